@@ -1,4 +1,6 @@
-"""Fetches the libraries of the report's pages while the package is built, with tools that a run then does without."""
+"""Fetches the libraries of the report's pages while the package is built, with tools that a run
+then does without.
+"""
 
 import tarfile
 import tempfile
@@ -18,10 +20,14 @@ _FILES = {
 
 
 class Libraries(BuildHookInterface):
-    """Hatchling finds it by `[tool.hatch.build.hooks.custom]`, for a wheel and for a checkout alike."""
+    """Hatchling finds it by `[tool.hatch.build.hooks.custom]`, for a wheel and for a checkout
+    alike.
+    """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Put Vega, Vega-Lite and Vega-Embed as one script, and Tabulator, where the report finds them."""
+        """Put Vega, Vega-Lite and Vega-Embed as one script, and Tabulator, where the report finds
+        them.
+        """
         self._put("vega.js", vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").encode())
         with tempfile.TemporaryDirectory() as folder:
             if npm(["pack", _TABLES, "--silent", "--pack-destination", folder], cwd=folder):

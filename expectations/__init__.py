@@ -1,8 +1,10 @@
-"""Data quality with Great Expectations: the expectations after each stage, declared as data, and their runner.
+"""Data quality with Great Expectations: the expectations after each stage, declared as data, and
+their runner.
 
-The runner checks frames of rows and names the rows that failed. It knows no benchmark and no stage. A frame has the
-checked columns and the column `key`, which names a row; it may have `task_id`, the row's task, and `note`, a
-description of the row. Importing Great Expectations takes seconds, so only the runner does it.
+The runner checks frames of rows and names the rows that failed. It knows no benchmark and no stage.
+A frame has the checked columns and the column `key`, which names a row; it may have `task_id`, the
+row's task, and `note`, a description of the row. Importing Great Expectations takes seconds, so
+only the runner does it.
 """
 
 import logging
@@ -72,7 +74,9 @@ _TABLES = ("criteria", "rubrics")
 _of_criteria, _of_rubrics = (partial(expect, "ingest", table) for table in _TABLES)
 
 _BLANK = "\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-r"""All white space. It is spelled out because the engines of regular expressions do not agree on what `\s` is."""
+r"""All white space. It is spelled out because the engines of regular expressions do not agree on
+what `\s` is.
+"""
 
 _WITHOUT_BOUNDS = (
     _of_criteria(
@@ -192,7 +196,8 @@ def criteria_per_task(fewest: int, most: int | None = None) -> Iterator[Expectat
 def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> Iterator[Expectation]:
     """Yield the expectations of the turns: the conversation ends with the user.
 
-    With `alternate` the turns also alternate without a gap; with `are_stated` the row states the number of user turns.
+    With `alternate` the turns also alternate without a gap; with `are_stated` the row states the
+    number of user turns.
     """
     turns = partial(_of_rubrics, "turns_contiguous")
     pattern, meaning = r"[ue]$", "the conversation ends with the user"
@@ -214,11 +219,14 @@ CHECKS: Mapping[str, Callable[..., Iterable[Expectation]]] = {
         for check in (weight_range, weight_class_known, criteria_per_task, turns_contiguous)
     },
 }
-"""The checks that a benchmark can declare: name in the configuration's `quality` -> expectations from the bounds."""
+"""The checks that a benchmark can declare: name in the configuration's `quality` -> expectations
+from the bounds.
+"""
 
 
 def all_expectations(invariants: Invariants) -> list[Expectation]:
-    """Return the expectations on a benchmark's data (by the checks that it declares), on responses and on verdicts.
+    """Return the expectations on a benchmark's data (by the checks that it declares), on responses
+    and on verdicts.
 
     Raises:
         ValueError: bounds do not fit their check, or the benchmark's own check is incomplete.
@@ -245,7 +253,9 @@ def _own(
     severity: Severity = "critical",
     **arguments: Any,
 ) -> Expectation:
-    """Return a check that is not one of `CHECKS`: the benchmark declares its table and expectation."""
+    """Return a check that is not one of `CHECKS`: the benchmark declares its table and
+    expectation.
+    """
     if table not in _TABLES or severity not in ("critical", "warning"):
         raise ValueError(
             f"invariants: {check}: `table` is {' or '.join(_TABLES)}, `severity` is critical or"
@@ -335,7 +345,9 @@ class ExpectationResult:
 def run_suite(
     expectations: Sequence[Expectation], frame_of: Callable[[str], Any]
 ) -> list[ExpectationResult]:
-    """Check all expectations and return a finding for each, in their order. Each table is read once.
+    """Check all expectations and return a finding for each, in their order.
+
+    Each table is read once.
 
     Args:
         expectations: what must hold.

@@ -1,6 +1,7 @@
 """Everything that people and schedules start: flows, configuration and the command line.
 
-Importing it sets Prefect's settings, which must be set before Prefect is imported; the user's own values stay.
+Importing it sets Prefect's settings, which must be set before Prefect is imported; the user's own
+values stay.
 """
 
 import os
@@ -10,7 +11,8 @@ _PREFECT = {
     # No usage data is sent.
     "DO_NOT_TRACK": "1",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    # Prefect starts no server by itself: anyone who can reach such a server can have commands run (`flows/server.py`).
+    # Prefect starts no server by itself: anyone who can reach such a server can have commands run
+    # (`flows/server.py`).
     "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
     # Wait some seconds for a server that is gone; the default is six attempts of a minute each.
     "PREFECT_CLIENT_MAX_RETRIES": "3",

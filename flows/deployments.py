@@ -1,7 +1,9 @@
-"""The flows that a Prefect server, a schedule, or a notebook starts: run, nightly, backfill, check, compact.
+"""The flows that a Prefect server, a schedule, or a notebook starts: run, nightly, backfill, check,
+compact.
 
-Their parameters are JSON, and a form in Prefect's UI. Each does what the command of the same name does: it builds the
-job, takes the lock, and writes the row in `runs`. `flow.serve`, `prefect deploy` and `prbench serve` use them.
+Their parameters are JSON, and a form in Prefect's UI. Each does what the command of the same name
+does: it builds the job, takes the lock, and writes the row in `runs`. `flow.serve`, `prefect
+deploy` and `prbench serve` use them.
 """
 
 import asyncio
@@ -56,12 +58,14 @@ from warehouse.locks import file_lock
 RUNS_LOCK = "PRBENCH_RUNS_LOCK"
 """The environment variable with the path of a lock that all runs of one `prbench serve` share."""
 _WORKING_FOLDER = "PRBENCH_FOLDER"
-"""The environment variable with the folder of a served run, in which relative paths of the configuration begin."""
+"""The environment variable with the folder of a served run, in which relative paths of the
+configuration begin.
+"""
 _CODE = Path(__file__).parents[1]
 """The folder of this project's packages.
 
-Prefect starts runs in it, since it imports from the folder of a run first: a folder `flows` or a file `json.py` of the
-user would take the place of a package. A run then goes to its folder.
+Prefect starts runs in it, since it imports from the folder of a run first: a folder `flows` or a
+file `json.py` of the user would take the place of a package. A run then goes to its folder.
 """
 _LOOK_EVERY_S = 1.0
 _AUTO_SCHEDULED = "auto-scheduled"
@@ -75,7 +79,9 @@ Names = tuple[str, ...]
 
 
 def _name() -> str:
-    """Return the name of a run: the flow, the warehouse and the benchmark, and the night or the scheduled time."""
+    """Return the name of a run: the flow, the warehouse and the benchmark, and the night or the
+    scheduled time.
+    """
     label = flow_run.parameters.get("night") or f"{flow_run.scheduled_start_time:%Y-%m-%d %H:%M}"
     where = sorted(set(flow_run.tags) - {_AUTO_SCHEDULED})
     return " ".join([flow_run.flow_name.removeprefix("prbench-"), *where, str(label)])
@@ -97,9 +103,10 @@ def run(
     """Run the full pipeline; only missing work is done.
 
     Args:
-        config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
-        warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE, else warehouse/data
-            beside the configuration file.
+        config: Path of the configuration file. Empty: prbench.yaml in the working directory, else
+            the embedded default.
+        warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE,
+            else warehouse/data beside the configuration file.
         benchmark: Name of the benchmark. Empty: the configured one.
         models: Labels of the models to evaluate. Empty: all configured ones.
         judges: Labels of the judges to ask. Empty: all configured ones.
@@ -125,9 +132,10 @@ def nightly(
     """Run one night: resample nightly models, judge, compare with the last night, send alerts.
 
     Args:
-        config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
-        warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE, else warehouse/data
-            beside the configuration file.
+        config: Path of the configuration file. Empty: prbench.yaml in the working directory, else
+            the embedded default.
+        warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE,
+            else warehouse/data beside the configuration file.
         benchmark: Name of the benchmark. Empty: the configured one.
         night: Date of an earlier night to run again. Empty: the latest night of the schedule.
         stop_at: No call starts after this time, such as 06:30. Empty: the configured time.
@@ -166,19 +174,22 @@ def backfill(
     max_usd: Positive | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:
-    """Fill in missing responses and verdicts of models, judges, trials or splits; nothing else changes.
+    """Fill in missing responses and verdicts of models, judges, trials or splits; nothing else
+    changes.
 
     Args:
-        config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
-        warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE, else warehouse/data
-            beside the configuration file.
+        config: Path of the configuration file. Empty: prbench.yaml in the working directory, else
+            the embedded default.
+        warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE,
+            else warehouse/data beside the configuration file.
         benchmark: Name of the benchmark. Empty: the configured one.
         models: Labels of the models to fill in. Empty: all configured ones.
         judges: Labels of the judges to ask. Empty: all configured ones.
         trials: Numbers of the trials to fill in. Empty: all configured ones.
         splits: Splits of the data set. Empty: the configured ones.
         tasks: Ids of the tasks to fill in. Empty: all admitted ones.
-        night: Date of the night whose responses to fill in. Empty: the pinned vintage, also of nightly models.
+        night: Date of the night whose responses to fill in. Empty: the pinned vintage, also of
+            nightly models.
         stop_at: No call starts after this time, such as 06:30.
         max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
         retry_failed: Retry permanent failures too.
@@ -193,9 +204,10 @@ def check(
     """Check the quality of the stored data.
 
     Args:
-        config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
-        warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE, else warehouse/data
-            beside the configuration file.
+        config: Path of the configuration file. Empty: prbench.yaml in the working directory, else
+            the embedded default.
+        warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE,
+            else warehouse/data beside the configuration file.
         benchmark: Name of the benchmark. Empty: the configured one.
     """
     return _done("check", **locals())
@@ -206,21 +218,24 @@ def compact(config: str | None = None, warehouse: str | None = None) -> State[An
     """Merge small files into large ones, and delete old raw replies.
 
     Args:
-        config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
-        warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE, else warehouse/data
-            beside the configuration file.
+        config: Path of the configuration file. Empty: prbench.yaml in the working directory, else
+            the embedded default.
+        warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE,
+            else warehouse/data beside the configuration file.
     """
     return _done("compact", **locals())
 
 
 def _begin_served_run() -> None:
-    """Go to the folder of a run that Prefect started, end it when its runner is gone, and ignore Ctrl-C.
+    """Go to the folder of a run that Prefect started, end it when its runner is gone, and ignore
+    Ctrl-C.
 
     Ctrl-C in a terminal reaches this process too; the runner then sends it SIGTERM once.
     """
     if deployment.id is None:
         return
-    # Hide the lines that DuckDB's binding prints at exit about objects that Prefect's threads still hold.
+    # Hide the lines that DuckDB's binding prints at exit about objects that Prefect's threads still
+    # hold.
     atexit.register(lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 2))
     if lock := os.environ.get(RUNS_LOCK):
         fcntl.flock(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600), fcntl.LOCK_SH)
@@ -261,7 +276,8 @@ def _state(execution: Execution) -> State[Any]:
     return state_of(execution.outcome, message_of(execution.reports, execution.outcome, first))
 
 
-# `prbench serve`: a Prefect server, the deployments that are registered with it, and their runs, which start here
+# `prbench serve`: a Prefect server, the deployments that are registered with it, and their runs,
+# which start here
 
 
 def serve(
@@ -272,11 +288,12 @@ def serve(
     name: str | None = None,
     work_pool: str | None = None,
 ) -> None:
-    """Serve the deployments until interrupted, on the project's own Prefect server if none is configured.
+    """Serve the deployments until interrupted, on the project's own Prefect server if none is
+    configured.
 
-    Runs in progress end first, then their runner; the server ends some time later. `name` is added to the names of the
-    deployments, to distinguish several warehouses on one Prefect server. With a `work_pool` the deployments are
-    registered for its workers, and this process serves nothing.
+    Runs in progress end first, then their runner; the server ends some time later. `name` is added
+    to the names of the deployments, to distinguish several warehouses on one Prefect server. With a
+    `work_pool` the deployments are registered for its workers, and this process serves nothing.
 
     Raises:
         UsageError: deployments of these names belong to another warehouse, or the port is taken.
@@ -308,7 +325,9 @@ def serve(
 
 
 class ServingRunner(Runner):
-    """Prefect's runner, but it lets runs finish when the server is lost; Prefect's own kills them."""
+    """Prefect's runner, but it lets runs finish when the server is lost; Prefect's own kills
+    them.
+    """
 
     async def __aexit__(self, *exc_info: Any) -> None:
         if isinstance(exc_info[1], Exception):
@@ -400,7 +419,8 @@ async def _register(job: Job, arguments: Arguments, name: str | None, work_pool:
     """Register the deployments with the configured Prefect server for the workers of a work pool.
 
     Raises:
-        UsageError: deployments of these names belong to another warehouse or benchmark, or there is no such work pool.
+        UsageError: deployments of these names belong to another warehouse or benchmark, or there is
+            no such work pool.
     """
     # Runs go to this folder, so relative paths in the configuration mean the same as here.
     where = {"working_dir": str(_CODE), "env": {_WORKING_FOLDER: str(Path.cwd())}}
@@ -421,7 +441,8 @@ async def _register(job: Job, arguments: Arguments, name: str | None, work_pool:
 async def _deployments(
     job: Job, arguments: Arguments, name: str | None, **options: Any
 ) -> list[RunnerDeployment]:
-    """Return the deployments under plain names, else with the name of the warehouse, if another one has these.
+    """Return the deployments under plain names, else with the name of the warehouse, if another one
+    has these.
 
     Raises:
         UsageError: all these names belong to another warehouse or benchmark.
@@ -468,15 +489,17 @@ async def _named(
 def schedule_of(nightly: Nightly) -> Schedule:
     """Return Prefect's schedule of nights, on the days on which cron would start them.
 
-    If both days of the month and of the week are given, cron takes the days that are in either; or in both, if one of
-    them begins with a star, such as `*/2`.
+    If both days of the month and of the week are given, cron takes the days that are in either; or
+    in both, if one of them begins with a star, such as `*/2`.
     """
     days_of_either = not CronSim(nightly.cron, datetime.now(UTC)).day_and
     return Cron(nightly.cron, timezone=nightly.timezone, day_or=days_of_either)
 
 
 async def _are_free(deployments: list[RunnerDeployment]) -> bool:
-    """Return whether no deployments of another warehouse or benchmark are registered under these names."""
+    """Return whether no deployments of another warehouse or benchmark are registered under these
+    names.
+    """
     async with get_client() as client:
         for each in deployments:
             with suppress(ObjectNotFound):

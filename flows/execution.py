@@ -43,7 +43,8 @@ from warehouse import TABLES, Warehouse, lines_on, pop_notices
 class Execution:
     """The result of a run.
 
-    `flow` names the flow of a run that a command started, and is empty for other work; `seconds` is how long it took.
+    `flow` names the flow of a run that a command started, and is empty for other work; `seconds` is
+    how long it took.
     """
 
     job: Job
@@ -67,7 +68,9 @@ class Execution:
 
     @property
     def has_nothing(self) -> bool:
-        """True if the run failed because no call succeeded: a leaderboard would show nothing new."""
+        """True if the run failed because no call succeeded: a leaderboard would show nothing
+        new.
+        """
         return self.outcome == outcomes.FAILED and outcomes.no_call_succeeded(self.reports)
 
     @property
@@ -92,10 +95,11 @@ class Execution:
 def execute(
     job: Job, work: Callable[[], Sequence[StageReport]], *, verifies_calls: bool = False
 ) -> Execution:
-    """Do work on a warehouse as a run: its row in `runs` is written at the start and gets its outcome at the end.
+    """Do work on a warehouse as a run: its row in `runs` is written at the start and gets its
+    outcome at the end.
 
-    Stored data is verified first; each call in the ledger only with `verifies_calls`. Work finished before an error or
-    an interruption is stored and published.
+    Stored data is verified first; each call in the ledger only with `verifies_calls`. Work finished
+    before an error or an interruption is stored and published.
     """
     warehouse, execution, started_at = Warehouse(job.warehouse), Execution(job), datetime.now(UTC)
 
@@ -138,7 +142,9 @@ def execute(
 
 
 def damage_reports(job: Job) -> list[StageReport]:
-    """Print the notices on repaired and lost files, and return a report on them, if there are any."""
+    """Print the notices on repaired and lost files, and return a report on them, if there are
+    any.
+    """
     notices, losses = pop_notices(), Warehouse(job.warehouse).losses()
     lines = [*(notice.line for notice in notices), *lines_on(losses)]
     for line in lines:
@@ -167,7 +173,9 @@ def execute_flow(job: Job, name: str, *, is_verbose: bool) -> Execution:
 
 
 def _run(job: Job, name: str) -> list[StageReport]:
-    """Run a flow if it has work: recorded if a Prefect server is reachable, else as a plain function."""
+    """Run a flow if it has work: recorded if a Prefect server is reachable, else as a plain
+    function.
+    """
     from flows.work import FLOWS, has_work, without_work
 
     with working("looking for missing work", is_quiet=job.is_quiet):
@@ -199,7 +207,8 @@ _QUIET = {
     "HF_UPDATE_DOWNLOAD_COUNTS": "0",
     # The command reports failures itself: in one line, or in full with -v.
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
-    # Prefect's services log every event and log line that they cannot send; the command reports a lost server once.
+    # Prefect's services log every event and log line that they cannot send; the command reports a
+    # lost server once.
     "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
     # Standard error shows control characters as text, so colours would be noise.
     "PREFECT_LOGGING_COLORS": "false",
@@ -223,7 +232,9 @@ SELECTION = {"limit", "vintage", "named_models", "named_judges", "named_tasks", 
 
 
 def mark_killed(job: Job) -> list[dict[str, Any]]:
-    """Record unfinished runs without a living process as killed, and return their rows of `runs`."""
+    """Record unfinished runs without a living process as killed, and return their rows of
+    `runs`.
+    """
     warehouse = Warehouse(job.warehouse)
     unfinished = stored_runs(job, outcome=outcomes.RUNNING)
     living = {job.run_id, *warehouse.living_runs()}
@@ -290,7 +301,8 @@ def run_row(
 ) -> dict[str, Any]:
     """Return the current row of a run.
 
-    The numbers of responses and verdicts come from the stages' reports, or from the tables if the run was cut short.
+    The numbers of responses and verdicts come from the stages' reports, or from the tables if the
+    run was cut short.
     """
     runtime = sys.modules.get("prefect.runtime")
     deployed = (
@@ -325,7 +337,8 @@ def run_row(
 
 
 def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
-    """Return the job that a row of `runs` records, on the warehouse of `job`; the same data set is not looked up again.
+    """Return the job that a row of `runs` records, on the warehouse of `job`; the same data set is
+    not looked up again.
 
     Raises:
         ValueError: another version of the code wrote the row, or another program.
@@ -341,7 +354,8 @@ def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
         night=row["night"],
         **narrowed,
     )
-    # All splits share one revision. A run on all splits does not name them, so `job` must be on all splits too.
+    # All splits share one revision. A run on all splits does not name them, so `job` must be on all
+    # splits too.
     splits = settings.dataset.splits
     of_splits = own.dataset.model_copy(update={"splits": splits})
     if (own.benchmark, of_splits) == (settings.benchmark, settings.dataset) and (
@@ -354,9 +368,12 @@ def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
 
 
 def _git_commit() -> str | None:
-    """Return the commit of the checkout that holds this code; None outside a checkout, or without git."""
+    """Return the commit of the checkout that holds this code; None outside a checkout, or without
+    git.
+    """
     checkout = Path(__file__).parents[1]
-    # An installed package may be inside the checkout of another project, whose commit is not its version.
+    # An installed package may be inside the checkout of another project, whose commit is not its
+    # version.
     if not (checkout / ".git").exists():
         return None
     command = ["git", "-C", str(checkout), "rev-parse", "HEAD"]
@@ -369,16 +386,19 @@ def _git_commit() -> str | None:
 
 
 _ECHO_S = 1.0
-"""`uv run` may pass on a Ctrl-C that the terminal sent to both processes: a second signal so soon is the same one."""
+"""`uv run` may pass on a Ctrl-C that the terminal sent to both processes: a second signal so soon
+is the same one.
+"""
 Result = TypeVar("Result")
 
 
 def run_interruptibly(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-    """Run a coroutine to its end; SIGINT, SIGTERM or SIGHUP cancels it, and a second signal ends the wait.
+    """Run a coroutine to its end; SIGINT, SIGTERM or SIGHUP cancels it, and a second signal ends
+    the wait.
 
-    It runs on an event loop in another thread. In the main thread, the handlers of Python and Prefect would raise at
-    any point of the loop, where an exception can get lost or end up in a group. A signal that is ignored (`nohup`)
-    stays ignored.
+    It runs on an event loop in another thread. In the main thread, the handlers of Python and
+    Prefect would raise at any point of the loop, where an exception can get lost or end up in a
+    group. A signal that is ignored (`nohup`) stays ignored.
 
     Raises:
         asyncio.CancelledError: it was cancelled.

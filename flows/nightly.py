@@ -39,10 +39,12 @@ from warehouse import Reader, Warehouse, WarehouseBusy, WarehouseError
 
 
 def as_night(job: Job, moment: datetime | None = None) -> Job:
-    """Return the job with the label of the night at a moment, unless it has one, and with its stop time.
+    """Return the job with the label of the night at a moment, unless it has one, and with its stop
+    time.
 
-    The moment is the scheduled time of the night if it is known, else the present. A night that starts late has the
-    same stop time. An earlier night that is run again by its label ends at the next stop time.
+    The moment is the scheduled time of the night if it is known, else the present. A night that
+    starts late has the same stop time. An earlier night that is run again by its label ends at the
+    next stop time.
     """
     moment = moment or datetime.now(UTC)
     nightly = job.settings.nightly
@@ -56,10 +58,11 @@ def as_night(job: Job, moment: datetime | None = None) -> Job:
 
 
 def run_night(job: Job, *, is_verbose: bool, scheduled_at: datetime | None = None) -> Execution:
-    """Run one night, unless another one is in progress, compare it with the last one, and send alerts.
+    """Run one night, unless another one is in progress, compare it with the last one, and send
+    alerts.
 
-    Alerts that cannot be delivered or stored change nothing about the night. `scheduled_at` is the time for which a
-    scheduler stated that it started it.
+    Alerts that cannot be delivered or stored change nothing about the night. `scheduled_at` is the
+    time for which a scheduler stated that it started it.
     """
     job = as_night(job, scheduled_at)
     if job.stop_at is not None and job.stop_at <= datetime.now(UTC):
@@ -109,7 +112,9 @@ def _ping(job: Job) -> None:
 
 
 def skip_night(job: Job, why: str, outcome: str = SKIPPED) -> Execution:
-    """Send an alert that a night does not take place, or goes no further; not about a night that lacks nothing."""
+    """Send an alert that a night does not take place, or goes no further; not about a night that
+    lacks nothing.
+    """
     if not has_work(job, "night"):
         reports = without_work(job, "night")
         return Execution(job, outcome_of(reports), reports)
@@ -120,7 +125,9 @@ def skip_night(job: Job, why: str, outcome: str = SKIPPED) -> Execution:
 
 
 def _of_killed(job: Job) -> list[Alert]:
-    """Return alerts for nights that were killed since the last one: a killed night sends none itself."""
+    """Return alerts for nights that were killed since the last one: a killed night sends none
+    itself.
+    """
     warehouse = Warehouse(job.warehouse)
     with warehouse.writing(notice):
         warehouse.verify()
@@ -144,7 +151,9 @@ def _of_killed(job: Job) -> list[Alert]:
 
 
 def _alerts_of(execution: Execution) -> list[Alert]:
-    """Return alerts for drifted judges, lower scores, low coverage, and problems that the stages reported."""
+    """Return alerts for drifted judges, lower scores, low coverage, and problems that the stages
+    reported.
+    """
     if execution.was_interrupted:
         return [
             failure(f"the night of {execution.job.night} was stopped; what was finished is kept")
@@ -197,7 +206,9 @@ _SCORED = ("split", "model", "judge", "mean_score", "coverage", "is_below_bar")
 
 
 def _results(job: Job) -> Results:
-    """Return the scores of the night under the first judge that gave any, and the cost of all its runs."""
+    """Return the scores of the night under the first judge that gave any, and the cost of all its
+    runs.
+    """
     is_sampled = any(model.resample == "nightly" for model in job.settings.models)
     rows = leaderboard(job, vintage=job.night if is_sampled else None)
     scores: dict[str, list[dict[str, Any]]] = {judge.label: [] for judge in job.settings.judges}
@@ -213,19 +224,25 @@ def _results(job: Job) -> Results:
 
 
 def alert_refused(job: Job, error: Exception) -> None:
-    """Send an alert that a night was refused before it began. Nothing is stored: there may be no warehouse."""
+    """Send an alert that a night was refused before it began.
+
+    Nothing is stored: there may be no warehouse.
+    """
     job = as_night(job)
     _deliver(job, [failure(f"the night of {job.night} failed: {explained(error)[1]}")])
 
 
 def alert_crashed(job: Job, why: str) -> None:
-    """Send an alert that the process of a night has crashed, unless it had begun: then the next night sends one."""
+    """Send an alert that the process of a night has crashed, unless it had begun: then the next
+    night sends one.
+    """
     if not runs_of_night(job, outcome=RUNNING):
         _send(job, [failure(f"the night of {job.night} crashed before it began: {why}")])
 
 
 def _send(job: Job, alerts: Sequence[Alert], results: Results | None = None) -> Message | None:
-    """Store the alerts, send them, and store their deliveries; return the message about all of them, if there is any.
+    """Store the alerts, send them, and store their deliveries; return the message about all of
+    them, if there is any.
 
     The terminal shows it, and Prefect.
     """
@@ -280,7 +297,9 @@ _NAMED_OTHERWISE = {
 
 
 def comparisons(job: Job) -> list[dict[str, Any]]:
-    """Return a comparison of the night with the last one for each model, split and configured judge."""
+    """Return a comparison of the night with the last one for each model, split and configured
+    judge.
+    """
     models = {model.label for model in job.settings.models if model.resample == "nightly"}
     judges = {judge.label for judge in job.settings.judges}
     with Warehouse(job.warehouse).reader() as reader:
@@ -296,10 +315,12 @@ def comparisons(job: Job) -> list[dict[str, Any]]:
 
 
 def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
-    """Return the changes of each model from its last comparable vintage to its current one, under every judge.
+    """Return the changes of each model from its last comparable vintage to its current one, under
+    every judge.
 
-    `vintage` replaces the current one. A row has the compared model runs, the split, and the interval and p-value of
-    the difference (Holm-corrected over all rows). A model with one vintage has no row.
+    `vintage` replaces the current one. A row has the compared model runs, the split, and the
+    interval and p-value of the difference (Holm-corrected over all rows). A model with one vintage
+    has no row.
     """
     changed: list[dict[str, Any]] = []
     with Warehouse(job.warehouse).reader() as reader:
@@ -344,7 +365,9 @@ def _pairs(job: Job, reader: Reader, night: str | None) -> list[dict[str, Any]]:
 
 
 def _differences(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the differences between one model's vintage (`night`) and the one before, under one judge, by split."""
+    """Return the differences between one model's vintage (`night`) and the one before, under one
+    judge, by split.
+    """
     narrowed = job.model_copy(
         update={"named_models": (row["model"],), "named_judges": (row["judge"],)}
     )

@@ -31,7 +31,9 @@ async def evaluate(job: Job) -> list[StageReport]:
 @flow(name="night", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def night(job: Job) -> list[StageReport]:
-    """Run one night: the full pipeline, the control sets of the judges, and compaction if there are many files."""
+    """Run one night: the full pipeline, the control sets of the judges, and compaction if there are
+    many files.
+    """
     async with open_run_context(job):
         reports = [*await _run_to_verdicts(job), await call(stages.drift_flow, job)]
         reports += await _finish(job, reports)
@@ -58,7 +60,9 @@ async def judge(job: Job) -> list[StageReport]:
 @flow(name="backfill", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def backfill(job: Job) -> list[StageReport]:
-    """Fill in missing responses and verdicts, all models in parallel: one that fails does not stop the others."""
+    """Fill in missing responses and verdicts, all models in parallel: one that fails does not stop
+    the others.
+    """
     reports = [await call(stages.ingest_flow, job), await call(stages.assemble_flow, job)]
     with Warehouse(job.warehouse).reader() as reader:
         imported = imported_models(job, wanted_tasks(job, reader), reader)
@@ -110,7 +114,8 @@ async def _run_calls(job: Job) -> list[StageReport]:
 
 
 async def _in_blocks(job: Job) -> list[StageReport]:
-    """Evaluate a job with `stopping` block by block until every comparison is settled, and return the reports.
+    """Evaluate a job with `stopping` block by block until every comparison is settled, and return
+    the reports.
 
     Failed work of earlier runs and models that are not compared is done as in any run.
     """
@@ -149,7 +154,8 @@ async def _derive(job: Job) -> list[StageReport]:
 async def _finish(job: Job, before: list[StageReport]) -> list[StageReport]:
     """Aggregate, select the hard subset, measure coverage, and write the report.
 
-    A limit or a stop at the budget or the stop time leaves out tasks, so no hard subset is selected then.
+    A limit or a stop at the budget or the stop time leaves out tasks, so no hard subset is selected
+    then.
     """
     reports = [await call(stages.aggregate_flow, job)]
     if job.limit is None and not _is_at_stop(before):

@@ -1,6 +1,8 @@
-"""Records of a run in Prefect: stages and batches with their states, and the contents of Prefect's UI.
+"""Records of a run in Prefect: stages and batches with their states, and the contents of Prefect's
+UI.
 
-Work does not depend on recording: without a server, or after it is lost, the same functions are called undecorated.
+Work does not depend on recording: without a server, or after it is lost, the same functions are
+called undecorated.
 """
 
 import asyncio
@@ -79,17 +81,16 @@ async def call(
 async def recorded(
     work: Recordable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
 ) -> Result:
-    """Run a flow or a task recorded by Prefect; if recording fails, the rest of the run is not recorded."""
+    """Run a flow or a task recorded by Prefect; if recording fails, the rest of the run is not
+    recorded.
+    """
     results: list[Result] = []
     token = _results.set(results)
     state: State[Any] | None = None
     try:
         state = await cast(Any, work)(*args, **kwargs, return_state=True)
-    except (
-        Exception,
-        Abort,
-        Pause,
-    ) as error:  # noqa: BLE001 - errors of the work itself are in its state
+    except (Exception, Abort, Pause) as error:  # noqa: BLE001
+        # Errors of the work itself are in its state.
         _give_up(error)
     finally:
         _results.reset(token)
@@ -125,7 +126,9 @@ def _give_up(error: BaseException) -> None:
 
 
 def reported(work: Work[Arguments, Result]) -> Work[Arguments, Result]:
-    """Make a flow end in the Prefect state of its outcome; called undecorated, it returns its reports."""
+    """Make a flow end in the Prefect state of its outcome; called undecorated, it returns its
+    reports.
+    """
 
     @wraps(work)
     async def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -160,7 +163,9 @@ def state_of(outcome: str, message: str, data: Any = None) -> State[Any]:
 
 
 def message_of(reports: Sequence[StageReport], outcome: str, first: Sequence[str] = ()) -> str:
-    """Return a few lines about a run: `first`, else its warnings, else the notes of sampling and judging."""
+    """Return a few lines about a run: `first`, else its warnings, else the notes of sampling and
+    judging.
+    """
     warnings = [warning for report in reports for warning in report.warnings]
     described = [
         report for report in reports if len(reports) == 1 or report.stage in {"sample", "judge"}
@@ -175,8 +180,8 @@ def message_of(reports: Sequence[StageReport], outcome: str, first: Sequence[str
 def may_pass(_task: object, _run: object, state: State[Any]) -> bool:
     """Return whether retrying a failed batch may help.
 
-    A failed call is not a failed batch: it is a row, which the gateway or the next run retries. Calls in the ledger are
-    not repeated.
+    A failed call is not a failed batch: it is a row, which the gateway or the next run retries.
+    Calls in the ledger are not repeated.
     """
     return not isinstance(state.data, PipelineError | WarehouseError)
 
@@ -185,7 +190,9 @@ def may_pass(_task: object, _run: object, state: State[Any]) -> bool:
 
 
 async def run_recorded(flow: Recordable[..., Result], job: Job, **options: Any) -> Result:
-    """Run a flow on a job as a separate run, with tags to search for; it can be cancelled in the UI."""
+    """Run a flow on a job as a separate run, with tags to search for; it can be cancelled in the
+    UI.
+    """
     here = asyncio.current_task()
     assert here is not None
     logging.raiseExceptions = False  # Prefect would print every log line that it cannot send
@@ -201,12 +208,15 @@ async def run_recorded(flow: Recordable[..., Result], job: Job, **options: Any) 
 
 
 async def _watch(job: Job, work: "asyncio.Task[Any]") -> None:
-    """Close the records of killed runs, and cancel the work when one of its runs is cancelled in the UI."""
+    """Close the records of killed runs, and cancel the work when one of its runs is cancelled in
+    the UI.
+    """
     with _beside_the_work():
         async with get_client() as client:
             context = FlowRunContext.get()
             if context is not None and context.flow_run is not None:
-                # The deployment's run around this one gets the same tag, so that a search finds both.
+                # The deployment's run around this one gets the same tag, so that a search finds
+                # both.
                 await client.update_flow_run(
                     context.flow_run.id, tags={*context.flow_run.tags, job.run_id}
                 )
@@ -237,7 +247,9 @@ async def _runs(client: PrefectClient, of_tags: dict[str, Any], *states: str) ->
 
 
 def run_name() -> str:
-    """Return the name of the new flow run: the flow, the warehouse, the night or vintage, the models."""
+    """Return the name of the new flow run: the flow, the warehouse, the night or vintage, the
+    models.
+    """
     job: Job = flow_run.parameters["job"]
     labels = list(job.named_models or [model.label for model in job.settings.models])
     more = f" +{len(labels) - _NAMED}" if len(labels) > _NAMED else ""
@@ -258,7 +270,9 @@ def warehouse_name(folder: Path) -> str:
 
 @contextmanager
 def _beside_the_work() -> Iterator[None]:
-    """Print that the UI does not show a part of the run if that fails; after a connection error, stop recording."""
+    """Print that the UI does not show a part of the run if that fails; after a connection error,
+    stop recording.
+    """
     try:
         yield
     except httpx.TransportError as error:
@@ -368,7 +382,9 @@ async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[
 
 
 async def _show_progress(stage: str, tallies: Sequence[Tally], bars: list[UUID]) -> None:
-    """Create the progress artifact and put it in `bars`, or update the one there; a lost server is left alone."""
+    """Create the progress artifact and put it in `bars`, or update the one there; a lost server is
+    left alone.
+    """
     done, failed, total = (
         sum(getattr(each, name) for each in tallies) for name in ("done", "failed", "total")
     )

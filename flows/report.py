@@ -19,14 +19,17 @@ from warehouse.files import hash_of_document
 def write_report(
     job: Job, folder: Path | None = None, vintage: str | None = None, *, is_of_run: bool = False
 ) -> int:
-    """Write the report of the published data, after waiting for other writers of the folder; return its size in bytes.
+    """Write the report of the published data, after waiting for other writers of the folder; return
+    its size in bytes.
 
     Args:
         job: the job whose benchmark is reported on.
-        folder: the report folder, in which each benchmark has a folder of its name; None: the configured one.
-        vintage: the vintage to show; None: the current one of each model; `all`. The shown ones, or the current ones,
-            are compared with the ones before.
-        is_of_run: true for the report on everything stored, at the end of a run; the hash of its inputs is stored too.
+        folder: the report folder, in which each benchmark has a folder of its name; None: the
+            configured one.
+        vintage: the vintage to show; None: the current one of each model; `all`. The shown ones, or
+            the current ones, are compared with the ones before.
+        is_of_run: true for the report on everything stored, at the end of a run; the hash of its
+            inputs is stored too.
 
     Raises:
         UsageError: the folder holds something other than a report.
@@ -40,7 +43,8 @@ def write_report(
     warehouse, noted = Warehouse(job.warehouse), job.report_index.parent / _FILE
     with warehouse.reader():
         pass  # refuses a warehouse without published data before a folder is created
-    # Storing costs opens the ledger, which two machines must not do at once. A read-only folder is only read.
+    # Storing costs opens the ledger, which two machines must not do at once. A read-only folder is
+    # only read.
     can_write = os.access(job.warehouse, os.W_OK)
     with (
         warehouse.only_machine(notice) if can_write else nullcontext(),
@@ -66,7 +70,9 @@ _FILE = "report-basis.txt"
 
 
 def is_up_to_date(job: Job) -> bool:
-    """Return whether the report of the last run contains everything that is published and configured."""
+    """Return whether the report of the last run contains everything that is published and
+    configured.
+    """
     folder, above = job.report_index.parent, job.report_folder / "index.html"
     try:
         noted = (folder / _FILE).read_text(encoding="ascii").strip()

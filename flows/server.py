@@ -1,16 +1,18 @@
-"""The Prefect server that records runs: the configured one, else the project's own, one for each data folder.
+"""The Prefect server that records runs: the configured one, else the project's own, one for each
+data folder.
 
-Prefect's default (an ephemeral server) obeys any local user and any web page. The project's own server is a process of
-this module, with a secret in a file in the user's Prefect home. The first command that needs it starts it. Its users
-share a lock while they live, and it ends some time after the last of them. It inherits its socket from here, so that no
-other user can take its port.
+Prefect's default (an ephemeral server) obeys any local user and any web page. The project's own
+server is a process of this module, with a secret in a file in the user's Prefect home. The first
+command that needs it starts it. Its users share a lock while they live, and it ends some time after
+the last of them. It inherits its socket from here, so that no other user can take its port.
 
     python -P -m flows.server SOCKET SECRET LOCK FOLDER UNUSED_S
 
-is that process: Prefect's server, behind a secret, for this machine alone. The first three are numbers of open files:
-the socket to listen on; the file with the secret (so that it is neither in the arguments nor in the environment of the
-process); and the lock of the folder's server. The folder holds the database, and the lock that users share. UNUSED_S
-seconds after its last user the server ends. Imports are few, so that it starts soon.
+is that process: Prefect's server, behind a secret, for this machine alone. The first three are
+numbers of open files: the socket to listen on; the file with the secret (so that it is neither in
+the arguments nor in the environment of the process); and the lock of the folder's server. The
+folder holds the database, and the lock that users share. UNUSED_S seconds after its last user the
+server ends. Imports are few, so that it starts soon.
 """
 
 import fcntl
@@ -93,7 +95,9 @@ class PrefectServer:
         return is_up
 
     def _is_up(self) -> bool:
-        """Return whether the server responds; a refusal is a response too: the server's clients will report it."""
+        """Return whether the server responds; a refusal is a response too: the server's clients
+        will report it.
+        """
         import httpx
 
         try:
@@ -111,10 +115,12 @@ _own_urls: set[str] = set()
 
 
 def server_of(job: "Job") -> PrefectServer | None:
-    """Return the server that records a job's run, which may still be starting; None: the run is not recorded.
+    """Return the server that records a job's run, which may still be starting; None: the run is not
+    recorded.
 
     Raises:
-        UsageError: certificates or proxies of the environment cannot be used, so that no server could be reached.
+        UsageError: certificates or proxies of the environment cannot be used, so that no server
+            could be reached.
     """
     from tasks.llm.variables import refuse_unusable_network  # not for the server's own process
 
@@ -133,7 +139,9 @@ def server_of(job: "Job") -> PrefectServer | None:
 
 
 def named_server() -> str | None:
-    """Return the API address of another server, if the environment or a Prefect profile names one."""
+    """Return the API address of another server, if the environment or a Prefect profile names
+    one.
+    """
     from prefect.settings import Settings
 
     url = Settings().api.url
@@ -141,7 +149,8 @@ def named_server() -> str | None:
 
 
 def own_server(job: "Job", port: int = 0) -> PrefectServer:
-    """Return the server of a data folder, started if necessary; this process counts as its user from now on.
+    """Return the server of a data folder, started if necessary; this process counts as its user
+    from now on.
 
     Raises:
         NoServerError: it belongs to another user or machine, or its port or secret cannot be used.
@@ -190,7 +199,8 @@ def _address(folder: Path, *, is_locked: bool) -> dict[str, str]:
     """Return the address of a folder's server; empty if the file is missing or being written.
 
     Raises:
-        NoServerError: it runs on another machine, where locks may not reach, and was alive recently.
+        NoServerError: it runs on another machine, where locks may not reach, and was alive
+            recently.
     """
     from warehouse.locks import this_machine
 
@@ -275,7 +285,8 @@ def _secret_file(folder: Path) -> BinaryIO:
 
 
 def check_server() -> tuple[bool | None, str]:
-    """Return whether the configured server is secure and reachable (None: unknown), and a sentence about it.
+    """Return whether the configured server is secure and reachable (None: unknown), and a sentence
+    about it.
 
     Anyone with access to a Prefect server can make it run commands.
     """
@@ -344,7 +355,8 @@ _SETTINGS = {
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
     "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_BATCH_SIZE": "500",
     "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_READ_BATCH_SIZE": "200",
-    # The pages call the address that they were loaded from: a tunnel may give the server another port.
+    # The pages call the address that they were loaded from: a tunnel may give the server another
+    # port.
     "PREFECT_UI_API_URL": "/api",
 }
 
@@ -352,8 +364,8 @@ _SETTINGS = {
 def is_from_here(hosts: Sequence[str], origins: Sequence[str]) -> bool:
     """Return whether a request's Host and Origin headers name this machine and no foreign page.
 
-    A browser sends the page's own address as Origin. With a foreign name that leads here (DNS rebinding) both headers
-    agree, so the name itself must be checked.
+    A browser sends the page's own address as Origin. With a foreign name that leads here (DNS
+    rebinding) both headers agree, so the name itself must be checked.
     """
     if len(hosts) != 1:
         return False
@@ -364,7 +376,9 @@ def is_from_here(hosts: Sequence[str], origins: Sequence[str]) -> bool:
 
 
 def only_from_here(app: "ASGIApp") -> "ASGIApp":
-    """Return an application that refuses requests with a foreign name or from a foreign page; Prefect accepts them."""
+    """Return an application that refuses requests with a foreign name or from a foreign page;
+    Prefect accepts them.
+    """
     from starlette.datastructures import Headers
     from starlette.responses import PlainTextResponse
     from starlette.websockets import WebSocketClose
@@ -421,7 +435,9 @@ def main() -> None:
 
 
 def _end_when_unused(folder: Path, unused_s: float) -> None:
-    """Show that the server is alive, and end it when unused for `unused_s`; a new one waits for its end."""
+    """Show that the server is alive, and end it when unused for `unused_s`; a new one waits for its
+    end.
+    """
     users = (folder / USERS).open("a+b")
     used_s = time.monotonic()
     while time.monotonic() - used_s < unused_s:

@@ -1,4 +1,6 @@
-"""One Prefect flow for each stage and each analysis: their work in `tasks/`, split into Prefect tasks and reported."""
+"""One Prefect flow for each stage and each analysis: their work in `tasks/`, split into Prefect
+tasks and reported.
+"""
 
 import time
 from asyncio import Semaphore, TaskGroup, to_thread
@@ -61,8 +63,8 @@ async def run_batches(
 ) -> StageReport:
     """Run the batches of a stage that makes calls, and check the new rows.
 
-    `what` is the plural of the stage's rows, `totals` are the calls by model; the batches in `first` run one by one,
-    before the others.
+    `what` is the plural of the stage's rows, `totals` are the calls by model; the batches in
+    `first` run one by one, before the others.
     """
     started_s = time.monotonic()
     report = StageReport(stage)
@@ -144,7 +146,9 @@ def _response_batches(responses: Sequence[MissingVerdicts]) -> list[list[str]]:
 
 
 async def log_stage(job: Job, report: StageReport, started_s: float | None = None) -> StageReport:
-    """Print the report of a stage, one line and one for each warning, and show it in Prefect if recorded."""
+    """Print the report of a stage, one line and one for each warning, and show it in Prefect if
+    recorded.
+    """
     if started_s is not None:
         report.seconds = time.monotonic() - started_s
     line, labels = report.line, job.named_models or ()
@@ -245,7 +249,9 @@ async def aggregate_flow(job: Job) -> StageReport:
 
 
 def _select_hard(job: Job, must_select: bool = True) -> StageReport:
-    """Select the hard subset of each field; if one is new, compute the intervals of its leaderboard."""
+    """Select the hard subset of each field; if one is new, compute the intervals of its
+    leaderboard.
+    """
     report = select_hard(job, must_select=must_select)
     if report.rows:
         aggregate(job)
@@ -299,11 +305,14 @@ async def report_flow(job: Job) -> StageReport:
 @flow(name="compact", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def compact_flow(job: Job, only_if_needed: bool = False) -> StageReport:
-    """Merge small files into large ones, and delete raw replies that are older than the configured days."""
+    """Merge small files into large ones, and delete raw replies that are older than the configured
+    days.
+    """
     return await _stage(job, "merging files", to_thread(tidy, job, only_if_needed))
 
 
-# Analyses, which have commands of their own: labels of tasks, reviews of criteria, capabilities, and neighbours
+# Analyses, which have commands of their own: labels of tasks, reviews of criteria, capabilities,
+# and neighbours
 
 
 @flow(name="review", flow_run_name=run_name, validate_parameters=False)
@@ -316,14 +325,18 @@ async def review_flow(job: Job) -> list[StageReport]:
 @flow(name="annotate", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def annotate_flow(job: Job) -> list[StageReport]:
-    """Label the tasks without labels, then measure the agreement of annotators and the leaderboards by label."""
+    """Label the tasks without labels, then measure the agreement of annotators and the leaderboards
+    by label.
+    """
     return await _measured(job, await _ask(job, ANNOTATION, "annotations"))
 
 
 @flow(name="capabilities", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def capabilities_flow(job: Job) -> list[StageReport]:
-    """Describe the capability behind each criterion, group capabilities in trees, name the nodes, and score models."""
+    """Describe the capability behind each criterion, group capabilities in trees, name the nodes,
+    and score models.
+    """
     reports: list[StageReport] = []
     for analysis, what in ((PHRASES, "phrases"), (EMBEDDINGS, "vectors")):
         reports += await _ask(job, analysis, what)
@@ -344,7 +357,9 @@ async def capabilities_flow(job: Job) -> list[StageReport]:
 @flow(name="neighbours", flow_run_name=run_name, validate_parameters=False)
 @reported
 async def neighbours_flow(job: Job) -> list[StageReport]:
-    """Judge a sample one by one, in groups, and in shuffled groups, then measure the differences."""
+    """Judge a sample one by one, in groups, and in shuffled groups, then measure the
+    differences.
+    """
 
     def plan() -> list[Arranged]:
         with Warehouse(job.warehouse).reader() as reader:
@@ -365,7 +380,9 @@ async def neighbours_flow(job: Job) -> list[StageReport]:
 
 
 async def _measured(job: Job, reports: list[StageReport]) -> list[StageReport]:
-    """Update the measures if there are new rows, and return all reports, that of the update included."""
+    """Update the measures if there are new rows, and return all reports, that of the update
+    included.
+    """
     return (
         [*reports, await call(aggregate_flow, job)]
         if any(report.rows for report in reports)
@@ -374,7 +391,8 @@ async def _measured(job: Job, reports: list[StageReport]) -> list[StageReport]:
 
 
 async def _ask(job: Job, analysis: Analysis, what: str) -> list[StageReport]:
-    """Call the analysts for all missing items, in batches, and return the report; no report if nothing is missing.
+    """Call the analysts for all missing items, in batches, and return the report; no report if
+    nothing is missing.
 
     `what` is the plural noun for the rows in messages.
     """

@@ -31,7 +31,9 @@ from warehouse import Reader, Warehouse, WarehouseError
 
 
 def _asks(analysis: Analysis) -> Callable[[Job, Reader], bool]:
-    """Return whether analysts have missing items, or are configured in another way than at their last call."""
+    """Return whether analysts have missing items, or are configured in another way than at their
+    last call.
+    """
     return lambda job, reader: (
         any(analysis.missing(job, reader).values()) or bool(analysis.changed_analysts(job, reader))
     )
@@ -106,9 +108,10 @@ WORK: dict[str, Callable[[Job, Reader], bool]] = {
 class Startable(NamedTuple):
     """A flow that a command starts.
 
-    `path` names its module and function, `work` the kinds of work that it does (if empty, it always has work; with
-    `data` it loads the data set), `calls` the kinds of models that it calls, `covers` names the stage whose coverage it
-    reports, and `refuse` raises if the job lacks settings for it.
+    `path` names its module and function, `work` the kinds of work that it does (if empty, it always
+    has work; with `data` it loads the data set), `calls` the kinds of models that it calls,
+    `covers` names the stage whose coverage it reports, and `refuse` raises if the job lacks
+    settings for it.
     """
 
     path: str
@@ -166,7 +169,9 @@ FLOWS = {
 
 
 def has_work(job: Job, name: str) -> bool:
-    """Return whether a flow has work, from published data and configuration; work that this misses is not done."""
+    """Return whether a flow has work, from published data and configuration; work that this misses
+    is not done.
+    """
     kinds = FLOWS[name].work
     try:
         with Warehouse(job.warehouse).reader() as reader:
@@ -179,7 +184,9 @@ def has_work(job: Job, name: str) -> bool:
 
 
 def without_work(job: Job, name: str) -> list[StageReport]:
-    """Return the reports of a run without work: its data and coverage may still be below the bar."""
+    """Return the reports of a run without work: its data and coverage may still be below the
+    bar.
+    """
     flow = FLOWS[name]
     report = StageReport("ingest" if "data" in flow.work else name.replace("_", "-"))
     report.notes.append("nothing is missing, no model call made")
@@ -197,8 +204,8 @@ def coverage_report(
 ) -> StageReport:
     """Compare the coverage of a stage (or of all stages) with the configured bar.
 
-    If no call of the stages before succeeded, or the budget or the stop time ended them, warnings are not printed: the
-    cause has been reported, and the end of the run names what is missing.
+    If no call of the stages before succeeded, or the budget or the stop time ended them, warnings
+    are not printed: the cause has been reported, and the end of the run names what is missing.
     """
     report = StageReport("coverage", warnings=low_coverage(job, stage).lines)
     report.is_below_bar = bool(report.warnings)

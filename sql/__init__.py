@@ -1,8 +1,8 @@
 """The SQL of the project: the models, and the queries of stages and commands.
 
-A model is a file below `marts/` (for users) or `intermediate/` (between stored tables and marts, in a schema of that
-name), in a folder for its subject. Its header has `built as` and `depends on`; a model without `built as`
-is a step: a temporary table that exists only while others are built.
+A model is a file below `marts/` (for users) or `intermediate/` (between stored tables and marts, in
+a schema of that name), in a folder for its subject. Its header has `built as` and `depends on`; a
+model without `built as` is a step: a temporary table that exists only while others are built.
 """
 
 import re
@@ -30,9 +30,11 @@ _MEASURE = re.compile(r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_p_value|_n|_
 
 @dataclass(frozen=True)
 class SqlModel:
-    """A view or table: its name in queries, kind, query, dependencies, the meaning of a row, and its described columns.
+    """A view or table: its name in queries, kind, query, dependencies, the meaning of a row, and
+    its described columns.
 
-    The kind is `view`, `table`, or `step`: a temporary table that exists only while others are built.
+    The kind is `view`, `table`, or `step`: a temporary table that exists only while others are
+    built.
     """
 
     name: str
@@ -45,7 +47,9 @@ class SqlModel:
 
 @cache
 def schema() -> dict[str, Any]:
-    """Return `schema.yml`: the meaning of a row of each mart, and of the columns that marts add; and column titles."""
+    """Return `schema.yml`: the meaning of a row of each mart, and of the columns that marts add;
+    and column titles.
+    """
     # libyaml's loader is ten times as fast, and every command that shows a figure needs it.
     loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     document: dict[str, Any] = yaml.load(
@@ -56,7 +60,9 @@ def schema() -> dict[str, Any]:
 
 @cache
 def models() -> list[SqlModel]:
-    """Return every model, in the order in which they are built: each after those that it depends on."""
+    """Return every model, in the order in which they are built: each after those that it depends
+    on.
+    """
     texts = {
         path: read(path.relative_to(FOLDER).with_suffix("").as_posix())
         for folder in ("marts", "intermediate")
@@ -102,11 +108,12 @@ def leading_to(wanted: Collection[str], given: Collection[str] = ()) -> list[Sql
 
 
 def read(name: str) -> str:
-    """Return the text of `<name>.sql` below this folder, or of the query of that name in a file of several.
+    """Return the text of `<name>.sql` below this folder, or of the query of that name in a file of
+    several.
 
-    `read("figures/judges/judge_drift")` is the query `judge_drift` of `figures/judges.sql`. The texts
-    after `with:` in its header precede it as common table expressions (CTEs), and so does each
-    `revision_<relation>` that is read.
+    `read("figures/judges/judge_drift")` is the query `judge_drift` of `figures/judges.sql`. The
+    texts after `with:` in its header precede it as common table expressions (CTEs), and so does
+    each `revision_<relation>` that is read.
     """
     text = _text(name)
     ctes = {
@@ -117,7 +124,9 @@ def read(name: str) -> str:
 
 
 def public_tables() -> dict[str, str]:
-    """Return the tables for users, each with its subject: the most used first, others by subject."""
+    """Return the tables for users, each with its subject: the most used first, others by
+    subject.
+    """
     document = schema()
     subjects = {path.stem: path.parent.name for path in (FOLDER / "marts").rglob("*.sql")}
     for subject, names in document["stored"].items():
@@ -128,7 +137,9 @@ def public_tables() -> dict[str, str]:
 
 
 def of_revision(relation: str) -> str:
-    """Return the query for `revision_<relation>`: the rows of a relation on the data-set revision."""
+    """Return the query for `revision_<relation>`: the rows of a relation on the data-set
+    revision.
+    """
     return (
         f"from {with_schema(relation)}\nwhere benchmark = $benchmark and dataset_revision ="
         " $dataset_revision"
@@ -153,7 +164,8 @@ def _text(name: str) -> str:
 
 
 def named(name: str) -> dict[str, str]:
-    """Return the SQL texts of a name, by their kind: of each model, and of each query below `queries/`.
+    """Return the SQL texts of a name, by their kind: of each model, and of each query below
+    `queries/`.
 
     A model's name may begin with its schema, that of a query with its file: `run/missing_verdicts`.
     """
@@ -171,7 +183,9 @@ def named(name: str) -> dict[str, str]:
 
 @cache
 def queries(name: str) -> dict[str, str]:
-    """Return the queries of the file `<name>.sql` by name: a line `-- name: <name>` precedes each."""
+    """Return the queries of the file `<name>.sql` by name: a line `-- name: <name>` precedes
+    each.
+    """
     _, *parts = re.split(r"^-- name: (\w+)\n", _text(name), flags=re.MULTILINE)
     return {
         key: query.strip().removesuffix(";")
@@ -180,7 +194,8 @@ def queries(name: str) -> dict[str, str]:
 
 
 def template(name: str, **placeholders: str) -> str:
-    """Return the text of `<name>.sql` with each `{placeholder}` filled: identifiers, and conditions of our own.
+    """Return the text of `<name>.sql` with each `{placeholder}` filled: identifiers, and conditions
+    of our own.
 
     A user's text is never filled in.
 
@@ -191,7 +206,8 @@ def template(name: str, **placeholders: str) -> str:
 
 
 def with_ctes(query: str, ctes: Mapping[str, str]) -> str:
-    """Return a query with other queries before it as common table expressions (`with name as (...)`), in their order.
+    """Return a query with other queries before it as common table expressions (`with name as
+    (...)`), in their order.
 
     The query and later CTEs read a CTE instead of the model of its name, `intermediate.<name>`.
     """
@@ -201,7 +217,8 @@ def with_ctes(query: str, ctes: Mapping[str, str]) -> str:
         f"{name} as (\n{textwrap.indent(_reading(text, ctes), '    ')}\n)"
         for name, text in ctes.items()
     )
-    heading, body = _COMMENT.fullmatch(_reading(query, ctes)).groups()  # type: ignore[union-attr]  # every text fits
+    # every text fits
+    heading, body = _COMMENT.fullmatch(_reading(query, ctes)).groups()  # type: ignore[union-attr]
     own = f",\n\n{body.removeprefix('with ')}" if body.startswith("with ") else f"\n\n{body}"
     return f"{heading}with {named}{own}"
 
@@ -218,7 +235,8 @@ def tokens(query: str) -> list[str]:
 
 
 def declared(header: str, query: str) -> str:
-    """Return the text after a word such as `depends on:` in the header of a query, on all its lines.
+    """Return the text after a word such as `depends on:` in the header of a query, on all its
+    lines.
 
     It is empty without the word.
     """
@@ -228,7 +246,8 @@ def declared(header: str, query: str) -> str:
 
 def comment(query: str) -> str:
     """Return the first paragraph of the comment at the beginning of a query."""
-    first = _COMMENT.fullmatch(query)[1].split("\n--\n")[0]  # type: ignore[index]  # every text fits
+    # every text fits
+    first = _COMMENT.fullmatch(query)[1].split("\n--\n")[0]  # type: ignore[index]
     return " ".join(line.removeprefix("--").strip() for line in first.splitlines())
 
 

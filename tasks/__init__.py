@@ -1,7 +1,7 @@
 """The stages, and the modules that they use, such as model calls, benchmarks and pure rules.
 
-Importing it makes sure that requests to this machine (the embedded model, Prefect's own server, local endpoints) never
-go through a proxy of the environment, which could not reach them.
+Importing it makes sure that requests to this machine (the embedded model, Prefect's own server,
+local endpoints) never go through a proxy of the environment, which could not reach them.
 """
 
 import os

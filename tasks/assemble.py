@@ -1,13 +1,14 @@
 """Assemble: build the conversations of admitted tasks in the form that is sent to a model.
 
-`messages` holds each conversation exactly as it is sent to models. Reference texts come before the prompt of their
-turn.
+`messages` holds each conversation exactly as it is sent to models. Reference texts come before the
+prompt of their turn.
 
-`conversation_id` is a hash of the messages. A task whose conversation has not changed keeps its responses under a new
-configuration. Scratchpad and canary are not in the rows that this stage reads.
+`conversation_id` is a hash of the messages. A task whose conversation has not changed keeps its
+responses under a new configuration. Scratchpad and canary are not in the rows that this stage
+reads.
 
-Exports build conversations that are not assembled yet (`complete_conversations`), so an export can directly follow an
-import.
+Exports build conversations that are not assembled yet (`complete_conversations`), so an export can
+directly follow an import.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +26,8 @@ from warehouse import Reader, Warehouse
 
 
 def assemble(job: Job) -> StageReport:
-    """Write the messages of every wanted task that has none; reference texts precede their user turn.
+    """Write the messages of every wanted task that has none; reference texts precede their user
+    turn.
 
     It reads no rows with the scratchpad or the canary, so these are never sent.
     """
@@ -55,7 +57,9 @@ def assemble(job: Job) -> StageReport:
 def complete_conversations(
     reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]
 ) -> dict[str, Conversation]:
-    """Return the conversations of some wanted tasks, by task id, even of tasks that are not assembled yet."""
+    """Return the conversations of some wanted tasks, by task id, even of tasks that are not
+    assembled yet.
+    """
     some = wanted._replace(task_ids=tuple(sorted(set(task_ids))))
     return conversations_of_turns(turns_to_assemble(reader, some)) | conversations_of(
         reader, some, some.task_ids

@@ -1,17 +1,17 @@
 """Ingest: store a data set's rows as tasks, criteria and split members of one revision.
 
-A revision is the hub's commit (a branch or tag is resolved to its commit first), or the hash of the content of files.
-It is stored on every row, so rows of different revisions are never mixed.
+A revision is the hub's commit (a branch or tag is resolved to its commit first), or the hash of the
+content of files. It is stored on every row, so rows of different revisions are never mixed.
 
-Each hub commit has its own cache folder (`dataset/source.py`) below the usual one, because offline, or if the hub is
-down, `datasets` loads the newest revision in its cache, whichever was requested. So a cache that other programs filled
-is not used offline.
+Each hub commit has its own cache folder (`dataset/source.py`) below the usual one, because offline,
+or if the hub is down, `datasets` loads the newest revision in its cache, whichever was requested.
+So a cache that other programs filled is not used offline.
 
-The scratchpad is not stored, so it cannot be sent to a model. The canary is stored in `split_members`, apart from all
-texts, and is in no export and no report.
+The scratchpad is not stored, so it cannot be sent to a model. The canary is stored in
+`split_members`, apart from all texts, and is in no export and no report.
 
-Parsing refuses only rows that cannot become tasks. All other problems are left to the checks, so that a refused task is
-in the database with the reason (`quarantine`).
+Parsing refuses only rows that cannot become tasks. All other problems are left to the checks, so
+that a refused task is in the database with the reason (`quarantine`).
 """
 
 from collections import Counter
@@ -32,7 +32,8 @@ Rows = list[dict[str, Any]]
 
 
 def ingest(job: Job) -> StageReport:
-    """Store the configured data set in the warehouse; ingesting the same revision again changes nothing.
+    """Store the configured data set in the warehouse; ingesting the same revision again changes
+    nothing.
 
     Raises:
         PipelineError: the data set cannot be read or lacks a column; no row is stored then.
@@ -48,9 +49,9 @@ def ingest(job: Job) -> StageReport:
         if {row["split"] for row in stored} >= set(source.splits):
             return _stored(warehouse, key, source)
     by_split = {split: list(tasks_of(source, split, benchmark)) for split in source.splits}
-    # Every task once, in order of appearance. `n_rows` is the largest number of rows with its id in a split, or of
-    # different contents under its id. Hard splits repeat tasks of full ones, so an id may be in two splits with the
-    # same content.
+    # Every task once, in order of appearance. `n_rows` is the largest number of rows with its id in
+    # a split, or of different contents under its id. Hard splits repeat tasks of full ones, so an
+    # id may be in two splits with the same content.
     first: dict[str, Task] = {}
     everything = [task for of_split in by_split.values() for task in of_split]
     n_rows = Counter(
@@ -122,7 +123,9 @@ _ROWS_OF_TASK: dict[str, Callable[[Task], Rows]] = {
 
 
 def _reference_rows(benchmark: Benchmark) -> dict[str, Rows]:
-    """Return the declarations of the benchmark as rows that SQL can join: labels, severities, scores."""
+    """Return the declarations of the benchmark as rows that SQL can join: labels, severities,
+    scores.
+    """
     name = benchmark.name
     return {
         "labels": [

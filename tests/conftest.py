@@ -15,8 +15,9 @@ import duckdb
 import pytest
 from hypothesis import settings
 
-# No deadline: the time of an example on a shared machine says nothing about the property. The same examples every time,
-# so that a passing test passes again; `HYPOTHESIS_PROFILE=search` looks for new ones.
+# No deadline: the time of an example on a shared machine says nothing about the property. The same
+# examples every time, so that a passing test passes again; `HYPOTHESIS_PROFILE=search` looks for
+# new ones.
 settings.register_profile("shared-machine", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile("search", deadline=None, max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "shared-machine"))
@@ -24,20 +25,23 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "shared-machine"))
 # As in commands: the default takes a sixth of the time of imports.
 gc.set_threshold(50_000)
 
-# Small queries gain nothing from a second thread, but processes of tests that share two cores wait for it.
+# Small queries gain nothing from a second thread, but processes of tests that share two cores wait
+# for it.
 _connect = duckdb.connect
 duckdb.connect = lambda *given, config=None, **more: _connect(
     *given, config={"threads": 1} | (config or {}), **more
 )
 
-# Processes that a shell starts in the background ignore Ctrl-C, but some tests send it to processes that they start.
+# Processes that a shell starts in the background ignore Ctrl-C, but some tests send it to processes
+# that they start.
 if (
     threading.current_thread() is threading.main_thread()
     and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 ):
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Tests start dozens of processes; without stored bytecode, each would spend 8 s on compiling its libraries.
+# Tests start dozens of processes; without stored bytecode, each would spend 8 s on compiling its
+# libraries.
 if sys.dont_write_bytecode and not Path(str(pytest.__spec__.cached)).exists():
     folder = tempfile.mkdtemp(prefix="prbench-bytecode-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -76,7 +80,8 @@ _FIRST = {
         "readme",
     )
 }
-"""Files that take minutes: they start first, so that no process still runs one of them at the end."""
+"""Files that take minutes: they start first, so that no process still runs one of them at the end.
+"""
 _SLOW = {"browser", "prefect_api", "world_job", "hostile_job", "research_job"}
 """Fixtures with a browser, a Prefect server, or a made-up warehouse for reports."""
 
@@ -91,7 +96,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_earlier_damage_notices() -> Iterator[None]:
-    """Forget the notices of a test at its end: commands of later ones must not report damage that it found."""
+    """Forget the notices of a test at its end: commands of later ones must not report damage that
+    it found.
+    """
     yield
     if "warehouse.files" in sys.modules:
         sys.modules["warehouse.files"].pop_notices()
@@ -99,7 +106,9 @@ def _no_earlier_damage_notices() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Escape lone surrogates in captured output, which processes of tests cannot send to each other."""
+    """Escape lone surrogates in captured output, which processes of tests cannot send to each
+    other.
+    """
     report = yield
     report.sections = [
         (title, text.encode(errors="backslashreplace").decode()) for title, text in report.sections

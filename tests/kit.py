@@ -1,4 +1,5 @@
-"""Helpers of all tests: rows complete by the contract, warehouses with them, readers, jobs, stages without Prefect.
+"""Helpers of all tests: rows complete by the contract, warehouses with them, readers, jobs, stages
+without Prefect.
 
 A test writes only the content that it needs; all other content is made up.
 """
@@ -52,7 +53,9 @@ Rows = dict[str, list[Row]]
 """Rows by table."""
 Patch, Printed = pytest.MonkeyPatch, pytest.CaptureFixture[str]
 Fill = Callable[..., Reader]
-"""The fixture `published`: writes rows by table, and returns a reader on them; tests may call it several times."""
+"""The fixture `published`: writes rows by table, and returns a reader on them; tests may call it
+several times.
+"""
 
 ROOT = Path(__file__).parents[1]
 SHARED_DATA = ROOT / "../shared/data"
@@ -80,7 +83,8 @@ _COMMON = {
 
 
 def row(table_name: str, /, **values: Any) -> dict[str, Any]:
-    """A row with every column of its contract: the given values, values common to all tests, and NULL elsewhere.
+    """A row with every column of its contract: the given values, values common to all tests, and
+    NULL elsewhere.
 
     Raises KeyError for a column that the table does not have.
     """
@@ -208,7 +212,9 @@ def write_jsonl(path: Path, rows: Iterable[object]) -> Path:
 def written(
     folder: Path, tables: Mapping[str, list[dict[str, Any]]], revision: str | None = None
 ) -> Warehouse:
-    """A warehouse with these rows by table, not yet published; a given revision replaces that of all rows."""
+    """A warehouse with these rows by table, not yet published; a given revision replaces that of
+    all rows.
+    """
     warehouse = Warehouse(folder)
     for table_name, rows in tables.items():
         other = {"dataset_revision": revision} if revision else {}
@@ -228,7 +234,9 @@ def aggregated(
 
 
 def stored(folder: Path, tables: Rows) -> Path:
-    """A folder with a configuration for a data set, and a warehouse with these rows under its revision, aggregated."""
+    """A folder with a configuration for a data set, and a warehouse with these rows under its
+    revision, aggregated.
+    """
     source = write_jsonl(folder / "finance.jsonl", [{}])
     configure(folder, dataset={"source": str(source)})
     job = job_on(source, folder / "data")
@@ -301,7 +309,9 @@ def are_close(wanted: Any, actual: Any, tolerance: float = 1e-9) -> bool:
 def differing(
     wanted: Mapping[Any, Any], rows: Mapping[Any, Any], tolerance: float = 1e-9
 ) -> list[tuple[Any, ...]]:
-    """Return the cells of rows that differ from the wanted ones, so that a failure names them; NaN is undefined."""
+    """Return the cells of rows that differ from the wanted ones, so that a failure names them; NaN
+    is undefined.
+    """
     return [
         (key, column, value, rows[key][column])
         for key, columns in wanted.items()
@@ -343,7 +353,9 @@ def copied(job: Job, folder: Path, **changes: Any) -> Job:
 
 
 def prepared(job: Job) -> Job:
-    """The job, with its tasks ingested, checked and assembled: copied, if that was done before for the whole sample."""
+    """The job, with its tasks ingested, checked and assembled: copied, if that was done before for
+    the whole sample.
+    """
     is_sample = job.settings.benchmark == "prbench" and job.settings.dataset == Dataset(
         source="sample"
     )
@@ -354,7 +366,9 @@ def prepared(job: Job) -> Job:
 
 
 def publish_few(patched: Patch, *others: str) -> None:
-    """Publish what stages up to judging and reviews read, and these models: all scores take two thirds of the time."""
+    """Publish what stages up to judging and reviews read, and these models: all scores take two
+    thirds of the time.
+    """
     stages = ("tasks", "messages", "intermediate.model_runs", "criterion_reviews")
     read = {each.name for each in sql.leading_to([*stages, *others])}
     patched.setattr(

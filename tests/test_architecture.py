@@ -104,7 +104,9 @@ def module_name(path: Path) -> str:
 
 
 def imports_of(path: Path) -> set[str]:
-    """Every module that a file imports, at its top or inside a function, with `from a import b` as `a.b`."""
+    """Every module that a file imports, at its top or inside a function, with `from a import b` as
+    `a.b`.
+    """
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -161,7 +163,9 @@ def test_no_part_imports_what_it_must_not() -> None:
 
 
 def folder_in(part: str, name: str) -> str:
-    """The folder or one-module stage of a part that a module, or a name imported from it, belongs to."""
+    """The folder or one-module stage of a part that a module, or a name imported from it, belongs
+    to.
+    """
     folder = name.removeprefix(f"{part}.").partition(".")[0]
     return folder if any(folder in level for level in LEVELS[part]) else ITSELF
 

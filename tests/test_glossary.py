@@ -1,4 +1,6 @@
-"""The glossary of `tasks/README.md`: none of our names and sentences has a word that the glossary replaces."""
+"""The glossary of `tasks/README.md`: none of our names and sentences has a word that the glossary
+replaces.
+"""
 
 import io
 import re
@@ -47,7 +49,9 @@ def test_no_name_and_no_sentence_uses_a_word_that_the_glossary_replaces() -> Non
 
 
 def replaced() -> tuple[set[str], set[str]]:
-    """Return the words of the last column: all of them, which are refused in names; and those refused in prose too."""
+    """Return the words of the last column: all of them, which are refused in names; and those
+    refused in prose too.
+    """
     table = (ROOT / "tasks/README.md").read_text(encoding="utf-8").partition("## Glossary")[2]
     cells = [line.split("|")[3] for line in table.splitlines() if line.count("|") == 4][2:]
     in_prose = {word for cell in cells for word in re.findall("[a-z_]+", re.sub("`.*?`", "", cell))}
@@ -55,7 +59,9 @@ def replaced() -> tuple[set[str], set[str]]:
 
 
 def names(file: Path, text: str, words: set[str]) -> Iterator[tuple[int, str]]:
-    """Yield the line and the name of each name that contains one of the words; the file's own name has line 0."""
+    """Yield the line and the name of each name that contains one of the words; the file's own name
+    has line 0.
+    """
     named = [(0, part) for part in file.with_suffix("").parts]
     if file.suffix == ".py":
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)

@@ -1,4 +1,6 @@
-"""How much code there is to read, and how dense it is: numbers that only go down, except in a commit that says why."""
+"""How much code there is to read, and how dense it is: numbers that only go down, except in a
+commit that says why.
+"""
 
 import ast
 import io
@@ -11,12 +13,12 @@ from pathlib import Path
 from tests.kit import ROOT, tracked_files
 
 TOKENS = {
-    "expectations": 1621,
-    "flows": 17778,
-    "flows/cli": 21653,
-    "flows/report_server": 4524,
-    "flows/run": 4171,
-    "sql": 2207,
+    "expectations": 1622,
+    "flows": 17809,
+    "flows/cli": 21735,
+    "flows/report_server": 4547,
+    "flows/run": 4175,
+    "sql": 2210,
     "sql/cookbook": 3164,
     "sql/figures": 11250,
     "sql/intermediate": 16334,
@@ -24,56 +26,58 @@ TOKENS = {
     "sql/queries": 9819,
     "sql/report": 2108,
     "sql/warehouse": 779,
-    "tasks": 1589,
-    "tasks/aggregate": 461,
-    "tasks/alerts": 6441,
-    "tasks/analyses": 8035,
-    "tasks/benchmarks": 6476,
-    "tasks/bundles": 2845,
-    "tasks/cascade": 1801,
-    "tasks/certify": 6066,
-    "tasks/check": 1273,
-    "tasks/compare": 7805,
-    "tasks/config": 5559,
+    "tasks": 1593,
+    "tasks/aggregate": 462,
+    "tasks/alerts": 6443,
+    "tasks/analyses": 8039,
+    "tasks/benchmarks": 6512,
+    "tasks/bundles": 2850,
+    "tasks/cascade": 1806,
+    "tasks/certify": 6099,
+    "tasks/check": 1277,
+    "tasks/compare": 7829,
+    "tasks/config": 5589,
     "tasks/console": 2821,
-    "tasks/dataset": 3274,
-    "tasks/drift": 1944,
-    "tasks/exports": 13343,
-    "tasks/figures": 16882,
-    "tasks/hard_subset": 2121,
-    "tasks/imports": 23755,
-    "tasks/judge": 8555,
-    "tasks/llm": 37694,
-    "tasks/maintain": 4460,
-    "tasks/measures": 5040,
-    "tasks/plan": 5754,
+    "tasks/dataset": 3281,
+    "tasks/drift": 1949,
+    "tasks/exports": 13373,
+    "tasks/figures": 17001,
+    "tasks/hard_subset": 2124,
+    "tasks/imports": 23794,
+    "tasks/judge": 8560,
+    "tasks/llm": 37742,
+    "tasks/maintain": 4473,
+    "tasks/measures": 5042,
+    "tasks/plan": 5768,
     "tasks/prompts": 294,
-    "tasks/report": 39915,
-    "tasks/results": 1742,
-    "tasks/rules": 26806,
-    "tasks/run": 13215,
+    "tasks/report": 39945,
+    "tasks/results": 1746,
+    "tasks/rules": 26814,
+    "tasks/run": 13226,
     "tasks/sample": 679,
     "tasks/stopping": 2655,
-    "tests": 8003,
-    "tests/benchmarks": 21200,
+    "tests": 7999,
+    "tests/benchmarks": 21219,
     "tests/expectations": 1668,
-    "tests/faults": 13580,
-    "tests/flows": 63647,
-    "tests/golden": 2466,
-    "tests/mutants": 2756,
-    "tests/tasks": 285491,
-    "tests/warehouse": 12902,
-    "warehouse": 14860,
+    "tests/faults": 13584,
+    "tests/flows": 63676,
+    "tests/golden": 2469,
+    "tests/mutants": 2763,
+    "tests/tasks": 285699,
+    "tests/warehouse": 12913,
+    "warehouse": 14910,
     "warehouse/samples": 26,
 }
-"""Folder of two levels -> its maximum of tokens. Comments, docstrings and line breaks are no tokens."""
+"""Folder of two levels -> its maximum of tokens. Comments, docstrings and line breaks are no
+tokens.
+"""
 TOKEN_SLACK = 300
 """A folder that is smaller than its maximum by more tokens than this gets a lower one."""
 
 DENSE_CODE = {
     "assignment within an expression": 197,
     "comprehension within another": 118,
-    "line over 100 characters": 517,
+    "line over 100 characters": 21,
     "several values in one assignment": 399,
 }
 """What makes the source hard to read at first sight -> its maximum of constructs, without tests."""

@@ -58,7 +58,9 @@ def hostile_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 @pytest.fixture(scope="session")
 def research_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """A job of another benchmark, with a little PRBench in the same warehouse; tests must not write to it."""
+    """A job of another benchmark, with a little PRBench in the same warehouse; tests must not write
+    to it.
+    """
     return _built(shared_folder(tmp_path_factory) / "report-research", research_job_in)
 
 
@@ -143,7 +145,9 @@ def scope(world_job: Job) -> Iterator[Scope]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Headless Chromium; not for the whole session, because its thread can run no other event loop."""
+    """Headless Chromium; not for the whole session, because its thread can run no other event
+    loop.
+    """
     with browsing() as browser:
         yield browser
 

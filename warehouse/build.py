@@ -1,10 +1,11 @@
 """Build a database: empty tables with descriptions, the rows of parts, and the models of `sql/`.
 
-The rows of a table are one sequence: parts in the order of their names, rows in the order of their part. In a table
-that keeps the `latest`, the row of the last part is current; in one that keeps `decided` rows, the first decided row,
-or else the last failed one. Both choices are associative, so the current rows of contiguous parts can replace these
-parts without any change for readers. In a merged part, rows of different imports do not replace each other, since an
-import may be retracted later. Publishing, late parts and compaction share this one definition.
+The rows of a table are one sequence: parts in the order of their names, rows in the order of their
+part. In a table that keeps the `latest`, the row of the last part is current; in one that keeps
+`decided` rows, the first decided row, or else the last failed one. Both choices are associative, so
+the current rows of contiguous parts can replace these parts without any change for readers. In a
+merged part, rows of different imports do not replace each other, since an import may be retracted
+later. Publishing, late parts and compaction share this one definition.
 """
 
 import os
@@ -25,7 +26,8 @@ from warehouse.reader import PARTS, STAMP, engine, holds, memory, quoted, stamp
 from warehouse.tables import DECIDED_STATUSES, TABLES, StoredTable
 
 REPLACED = "replaced_rows"
-"""The table that lists the rows (`part`, `part_row`) that another row with the same key replaces."""
+"""The table that lists the rows (`part`, `part_row`) that another row with the same key replaces.
+"""
 
 
 def rests_on_response(table: StoredTable) -> bool:
@@ -39,12 +41,16 @@ def is_removed(rows: str) -> str:
 
 
 def decided(of: str = "") -> str:
-    """Return the condition that a row is decided; `of` is the table's name in the query, with a dot."""
+    """Return the condition that a row is decided; `of` is the table's name in the query, with a
+    dot.
+    """
     return f"coalesce({of}status in ({', '.join(map(quoted, DECIDED_STATUSES))}), false)"
 
 
 def standing_order(table: StoredTable) -> str:
-    """Return the order of rows with one key, the current one first (over the columns of `view_parts`)."""
+    """Return the order of rows with one key, the current one first (over the columns of
+    `view_parts`).
+    """
     if table.keeps == "latest":
         return "part desc, part_row"
     return (
@@ -60,7 +66,8 @@ def note_replaced(
     key: Sequence[str],
     condition: str = "true",
 ) -> bool:
-    """List the replaced rows of a view of parts in the table `REPLACED`, and return whether there are any.
+    """List the replaced rows of a view of parts in the table `REPLACED`, and return whether there
+    are any.
 
     Whole rows are not sorted, since they would not fit into memory.
     """
@@ -75,10 +82,11 @@ def note_replaced(
 def view_parts(
     connection: duckdb.DuckDBPyConnection, table: StoredTable, paths: Sequence[Path], name: str
 ) -> None:
-    """Create a view of the rows of parts: contract columns, `part` (its name) and `part_row` (position in it).
+    """Create a view of the rows of parts: contract columns, `part` (its name) and `part_row`
+    (position in it).
 
-    Columns are found by name, so that a part that an earlier version wrote may lack one or have others; a row without a
-    key belongs to a former table and is left out.
+    Columns are found by name, so that a part that an earlier version wrote may lack one or have
+    others; a row without a key belongs to a former table and is left out.
     """
     files = ", ".join(quoted(path) for path in paths)
     columns = ", ".join(f'"{column}"' for column in table.columns)
@@ -141,7 +149,9 @@ def _not_retracted(
 
 
 _EMPTY: dict[str, bytes] = {}
-"""The last empty database of this process, by its stamp; building it takes as long as publishing thousands of rows."""
+"""The last empty database of this process, by its stamp; building it takes as long as publishing
+thousands of rows.
+"""
 
 
 def put_empty(building: Path) -> None:
@@ -155,9 +165,11 @@ def put_empty(building: Path) -> None:
 
 @contextmanager
 def opened(building: Path, n_bytes: int = 0) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database file, new or existing, as `building`, for one transaction on parts of `n_bytes` in total.
+    """Open a database file, new or existing, as `building`, for one transaction on parts of
+    `n_bytes` in total.
 
-    If each statement committed by itself, commits would cost more than the work. The file ends with its digest.
+    If each statement committed by itself, commits would cost more than the work. The file ends with
+    its digest.
     """
     if building.exists():
         os.truncate(building, building.stat().st_size - DIGEST_HEX)
@@ -205,16 +217,17 @@ def _describe(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 _SMALL_BYTES = 16_000_000
-"""Size up to which several tables are loaded in one transaction and texts are stored without FSST, whose symbols would
-take longer to learn than everything else to write.
+"""Size up to which several tables are loaded in one transaction and texts are stored without FSST,
+whose symbols would take longer to learn than everything else to write.
 """
 
 
 def build(standing: Standing, building: Path, missing: Names) -> dict[Kind, int]:
-    """Load the missing parts into a database file, compute its models, and return the number of rows of each kind.
+    """Load the missing parts into a database file, compute its models, and return the number of
+    rows of each kind.
 
-    The file is new, or a copy of the last database, whose definitions and descriptions come from the same contracts and
-    models.
+    The file is new, or a copy of the last database, whose definitions and descriptions come from
+    the same contracts and models.
     """
     if not building.exists():
         put_empty(building)
@@ -238,7 +251,9 @@ def build(standing: Standing, building: Path, missing: Names) -> dict[Kind, int]
 def _load_parts(
     connection: duckdb.DuckDBPyConnection, standing: Standing, missing: Names
 ) -> dict[str, bool]:
-    """Load the missing parts; return the name of each table that has any, with whether models read its new rows."""
+    """Load the missing parts; return the name of each table that has any, with whether models read
+    its new rows.
+    """
     loaded = {}
     for table in TABLES.values():
         if paths := [part for part in standing[table.name] if (table.name, part.name) in missing]:
@@ -254,10 +269,11 @@ def _load_parts(
 
 
 def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlModel]) -> None:
-    """Compute the rows of models; views need no computation, and tables keep their columns with descriptions.
+    """Compute the rows of models; views need no computation, and tables keep their columns with
+    descriptions.
 
-    Tables of 100,000 rows or more are committed at once: uncommitted rows stay in memory, and DuckDB plans later
-    queries without knowing their number.
+    Tables of 100,000 rows or more are committed at once: uncommitted rows stay in memory, and
+    DuckDB plans later queries without knowing their number.
     """
     for model in models:
         if model.kind == "step":
@@ -271,10 +287,11 @@ def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlMo
 
 
 def load_rows(database: Path, files: Mapping[str, Path], same: Mapping[str, str]) -> None:
-    """Write a database with the rows of JSON Lines files, one file a table; its models are not computed yet.
+    """Write a database with the rows of JSON Lines files, one file a table; its models are not
+    computed yet.
 
-    A file may also be of a model that is built as a table. A column that a file lacks is NULL. `same` maps columns that
-    no file contains to the one value that all rows have.
+    A file may also be of a model that is built as a table. A column that a file lacks is NULL.
+    `same` maps columns that no file contains to the one value that all rows have.
 
     Raises:
         WarehouseError: a file contains something other than rows of its table.

@@ -1,4 +1,6 @@
-"""Every stored column, declared once, with its type and meaning; a name has the same meaning in every table."""
+"""Every stored column, declared once, with its type and meaning; a name has the same meaning in
+every table.
+"""
 
 import pyarrow as pa
 

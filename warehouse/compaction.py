@@ -1,10 +1,13 @@
-"""Compaction: rewrite many small parts as few large ones, without removed responses; and rewriting of ids.
+"""Compaction: rewrite many small parts as few large ones, without removed responses; and rewriting
+of ids.
 
-A merged part has the current rows of those that it replaces, and their position in the order. So the rows that count
-are the same before, while and after both are there, and after a kill at any moment.
+A merged part has the current rows of those that it replaces, and their position in the order. So
+the rows that count are the same before, while and after both are there, and after a kill at any
+moment.
 
-A row in `removals` excludes the response and all rows that depend on it, if they were made before the removal; rows
-made later stay. A removed text may be too large to read, so its parts are rewritten at once.
+A row in `removals` excludes the response and all rows that depend on it, if they were made before
+the removal; rows made later stay. A removed text may be too large to read, so its parts are
+rewritten at once.
 """
 
 import itertools
@@ -75,8 +78,8 @@ def _replace(
 ) -> None:
     """Delete the parts that new ones replace.
 
-    The list of expected parts names the new ones before the old ones are deleted, so that neither are missed after a
-    kill. The caller holds the publish lock.
+    The list of expected parts names the new ones before the old ones are deleted, so that neither
+    are missed after a kill. The caller holds the publish lock.
     """
     old = set(replaced) - new
     if new and (listing := listing_of(store)):
@@ -89,7 +92,8 @@ def _replace(
 def merge(
     connection: duckdb.DuckDBPyConnection, table: StoredTable, folder: Path, parts: Sequence[Path]
 ) -> Path:
-    """Write the current rows of contiguous parts as one part into a folder; the same parts give the same bytes.
+    """Write the current rows of contiguous parts as one part into a folder; the same parts give the
+    same bytes.
 
     The new part gets the moment of the last one, so it keeps their position in the order.
     """
@@ -101,7 +105,9 @@ def merge(
 def _rewritten(
     connection: duckdb.DuckDBPyConnection, table: StoredTable, folder: Path, parts: Sequence[Path]
 ) -> Path:
-    """Write the rows of parts, in their order, as one part into a folder, without those in the table `REPLACED`."""
+    """Write the rows of parts, in their order, as one part into a folder, without those in the
+    table `REPLACED`.
+    """
     view_parts(connection, table, parts, "run")
     columns = ", ".join(f'"{column}"' for column in table.columns)
     rows = f"select {columns} from run where (part, part_row) not in (from {REPLACED})"
@@ -109,8 +115,11 @@ def _rewritten(
 
 
 def _written(connection: duckdb.DuckDBPyConnection, folder: Path, rows: str, last: Path) -> Path:
-    """Write the rows of a query as one part into a folder, with the moment of the last part that it replaces."""
-    # Several threads would cut the row groups differently each time. Huge texts may need more memory than the limit.
+    """Write the rows of a query as one part into a folder, with the moment of the last part that it
+    replaces.
+    """
+    # Several threads would cut the row groups differently each time. Huge texts may need more
+    # memory than the limit.
     connection.execute("set threads = 1; set preserve_insertion_order = true; reset memory_limit")
     # A row group is in memory while it is written.
     written_as = "(format parquet, compression zstd, row_group_size 16384)"
@@ -133,7 +142,8 @@ _VIEW = "stored_responses"
 
 @contextmanager
 def _stored_responses(store: PartStore) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database with a view `stored_responses` of all stored responses (at least one) and one of removals.
+    """Open a database with a view `stored_responses` of all stored responses (at least one) and one
+    of removals.
 
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses.
@@ -153,7 +163,8 @@ def _stored_responses(store: PartStore) -> Iterator[duckdb.DuckDBPyConnection]:
 def responses_where(
     store: PartStore, condition: str, values: Sequence[Any]
 ) -> list[dict[str, Any]]:
-    """Return the stored, not removed responses that meet a condition, the largest first, without reading texts.
+    """Return the stored, not removed responses that meet a condition, the largest first, without
+    reading texts.
 
     Raises:
         WarehouseError: a part cannot be read.
@@ -171,7 +182,8 @@ def responses_where(
 
 
 def imported_batches(store: PartStore) -> list[dict[str, Any]]:
-    """Return the imported batches, retracted ones too, the latest first: their stored rows, time and run.
+    """Return the imported batches, retracted ones too, the latest first: their stored rows, time
+    and run.
 
     Raises:
         WarehouseError: a part cannot be read.
@@ -222,14 +234,18 @@ def clean(store: PartStore) -> None:
 _RENAMED = "renamed_ids"
 _RENAMED_COLUMNS = ("response_id", "verdict_id", "model_config_hash", "judge_config_hash")
 _SHUFFLED = "neighbour_verdicts"
-"""The table whose rows depend on an order of responses that their ids give, so that it keeps its ids."""
+"""The table whose rows depend on an order of responses that their ids give, so that it keeps its
+ids.
+"""
 
 
 def rename(store: PartStore, new_ids: Mapping[str, str]) -> None:
-    """Rewrite the parts of responses, and of rows about responses, with new ids instead of old ones.
+    """Rewrite the parts of responses, and of rows about responses, with new ids instead of old
+    ones.
 
-    A row whose id stays keeps its configuration hash too. Rows that refer to others come first, and responses last:
-    after a kill, what is left still has old ids, and the same call does the rest. The caller holds the publish lock.
+    A row whose id stays keeps its configuration hash too. Rows that refer to others come first, and
+    responses last: after a kill, what is left still has old ids, and the same call does the rest.
+    The caller holds the publish lock.
 
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses; what is rewritten already stays.

@@ -56,7 +56,8 @@ def remedy_of(error: OSError) -> str:
 
 
 def unless_unwritable(folder: Path, advice: str) -> str:
-    """Return advice to run a command that writes to a folder; if nothing can be written there, the reason instead.
+    """Return advice to run a command that writes to a folder; if nothing can be written there, the
+    reason instead.
 
     A folder that does not exist counts as the nearest one above it that does.
     """

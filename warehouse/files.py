@@ -55,9 +55,11 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def write_file(folder: Path, write: Callable[[Path], object], name: Callable[[Path], str]) -> Path:
-    """Write a file atomically (temporary name, fsync, rename): readers see all of it or nothing, also after a crash.
+    """Write a file atomically (temporary name, fsync, rename): readers see all of it or nothing,
+    also after a crash.
 
-    `write` gets the temporary path, and so does `name`, which chooses the name of the written file. Return the path.
+    `write` gets the temporary path, and so does `name`, which chooses the name of the written file.
+    Return the path.
     """
     folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
@@ -93,7 +95,9 @@ HASH_HEX = 24
 
 
 def write_part(folder: Path, write: Callable[[Path], object], moment: Callable[[str], str]) -> Path:
-    """Write a part (see `write_file`); its name has the content's hash, and the moment that `moment` gives for it."""
+    """Write a part (see `write_file`); its name has the content's hash, and the moment that
+    `moment` gives for it.
+    """
 
     def name(temporary: Path) -> str:
         content_hash = hash_of(temporary)[:HASH_HEX]
@@ -112,7 +116,9 @@ def is_whole(path: Path) -> bool:
 
 
 def _is_sound(path: Path, check: Callable[[Path], bool]) -> bool:
-    """Return the result of a check of a file's content; False if the file is missing, empty, or on a damaged disk."""
+    """Return the result of a check of a file's content; False if the file is missing, empty, or on
+    a damaged disk.
+    """
     try:
         return path.stat().st_size > 0 and check(path)
     except OSError as error:
@@ -127,11 +133,16 @@ def is_named_after(name: str, content_hash: str) -> bool:
 
 
 DIGEST_HEX = 64
-"""Length of the digest at the end of a database or a certificate: the SHA-256 of all bytes before it."""
+"""Length of the digest at the end of a database or a certificate: the SHA-256 of all bytes before
+it.
+"""
 
 
 def append_digest(path: Path) -> str:
-    """Append the digest of its content to a file, and return it. DuckDB ignores what follows its blocks."""
+    """Append the digest of its content to a file, and return it.
+
+    DuckDB ignores what follows its blocks.
+    """
     digest = hash_of(path)
     with path.open("ab") as file:
         file.write(digest.encode())

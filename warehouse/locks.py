@@ -1,12 +1,13 @@
-"""The locks of a warehouse (`locks.md`): those of the kernel, and the owner, the one machine that may write it.
+"""The locks of a warehouse (`locks.md`): those of the kernel, and the owner, the one machine that
+may write it.
 
-The kernel releases a lock when its process ends, in whatever way. Locks are shared ones of runs, exclusive ones, and
-life signs, each on a file of its own.
+The kernel releases a lock when its process ends, in whatever way. Locks are shared ones of runs,
+exclusive ones, and life signs, each on a file of its own.
 
-A file names the owner, and is rewritten while it works. This needs neither locks between machines nor synchronised
-clocks. All processes of the owning machine may write; locks of the kernel coordinate them. A process that finds another
-machine's file watches it, and takes over if the file does not change for long enough. A process whose machine is no
-longer the owner writes nothing more.
+A file names the owner, and is rewritten while it works. This needs neither locks between machines
+nor synchronised clocks. All processes of the owning machine may write; locks of the kernel
+coordinate them. A process that finds another machine's file watches it, and takes over if the file
+does not change for long enough. A process whose machine is no longer the owner writes nothing more.
 """
 
 import fcntl
@@ -35,7 +36,8 @@ def file_lock(path: Path, *, wait: bool, is_shared: bool = False) -> Iterator[No
     """Hold a lock on a file, exclusive or shared; with `wait`, wait for a conflicting holder.
 
     Raises:
-        WarehouseBusy: without `wait`, if a conflicting lock is held; the message names the holders' process ids.
+        WarehouseBusy: without `wait`, if a conflicting lock is held; the message names the holders'
+            process ids.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+") as file:
@@ -56,7 +58,9 @@ def file_lock(path: Path, *, wait: bool, is_shared: bool = False) -> Iterator[No
 
 
 def _holders(inode: int) -> list[str]:
-    """Return the ids of the processes that hold a lock on a file; empty where the system does not say."""
+    """Return the ids of the processes that hold a lock on a file; empty where the system does not
+    say.
+    """
     locks = map(
         str.split, _LOCKS.read_text(encoding="utf-8").splitlines() if _LOCKS.exists() else ()
     )
@@ -98,7 +102,8 @@ Tell = Callable[[str], object]
 class Machine(NamedTuple):
     """A machine from one boot to the next.
 
-    Containers of one host share its `kernel` and its locks. `started_at_s` is Unix time by the machine's own clock.
+    Containers of one host share its `kernel` and its locks. `started_at_s` is Unix time by the
+    machine's own clock.
     """
 
     kernel: str
@@ -129,9 +134,10 @@ class Owner:
 
     Attributes:
         every_s: seconds between two writes of the file, and between two reads of it.
-        takeover_after_s: seconds for which another machine's file must not change before a takeover; 0 with
-            `--take-over`. Network file systems may show a file as it was 60 s ago.
-        settling_s: seconds to wait after a takeover, to see whether another machine took over at the same moment.
+        takeover_after_s: seconds for which another machine's file must not change before a
+            takeover; 0 with `--take-over`. Network file systems may show a file as it was 60 s ago.
+        settling_s: seconds to wait after a takeover, to see whether another machine took over at
+            the same moment.
     """
 
     every_s, takeover_after_s, settling_s = 10.0, 120.0, 70.0
@@ -151,8 +157,8 @@ class Owner:
     def begin(self, tell: Tell | None = None) -> None:
         """Make this machine the owner, until `end`.
 
-        With `tell`, which gets lines about the wait, another machine's file is watched first; without it, or if the
-        file changes, the call is refused.
+        With `tell`, which gets lines about the wait, another machine's file is watched first;
+        without it, or if the file changes, the call is refused.
 
         Raises:
             WarehouseBusy: another machine writes.
@@ -177,7 +183,9 @@ class Owner:
         threading.Thread(target=self.keep_alive, name="owner", daemon=True).start()
 
     def _claim(self, holder: dict[str, Any] | None, tell: Tell | None) -> None:
-        """Create the file, or take it over from this machine's earlier boot or from a machine that stopped writing."""
+        """Create the file, or take it over from this machine's earlier boot or from a machine that
+        stopped writing.
+        """
         if holder is None:
             with suppress(FileExistsError), self._path.open("x"):
                 try:
@@ -211,7 +219,8 @@ class Owner:
             if now != holder:
                 raise busy
         tell(f"{where} no longer writes here; this machine takes over in {self.settling_s:.0f} s")
-        # If several machines take over at once, the last writer is the owner; the others see that at their next read.
+        # If several machines take over at once, the last writer is the owner; the others see that
+        # at their next read.
         self.write_file()
         self.sleep(self.settling_s)
 
@@ -229,7 +238,8 @@ class Owner:
                     who = "another machine" if holder is None else holder["host"]
                     advice = "nothing more is written, run again when no other machine writes"
                     self._why_lost = f"{self._root}: {who} took over this warehouse; {advice}"
-                # After a long pause another machine may be taking over: it must see this file before it writes.
+                # After a long pause another machine may be taking over: it must see this file
+                # before it writes.
                 elif must_write or self.clock() - self._seen_s > self.takeover_after_s / 2:
                     self.write_file()
             except OSError as error:
@@ -240,7 +250,9 @@ class Owner:
             return self._why_lost
 
     def end(self) -> None:
-        """Stop writing; the last process of this machine removes the file, so that another machine need not wait."""
+        """Stop writing; the last process of this machine removes the file, so that another machine
+        need not wait.
+        """
         self._has_ended.set()
         with self._processes, self._one_at_a_time, suppress(OSError):
             fcntl.flock(self._processes, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -248,7 +260,9 @@ class Owner:
                 self._path.unlink()
 
     def elsewhere(self) -> str | None:
-        """Return the other machine that writes, or did so until it failed; None if there is none."""
+        """Return the other machine that writes, or did so until it failed; None if there is
+        none.
+        """
         holder = self._read()
         return (
             None
@@ -296,7 +310,8 @@ os.register_at_fork(after_in_child=_kept.clear)
 
 @contextmanager
 def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
-    """Write as a process of the only machine that writes this warehouse; its other processes may write too.
+    """Write as a process of the only machine that writes this warehouse; its other processes may
+    write too.
 
     Raises:
         WarehouseBusy: another machine writes; see `Owner.begin` for `tell`.
@@ -329,7 +344,8 @@ def refuse_if_lost() -> None:
 
 
 def why_lost() -> str | None:
-    """Return the reason why this process may write nothing more, in one line: another machine took over.
+    """Return the reason why this process may write nothing more, in one line: another machine took
+    over.
 
     None if writing is allowed.
     """

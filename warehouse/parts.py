@@ -1,10 +1,13 @@
-"""Parquet parts: immutable files, named by time and content; and the list of expected ones, with losses and version.
+"""Parquet parts: immutable files, named by time and content; and the list of expected ones, with
+losses and version.
 
-Compaction writes merged parts beside those that they replace, and then deletes these. Both together have the same
-current rows as either, so neither readers nor writers need to know which parts were replaced.
+Compaction writes merged parts beside those that they replace, and then deletes these. Both together
+have the same current rows as either, so neither readers nor writers need to know which parts were
+replaced.
 
-`list.json` is written before a new database replaces the old one, so every listed part was whole then. A part that is
-not listed was written later; its rows are also in the ledger or still with its writer.
+`list.json` is written before a new database replaces the old one, so every listed part was whole
+then. A part that is not listed was written later; its rows are also in the ledger or still with its
+writer.
 """
 
 import time
@@ -22,7 +25,9 @@ from warehouse.tables import TABLES
 
 DATABASE, FILE, LIST = "prbench.duckdb", "warehouse.json", "list.json"
 VERSION = 4
-"""The version that this code writes; version 4 is that of November 2026. It does not cover the published database."""
+"""The version that this code writes; version 4 is that of November 2026. It does not cover the
+published database.
+"""
 Names = set[tuple[str, str]]
 """Pairs of a table and the name of a part."""
 
@@ -59,7 +64,9 @@ def lines_on(losses: Sequence[Loss]) -> list[str]:
 
 
 Kind = tuple[Any, ...]
-"""A table, then benchmark, model, judge, vintage and import batch of its rows (None where it has no such column)."""
+"""A table, then benchmark, model, judge, vintage and import batch of its rows (None where it has no
+such column).
+"""
 
 
 class Listing(NamedTuple):
@@ -130,7 +137,8 @@ def version_in(path: Path) -> int | None:
 
 
 def refuse_other_version(root: Path) -> int | None:
-    """Return the version of a folder's warehouse if this code reads it; None if there is no warehouse yet.
+    """Return the version of a folder's warehouse if this code reads it; None if there is no
+    warehouse yet.
 
     Raises:
         WarehouseError: it is newer or older, or cannot be read.
@@ -147,7 +155,9 @@ def refuse_other_version(root: Path) -> int | None:
 
 
 def begin(root: Path) -> None:
-    """Write the version of a warehouse if it is missing: before its first part, or after its file was damaged."""
+    """Write the version of a warehouse if it is missing: before its first part, or after its file
+    was damaged.
+    """
     version, path = refuse_other_version(root), root / FILE
     if version_in(path) is None:
         if version is not None:
@@ -170,10 +180,12 @@ def moment_of(part: Path) -> str:
 
 
 class PartStore:
-    """The parts of every stored table in a warehouse, one folder for each table, and the path of its database.
+    """The parts of every stored table in a warehouse, one folder for each table, and the path of
+    its database.
 
-    A part's name is `<milliseconds>-<content hash>.parquet`: sorted names are the order of writing, and the same
-    content is not stored twice in a row. Compaction replaces many parts by merged ones.
+    A part's name is `<milliseconds>-<content hash>.parquet`: sorted names are the order of writing,
+    and the same content is not stored twice in a row. Compaction replaces many parts by merged
+    ones.
     """
 
     def __init__(self, root: Path) -> None:
@@ -182,8 +194,8 @@ class PartStore:
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
         """Write rows as one part and return its name; None when there are no rows.
 
-        The part is on disk, under its final name, when this returns. If the last part has this content already, its
-        name is returned.
+        The part is on disk, under its final name, when this returns. If the last part has this
+        content already, its name is returned.
 
         Raises:
             WarehouseError: a row does not fit the table's contract, or the disk refuses.
@@ -193,7 +205,8 @@ class PartStore:
 
     def standing(self, table_name: str) -> list[Path]:
         """Return a table's current parts, oldest first."""
-        # Until 0.2.0, merged parts were written to a subfolder, and the parts that they replaced stayed for an hour.
+        # Until 0.2.0, merged parts were written to a subfolder, and the parts that they replaced
+        # stayed for an hour.
         parts = {path.name: path for path in (self.root / table_name).glob("**/[0-9]*.parquet")}
         return [parts[name] for name in sorted(parts)]
 
@@ -202,7 +215,9 @@ class PartStore:
         return {table_name: self.standing(table_name) for table_name in TABLES}
 
     def write_table(self, table_name: str, rows: pa.Table, moment: str = "") -> str:
-        """Write rows as one part (see `write`); with `moment`, at the position of a lost part that had this moment."""
+        """Write rows as one part (see `write`); with `moment`, at the position of a lost part that
+        had this moment.
+        """
         folder = self.root / table_name
         with explaining(f"{folder}: a part cannot be written"):
             return write_part(
@@ -217,8 +232,9 @@ class PartStore:
             return moment_of(
                 parts[-1]
             )  # the same content replaces the last part, so nothing changes
-        # At least the clock's milliseconds, and later than every current part, even if the clock went back.
-        # The name is chosen after the write, so parts almost always appear in the order of their names.
+        # At least the clock's milliseconds, and later than every current part, even if the clock
+        # went back. The name is chosen after the write, so parts almost always appear in the order
+        # of their names.
         last = max((int(moment_of(part)) for part in parts), default=0)
         return f"{max(time.time_ns() // 1_000_000, last + 1):015d}"
 

@@ -1,13 +1,15 @@
-"""Publishing: build one consistent DuckDB file from the parts next to the old one, and rename it into place.
+"""Publishing: build one consistent DuckDB file from the parts next to the old one, and rename it
+into place.
 
-The new file starts as a copy of the last one and loads the parts that it lacks; the models of `sql/` above them are
-computed again. The published file is never open for writing, so readers are not locked out, and a reader of the old
-file goes on reading it.
+The new file starts as a copy of the last one and loads the parts that it lacks; the models of
+`sql/` above them are computed again. The published file is never open for writing, so readers are
+not locked out, and a reader of the old file goes on reading it.
 
-Damaged and missing files are set aside, and their rows are restored from the last database: it is a second copy of all
-current rows, and ends with its digest. Rows of the database that no intact part has are those
-of the lost parts. They are written as a part with the lost part's position in the order. Rows that were not published
-yet are restored from the ledger; rows that are in neither are counted as lost in the list of parts.
+Damaged and missing files are set aside, and their rows are restored from the last database: it is a
+second copy of all current rows, and ends with its digest. Rows of the database that no intact part
+has are those of the lost parts. They are written as a part with the lost part's position in the
+order. Rows that were not published yet are restored from the ledger; rows that are in neither are
+counted as lost in the list of parts.
 """
 
 import shutil
@@ -60,7 +62,9 @@ def aside(root: Path, path: Path, sub: str = "") -> str:
 
 
 def listing_of(store: PartStore) -> Listing | None:
-    """Return the expected parts, from their list, or from the last database if the list is missing or damaged."""
+    """Return the expected parts, from their list, or from the last database if the list is missing
+    or damaged.
+    """
     try:
         listing = read_list(store.root)
     except Unsound as error:
@@ -96,7 +100,10 @@ def _damaged_of(standing: Standing) -> list[tuple[str, Path]]:
 
 
 def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | None) -> bool:
-    """Set aside the damaged parts, and return whether there were any. The caller holds the publish lock."""
+    """Set aside the damaged parts, and return whether there were any.
+
+    The caller holds the publish lock.
+    """
     damaged = _damaged_of(standing)
     for table_name, part in damaged:
         line = f"{part}: is damaged; it is now {aside(store.root.parent, part, table_name)}"
@@ -110,7 +117,9 @@ def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | N
 
 
 def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
-    """Write the rows of lost parts as new parts, as far as the last database has them, if it is not damaged itself."""
+    """Write the rows of lost parts as new parts, as far as the last database has them, if it is not
+    damaged itself.
+    """
     database = store.database
     last = _listed_by(database) if not is_damaged(database) else None
     with engine(database.with_name(f".{database.name}.restoring.tmp.spill")) as connection:
@@ -128,7 +137,8 @@ def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
             for rows, is_decided in (
                 _lost_rows(connection, TABLES[table_name], left) if held else ()
             ):
-                # A decided row must precede those of later parts; any other row must follow those of earlier parts.
+                # A decided row must precede those of later parts; any other row must follow those
+                # of earlier parts.
                 store.write_table(table_name, rows, lost[0 if is_decided else -1].partition("-")[0])
                 n_rows += rows.num_rows
             done = f"{n_rows} rows were restored from the last published database"
@@ -139,7 +149,9 @@ def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
 def _lost_rows(
     connection: duckdb.DuckDBPyConnection, table: StoredTable, left: list[Path]
 ) -> Iterator[tuple[pa.Table, bool]]:
-    """Yield the rows of the last database's table that the parts `left` do not have, and whether they are decided."""
+    """Yield the rows of the last database's table that the parts `left` do not have, and whether
+    they are decided.
+    """
     columns = ", ".join(f'"{column}"' for column in table.columns)
     # Other code may have built the database, before a column was added.
     connection.register("contract", table.schema.empty_table())
@@ -181,9 +193,10 @@ def damage_of(store: PartStore) -> list[str]:
 def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool = False) -> bool:
     """Bring the database up to date with the parts, and return whether that changed it.
 
-    With `must_rebuild` it is built from the parts even if adding to it would do. Every part is verified before it is
-    read; with `must_verify`, all current parts are verified. Damaged files are set aside, and their rows restored as
-    far as the last database has them (`pop_notices` has the report). The caller holds the publish lock.
+    With `must_rebuild` it is built from the parts even if adding to it would do. Every part is
+    verified before it is read; with `must_verify`, all current parts are verified. Damaged files
+    are set aside, and their rows restored as far as the last database has them (`pop_notices` has
+    the report). The caller holds the publish lock.
 
     Raises:
         WarehouseError: the database cannot be built; the published one stays as it is.
@@ -217,9 +230,10 @@ def _publish(
         return False
     base: Names = set()
     if published and published < everything:
-        # Adding the missing parts gives the same rows as a build from all parts if no new part precedes a published
-        # one of its table, and no removal or retraction changes. After a retraction, a new response may replace a
-        # retracted one, which changes the verdicts that count.
+        # Adding the missing parts gives the same rows as a build from all parts if no new part
+        # precedes a published one of its table, and no removal or retraction changes. After a
+        # retraction, a new response may replace a retracted one, which changes the verdicts that
+        # count.
         new = everything - published
         tables = {table for table, _ in new}
         has_retractions = any(table == "retractions" for table, _ in published)
@@ -238,7 +252,8 @@ def _swap_in(
 ) -> None:
     """Build the database beside the old one, note what it was built from, and swap it in.
 
-    With `base`, the parts in the old one, it begins as a copy of that; if `base` is empty, it begins empty.
+    With `base`, the parts in the old one, it begins as a copy of that; if `base` is empty, it
+    begins empty.
     """
     database = store.database
     building = database.with_name(f".{database.name}.{uuid.uuid4().hex}.tmp")
@@ -247,7 +262,8 @@ def _swap_in(
         shutil.copyfile(database, building)
     n_rows = build(standing, building, everything - base)
     sync(building)
-    # In tables with lost parts, and for kinds of rows with earlier losses, as many rows as before are expected.
+    # In tables with lost parts, and for kinds of rows with earlier losses, as many rows as before
+    # are expected.
     tables, rows = {table for table, _ in gone}, {kind: (n, n) for kind, n in n_rows.items()}
     for kind, (n, should) in listing.rows.items() if listing else ():
         if kind[0] in tables or n < should:
@@ -260,7 +276,9 @@ def _swap_in(
 
 
 def _remove_leftovers(store: PartStore) -> None:
-    """Remove leftovers of unfinished publishing (the lock excludes other builders), and of writes an hour ago."""
+    """Remove leftovers of unfinished publishing (the lock excludes other builders), and of writes
+    an hour ago.
+    """
     for leftover in store.database.parent.glob(f".{store.database.name}.*.tmp*"):
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
     for leftover in store.root.glob("*/.*.tmp"):

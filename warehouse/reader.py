@@ -1,4 +1,6 @@
-"""DuckDB in memory for work on parts, and the published database: one consistent state, without a lock."""
+"""DuckDB in memory for work on parts, and the published database: one consistent state, without a
+lock.
+"""
 
 import atexit
 import contextlib
@@ -23,9 +25,11 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 
 
 def memory(n_bytes: int = 0, least_mb: int = 1200) -> str:
-    """Return the memory limit for work on parts or a file of `n_bytes` in total; other work runs beside it.
+    """Return the memory limit for work on parts or a file of `n_bytes` in total; other work runs
+    beside it.
 
-    Larger data spills to disk, but joins of more than 30 million verdicts (2 GB) need more memory even for that.
+    Larger data spills to disk, but joins of more than 30 million verdicts (2 GB) need more memory
+    even for that.
     """
     return f"{round(max(least_mb, 0.6 * n_bytes / 1e6))}MB"
 
@@ -79,13 +83,14 @@ _OF_QUERIES = (
 class Reader(contextlib.AbstractContextManager["Reader"]):
     """A read-only view of the state that was published when it was opened.
 
-    The file is attached to an in-memory database of its own, so a reader in the same process as a publisher sees what
-    is published at the moment it is opened. Several threads may query it at once. Close it, or use it in a `with`
-    block.
+    The file is attached to an in-memory database of its own, so a reader in the same process as a
+    publisher sees what is published at the moment it is opened. Several threads may query it at
+    once. Close it, or use it in a `with` block.
     """
 
     def __init__(self, path: Path, spill: Path | None = None) -> None:
-        """Open a file; with a folder `spill`, queries that need much memory use the disk there instead.
+        """Open a file; with a folder `spill`, queries that need much memory use the disk there
+        instead.
 
         Without it, the database's blocks stay in memory once they are read.
         """
@@ -117,8 +122,8 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
     ) -> list[dict[str, Any]]:
         """Return the rows of one table or view whose columns have these values.
 
-        A list allows each of its values; None finds NULL. Relation, columns and order become SQL unchanged: pass no
-        text of users.
+        A list allows each of its values; None finds NULL. Relation, columns and order become SQL
+        unchanged: pass no text of users.
         """
         conditions = [
             (
@@ -215,7 +220,9 @@ def published_parts(database: Path) -> Names | None:
 
 
 def is_damaged(database: Path) -> bool:
-    """Return whether a published database is damaged; one from another version of the code counts as undamaged."""
+    """Return whether a published database is damaged; one from another version of the code counts
+    as undamaged.
+    """
     if not database.exists() or is_database_whole(database):
         return False
     with contextlib.suppress(WarehouseError, duckdb.Error), Reader(database) as reader:
@@ -224,7 +231,9 @@ def is_damaged(database: Path) -> bool:
 
 
 def stamp() -> str:
-    """Return a hash that changes with the contracts, the models and DuckDB (whose hash function makes keys)."""
+    """Return a hash that changes with the contracts, the models and DuckDB (whose hash function
+    makes keys).
+    """
     tables = sorted(TABLES.values(), key=lambda table: table.name)
     macros = [sql.read(f"warehouse/{name}") for name in ("macros", "counts_as_judge")]
     texts = ["ends with its digest", duckdb.__version__, *macros, *(table.text for table in tables)]

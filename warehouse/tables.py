@@ -1,4 +1,7 @@
-"""Every stored table with its columns and key. `sql/schema.yml` describes the columns that marts add."""
+"""Every stored table with its columns and key.
+
+`sql/schema.yml` describes the columns that marts add.
+"""
 
 from typing import Literal
 
@@ -24,11 +27,12 @@ _DECISION = f"status value explanation {GIVEN} decided_by escalated_because {_US
 
 
 class StoredTable:
-    """A stored table: the meaning of a row, its columns in order, its key, and the rule for rows with the same key.
+    """A stored table: the meaning of a row, its columns in order, its key, and the rule for rows
+    with the same key.
 
-    `keeps` is `latest` (the newer part's row is current) or `decided` (a row with a usable status stays; a failed one
-    is replaced by a newer one). `models_read` is the condition on the rows that models of `sql/` read, if not all: a
-    part without such a row changes no model.
+    `keeps` is `latest` (the newer part's row is current) or `decided` (a row with a usable status
+    stays; a failed one is replaced by a newer one). `models_read` is the condition on the rows that
+    models of `sql/` read, if not all: a part without such a row changes no model.
     """
 
     def __init__(
@@ -51,7 +55,8 @@ _table = StoredTable  # shorter lines below
 TABLES: dict[str, StoredTable] = {
     table.name: table
     for table in (
-        # Retractions and removals are loaded first, as they affect all others; responses before the rows about them.
+        # Retractions and removals are loaded first, as they affect all others; responses before the
+        # rows about them.
         _table(
             "retractions",
             "An imported file that was retracted, or restored after that.",

@@ -40,7 +40,9 @@ def content_of(folder: Path) -> list[str]:
 
 
 def other_content(folder: Path) -> str | None:
-    """Return a name in a folder that is neither empty nor a warehouse; None for an empty folder or a warehouse."""
+    """Return a name in a folder that is neither empty nor a warehouse; None for an empty folder or
+    a warehouse.
+    """
     if any(
         (folder / mark).exists() for mark in (FILE, DATABASE)
     ):  # a copied database alone is enough
@@ -62,11 +64,13 @@ class Warehouse:
         self._published_at_s, self._publishing_took_s = time.monotonic(), 0.0
 
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
-        """Write rows as one immutable part (see `PartStore.write`); they can be read after the next `publish`.
+        """Write rows as one immutable part (see `PartStore.write`); they can be read after the next
+        `publish`.
 
         Raises:
             WarehouseBusy: another machine writes this warehouse.
-            WarehouseError: a row does not fit, the disk refuses, or other code wrote this warehouse.
+            WarehouseError: a row does not fit, the disk refuses, or other code wrote this
+                warehouse.
         """
         refuse_other_version(self.root)
         with self.only_machine():
@@ -74,7 +78,9 @@ class Warehouse:
             return self.store.write(table_name, rows)
 
     def publish(self) -> bool:
-        """Bring the published database up to date with the stored parts; True if there was something to publish."""
+        """Bring the published database up to date with the stored parts; True if there was
+        something to publish.
+        """
         refuse_other_version(self.root)
         self._published_at_s = time.monotonic()
         with self.publishing():
@@ -83,10 +89,12 @@ class Warehouse:
         return is_new
 
     def verify(self) -> bool:
-        """Verify all stored files, repair them as far as possible, and publish; True if there was something to publish.
+        """Verify all stored files, repair them as far as possible, and publish; True if there was
+        something to publish.
 
-        Damaged parts are set aside (`damaged/`), and their rows restored as far as the last database has them. A
-        damaged database is rebuilt. `pop_notices` returns the findings, `losses` the rows that stay lost.
+        Damaged parts are set aside (`damaged/`), and their rows restored as far as the last
+        database has them. A damaged database is rebuilt. `pop_notices` returns the findings,
+        `losses` the rows that stay lost.
         """
         if refuse_other_version(self.root) is None:
             return False  # nothing was ever stored
@@ -106,7 +114,9 @@ class Warehouse:
         return []
 
     def is_damaged(self) -> bool:
-        """Return whether damage was found that is not repaired yet, as far as this process knows."""
+        """Return whether damage was found that is not repaired yet, as far as this process
+        knows.
+        """
         return bool(self.losses()) or has_damage()
 
     def accept_losses(self) -> None:
@@ -118,9 +128,11 @@ class Warehouse:
                 write_list(self.store.root, Listing(listing.parts, rows))
 
     def publish_if_due(self, least_s: float, most_s: float) -> bool:
-        """Publish if the last publishing of this object is long enough ago; True if there was something to publish.
+        """Publish if the last publishing of this object is long enough ago; True if there was
+        something to publish.
 
-        Long enough is 20 times its duration, within the bounds: where publishing is fast, readers see new rows soon.
+        Long enough is 20 times its duration, within the bounds: where publishing is fast, readers
+        see new rows soon.
         """
         due_s = min(most_s, max(least_s, 20 * self._publishing_took_s))
         return time.monotonic() - self._published_at_s > due_s and self.publish()
@@ -151,16 +163,19 @@ class Warehouse:
         return [stamp(), *sorted(f"{table}/{part}" for table, part in held if table not in but)]
 
     def part_sizes(self) -> list[int]:
-        """Return the bytes of each part of all tables: many parts make rebuilding and direct reading slow."""
+        """Return the bytes of each part of all tables: many parts make rebuilding and direct
+        reading slow.
+        """
         return [
             part.stat().st_size for parts in self.store.all_standing().values() for part in parts
         ]
 
     def compact(self, *, large_rows: int = LARGE_ROWS) -> None:
-        """Publish, merge the small parts of every table, and build the database again from the merged ones.
+        """Publish, merge the small parts of every table, and build the database again from the
+        merged ones.
 
-        Parts of `large_rows` and more stay as they are. What is read stays the same, and parts may be written
-        meanwhile.
+        Parts of `large_rows` and more stay as they are. What is read stays the same, and parts may
+        be written meanwhile.
 
         Raises:
             WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
@@ -174,10 +189,12 @@ class Warehouse:
             publish(self.store, must_rebuild=True)
 
     def rename(self, new_ids: Mapping[str, str]) -> None:
-        """Give responses, and rows about them, new ids (old id or configuration hash -> new one), and publish.
+        """Give responses, and rows about them, new ids (old id or configuration hash -> new one),
+        and publish.
 
         Raises:
-            WarehouseError: a part cannot be read, or the disk refuses; the same call then does the rest.
+            WarehouseError: a part cannot be read, or the disk refuses; the same call then does the
+                rest.
         """
         with self.publishing():
             # A rewritten damaged part would carry the damage under a valid hash.
@@ -197,8 +214,8 @@ class Warehouse:
     def only_machine(self, tell: Tell | None = None) -> AbstractContextManager[None]:
         """Write as a process of the only machine that writes this warehouse.
 
-        With `tell`, which gets lines about the wait, another machine's file is watched, and taken over if it does not
-        change; otherwise the call is refused at once.
+        With `tell`, which gets lines about the wait, another machine's file is watched, and taken
+        over if it does not change; otherwise the call is refused at once.
 
         Raises:
             WarehouseBusy: another machine writes, or may do so.
@@ -206,7 +223,9 @@ class Warehouse:
         return only_machine(self.root, tell)
 
     def elsewhere(self) -> str | None:
-        """Return the other machine that writes this warehouse, or did so until it failed; None if there is none."""
+        """Return the other machine that writes this warehouse, or did so until it failed; None if
+        there is none.
+        """
         return Owner(self.root).elsewhere()
 
     @contextmanager
@@ -214,7 +233,8 @@ class Warehouse:
         """Work on this warehouse, possibly at the same time as other runs.
 
         Raises:
-            WarehouseBusy: a process holds it alone, or another machine writes (see `only_machine` for `tell`).
+            WarehouseBusy: a process holds it alone, or another machine writes (see `only_machine`
+                for `tell`).
             WarehouseError: other code wrote this warehouse.
         """
         refuse_other_version(self.root)
@@ -231,13 +251,16 @@ class Warehouse:
         """Hold the lock of this name (such as `night`); it does not block runs.
 
         Raises:
-            WarehouseBusy: without `wait`, if another process holds it; the message names the process id.
+            WarehouseBusy: without `wait`, if another process holds it; the message names the
+                process id.
         """
         return file_lock(self.root / f"{name}.lock", wait=wait)
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
-        """Hold the lock for publishing and for changing the current parts; wait for other processes of this machine."""
+        """Hold the lock for publishing and for changing the current parts; wait for other processes
+        of this machine.
+        """
         with self.only_machine(), self.only_one("publish", wait=True):
             yield
 
@@ -246,8 +269,11 @@ class Warehouse:
         return life_sign(self._living, run_id)
 
     def living_runs(self) -> list[str]:
-        """Return the runs in progress; one that is not, but is `running` in the table `runs`, was killed."""
-        # Where another machine writes, its locks may not be seen from here; looking would remove its life signs.
+        """Return the runs in progress; one that is not, but is `running` in the table `runs`, was
+        killed.
+        """
+        # Where another machine writes, its locks may not be seen from here; looking would remove
+        # its life signs.
         is_elsewhere = self.elsewhere() is not None
         return [
             unquote(path.stem)

@@ -41,8 +41,8 @@ from warehouse import Warehouse, WarehouseError, lines_on, refuse_other_version
 class SetupFinding:
     """The result of one check.
 
-    `is_ok` is None if unknown. `is_damage` is true if stored data is damaged, `is_warning` if something works today and
-    will not for long.
+    `is_ok` is None if unknown. `is_damage` is true if stored data is damaged, `is_warning` if
+    something works today and will not for long.
     """
 
     subject: str
@@ -60,7 +60,8 @@ class SetupFinding:
 
 
 def examine(job: Job, *, may_call: bool = False) -> list[SetupFinding]:
-    """Check the configuration, the data set, the models, Prefect's server, the warehouse and the versions.
+    """Check the configuration, the data set, the models, Prefect's server, the warehouse and the
+    versions.
 
     With `may_call`, each model is called once, with one token.
     """
@@ -85,7 +86,9 @@ def examine(job: Job, *, may_call: bool = False) -> list[SetupFinding]:
 
 
 def _finding(subject: str, check: Callable[[], str]) -> SetupFinding:
-    """Return the finding of a check, which returns the detail, or raises an error if there is a problem."""
+    """Return the finding of a check, which returns the detail, or raises an error if there is a
+    problem.
+    """
     try:
         return SetupFinding(subject, True, check())
     except PipelineError as error:
@@ -103,7 +106,9 @@ def _data_set(job: Job) -> str:
 
 
 def _network() -> Iterator[SetupFinding]:
-    """Yield a problem with the certificates that the environment names, and a finding for each of its proxies."""
+    """Yield a problem with the certificates that the environment names, and a finding for each of
+    its proxies.
+    """
     try:
         refuse_unreadable_certificates()
     except UsageError as error:
@@ -120,7 +125,8 @@ def _proxy(name: str, address: str) -> str:
 def _requests(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
     """Yield the findings on models, on what calls them, and on Prefect's server.
 
-    Where the environment prevents every request, they are unknown: even an import of their libraries fails.
+    Where the environment prevents every request, they are unknown: even an import of their
+    libraries fails.
     """
     try:
         refuse_unusable_network()
@@ -135,7 +141,9 @@ def _requests(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
 
 
 def _models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
-    """Yield the findings on models: their keys, their servers, and with `may_call` one call to each."""
+    """Yield the findings on models: their keys, their servers, and with `may_call` one call to
+    each.
+    """
     routes: dict[str, tuple[Target, str]] = {}
     for each in callees(job):
         route = str((each.target.name, each.target.api_base, each.target.headers))
@@ -193,7 +201,8 @@ def _model(target: Target) -> str:
 
 
 def _called_address(target: Target) -> str:
-    """Return the address that is called and where it comes from, after connecting to a server that is not the default.
+    """Return the address that is called and where it comes from, after connecting to a server that
+    is not the default.
 
     Raises:
         UsageError: the server cannot be reached.
@@ -208,7 +217,8 @@ def _called_address(target: Target) -> str:
 
 
 def _reached(address: str, variable: str | None = None) -> str:
-    """Connect to the server of an address; only its host is shown, because the rest may be a secret.
+    """Connect to the server of an address; only its host is shown, because the rest may be a
+    secret.
 
     `variable` is the environment variable that the address comes from, if any.
 
@@ -274,7 +284,9 @@ _PACKAGES = ("prefect", "duckdb", "polars", "pyarrow", "datasets", "litellm", "g
 
 
 def _warehouse(job: Job) -> Iterator[SetupFinding]:
-    """Yield the findings on the warehouse: whether it is writable and undamaged, and what is published."""
+    """Yield the findings on the warehouse: whether it is writable and undamaged, and what is
+    published.
+    """
     warehouse = Warehouse(job.warehouse)
     folder, subject = f"{warehouse.root} ({job.warehouse_source})", f"warehouse {warehouse.root}"
     existing = next(

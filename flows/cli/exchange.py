@@ -1,4 +1,6 @@
-"""The command `import`: responses, verdicts, results, reviews and warehouses, and retracting an import."""
+"""The command `import`: responses, verdicts, results, reviews and warehouses, and retracting an
+import.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
 
 _PATH = click.Path(path_type=Path)
 RESULT_FORMATS = ("prbench", "inspect", "evalscope", "simple-evals", "m42")
-"""The formats of `tasks.imports.FORMATS`. A help page cannot wait for that import; a test compares the lists."""
+"""The formats of `tasks.imports.FORMATS`. A help page cannot wait for that import; a test compares
+the lists.
+"""
 
 
 @command(name="import", location=WAREHOUSE, cls=Group, invoke_without_command=True)
@@ -36,8 +40,9 @@ RESULT_FORMATS = ("prbench", "inspect", "evalscope", "simple-evals", "m42")
 def import_(context: Context, is_list: bool, retract: str | None) -> int:
     """Import responses, verdicts, logs, reviews or a warehouse.
 
-    Importing the same file again changes nothing. --retract retracts an import; importing the file again brings it
-    back. --list shows the imports. `prbench import COMMAND --help` describes the formats and lists the options.
+    Importing the same file again changes nothing. --retract retracts an import; importing the file
+    again brings it back. --list shows the imports. `prbench import COMMAND --help` describes the
+    formats and lists the options.
 
     Examples:
       prbench import responses responses.jsonl
@@ -97,7 +102,9 @@ def _batch_cells(row: Mapping[str, Any]) -> list[Any]:
 def _write_import(
     context: Context, sources: Sequence[Path], work: Callable[["Job"], list["StageReport"]]
 ) -> int:
-    """Do an import as a run, and show its result; what cannot succeed is refused first (see `refuse_early`)."""
+    """Do an import as a run, and show its result; what cannot succeed is refused first (see
+    `refuse_early`).
+    """
     job = context.job  # a wrong configuration is refused first
     for source in sources:
         if not source.exists():
@@ -133,12 +140,12 @@ def _write_import(
 def import_responses(context: Context, source: Path, **own: Any) -> int:
     """Import responses made elsewhere.
 
-    A file has rows `task, model, response[, trial, vintage]` (JSONL, CSV or Parquet), or is one JSON object
-    `{task: response}`. Instead of `response` a row may have a column `file` with the path of a document, relative to
-    the file it is in.
+    A file has rows `task, model, response[, trial, vintage]` (JSONL, CSV or Parquet), or is one
+    JSON object `{task: response}`. Instead of `response` a row may have a column `file` with the
+    path of a document, relative to the file it is in.
 
-    A folder holds documents whose names give the task and the model. Documents are Markdown or text in UTF-8, which
-    are used as they are, or PDF or DOCX, which are converted to Markdown.
+    A folder holds documents whose names give the task and the model. Documents are Markdown or text
+    in UTF-8, which are used as they are, or PDF or DOCX, which are converted to Markdown.
 
     Examples:
       prbench import responses responses.jsonl
@@ -196,13 +203,13 @@ def import_responses(context: Context, source: Path, **own: Any) -> int:
 def import_verdicts(context: Context, file: Path, **own: Any) -> int:
     """Import verdicts made elsewhere, human labels included.
 
-    Rows (JSONL, CSV or Parquet) have the columns `task, model, criterion, criteria_met` and may have `judge, trial,
-    vintage, judge_trial, grading, explanation, confidence`. The files that the benchmark's own code writes can be read
-    too.
+    Rows (JSONL, CSV or Parquet) have the columns `task, model, criterion, criteria_met` and may
+    have `judge, trial, vintage, judge_trial, grading, explanation, confidence`. The files that the
+    benchmark's own code writes can be read too.
 
-    The decision is `criteria_met` (true or false, yes or no, 1 or 0), or `value` (0, 0.5 or 1), or `verdict` (in
-    words). `criterion` is a criterion's id or its exact text; if several criteria have the same text, a column
-    `category` or `occurrence` (1 for the first) says which one.
+    The decision is `criteria_met` (true or false, yes or no, 1 or 0), or `value` (0, 0.5 or 1), or
+    `verdict` (in words). `criterion` is a criterion's id or its exact text; if several criteria
+    have the same text, a column `category` or `occurrence` (1 for the first) says which one.
 
     A row whose `response` differs from the stored response is refused.
 
@@ -252,11 +259,13 @@ def import_verdicts(context: Context, file: Path, **own: Any) -> int:
 def import_results(context: Context, files: tuple[Path, ...], **own: Any) -> int:
     """Import responses and verdicts from the logs of other harnesses.
 
-    FILE is a result of the published PRBench harness (JSON), a log of Inspect AI (.eval or JSON), an output folder of
-    EvalScope, a result of simple-evals (JSON or HTML) or a result file of m42's code (JSONL).
+    FILE is a result of the published PRBench harness (JSON), a log of Inspect AI (.eval or JSON),
+    an output folder of EvalScope, a result of simple-evals (JSON or HTML) or a result file of m42's
+    code (JSONL).
 
-    Tasks are recognised by their conversation, criteria by id or text. Failed calls stay failures. After the import the
-    means in the log are compared with those of the imported rows, and the tasks that differ are listed.
+    Tasks are recognised by their conversation, criteria by id or text. Failed calls stay failures.
+    After the import the means in the log are compared with those of the imported rows, and the
+    tasks that differ are listed.
 
     Examples:
       prbench import results results/finance_off_platform_judge_gpt-5.6-terra.json
@@ -282,9 +291,10 @@ def import_reviews(
 ) -> int:
     """Import reviews of criteria that people entered in sheets of `prbench export review`.
 
-    Rows (CSV, JSONL or Parquet) have the columns `task, criterion, decision` (agree or disagree) and `reviewer`, and
-    may have `reason` (needed to disagree), `better_wording` and those by which a sheet names its sample. Rows without a
-    decision are skipped and counted. A row on a criterion whose words have changed since is refused.
+    Rows (CSV, JSONL or Parquet) have the columns `task, criterion, decision` (agree or disagree)
+    and `reviewer`, and may have `reason` (needed to disagree), `better_wording` and those by which
+    a sheet names its sample. Rows without a decision are skipped and counted. A row on a criterion
+    whose words have changed since is refused.
 
     Examples:
       prbench import reviews criteria.csv
@@ -318,7 +328,9 @@ def import_warehouse(context: Context, source: str) -> int:
 
 
 class _LocationOrCommand(Group):
-    """A group whose first argument may also be a location, which is passed to its command `tables`."""
+    """A group whose first argument may also be a location, which is passed to its command
+    `tables`.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in {*self.commands, *ctx.help_option_names}:
@@ -359,7 +371,8 @@ def export() -> None:
 def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int:
     """Write tables to a folder or a store as Parquet files.
 
-    `manifest.json` lists them with the hashes of their contents. `prbench import warehouse` reads them.
+    `manifest.json` lists them with the hashes of their contents. `prbench import warehouse` reads
+    them.
 
     Examples:
       prbench export shared/
@@ -405,16 +418,17 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
 def labelling(context: Context, file: Path, interval: str | None, **own: Any) -> int:
     """Write a sheet for human graders (CSV).
 
-    It has one row for each criterion of a response, with columns to fill in: `judge` (the grader's name) and
-    `criteria_met` (yes or no). `prbench import verdicts --skip-empty` reads it back.
-    The column `vintage` names the vintage of the model.
+    It has one row for each criterion of a response, with columns to fill in: `judge` (the grader's
+    name) and `criteria_met` (yes or no). `prbench import verdicts --skip-empty` reads it back. The
+    column `vintage` names the vintage of the model.
 
-    With --for, a verdict's probability of being sampled is in proportion to its weight and to the expected error of the
-    judge, which is estimated from the disagreement of judges and repetitions and from earlier labels. The probabilities
-    are stored (tables `label_sheets`, `label_draws`). Each model gets the same number of verdicts. The output says
-    which figures the sheet gives once it is filled in, how many rows give all figures, which splits are too small, and
-    the expected width of the interval. Import a sheet before you write the next one: labelled verdicts are not sampled
-    again.
+    With --for, a verdict's probability of being sampled is in proportion to its weight and to the
+    expected error of the judge, which is estimated from the disagreement of judges and repetitions
+    and from earlier labels. The probabilities are stored (tables `label_sheets`, `label_draws`).
+    Each model gets the same number of verdicts. The output says which figures the sheet gives once
+    it is filled in, how many rows give all figures, which splits are too small, and the expected
+    width of the interval. Import a sheet before you write the next one: labelled verdicts are not
+    sampled again.
 
     Examples:
       prbench export labelling sheet.csv -n 200
@@ -455,13 +469,14 @@ def labelling(context: Context, file: Path, interval: str | None, **own: Any) ->
 def export_review(context: Context, target: Path, n_tasks: int | None, **own: Any) -> int:
     """Write a sheet for experts who review rubrics (CSV).
 
-    It has one row for each sampled criterion, with the task's conversation and columns to fill in: `reviewer` (the
-    name), `decision` (agree or disagree that the criterion is well-constructed, accurate and relevant to the task),
-    `reason` and `better_wording`. `prbench import reviews` reads it back. Give the same sheet to several people to
-    measure how far they agree with each other.
+    It has one row for each sampled criterion, with the task's conversation and columns to fill in:
+    `reviewer` (the name), `decision` (agree or disagree that the criterion is well-constructed,
+    accurate and relevant to the task), `reason` and `better_wording`. `prbench import reviews`
+    reads it back. Give the same sheet to several people to measure how far they agree with each
+    other.
 
-    Each criterion's probability of being sampled is stored (table `review_samples`), so the share of agreement can be
-    estimated for all criteria (`prbench reviews`).
+    Each criterion's probability of being sampled is stored (table `review_samples`), so the share
+    of agreement can be estimated for all criteria (`prbench reviews`).
 
     Examples:
       prbench export review criteria.csv -n 300
@@ -490,10 +505,10 @@ def export_review(context: Context, target: Path, n_tasks: int | None, **own: An
 def export_inspect(context: Context, folder: Path, is_scored_only: bool) -> int:
     """Write logs that Inspect View opens, one for each model and judge.
 
-    A sample is a task in one trial: conversation, response, score with the verdict on each criterion, tokens and cost.
-    `inspect view --log-dir FOLDER` shows them; `inspect_ai.log.read_eval_log` reads one;
-    `every_eval_ever convert inspect` converts them.
-    A log names the model as its provider does, and its label among the tags.
+    A sample is a task in one trial: conversation, response, score with the verdict on each
+    criterion, tokens and cost. `inspect view --log-dir FOLDER` shows them;
+    `inspect_ai.log.read_eval_log` reads one; `every_eval_ever convert inspect` converts them. A log
+    names the model as its provider does, and its label among the tags.
 
     Examples:
       prbench export inspect logs/
@@ -526,8 +541,9 @@ def export_inspect(context: Context, folder: Path, is_scored_only: bool) -> int:
 def export_datasets(context: Context, folder: Path, tables: tuple[str, ...]) -> int:
     """Write a data set for the library `datasets` and the Hugging Face hub, with a data set card.
 
-    `load_dataset("FOLDER", "verdicts")` reads its Parquet files, `load_from_disk("FOLDER/verdicts")` an Arrow copy of
-    them. The card (README.md) describes every column and the permitted use of the data. Canaries are left out.
+    `load_dataset("FOLDER", "verdicts")` reads its Parquet files,
+    `load_from_disk("FOLDER/verdicts")` an Arrow copy of them. The card (README.md) describes every
+    column and the permitted use of the data. Canaries are left out.
 
     Examples:
       prbench export datasets results/

@@ -1,4 +1,6 @@
-"""Figures on the command line: those that commands show, a list of all, and any single one in any format."""
+"""Figures on the command line: those that commands show, a list of all, and any single one in any
+format.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -43,13 +45,16 @@ def show_parts(
     steps: Any = ({}, {}),
     after: After | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
-    """Show figures on stored data, as tables or as JSON, or a sentence if they have no rows; return the rows by part.
+    """Show figures on stored data, as tables or as JSON, or a sentence if they have no rows; return
+    the rows by part.
 
     Args:
         context: the command's context.
         job: the job whose benchmark, data-set revision, splits, models and judges are shown.
-        parts: name in the JSON -> figure; a single figure has the empty name, and its rows are the JSON.
-        given: parameters, passed to each figure that has them; `is_hard` and `score` narrow all figures.
+        parts: name in the JSON -> figure; a single figure has the empty name, and its rows are the
+            JSON.
+        given: parameters, passed to each figure that has them; `is_hard` and `score` narrow all
+            figures.
         nothing: the sentence if no figure has a row; empty: the first figure's sentence.
         vintage: the default of --vintage; None: the current one of each model.
         steps: views that replace those of the same names (`tasks.figures.scope.Scope`).
@@ -95,7 +100,8 @@ def present(
 ) -> None:
     """Show figures with their rows in the format of the command.
 
-    A format for one table (CSV, JSON Lines, Parquet) has the first figure with rows; a line names the others.
+    A format for one table (CSV, JSON Lines, Parquet) has the first figure with rows; a line names
+    the others.
 
     Args:
         context: the command's context.
@@ -194,8 +200,8 @@ def _markdown(part: "tuple[Figure, Rows]", *, has_heading: bool) -> str:
 def figures(context: Context) -> None:
     """List all figures.
 
-    The report and the commands that show results consist of these figures. `prbench figure NAME` shows one; parameters
-    follow the name.
+    The report and the commands that show results consist of these figures. `prbench figure NAME`
+    shows one; parameters follow the name.
 
     Examples:
       prbench figures
@@ -231,8 +237,8 @@ def figure(
 ) -> None:
     """Show one figure, in any format.
 
-    `prbench figures` lists all figures with their parameters. A parameter that is a list can be repeated. Rows and
-    columns are those of the file beside the figure in the report.
+    `prbench figures` lists all figures with their parameters. A parameter that is a list can be
+    repeated. Rows and columns are those of the file beside the figure in the report.
 
     Examples:
       prbench figure judge_agreement
@@ -270,10 +276,11 @@ def figure(
 def benchmarks(context: Context, name: str | None) -> None:
     """List the benchmarks.
 
-    With a NAME, show what that benchmark declares: checks, gradings, scores, weight classes and breakdowns.
+    With a NAME, show what that benchmark declares: checks, gradings, scores, weight classes and
+    breakdowns.
 
-    A benchmark is one Python module; tasks/benchmarks/guide.md describes how to write one. The environment variable
-    PRBENCH_BENCHMARKS lists folders with more benchmarks, as absolute paths.
+    A benchmark is one Python module; tasks/benchmarks/guide.md describes how to write one. The
+    environment variable PRBENCH_BENCHMARKS lists folders with more benchmarks, as absolute paths.
 
     Examples:
       prbench benchmarks
@@ -415,12 +422,14 @@ _CANNOT_BE_COMBINED = (
 def leaderboard(context: Context, is_debiased: bool, **own: Any) -> None:
     """Rank the models.
 
-    Each score is of a model's current vintage: the latest that covers enough of the split (`coverage.min`). It comes
-    with its interval, its coverage, and the all-task range: the lowest and the highest mean once no verdict is missing.
-    The score is the mean of complete tasks, so it may lie outside of this range.
+    Each score is of a model's current vintage: the latest that covers enough of the split
+    (`coverage.min`). It comes with its interval, its coverage, and the all-task range: the lowest
+    and the highest mean once no verdict is missing. The score is the mean of complete tasks, so it
+    may lie outside of this range.
 
-    With --debiased, labels from sheets of `prbench export labelling --for` (or imported with --random-sample) correct
-    the judge's scores. Beside the debiased score are the judge's own score and the score from the labels alone.
+    With --debiased, labels from sheets of `prbench export labelling --for` (or imported with
+    --random-sample) correct the judge's scores. Beside the debiased score are the judge's own score
+    and the score from the labels alone.
 
     Examples:
       prbench leaderboard --by category --json

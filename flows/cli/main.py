@@ -75,8 +75,8 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
 def cli() -> None:
     """Evaluate language models on rubric benchmarks.
 
-    Models respond to the tasks of a benchmark, and judges decide each criterion of each task's rubric. Every verdict
-    can be queried in SQL. `prbench COMMAND --help` describes a command.
+    Models respond to the tasks of a benchmark, and judges decide each criterion of each task's
+    rubric. Every verdict can be queried in SQL. `prbench COMMAND --help` describes a command.
 
     Examples:
       prbench run                       sample data, embedded model, no key needed
@@ -101,8 +101,8 @@ def entry() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     ending: list[int] = []
 
-    # Registered first, so called last, after all other clean-up. Otherwise Python unloads modules that Prefect's
-    # threads still use, and DuckDB's binding prints pages of errors.
+    # Registered first, so called last, after all other clean-up. Otherwise Python unloads modules
+    # that Prefect's threads still use, and DuckDB's binding prints pages of errors.
     @atexit.register
     def end() -> None:
         sys.stdout.flush()
@@ -115,10 +115,13 @@ def entry() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command and return its exit code; every error that a user can cause is shown in one line."""
+    """Run the command and return its exit code; every error that a user can cause is shown in one
+    line.
+    """
     with shown_visibly():
         code, line = _outcome(list(arguments))
-        # If no warehouse was opened, there is no damage to report, and importing its libraries takes long.
+        # If no warehouse was opened, there is no damage to report, and importing its libraries
+        # takes long.
         damage = sys.modules.get("warehouse.files")
         for notice in damage.pop_notices() if damage else ():
             # A run shows damage in its reports; this is for all other commands.

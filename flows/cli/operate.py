@@ -45,10 +45,14 @@ from flows.cli.output import finish, report_done, run_flow, show, show_json, sho
 def report(context: Context, out: Path | None, is_served: bool, is_live: bool, port: int) -> None:
     """Write the HTML report.
 
-    The report is a folder of pages that open without a network: leaderboards, categories, data, judges, history, and
-    every verdict. It shows all stored results of the benchmark, not only those of configured models and judges;
-    --split, --model, --judge and --vintage narrow it. Each benchmark has its own subfolder, and the page above them
-    lists all benchmarks. Other files in the folder are left alone. With --serve, the page Compare compares two models,
+    The report is a folder of pages that open without a network: leaderboards, categories, data,
+        judges, history, and
+    every verdict. It shows all stored results of the benchmark, not only those of configured models
+    and judges;
+    --split, --model, --judge and --vintage narrow it. Each benchmark has its own subfolder, and the
+    page above them
+    lists all benchmarks. Other files in the folder are left alone. With --serve, the page Compare
+    compares two models,
     vintages (such as two nights), runs or judges, on the configured splits as `prbench diff` does.
 
     Examples:
@@ -80,7 +84,8 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
     if is_served:
         from flows.report_server.server import serve_report
 
-        # Compare and the ranking so far use the configured splits, as `prbench diff` and `leaderboard` do.
+        # Compare and the ranking so far use the configured splits, as `prbench diff` and
+        # `leaderboard` do.
         serve_report(stored, index, port, is_live=is_live)
 
 
@@ -93,11 +98,11 @@ _DOCTOR_WIDTH = 100
 def doctor(context: Context, no_call: bool) -> int:
     """Check the setup.
 
-    Checks the configuration, keys (never shown), endpoints, the Prefect server, the warehouse and the installed
-    versions. Each model is called once, with one token, to test its key. All stored tables are read and verified, and
-    so is every call and sum of costs in the ledger, which takes some seconds for a million calls. `prbench aggregate`
-    repairs damage. The exit code is 2 if the configuration is broken, 3 if only stored data is damaged, and 1 for any
-    other problem.
+    Checks the configuration, keys (never shown), endpoints, the Prefect server, the warehouse and
+    the installed versions. Each model is called once, with one token, to test its key. All stored
+    tables are read and verified, and so is every call and sum of costs in the ledger, which takes
+    some seconds for a million calls. `prbench aggregate` repairs damage. The exit code is 2 if the
+    configuration is broken, 3 if only stored data is damaged, and 1 for any other problem.
 
     Examples:
       prbench doctor --config prbench.yaml
@@ -132,8 +137,8 @@ def doctor(context: Context, no_call: bool) -> int:
 def check(context: Context, only_list: bool, accept: bool) -> int:
     """Run the data quality checks on all stored data.
 
-    The policy of a check decides what happens if data fails it (quarantine: leave the task out; warn: only report;
-    fail: stop the run). Policies are set under `quality` in the configuration.
+    The policy of a check decides what happens if data fails it (quarantine: leave the task out;
+    warn: only report; fail: stop the run). Policies are set under `quality` in the configuration.
 
     Examples:
       prbench check
@@ -160,7 +165,9 @@ def check(context: Context, only_list: bool, accept: bool) -> int:
 
 
 def _show_accepted(context: Context) -> int:
-    """Print configuration lines that accept the tasks left out now, which then cause no exit code 3 and no alert."""
+    """Print configuration lines that accept the tasks left out now, which then cause no exit code 3
+    and no alert.
+    """
     from warehouse import Warehouse
 
     query = "select task_id, string_agg(detail, '; ' order by check_name) as why from quarantine "
@@ -208,7 +215,8 @@ def _show_accepted(context: Context) -> int:
 def serve(context: Context, port: int, name: str | None, work_pool: str | None) -> None:
     """Run the nights on schedule, until interrupted.
 
-    Nights start on the schedule in the configuration. Backfills, checks and compactions can be started in Prefect's UI.
+    Nights start on the schedule in the configuration. Backfills, checks and compactions can be
+    started in Prefect's UI.
 
     Examples:
       prbench serve --config prbench.yaml
@@ -272,11 +280,12 @@ def restore(context: Context, source: str) -> int:
 def adopt(context: Context, address: str) -> int:
     """Take over results that were stored without the address of their model.
 
-    An address from the environment (such as OPENAI_BASE_URL) is part of a model's identity, as a configured `api_base`
-    is. Results from before that was so are not used: they may have come from another server. If they came from this
-    one, this command gives them the identity with the address: responses, verdicts and raw replies of all configured
-    models and judges that the environment sends there. No model is called, and running it again changes nothing. No run
-    may be using the warehouse.
+    An address from the environment (such as OPENAI_BASE_URL) is part of a model's identity, as a
+    configured `api_base` is. Results from before that was so are not used: they may have come from
+    another server. If they came from this one, this command gives them the identity with the
+    address: responses, verdicts and raw replies of all configured models and judges that the
+    environment sends there. No model is called, and running it again changes nothing. No run may be
+    using the warehouse.
 
     Examples:
       prbench adopt --api-base http://localhost:8000/v1
@@ -290,8 +299,8 @@ def adopt(context: Context, address: str) -> int:
 def compact(context: Context) -> int:
     """Merge small files and delete old raw replies.
 
-    `retention.replies_days` in the configuration sets how long raw replies (what providers sent) are kept. Results stay
-    the same.
+    `retention.replies_days` in the configuration sets how long raw replies (what providers sent)
+    are kept. Results stay the same.
 
     Examples:
       prbench compact
@@ -306,9 +315,10 @@ def compact(context: Context) -> int:
 def publish(context: Context, target: str, n_kept: int | None) -> int:
     """Publish database, report and tables to a folder or a store.
 
-    Each publication has a folder of its own, which never changes: the database, the report, and each table as Parquet
-    files. `current.json` names the latest one and is replaced last. An unchanged state is not published again. The
-    address of a store is one that fsspec knows, such as s3://bucket/prefix or gs://bucket/prefix.
+    Each publication has a folder of its own, which never changes: the database, the report, and
+    each table as Parquet files. `current.json` names the latest one and is replaced last. An
+    unchanged state is not published again. The address of a store is one that fsspec knows, such as
+    s3://bucket/prefix or gs://bucket/prefix.
 
     Examples:
       prbench publish s3://bucket/results
@@ -326,12 +336,12 @@ def publish(context: Context, target: str, n_kept: int | None) -> int:
 def certify(context: Context, file: Path) -> None:
     """Write a certificate: figures that others can recheck.
 
-    It is one ZIP file with the leaderboards and everything that they are computed from: weights, labels, verdicts,
-    hashes of all texts, the runs' configurations, versions, and the SQL of the scores. It holds no texts and no keys.
-    `prbench verify` computes every figure again.
+    It is one ZIP file with the leaderboards and everything that they are computed from: weights,
+    labels, verdicts, hashes of all texts, the runs' configurations, versions, and the SQL of the
+    scores. It holds no texts and no keys. `prbench verify` computes every figure again.
 
-    Publish the printed digest elsewhere than the file. Then a changed file is detected, even if the digest in it was
-    changed too.
+    Publish the printed digest elsewhere than the file. Then a changed file is detected, even if the
+    digest in it was changed too.
 
     Examples:
       prbench certify figures.zip
@@ -373,8 +383,9 @@ _ABOUT = ("split", "label", "judge", "vintage", "model", "score_name")
 def verify(context: Context, target: str, digest: str | None, texts: tuple[Path, ...]) -> int:
     """Recheck a certificate, a backup, an export or a publication.
 
-    No warehouse, configuration or model is needed. Every changed byte is detected. All figures of a certificate are
-    recomputed, and each different result is shown with its certified value. The exit code is 1 if anything differs.
+    No warehouse, configuration or model is needed. Every changed byte is detected. All figures of a
+    certificate are recomputed, and each different result is shown with its certified value. The
+    exit code is 1 if anything differs.
 
     Examples:
       prbench verify figures.zip
@@ -448,8 +459,9 @@ def remove_response(
 ) -> int:
     """Remove responses with all their verdicts.
 
-    A response is removed if it is one of the given ids (if any) and matches every option. This cannot be undone. The
-    next run samples it again with a new call. No run may be using the warehouse.
+    A response is removed if it is one of the given ids (if any) and matches every option. This
+    cannot be undone. The next run samples it again with a new call. No run may be using the
+    warehouse.
 
     Examples:
       prbench remove response --longer-than 1000000 --dry-run

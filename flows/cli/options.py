@@ -30,7 +30,9 @@ class GroupedOption(click.Option):
 
 
 class Command(click.Command):
-    """A command whose help lists options by group, then the examples at the end of its docstring."""
+    """A command whose help lists options by group, then the examples at the end of its
+    docstring.
+    """
 
     def __init__(self, *arguments: Any, help: str | None = None, **settings: Any) -> None:  # noqa: A002 - click's name
         text, _, lines = cleandoc(help or "").partition("\n\nExamples:\n")
@@ -50,7 +52,9 @@ class Command(click.Command):
 
 
 class Group(Command, click.Group):
-    """A group whose help shows its commands under the headings of `sections`, each with its first sentence in full."""
+    """A group whose help shows its commands under the headings of `sections`, each with its first
+    sentence in full.
+    """
 
     sections: Mapping[str, Sequence[click.Command]] | None = None
 
@@ -91,7 +95,9 @@ TELLS, ACTS, RUNS = (
     ("json", "quiet", "verbose"),
     ("json", "quiet", "verbose", "no-prefect"),
 )
-"""Output options of a command that reports a state, of one that does something and reports it, and of one that runs."""
+"""Output options of a command that reports a state, of one that does something and reports it, and
+of one that runs.
+"""
 ANY_LOCATION, WAREHOUSE = ("config", "warehouse", "benchmark"), ("config", "warehouse")
 """Location options of a command about one benchmark, and of a command about a whole warehouse."""
 EVALUATED = ("split", "model", "judge", "trials", "limit", "vintage", "night")
@@ -292,7 +298,9 @@ class Context:
         return load_job(self.arguments)
 
     def working(self) -> AbstractContextManager[None]:
-        """Show that the command is at work until the block ends; libraries that take long are imported in it."""
+        """Show that the command is at work until the block ends; libraries that take long are
+        imported in it.
+        """
         name = click.get_current_context().command_path.removeprefix("prbench ")
         return working(name, is_quiet=self.arguments.is_quiet, is_whole=True)
 
@@ -306,9 +314,11 @@ class Context:
         checked: Sequence[str] = ("split", "model", "judge", "vintage"),
         **further: Sequence[str],
     ) -> "Job":
-        """Return the job of a command that only reads stored data (see `tasks.run.stored_data.on_stored_data`).
+        """Return the job of a command that only reads stored data (see
+        `tasks.run.stored_data.on_stored_data`).
 
-        `checked` are the options whose values must be known names; `further` are other names, by kind.
+        `checked` are the options whose values must be known names; `further` are other names, by
+        kind.
         """
         from tasks.rules.identity import EVERY_VINTAGE
         from tasks.run.stored_data import on_stored_data
@@ -325,7 +335,8 @@ def chosen_format(as_json: bool, file_format: str | None, output: Path | None) -
     """Return the format of a result: the named one, else that of the file's ending, else a table.
 
     Raises:
-        UsageError: two formats are named, the ending names none, or the format cannot be shown on a terminal.
+        UsageError: two formats are named, the ending names none, or the format cannot be shown on a
+            terminal.
     """
     if as_json and file_format not in {None, "json"}:
         raise click.UsageError(
@@ -353,10 +364,11 @@ def command(
     texts: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> Callable[[Function], click.Command]:
-    """Make a function a command with these shared options, which it receives as a `Context`, its first argument.
+    """Make a function a command with these shared options, which it receives as a `Context`, its
+    first argument.
 
-    `of` is the command's group, if any. `texts` replaces the help of options that have a special meaning for this
-    command. The `settings` are click's.
+    `of` is the command's group, if any. `texts` replaces the help of options that have a special
+    meaning for this command. The `settings` are click's.
     """
 
     def decorate(function: Function) -> click.Command:

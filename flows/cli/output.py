@@ -1,4 +1,6 @@
-"""Output of rows and results, for people and machines: tables on standard output, other formats also to a file."""
+"""Output of rows and results, for people and machines: tables on standard output, other formats
+also to a file.
+"""
 
 import io
 import json
@@ -39,8 +41,8 @@ def show(
 ) -> None:
     """Write rows in the command's format to its file or to standard output.
 
-    On a terminal, control characters are made visible; elsewhere JSON is exact. No text in CSV is run as a formula, and
-    none in Markdown is anything but text.
+    On a terminal, control characters are made visible; elsewhere JSON is exact. No text in CSV is
+    run as a formula, and none in Markdown is anything but text.
     """
     match context.file_format:
         case "table":
@@ -224,10 +226,11 @@ def print_table(
     most_width: int | None = None,
     wide_command: str = "",
 ) -> None:
-    """Print a table, on a terminal in its width (`tasks.console.tables.layout`); wide, it has all columns in full.
+    """Print a table, on a terminal in its width (`tasks.console.tables.layout`); wide, it has all
+    columns in full.
 
-    Everywhere it has at most `most_width` characters, if that is given. `wide_command` shows the columns that do not
-    fit, where the current command has no --wide.
+    Everywhere it has at most `most_width` characters, if that is given. `wide_command` shows the
+    columns that do not fit, where the current command has no --wide.
     """
     from rich.text import Text
 
@@ -339,7 +342,9 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
 def finish(
     context: Context, execution: "Execution", gate: "Gate | None" = None, **more: Any
 ) -> int:
-    """Show the result, with `more` keys in JSON, and return the exit code: of the run, or of the gate behind it."""
+    """Show the result, with `more` keys in JSON, and return the exit code: of the run, or of the
+    gate behind it.
+    """
     with working("costs of the run", is_quiet=execution.job.is_quiet):
         from flows.cli.run_end import end_lines
         from flows.run.outcomes import first_exit_code

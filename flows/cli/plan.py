@@ -37,13 +37,13 @@ _ESSENTIAL = ["stage", "model or judge", "responses of", "calls", "USD"]
 def plan(context: Context, stopping: bool) -> int:
     """Show the calls and cost of a run without making any call.
 
-    For each model, and each judge and model: missing calls, their tokens and the estimated cost. Lengths come from
-    stored calls; without any, the cost is a range that rests on assumed lengths. A data set that is not loaded yet is
-    loaded and checked first. Configured analyses (`prbench annotate`, `prbench review`) are listed below, because a run
-    does not include them.
+    For each model, and each judge and model: missing calls, their tokens and the estimated cost.
+    Lengths come from stored calls; without any, the cost is a range that rests on assumed lengths.
+    A data set that is not loaded yet is loaded and checked first. Configured analyses (`prbench
+    annotate`, `prbench review`) are listed below, because a run does not include them.
 
-    With --stopping the tables show how many of these calls `stopping` is expected to need. The estimate runs the rule
-    over 200 random orders of earlier scores of the same models.
+    With --stopping the tables show how many of these calls `stopping` is expected to need. The
+    estimate runs the rule over 200 random orders of earlier scores of the same models.
 
     Examples:
       prbench plan
@@ -181,7 +181,9 @@ def _lines(planned: "Planned") -> Iterator[str]:
 
 
 def _prepare(job: "Job") -> int:
-    """Load the data set as a run, unless it is loaded; return the exit code of an interrupted one, else 0."""
+    """Load the data set as a run, unless it is loaded; return the exit code of an interrupted one,
+    else 0.
+    """
     from flows.execution import execute
     from tasks.console import notice
     from tasks.plan.plan import is_prepared, prepare
@@ -216,11 +218,12 @@ def status(
 ) -> None:
     """Show what is done, failed and missing.
 
-    The table has one row for each model, trial and judge, with the causes of failures. Rows with `(responses)` in the
-    column `judge` count the model's responses, the others its verdicts. All tasks of the chosen splits are wanted,
-    except those that are skipped because the comparisons of a model are settled (`stopping`). Coverage is done /
-    wanted. During a run and after a kill, a line counts the replies that are in the ledger but not yet in the table; no
-    run pays for them again. --spend, --runs and --disk show other tables instead.
+    The table has one row for each model, trial and judge, with the causes of failures. Rows with
+    `(responses)` in the column `judge` count the model's responses, the others its verdicts. All
+    tasks of the chosen splits are wanted, except those that are skipped because the comparisons of
+    a model are settled (`stopping`). Coverage is done / wanted. During a run and after a kill, a
+    line counts the replies that are in the ledger but not yet in the table; no run pays for them
+    again. --spend, --runs and --disk show other tables instead.
 
     Examples:
       prbench status
@@ -264,7 +267,9 @@ def status(
 
 
 def _below(job: "Job") -> Iterator[str]:
-    """Yield lines with the folder of the data, unpublished replies, and the senders and machines at work."""
+    """Yield lines with the folder of the data, unpublished replies, and the senders and machines at
+    work.
+    """
     from tasks.maintain.upkeep import unpublished_replies
     from tasks.rules.text.numbers import counted
     from tasks.run.run_context import sender_states

@@ -1,4 +1,6 @@
-"""`--fail-if` and `--summary`: an exit code and a summary for CI, for commands that compare scores."""
+"""`--fail-if` and `--summary`: an exit code and a summary for CI, for commands that compare
+scores.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +19,9 @@ _NAMED = 3
 
 
 class Gate(NamedTuple):
-    """What `--fail-if` has found: an exit code, and a line with its reason; 0 and an empty line if nothing fell."""
+    """What `--fail-if` has found: an exit code, and a line with its reason; 0 and an empty line if
+    nothing fell.
+    """
 
     exit_code: int
     line: str
@@ -28,7 +32,9 @@ _OPEN = Gate(0, "")
 
 @contextmanager
 def summarised(summary: TextIO | None, title: str) -> Iterator[None]:
-    """Append the reason to the summary if the work fails; a file that cannot be written is refused before."""
+    """Append the reason to the summary if the work fails; a file that cannot be written is refused
+    before.
+    """
     from tasks.compare.regressions import as_markdown
     from warehouse import WarehouseError
 

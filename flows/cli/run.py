@@ -35,9 +35,10 @@ _CONFIGURE = (
 def run(context: Context) -> int:
     """Run the full pipeline.
 
-    Loads the data set, samples responses, judges them, computes scores, selects hard tasks and writes the report. Only
-    missing work is done. A repeated run makes no model call, except to retry temporary failures. With `stopping` in the
-    configuration, tasks are evaluated in random order until the comparisons of models are settled.
+    Loads the data set, samples responses, judges them, computes scores, selects hard tasks and
+    writes the report. Only missing work is done. A repeated run makes no model call, except to
+    retry temporary failures. With `stopping` in the configuration, tasks are evaluated in random
+    order until the comparisons of models are settled.
 
     Examples:
       prbench run                      sample data, embedded model, no key needed
@@ -59,7 +60,9 @@ def run(context: Context) -> int:
 
 
 def _show_board(context: Context, execution: "Execution") -> bool:
-    """Show the leaderboard after a run that may have changed it, except with `-q`; return whether it was shown."""
+    """Show the leaderboard after a run that may have changed it, except with `-q`; return whether
+    it was shown.
+    """
     if context.as_json or execution.job.is_quiet:
         return False
     if execution.outcome in {SKIPPED, INTERRUPTED} or execution.has_nothing:
@@ -71,7 +74,9 @@ def _show_board(context: Context, execution: "Execution") -> bool:
 
 
 def next_commands(given: Arguments) -> str:
-    """Return the commands to try next, for the same data; without a configuration also how to write one."""
+    """Return the commands to try next, for the same data; without a configuration also how to write
+    one.
+    """
     from flows.run.config import config_file
 
     data = "".join(
@@ -106,8 +111,9 @@ def next_commands(given: Arguments) -> str:
 def nightly(context: Context, fail_if: str | None, summary: TextIO | None) -> int:
     """Run one night: resample nightly models, judge, compare, alert.
 
-    Models with `resample: nightly` are sampled again. The night is compared with the previous one, and alerts are sent.
-    The night is named after the day the schedule last fired, so the same night is never sampled twice.
+    Models with `resample: nightly` are sampled again. The night is compared with the previous one,
+    and alerts are sent. The night is named after the day the schedule last fired, so the same night
+    is never sampled twice.
 
     Examples:
       prbench nightly --config prbench.yaml
@@ -149,8 +155,8 @@ def nightly(context: Context, fail_if: str | None, summary: TextIO | None) -> in
 def backfill(context: Context, dry_run: bool) -> int:
     """Fill in missing responses and verdicts for a selection.
 
-    Only what you select is sampled and judged; everything else stays as it is. Models are processed in parallel, and
-    one that fails does not stop the others.
+    Only what you select is sampled and judged; everything else stays as it is. Models are processed
+    in parallel, and one that fails does not stop the others.
 
     Examples:
       prbench backfill --model gpt-5.6-sol-high --dry-run
@@ -172,8 +178,8 @@ def _stage(context: Context, name: str) -> int:
 def ingest(context: Context) -> int:
     """Load the data set and check it.
 
-    A task that fails a check is put in the table `quarantine` and not evaluated, unless the configuration sets another
-    policy for the check.
+    A task that fails a check is put in the table `quarantine` and not evaluated, unless the
+    configuration sets another policy for the check.
 
     Examples:
       prbench ingest --config prbench.yaml
@@ -207,8 +213,8 @@ def sample(context: Context) -> int:
 def derive(context: Context) -> int:
     """Reword criteria for judges with another rubric.
 
-    These are the judges whose `rubric` in the configuration is `examples_removed` or `augmented`. `prbench run`
-    includes this stage.
+    These are the judges whose `rubric` in the configuration is `examples_removed` or `augmented`.
+    `prbench run` includes this stage.
 
     Examples:
       prbench derive --limit 5
@@ -282,10 +288,11 @@ def select_hard(context: Context) -> int:
 def annotate(context: Context) -> int:
     """Label tasks with a model, such as by decision type.
 
-    The models are those of `annotator:` in the configuration, the vocabularies those that the benchmark declares
-    (`prbench benchmarks NAME`); all of them by default. Only missing labels are requested. If the data set has no label
-    of a kind, breakdowns and the report use those of the annotators and say so. The table `annotation_agreement` shows
-    the agreement of annotators with the data set's labels and with each other.
+    The models are those of `annotator:` in the configuration, the vocabularies those that the
+    benchmark declares (`prbench benchmarks NAME`); all of them by default. Only missing labels are
+    requested. If the data set has no label of a kind, breakdowns and the report use those of the
+    annotators and say so. The table `annotation_agreement` shows the agreement of annotators with
+    the data set's labels and with each other.
 
     Examples:
       prbench annotate
@@ -300,10 +307,11 @@ def annotate(context: Context) -> int:
 def capabilities(context: Context) -> int:
     """Group criteria by capability, and find where models are weak.
 
-    The `capabilities: model:` of the configuration writes a phrase for the capability that each criterion needs. The
-    phrases of a field are grouped in a tree, by `capabilities: embedding:` or else by their words, and the model writes
-    a name for each node. Then scores and weaknesses of all models are computed from stored verdicts. Only missing work
-    is done. `prbench weaknesses` and the report show the result.
+    The `capabilities: model:` of the configuration writes a phrase for the capability that each
+    criterion needs. The phrases of a field are grouped in a tree, by `capabilities: embedding:` or
+    else by their words, and the model writes a name for each node. Then scores and weaknesses of
+    all models are computed from stored verdicts. Only missing work is done. `prbench weaknesses`
+    and the report show the result.
 
     Examples:
       prbench capabilities --max-usd 5
@@ -318,9 +326,10 @@ def capabilities(context: Context) -> int:
 def review(context: Context) -> int:
     """Have models check how criteria are written.
 
-    The models are those of `reviewer:` in the configuration. Each decides for every criterion, with a reason, whether
-    it is atomic, objective, self-contained, consistent with the rest of its rubric, and not given away by the request.
-    Only missing reviews are requested. `prbench reviews` shows them.
+    The models are those of `reviewer:` in the configuration. Each decides for every criterion, with
+    a reason, whether it is atomic, objective, self-contained, consistent with the rest of its
+    rubric, and not given away by the request. Only missing reviews are requested. `prbench reviews`
+    shows them.
 
     Examples:
       prbench review --limit 20 --max-usd 2
@@ -339,10 +348,10 @@ def review(context: Context) -> int:
 def neighbours(context: Context, is_plan: bool, **_: Any) -> int:
     """Measure how other criteria in a call change a judge's verdicts.
 
-    A judge with `criteria_per_call` judges a sample of stored responses one by one, in its groups, and in groups of
-    shuffled criteria. The differences are paired, by criterion, with 95 % intervals over tasks: of the share met, and
-    of the agreement with other graders, by position and by size of the group. The verdicts are in no score. Calls that
-    a run has made are free.
+    A judge with `criteria_per_call` judges a sample of stored responses one by one, in its groups,
+    and in groups of shuffled criteria. The differences are paired, by criterion, with 95 %
+    intervals over tasks: of the share met, and of the agreement with other graders, by position and
+    by size of the group. The verdicts are in no score. Calls that a run has made are free.
 
     Examples:
       prbench neighbours JUDGE -n 50 --plan

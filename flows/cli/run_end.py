@@ -1,4 +1,6 @@
-"""The end of a run for people: what it spent, did and left, its failures by cause, and the reason for its exit code."""
+"""The end of a run for people: what it spent, did and left, its failures by cause, and the reason
+for its exit code.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -24,14 +26,17 @@ _EXPLAINED = {
     STOPPED_AT_BUDGET: AT_BUDGET,
     STOPPED_AT_TIME: "stopped at the stop time",
 }
-"""Outcomes whose exit code is explained at the end, in a few words. A line of its own explains the others."""
+"""Outcomes whose exit code is explained at the end, in a few words. A line of its own explains the
+others.
+"""
 
 
 def end_lines(execution: Execution, *, is_explained: bool = True) -> Iterator[str]:
-    """Yield two or three lines: what was spent and done, what failed or is missing, and the reason for the exit code.
+    """Yield two or three lines: what was spent and done, what failed or is missing, and the reason
+    for the exit code.
 
-    With `-q`, and for work that no flow does, such as an import, it is only the reason for an exit code other than 0.
-    The reason is left out if not `is_explained`: then another exit code counts.
+    With `-q`, and for work that no flow does, such as an import, it is only the reason for an exit
+    code other than 0. The reason is left out if not `is_explained`: then another exit code counts.
     """
     is_summed_up = bool(execution.flow) and not execution.job.is_quiet
     if is_summed_up:
@@ -77,7 +82,9 @@ def _cost(total: Row) -> str:
 
 
 def _failures(execution: Execution) -> str:
-    """Return the failed rows of the run by cause, and the most frequent error, in a line; empty if none failed."""
+    """Return the failed rows of the run by cause, and the most frequent error, in a line; empty if
+    none failed.
+    """
     parts: list[str] = []
     for report in execution.reports:
         if report.failures:
@@ -97,7 +104,9 @@ def _failures(execution: Execution) -> str:
 
 
 def _most_frequent_error(execution: Execution) -> str:
-    """Return the most frequent error of the run's responses and verdicts; empty if they have none."""
+    """Return the most frequent error of the run's responses and verdicts; empty if they have
+    none.
+    """
     with Warehouse(execution.job.warehouse).reader() as reader:
         rows = reader.rows(sql.read("queries/look/errors_of_run"), {"run_id": execution.job.run_id})
     return str(rows[0]["error"]) if rows else ""

@@ -1,8 +1,8 @@
 """The commands that show figures; their options are the figures' parameters.
 
-A command names its shared options in `@command`, its own ones with click's decorators, and its help in the docstring.
-The function refuses options that do not apply, and shows figures; each option is passed to every figure that has a
-parameter of its name.
+A command names its shared options in `@command`, its own ones with click's decorators, and its help
+in the docstring. The function refuses options that do not apply, and shows figures; each option is
+passed to every figure that has a parameter of its name.
 """
 
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ from flows.cli.regressions import conclude_diff, summarised
 def lengths(context: Context, **own: Any) -> None:
     """Show the correlation between response length and score.
 
-    It is Spearman's rank correlation, over the tasks of each model and over the models, with its interval (figure 7 of
-    the paper).
+    It is Spearman's rank correlation, over the tasks of each model and over the models, with its
+    interval (figure 7 of the paper).
 
     Examples:
       prbench lengths
@@ -45,9 +45,10 @@ def lengths(context: Context, **own: Any) -> None:
 def criteria(context: Context, **own: Any) -> None:
     """Find criteria worth a second look.
 
-    `never-met` criteria are met by no complete response, and `always-met` ones by every one. `disagreed` ones are those
-    on which graders disagree most. The points of `suspect` ones correlate negatively with the rest of their task, so
-    their weight or sign may be wrong. The table also shows their reviews (`prbench reviews`).
+    `never-met` criteria are met by no complete response, and `always-met` ones by every one.
+    `disagreed` ones are those on which graders disagree most. The points of `suspect` ones
+    correlate negatively with the rest of their task, so their weight or sign may be wrong. The
+    table also shows their reviews (`prbench reviews`).
 
     Examples:
       prbench criteria suspect
@@ -77,10 +78,12 @@ def judges(
 ) -> None:
     """Compare judges with each other and with people.
 
-    A grader is a judge, a person whose labels were imported, one repetition of a judge, or a majority of several.
+    A grader is a judge, a person whose labels were imported, one repetition of a judge, or a
+    majority of several.
 
-    With --people, every other grader is compared with the pooled decisions of these people, so a person with more
-    decisions counts more. The mean over the pairs is shown too, as in table 3 of the paper.
+    With --people, every other grader is compared with the pooled decisions of these people, so a
+    person with more decisions counts more. The mean over the pairs is shown too, as in table 3 of
+    the paper.
 
     Examples:
       prbench judges
@@ -109,10 +112,11 @@ def reviews(context: Context, **own: Any) -> None:
 
     People's reviews come from `prbench import reviews`, models' from `prbench review`.
 
-    "Agreement" is the share of criteria that people agree with, estimated for all criteria that were sampled from.
-    "Reviewers" shows the agreement of reviewers of the same criteria. "Checks" shows how many criteria pass each check.
-    "Predictions" shows whether graders, or people, disagree more on criteria that fail a check. "Criteria" lists those
-    with the most objections, with the reasons.
+    "Agreement" is the share of criteria that people agree with, estimated for all criteria that
+    were sampled from. "Reviewers" shows the agreement of reviewers of the same criteria. "Checks"
+    shows how many criteria pass each check. "Predictions" shows whether graders, or people,
+    disagree more on criteria that fail a check. "Criteria" lists those with the most objections,
+    with the reasons.
 
     Examples:
       prbench reviews
@@ -153,9 +157,10 @@ def reviews(context: Context, **own: Any) -> None:
 def weaknesses(context: Context, model: str, than: str | None, n_examples: int) -> None:
     """Show the capabilities in which a model is weak.
 
-    `prbench capabilities` finds them on one half of the tasks and confirms them on the other; only confirmed ones are
-    shown, with the figures of the second half. The score is the share of points that a model got right among the
-    criteria of a capability (a criterion with negative points is right if it is not met).
+    `prbench capabilities` finds them on one half of the tasks and confirms them on the other; only
+    confirmed ones are shown, with the figures of the second half. The score is the share of points
+    that a model got right among the criteria of a capability (a criterion with negative points is
+    right if it is not met).
 
     Examples:
       prbench weaknesses gpt-5.6-sol-high
@@ -213,10 +218,10 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
 def conditions(context: Context, **own: Any) -> None:
     """Compare a model with and without tools or effort.
 
-    `conditions` in the configuration lists the labels that are one model, and names the baseline. Each other condition
-    is compared with the baseline on the tasks that are complete on both sides: the difference of the scores with its
-    interval and a paired test, over the whole rubric and by category. Length, cost and the criteria that changed are
-    shown too.
+    `conditions` in the configuration lists the labels that are one model, and names the baseline.
+    Each other condition is compared with the baseline on the tasks that are complete on both sides:
+    the difference of the scores with its interval and a paired test, over the whole rubric and by
+    category. Length, cost and the criteria that changed are shown too.
 
     Examples:
       prbench conditions
@@ -299,9 +304,10 @@ def diff(
 ) -> int:
     """Compare models, judges, templates, runs, vintages, revisions.
 
-    A is compared with each of the others, on the tasks that are complete on both sides. A difference is the second
-    mean minus the first mean. It comes with its interval, a paired test, and the criteria whose verdict flipped. Models
-    are compared in the current vintage of each, as on the leaderboard.
+    A is compared with each of the others, on the tasks that are complete on both sides. A
+    difference is the second mean minus the first mean. It comes with its interval, a paired test,
+    and the criteria whose verdict flipped. Models are compared in the current vintage of each, as
+    on the leaderboard.
 
     Examples:
       prbench diff gpt-5.6-sol-high gpt-5.6-sol-low    two models
@@ -367,12 +373,14 @@ def _show_debiased(
 def cascade(context: Context, bound: str | None, **own: Any) -> None:
     """Evaluate rules for a cheap judge with a strong one behind it.
 
-    From stored verdicts of both judges, imported ones too, `prbench cascade` computes for each rule its cost and the
-    agreement of its verdicts with those of STRONG alone. A rule passes a criterion on to STRONG if repetitions of CHEAP
-    disagree, or by its weight, its category, the confidence of CHEAP, or several of these.
+    From stored verdicts of both judges, imported ones too, `prbench cascade` computes for each rule
+    its cost and the agreement of its verdicts with those of STRONG alone. A rule passes a criterion
+    on to STRONG if repetitions of CHEAP disagree, or by its weight, its category, the confidence of
+    CHEAP, or several of these.
 
-    Rules are built and chosen on one half of the tasks; the figures shown come from the other half. With --bound, the
-    cheapest rule within the bound is picked and printed as configuration. The next report shows the evaluation too.
+    Rules are built and chosen on one half of the tasks; the figures shown come from the other half.
+    With --bound, the cheapest rule within the bound is picked and printed as configuration. The
+    next report shows the evaluation too.
 
     Examples:
       prbench cascade gpt-5.6-luna gpt-5.6-terra

@@ -1,4 +1,6 @@
-"""The command `sql`: queries, the description of the tables, the cookbook, and how to open the database."""
+"""The command `sql`: queries, the description of the tables, the cookbook, and how to open the
+database.
+"""
 
 import re
 import shlex
@@ -62,8 +64,9 @@ def sql(
 ) -> None:
     """Query the database in SQL.
 
-    Queries are read-only. A query can also be piped in. Without a query, the command prints the path of the database, a
-    command that opens it in DuckDB's own shell, and the cookbook: a list of ready-made queries, called recipes.
+    Queries are read-only. A query can also be piped in. Without a query, the command prints the
+    path of the database, a command that opens it in DuckDB's own shell, and the cookbook: a list of
+    ready-made queries, called recipes.
 
     Examples:
       prbench sql 'select model, mean_score from leaderboard where is_primary'
@@ -174,7 +177,9 @@ def _cookbook(context: Context, name: str) -> None:
 
 
 def _show(context: Context, name: str) -> None:
-    """Show the SQL of a name, without running it; that of a figure only if nothing else has its name."""
+    """Show the SQL of a name, without running it; that of a figure only if nothing else has its
+    name.
+    """
     from sql import named
     from sql.cookbook import recipes
     from tasks.figures.scope import Scope
@@ -222,7 +227,8 @@ def _database(context: Context) -> Path:
 
 
 def run_sql(database: Path, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Return the columns and the rows of a query, which can read nothing but the published database and change nothing.
+    """Return the columns and the rows of a query, which can read nothing but the published database
+    and change nothing.
 
     Raises:
         PipelineError: DuckDB refuses the query; the message is DuckDB's.

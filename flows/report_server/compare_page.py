@@ -1,4 +1,6 @@
-"""The page Compare: the choices in its form, and the figures of the chosen comparison, as in `prbench diff`."""
+"""The page Compare: the choices in its form, and the figures of the chosen comparison, as in
+`prbench diff`.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -50,7 +52,9 @@ _LABELS = {*_SIDES, "where", "split"}
 
 
 class Field(NamedTuple):
-    """A choice: its name in the address, its heading, its options (value, text), and the chosen value."""
+    """A choice: its name in the address, its heading, its options (value, text), and the chosen
+    value.
+    """
 
     name: str
     title: str
@@ -76,8 +80,8 @@ def compare_page(job: Job, given: Mapping[str, str], folder: Path) -> ComparePag
 
     Args:
         job: the job whose benchmark is compared, on its splits unless the address names one.
-        given: the parameters in the address: the kind of comparison (`of`), the `first` and the `second` side, the
-            model, judge, vintage and split that stay the same.
+        given: the parameters in the address: the kind of comparison (`of`), the `first` and the
+            `second` side, the model, judge, vintage and split that stay the same.
         folder: the folder of the benchmark's report; its task pages are linked, if they exist.
     """
     kind: Kind = next((kind for kind in KINDS if kind == given.get("of")), "model")
@@ -137,7 +141,9 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
 
 
 def _likely(kind: Kind, names: Sequence[str], sides: Sequence[Side]) -> list[str]:
-    """Return the two names to begin with, of a group of sides; of vintages the current one is the second."""
+    """Return the two names to begin with, of a group of sides; of vintages the current one is the
+    second.
+    """
     of_group = {side.name for side in sides}
     likely = [name for name in names if name in of_group]
     if kind not in {"vintage", "run"} or len(likely) < 2:
@@ -150,7 +156,9 @@ def _likely(kind: Kind, names: Sequence[str], sides: Sequence[Side]) -> list[str
 
 
 def _options(reader: Reader, name: str, groups: Sequence[Sequence[Side]]) -> dict[str, str]:
-    """Return value -> text of a field's options: vintages and runs with the latest first, others by name."""
+    """Return value -> text of a field's options: vintages and runs with the latest first, others by
+    name.
+    """
     sides = [side for group in groups for side in group]
     if name == "run":
         runs = sorted({side.name for side in sides})
@@ -200,7 +208,9 @@ def _figures(
 
 
 def _adapted(figure: Figure, *, has_links: bool = False, more: Sequence[Column] = ()) -> Figure:
-    """Return a figure about one difference: without its labels, with task ids as text or links, with `more` columns."""
+    """Return a figure about one difference: without its labels, with task ids as text or links,
+    with `more` columns.
+    """
     shown = (each for each in figure.columns if each.name not in _LABELS)
     as_text = (
         replace(each, kind="text") if each.name == "task_id" and not has_links else each

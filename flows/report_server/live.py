@@ -36,8 +36,8 @@ _scored = itemgetter("model_label", *_SCORED)
 def ranking_so_far(job: Job, reader: Reader) -> list[Row]:
     """Return the leaderboard of the models with a scored task.
 
-    Values without a stored interval are newer than the last aggregation; their intervals are computed here, by the same
-    function, and clipped as the mean is.
+    Values without a stored interval are newer than the last aggregation; their intervals are
+    computed here, by the same function, and clipped as the mean is.
     """
     scope = Scope(job, reader)
     rows = [row for row in scope.rows_of(LEADERBOARD, {"is_hard": False}) if row["n_tasks"]]
@@ -89,7 +89,9 @@ class RunState:
 
 
 class LiveView:
-    """A view of a job's warehouse for one thread; figures from published data are made once per publication."""
+    """A view of a job's warehouse for one thread; figures from published data are made once per
+    publication.
+    """
 
     def __init__(self, job: Job, index: Path) -> None:
         """Take the job, and the first page of its report, which may not exist."""
@@ -180,7 +182,9 @@ class LiveView:
             return replace(state, trouble=str(error))
 
     def _as_now(self, run: RunState, living: Sequence[str]) -> RunState:
-        """Return the current state of a run with its calls so far; an unfinished run without a process was killed."""
+        """Return the current state of a run with its calls so far; an unfinished run without a
+        process was killed.
+        """
         outcome = KILLED if run.outcome == RUNNING and run.run_id not in living else run.outcome
         return replace(run, outcome=outcome, calls=run_cost(self._job, run.run_id))
 

@@ -49,7 +49,9 @@ class ReportServer(ThreadingHTTPServer):
             ) from error
 
     def server_close(self) -> None:
-        """Close when no page is being rendered, so that no database is in use when this process ends."""
+        """Close when no page is being rendered, so that no database is in use when this process
+        ends.
+        """
         self.rendering.acquire()
         super().server_close()
 
@@ -60,13 +62,17 @@ class ReportServer(ThreadingHTTPServer):
 
 
 class Pages(SimpleHTTPRequestHandler):
-    """The files of a folder and rendered pages, for this machine only; nothing is written or listed."""
+    """The files of a folder and rendered pages, for this machine only; nothing is written or
+    listed.
+    """
 
     server: ReportServer
     index_pages = ("index.html",)
 
     def send_head(self) -> Any:
-        """Respond only to requests that name this machine, so that no other site reads the report through a browser."""
+        """Respond only to requests that name this machine, so that no other site reads the report
+        through a browser.
+        """
         headers = self.headers
         is_of_other = headers.get("Sec-Fetch-Site") in {"cross-site", "same-site"}
         is_for_other = is_of_other and headers.get("Sec-Fetch-Mode") != "navigate"
@@ -83,7 +89,8 @@ class Pages(SimpleHTTPRequestHandler):
                 self._refuse_outside()
                 return super().send_head()
         except (OSError, ValueError, PipelineError):
-            # An invalid path (a NUL, half of a character, too long), one outside the folder, or too many parameters.
+            # An invalid path (a NUL, half of a character, too long), one outside the folder, or too
+            # many parameters.
             self.send_error(404, "Not found")
             return None
         if (content := self._render(renderer, given)) is None:
@@ -104,7 +111,9 @@ class Pages(SimpleHTTPRequestHandler):
             open_inside(Path(self.directory), path.relative_to(self.directory)).close()
 
     def _render(self, renderer: Renderer, given: Mapping[str, str]) -> bytes | None:
-        """Return the rendered page; None after an error, which the browser and the terminal show."""
+        """Return the rendered page; None after an error, which the browser and the terminal
+        show.
+        """
         try:
             with self.server.rendering:  # one page at a time
                 return renderer(given).encode()
@@ -122,7 +131,8 @@ class Pages(SimpleHTTPRequestHandler):
         self.send_header("X-Content-Type-Options", "nosniff")
         # The report's data are scripts, which any site could load without this header.
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
-        # Another site could put a page in a frame and steal clicks; the pages' own policy cannot forbid that.
+        # Another site could put a page in a frame and steal clicks; the pages' own policy cannot
+        # forbid that.
         self.send_header("Content-Security-Policy", "frame-ancestors 'none'")
         self.send_header("Cache-Control", "no-cache")
         super().end_headers()
@@ -136,7 +146,8 @@ _ASSETS = ("report.css", "tabulator.css", "page.js", "live.js")
 
 
 def serve_report(job: Job, index: Path, port: int, *, is_live: bool) -> None:
-    """Serve the folder with the reports of all benchmarks to this machine until interrupted, and open the browser.
+    """Serve the folder with the reports of all benchmarks to this machine until interrupted, and
+    open the browser.
 
     Args:
         job: the job whose warehouse, data set and splits rendered pages show.

@@ -1,4 +1,6 @@
-"""The job of a run: the configuration file, narrowed by the command line and checked, and the folder of its data."""
+"""The job of a run: the configuration file, narrowed by the command line and checked, and the
+folder of its data.
+"""
 
 import os
 import shlex
@@ -33,7 +35,8 @@ def load_job(arguments: Arguments) -> Job:
     """Return the job of one run.
 
     Raises:
-        UsageError: the configuration is missing, broken or impossible, or an argument names something that it lacks.
+        UsageError: the configuration is missing, broken or impossible, or an argument names
+            something that it lacks.
     """
     if arguments.night is not None:
         refuse_no_night(arguments.night)
@@ -118,7 +121,9 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
 
 
 def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
-    """Return the document with the values of arguments instead of its own; they are validated together."""
+    """Return the document with the values of arguments instead of its own; they are validated
+    together.
+    """
     caps = {"max_usd": arguments.max_usd, "max_tokens": arguments.max_tokens}
     given: dict[str, Any] = {
         "dataset": {"splits": list(arguments.splits)} if arguments.splits else {},
@@ -136,7 +141,9 @@ def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
 
 
 def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> None:
-    """Refuse a `--split` that the data-set file does not have: the option chooses splits, and cannot name new ones."""
+    """Refuse a `--split` that the data-set file does not have: the option chooses splits, and
+    cannot name new ones.
+    """
     match document:
         case {"dataset": {"source": str(source), **dataset}} if splits and source not in {
             "hub",
@@ -158,14 +165,17 @@ _DEFAULT = Path("prbench.yaml")
 
 
 def config_file(named: Path | str | None) -> Path | None:
-    """Return the named configuration file, else `prbench.yaml` in the current folder if it exists, else None."""
+    """Return the named configuration file, else `prbench.yaml` in the current folder if it exists,
+    else None.
+    """
     if named is not None:
         return from_home(named, "--config")
     return _DEFAULT if _DEFAULT.exists() else None
 
 
 def read_document(path: Path | None) -> tuple[dict[str, Any], str]:
-    """Return the content of a configuration file (without one: the embedded default), and its name in messages.
+    """Return the content of a configuration file (without one: the embedded default), and its name
+    in messages.
 
     Raises:
         UsageError: the file is missing, or does not contain settings in YAML.
@@ -209,7 +219,8 @@ class _UniqueKeys(yaml.SafeLoader):
 def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> dict[str, Any]:
     """Return the document with a benchmark's own settings instead of the shared ones.
 
-    `wanted` is the benchmark; None: the one that the document names. The settings of other benchmarks are left out.
+    `wanted` is the benchmark; None: the one that the document names. The settings of other
+    benchmarks are left out.
 
     Raises:
         UsageError: there is no such benchmark, or the document has no data set for it.
@@ -253,17 +264,19 @@ _EMBEDDED_DATA = Path("warehouse/embedded")
 def warehouse_folder(
     option: Path | str | None, configured: str | None, config_file: Path | None
 ) -> tuple[Path, str]:
-    """Return the absolute path of the warehouse's folder, which may not exist yet, and the source of the choice.
+    """Return the absolute path of the warehouse's folder, which may not exist yet, and the source
+    of the choice.
 
     Args:
         option: the value of `--warehouse`.
-        configured: the configuration's `warehouse`; a relative path is relative to the configuration file.
+        configured: the configuration's `warehouse`; a relative path is relative to the
+            configuration file.
         config_file: the configuration file; None: the embedded default, which has a folder of its
             own unless `warehouse/data` exists.
 
     Raises:
-        UsageError: the path is that of a file or of a folder with other content, or begins with the home folder of an
-            unknown user.
+        UsageError: the path is that of a file or of a folder with other content, or begins with the
+            home folder of an unknown user.
     """
     beside = config_file.parent if config_file else Path()
     default = (_DATA, beside, f"default, beside {config_file}" if config_file else "default")
@@ -295,13 +308,16 @@ _UNKNOWN_KEY = "extra_forbidden"
 
 
 def sound_settings(document: dict[str, Any]) -> tuple[Settings | None, list[str]]:
-    """Return the settings of a document, and its problems, each with the path of its key; None: no valid settings."""
+    """Return the settings of a document, and its problems, each with the path of its key; None: no
+    valid settings.
+    """
     try:
         settings = Settings.model_validate(document)
         return settings, _contradictions(settings)
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=False)
-    # Unknown keys first: a mistyped key explains a missing one. Of the branches of a union, one problem is enough.
+    # Unknown keys first: a mistyped key explains a missing one. Of the branches of a union, one
+    # problem is enough.
     errors.sort(key=lambda problem: problem["type"] != _UNKNOWN_KEY)
     by_key: dict[str, ErrorDetails] = {}
     for problem in errors:
@@ -413,7 +429,8 @@ def refuse_unknown_names(job: Job) -> None:
     """Refuse a given model, judge or vintage for which no calls can be made.
 
     Raises:
-        UsageError: the vintage is `all`, a model is neither configured nor imported, or a judge is unknown.
+        UsageError: the vintage is `all`, a model is neither configured nor imported, or a judge is
+            unknown.
     """
     refuse_every_vintage(job)
     unknown = set(job.named_models or ()) - {model.label for model in job.settings.models}

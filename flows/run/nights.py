@@ -1,8 +1,8 @@
 """The calendar of nights: when the schedule fires, the label of each night, and when calls end.
 
-Twice a year clocks skip a time or show it twice, and schedulers differ: for a skipped time Prefect fires before the
-gap or after it, cron right after it. So a night begins at the earliest moment that its time can mean, and lasts until
-the next one begins.
+Twice a year clocks skip a time or show it twice, and schedulers differ: for a skipped time Prefect
+fires before the gap or after it, cron right after it. So a night begins at the earliest moment that
+its time can mean, and lasts until the next one begins.
 """
 
 import re
@@ -39,8 +39,8 @@ def refuse_no_night(label: str) -> None:
 def night_of(nightly: Nightly, moment: datetime) -> str:
     """Return the label of the night at a moment.
 
-    It is the day of the schedule's last time, so a night that is restarted after midnight stays the same; with the time
-    if the schedule has several on that day.
+    It is the day of the schedule's last time, so a night that is restarted after midnight stays the
+    same; with the time if the schedule has several on that day.
     """
     begun = begin_of(nightly, moment)
     midnight = datetime.combine(begun.date(), time())
@@ -56,7 +56,8 @@ def begin_of(nightly: Nightly, moment: datetime) -> datetime:
     # Prefect's times are of a class of their own, in which a time without a zone does not exist.
     latest = datetime.fromtimestamp(moment.timestamp(), UTC) + _EARLY
     begins = []
-    # Near a change, the clock of the day before or after may give a later time that has begun already.
+    # Near a change, the clock of the day before or after may give a later time that has begun
+    # already.
     for day in (latest, latest - _DAY, latest + _DAY):
         clock = latest.replace(tzinfo=None) + (day.astimezone(zone).utcoffset() or timedelta())
         # The search excludes the minute that it starts from.
@@ -74,15 +75,18 @@ def _first_moment(clock: datetime, zone: tzinfo) -> datetime:
 
 
 def is_over(nightly: Nightly, scheduled_at: datetime, moment: datetime) -> bool:
-    """Return whether the next night has begun at a moment, after the one that was scheduled for a time."""
+    """Return whether the next night has begun at a moment, after the one that was scheduled for a
+    time.
+    """
     return begin_of(nightly, moment) > begin_of(nightly, scheduled_at)
 
 
 def end_of(nightly: Nightly, moment: datetime) -> datetime | None:
-    """Return the stop time of the night at a moment, which may have passed; None: the schedule has none.
+    """Return the stop time of the night at a moment, which may have passed; None: the schedule has
+    none.
 
-    It is the first one after the night's time by the clock. A skipped one is as long after the gap as it is after the
-    gap's begin; one that the clock shows twice is the first of them.
+    It is the first one after the night's time by the clock. A skipped one is as long after the gap
+    as it is after the gap's begin; one that the clock shows twice is the first of them.
     """
     if nightly.stop_at is None:
         return None
@@ -95,7 +99,8 @@ def end_of(nightly: Nightly, moment: datetime) -> datetime | None:
 
 
 def stop_time(text: str, now: datetime) -> datetime:
-    """Return the next moment of a time such as `06:30` in the zone of `now`, or the moment of a date with a time.
+    """Return the next moment of a time such as `06:30` in the zone of `now`, or the moment of a
+    date with a time.
 
     Without a zone `now` and the result are in this machine's one.
 

@@ -19,9 +19,10 @@ FAILED, INTERRUPTED = "failed", "interrupted"
 class Ending(NamedTuple):
     """The exit code of the command, and the type and name of the run's state in Prefect.
 
-    A run that stopped at a limit or is below the bar has the type COMPLETED, since a retry would not help. Its name
-    differs, so Prefect's automations can listen for it (`prefect.flow-run.Below the bar`), and those that listen for
-    `prefect.flow-run.Completed` do not fire. A night without any work done has the type FAILED, so it is not green.
+    A run that stopped at a limit or is below the bar has the type COMPLETED, since a retry would
+    not help. Its name differs, so Prefect's automations can listen for it (`prefect.flow-run.Below
+    the bar`), and those that listen for `prefect.flow-run.Completed` do not fire. A night without
+    any work done has the type FAILED, so it is not green.
     """
 
     exit_code: int
@@ -40,7 +41,9 @@ ENDINGS = {
     FAILED: Ending(1, "FAILED", "Failed"),
     KILLED: Ending(1, "CRASHED", "Crashed"),
 }
-"""Outcome -> ending. A night is skipped if another one is in progress, and missed if the next one has begun."""
+"""Outcome -> ending. A night is skipped if another one is in progress, and missed if the next one
+has begun.
+"""
 
 
 _EXIT_CODES = (2, 130, 4, 1, 3, 0)
@@ -91,7 +94,9 @@ _OF_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 
 def explained(error: BaseException) -> tuple[int, str]:
-    """Return the exit code of an error, and one line about the problem, its location and what to do."""
+    """Return the exit code of an error, and one line about the problem, its location and what to
+    do.
+    """
     from tasks.llm.environment import safe
     from tasks.rules.errors import PipelineError
     from warehouse import WarehouseError

@@ -1,7 +1,7 @@
 """The cookbook: frequent questions, each with a query.
 
-A recipe is a file `<number>-<name>.sql` of one of the folders here. It begins with the question, as a comment; the
-rest is one query without parameters. The number orders the list.
+A recipe is a file `<number>-<name>.sql` of one of the folders here. It begins with the question, as
+a comment; the rest is one query without parameters. The number orders the list.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Aggregate: store the measures that need resampling. Scores and leaderboards are SQL, built at every publishing."""
+"""Aggregate: store the measures that need resampling.
+
+Scores and leaderboards are SQL, built at every publishing.
+"""
 
 from datetime import UTC, datetime
 
@@ -11,7 +14,9 @@ from warehouse import Reader, Warehouse
 
 
 def aggregate(job: Job) -> StageReport:
-    """Publish the stored rows, store what is configured about them, and recompute measures that changed."""
+    """Publish the stored rows, store what is configured about them, and recompute measures that
+    changed.
+    """
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()
     with warehouse.reader() as reader:

@@ -152,7 +152,8 @@ def _happened(done: int, failures: Counter[str], reason: str) -> str:
 def control_alerts(
     sets: Sequence[Mapping[str, Any]], bar: float, explained_judges: Collection[str] = ()
 ) -> list[Alert]:
-    """Return an alert for each judge that decided too little of its control set, so that a drift may be missed.
+    """Return an alert for each judge that decided too little of its control set, so that a drift
+    may be missed.
 
     Args:
         sets: the `judge` of each control set, with `n_decided` of its `n_members`.

@@ -28,8 +28,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 class Alert:
     """An alert about a night.
 
-    Names and errors may come from outside, so they are stored as one line of text without this process's secrets, and
-    as JSON values.
+    Names and errors may come from outside, so they are stored as one line of text without this
+    process's secrets, and as JSON values.
 
     Attributes:
         subject: label of its model or judge; empty for the night itself.
@@ -93,8 +93,8 @@ COMPARED = (
 )
 """The figures of a nightly model compared with its last night, on a split, under a judge.
 
-The difference is second minus first, so a drop is negative; `p_value` is two-sided and not corrected. `n_tasks` of the
-`n_wanted` tasks are compared.
+The difference is second minus first, so a drop is negative; `p_value` is two-sided and not
+corrected. `n_tasks` of the `n_wanted` tasks are compared.
 """
 
 
@@ -105,10 +105,12 @@ def drops(
     alpha: float,
     drifted_judges: Collection[str] = (),
 ) -> list[Alert]:
-    """Return an alert for each comparison of a night in which a model dropped significantly, by at least `least_drop`.
+    """Return an alert for each comparison of a night in which a model dropped significantly, by at
+    least `least_drop`.
 
-    The p-values of all comparisons together are corrected (Holm), so a night without a true drop gives a false alert
-    with a probability of at most alpha. If the judge drifted in the same night, the alert says so.
+    The p-values of all comparisons together are corrected (Holm), so a night without a true drop
+    gives a false alert with a probability of at most alpha. If the judge drifted in the same night,
+    the alert says so.
 
     Args:
         comparisons: each with the figures of `COMPARED`.
@@ -177,8 +179,8 @@ def stopping_drops(
 ) -> list[Alert]:
     """Return an alert for each model whose last look is a drop, in a night with `stopping`.
 
-    All comparisons and looks together give a false alert with at most the configured probability, so no correction is
-    needed.
+    All comparisons and looks together give a false alert with at most the configured probability,
+    so no correction is needed.
     """
     return [
         _drop(
@@ -212,7 +214,9 @@ def drifts(drifted: Iterable[Mapping[str, Any]]) -> list[Alert]:
 
 
 def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
-    """Return alerts from the reports of a night's stages: the budget or stop time, and data quality below the bar."""
+    """Return alerts from the reports of a night's stages: the budget or stop time, and data quality
+    below the bar.
+    """
     alerts = [
         *_stopped("budget", "its budget", [report for report in reports if report.is_at_budget]),
         *_stopped(
@@ -250,10 +254,11 @@ failure, skipped = partial(Alert, "failure", ""), partial(Alert, "skipped", "")
 
 
 def alert_id(job: Job, alert: Alert) -> str:
-    """Return the id of an alert of a job's night, the same for an equal finding of a repeated night.
+    """Return the id of an alert of a job's night, the same for an equal finding of a repeated
+    night.
 
-    A failed or skipped run has a new id each time. A finding about data quality has the same id every night until the
-    data changes.
+    A failed or skipped run has a new id each time. A finding about data quality has the same id
+    every night until the data changes.
     """
     of = {"failure": job.run_id, "skipped": job.run_id, "quality": ""}.get(
         alert.kind, job.night or job.run_id

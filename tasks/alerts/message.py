@@ -27,7 +27,8 @@ class Results:
     """What a night that came to its end has brought.
 
     Attributes:
-        scores: rows with `split`, `model`, `judge`, `mean_score`, `coverage` and `is_below_bar`, in the shown order.
+        scores: rows with `split`, `model`, `judge`, `mean_score`, `coverage` and `is_below_bar`, in
+            the shown order.
         cost_usd: the cost of all runs of the night; None if it is not known.
         calls: the requests of all runs of the night.
     """
@@ -87,7 +88,8 @@ def night_message(
         job: the night's.
         alerts: what is new; causes come before what they explain.
         results: None if the night did not come to its end.
-        standing: alerts that were sent before and have not changed; a message without news names them.
+        standing: alerts that were sent before and have not changed; a message without news names
+            them.
     """
     ordered = sorted(alerts, key=lambda alert: KINDS.index(alert.kind))
     causes = {alert.whom for alert in ordered if alert.whom}
@@ -153,7 +155,9 @@ def _phrases(alerts: Iterable[Alert]) -> str:
 
 
 def _by_drop(alerts: Iterable[Alert]) -> list[list[Alert]]:
-    """Return the alerts one by one, but the drops of a model on a split, under all judges, as one."""
+    """Return the alerts one by one, but the drops of a model on a split, under all judges, as
+    one.
+    """
     groups: dict[Any, list[Alert]] = {}
     for number, alert in enumerate(alerts):
         is_drop = alert.kind == "score_drop"

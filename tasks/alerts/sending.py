@@ -1,7 +1,8 @@
 """The delivery of a message to every receiver; a failing receiver does not affect the others.
 
-An attempt follows no redirect, lets no library log a line, and has a time limit. Libraries and servers may repeat an
-address or a password in their errors, so causes are in this project's own words.
+An attempt follows no redirect, lets no library log a line, and has a time limit. Libraries and
+servers may repeat an address or a password in their errors, so causes are in this project's own
+words.
 """
 
 import json
@@ -42,7 +43,8 @@ class Delivery:
     """A delivery: the result of sending a message to one receiver.
 
     Attributes:
-        receiver: its kind and its number in the configuration, from 1, such as `slack 2`; never its address.
+        receiver: its kind and its number in the configuration, from 1, such as `slack 2`; never its
+            address.
         attempts: number of attempts; of a mail, the most for one address.
         error: the cause of a failure, in one line without a secret.
         n_alerts: number of alerts in the message.
@@ -58,7 +60,9 @@ class Delivery:
 
 
 class NotDelivered(Exception):
-    """An error: an attempt failed, with the cause in one line without a secret; `may_pass`: a retry may succeed."""
+    """An error: an attempt failed, with the cause in one line without a secret; `may_pass`: a retry
+    may succeed.
+    """
 
     def __init__(self, cause: str, *, may_pass: bool) -> None:
         super().__init__(cause)
@@ -75,11 +79,11 @@ def deliver(
 ) -> list[Delivery]:
     """Send one message with all new alerts to each receiver, in parallel.
 
-    Without a new alert there is no message, unless `alerts.when` is `always` and the night came to its end: then there
-    is one a night.
+    Without a new alert there is no message, unless `alerts.when` is `always` and the night came to
+    its end: then there is one a night.
 
-    A message may arrive twice, if its receiver accepted it too late or the reply was lost. The wait before the next
-    attempt doubles from `FIRST_WAIT_S` up to 30 s.
+    A message may arrive twice, if its receiver accepted it too late or the reply was lost. The wait
+    before the next attempt doubles from `FIRST_WAIT_S` up to 30 s.
     """
     history = history or History()
     due = []
@@ -124,10 +128,13 @@ def _delivery(
 
 
 def _attempts(send: Send, settings: Alerts) -> tuple[int, str | None]:
-    """Send until success, a permanent error, or the last attempt; return the number of attempts and the last error."""
+    """Send until success, a permanent error, or the last attempt; return the number of attempts and
+    the last error.
+    """
     for attempt in range(1, settings.attempts + 1):
         outcome: list[Exception | None] = []
-        # A separate thread, because libraries limit only the time of each read: a server could send byte by byte.
+        # A separate thread, because libraries limit only the time of each read: a server could send
+        # byte by byte.
         thread = Thread(target=lambda: outcome.append(_outcome(send)), daemon=True)  # noqa: B023
         thread.start()
         thread.join(settings.timeout_s)
@@ -173,7 +180,8 @@ def _outcome(send: Send) -> Exception | None:
 
 
 def _unless_sending(text: str) -> str:
-    """Replace a log line that a library writes during sending, since it may contain the address; collect its error.
+    """Replace a log line that a library writes during sending, since it may contain the address;
+    collect its error.
 
     Apprise catches errors and logs them, so this is the only way to see them.
     """
@@ -220,7 +228,9 @@ def _sends(to: Receiver, message: Message, timeout_s: float) -> list[Send]:
 
 
 def _call(address: str, timeout_s: float, content: Mapping[str, Any] | None = None) -> bool:
-    """Call an address, which may contain references to the environment; content is posted as JSON."""
+    """Call an address, which may contain references to the environment; content is posted as
+    JSON.
+    """
     import requests
 
     with requests.request(
@@ -285,7 +295,8 @@ def _mail(email: Email, to: str, asset: Any) -> Any:
 
 @dataclass(frozen=True)
 class History:
-    """What receivers were sent before: pairs of a receiver and an alert's id, also of alerts that have not changed.
+    """What receivers were sent before: pairs of a receiver and an alert's id, also of alerts that
+    have not changed.
 
     `notified` got a message this night, `reassured` one without an alert.
     """
@@ -306,7 +317,8 @@ class History:
 def history_of(job: Job, alerts: Sequence[Alert]) -> History:
     """Return what receivers were sent before of the alerts of a job's night.
 
-    An alert counts as sent if it was sent in an earlier night, has not changed, and was there in all nights since.
+    An alert counts as sent if it was sent in an earlier night, has not changed, and was there in
+    all nights since.
     """
     deliveries = _stored(
         job, "alert_deliveries", "receiver, night, n_alerts, alert_ids", status="sent"
@@ -336,7 +348,9 @@ def history_of(job: Job, alerts: Sequence[Alert]) -> History:
 
 
 def _unchanged_since(alert: Alert, nights: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
-    """Return the ids of an alert in earlier nights, the latest night first, as long as each night had it."""
+    """Return the ids of an alert in earlier nights, the latest night first, as long as each night
+    had it.
+    """
     ids = []
     for stored_alerts in nights:
         same = [

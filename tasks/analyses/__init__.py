@@ -1,4 +1,6 @@
-"""The paper's analyses (labels of tasks, reviews of rubrics, the tree of capabilities), and their shared functions."""
+"""The paper's analyses (labels of tasks, reviews of rubrics, the tree of capabilities), and their
+shared functions.
+"""
 
 from collections.abc import Mapping
 
@@ -24,7 +26,9 @@ def assembled(reader: Reader, wanted: WantedTasks) -> Mapping[str, Conversation]
 
 
 def provenance(by: str, analyst: Analyst, template: str) -> dict[str, str]:
-    """Return the columns with the origin of a row: who made it (the column `by`), and the hash of the template."""
+    """Return the columns with the origin of a row: who made it (the column `by`), and the hash of
+    the template.
+    """
     return {
         by: analyst.label,
         f"{by}_config_hash": target_of(analyst).config_hash,

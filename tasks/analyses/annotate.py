@@ -1,4 +1,6 @@
-"""Annotate: labels of tasks by a model, one call for each task and vocabulary, and the agreement of labels."""
+"""Annotate: labels of tasks by a model, one call for each task and vocabulary, and the agreement of
+labels.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
@@ -100,7 +102,9 @@ def refuse_unready(job: Job) -> None:
 
 
 def _items(job: Job, wanted: WantedTasks, reader: Reader, annotator: Analyst) -> list[Item]:
-    """Return an item for each vocabulary, task and trial; fields without labels of a kind are left out."""
+    """Return an item for each vocabulary, task and trial; fields without labels of a kind are left
+    out.
+    """
     rows = reader.select("tasks", "field, task_id", **wanted.key, task_id=list(wanted.task_ids))
     conversations = assembled(reader, wanted)
     by_field = {
@@ -125,7 +129,9 @@ def _items_of_field(
     field: str | None,
     conversations: Mapping[str, Conversation],
 ) -> Iterator[Item]:
-    """Yield the items of an annotator on the tasks of a field, for one kind of label, in each trial."""
+    """Yield the items of an annotator on the tasks of a field, for one kind of label, in each
+    trial.
+    """
     labels, most, template = (
         vocabulary.labels_of(field),
         vocabulary.most_secondary,

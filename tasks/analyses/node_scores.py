@@ -1,4 +1,6 @@
-"""Scores in the nodes of the trees, and weaknesses, for each judge configuration with changed verdicts or trees."""
+"""Scores in the nodes of the trees, and weaknesses, for each judge configuration with changed
+verdicts or trees.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,8 +29,8 @@ Row = dict[str, Any]
 class Grown:
     """A stored tree, with the tasks and leaves of its criteria.
 
-    Attributes:
-        tasks, leaves: the index of each criterion's task and leaf, in the order of tasks and criteria.
+    Attributes: tasks, leaves: the index of each criterion's task and leaf, in the order of tasks
+        and criteria.
         selection: true for tasks on which weaknesses are selected.
     """
 
@@ -52,7 +54,9 @@ class Grown:
 
 
 def measure(job: Job) -> StageReport:
-    """Compute scores and weaknesses of the judge configurations whose verdicts, or whose trees, have changed."""
+    """Compute scores and weaknesses of the judge configurations whose verdicts, or whose trees,
+    have changed.
+    """
     report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         key = wanted_tasks(job, reader).key
@@ -85,7 +89,9 @@ def measure(job: Job) -> StageReport:
 
 
 def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the judge configurations without an analysis of the current data, each with the missing analysis's id."""
+    """Yield the judge configurations without an analysis of the current data, each with the missing
+    analysis's id.
+    """
     stored = reader.select("capability_analyses", **key, method=METHOD)
     done = {(*(row[name] for name in _KEY), row["analysis_id"]) for row in stored}
     for row in reader.rows(sql.read("queries/capabilities/judge_configs"), key):
@@ -139,7 +145,9 @@ def _measured(
 def _right(
     reader: Reader, key: Mapping[str, str], config: Row, tree: Grown, n_models: int
 ) -> tuple[Floats, Floats]:
-    """Return each model's handling of each criterion of a tree (0 to 1 for right; NaN: undecided), and the weights."""
+    """Return each model's handling of each criterion of a tree (0 to 1 for right; NaN: undecided),
+    and the weights.
+    """
     given = {**key, "tree_id": tree.tree_id, "judging_id": config["judging_id"]}
     columns = {
         name: np.ma.filled(column.astype(np.float64), np.nan)
@@ -180,7 +188,9 @@ def _weakness_rows(
     trees: Sequence[Grown],
     right: Sequence[tuple[Floats, Floats]],
 ) -> Iterator[Row]:
-    """Yield all candidates of a model in all trees, compared with its own other criteria and with each other model."""
+    """Yield all candidates of a model in all trees, compared with its own other criteria and with
+    each other model.
+    """
     searched: list[tuple[Grown, int | None, Contrast, list[TestedNode]]] = []
     for tree, (values, weights) in zip(trees, right, strict=True):
         for other in (None, *(each for each in range(len(models)) if each != index)):

@@ -1,4 +1,6 @@
-"""Phrases for the capabilities that criteria need, vectors of the phrases, and names of nodes, with a call for each."""
+"""Phrases for the capabilities that criteria need, vectors of the phrases, and names of nodes, with
+a call for each.
+"""
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -46,7 +48,8 @@ def read_text(reply: str, kind: str, *, omits_think_tag: bool = False) -> str:
     """Return the phrase or name in a reply, in one line.
 
     Raises:
-        VerdictError: the reply is not one JSON object with exactly this text, or the text is blank or long.
+        VerdictError: the reply is not one JSON object with exactly this text, or the text is blank
+            or long.
     """
     content = json_object(reply, omits_think_tag=omits_think_tag)
     text = content.get(kind)
@@ -64,7 +67,9 @@ def read_text(reply: str, kind: str, *, omits_think_tag: bool = False) -> str:
 
 
 def vector_reply_spec() -> ReplySpec[Row]:
-    """Return the reply spec of a vector; an embedding model needs neither a shape nor a reminder."""
+    """Return the reply spec of a vector; an embedding model needs neither a shape nor a
+    reminder.
+    """
     return ReplySpec(lambda reply: {"vector": [float(each) for each in json.loads(reply)]}, {}, "")
 
 
@@ -126,7 +131,9 @@ def phrase_identity(job: Job) -> dict[str, str]:
 
 
 def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return all criteria that have a phrase by the configured model, by field, task and criterion."""
+    """Return all criteria that have a phrase by the configured model, by field, task and
+    criterion.
+    """
     return reader.rows(sql.read("queries/capabilities/phrases"), {**key, **phrase_identity(job)})
 
 
@@ -166,16 +173,20 @@ EMBEDDINGS = Analysis(
 NAME_TEMPLATE = "capability_name_v1"
 ROUNDS = 3
 MOST_PHRASES = 40
-"""Number of a node's phrases in a request: the most frequent ones, and others evenly spread over the rest."""
+"""Number of a node's phrases in a request: the most frequent ones, and others evenly spread over
+the rest.
+"""
 
 
 def naming_of(
     job: Job, reader: Reader, key: Mapping[str, str]
 ) -> tuple[dict[str, str | None], list[Item]]:
-    """Return the names of current tree nodes (None where a request failed), and all requests so far.
+    """Return the names of current tree nodes (None where a request failed), and all requests so
+    far.
 
-    Requests are made in rounds. Each round requests names for nodes without a unique name; of nodes with the same
-    name, the first keeps it. Names that are still equal after the last round are extended by a phrase.
+    Requests are made in rounds. Each round requests names for nodes without a unique name; of nodes
+    with the same name, the first keeps it. Names that are still equal after the last round are
+    extended by a phrase.
     """
     nodes = reader.rows(
         sql.read("queries/capabilities/node_phrases"), {**key, **phrase_identity(job)}

@@ -1,7 +1,8 @@
-"""Reviews of rubrics by models: one call for each criterion, with the task's request and its whole rubric.
+"""Reviews of rubrics by models: one call for each criterion, with the task's request and its whole
+rubric.
 
-A reply is exactly one JSON object with a finding for each check. Anything else is a `VerdictError`. It never becomes
-"fails": a failure has no value.
+A reply is exactly one JSON object with a finding for each check. Anything else is a `VerdictError`.
+It never becomes "fails": a failure has no value.
 """
 
 import json
@@ -33,10 +34,12 @@ REMINDER = (
 
 
 def read_findings(reply: str, *, omits_think_tag: bool = False) -> list[dict[str, Any]]:
-    """Return the findings in a reply (`name`, `passes`, `reason`), one for each check in the order of `CHECKS`.
+    """Return the findings in a reply (`name`, `passes`, `reason`), one for each check in the order
+    of `CHECKS`.
 
-    The reply is one JSON object, bare or in one Markdown fence, with exactly the checks as keys. The value of each is
-    an object with a boolean `passes` and a text `reason`, which must not be blank if the check fails.
+    The reply is one JSON object, bare or in one Markdown fence, with exactly the checks as keys.
+    The value of each is an object with a boolean `passes` and a text `reason`, which must not be
+    blank if the check fails.
 
     Raises:
         VerdictError: the reply is anything else.
@@ -81,7 +84,8 @@ def refuse_unready(job: Job) -> None:
 def review_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
     """Return the items of a reviewer: one for each criterion of the wanted tasks, in each trial.
 
-    A review depends on the conversation and the whole rubric, so it is requested again where one of them changes.
+    A review depends on the conversation and the whole rubric, so it is requested again where one of
+    them changes.
 
     Raises:
         PipelineError: a task has no assembled conversation.

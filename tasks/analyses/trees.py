@@ -1,8 +1,9 @@
 """The tree of capabilities: a hierarchical clustering of the vectors of phrases.
 
-Clusters come from k-means (Lloyd's algorithm, scikit-learn), and each is divided again, from the root down. The same
-phrases give the same tree: they are sorted first, equal ones are one weighted point, seeds are fixed, and one thread
-computes everything, because sums in another order can differ in their last digit.
+Clusters come from k-means (Lloyd's algorithm, scikit-learn), and each is divided again, from the
+root down. The same phrases give the same tree: they are sorted first, equal ones are one weighted
+point, seeds are fixed, and one thread computes everything, because sums in another order can differ
+in their last digit.
 
 One tree is stored for each field; it is rebuilt if its criteria or their phrases have changed.
 """
@@ -29,13 +30,17 @@ from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 METHOD = "k-means-1"
-"""The name of the method, stored with trees; increase the number if the same phrases would give another tree."""
+"""The name of the method, stored with trees; increase the number if the same phrases would give
+another tree.
+"""
 LEVELS = 4
 """Levels below the root: with the root, the five levels of the paper (section 5.2)."""
 FEWEST_CRITERIA = 15
 """Smallest number of criteria of a node: with fewer, it has too few tasks to measure it."""
 MOST_LEAVES = 200
-"""A large tree's smallest nodes are larger, because each tested node reduces the power of all other tests."""
+"""A large tree's smallest nodes are larger, because each tested node reduces the power of all other
+tests.
+"""
 _DIMENSIONS = 100
 _CRITERION = ("task_id", "criterion_id", "criterion_hash")
 _DIGITS = 6
@@ -47,7 +52,8 @@ class Tree:
     """A tree of capabilities.
 
     Attributes:
-        parents: the index of each node's parent, -1 for the root; parents come before their children.
+        parents: the index of each node's parent, -1 for the root; parents come before their
+            children.
         leaves: the node that each item belongs to; it has no children.
     """
 
@@ -60,7 +66,8 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
 
     Args:
         phrases: one for each item.
-        vectors: their embeddings, the same for equal phrases; without them TF-IDF of the phrases themselves.
+        vectors: their embeddings, the same for equal phrases; without them TF-IDF of the phrases
+            themselves.
     """
     import sklearn.cluster  # noqa: F401 - the bound applies only to loaded libraries
     from threadpoolctl import threadpool_limits
@@ -79,7 +86,8 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
 
 
 def tfidf(phrases: Sequence[str]) -> Floats:
-    """Return vectors of length 1 of phrases: TF-IDF of words and pairs of words, in at most 100 dimensions.
+    """Return vectors of length 1 of phrases: TF-IDF of words and pairs of words, in at most 100
+    dimensions.
 
     A phrase without a counted word has a vector of zeros.
     """
@@ -104,7 +112,9 @@ def _unit(vectors: NDArray[Any]) -> Floats:
 
 
 def _grown(points: Floats, counts: Ints) -> Tree:
-    """Return the tree of distinct points with their numbers of items, each node before its children."""
+    """Return the tree of distinct points with their numbers of items, each node before its
+    children.
+    """
     fewest = max(FEWEST_CRITERIA, math.ceil(int(counts.sum()) / MOST_LEAVES))
     parents, leaves = list[int](), np.zeros(len(points), dtype=np.int64)
     pending = [(np.arange(len(points)), -1, LEVELS)] if len(points) else []
@@ -118,12 +128,15 @@ def _grown(points: Floats, counts: Ints) -> Tree:
 
 
 def _divided(points: Floats, counts: Ints, fewest: int, levels_left: int) -> list[Ints]:
-    """Return the children of a node, the largest first; none if it cannot be divided into large enough ones."""
+    """Return the children of a node, the largest first; none if it cannot be divided into large
+    enough ones.
+    """
     n_items = int(counts.sum())
     most = min(len(np.unique(points, axis=0)), n_items // fewest)
     if levels_left == 0 or most < 2:
         return []
-    # With this number of children in each level below, leaves would have four times the smallest size.
+    # With this number of children in each level below, leaves would have four times the smallest
+    # size.
     least = max(2, math.ceil((n_items / (4 * fewest)) ** (1 / levels_left)))
     # Of five numbers of children, the one with the best silhouette is used.
     tried = [
@@ -166,7 +179,8 @@ Row = dict[str, Any]
 def trees_to_grow(
     job: Job, reader: Reader
 ) -> Iterator[tuple[Row, list[Row], list[list[float]] | None]]:
-    """Yield the trees that are missing: the tree's own row, its criteria, and the vectors of their phrases, if any.
+    """Yield the trees that are missing: the tree's own row, its criteria, and the vectors of their
+    phrases, if any.
 
     A phrase without a vector is left out.
     """

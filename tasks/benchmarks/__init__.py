@@ -15,7 +15,9 @@ from tasks.rules.text.characters import hint_on, one_line
 
 FOLDER = Path(__file__).parent
 OWN_FOLDERS = "PRBENCH_BENCHMARKS"
-"""The environment variable that names folders of further benchmarks; all processes of a run need it."""
+"""The environment variable that names folders of further benchmarks; all processes of a run need
+it.
+"""
 
 
 def benchmark_names() -> list[str]:
@@ -57,7 +59,9 @@ def load_benchmark(name: str) -> Benchmark:
         raise UsageError(f"{folder / name}.py: BENCHMARK is not a Benchmark with the name {name!r}")
 
     def beside(template: str) -> str:
-        """Return the path of a template next to the module; if there is none, its name, as a shipped template."""
+        """Return the path of a template next to the module; if there is none, its name, as a
+        shipped template.
+        """
         return str(folder / template) if (folder / f"{template}.txt").is_file() else template
 
     gradings = {grading: beside(template) for grading, template in benchmark.gradings.items()}

@@ -22,7 +22,9 @@ BREAKDOWNS = (
     "reference_texts",
     "subset",
 )
-"""Kinds of labels that any benchmark can have (`task_breakdowns` and `rubric_weights` in sql/intermediate)."""
+"""Kinds of labels that any benchmark can have (`task_breakdowns` and `rubric_weights` in
+sql/intermediate).
+"""
 
 USUAL_INVARIANTS: Mapping[str, Mapping[str, Any]] = {
     name: {}
@@ -44,7 +46,8 @@ class RowError(ValueError):
 
 
 class Reference(NamedTuple):
-    """A mean of the primary score in the benchmark's own paper; it is shown only beside the same split and judge.
+    """A mean of the primary score in the benchmark's own paper; it is shown only beside the same
+    split and judge.
 
     Attributes:
         split: the split of the data set.
@@ -71,7 +74,8 @@ class Vocabulary(NamedTuple):
         instruction: tells the annotator how to choose a label.
         labels: field (or `ANY_FIELD`) -> label -> a short description of it.
         most_secondary: the largest number of secondary labels that a task may get.
-        is_listed: true if the prompt lists the labels; otherwise the instruction says how to write them.
+        is_listed: true if the prompt lists the labels; otherwise the instruction says how to write
+            them.
     """
 
     title: str
@@ -86,7 +90,8 @@ class Vocabulary(NamedTuple):
 
 
 class ReviewReference(NamedTuple):
-    """The share of a benchmark's criteria that independent experts agree with, as its own paper gives it.
+    """The share of a benchmark's criteria that independent experts agree with, as its own paper
+    gives it.
 
     Attributes:
         value: the share, from 0 to 1.
@@ -99,31 +104,36 @@ class ReviewReference(NamedTuple):
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark: how its rows become tasks, the checks on them, and how they are graded and scored.
+    """A benchmark: how its rows become tasks, the checks on them, and how they are graded and
+    scored.
 
     Attributes:
         columns: the columns that the rows must have.
-        invariants: the checks on its tasks and criteria, each with its bounds (`expectations/README.md`).
-        gradings: grading (`binary` or `ternary`) -> its judge template; the first grading is the default.
-        vocabularies: field (or `ANY_FIELD`) -> kind of label -> allowed labels. Kinds are `category` (of criteria),
-            `decision_type` and `economic_pathway` (of tasks), and those in `breakdowns`.
-        annotations: kind -> the labels that a model may give a task (`prbench annotate`); labels in the data set's
-            rows take precedence.
+        invariants: the checks on its tasks and criteria, each with its bounds
+            (`expectations/README.md`).
+        gradings: grading (`binary` or `ternary`) -> its judge template; the first grading is the
+            default.
+        vocabularies: field (or `ANY_FIELD`) -> kind of label -> allowed labels. Kinds are
+            `category` (of criteria), `decision_type` and `economic_pathway` (of tasks), and those
+            in `breakdowns`.
+        annotations: kind -> the labels that a model may give a task (`prbench annotate`); labels in
+            the data set's rows take precedence.
         licence: the hub's name for the licence of the data set; None if it is not known.
         severities: weight class -> its lowest and highest weight.
         hard_splits: field -> the split with the data set's own choice of hard tasks.
         common_breakdowns: the kinds in `BREAKDOWNS` for which its tasks or criteria have labels.
         breakdowns: further kinds of labels of its tasks and criteria -> their titles.
-        figure_sources: figure of the report -> where the benchmark's own paper shows a similar one; the report puts
-            "See" before it.
+        figure_sources: figure of the report -> where the benchmark's own paper shows a similar one;
+            the report puts "See" before it.
         references: scores in the paper, which the report's ranking shows.
         review_reference: the result of the reviews of criteria in the paper, shown beside your own.
-        evidence_template: the template that asks for the evidence in a chunk of a response that is too long for a
-            judge. If None, a response that is too long is a failure (`context_length`).
-        graded_rows: returns a reader that converts a graded row in the benchmark's own shape to rows for imports (none
-            if it has no decision), and passes on all other rows.
-        id_columns: possible names of the column with a row's id, the preferred one first. Prompts in a separate file
-            are found by this id.
+        evidence_template: the template that asks for the evidence in a chunk of a response that is
+            too long for a judge. If None, a response that is too long is a failure
+            (`context_length`).
+        graded_rows: returns a reader that converts a graded row in the benchmark's own shape to
+            rows for imports (none if it has no decision), and passes on all other rows.
+        id_columns: possible names of the column with a row's id, the preferred one first. Prompts
+            in a separate file are found by this id.
     """
 
     name: str
@@ -170,7 +180,9 @@ class Benchmark:
 
     @property
     def own_breakdowns(self) -> dict[str, str]:
-        """Kind -> title, for kinds of labels that are not in `BREAKDOWNS`, including those of annotators."""
+        """Kind -> title, for kinds of labels that are not in `BREAKDOWNS`, including those of
+        annotators.
+        """
         own = {
             kind: vocabulary.title
             for kind, vocabulary in self.annotations.items()
@@ -193,7 +205,9 @@ class Benchmark:
 
     @property
     def expected_score(self) -> ScoreDefinition:
-        """The primary score with probabilities instead of decisions; judges that give probabilities have it too."""
+        """The primary score with probabilities instead of decisions; judges that give probabilities
+        have it too.
+        """
         return replace(
             self.primary_score,
             score_name=f"expected_{self.primary_score.score_name}",
@@ -202,7 +216,9 @@ class Benchmark:
 
     @property
     def criteria_score(self) -> ScoreDefinition:
-        """The score for a part of a rubric: one that is defined for negative weights alone, else the primary one."""
+        """The score for a part of a rubric: one that is defined for negative weights alone, else
+        the primary one.
+        """
         return next(
             (score for score in self.scores if score.denominator_negative), self.primary_score
         )

@@ -1,7 +1,7 @@
 """HealthBench (OpenAI, 2025): conversations about health, graded by physicians' rubrics.
 
-The consensus subset has other rubrics for the same prompts, so it is a separate data set: ingest it alone. The hard
-subset repeats rows of the full set, and can be a split of the same data set.
+The consensus subset has other rubrics for the same prompts, so it is a separate data set: ingest it
+alone. The hard subset repeats rows of the full set, and can be a split of the same data set.
 """
 
 from collections import Counter
@@ -37,7 +37,9 @@ AXES = frozenset(
 _TAG = "tag"
 """The kind of a tag that states none."""
 META_MODEL = "meta-evaluation"
-"""The label for models whose responses physicians graded, because the data does not name these models."""
+"""The label for models whose responses physicians graded, because the data does not name these
+models.
+"""
 
 
 def parse_row(row: Row) -> Task:
@@ -73,8 +75,8 @@ def _criteria(items: Sequence[Row]) -> tuple[Criterion, ...]:
     for position, item in enumerate(items):
         title, stored = cell_text(item, "criterion") or "", item.get("points")
         labels = _labels(item.get("tags"))
-        # The data has no ids. An id depends on the text alone, since points and tags may change; a text may occur
-        # twice.
+        # The data has no ids. An id depends on the text alone, since points and tags may change; a
+        # text may occur twice.
         content = digest("healthbench", title)[:12]
         seen[content] += 1
         criterion_id = content if seen[content] == 1 else f"{content}-{seen[content]}"
@@ -96,11 +98,12 @@ def _labels(tags: Any) -> tuple[Label, ...]:
 
 
 def graded_rows() -> Callable[[Row], Iterable[Row]]:
-    """Return a reader of meta-evaluation rows: each has a completion, a criterion, and every physician's decision.
+    """Return a reader of meta-evaluation rows: each has a completion, a criterion, and every
+    physician's decision.
 
-    The completions of a prompt are numbered as trials, in the order of their first appearance. The physicians of a row
-    are numbered as graders, in its order; their ids are in the explanation. `prbench import results` reads results of
-    simple-evals.
+    The completions of a prompt are numbered as trials, in the order of their first appearance. The
+    physicians of a row are numbered as graders, in its order; their ids are in the explanation.
+    `prbench import results` reads results of simple-evals.
     """
     trials: dict[str, dict[str, int]] = {}
 

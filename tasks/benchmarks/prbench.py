@@ -1,4 +1,5 @@
-"""PRBench (Scale AI, arXiv 2511.11562): 1,100 expert tasks in finance and law with weighted rubrics.
+"""PRBench (Scale AI, arXiv 2511.11562): 1,100 expert tasks in finance and law with weighted
+rubrics.
 
 The names of decision types and economic pathways are those of the paper (tables 9 to 12).
 """
@@ -151,7 +152,8 @@ ANNOTATIONS = {
         is_listed=False,
     ),
 }
-"""Kind of label -> the labels that an annotator may give. The released rows have no jurisdictions."""
+"""Kind of label -> the labels that an annotator may give. The released rows have no jurisdictions.
+"""
 
 
 TURNS = 10
@@ -209,14 +211,15 @@ VOCABULARIES: dict[str, dict[str, frozenset[str]]] = {
     }
     for field, own in _CATEGORIES.items()
 }
-"""The labels that the data may carry, by field and kind (paper, figures 2 and 11, tables 7 to 12)."""
+"""The labels that the data may carry, by field and kind (paper, figures 2 and 11, tables 7 to 12).
+"""
 
 
 def parse_row(row: Mapping[str, Any]) -> Task:
     """Return a row in the hub's shape as a task.
 
-    Errors in a rubric or a conversation are kept, so that checks find them. The author's scratchpad, and the names of
-    models that wrote earlier turns, are not read.
+    Errors in a rubric or a conversation are kept, so that checks find them. The author's
+    scratchpad, and the names of models that wrote earlier turns, are not read.
 
     Raises:
         RowError: the row has no task id.
@@ -271,7 +274,8 @@ def _conversation(row: Mapping[str, Any]) -> tuple[Turn, ...]:
 def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
     annotations = as_mapping(nested(item.get("annotations")))
     severity = cell_label(annotations, "weight_class")
-    # The fields of other classes may hold old weights after edits, so only the field that weight_class names counts.
+    # The fields of other classes may hold old weights after edits, so only the field that
+    # weight_class names counts.
     stored = annotations.get(f"{severity.replace(' ', '_')}_weight") if severity else None
     title, category = cell_text(item, "title") or "", cell_label(annotations, "criteria_category")
     criterion_id = cell_label(item, "id") or f"position-{position}"
@@ -344,7 +348,9 @@ REFERENCES = (
         for model, values in _HARD.items()
     ),
 )
-"""Measured on the first release of the data, which differs from later revisions in tasks and criteria."""
+"""Measured on the first release of the data, which differs from later revisions in tasks and
+criteria.
+"""
 
 BENCHMARK = Benchmark(
     name="prbench",

@@ -76,7 +76,9 @@ ANNOTATIONS = {
         most_secondary=0,
     ),
 }
-"""Three kinds of labels of a task's difficulty (paper, section 3); the rows have them, or a model gives them."""
+"""Three kinds of labels of a task's difficulty (paper, section 3); the rows have them, or a model
+gives them.
+"""
 LEVELS = {kind: frozenset(vocabulary.labels[ANY_FIELD]) for kind, vocabulary in ANNOTATIONS.items()}
 
 SEVERITIES = {
@@ -87,7 +89,8 @@ SEVERITIES = {
     "detrimental": (-3.0, -2.0),
     "critically detrimental": (-5.0, -4.0),
 }
-"""Weight class -> lowest and highest weight (paper, section 3); the data contains only the weight."""
+"""Weight class -> lowest and highest weight (paper, section 3); the data contains only the weight.
+"""
 
 
 def parse_row(row: Row) -> Task:
@@ -129,8 +132,8 @@ def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
 def graded_rows() -> Callable[[Row], Iterable[Row]]:
     """Return a reader of the files that the published code writes.
 
-    A row is one evaluation, or a task with all its verdicts. Evaluations do not name the axis, so of two criteria with
-    the same text, the first row is on the first criterion.
+    A row is one evaluation, or a task with all its verdicts. Evaluations do not name the axis, so
+    of two criteria with the same text, the first row is on the first criterion.
     """
     seen: Counter[tuple[str | None, ...]] = Counter()
 
@@ -138,7 +141,8 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
         if "final_presence" in row:
             yield from _of_compiled(row)
         elif "rubric_title" in row:
-            # Files on a single report name the task by its id and are binary; files on all reports are ternary.
+            # Files on a single report name the task by its id and are binary; files on all reports
+            # are ternary.
             is_of_one = "sample_id" in row and "task_name" not in row
             graded_row = {
                 **row,
@@ -165,9 +169,11 @@ _KEY = ("task", "model", "trial", "vintage", "judge", "judge_trial", "grading", 
 
 
 def _of_compiled(row: Row) -> Iterator[Row]:
-    """Yield the verdicts on all models' reports, in the order of the rubric; rubric and verdicts are cells with JSON.
+    """Yield the verdicts on all models' reports, in the order of the rubric; rubric and verdicts
+    are cells with JSON.
 
-    They count as people's unless a column `judge` names a judge, because the published code writes both alike.
+    They count as people's unless a column `judge` names a judge, because the published code writes
+    both alike.
     """
     rubrics = as_list(_decoded(row, "rubrics"))
     presence = as_mapping(_decoded(row, "final_presence"))
@@ -197,7 +203,9 @@ def _of_compiled(row: Row) -> Iterator[Row]:
 
 
 def _decided(verdict: Any) -> Any:
-    """Return a verdict, or None for the words that mark a failed call or a reply without a verdict."""
+    """Return a verdict, or None for the words that mark a failed call or a reply without a
+    verdict.
+    """
     return None if verdict in ("Error", "Unknown") else verdict
 
 

@@ -102,7 +102,9 @@ def task_from(
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return a list from None, a list or a tuple; anything else is one element, so that nothing is lost."""
+    """Return a list from None, a list or a tuple; anything else is one element, so that nothing is
+    lost.
+    """
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
@@ -114,7 +116,8 @@ def as_items(value: Any) -> list[Mapping[str, Any]]:
 
 
 def nested(value: Any) -> Any:
-    """Return the list or mapping that a text holds as JSON, None for JSON's null, and any other value unchanged.
+    """Return the list or mapping that a text holds as JSON, None for JSON's null, and any other
+    value unchanged.
 
     Exports of tables write nested values in this form, some of them twice.
     """
@@ -129,7 +132,9 @@ def nested(value: Any) -> Any:
 
 
 def decoded(value: Any) -> Any:
-    """Return bytes as the text that they hold in UTF-8; anything else, also other bytes, is returned unchanged."""
+    """Return bytes as the text that they hold in UTF-8; anything else, also other bytes, is
+    returned unchanged.
+    """
     try:
         return value.decode() if isinstance(value, bytes) else value
     except UnicodeDecodeError:
@@ -140,7 +145,8 @@ def as_text(value: Any, name: str = "a value") -> str | None:
     """Return a text or a number as text that can be stored; None for None and NaN.
 
     Raises:
-        RowError: it is something else, such as a list or bytes that are not UTF-8; `name` says what it is.
+        RowError: it is something else, such as a list or bytes that are not UTF-8; `name` says what
+            it is.
     """
     content = decoded(value)
     if content is None or (isinstance(content, float) and math.isnan(content)):
@@ -163,12 +169,16 @@ def _not_a_text(name: str, value: Any) -> RowError:
 
 
 def cell_label(row: Mapping[str, Any], name: str) -> str | None:
-    """Return the label or id in a column of a row, which may be a number (see `as_text` for its errors)."""
+    """Return the label or id in a column of a row, which may be a number (see `as_text` for its
+    errors).
+    """
     return as_text(row.get(name), f"`{name}`")
 
 
 def cell_text(row: Mapping[str, Any], name: str) -> str | None:
-    """Return the text in a column of a row, which may not be a number (see `as_text` for its errors)."""
+    """Return the text in a column of a row, which may not be a number (see `as_text` for its
+    errors).
+    """
     text = cell_label(row, name)
     if text is not None and not isinstance(row[name], str | bytes):
         raise _not_a_text(f"`{name}`", row[name])
@@ -176,7 +186,8 @@ def cell_text(row: Mapping[str, Any], name: str) -> str | None:
 
 
 def message_text(message: Mapping[str, Any], *, skip_unknown: bool = False) -> str | None:
-    """Return the text of a message: its `content`, or the text parts of that, without the parts that are thinking.
+    """Return the text of a message: its `content`, or the text parts of that, without the parts
+    that are thinking.
 
     With `skip_unknown`, parts of other types, such as images and calls of tools, are left out.
 
@@ -203,7 +214,8 @@ def is_conversation(value: Any) -> bool:
 
 
 def response_text(row: Mapping[str, Any], name: str) -> str | None:
-    """Return the response in a column of a row: a text, or the text of the last of the assistant's messages.
+    """Return the response in a column of a row: a text, or the text of the last of the assistant's
+    messages.
 
     The messages may be JSON in a text. Other JSON, also of a list of people with roles, is a text.
 
@@ -228,7 +240,9 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 
 
 def as_number(value: Any) -> float | None:
-    """Return a finite number; None for anything else, such as a text, a boolean, NaN or infinity."""
+    """Return a finite number; None for anything else, such as a text, a boolean, NaN or
+    infinity.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
     try:
@@ -239,7 +253,9 @@ def as_number(value: Any) -> float | None:
 
 
 def as_whole_number(value: Any) -> int | None:
-    """Return a whole number (2 or 2.0) below 2^53, up to which floats are exact; None for anything else."""
+    """Return a whole number (2 or 2.0) below 2^53, up to which floats are exact; None for anything
+    else.
+    """
     number = as_number(value)
     return (
         int(number) if number is not None and number.is_integer() and abs(number) < 2**53 else None
@@ -249,8 +265,8 @@ def as_whole_number(value: Any) -> int | None:
 def split_labels(text: str | None, vocabulary: Collection[str]) -> tuple[str, ...]:
     """Return the labels of a comma-joined list, some of which contain commas themselves.
 
-    At the beginning of each label, known labels are tried, the longest first; if none fits, the label extends to the
-    next comma.
+    At the beginning of each label, known labels are tried, the longest first; if none fits, the
+    label extends to the next comma.
     """
     known = (rf"{re.escape(label)}(?= ?,|$)" for label in sorted(vocabulary, key=len, reverse=True))
     labels = re.findall(rf"\s*({'|'.join([*known, '[^,]+'])})", (text or "").strip())

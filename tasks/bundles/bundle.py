@@ -1,7 +1,9 @@
-"""Bundles: files in a folder or a store, and a manifest of their sizes and hashes, which is written last.
+"""Bundles: files in a folder or a store, and a manifest of their sizes and hashes, which is written
+last.
 
-Backups, exports, publications and certificates are kinds of bundles. Files without a manifest are not a bundle, so a
-write that is killed leaves no bundle. The last value in a manifest is a hash of all others.
+Backups, exports, publications and certificates are kinds of bundles. Files without a manifest are
+not a bundle, so a write that is killed leaves no bundle. The last value in a manifest is a hash of
+all others.
 """
 
 import json
@@ -113,7 +115,8 @@ def parse_manifest(text: bytes, path: str, *kinds: Kind) -> Bundle:
     """Return the bundle that a manifest describes; `path` is the manifest's path, for messages.
 
     Raises:
-        Damaged: it is of another kind or a newer version, was changed, cannot be read, or names files elsewhere.
+        Damaged: it is of another kind or a newer version, was changed, cannot be read, or names
+            files elsewhere.
     """
     try:
         return _parsed(read_json(text), path, kinds)
@@ -155,7 +158,8 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
 
 
 def checked(kind: type[Checked], value: Any, path: str) -> Checked:
-    """Return a value of a manifest after checking its type; `path` is that of the manifest, for messages.
+    """Return a value of a manifest after checking its type; `path` is that of the manifest, for
+    messages.
 
     Raises:
         Damaged: the value has another type.
@@ -258,7 +262,9 @@ PUBLICATION = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 
 @dataclass(frozen=True)
 class Pointer:
-    """The latest publication: its path below the target, a hash of its content, and its time (UTC)."""
+    """The latest publication: its path below the target, a hash of its content, and its time
+    (UTC).
+    """
 
     publication: str
     content: str
@@ -269,7 +275,8 @@ def read_pointer(location: Folder | Store) -> Pointer | None:
     """Return the pointer at a target; None if nothing has been published there.
 
     Raises:
-        Damaged: the file is not a pointer, or names something other than a publication at this target.
+        Damaged: the file is not a pointer, or names something other than a publication at this
+            target.
     """
     text, path = location.read(POINTER), f"{location}/{POINTER}"
     if text is None:
@@ -285,6 +292,8 @@ def read_pointer(location: Folder | Store) -> Pointer | None:
 
 
 def published_in(location: Folder | Store) -> Folder | Store:
-    """Return the location of the latest publication at a target; without a pointer there, the target itself."""
+    """Return the location of the latest publication at a target; without a pointer there, the
+    target itself.
+    """
     pointer = read_pointer(location)
     return location if pointer is None else location.below(pointer.publication)

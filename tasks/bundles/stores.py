@@ -43,7 +43,9 @@ def in_one_line(address: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Store:
-    """A prefix in a store: the address as the user gave it, fsspec's file system, and the path in it."""
+    """A prefix in a store: the address as the user gave it, fsspec's file system, and the path in
+    it.
+    """
 
     address: str
     filesystem: Any
@@ -92,7 +94,9 @@ class Store:
             self.filesystem.put(list(map(str, files.values())), list(map(self._path, files)))
 
     def get(self, files: Mapping[str, Path]) -> None:
-        """Copy the files with these names to local paths; the caller has checked that the paths are safe."""
+        """Copy the files with these names to local paths; the caller has checked that the paths are
+        safe.
+        """
         with in_one_line(self.address):
             self.filesystem.get(list(map(self._path, files)), list(map(str, files.values())))
 
@@ -164,7 +168,8 @@ class Folder:
             sync(folder)
 
     def get(self, files: Mapping[str, Path]) -> None:
-        """Copy the files with these names to other local paths; no link that leads out of the folder is followed.
+        """Copy the files with these names to other local paths; no link that leads out of the
+        folder is followed.
 
         Raises:
             NotInside: a name is such a link.
@@ -192,7 +197,8 @@ class Folder:
 def work_folder(warehouse: Warehouse, name: str) -> Iterator[Path]:
     """Yield an empty folder on the disk of the warehouse, because other disks may lack room.
 
-    A name is used by one caller on this machine at a time; what a killed caller left behind is removed.
+    A name is used by one caller on this machine at a time; what a killed caller left behind is
+    removed.
     """
     folder = warehouse.root / f".{name}-{socket.gethostname()}"
     shutil.rmtree(folder, ignore_errors=True)
@@ -204,7 +210,9 @@ def work_folder(warehouse: Warehouse, name: str) -> Iterator[Path]:
 
 
 def kept_as(source: Path, target: Path) -> None:
-    """Link to a file that is never changed in place, or copy it if the disk does not allow links."""
+    """Link to a file that is never changed in place, or copy it if the disk does not allow
+    links.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(source, target)

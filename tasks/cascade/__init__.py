@@ -1,4 +1,6 @@
-"""Evaluation of cascades: the effect of each rule to escalate, from stored verdicts of a cheap and a strong judge."""
+"""Evaluation of cascades: the effect of each rule to escalate, from stored verdicts of a cheap and
+a strong judge.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -36,10 +38,10 @@ Row = Mapping[str, Any]
 class StoredPair:
     """The stored verdicts of two judges on the criteria that the strong judge decided.
 
-    `n_first_failed` of these criteria are those that the cheap judge failed on. `n_without_second` are those without a
-    second verdict of the cheap judge, which rules with `disagreement` leave out. `n_strong_failed` are criteria that
-    all rules leave out, because the strong judge failed. `notes` say which of several configurations of a judge is
-    used.
+    `n_first_failed` of these criteria are those that the cheap judge failed on. `n_without_second`
+    are those without a second verdict of the cheap judge, which rules with `disagreement` leave
+    out. `n_strong_failed` are criteria that all rules leave out, because the strong judge failed.
+    `notes` say which of several configurations of a judge is used.
     """
 
     paired: PairedVerdicts
@@ -60,7 +62,8 @@ def stored_pair(
     Args:
         configured: hashes of the judge configurations that are configured now.
         reader: reads the published database.
-        parameters: `benchmark`, `dataset_revision`, `cheap`, `strong` (labels), and `splits` (none: all).
+        parameters: `benchmark`, `dataset_revision`, `cheap`, `strong` (labels), and `splits` (none:
+            all).
 
     Raises:
         UsageError: one of the judges has no verdicts, or they grade in different ways.
@@ -94,7 +97,8 @@ def stored_pair(
 
 
 def _configs_of(judged: Sequence[Row], label: str, configured: Collection[str]) -> list[Row]:
-    """Return the repetitions of a judge, in their order, under the configuration and template with the most verdicts.
+    """Return the repetitions of a judge, in their order, under the configuration and template with
+    the most verdicts.
 
     If several have the most, the one that is configured now is used.
     """
@@ -121,7 +125,8 @@ def _mean_usd(rows: Sequence[Row]) -> float | None:
 def _pair(verdicts: pl.DataFrame, costs: Costs, notes: tuple[str, ...]) -> StoredPair:
     kept = verdicts.drop_nulls("strong_value")
     n_second = int(kept["has_second"].sum())
-    # Disagreement is tried if at least half of the criteria have a second verdict of the cheap judge.
+    # Disagreement is tried if at least half of the criteria have a second verdict of the cheap
+    # judge.
     has_repetitions = n_second >= 0.5 * max(1, len(kept))
     is_binary = kept["strong_value"].is_in([0.0, 1.0]).all()
     facts = Facts(
@@ -146,7 +151,9 @@ def _pair(verdicts: pl.DataFrame, costs: Costs, notes: tuple[str, ...]) -> Store
 
 
 def _paired(kept: pl.DataFrame, facts: Facts) -> PairedVerdicts:
-    """Return the kept verdicts with the indices of their tasks, responses and models; nulls become NaN."""
+    """Return the kept verdicts with the indices of their tasks, responses and models; nulls become
+    NaN.
+    """
     tasks, task = np.unique(kept["task_id"].to_numpy().astype(str), return_inverse=True)
     response_ids = kept["response_id"].to_numpy().astype(str)
     _, response_at, response = np.unique(response_ids, return_index=True, return_inverse=True)
@@ -178,7 +185,9 @@ FEWEST_TASKS = 4
 
 @dataclass(frozen=True)
 class CascadeResult:
-    """The effects of cascade rules: all rules, cheapest first, those that no other rule beats, and the one picked."""
+    """The effects of cascade rules: all rules, cheapest first, those that no other rule beats, and
+    the one picked.
+    """
 
     stored: StoredPair
     evaluations: Sequence[Evaluation]
@@ -193,7 +202,8 @@ def evaluated(
     resamples: int = 10_000,
     configured: Collection[str] = (),
 ) -> CascadeResult:
-    """Evaluate the rules for two judges (arguments as in `stored_pair`), and pick the cheapest within a bound.
+    """Evaluate the rules for two judges (arguments as in `stored_pair`), and pick the cheapest
+    within a bound.
 
     Rules are made and chosen on one half of the tasks and measured on the other.
 
@@ -239,7 +249,9 @@ _SAME_PAIR = " and ".join(f"{name} = ${name}" for name in _KEY)
 
 
 def store(root: Path, rows: Sequence[Row]) -> None:
-    """Store the rules of an evaluation (`rows_of`) and publish them, unless the last stored evaluation is the same."""
+    """Store the rules of an evaluation (`rows_of`) and publish them, unless the last stored
+    evaluation is the same.
+    """
     warehouse = Warehouse(root)
     with warehouse.reader() as reader:
         last = f"select arg_max(evaluation_id, created_at) from {TABLE} where {_SAME_PAIR}"

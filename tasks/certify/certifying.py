@@ -1,6 +1,8 @@
-"""Writing and unpacking of certificates: one file with figures, their SQL, and the rows behind them, without texts.
+"""Writing and unpacking of certificates: one file with figures, their SQL, and the rows behind
+them, without texts.
 
-A certificate is a bundle in a ZIP archive, which ends with its digest: the SHA-256 of all bytes before it.
+A certificate is a bundle in a ZIP archive, which ends with its digest: the SHA-256 of all bytes
+before it.
 """
 
 import json
@@ -40,7 +42,9 @@ INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.
 """The method by which this version computes intervals, as stated in the manifest."""
 _OF_DATA_SET = "benchmark = $benchmark and dataset_revision = $dataset_revision"
 _ORDERS = {"responses": "response_id", "verdicts": "task_id, criterion_id, response_id, verdict_id"}
-"""The sort order of large tables; others are sorted by all columns, which would take too long for these."""
+"""The sort order of large tables; others are sorted by all columns, which would take too long for
+these.
+"""
 RUNS = "runs"
 LEADERBOARDS = ("leaderboard", "hard_leaderboard", "breakdown_leaderboard", "severity_leaderboard")
 """The certified figures: these marts, with all their columns."""
@@ -51,7 +55,9 @@ _TABLES_OF_RUNS = ("responses", "verdicts")
 """Tables with rows that runs write."""
 _LIBRARIES = ("prbench-pipeline", "duckdb", "numpy", "scipy")
 _NAME = re.compile(r"manifest\.json|(rows|figures)/[a-z_]+\.jsonl|sql/[a-z_.]+\.sql")
-"""Allowed names of members; another name could lead out of the folder, or be that of a file that a library reads."""
+"""Allowed names of members; another name could lead out of the folder, or be that of a file that a
+library reads.
+"""
 
 
 def _time(column: str) -> str:
@@ -94,12 +100,18 @@ _COLUMNS = {
         f"model, model_config_hash, vintage, wanted_trials, min_coverage, {_time('created_at')}"
     ),
 }
-"""The tables from which figures are computed, with their certified columns, none of which is a text."""
+"""The tables from which figures are computed, with their certified columns, none of which is a
+text.
+"""
 ROWS = tuple(_COLUMNS)
 COVERAGE_RULES = "coverage_rules"
-"""The table without which a certificate was made before the current vintage of a model depended on coverage."""
+"""The table without which a certificate was made before the current vintage of a model depended on
+coverage.
+"""
 KEYS = {**{name: TABLES[name].key for name in ROWS if name in TABLES}, "tasks": ("task_id",)}
-"""The key of each table within a benchmark and revision; labels of tasks have none, because they may occur twice."""
+"""The key of each table within a benchmark and revision; labels of tasks have none, because they
+may occur twice.
+"""
 
 
 CALLS = "calls_sha256"
@@ -129,7 +141,9 @@ def rows_of(path: Path) -> Iterator[Any]:
 def write_rows(
     reader: Reader, names: Sequence[str], folder: Path, key: Mapping[str, str]
 ) -> dict[str, int]:
-    """Write the rows of a data set in some tables as members into a folder; return the number of rows by table."""
+    """Write the rows of a data set in some tables as members into a folder; return the number of
+    rows by table.
+    """
     n_rows = {}
     for name in names:
         path, query = folder / member_of(name), query_of(name)
@@ -159,7 +173,9 @@ def condition_of(name: str) -> str:
 
 
 def query_of(name: str) -> str:
-    """Return the query for the certified rows of a table; its parameters are `benchmark` and `dataset_revision`."""
+    """Return the query for the certified rows of a table; its parameters are `benchmark` and
+    `dataset_revision`.
+    """
     condition = condition_of(name)
     columns = _COLUMNS.get(name, "* exclude (benchmark, dataset_revision)")
     if name == RUNS:
@@ -178,7 +194,9 @@ def query_of(name: str) -> str:
 
 
 def model_texts() -> dict[str, str]:
-    """Return the SQL of each model behind the leaderboards, by its member, in the order in which models are built."""
+    """Return the SQL of each model behind the leaderboards, by its member, in the order in which
+    models are built.
+    """
     return {f"{SQL}/{model.name}.sql": model.query + "\n" for model in sql.leading_to(MODELS, ROWS)}
 
 
@@ -189,7 +207,8 @@ def certify(job: Job, file: Path) -> dict[str, Any]:
 
     Raises:
         UsageError: the file exists already, or its folder does not.
-        PipelineError: nothing is judged yet, figures lack their intervals, or the file cannot be written.
+        PipelineError: nothing is judged yet, figures lack their intervals, or the file cannot be
+            written.
     """
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
@@ -258,7 +277,9 @@ def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, An
 
 
 def _write_archive(path: Path, folder: Path, members: Iterable[str]) -> None:
-    """Write members from a folder, in the order of their names, and the digest; the same members give the same file."""
+    """Write members from a folder, in the order of their names, and the digest; the same members
+    give the same file.
+    """
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(members):
             info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
@@ -306,7 +327,8 @@ def _refuse_other_bytes(path: Path, archive: zipfile.ZipFile) -> None:
         for info in sorted(archive.infolist(), key=attrgetter("header_offset")):
             if info.header_offset != end:
                 raise ValueError(f"there are other bytes before {info.filename}")
-            # From byte 26 on, the 30-byte header has the lengths of the name and the extra field after it (APPNOTE
+            # From byte 26 on, the 30-byte header has the lengths of the name and the extra field
+            # after it (APPNOTE
             # 4.3.7).
             file.seek(info.header_offset + 26)
             end += 30 + sum(struct.unpack("<HH", file.read(4))) + info.compress_size
@@ -316,7 +338,8 @@ def _refuse_other_bytes(path: Path, archive: zipfile.ZipFile) -> None:
 
 
 def opened(path: Path, folder: Path) -> Bundle:
-    """Unpack a certificate into a folder, verify its members, and return its manifest; its digest must be verified.
+    """Unpack a certificate into a folder, verify its members, and return its manifest; its digest
+    must be verified.
 
     Raises:
         Damaged: its members are not those that its manifest lists.

@@ -25,7 +25,9 @@ from tasks.rules.text.numbers import some
 from warehouse import DATABASE, Reader
 
 Of = tuple[Any, ...]
-"""A text's kind, then what identifies it: a task; a task and a position; or task, model, trial and vintage."""
+"""A text's kind, then what identifies it: a task; a task and a position; or task, model, trial and
+vintage.
+"""
 _RESPONSE = ("task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage")
 """The content that the ids of responses are made of, besides the data set."""
 CONVERSATION, CRITERION, RESPONSE = "conversation", "criterion", "response"
@@ -49,7 +51,8 @@ class Texts(NamedTuple):
         n_checked: kind of text -> number of texts compared with the certificate.
         n_certified: kind of text -> number of certified texts.
         differing: descriptions of the texts that differ from the certified ones.
-        missing: descriptions of certified texts that were not given, although texts of their kind were.
+        missing: descriptions of certified texts that were not given, although texts of their kind
+            were.
         n_others: number of given texts about tasks or models that are not in the certificate.
     """
 
@@ -105,7 +108,9 @@ class Ids(NamedTuple):
 
 
 def check_texts(folder: Path, key: Key, texts: Iterable[Path]) -> tuple[Texts, dict[str, str]]:
-    """Compare texts with the hashes of an unpacked certificate; also return those responses that match, by hash."""
+    """Compare texts with the hashes of an unpacked certificate; also return those responses that
+    match, by hash.
+    """
     certified: dict[Of, set[Any]] = defaultdict(
         set
     )  # a label of imported responses may stand for several models
@@ -139,7 +144,9 @@ def check_texts(folder: Path, key: Key, texts: Iterable[Path]) -> tuple[Texts, d
 
 
 def check_ids(folder: Path, key: Key, texts: Mapping[str, str]) -> Ids:
-    """Recompute the ids of an unpacked certificate; `texts` maps hashes to responses, which ids of verdicts need."""
+    """Recompute the ids of an unpacked certificate; `texts` maps hashes to responses, which ids of
+    verdicts need.
+    """
     differing: list[str] = []
     hashes: dict[str, str] = {}
     for row in rows_of(folder / member_of("responses")):
@@ -182,7 +189,9 @@ def check_ids(folder: Path, key: Key, texts: Mapping[str, str]) -> Ids:
 
 
 def _pieces(folder: Path) -> dict[tuple[str, str | None], tuple[str, ...]]:
-    """Return task and `piece_hash` -> the hashes of criteria in one call: any that follow each other in a rubric."""
+    """Return task and `piece_hash` -> the hashes of criteria in one call: any that follow each
+    other in a rubric.
+    """
     wanted = {row.get("piece_hash") for row in rows_of(folder / member_of("verdicts"))} - {None}
     originals = (
         sorted(rows_of(folder / member_of("criteria")), key=itemgetter("position"))
@@ -214,7 +223,9 @@ def _named(of: Of) -> str:
 
 
 class Given(NamedTuple):
-    """A given text: what it is of, the value that a certificate has for it, where it is, and the text of a response."""
+    """A given text: what it is of, the value that a certificate has for it, where it is, and the
+    text of a response.
+    """
 
     of: Of
     value: Any
@@ -223,7 +234,8 @@ class Given(NamedTuple):
 
 
 def given_texts(path: Path, key: Key) -> Iterator[Given]:
-    """Return the texts in a data set, a file of responses, a folder of `prbench export`, or a warehouse.
+    """Return the texts in a data set, a file of responses, a folder of `prbench export`, or a
+    warehouse.
 
     Raises:
         UsageError: the path is none of these.
@@ -281,7 +293,9 @@ def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[Given]:
 
 
 def _hash(text: str | None) -> str | None:
-    """Return a response's hash; None for a response without visible text, which is a failure and has no text."""
+    """Return a response's hash; None for a response without visible text, which is a failure and
+    has no text.
+    """
     return (
         None if text is None or shows_nothing(text) else hashlib.sha256(text.encode()).hexdigest()
     )

@@ -55,7 +55,9 @@ _UNLIKE = """
 
 
 class FigureDifference(NamedTuple):
-    """A certified figure that differs from the recomputed one; `column` is None if one side lacks the whole row."""
+    """A certified figure that differs from the recomputed one; `column` is None if one side lacks
+    the whole row.
+    """
 
     leaderboard: str
     row: dict[str, Any]
@@ -76,7 +78,8 @@ def compare(
     is_same_sql: bool,
     left_out: Collection[str] = (),
 ) -> Compared:
-    """Compare two files with the rows of a leaderboard; unless both have the same SQL, only certified columns count.
+    """Compare two files with the rows of a leaderboard; unless both have the same SQL, only
+    certified columns count.
 
     The columns `left_out` are not compared.
 
@@ -122,7 +125,8 @@ def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
 def is_same(column: str, stated: Any, own: Any) -> bool:
     """Return whether two figures are equal, apart from the last digits."""
     if type(stated) is float and type(own) is float:
-        # Sums depend on the order of adding; the ends of intervals are computed in single precision.
+        # Sums depend on the order of adding; the ends of intervals are computed in single
+        # precision.
         close = 1e-6 if column.endswith(("ci_low", "ci_high")) else 1e-9
         return math.isclose(stated, own, rel_tol=close, abs_tol=close)
     return type(stated) is type(own) and bool(stated == own)
@@ -134,7 +138,8 @@ class Verification(NamedTuple):
     Attributes:
         digest: the digest of the file, which matches its bytes.
         about: benchmark, revision and versions, as the certificate states them.
-        leaderboards: leaderboard -> numbers of certified rows, and of compared and differing figures.
+        leaderboards: leaderboard -> numbers of certified rows, and of compared and differing
+            figures.
         differences: the figures of all leaderboards that differ.
         ids: the result of recomputing ids.
         other_sql: the models whose SQL in the certificate is not that of this version.
@@ -191,7 +196,9 @@ class Verification(NamedTuple):
 
     @property
     def is_confirmed(self) -> bool:
-        """True if all figures and ids are the same, and no given text differs from the certified one."""
+        """True if all figures and ids are the same, and no given text differs from the certified
+        one.
+        """
         return not (self.differences or self.ids.differing or (self.texts and self.texts.differing))
 
 
@@ -200,7 +207,8 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
 
     Raises:
         UsageError: the file does not exist, or is empty.
-        Damaged: its digest is not that of its bytes or the published one, or its content is not that of a certificate.
+        Damaged: its digest is not that of its bytes or the published one, or its content is not
+            that of a certificate.
     """
     if not file.is_file() or not file.stat().st_size:
         raise UsageError(f"{file}: is not a file; check the path")
@@ -257,7 +265,8 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
 
 
 def verify_files(source: Path | Store) -> StageReport:
-    """Verify all files of a backup, an export or the latest publication at a target, and return what it is.
+    """Verify all files of a backup, an export or the latest publication at a target, and return
+    what it is.
 
     Raises:
         Damaged: it is none of these, or a file does not match its manifest.
@@ -308,9 +317,11 @@ def _recomputed(
 
 
 def _refuse_odd(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
-    """Refuse verdicts whose value does not match their status, duplicate rows, and weights out of bounds.
+    """Refuse verdicts whose value does not match their status, duplicate rows, and weights out of
+    bounds.
 
-    Return a note if the benchmark's bounds are unknown here, or if the configuration only warns of such weights.
+    Return a note if the benchmark's bounds are unknown here, or if the configuration only warns of
+    such weights.
     """
     for row in reader.rows(_UNLIKE):
         status, value = (json.dumps(row[name]) for name in ("status", "value"))
@@ -338,7 +349,9 @@ def _refuse_odd(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _refuse_other_calls(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
-    """Refuse verdicts whose `n_in_call` is not that of the manifest; return a note if the manifest states none."""
+    """Refuse verdicts whose `n_in_call` is not that of the manifest; return a note if the manifest
+    states none.
+    """
     if certifying.CALLS not in manifest:
         return [
             "Made before certificates bound the number of criteria in a call (n_in_call): it was"

@@ -1,4 +1,6 @@
-"""Check: run the suites of expectations on stored rows, store the findings, and admit or refuse tasks."""
+"""Check: run the suites of expectations on stored rows, store the findings, and admit or refuse
+tasks.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +44,8 @@ def policies_of(job: Job, expectations: Iterable[Expectation]) -> dict[str, str]
         expectations: all expectations of the job's benchmark.
 
     Raises:
-        UsageError: a policy is configured for an unknown check, or `quarantine` for a check of results.
+        UsageError: a policy is configured for an unknown check, or `quarantine` for a check of
+            results.
     """
     configured = job.settings.quality.policies
     suites = {each.check: each.suite for each in expectations}
@@ -74,7 +77,8 @@ Policies = Mapping[str, str]
 def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> StageReport:
     """Run suites on the job's data-set revision, store the findings, and admit or refuse its tasks.
 
-    With `reuse`, the findings of the last run are used again if expectations, policies and rows have not changed.
+    With `reuse`, the findings of the last run are used again if expectations, policies and rows
+    have not changed.
 
     Raises:
         PipelineError: an expectation with the policy `fail` failed.
@@ -148,9 +152,11 @@ def _declared(job: Job, suites: Sequence[str]) -> tuple[list[Expectation], Polic
 def _known_findings(
     reader: Reader, key: dict[str, str], expectations: list[Expectation], policies: Policies
 ) -> list[ExpectationResult] | None:
-    """Return the last findings of the ingest suite; None if expectations, policies or the number of rows changed.
+    """Return the last findings of the ingest suite; None if expectations, policies or the number of
+    rows changed.
 
-    Comparing numbers is enough: the rows of a revision never change, and ingesting another split only adds rows.
+    Comparing numbers is enough: the rows of a revision never change, and ingesting another split
+    only adds rows.
     """
     last = "run_id = arg_max(run_id, created_at) filter (suite = 'ingest') over ()"
     of_revision = "benchmark = $benchmark and dataset_revision = $dataset_revision"

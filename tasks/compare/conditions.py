@@ -1,4 +1,6 @@
-"""Conditions of models: configured and stored ones, their comparisons, and tests that are not stored yet."""
+"""Conditions of models: configured and stored ones, their comparisons, and tests that are not
+stored yet.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +15,9 @@ from tasks.rules.text.characters import hint_on
 from warehouse import Reader
 
 Definitions = Mapping[str, Mapping[str, str]]
-"""Shared name of a model -> condition -> the label of the model under this condition; the baseline comes first."""
+"""Shared name of a model -> condition -> the label of the model under this condition; the baseline
+comes first.
+"""
 
 
 def stored_conditions(reader: Reader, benchmark: str) -> Definitions:
@@ -26,9 +30,11 @@ def stored_conditions(reader: Reader, benchmark: str) -> Definitions:
 
 
 def new_conditions(reader: Reader, job: Job) -> list[Row]:
-    """Return the rows of `condition_sets` that make the stored conditions equal to the configured ones.
+    """Return the rows of `condition_sets` that make the stored conditions equal to the configured
+    ones.
 
-    A configuration without the key `conditions` changes nothing, so several configurations can share a warehouse.
+    A configuration without the key `conditions` changes nothing, so several configurations can
+    share a warehouse.
     """
     if "conditions" not in job.settings.model_fields_set:
         return []
@@ -50,7 +56,9 @@ def new_conditions(reader: Reader, job: Job) -> list[Row]:
 
 
 def unknown_labels(reader: Reader, job: Job) -> list[str]:
-    """Return one line for each label in a condition that is neither configured nor in a stored response."""
+    """Return one line for each label in a condition that is neither configured nor in a stored
+    response.
+    """
     stored = reader.select("responses", "distinct model", benchmark=job.settings.benchmark)
     configured = (model.label for model in job.settings.models)
     known = list(
@@ -94,7 +102,9 @@ def definitions_of(reader: Reader, job: Job) -> Definitions:
 
 
 def labels_of(definitions: Definitions, models: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels that names stand for: all labels of a model's shared name; a label stands for itself."""
+    """Return the labels that names stand for: all labels of a model's shared name; a label stands
+    for itself.
+    """
     return tuple(label for name in models for label in definitions.get(name, {"": name}).values())
 
 

@@ -1,6 +1,8 @@
-"""The differences between paired model runs: task by task, with the mean, its interval and its test.
+"""The differences between paired model runs: task by task, with the mean, its interval and its
+test.
 
-They and the verdicts behind them also become sentences, and rows of figures (`tasks.figures.shown.comparisons`).
+They and the verdicts behind them also become sentences, and rows of figures
+(`tasks.figures.shown.comparisons`).
 """
 
 import math
@@ -35,12 +37,13 @@ class ScoreDifference:
     """The second side's score minus the first side's on a set of tasks, before any clipping.
 
     Attributes:
-        wanted: the tasks that both sides could have; `has_response` and `has_response_second` are true of those with a
-            response on this side, complete or not.
-        tasks: the compared tasks, which have a complete trial on both sides: `task_id`, `first_score` and
-            `second_score`, where a score is the mean over the complete trials of that side.
-        p_adjusted: the p-value, corrected for the number of differences in the result. Interval and smallest detectable
-            difference are not corrected.
+        wanted: the tasks that both sides could have; `has_response` and `has_response_second` are
+            true of those with a response on this side, complete or not.
+        tasks: the compared tasks, which have a complete trial on both sides: `task_id`,
+            `first_score` and `second_score`, where a score is the mean over the complete trials of
+            that side.
+        p_adjusted: the p-value, corrected for the number of differences in the result. Interval and
+            smallest detectable difference are not corrected.
     """
 
     pair: ModelRunPair
@@ -53,7 +56,8 @@ class ScoreDifference:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonResult:
-    """The result of a comparison: its kind and score, the differences by pair and split, and notes on all of them.
+    """The result of a comparison: its kind and score, the differences by pair and split, and notes
+    on all of them.
 
     `not_compared` has a sentence for each name and split with verdicts that are in no difference.
     """
@@ -77,7 +81,8 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
     paired = pairs(reader, comparison)
     kind = paired.kind
     paired_runs = paired.pairs
-    # A row for each split, model run and wanted task: its value, if a trial is complete, and whether it has a response.
+    # A row for each split, model run and wanted task: its value, if a trial is complete, and
+    # whether it has a response.
     parameters = {
         "benchmark": settings.benchmark,
         "is_hard": comparison.is_hard,
@@ -139,7 +144,9 @@ def _no_task(split: str, first: str, second: str) -> str:
 def _not_compared(
     paired: PairedRuns, differences: Iterable[ScoreDifference], splits: Sequence[str]
 ) -> list[str]:
-    """Return a sentence for each other name and chosen split with verdicts, but without a difference from the first."""
+    """Return a sentence for each other name and chosen split with verdicts, but without a
+    difference from the first.
+    """
     compared = {(difference.pair.sides[1].name, difference.split) for difference in differences}
     first, *others = paired.names
     sentences = []
@@ -154,7 +161,9 @@ def _not_compared(
 
 
 def _on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> list[str]:
-    """Return a note that names the models that were evaluated on a random part of the tasks only."""
+    """Return a note that names the models that were evaluated on a random part of the tasks
+    only.
+    """
     names = {
         side.model_run.model_run_id: side.model_run.model
         for pair in paired_runs
@@ -266,7 +275,9 @@ def why_no_interval(difference: ScoreDifference) -> str | None:
 
 
 def notes_on_all(result: ComparisonResult) -> list[str]:
-    """Return the notes on all differences together, beginning with those on intervals and p-values."""
+    """Return the notes on all differences together, beginning with those on intervals and
+    p-values.
+    """
     notes = []
     if any(each.paired.p_value is None for each in result.differences):
         notes.append(f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ.")
@@ -279,7 +290,9 @@ def notes_on_all(result: ComparisonResult) -> list[str]:
 
 
 def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[str]:
-    """Yield notes on criteria that could not be compared, and on the part of a difference that flips do not explain."""
+    """Yield notes on criteria that could not be compared, and on the part of a difference that
+    flips do not explain.
+    """
     causes = {
         "undecided on one side": "n_undecided",
         "decided, but in incomplete tasks": "n_left_out",
@@ -301,7 +314,8 @@ def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[
 
 
 def where_in(result: ComparisonResult, difference: ScoreDifference) -> str:
-    """Return the attributes that vary between differences or between two sides, as the end of a phrase.
+    """Return the attributes that vary between differences or between two sides, as the end of a
+    phrase.
 
     The compared attribute is left out; two values of one difference have an arrow between them.
     """
@@ -325,7 +339,9 @@ def _values(pair: ModelRunPair, name: str) -> tuple[str, ...]:
 
 
 def decision(by_trial: Sequence[float]) -> str:
-    """Return the decision on a criterion: one word if all trials agree, else the number of trials that met it."""
+    """Return the decision on a criterion: one word if all trials agree, else the number of trials
+    that met it.
+    """
     counts = Counter(by_trial)
     if len(counts) == 1:
         return _DECISIONS[by_trial[0]]
@@ -372,7 +388,9 @@ def rows_of(result: ComparisonResult) -> list[Row]:
 
 
 def subject(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return one line that says what rows of differences compare: names, vintages, models, judges and splits."""
+    """Return one line that says what rows of differences compare: names, vintages, models, judges
+    and splits.
+    """
     vintages_by_name: dict[str, list[str]] = {}
     for row in rows:
         for side in ("first", "second"):
@@ -414,13 +432,16 @@ def apart(
 ) -> dict[str, list[Row]]:
     """Return the verdicts behind differences.
 
-    They are counted as `verdicts`, and listed as `categories`, `tasks` and `flips`, each with the largest loss first.
+    They are counted as `verdicts`, and listed as `categories`, `tasks` and `flips`, each with the
+    largest loss first.
 
-    A flip is a criterion that both sides decided differently; values are means over complete trials, and `effect` is
-    the change of the task's score. `n_flips` limits the listed flips of each difference.
+    A flip is a criterion that both sides decided differently; values are means over complete
+    trials, and `effect` is the change of the task's score. `n_flips` limits the listed flips of
+    each difference.
 
-    `n_compared` is the number of compared criteria: those in both rubrics, of tasks that are complete on both sides.
-    `explained` is the part of the difference that flips explain: all of it, unless the rubrics differ.
+    `n_compared` is the number of compared criteria: those in both rubrics, of tasks that are
+    complete on both sides. `explained` is the part of the difference that flips explain: all of it,
+    unless the rubrics differ.
     """
     parts: dict[str, list[Row]] = {"verdicts": [], "categories": [], "tasks": [], "flips": []}
     # Differences of one pair follow each other.

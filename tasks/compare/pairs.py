@@ -26,8 +26,9 @@ DIFFERING: dict[Kind, tuple[str, ...]] = {
     "vintage": ("vintage",),
     "revision": ("dataset_revision",),
 }
-"""Kind of name -> the attributes of model runs that may differ: what has the name (for all but pipeline runs), and
-those that a label stands for."""
+"""Kind of name -> the attributes of model runs that may differ: what has the name (for all but
+pipeline runs), and those that a label stands for.
+"""
 _SHORTEST = 6
 _LISTED = 12
 """Number of vintages in a message; the others are only counted."""
@@ -48,10 +49,11 @@ _IDENTITY = (
 class Comparison:
     """A requested comparison: each other name is compared with the first, on the splits of a job.
 
-    If `kind` is None, it follows from the names. A model can be named with a vintage (`label@vintage`). The models and
-    judges that the job names, its data-set revision (unless revisions are compared), and `vintage` select the model
-    runs to pair: by default the current ones on each split, with `all` those of every vintage. In any other vintage,
-    models that are not sampled every night stand with their base responses. If `score` is None, it is the primary one.
+    If `kind` is None, it follows from the names. A model can be named with a vintage
+    (`label@vintage`). The models and judges that the job names, its data-set revision (unless
+    revisions are compared), and `vintage` select the model runs to pair: by default the current
+    ones on each split, with `all` those of every vintage. In any other vintage, models that are not
+    sampled every night stand with their base responses. If `score` is None, it is the primary one.
     """
 
     job: Job
@@ -66,8 +68,9 @@ class Comparison:
 class ModelRun:
     """A configured model, sampled in one vintage, under one judge configuration.
 
-    `is_by_judge` is false for labels of people. `splits` have verdicts of it; on `current_splits` its vintage is the
-    model's current one. If hard tasks are compared, both are names of own hard selections.
+    `is_by_judge` is false for labels of people. `splits` have verdicts of it; on `current_splits`
+    its vintage is the model's current one. If hard tasks are compared, both are names of own hard
+    selections.
     """
 
     model_run_id: int
@@ -95,7 +98,8 @@ class ModelRun:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A model run with its name in the comparison; of a pipeline run, only some tasks count (`only_tasks`).
+    """A model run with its name in the comparison; of a pipeline run, only some tasks count
+    (`only_tasks`).
 
     `is_dated` is true if a model is named with its vintage.
     """
@@ -106,7 +110,9 @@ class Side:
     is_dated: bool = False
 
     def splits(self, *, is_current: bool) -> frozenset[str]:
-        """Return the splits on which it can be expected in a comparison, by default or of current vintages."""
+        """Return the splits on which it can be expected in a comparison, by default or of current
+        vintages.
+        """
         if self.only_tasks is not None:
             return frozenset()
         return (
@@ -118,7 +124,9 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ModelRunPair:
-    """Two model runs that differ only in the compared property; `splits` are those to compare, or None for all."""
+    """Two model runs that differ only in the compared property; `splits` are those to compare, or
+    None for all.
+    """
 
     sides: tuple[Side, Side]
     notes: tuple[str, ...] = ()
@@ -190,7 +198,9 @@ def resolved(
 def _refuse_names(
     names: Sequence[str], known: Mapping[Kind, Sequence[str]], model_runs: Sequence[ModelRun]
 ) -> NoReturn:
-    """Refuse names that are not all of one kind: with the first that is unknown, else with the kind of each."""
+    """Refuse names that are not all of one kind: with the first that is unknown, else with the kind
+    of each.
+    """
     kind_of_name = {name: kind for kind in reversed([*known]) for name in known[kind]}
     *first_kinds, last_kind = known
     wanted = f"{', '.join(first_kinds)} or {last_kind}" if first_kinds else last_kind
@@ -215,7 +225,9 @@ def _refuse_missing_vintage(name: str, model_runs: Sequence[ModelRun]) -> None:
 
 
 def _matches(name: str, kind: Kind, known: Sequence[str]) -> list[str]:
-    """Return the known names that a name stands for: itself, or those of a kind with long names that begin with it."""
+    """Return the known names that a name stands for: itself, or those of a kind with long names
+    that begin with it.
+    """
     is_prefix = (
         kind in {"template", "run", "revision"} and len(name) >= _SHORTEST and name not in known
     )
@@ -226,8 +238,8 @@ def _matches(name: str, kind: Kind, known: Sequence[str]) -> list[str]:
 class PairedRuns:
     """The pairs of model runs of a comparison: its kind, the names of its sides, and the pairs.
 
-    `expected_splits` are those on which each name has verdicts in the compared vintages. `existing` says in words what
-    is stored under the names, in any vintage.
+    `expected_splits` are those on which each name has verdicts in the compared vintages. `existing`
+    says in words what is stored under the names, in any vintage.
     """
 
     kind: Kind
@@ -312,9 +324,11 @@ def _current_pairs(kind: Kind, first: Sequence[Side], second: Sequence[Side]) ->
 
 
 def _standing(job: Job, vintage: str, sides: Sequence[Side]) -> list[Side]:
-    """Return the sides that stand in a vintage: those of it, and the base ones of pinned models that have none of it.
+    """Return the sides that stand in a vintage: those of it, and the base ones of pinned models
+    that have none of it.
 
-    A model is pinned if its configuration says so, or if it is not configured and has no other responses.
+    A model is pinned if its configuration says so, or if it is not configured and has no other
+    responses.
     """
     resampling = {model.label: model.resample for model in job.settings.models}
     vintages: dict[str, set[str]] = {}
@@ -338,8 +352,9 @@ def _current(
 ) -> tuple[list[Side], list[Side]]:
     """Return the sides whose vintages are compared on a split.
 
-    Models are compared in the current vintage of each, unless a name has a vintage. All else is compared on the same
-    responses: in the vintage of a model that is current on most of the sides that have it, else in the latest one.
+    Models are compared in the current vintage of each, unless a name has a vintage. All else is
+    compared on the same responses: in the vintage of a model that is current on most of the sides
+    that have it, else in the latest one.
     """
     sides = [side for side in (*first, *second) if split in side.model_run.splits]
     current = [side for side in sides if split in side.model_run.current_splits]
@@ -399,7 +414,8 @@ def _grouped(sides: Iterable[Side], *equal: str) -> dict[Any, list[Side]]:
 def _equal(kind: Kind, *, is_every: bool = False) -> list[str]:
     """Return the attributes that must be equal on both sides: all except the compared property.
 
-    Models are compared in the vintages that were chosen for each, unless every vintage is compared by itself.
+    Models are compared in the vintages that were chosen for each, unless every vintage is compared
+    by itself.
     """
     differing = DIFFERING[kind]
     if kind == "model" and not is_every:
@@ -434,12 +450,15 @@ def _sides(
 def _paired(
     kind: Kind, first: Sequence[Side], second: Sequence[Side], equal: Sequence[str]
 ) -> Iterator[ModelRunPair]:
-    """Yield the pairs of a name with another one that are equal in some attributes, in the order of the model runs."""
+    """Yield the pairs of a name with another one that are equal in some attributes, in the order of
+    the model runs.
+    """
     of_second = _grouped(second, *equal)
     for key, group in _grouped(first, *equal).items():
         others = of_second.get(key, [])
         if kind == "run":
-            # Two pipeline runs on the same responses share their verdicts, because a verdict is stored once.
+            # Two pipeline runs on the same responses share their verdicts, because a verdict is
+            # stored once.
             for a, b in product(group, others):
                 if a.model_run.model_run_id != b.model_run.model_run_id:
                     yield ModelRunPair((a, b))
@@ -460,7 +479,10 @@ def _paired(
 
 
 def _latest(first: Sequence[Side], second: Sequence[Side]) -> ModelRunPair:
-    """Return the pair of the newest sides. There are several only if a label has had several configurations."""
+    """Return the pair of the newest sides.
+
+    There are several only if a label has had several configurations.
+    """
     names = ("responded_at", "judged_at", "model_config_hash", "judge_config_hash", "template_hash")
     newest = attrgetter(*(f"model_run.{name}" for name in names))
     several = [sides for sides in (first, second) if len(sides) > 1]
@@ -491,7 +513,9 @@ def _nothing(
 
 
 def _existing(kind: Kind, names: Iterable[str], stored: Sequence[Side]) -> Iterator[str]:
-    """Yield for each name the vintages that it has verdicts in, or the models of a vintage, and their judges."""
+    """Yield for each name the vintages that it has verdicts in, or the models of a vintage, and
+    their judges.
+    """
     for name in names:
         runs = sorted(
             (side.model_run for side in stored if side.name == name), key=attrgetter("responded_at")

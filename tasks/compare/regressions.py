@@ -27,7 +27,9 @@ _HEADINGS = (
 
 
 def worse(rows: Rows, least: float) -> list[Mapping[str, Any]]:
-    """Return the differences in which the second side is significantly lower, by at least `least`."""
+    """Return the differences in which the second side is significantly lower, by at least
+    `least`.
+    """
     lower = [row for row in rows if row["is_significant"] and row["difference"] < 0]
     return [row for row in lower if -row["difference"] >= least - _ROUNDING]
 

@@ -16,7 +16,9 @@ from tasks.rules.identity import BASE_VINTAGE
 
 
 class DataRevision(Strict):
-    """A data set at one revision: the hub's commit, or the content hash of its files; `splits` are the chosen ones."""
+    """A data set at one revision: the hub's commit, or the content hash of its files; `splits` are
+    the chosen ones.
+    """
 
     name: str
     revision: str
@@ -26,17 +28,19 @@ class DataRevision(Strict):
 class Job(Strict):
     """One run: the configuration, narrowed by the command line, on one warehouse.
 
-    `models` and `judges` of the settings are already the chosen ones; `named_models` is None unless models were named,
-    and may also have labels of imported responses; `named_judges` likewise. `named_tasks` and `named_trials` narrow the
-    wanted work further; `n_responses` is the size of the sample for `prbench neighbours`; `vocabularies` are the kinds
-    of labels for annotation (none: all). `compared_models` are all configured models if `stopping` compares them: names
-    narrow the evaluated models, not the compared ones. `configured_labels` are those of all models and judges, for
-    hints on mistyped names. `night` is the label of the run's night, and the vintage of
-    every model that is resampled each night; all others have `vintage`. No call begins after `stop_at`.
-    With `retry_failed` permanent failures are missing work too, with `replace_lost` also rows that damage lost.
-    `location` are the options of a command that name the same configuration, data and benchmark.
-    `warehouse_source` describes the source of the warehouse's folder, for people. The revision of the data set is
-    looked up when it is first needed, once for the job and all its copies.
+    `models` and `judges` of the settings are already the chosen ones; `named_models` is None unless
+    models were named, and may also have labels of imported responses; `named_judges` likewise.
+    `named_tasks` and `named_trials` narrow the wanted work further; `n_responses` is the size of
+    the sample for `prbench neighbours`; `vocabularies` are the kinds of labels for annotation
+    (none: all). `compared_models` are all configured models if `stopping` compares them: names
+    narrow the evaluated models, not the compared ones. `configured_labels` are those of all models
+    and judges, for hints on mistyped names. `night` is the label of the run's night, and the
+    vintage of every model that is resampled each night; all others have `vintage`. No call begins
+    after `stop_at`. With `retry_failed` permanent failures are missing work too, with
+    `replace_lost` also rows that damage lost. `location` are the options of a command that name the
+    same configuration, data and benchmark. `warehouse_source` describes the source of the
+    warehouse's folder, for people. The revision of the data set is looked up when it is first
+    needed, once for the job and all its copies.
     """
 
     settings: Settings
@@ -65,7 +69,8 @@ class Job(Strict):
     def __get_pydantic_json_schema__(
         cls, _: CoreSchema, __: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Return a plain schema: Prefect needs one for each flow with a job, and no job is created from JSON.
+        """Return a plain schema: Prefect needs one for each flow with a job, and no job is created
+        from JSON.
 
         This saves a second in total.
         """
@@ -90,7 +95,9 @@ class Job(Strict):
         return self.model_copy(update={"settings": self.settings.model_copy(update=changed)})
 
     def on_splits(self, splits: tuple[str, ...]) -> Self:
-        """Return a copy on these splits; none: all stored ones, as the configured ones are only those to evaluate."""
+        """Return a copy on these splits; none: all stored ones, as the configured ones are only
+        those to evaluate.
+        """
         return self.with_settings(
             dataset=self.settings.dataset.model_copy(update={"splits": splits})
         )

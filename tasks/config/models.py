@@ -42,7 +42,9 @@ _RESERVED = frozenset(
 
 
 def secrets_in(address: str, name: str) -> Iterator[str]:
-    """Yield the problems of an address that contains a literal secret; `name` is the setting's name."""
+    """Yield the problems of an address that contains a literal secret; `name` is the setting's
+    name.
+    """
     parts = urlsplit(address)
     if "@" in parts.netloc:
         # HTTP clients refuse a user or password in an address together with a key in a header.
@@ -69,7 +71,9 @@ class Strict(BaseModel):
 
 
 class Price(Strict):
-    """The prices of a model's tokens that LiteLLM's table does not have, in USD per million tokens."""
+    """The prices of a model's tokens that LiteLLM's table does not have, in USD per million
+    tokens.
+    """
 
     input_usd_per_mtok: Annotated[float, Field(ge=0)]
     output_usd_per_mtok: Annotated[float, Field(ge=0)]
@@ -85,12 +89,13 @@ def _acceptable_end(word: str) -> str:
 class Endpoint(Strict):
     """A model behind LiteLLM, with the parameters that are sent to it.
 
-    `api` chooses chat completions or the responses API; `stream` requests the reply in pieces. `omits_think_tag` means
-    that the server sends thinking without its opening tag, so everything up to the closing tag is thinking; it changes
-    how a reply is read, not the request, so it is part of the identity. `ends_ok` are words with which complete replies
-    of this model end, beside those that are known; they are not part of the identity. Values of `headers`, `api_base`,
-    and of secrets in `params` refer to the environment as `${NAME}`; the text in the file is part of the identity, the
-    values of the environment are not.
+    `api` chooses chat completions or the responses API; `stream` requests the reply in pieces.
+    `omits_think_tag` means that the server sends thinking without its opening tag, so everything up
+    to the closing tag is thinking; it changes how a reply is read, not the request, so it is part
+    of the identity. `ends_ok` are words with which complete replies of this model end, beside those
+    that are known; they are not part of the identity. Values of `headers`, `api_base`, and of
+    secrets in `params` refer to the environment as `${NAME}`; the text in the file is part of the
+    identity, the values of the environment are not.
     """
 
     name: str = Field(min_length=1)
@@ -142,7 +147,8 @@ class Endpoint(Strict):
         if is_of_chat and self.api == "responses":
             yield "`stream`, `seed` and `thinking_budget_tokens` are for `api: chat`"
         if self.name.startswith("hosted_vllm/") and self.thinking_budget_tokens is not None:
-            # LiteLLM converts the budget to an effort, so different budgets would send the same request.
+            # LiteLLM converts the budget to an effort, so different budgets would send the same
+            # request.
             yield (
                 "`thinking_budget_tokens` is not sent to hosted_vllm/ models; give"
                 " `reasoning_effort`"
@@ -150,7 +156,9 @@ class Endpoint(Strict):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters that are sent with the messages and change the reply; unset ones are left out."""
+        """The parameters that are sent with the messages and change the reply; unset ones are left
+        out.
+        """
         sent = {"reasoning_effort", "thinking_budget_tokens", "temperature", "seed", "max_tokens"}
         sent |= {"web_search", "code_interpreter", "api"}
         return {**self.params, **self.model_dump(include=sent, exclude_defaults=True)}
@@ -159,9 +167,9 @@ class Endpoint(Strict):
 class Model(Endpoint):
     """A model to evaluate.
 
-    `system_prompt` is the first message of every conversation, and part of the model's identity; judges do not see it.
-    By default there is none, as in the benchmarks. A model whose `source` is `imported` is never called: its responses
-    are those imported under its label.
+    `system_prompt` is the first message of every conversation, and part of the model's identity;
+    judges do not see it. By default there is none, as in the benchmarks. A model whose `source` is
+    `imported` is never called: its responses are those imported under its label.
     """
 
     source: Literal["sampled", "imported"] = "sampled"
@@ -179,7 +187,9 @@ class Model(Endpoint):
         return data
 
     def problems(self) -> Iterator[str]:
-        """Yield the problems of any model, and settings for calls of a model that is never called."""
+        """Yield the problems of any model, and settings for calls of a model that is never
+        called.
+        """
         yield from super().problems()
         if self.is_imported and self != Model.model_construct(
             name=self.label, label=self.label, source=self.source
@@ -198,11 +208,11 @@ class Model(Endpoint):
 class Analyst(Endpoint):
     """A model that judges responses, labels tasks or reviews criteria.
 
-    It is called `trials` times for each item. `structured_output` requests the reply's JSON schema: always, never, or
-    (null) if LiteLLM knows that the model supports it. In `mode: batch` the calls are provider batches, which cost less
-    and may take a day. `allow_live` permits live calls for work that a batch has not done or cannot do: failed calls,
-    reminders after an unreadable reply, long responses; without it the first two are failures that the next run's batch
-    repeats.
+    It is called `trials` times for each item. `structured_output` requests the reply's JSON schema:
+    always, never, or (null) if LiteLLM knows that the model supports it. In `mode: batch` the calls
+    are provider batches, which cost less and may take a day. `allow_live` permits live calls for
+    work that a batch has not done or cannot do: failed calls, reminders after an unreadable reply,
+    long responses; without it the first two are failures that the next run's batch repeats.
     """
 
     trials: Size = 1
@@ -247,8 +257,8 @@ class Embedding(Analyst):
 class Capabilities(Strict):
     """The models of `prbench capabilities`.
 
-    `model` writes a phrase for each criterion and a name for each node of the tree. `embedding` makes vectors of the
-    phrases; null: TF-IDF, which needs no call.
+    `model` writes a phrase for each criterion and a name for each node of the tree. `embedding`
+    makes vectors of the phrases; null: TF-IDF, which needs no call.
     """
 
     model: Analyst | None = None
@@ -263,7 +273,9 @@ class Capabilities(Strict):
 
 
 class Escalation(Strict):
-    """The conditions for the second judge of a cascade; one is enough (`tasks.rules.cascades.rules.When`)."""
+    """The conditions for the second judge of a cascade; one is enough
+    (`tasks.rules.cascades.rules.When`).
+    """
 
     disagreement: bool = False
     weight_above: Annotated[float, Field(ge=0)] | None = None
@@ -290,7 +302,9 @@ class Escalation(Strict):
 
 
 class Cascade(Strict):
-    """A first and a second judge: labels in the configuration file, replaced by the judges when it is read."""
+    """A first and a second judge: labels in the configuration file, replaced by the judges when it
+    is read.
+    """
 
     first: "str | Judge"
     then: "str | Judge"
@@ -305,19 +319,23 @@ class Cascade(Strict):
 class Judge(Analyst):
     """A model that judges, with its template (`default`, a name under `tasks/prompts/`, or a path).
 
-    `grading` is one of the benchmark's; null: its first. `rubric` is the wording of the criteria: `original`, or a
-    variant (`examples_removed`, `augmented`). Both are part of a verdict's identity. `explanation_chars` bounds the
-    explanation in the reply's schema. `context_tokens` is the judge's context, prompt and reply together; null:
-    LiteLLM's value, else the length that the judge refuses. A longer response is searched chunk by chunk, if the
-    benchmark has a template for that. The context is not part of a verdict's identity: a decided verdict stays, however
-    its response was read. `logprobs` requests the log-probabilities of the reply's tokens, which give a verdict's
-    `confidence`. It changes no reply, so it is not part of the identity of a call or of the judge.
+    `grading` is one of the benchmark's; null: its first. `rubric` is the wording of the criteria:
+    `original`, or a variant (`examples_removed`, `augmented`). Both are part of a verdict's
+    identity. `explanation_chars` bounds the explanation in the reply's schema. `context_tokens` is
+    the judge's context, prompt and reply together; null: LiteLLM's value, else the length that the
+    judge refuses. A longer response is searched chunk by chunk, if the benchmark has a template for
+    that. The context is not part of a verdict's identity: a decided verdict stays, however its
+    response was read. `logprobs` requests the log-probabilities of the reply's tokens, which give a
+    verdict's `confidence`. It changes no reply, so it is not part of the identity of a call or of
+    the judge.
 
-    `kind: decisions` is a decision model: it gives a probability for each criterion and no text. A probability at or
-    above the `threshold` (default 0.5) is met. `criteria_per_call` criteria of a response go into one call, in the
-    rubric's order; `all` means the whole rubric (decisions: at most 128 criteria). `max_tokens` is for each criterion.
+    `kind: decisions` is a decision model: it gives a probability for each criterion and no text. A
+    probability at or above the `threshold` (default 0.5) is met. `criteria_per_call` criteria of a
+    response go into one call, in the rubric's order; `all` means the whole rubric (decisions: at
+    most 128 criteria). `max_tokens` is for each criterion.
 
-    A judge with `cascade` calls a first judge and, if its rule says so, a second one, whose settings it has.
+    A judge with `cascade` calls a first judge and, if its rule says so, a second one, whose
+    settings it has.
     """
 
     template: str = "default"

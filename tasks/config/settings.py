@@ -1,7 +1,7 @@
 """The shape of the configuration file.
 
-Unknown keys, wrong types and impossible values are refused. Secrets are not part of it: they come from the environment,
-under LiteLLM's own names.
+Unknown keys, wrong types and impossible values are refused. Secrets are not part of it: they come
+from the environment, under LiteLLM's own names.
 """
 
 import re
@@ -63,7 +63,9 @@ def _checked(labels: dict[str, str]) -> dict[str, str]:
 
 
 Conditions = dict[_Name, Annotated[dict[_Name, _Name], AfterValidator(_checked)]]
-"""The name that a model's conditions share -> condition -> the label of the model under it, the baseline first."""
+"""The name that a model's conditions share -> condition -> the label of the model under it, the
+baseline first.
+"""
 
 
 EVERY_PAIR: Literal["all"] = "all"
@@ -71,13 +73,15 @@ EARLIER_NIGHTS: Literal["earlier_nights"] = "earlier_nights"
 
 
 class Stopping(Strict):
-    """The settings of an evaluation in random order, block by block, until each comparison is settled.
+    """The settings of an evaluation in random order, block by block, until each comparison is
+    settled.
 
-    `pairs` are the comparisons: `all` pairs of configured models, or the given pairs. `earlier_nights` compares each
-    model with `resample: nightly` with its own values of earlier nights, to detect a drop by more than
-    `least_difference`. `alpha` is the probability of any false decision among all comparisons. A difference smaller
-    than `least_difference` (in the unit of the score) counts as equal. `block` is the number of tasks between two
-    looks; `seed` chooses the order. Scores are the benchmark's primary score under the first judge in its first
+    `pairs` are the comparisons: `all` pairs of configured models, or the given pairs.
+    `earlier_nights` compares each model with `resample: nightly` with its own values of earlier
+    nights, to detect a drop by more than `least_difference`. `alpha` is the probability of any
+    false decision among all comparisons. A difference smaller than `least_difference` (in the unit
+    of the score) counts as equal. `block` is the number of tasks between two looks; `seed` chooses
+    the order. Scores are the benchmark's primary score under the first judge in its first
     repetition.
     """
 
@@ -88,7 +92,9 @@ class Stopping(Strict):
     seed: Annotated[int, Field(ge=0, strict=True)] = 1
 
     def problems(self) -> Iterator[str]:
-        """Yield a problem if pairs are given that are not of two different labels, each pair once."""
+        """Yield a problem if pairs are given that are not of two different labels, each pair
+        once.
+        """
         each_once = {frozenset(pair) for pair in self.pairs}
         are_good = self.pairs and [len(pair) for pair in each_once] == [2] * len(self.pairs)
         if not isinstance(self.pairs, str) and not are_good:
@@ -98,8 +104,9 @@ class Stopping(Strict):
 class Dataset(Strict):
     """The source of the tasks: the hub, the sample that ships, or a path to Parquet or JSON Lines.
 
-    `files` names a file of the hub's repository for each split, if the repository's own splits do not fit. `prompts` is
-    a file of lines `id<TAB>prompt` for rows without one; in a folder, a `.tsv` file is used automatically.
+    `files` names a file of the hub's repository for each split, if the repository's own splits do
+    not fit. `prompts` is a file of lines `id<TAB>prompt` for rows without one; in a folder, a
+    `.tsv` file is used automatically.
     """
 
     source: str = Field(default="hub", min_length=1)
@@ -126,7 +133,9 @@ class Dataset(Strict):
 
 
 class Rates(Strict):
-    """The limits of simultaneous calls, requests and tokens per minute; null: none, or under `judge` the models'."""
+    """The limits of simultaneous calls, requests and tokens per minute; null: none, or under
+    `judge` the models'.
+    """
 
     concurrency: Size | None = None
     rpm: Annotated[float, Field(gt=0)] | None = None
@@ -136,10 +145,10 @@ class Rates(Strict):
 class Limits(Rates):
     """Bounds on the calls of one run.
 
-    `concurrency`, `rpm` and `tpm` apply to models and to judges, which are counted separately; `judge` sets other
-    values for judges. `attempts` and `deadline_s` (over all attempts) bound one reply; an endpoint without a reply for
-    `outage_s` is stopped for the run; `max_usd` and `max_tokens` cap the run; a run waits at most `batch_wait_s` for
-    provider batches.
+    `concurrency`, `rpm` and `tpm` apply to models and to judges, which are counted separately;
+    `judge` sets other values for judges. `attempts` and `deadline_s` (over all attempts) bound one
+    reply; an endpoint without a reply for `outage_s` is stopped for the run; `max_usd` and
+    `max_tokens` cap the run; a run waits at most `batch_wait_s` for provider batches.
     """
 
     concurrency: Size = 64
@@ -164,8 +173,9 @@ class Limits(Rates):
 class Calls(Strict):
     """The processes that make calls: the run's own process, or `senders` of Ray.
 
-    `address` is that of Ray: `local` starts it on this machine's cores, `auto` finds a cluster (`RAY_ADDRESS`, or one
-    that was started on this machine), `ray://...` names one. `senders` is their total number; `auto`: one per core.
+    `address` is that of Ray: `local` starts it on this machine's cores, `auto` finds a cluster
+    (`RAY_ADDRESS`, or one that was started on this machine), `ray://...` names one. `senders` is
+    their total number; `auto`: one per core.
     """
 
     where: Literal["here", "ray"] = "here"
@@ -202,9 +212,11 @@ class Coverage(Strict):
 
 
 class HardSubset(Strict):
-    """The settings of the hard subset: a share of each field's tasks or a number by field, and the panel of models.
+    """The settings of the hard subset: a share of each field's tasks or a number by field, and the
+    panel of models.
 
-    `min_coverage` is the share of a field's tasks that must be complete for the whole panel; null: `coverage.min`.
+    `min_coverage` is the share of a field's tasks that must be complete for the whole panel; null:
+    `coverage.min`.
     """
 
     share: Share | dict[str, Size] = 0.5
@@ -213,10 +225,11 @@ class HardSubset(Strict):
 
 
 class Nightly(Strict):
-    """The settings of nights: their start (`cron`, in the time zone), the end of their calls, and overlapping nights.
+    """The settings of nights: their start (`cron`, in the time zone), the end of their calls, and
+    overlapping nights.
 
-    If another night is still running, a night does nothing with `overlap: skip`, and waits for it with `queue`.
-    `stop_at` is a time of day, such as 06:30.
+    If another night is still running, a night does nothing with `overlap: skip`, and waits for it
+    with `queue`. `stop_at` is a time of day, such as 06:30.
     """
 
     cron: str = "0 1 * * *"
@@ -241,10 +254,11 @@ class Nightly(Strict):
 
 
 class Drift(Strict):
-    """The control set: the number of stored verdicts of each judge that are judged again every night.
+    """The control set: the number of stored verdicts of each judge that are judged again every
+    night.
 
-    Control limits for the agreement with the first verdicts come from earlier nights; `min_agreement` is a further
-    minimum, which also applies to the first nights.
+    Control limits for the agreement with the first verdicts come from earlier nights;
+    `min_agreement` is a further minimum, which also applies to the first nights.
     """
 
     verdicts: Annotated[int, Field(ge=0, strict=True)] = 0
@@ -269,7 +283,9 @@ class Email(Strict):
     password: str | None = None
 
     def problems(self) -> Iterator[str]:
-        """Yield the problems of a password: stored here, without a user, or sent without encryption."""
+        """Yield the problems of a password: stored here, without a user, or sent without
+        encryption.
+        """
         if self.password is not None and not REFERENCE.fullmatch(self.password):
             yield "`password` is a secret; put it in the environment and write ${NAME} here"
         if (self.user is None) != (self.password is None):
@@ -288,7 +304,9 @@ _SECRET_HOSTS = (
 
 
 def _without_secrets(address: str) -> str:
-    """Return the stored form of an address: a reference is kept unchanged, of any other address only the host."""
+    """Return the stored form of an address: a reference is kept unchanged, of any other address
+    only the host.
+    """
     host = re.compile(r"(https?://)(?:[^/?#]*@)?([\w.:\[\]${}-]*)").match(address)
     if REFERENCE.fullmatch(address):
         return address
@@ -297,14 +315,17 @@ def _without_secrets(address: str) -> str:
 
 
 Address = Annotated[str, PlainSerializer(_without_secrets, when_used="json")]
-"""An address to send to. It may hold a secret, which its JSON, stored by runs and Prefect, leaves out."""
+"""An address to send to. It may hold a secret, which its JSON, stored by runs and Prefect, leaves
+out.
+"""
 
 
 class Receiver(Strict):
-    """The receiver of alerts: exactly one of a webhook, a Slack-compatible one, mail, or a URL of Apprise.
+    """The receiver of alerts: exactly one of a webhook, a Slack-compatible one, mail, or a URL of
+    Apprise.
 
-    A Slack address is a secret and refers to the environment as `${NAME}`; a webhook's may. A URL of Apprise is
-    completely in the environment.
+    A Slack address is a secret and refers to the environment as `${NAME}`; a webhook's may. A URL
+    of Apprise is completely in the environment.
     """
 
     webhook: Address | None = None
@@ -313,7 +334,9 @@ class Receiver(Strict):
     apprise: Address | None = None
 
     def problems(self) -> Iterator[str]:
-        """Yield a problem if there is not exactly one receiver, or if an address is a literal secret."""
+        """Yield a problem if there is not exactly one receiver, or if an address is a literal
+        secret.
+        """
         given = [name for name in type(self).model_fields if getattr(self, name) is not None]
         if len(given) != 1:
             yield (
@@ -341,9 +364,10 @@ class Receiver(Strict):
 class Alerts(Strict):
     """The settings of alerts: the causes of an alert after a night, and its receivers.
 
-    A drop counts when it is at least `least_drop` and significant at `alpha`, corrected for all comparisons of the
-    night. With `when: always` a message is sent after every night, else only if there is a new alert. `ping` is the
-    address of a dead-man's switch, which is called when a night has come to a good end.
+    A drop counts when it is at least `least_drop` and significant at `alpha`, corrected for all
+    comparisons of the night. With `when: always` a message is sent after every night, else only if
+    there is a new alert. `ping` is the address of a dead-man's switch, which is called when a night
+    has come to a good end.
     """
 
     least_drop: Annotated[float, Field(ge=0)] = 0.01
@@ -360,11 +384,12 @@ class Alerts(Strict):
 
 
 class Report(Strict):
-    """The report at the end of a run: whether it is written, and its folder (null: `report/` in the warehouse).
+    """The report at the end of a run: whether it is written, and its folder (null: `report/` in the
+    warehouse).
 
-    A relative `folder` is relative to the configuration file. Each benchmark has its own folder in it. `url` is the
-    address at which you serve the folder; with it, the links in Prefect's UI and in alerts lead to the benchmark's page
-    there.
+    A relative `folder` is relative to the configuration file. Each benchmark has its own folder in
+    it. `url` is the address at which you serve the folder; with it, the links in Prefect's UI and
+    in alerts lead to the benchmark's page there.
     """
 
     enabled: bool = True
@@ -375,8 +400,9 @@ class Report(Strict):
 class Retention(Strict):
     """The time for which data other than results is kept, in days; null: forever.
 
-    `replies_days` is for raw replies in the ledger that have become rows (those of decision models are kept for
-    another threshold), `prefect_days` for runs in the database of a Prefect server that `prbench serve` starts.
+    `replies_days` is for raw replies in the ledger that have become rows (those of decision models
+    are kept for another threshold), `prefect_days` for runs in the database of a Prefect server
+    that `prbench serve` starts.
     """
 
     replies_days: Size | None = None
@@ -386,14 +412,16 @@ class Retention(Strict):
 class Settings(Strict):
     """The configuration.
 
-    `warehouse` is the folder of the data, relative to the configuration file (null: `PRBENCH_WAREHOUSE`, or the
-    default). A judge that a cascade names works only within the cascade, and is removed from `judges`. `majorities` are
-    named sets of at least three judges whose majority vote is a grader. `conditions` lists the labels that are one
-    model under several conditions; `aggregate` replaces the stored conditions only if the key is present.
-    `rubric_writer` is the model that rewrites criteria for judges with `rubric: augmented`. `annotator` labels tasks,
-    `reviewer` checks criteria: one model each, or a list of them. `capabilities` names the models for capabilities.
-    Without `stopping`, all tasks are evaluated. `prefect: off` switches recording off; it does not affect results, so
-    it is not stored with them.
+    `warehouse` is the folder of the data, relative to the configuration file (null:
+    `PRBENCH_WAREHOUSE`, or the default). A judge that a cascade names works only within the
+    cascade, and is removed from `judges`. `majorities` are named sets of at least three judges
+    whose majority vote is a grader. `conditions` lists the labels that are one model under several
+    conditions; `aggregate` replaces the stored conditions only if the key is present.
+    `rubric_writer` is the model that rewrites criteria for judges with `rubric: augmented`.
+    `annotator` labels tasks, `reviewer` checks criteria: one model each, or a list of them.
+    `capabilities` names the models for capabilities. Without `stopping`, all tasks are evaluated.
+    `prefect: off` switches recording off; it does not affect results, so it is not stored with
+    them.
     """
 
     benchmark: str = "prbench"

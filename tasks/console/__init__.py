@@ -1,4 +1,7 @@
-"""Text for terminals and logs. `printing` is separate, because `--help` should not wait for the import of Rich."""
+"""Text for terminals and logs.
+
+`printing` is separate, because `--help` should not wait for the import of Rich.
+"""
 
 import logging
 import sys
@@ -39,7 +42,8 @@ def rewrite_log_records(mark: str, rewritten: Callable[[str], str]) -> None:
 
 
 class Shown:
-    """A standard stream that makes control characters visible; `exact` is the original stream, for machines.
+    """A standard stream that makes control characters visible; `exact` is the original stream, for
+    machines.
 
     It has no `buffer`, because writes to that would bypass it.
     """
@@ -84,16 +88,19 @@ def shown_visibly() -> Iterator[None]:
 def exact(stream: TextIO) -> TextIO:
     """Return the stream that writes texts unchanged.
 
-    It is for output for machines, and for libraries that draw on the terminal and make their texts visible themselves.
+    It is for output for machines, and for libraries that draw on the terminal and make their texts
+    visible themselves.
     """
     return stream.exact if isinstance(stream, Shown) else stream
 
 
 @dataclass
 class Tally:
-    """The progress of a stage on one model, both in the name; or of a step whose length is unknown (no total).
+    """The progress of a stage on one model, both in the name; or of a step whose length is unknown
+    (no total).
 
-    Times are of the monotonic clock: of the begin, of the first finished unit, and of the last printed line.
+    Times are of the monotonic clock: of the begin, of the first finished unit, and of the last
+    printed line.
     """
 
     name: str
@@ -150,7 +157,9 @@ def _draw(tally: Tally) -> None:
 
 
 def _print_if_due(tally: Tally, total: int, failures: str) -> None:
-    """Print the counts and an estimate of the time left: at the end, and ever more seldom before."""
+    """Print the counts and an estimate of the time left: at the end, and ever more seldom
+    before.
+    """
     now_s = time.monotonic()
     is_done = tally.done >= total
     silence_s = min(_MOST_SILENCE_S, max(_SILENCE_S, (now_s - tally.begun_s) / 10))
@@ -166,7 +175,9 @@ def _print_if_due(tally: Tally, total: int, failures: str) -> None:
 
 
 def advance(what: str, label: str = "", *, succeeded: bool) -> None:
-    """Count one more finished unit of a stage's work on a model; without a tally for it, do nothing."""
+    """Count one more finished unit of a stage's work on a model; without a tally for it, do
+    nothing.
+    """
     tally = _tallies.get((what, label))
     if tally is not None:
         tally.done += 1
@@ -180,7 +191,9 @@ def advance(what: str, label: str = "", *, succeeded: bool) -> None:
 def progress(
     what: str, totals: Mapping[str, int], *, is_quiet: bool = False
 ) -> Iterator[list[Tally]]:
-    """Count and show the units that `advance` reports for a stage, until the block ends; `totals` are by model."""
+    """Count and show the units that `advance` reports for a stage, until the block ends; `totals`
+    are by model.
+    """
     tallies = {
         (what, label): Tally(f"{what} {label}".rstrip(), total, is_quiet)
         for label, total in totals.items()
@@ -199,8 +212,9 @@ def progress(
 def working(what: str, *, is_quiet: bool = False, is_whole: bool = False) -> Iterator[None]:
     """Show a step of unknown length until the block ends.
 
-    On a terminal it is a row with the elapsed time. Elsewhere a step that `is_whole` (a command, with all other steps
-    in it) has a line at once, and then a line names the innermost work from time to time.
+    On a terminal it is a row with the elapsed time. Elsewhere a step that `is_whole` (a command,
+    with all other steps in it) has a line at once, and then a line names the innermost work from
+    time to time.
     """
     step = Tally(what, None, is_quiet)
     ended = threading.Event()
@@ -227,7 +241,9 @@ def _break_silence(whole: Tally, ended: threading.Event) -> None:
 
 @contextmanager
 def _shown(tallies: Sequence[Tally]) -> Iterator[None]:
-    """Show tallies until the block ends; the bars of finished ones stay on the terminal, without those of steps."""
+    """Show tallies until the block ends; the bars of finished ones stay on the terminal, without
+    those of steps.
+    """
     shown = [tally for tally in tallies if not tally.is_quiet]
     with _drawing:
         _open.extend(shown)

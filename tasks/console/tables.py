@@ -23,8 +23,8 @@ _READABLE = 16
 class TableColumn:
     """A column of a table as text.
 
-    A number is right-aligned and never wrapped. An essential column is shown at any width. Where width matters, the
-    heading is the short one, if there is one, and wrapped between words.
+    A number is right-aligned and never wrapped. An essential column is shown at any width. Where
+    width matters, the heading is the short one, if there is one, and wrapped between words.
     """
 
     name: str
@@ -73,7 +73,8 @@ def one_line_text(text: str) -> str:
 def fitting(columns: Sequence[TableColumn], width: int) -> list[TableColumn]:
     """Return the essential columns, and those of the others that fit, in the order of `columns`.
 
-    The others join in their order, up to the first that does not fit. Where none is essential, the first one stays.
+    The others join in their order, up to the first that does not fit. Where none is essential, the
+    first one stays.
     """
     essential = [column for column in columns if column.is_essential] or [*columns[:1]]
     joined = [*essential]
@@ -89,7 +90,9 @@ def fitting(columns: Sequence[TableColumn], width: int) -> list[TableColumn]:
 
 
 def column_widths(columns: Sequence[TableColumn], width: int) -> list[int]:
-    """Return the width of each column: the widest text columns are narrowed until the table fits."""
+    """Return the width of each column: the widest text columns are narrowed until the table
+    fits.
+    """
     room = width - GAP * (len(columns) - 1)
     limit = max(1, room)
     while limit > 1 and sum(_limited(column, limit) for column in columns) > room:
@@ -103,7 +106,8 @@ def _limited(column: TableColumn, limit: int) -> int:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a table shows: its heading, columns and their widths, and the headings of columns that do not fit.
+    """What a table shows: its heading, columns and their widths, and the headings of columns that
+    do not fit.
 
     `boards` is the heading of the group of each row, if there are groups.
     """
@@ -115,7 +119,9 @@ class Layout:
     hidden: Sequence[str] = ()
 
     def groups(self) -> dict[str, list[int]]:
-        """Return the indices of the rows of each group, by its heading; one group if there are no headings."""
+        """Return the indices of the rows of each group, by its heading; one group if there are no
+        headings.
+        """
         n_rows = len(self.columns[0].cells) if self.columns else 0
         if not self.boards:
             return {"": list(range(n_rows))}
@@ -133,11 +139,12 @@ def wide_layout(columns: Sequence[TableColumn]) -> Layout:
 def layout(
     columns: Sequence[TableColumn], boards: Sequence[TableColumn], width: int | None
 ) -> Layout:
-    """Return the layout of a table with some rows; `boards` are columns whose values are headings of groups of rows.
+    """Return the layout of a table with some rows; `boards` are columns whose values are headings
+    of groups of rows.
 
-    Without a width, as in a pipe, it has the essential columns, or all if none is essential. With one, columns without
-    any value are left out, and what is the same in all rows is in the heading, as far as that fits, except for
-    essential columns.
+    Without a width, as in a pipe, it has the essential columns, or all if none is essential. With
+    one, columns without any value are left out, and what is the same in all rows is in the heading,
+    as far as that fits, except for essential columns.
     """
     columns = [column.shortened for column in columns]
     boards = [board for board in boards if not board.is_absent]

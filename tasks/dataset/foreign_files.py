@@ -1,4 +1,5 @@
-"""Reading of files from outside: only regular files of bounded size, and no name or link that leads out of a folder.
+"""Reading of files from outside: only regular files of bounded size, and no name or link that leads
+out of a folder.
 
 The bound on nested JSON is in `tasks/rules/text/json_text.py`.
 """
@@ -24,8 +25,9 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 MOST_BYTES = 2 * 2**30
 """Largest size of a file, or of the results in a folder, that is read into memory."""
 _MOST_PER_BYTE, _MOST_BESIDE, _MOST_MEMBERS = 200, 20_000_000, 100_000
-"""Bounds of archives and Parquet files: unpacked bytes for each packed byte, unpacked bytes in addition, and members.
-Real files unpack to 5 to 30 times their size, tiny ones to more."""
+"""Bounds of archives and Parquet files: unpacked bytes for each packed byte, unpacked bytes in
+addition, and members. Real files unpack to 5 to 30 times their size, tiny ones to more.
+"""
 
 ZIP_ERRORS = (
     zipfile.BadZipFile,
@@ -103,11 +105,11 @@ def refuse_bomb(shown: PurePath | str, n_bytes: int, unpacked: Iterable[int]) ->
 
 
 def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Yield the unpacked content of a member in chunks, at most its stated size, which may be false.
+    """Yield the unpacked content of a member in chunks, at most its stated size, which may be
+    false.
 
-    Raises:
-        zipfile.BadZipFile: it is compressed by a method that unpacks all at once, or does not match the archive's
-        entry.
+    Raises: zipfile.BadZipFile: it is compressed by a method that unpacks all at once, or does not
+        match the archive's entry.
     """
     if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise zipfile.BadZipFile(f"{member.filename} is compressed with an unsupported method")
@@ -117,10 +119,11 @@ def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator
 
 
 def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:
-    """Open a regular file within a folder for reading; a link is followed if it stays within the folder.
+    """Open a regular file within a folder for reading; a link is followed if it stays within the
+    folder.
 
-    The path from the folder to the file is opened one part at a time without following links, so that the opened file
-    is the one that was checked, even if a name is replaced meanwhile.
+    The path from the folder to the file is opened one part at a time without following links, so
+    that the opened file is the one that was checked, even if a name is replaced meanwhile.
 
     Raises:
         NotInside: it is elsewhere, or is a pipe, a device or a folder.
@@ -159,7 +162,8 @@ def files_inside(folder: Path) -> list[Path]:
     """Return all files of a folder and its subfolders, sorted by name.
 
     Raises:
-        NotInside: one is a link that leads out of the folder or to a folder, or is not a regular file.
+        NotInside: one is a link that leads out of the folder or to a folder, or is not a regular
+            file.
         OSError: a folder cannot be read.
     """
 

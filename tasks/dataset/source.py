@@ -1,6 +1,7 @@
 """Sources of a data set's rows: the hub, Parquet or JSON Lines files, or the included sample.
 
-Prompts may be in a separate file. A revision of the hub is pinned; one that was read before is in the cache.
+Prompts may be in a separate file. A revision of the hub is pinned; one that was read before is in
+the cache.
 """
 
 import hashlib
@@ -77,7 +78,8 @@ def refuse_other_suffix(path: Path) -> None:
 def parquet_batches(
     path: Path, n_rows: int, columns: Sequence[str] | None = None, most_bytes: float = float("inf")
 ) -> Iterator["pa.RecordBatch"]:
-    """Yield the rows of a Parquet file in batches of `n_rows`; all batches together have at most `most_bytes`.
+    """Yield the rows of a Parquet file in batches of `n_rows`; all batches together have at most
+    `most_bytes`.
 
     Raises:
         FileTooLarge: the batches have more, or the file unpacks to far more than its size.
@@ -157,7 +159,8 @@ PROMPTS = ".tsv"
 
 
 def read_prompts(path: Path) -> dict[str, str]:
-    """Return the prompts by task id from a file with lines of a task id, a tab, and the prompt (unquoted).
+    """Return the prompts by task id from a file with lines of a task id, a tab, and the prompt
+    (unquoted).
 
     Raises:
         SourceError: a line has no tab, or an id appears twice.
@@ -178,7 +181,9 @@ def read_prompts(path: Path) -> dict[str, str]:
 
 
 def with_prompt(row: Row, prompts: Mapping[str, str], id_columns: Iterable[str]) -> Row:
-    """Return a row with the prompt for its id; a row that has a prompt, or whose id has none, is unchanged."""
+    """Return a row with the prompt for its id; a row that has a prompt, or whose id has none, is
+    unchanged.
+    """
     if row.get("prompt"):
         return row
     for name in id_columns:
@@ -192,7 +197,8 @@ _REVISION_HEX = 40
 
 
 class Source(NamedTuple):
-    """A readable data set: its pinned revision, and a function that returns the rows of a split, in their order.
+    """A readable data set: its pinned revision, and a function that returns the rows of a split, in
+    their order.
 
     `files` are the local files, by split.
     """
@@ -267,7 +273,9 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
 
 
 def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
-    """Return the source that a configuration names, with all its splits; on the hub, only those that are configured."""
+    """Return the source that a configuration names, with all its splits; on the hub, only those
+    that are configured.
+    """
     if dataset.source == "hub":
         return _at_hub(dataset, benchmark)
     path = (
@@ -304,7 +312,8 @@ def _at_hub(dataset: Dataset, benchmark: Benchmark) -> Source:
     commit = resolve_revision(name, dataset.revision)
     for file in files.values():
         refuse_other_suffix(Path(file))
-    # A choice of files in the repository has a revision of its own, because files may differ in their rubrics.
+    # A choice of files in the repository has a revision of its own, because files may differ in
+    # their rubrics.
     revision = digest(commit, *sorted(files.values())) if files else commit
 
     def rows(split: str) -> Sequence[Row]:
@@ -340,7 +349,8 @@ def resolve_revision(dataset_id: str, revision: str) -> str:
 
 
 def refuse_unreachable_hub(job: Job) -> str:
-    """Ask the hub for the configured revision, and return where it is; with HF_HUB_OFFLINE nothing is asked.
+    """Ask the hub for the configured revision, and return where it is; with HF_HUB_OFFLINE nothing
+    is asked.
 
     Raises:
         SourceError: the hub cannot be reached, does not know the revision or refuses access.
@@ -372,8 +382,8 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
     import datasets
     from huggingface_hub import constants
 
-    # The hub is called first, even for a commit, because `datasets` retries for 23 s if the hub is down, and hides the
-    # cause if the hub refuses.
+    # The hub is called first, even for a commit, because `datasets` retries for 23 s if the hub is
+    # down, and hides the cause if the hub refuses.
     commit = (resolve_revision if constants.is_offline_mode() else _commit_at_hub)(
         dataset_id, revision
     )
@@ -383,8 +393,8 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
             # Without this prefix, a local folder of the same name would be read instead.
             f"hf://datasets/{dataset_id}",
             revision=commit,
-            # If the hub fails, `datasets` loads the newest revision in its cache, whichever was requested; so each
-            # commit has its own cache.
+            # If the hub fails, `datasets` loads the newest revision in its cache, whichever was
+            # requested; so each commit has its own cache.
             cache_dir=str(Path(datasets.config.HF_DATASETS_CACHE) / "commits" / commit),
         )
     if split not in splits:
@@ -396,7 +406,8 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
 
 
 def fetch(dataset_id: str, commit: str, file: str) -> Path:
-    """Return the local path of a file in the repository at a commit; a file that was read before is in the cache.
+    """Return the local path of a file in the repository at a commit; a file that was read before is
+    in the cache.
 
     Raises:
         SourceError: it cannot be fetched.
@@ -421,7 +432,9 @@ def _commit_at_hub(dataset_id: str, revision: str) -> str:
 
 @contextmanager
 def _explained(dataset_id: str, revision: str) -> Iterator[None]:
-    """Turn any error into one line, with the original error as its cause; the libraries print and log nothing."""
+    """Turn any error into one line, with the original error as its cause; the libraries print and
+    log nothing.
+    """
     from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
@@ -433,7 +446,8 @@ def _explained(dataset_id: str, revision: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # The reason is within a chain of errors: it is an HTTP error of the hub, or else the last cause.
+        # The reason is within a chain of errors: it is an HTTP error of the hub, or else the last
+        # cause.
         links, root = list(causes_of(error)), error
         while isinstance(root.__cause__, Exception):
             root = root.__cause__
@@ -443,7 +457,9 @@ def _explained(dataset_id: str, revision: str) -> Iterator[None]:
 
 
 def _failure(dataset_id: str, revision: str, reason: str) -> SourceError:
-    """Return the error for the user: one line, without the token and the hub's user and password."""
+    """Return the error for the user: one line, without the token and the hub's user and
+    password.
+    """
     from huggingface_hub import get_token
 
     line = " ".join(
@@ -499,7 +515,9 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
 
 
 def _content_revision(files: Mapping[str, Path]) -> str:
-    """Return the revision of files: a hash of the bytes of all given files, whichever splits are configured."""
+    """Return the revision of files: a hash of the bytes of all given files, whichever splits are
+    configured.
+    """
     hashes = {}
     for split, file in files.items():
         with open_regular(file) as opened:

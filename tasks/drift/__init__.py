@@ -1,4 +1,6 @@
-"""Judge drift: control sets of stored verdicts, which are judged again every night, and control limits."""
+"""Judge drift: control sets of stored verdicts, which are judged again every night, and control
+limits.
+"""
 
 import asyncio
 from collections import Counter
@@ -40,8 +42,9 @@ from warehouse import Reader, Warehouse
 _PURPOSE = "drift"
 """The stage, and the purpose of its calls in limits and ledger."""
 _OF_RESPONSE = 2
-"""Number of criteria of each decision, such as met, that are chosen from one response: few, so that the set covers many
-tasks, but more than one, so that calls use the provider's cache."""
+"""Number of criteria of each decision, such as met, that are chosen from one response: few, so that
+the set covers many tasks, but more than one, so that calls use the provider's cache.
+"""
 
 
 def control_sets(
@@ -49,8 +52,8 @@ def control_sets(
 ) -> list[tuple[JudgeConfig, str | None]]:
     """Return every configured judge with the id of its control set; None if it has no set yet.
 
-    Only a judge's first repetition has a control set; none has one if no number is configured. If two runs chose sets
-    at the same time, the older one counts.
+    Only a judge's first repetition has a control set; none has one if no number is configured. If
+    two runs chose sets at the same time, the older one counts.
     """
     if job.settings.drift.verdicts == 0:
         return []
@@ -63,11 +66,13 @@ def control_sets(
 
 
 def choose_control_set(job: Job) -> StageReport:
-    """Choose and publish a control set for every configured judge that has decided verdicts and no set yet.
+    """Choose and publish a control set for every configured judge that has decided verdicts and no
+    set yet.
 
-    A stored set never changes, even if more verdicts are stored or another number is configured later, because nights
-    on other members could not be compared with earlier nights. A judge with other parameters or another template is
-    another judge configuration and gets its own set, as does each data-set revision.
+    A stored set never changes, even if more verdicts are stored or another number is configured
+    later, because nights on other members could not be compared with earlier nights. A judge with
+    other parameters or another template is another judge configuration and gets its own set, as
+    does each data-set revision.
     """
     report, warehouse, number = (
         StageReport(_PURPOSE),
@@ -110,8 +115,8 @@ def _chosen(
 def changed_limits(job: Job, wanted: WantedTasks, reader: Reader) -> list[dict[str, Any]]:
     """Return the rows of `control_limits` that are missing or differ from the stored ones.
 
-    A night that is judged late, or in two runs, changes the limits of later nights. The bar of an earlier night is the
-    one that was configured when it was judged.
+    A night that is judged late, or in two runs, changes the limits of later nights. The bar of an
+    earlier night is the one that was configured when it was judged.
     """
     changed: list[dict[str, Any]] = []
     for set_id in _set_ids(job, wanted, reader):
@@ -144,7 +149,9 @@ _DRIFTED = (
 
 
 def drifted(job: Job) -> list[dict[str, Any]]:
-    """Return the rows of the view `judge_drift` on configured judges that are out of control in the job's night."""
+    """Return the rows of the view `judge_drift` on configured judges that are out of control in the
+    job's night.
+    """
     with Warehouse(job.warehouse).reader() as reader:
         given = {"night": job.night, "set_id": _set_ids(job, wanted_tasks(job, reader), reader)}
         return reader.select(
@@ -153,20 +160,26 @@ def drifted(job: Job) -> list[dict[str, Any]]:
 
 
 def control_sets_of_night(job: Job) -> list[dict[str, Any]]:
-    """Return the `judge` of each control set, with how many of its `n_members` are decided in the job's night."""
+    """Return the `judge` of each control set, with how many of its `n_members` are decided in the
+    job's night.
+    """
     with Warehouse(job.warehouse).reader() as reader:
         given = {"night": job.night, "sets": _set_ids(job, wanted_tasks(job, reader), reader)}
         return reader.rows(sql.read("queries/drift/decided_members"), given)
 
 
 LOST = "lost"
-"""Status of a member that cannot be judged again: its response, criterion or conversation is missing or has changed."""
+"""Status of a member that cannot be judged again: its response, criterion or conversation is
+missing or has changed.
+"""
 _GONE = "response, criterion or conversation is gone or has changed"
 
 
 @dataclass(frozen=True)
 class _Missing:
-    """The missing part of a control set in a night: members to judge, and lost members that are not recorded yet."""
+    """The missing part of a control set in a night: members to judge, and lost members that are not
+    recorded yet.
+    """
 
     set_id: str
     judge_config: JudgeConfig
@@ -175,13 +188,14 @@ class _Missing:
 
 
 async def judge_control_set(job: Job) -> StageReport:
-    """Judge what a night lacks of the control sets, publish the verdicts, and report judges that drifted.
+    """Judge what a night lacks of the control sets, publish the verdicts, and report judges that
+    drifted.
 
     Judges without a control set get one first.
 
-    Calls have the night as their vintage, so no earlier reply is used for them, and they are live even if the judge
-    uses provider batches. The verdicts are stored separately, and no score includes them. Outside a night nothing is
-    done.
+    Calls have the night as their vintage, so no earlier reply is used for them, and they are live
+    even if the judge uses provider batches. The verdicts are stored separately, and no score
+    includes them. Outside a night nothing is done.
     """
     report, warehouse = StageReport(_PURPOSE), Warehouse(job.warehouse)
     if job.night is None:
@@ -210,7 +224,9 @@ async def judge_control_set(job: Job) -> StageReport:
 
 
 def lacks_verdicts(job: Job, reader: Reader) -> bool:
-    """Return whether a night lacks a control set, or verdicts on one; temporary failures count as missing."""
+    """Return whether a night lacks a control set, or verdicts on one; temporary failures count as
+    missing.
+    """
     wanted, missing = _plan(job, reader)
     new = (each for each, set_id in control_sets(job, wanted, reader) if set_id is None)
     can_choose = any(_chosen(job, wanted, reader, each) for each in new)
@@ -252,14 +268,16 @@ def _missing(
         criterion = CriterionToJudge.of(row, () if conversation is None else conversation.messages)
         is_there = conversation is not None and row["has_same_prompt"]
         is_there = is_there and None not in (row["criterion_text"], row["response_text"])
-        # The same id means the same criterion and the same response, because the id includes the whole response.
+        # The same id means the same criterion and the same response, because the id includes the
+        # whole response.
         if not criterion.is_missing or (
             is_there and verdict_id_of(judge_config, criterion) == row["verdict_id"]
         ):
             there.append(criterion)
         elif row["stored_status"] != LOST:
             newly_lost.append(criterion)
-    # Only calls with a missing member are made; a lost member is no reason to judge the criteria beside it again.
+    # Only calls with a missing member are made; a lost member is no reason to judge the criteria
+    # beside it again.
     pieces = {(each.response_id, each.call_index) for each in there if each.is_missing}
     members = [each for each in there if (each.response_id, each.call_index) in pieces]
     return _Missing(set_id, judge_config, members, newly_lost)

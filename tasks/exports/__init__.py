@@ -1,1 +1,3 @@
-"""Exports: tables for other warehouses, publications, files for other tools, and sheets for people."""
+"""Exports: tables for other warehouses, publications, files for other tools, and sheets for
+people.
+"""

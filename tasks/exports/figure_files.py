@@ -21,7 +21,9 @@ from tasks.run.writing import StageReport
 from warehouse import write_atomically
 
 Key = Mapping[str, str]
-"""The benchmark and the revision of the data set, which each row in a file has; empty for a figure about neither."""
+"""The benchmark and the revision of the data set, which each row in a file has; empty for a figure
+about neither.
+"""
 _MARTS = ("leaderboard", "severity_leaderboard", "breakdown_leaderboard")
 _OPTIONS = {
     "in_memory": True,
@@ -49,7 +51,9 @@ _LONGEST_NAME = 31
 
 @dataclass(frozen=True)
 class Sheet:
-    """A sheet of a workbook: its name, its rows, and the kinds of its columns, where they are known."""
+    """A sheet of a workbook: its name, its rows, and the kinds of its columns, where they are
+    known.
+    """
 
     name: str
     rows: Rows
@@ -75,8 +79,8 @@ def write_csv(key: Key, figure: Figure, rows: Rows, file: Path) -> StageReport:
 def figures_as_workbook(key: Key, parts: Sequence[tuple[Figure, Rows]]) -> bytes:
     """Return a workbook of figures.
 
-    It has a sheet for each figure, with the figure's own columns first, then a sheet for each with its hashes and ids,
-    and last a sheet that explains the columns.
+    It has a sheet for each figure, with the figure's own columns first, then a sheet for each with
+    its hashes and ids, and last a sheet that explains the columns.
 
     Raises:
         PipelineError: Excel cannot hold a value.
@@ -127,7 +131,9 @@ def _text_of_list(value: Any) -> Any:
 
 
 def _sheet_of(figure: Figure, rows: Rows) -> Sheet:
-    """Return the sheet of a figure: its columns in their order, then all others that are neither hashes nor ids."""
+    """Return the sheet of a figure: its columns in their order, then all others that are neither
+    hashes nor ids.
+    """
     declared = [column.name for column in figure.columns if column.name in rows[0]]
     kinds = {name: usual(name)[0] for name in rows[0]} | {
         column.name: column.kind for column in figure.columns
@@ -138,7 +144,9 @@ def _sheet_of(figure: Figure, rows: Rows) -> Sheet:
 
 
 def _sheet_of_hashes(figure: Figure, rows: Rows) -> Sheet:
-    """Return the sheet with the benchmark, the revision, hashes and ids of a figure's rows, by their numbers."""
+    """Return the sheet with the benchmark, the revision, hashes and ids of a figure's rows, by
+    their numbers.
+    """
     names = _hashes_in(figure, rows)
     name = f"{figure.name[: _LONGEST_NAME - len(' hashes')]} hashes"
     numbered = enumerate(rows, start=1)

@@ -1,4 +1,6 @@
-"""Results as logs for Inspect View, one for each model and judge; a sample is a response with its verdicts."""
+"""Results as logs for Inspect View, one for each model and judge; a sample is a response with its
+verdicts.
+"""
 
 import importlib.metadata
 import json
@@ -29,7 +31,9 @@ from warehouse import Reader, Warehouse, write_atomically
 Row = Mapping[str, Any]
 Document = dict[str, Any]
 _TASKS_AT_ONCE = 500
-"""Number of tasks that are in memory at a time, with all their responses and verdicts in a model run."""
+"""Number of tasks that are in memory at a time, with all their responses and verdicts in a model
+run.
+"""
 NOTICE = (
     "Benchmark data with responses to it: do not train models on it. Markers against that"
     " (canaries) are left out."
@@ -58,7 +62,8 @@ _BESIDE_METRICS = (
     "mean_lower",
     "mean_upper",
 )
-"""What stands beside the metrics of a score. As metrics, readers of logs would take it for scores."""
+"""What stands beside the metrics of a score. As metrics, readers of logs would take it for scores.
+"""
 VERSION = 2
 SUFFIX = ".eval"
 GRADER = "grader"
@@ -90,13 +95,16 @@ _OF_CRITERION = (
 def export_inspect(
     job: Job, folder: Path, vintage: str | None = None, *, is_scored_only: bool = False
 ) -> StageReport:
-    """Write a log for each model run (a model under a judge) to a folder that is empty or does not exist.
+    """Write a log for each model run (a model under a judge) to a folder that is empty or does not
+    exist.
 
     Args:
         job: selects the models and judges (all if it names none) and the splits.
         folder: where the logs are written.
-        vintage: the vintage of the responses; None for each model's current one; `all` for one log for each vintage.
-        is_scored_only: leave out samples without a score: failed responses, and those with undecided criteria.
+        vintage: the vintage of the responses; None for each model's current one; `all` for one log
+            for each vintage.
+        is_scored_only: leave out samples without a score: failed responses, and those with
+            undecided criteria.
 
     Raises:
         UsageError: the folder is not empty, or nothing was judged in the selection.
@@ -134,10 +142,11 @@ def export_inspect(
 
 @dataclass(frozen=True)
 class _LogOf:
-    """What a log is about: a model run, the names of model and judge in Inspect, and the judge's template.
+    """What a log is about: a model run, the names of model and judge in Inspect, and the judge's
+    template.
 
-    `litellm_name` is None if only the label of the model is known. `judge` is None for people and other imported
-    graders: no model's name is known.
+    `litellm_name` is None if only the label of the model is known. `judge` is None for people and
+    other imported graders: no model's name is known.
     """
 
     model_run: Row
@@ -158,7 +167,9 @@ class _LogOf:
 
     @property
     def scorer_parameters(self) -> Document:
-        """The parameters of the scorer; `grader_template` is the template's hash if its text is unknown."""
+        """The parameters of the scorer; `grader_template` is the template's hash if its text is
+        unknown.
+        """
         if self.judge is None:
             return {"judge": self.model_run["judge"]}
         template = self.template or self.model_run["template_hash"]
@@ -190,7 +201,9 @@ def _log_of(job: Job, wanted: WantedTasks, model_run: Row) -> _LogOf:
 def _write_log(
     reader: Reader, wanted: WantedTasks, log_of: _LogOf, folder: Path, *, is_scored_only: bool
 ) -> Counter[bool]:
-    """Write the log of one model run, and return the numbers of its samples with (True) and without a score."""
+    """Write the log of one model run, and return the numbers of its samples with (True) and without
+    a score.
+    """
     title = wanted.benchmark.title
     task_ids = list(wanted.task_ids)
     model_run = log_of.model_run
@@ -203,7 +216,8 @@ def _write_log(
             "run_id": _id_of(model_run, "inspect run"),
             "created": model_run["first_response_at"].isoformat(),
             "task": model_run["benchmark"],
-            # Unique, because Inspect View takes all but the last log with a task id for retried attempts.
+            # Unique, because Inspect View takes all but the last log with a task id for retried
+            # attempts.
             "task_id": _id_of(model_run, "inspect task"),
             "task_version": model_run["dataset_revision"],
             "task_display_name": title,
@@ -256,7 +270,8 @@ def _write_log(
             "stats": stats,
         }
         _put(log, "header.json", header)
-    # The name contains the id, because different labels may look the same in it. A log gets its name when complete.
+    # The name contains the id, because different labels may look the same in it. A log gets its
+    # name when complete.
     parts = (
         model_run["benchmark"],
         model_run["model"],
@@ -269,7 +284,9 @@ def _write_log(
 
 
 def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> None:
-    """Write a member without its time; NaN is written as `NaN`, with which Inspect marks unscored samples."""
+    """Write a member without its time; NaN is written as `NaN`, with which Inspect marks unscored
+    samples.
+    """
     log.writestr(ZipInfo(name), json.dumps(document, ensure_ascii=False), ZIP_DEFLATED)
 
 
@@ -299,10 +316,12 @@ def _results(
 ) -> Document:
     """Return the results: each score on each split, as the leaderboard shows it.
 
-    On several splits a score has several results, because readers take a metric's name in a result for unique.
+    On several splits a score has several results, because readers take a metric's name in a result
+    for unique.
 
     Args:
-        figures: the rows of the leaderboard, the main score first; unknown values are left out of the metrics.
+        figures: the rows of the leaderboard, the main score first; unknown values are left out of
+            the metrics.
         summaries: the samples of the log.
         primary: the name of the main score, which decides whether a sample is scored.
         scorer_parameters: judge and template.
@@ -350,12 +369,13 @@ def _metrics_of(row: Row) -> dict[str, Document]:
 
 
 def _sample_of(log_of: _LogOf, response: Row, messages: Sequence[Message]) -> Document:
-    """Return a sample: conversation, response, scores with every criterion, usage, and the error of a failed response.
+    """Return a sample: conversation, response, scores with every criterion, usage, and the error of
+    a failed response.
 
     Args:
         log_of: the model run, with the names of model and judge.
-        response: the response, or its failure, with the labels of the task, every criterion with its verdict, and the
-            scores.
+        response: the response, or its failure, with the labels of the task, every criterion with
+            its verdict, and the scores.
         messages: the conversation as sent.
     """
     criteria = response["criteria"] or ()
@@ -494,7 +514,8 @@ def explanation_of(criteria: Sequence[Row]) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text for one cell of a table, with all characters escaped that Markdown would interpret.
+    """Return a text for one cell of a table, with all characters escaped that Markdown would
+    interpret.
 
     Inspect View escapes HTML itself.
     """
@@ -502,9 +523,11 @@ def _text(text: str) -> str:
 
 
 def _usage_of(row: Row) -> Document:
-    """Return the usage of one call, as Inspect's `ModelUsage`; only the cost if the provider reported no tokens.
+    """Return the usage of one call, as Inspect's `ModelUsage`; only the cost if the provider
+    reported no tokens.
 
-    `input_tokens` excludes tokens from the provider's cache, which are in `input_tokens_cache_read`.
+    `input_tokens` excludes tokens from the provider's cache, which are in
+    `input_tokens_cache_read`.
     """
     prompt, cached, completion = (
         row[name] for name in ("prompt_tokens", "cached_tokens", "completion_tokens")
@@ -523,7 +546,9 @@ def _usage_of(row: Row) -> Document:
 
 
 def _usages(usages: Iterable[tuple[str, Document]]) -> dict[str, Document]:
-    """Return the sums of usages by name, without names that have no tokens; one unknown cost makes a sum unknown."""
+    """Return the sums of usages by name, without names that have no tokens; one unknown cost makes
+    a sum unknown.
+    """
     sums: dict[str, Document] = {}
     for name, usage in usages:
         before = sums.get(name, {"total_cost": 0.0})

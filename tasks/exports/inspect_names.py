@@ -1,4 +1,6 @@
-"""Names of models as Inspect writes them: the provider first, which readers of its logs tell apart."""
+"""Names of models as Inspect writes them: the provider first, which readers of its logs tell
+apart.
+"""
 
 from tasks.llm.environment import provider_by_litellm
 
@@ -33,13 +35,17 @@ _RENAMED = {
 _ANY = "openai-api"
 """Inspect's prefix for a provider that it does not know."""
 _CUSTOM = "custom"
-"""Stands for the provider of a name that LiteLLM does not know. Converters of logs refuse the word `unknown`."""
+"""Stands for the provider of a name that LiteLLM does not know. Converters of logs refuse the word
+`unknown`.
+"""
 _IMPORTED = "imported"
 """Stands for the provider of a model of which only the label is known."""
 
 
 def inspect_name(name: str) -> str:
-    """Return LiteLLM's name of a model as Inspect writes it, such as `vllm/m` for `hosted_vllm/m`."""
+    """Return LiteLLM's name of a model as Inspect writes it, such as `vllm/m` for
+    `hosted_vllm/m`.
+    """
     provider, slash, model = name.partition("/")
     if not slash:
         return inspect_name(f"{provider_by_litellm(name) or _CUSTOM}/{name}")
@@ -52,5 +58,7 @@ def inspect_name(name: str) -> str:
 
 
 def name_of_label(label: str) -> str:
-    """Return a name for a model of which only the label is known; its provider is the label's, or `imported`."""
+    """Return a name for a model of which only the label is known; its provider is the label's, or
+    `imported`.
+    """
     return inspect_name(label if "/" in label else f"{_IMPORTED}/{label}")

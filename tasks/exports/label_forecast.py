@@ -1,7 +1,7 @@
 """Forecast of a sampled sheet: which figures its labels give, and how wide intervals will be.
 
-Which figures exist is decided by the rule of `tasks/rules/statistics/debiased.py`, which later decides in
-`tasks/measures/scores.py`; here it is applied to the labels that each figure will have.
+Which figures exist is decided by the rule of `tasks/rules/statistics/debiased.py`, which later
+decides in `tasks/measures/scores.py`; here it is applied to the labels that each figure will have.
 """
 
 from collections import Counter, defaultdict
@@ -22,7 +22,9 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Outlook:
-    """A figure once a sheet is filled in: its number of labels, and why it is missing (None: it exists)."""
+    """A figure once a sheet is filled in: its number of labels, and why it is missing (None: it
+    exists).
+    """
 
     figure_id: str
     model: str
@@ -32,7 +34,9 @@ class Outlook:
 
 
 def outlooks(population: Population, n_rows: int, seed: int) -> list[Outlook]:
-    """Return the outlook of each figure once a sheet of `n_rows` is filled in, by split and model."""
+    """Return the outlook of each figure once a sheet of `n_rows` is filled in, by split and
+    model.
+    """
     sampled = population.sample(n_rows, seed)
     labelled = pl.concat([sampled, population.verdicts.filter("is_known")], how="diagonal")
     labelled = labelled.with_columns(factor=_factors(population, len(sampled)))
@@ -61,8 +65,9 @@ def outlooks(population: Population, n_rows: int, seed: int) -> list[Outlook]:
 def _factors(population: Population, n_sampled: int) -> pl.Expr:
     """Return the number of verdicts that each label represents once the sheet is filled in.
 
-    As in `sql/intermediate/debiased/sampled_labels.sql`: the mean over sheets, weighted by the labelled shares of their
-    populations. In this sheet a label that was known before represents itself.
+    As in `sql/intermediate/debiased/sampled_labels.sql`: the mean over sheets, weighted by the
+    labelled shares of their populations. In this sheet a label that was known before represents
+    itself.
     """
     share = n_sampled / len(population.free)
     in_sheet = pl.when("is_known").then(1.0).otherwise(1.0 / pl.col("probability"))
@@ -90,7 +95,9 @@ def fewest_rows(population: Population, possible: set[str], seed: int) -> int:
 
 
 def outlook_notes(population: Population, n_rows: int, seed: int) -> list[str]:
-    """Return what the labels of a sheet of `n_rows` give, how many are needed, and what no sheet can give."""
+    """Return what the labels of a sheet of `n_rows` give, how many are needed, and what no sheet
+    can give.
+    """
     figures = outlooks(population, n_rows, seed)
     at_most = outlooks(population, len(population.free), seed)
     missing = {each.figure_id for each in figures if each.no_figure}
@@ -118,11 +125,12 @@ def outlook_notes(population: Population, n_rows: int, seed: int) -> list[str]:
 
 
 def expected_widths(reader: Reader, population: Population, n_rows: int, seed: int) -> list[Row]:
-    """Return the mean `width` of the chosen intervals now (`n_labels` 0), and as expected after `n_labels` more.
+    """Return the mean `width` of the chosen intervals now (`n_labels` 0), and as expected after
+    `n_labels` more.
 
-    `is_enough` states whether a sheet of that many gives each of the intervals on each split. The width now is None if
-    one of them is missing. Labels of earlier sheets are included through the current width, or if there is none, by
-    their number.
+    `is_enough` states whether a sheet of that many gives each of the intervals on each split. The
+    width now is None if one of them is missing. Labels of earlier sheets are included through the
+    current width, or if there is none, by their number.
     """
     now, purpose = _widths_now(reader, population), population.purpose
     models = [[each] for each in population.verdicts["model"].unique().sort()]
@@ -140,7 +148,9 @@ def expected_widths(reader: Reader, population: Population, n_rows: int, seed: i
 
 
 def _widths_now(reader: Reader, population: Population) -> dict[str, Row]:
-    """Return the widths of the debiased intervals on the largest task set, and the numbers of labels behind them."""
+    """Return the widths of the debiased intervals on the largest task set, and the numbers of
+    labels behind them.
+    """
     purpose, vintages = population.purpose, population.verdicts["vintage"].unique().to_list()
     key = {
         **population.wanted.key,
@@ -172,7 +182,9 @@ def _widths_now(reader: Reader, population: Population) -> dict[str, Row]:
 def _width(
     population: Population, labelled: pl.DataFrame, group: Sequence[str], now: Row | None
 ) -> float:
-    """Return the expected width of the interval of a model's mean, or of a difference, with these labels."""
+    """Return the expected width of the interval of a model's mean, or of a difference, with these
+    labels.
+    """
     is_own = pl.col("model").is_in(group)
     own, labelled = population.verdicts.filter(is_own), labelled.filter(is_own)
     sign = pl.when((pl.col("model") == group[0]) & (len(group) > 1)).then(-1.0).otherwise(1.0)

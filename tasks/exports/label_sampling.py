@@ -25,7 +25,9 @@ Row = dict[str, Any]
 
 
 class Purpose(NamedTuple):
-    """The interval that labels should narrow: of each model's mean or of a difference, for a score on some criteria."""
+    """The interval that labels should narrow: of each model's mean or of a difference, for a score
+    on some criteria.
+    """
 
     models: tuple[str, ...]
     is_difference: bool
@@ -39,9 +41,9 @@ class Purpose(NamedTuple):
 class Population:
     """The verdicts from which a sheet is sampled for a purpose, and the judge to correct.
 
-    Besides the columns of the query, `verdicts` has a `key`, the `contribution` of the verdict to its model's mean, the
-    expected squared `error` of the judge, and `is_known`: true if the verdict has a label. `responses` are those that
-    count in the figures to correct.
+    Besides the columns of the query, `verdicts` has a `key`, the `contribution` of the verdict to
+    its model's mean, the expected squared `error` of the judge, and `is_known`: true if the verdict
+    has a label. `responses` are those that count in the figures to correct.
     """
 
     wanted: WantedTasks
@@ -109,13 +111,14 @@ def population_of(
 ) -> Population:
     """Return the verdicts on some responses from which a sheet can be sampled.
 
-    The judge is the first configured one (or with `--judge`, the first named one) that has verdicts on these responses;
-    if there is none, the judge with the most verdicts on them. A label is used only if the judge decided the whole
-    response. Responses without any verdict of the judge are left out; incomplete ones, such as after a failed call, are
-    rarely sampled.
+    The judge is the first configured one (or with `--judge`, the first named one) that has verdicts
+    on these responses; if there is none, the judge with the most verdicts on them. A label is used
+    only if the judge decided the whole response. Responses without any verdict of the judge are
+    left out; incomplete ones, such as after a failed call, are rarely sampled.
 
     Raises:
-        UsageError: no judge has a verdict on these responses, or the judge has none on a model to be compared.
+        UsageError: no judge has a verdict on these responses, or the judge has none on a model to
+            be compared.
     """
     of_judges = {"response_ids": response_ids, "judges": job.named_judges}
     judge_configs = reader.rows(sql.read("queries/exports/sampled_judge_configs"), of_judges)
@@ -149,7 +152,8 @@ def population_of(
         raise UsageError(
             f"--for: {judge_config['judge']} has no verdict on {min(lacking)}; run `prbench judge`"
         )
-    # The contribution of each verdict to its model's mean: its worth / trials of the task / tasks of the model.
+    # The contribution of each verdict to its model's mean: its worth / trials of the task / tasks
+    # of the model.
     is_counted = pl.col("is_counted")
     n_trials = pl.col("response_id").filter(is_counted).n_unique().over("model", "task")
     n_tasks = pl.col("task").filter(is_counted).n_unique().over("model")
@@ -189,7 +193,8 @@ def population_of(
 def draw(job: Job, population: Population, n_rows: int, seed: int) -> tuple[Row, list[Row]]:
     """Sample verdicts without a label; the same population, number and seed give the same sample.
 
-    Return the row of `label_sheets`, and the rows of `label_draws`: the sampled verdicts and all those with a label.
+    Return the row of `label_sheets`, and the rows of `label_draws`: the sampled verdicts and all
+    those with a label.
 
     Raises:
         UsageError: all verdicts have a label.

@@ -1,4 +1,6 @@
-"""Tables as a data set of the library `datasets`: Parquet and Arrow files of the same rows, and a card."""
+"""Tables as a data set of the library `datasets`: Parquet and Arrow files of the same rows, and a
+card.
+"""
 
 import importlib.metadata
 import json
@@ -49,8 +51,8 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
     """Write tables and views of the job's benchmark and revision to a new or empty folder.
 
     Tables without rows are left out. Each other table is a folder with Parquet files, for
-    `datasets.load_dataset(folder, name)`, and an Arrow copy of them, for `datasets.load_from_disk(folder / name)`. The
-    card is written last.
+    `datasets.load_dataset(folder, name)`, and an Arrow copy of them, for
+    `datasets.load_from_disk(folder / name)`. The card is written last.
 
     Raises:
         UsageError: the folder is not empty, a table does not exist, or none of them has a row.
@@ -80,7 +82,8 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
             (folder / "dataset_dict.json").write_text(
                 json.dumps({"splits": chosen}), encoding="utf-8"
             )
-            # The hub and `datasets` read this header. The split is `test`: results are not for training.
+            # The hub and `datasets` read this header. The split is `test`: results are not for
+            # training.
             header = {
                 "license": licence,
                 "pretty_name": f"Results on {benchmark.title}",

@@ -1,12 +1,14 @@
-"""Sheets for people to fill in: CSV files that every spreadsheet opens correctly, with one row for each criterion.
+"""Sheets for people to fill in: CSV files that every spreadsheet opens correctly, with one row for
+each criterion.
 
-A sheet for human graders is imported as verdicts. It has either whole responses, or single verdicts sampled with known
-probabilities, so that people's labels can correct a judge's scores (`label_sampling.py`).
+A sheet for human graders is imported as verdicts. It has either whole responses, or single verdicts
+sampled with known probabilities, so that people's labels can correct a judge's scores
+(`label_sampling.py`).
 
-A sheet for experts is imported as reviews. It follows the paper's validation (arXiv 2511.11562, appendix E): experts
-who did not write the task agree or disagree that a criterion is well-constructed, accurate and relevant. Criteria are
-sampled with known probabilities, which are stored (`review_samples`), so that the share of agreement can be estimated
-for all.
+A sheet for experts is imported as reviews. It follows the paper's validation (arXiv 2511.11562,
+appendix E): experts who did not write the task agree or disagree that a criterion is
+well-constructed, accurate and relevant. Criteria are sampled with known probabilities, which are
+stored (`review_samples`), so that the share of agreement can be estimated for all.
 """
 
 from collections import Counter, defaultdict
@@ -34,8 +36,9 @@ from warehouse import Reader, Warehouse, write_atomically
 Row = dict[str, Any]
 SUFFIX = ".csv"
 _CELL_CHARS = 32_000
-"""Largest number of characters in a cell. Spreadsheets allow slightly more, and move the rest of a longer text into
-other rows."""
+"""Largest number of characters in a cell. Spreadsheets allow slightly more, and move the rest of a
+longer text into other rows.
+"""
 
 
 def refuse_target(file: Path) -> None:
@@ -51,7 +54,9 @@ def refuse_target(file: Path) -> None:
 
 
 def readable(conversation: Conversation) -> str:
-    """Return a conversation as a text that fits into a cell; the middle of a longer text is left out."""
+    """Return a conversation as a text that fits into a cell; the middle of a longer text is left
+    out.
+    """
     text, half = "\n\n".join(map(": ".join, conversation.messages)), _CELL_CHARS // 2 - 50
     cut = f"{text[:half]}\n\n[... {len(text) - 2 * half} characters left out ...]\n\n{text[-half:]}"
     return text if len(text) <= _CELL_CHARS else cut
@@ -65,7 +70,8 @@ def write_sheet(
     how: str,
     rows: Sequence[Row],
 ) -> None:
-    """Write rows as CSV, each with its task's conversation, instructions, and empty cells for people.
+    """Write rows as CSV, each with its task's conversation, instructions, and empty cells for
+    people.
 
     Raises:
         PipelineError: the file cannot be written.
@@ -74,8 +80,8 @@ def write_sheet(
     texts = {task_id: readable(conversation) for task_id, conversation in conversations.items()}
     given = ({**row, SHEET_COLUMN: how, "conversation": texts[row["task"]]} for row in rows)
     cells = [{name: row.get(name) for name in columns} for row in given]
-    # All cells are quoted, because some spreadsheets separate cells by semicolons; without a byte order mark they
-    # assume another encoding.
+    # All cells are quoted, because some spreadsheets separate cells by semicolons; without a byte
+    # order mark they assume another encoding.
     content = as_csv(columns, cells, must_quote=True).encode("utf-8-sig")
     with disk_errors(file):
         write_atomically(file, content)
@@ -97,7 +103,8 @@ LABELLING_COLUMNS = (
     "field",
     "topic",
 )
-"""The columns that identify a row, those that a grader fills in (judge, criteria_met, explanation), and those to read.
+"""The columns that identify a row, those that a grader fills in (judge, criteria_met, explanation),
+and those to read.
 
 For ternary grading, the decision is in words, in the column `verdict`.
 """
@@ -108,8 +115,8 @@ _DECISIONS = {BINARY: ("criteria_met", "yes or no"), TERNARY: ("verdict", ", ".j
 class LabellingReport(StageReport):
     """The report of an export of a sampled sheet.
 
-    It has the id of the sheet, the `figures` once it is filled in (with the reason why one is missing), and the
-    expected widths of the interval.
+    It has the id of the sheet, the `figures` once it is filled in (with the reason why one is
+    missing), and the expected widths of the interval.
     """
 
     sheet_id: str = ""
@@ -118,13 +125,15 @@ class LabellingReport(StageReport):
 
 
 def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> StageReport:
-    """Write a CSV sheet of sampled responses with their criteria; it has `n_rows` rows if there are as many.
+    """Write a CSV sheet of sampled responses with their criteria; it has `n_rows` rows if there are
+    as many.
 
-    All responses but the last have all their criteria. Responses are of the job's vintage. The sample is spread evenly
-    over tasks and models, and is the same for the same responses and seed.
+    All responses but the last have all their criteria. Responses are of the job's vintage. The
+    sample is spread evenly over tasks and models, and is the same for the same responses and seed.
 
     Raises:
-        UsageError: the file exists already or does not end in .csv, or there is no response to grade.
+        UsageError: the file exists already or does not end in .csv, or there is no response to
+            grade.
     """
     refuse_target(file)
     with Warehouse(job.warehouse).reader() as reader:
@@ -147,10 +156,12 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
 def export_sampled_labelling(
     job: Job, file: Path, *, sampled_for: str, n_rows: int, seed: int = 0, of_latest: bool = True
 ) -> LabellingReport:
-    """Write a CSV sheet of the verdicts whose labels narrow an interval most, and store how they were sampled.
+    """Write a CSV sheet of the verdicts whose labels narrow an interval most, and store how they
+    were sampled.
 
-    The probability of each verdict without a label is in proportion to its contribution to the chosen score and to the
-    expected error of the judge. The same verdicts, number and seed give the same sheet.
+    The probability of each verdict without a label is in proportion to its contribution to the
+    chosen score and to the expected error of the judge. The same verdicts, number and seed give the
+    same sheet.
 
     Args:
         job: gives the tasks, models, trials and vintage to sample from.
@@ -158,11 +169,12 @@ def export_sampled_labelling(
         sampled_for: `leaderboard`, two models with a space between them, or a category.
         n_rows: number of verdicts; all if there are fewer.
         seed: each seed gives another sheet.
-        of_latest: sample from each model's current vintages, which leaderboards show, instead of the job's vintage; for
-            two models, the job's vintage is always used.
+        of_latest: sample from each model's current vintages, which leaderboards show, instead of
+            the job's vintage; for two models, the job's vintage is always used.
 
     Raises:
-        UsageError: the file exists already, `sampled_for` names nothing, or there is nothing to label.
+        UsageError: the file exists already, `sampled_for` names nothing, or there is nothing to
+            label.
         PipelineError: the file cannot be written.
     """
     refuse_target(file)
@@ -264,7 +276,8 @@ def _write(reader: Reader, wanted: WantedTasks, file: Path, rows: Sequence[Row])
 
 
 def spread(candidates: Iterable[Mapping[str, Any]], seed: int) -> Iterator[Mapping[str, Any]]:
-    """Yield all candidates, every task once before any task a second time, and models as evenly as that allows.
+    """Yield all candidates, every task once before any task a second time, and models as evenly as
+    that allows.
 
     Ties are decided by a hash of seed and response.
     """
@@ -306,10 +319,12 @@ REVIEW_COLUMNS = (
     "field",
     "topic",
 )
-"""The columns that identify a row, those that a reviewer fills in (reviewer to better_wording), and those to read.
+"""The columns that identify a row, those that a reviewer fills in (reviewer to better_wording), and
+those to read.
 
-The weight is left out, because experts do not review the number. Its severity and its sign (`describes`) are included,
-because a criterion with a negative weight is right if it describes a mistake.
+The weight is left out, because experts do not review the number. Its severity and its sign
+(`describes`) are included, because a criterion with a negative weight is right if it describes a
+mistake.
 """
 HOW = (
     "reviewer: your name; decision: agree or disagree that the criterion is well-constructed,"
@@ -329,20 +344,22 @@ def export_review(
 ) -> StageReport:
     """Write a CSV sheet of sampled criteria, and store the sample with its probabilities.
 
-    The sample is a simple random one of `n_criteria` criteria. With `by` it has equally many from each stratum, as far
-    as possible; with `n_tasks` it has all criteria of that many tasks. The same criteria, numbers and seed give the
-    same sample, which is stored once.
+    The sample is a simple random one of `n_criteria` criteria. With `by` it has equally many from
+    each stratum, as far as possible; with `n_tasks` it has all criteria of that many tasks. The
+    same criteria, numbers and seed give the same sample, which is stored once.
 
     Args:
         job: its wanted tasks are the population.
         target: a file that ends in .csv, or a folder, where the sheet is named after its sample.
         n_criteria: number of criteria; all of them if there are fewer.
         n_tasks: number of whole tasks to sample instead of single criteria.
-        by: labels (category, severity, field, topic) by which to stratify; each combination of them is a stratum.
+        by: labels (category, severity, field, topic) by which to stratify; each combination of them
+            is a stratum.
         seed: each seed gives another sample.
 
     Raises:
-        UsageError: the file exists already, there is no criterion, or there are more strata than criteria to sample.
+        UsageError: the file exists already, there is no criterion, or there are more strata than
+            criteria to sample.
         PipelineError: the file cannot be written.
     """
     warehouse = Warehouse(job.warehouse)
@@ -408,7 +425,9 @@ def export_review(
 def _sample(
     population: Sequence[Row], n_criteria: int, n_tasks: int | None, by: Sequence[str], seed: int
 ) -> tuple[str, list[SampledUnit]]:
-    """Return the design of a sample in words, and the sampled criteria in the order of the population."""
+    """Return the design of a sample in words, and the sampled criteria in the order of the
+    population.
+    """
     if n_tasks is not None and by:
         raise UsageError("--by: goes with -n, not with --tasks, which samples whole tasks")
     strata = [" / ".join(row[label] or "(none)" for label in by) or "all" for row in population]

@@ -1,7 +1,7 @@
 """Tables as Parquet files in a folder or a store, and their import into another warehouse.
 
-A publication also has the database and the report, all of one state. Its files are written under a new prefix and never
-change; the pointer names the publication when it is complete.
+A publication also has the database and the report, all of one state. Its files are written under a
+new prefix and never change; the pointer names the publication when it is complete.
 """
 
 import hashlib
@@ -39,7 +39,8 @@ from warehouse.build import is_removed, rests_on_response
 NOT_EXPORTED = ("retractions", "removals")
 """Tables that are not exported: each warehouse decides on its own retractions and removals."""
 ROWS_A_FILE = 500_000
-# The canary is not exported: who has the data set can ingest it, and nobody else should get it along with texts.
+# The canary is not exported: who has the data set can ingest it, and nobody else should get it
+# along with texts.
 _OWN = {"split_members": "select * replace (null::varchar as canary)"}
 
 
@@ -55,7 +56,9 @@ def refuse_filled(target: Path | Store) -> None:
 
 @dataclass(frozen=True)
 class Exported:
-    """An exported table: its columns with their types, and its files in order; derived tables are not imported."""
+    """An exported table: its columns with their types, and its files in order; derived tables are
+    not imported.
+    """
 
     name: str
     is_derived: bool
@@ -65,7 +68,9 @@ class Exported:
 
 
 class TableFiles(NamedTuple):
-    """Tables as files: the tables, each file with its local path, and further entries for the manifest."""
+    """Tables as files: the tables, each file with its local path, and further entries for the
+    manifest.
+    """
 
     tables: tuple[Exported, ...]
     files: dict[bundles.File, Path]
@@ -82,7 +87,8 @@ class TableFiles(NamedTuple):
 
 
 def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
-    """Return the named tables and views, each once, after checking that they exist and may be exported.
+    """Return the named tables and views, each once, after checking that they exist and may be
+    exported.
 
     Raises:
         UsageError: one does not exist or may not be exported.
@@ -98,9 +104,11 @@ def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
 
 
 def query_of(reader: Reader, name: str, key: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """Return the query for the exported rows of a table or view, to be completed by a condition, and its column types.
+    """Return the query for the exported rows of a table or view, to be completed by a condition,
+    and its column types.
 
-    `key` is the key of a data set, or only its benchmark; tables with these columns are narrowed to it.
+    `key` is the key of a data set, or only its benchmark; tables with these columns are narrowed to
+    it.
     """
     query = f"{_OWN.get(name, 'select *')} from {name} where "
     columns = {
@@ -116,9 +124,11 @@ def query_of(reader: Reader, name: str, key: dict[str, str]) -> tuple[str, dict[
 def write_tables(
     reader: Reader, folder: Path, names: Sequence[str], key: dict[str, str], root: str = ""
 ) -> TableFiles:
-    """Write tables and views to a folder: all rows, or those with the `key` of a data set, or with its benchmark.
+    """Write tables and views to a folder: all rows, or those with the `key` of a data set, or with
+    its benchmark.
 
-    Each table has its own folder below `root`, with at least one file, so that a pattern can name the files of a table.
+    Each table has its own folder below `root`, with at least one file, so that a pattern can name
+    the files of a table.
     """
     reader.value("set memory_limit = '1GB'")
     tables, files = list[Exported](), dict[bundles.File, Path]()
@@ -152,8 +162,8 @@ def export_tables(
 ) -> StageReport:
     """Write tables to a folder, or a prefix of a store, that is empty or does not exist.
 
-    Without names, all stored tables are written; with a benchmark, only its rows. Views and computed tables can be
-    named too; they are marked as derived, and imports ignore them.
+    Without names, all stored tables are written; with a benchmark, only its rows. Views and
+    computed tables can be named too; they are marked as derived, and imports ignore them.
 
     Raises:
         UsageError: the target is not empty, or a table does not exist.
@@ -190,7 +200,9 @@ def meaning_of_table(name: str) -> str:
 
 
 def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
-    """Return the meaning of a column in the first of these marts that describes it, else its general one, or None."""
+    """Return the meaning of a column in the first of these marts that describes it, else its
+    general one, or None.
+    """
     described = [sql.schema()["marts"].get(name, {}).get("columns", {}) for name in marts]
     return next(
         (str(of[column]) for of in described if column in of), COLUMNS.get(column, (None, None))[1]
@@ -203,7 +215,8 @@ Export = tuple[Path, Sequence[Exported]]
 
 @contextmanager
 def opened_export(source: Path | Store) -> Iterator[Export]:
-    """Open the stored tables of an export, or of the latest publication at a target, and verify each of their files.
+    """Open the stored tables of an export, or of the latest publication at a target, and verify
+    each of their files.
 
     An export in a store is downloaded into a temporary folder.
 
@@ -225,18 +238,20 @@ def opened_export(source: Path | Store) -> Iterator[Export]:
 
 
 def import_tables(job: Job, export: Export) -> StageReport:
-    """Import the missing rows of an export: rows with new keys, and decided rows that replace failed ones.
+    """Import the missing rows of an export: rows with new keys, and decided rows that replace
+    failed ones.
 
-    Existing rows do not change, nor do the checks of a data-set revision that was checked here. Retracted rows are left
-    out. Measures are imported too; they are shown if their fingerprint fits the data here, and `prbench aggregate`
-    computes the others.
+    Existing rows do not change, nor do the checks of a data-set revision that was checked here.
+    Retracted rows are left out. Measures are imported too; they are shown if their fingerprint fits
+    the data here, and `prbench aggregate` computes the others.
     """
     folder, given = export
     known = [table for table in given if table.name in TABLES and table.name not in NOT_EXPORTED]
     warehouse, n_imported = Warehouse(job.warehouse), Counter[str]()
     warehouse.publish()
     with warehouse.reader() as reader:
-        # Checks come last, because a data-set revision counts as checked as soon as its checks are stored.
+        # Checks come last, because a data-set revision counts as checked as soon as its checks are
+        # stored.
         for table in sorted(known, key=lambda table: table.name == "checks"):
             for file in table.files:
                 for rows in _new_rows(reader, folder / file, table.name, set(table.columns)):
@@ -255,7 +270,9 @@ def import_tables(job: Job, export: Export) -> StageReport:
 def _new_rows(
     reader: Reader, path: Path, name: str, given: set[str]
 ) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of a file that are imported, some thousand at a time; a column that the file lacks is NULL."""
+    """Yield the rows of a file that are imported, some thousand at a time; a column that the file
+    lacks is NULL.
+    """
     positions, start = reader.arrays(_positions(path, name, given))["position"], 0
     columns = TABLES[name].columns
     for batch in parquet_batches(path, 10_000, [column for column in columns if column in given]):
@@ -297,8 +314,8 @@ def _positions(path: Path, name: str, given: set[str]) -> str:
 def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> StageReport:
     """Publish the current state of the database, unless the latest publication has the same state.
 
-    If it is killed at any time, the pointer still names the last publication. With `n_kept`, older publications are
-    removed.
+    If it is killed at any time, the pointer still names the last publication. With `n_kept`, older
+    publications are removed.
 
     Raises:
         WarehouseError: nothing is stored, or another publication of this warehouse is in progress.
@@ -370,9 +387,11 @@ def _publish_from(
 
 
 def remove_old(location: Folder | Store, n_kept: int) -> int:
-    """Remove all but the newest publications, and those that were killed halfway; return the number removed.
+    """Remove all but the newest publications, and those that were killed halfway; return the number
+    removed.
 
-    The publication that the pointer names stays, as do incomplete ones of the last day, which may be in progress.
+    The publication that the pointer names stays, as do incomplete ones of the last day, which may
+    be in progress.
     """
     shelf, pointer = location.below(bundles.FOLDER), bundles.read_pointer(location)
     names = shelf.files()

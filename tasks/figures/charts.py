@@ -1,6 +1,7 @@
 """Declarations of charts: which rows of a figure each chart shows, and with which options.
 
-Pages draw them (`tasks/report/assets/kinds.js`), for the models and the judge that are chosen there.
+Pages draw them (`tasks/report/assets/kinds.js`), for the models and the judge that are chosen
+there.
 """
 
 from collections.abc import Callable
@@ -23,14 +24,15 @@ def _charts(
 
     Args:
         kind: the function that draws them.
-        by: a column; each of its values has a chart, in the order of the rows. With `split`, hard splits are left out,
-            because they are a part of full ones, and each judge has its own charts; the page shows those of the chosen
-            judge only.
-        what: the subject of the charts, for their titles, if the figure has charts on several subjects.
+        by: a column; each of its values has a chart, in the order of the rows. With `split`, hard
+            splits are left out, because they are a part of full ones, and each judge has its own
+            charts; the page shows those of the chosen judge only.
+        what: the subject of the charts, for their titles, if the figure has charts on several
+            subjects.
         known: rows without a value in this column are left out.
         rows: selects rows, or adds columns to them.
-        how: options of the chart, by name. Titles of axes are the usual headings of their columns, tips may be names
-            of columns, and a share is in percent.
+        how: options of the chart, by name. Titles of axes are the usual headings of their columns,
+            tips may be names of columns, and a share is in percent.
     """
     for axis, title in {"value": "title", "x": "x_title", "y": "y_title"}.items():
         if axis in how:

@@ -1,6 +1,7 @@
 """Declarations of figures and of their pages: columns and charts, with values as text for people.
 
-Titles and kinds of columns are those of `sql/schema.yml`; texts have placeholders with values of the benchmark.
+Titles and kinds of columns are those of `sql/schema.yml`; texts have placeholders with values of
+the benchmark.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,12 +36,12 @@ Kind = Literal[
     "task",
     "few",
 ]
-"""The format of a column's values: a score with three decimals, a share in percent, a coverage rounded down, `yes`
-for true.
+"""The format of a column's values: a score with three decimals, a share in percent, a coverage
+rounded down, `yes` for true.
 
-`usd` is a sum, `price` the cost of one item, with more decimals. `task` is a task's id with a link to its page, or to
-the row's `address` if there is one. `few` is not shown as a column: if it is true, the value in the column before it is
-marked as based on few tasks.
+`usd` is a sum, `price` the cost of one item, with more decimals. `task` is a task's id with a link
+to its page, or to the row's `address` if there is one. `few` is not shown as a column: if it is
+true, the value in the column before it is marked as based on few tasks.
 """
 MISSING = "–"
 _DECIMALS = {
@@ -58,7 +59,8 @@ _DECIMALS = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a figure's table: its name in the rows, its heading, its format, and its group's heading.
+    """A column of a figure's table: its name in the rows, its heading, its format, and its group's
+    heading.
 
     `few` names the column that is true where the value is based on few tasks.
     """
@@ -77,10 +79,10 @@ def columns(names: str, **headings: str | tuple[Kind, str]) -> tuple[Column, ...
     """Return columns by their names.
 
     Args:
-        names: names in the rows, separated by spaces; after `Heading: `, to the next semicolon, they have this common
-            heading instead of the usual one. `kappa±` means `kappa` and the two ends of its interval, `kappa_ci_low`
-            and `kappa_ci_high`, under one heading; `ci~` means the two ends of an interval alone, `ci_low` and
-            `ci_high`.
+        names: names in the rows, separated by spaces; after `Heading: `, to the next semicolon,
+            they have this common heading instead of the usual one. `kappa±` means `kappa` and the
+            two ends of its interval, `kappa_ci_low` and `kappa_ci_high`, under one heading; `ci~`
+            means the two ends of an interval alone, `ci_low` and `ci_high`.
         headings: name -> a heading that differs from the usual one, or a format and a heading.
 
     Raises:
@@ -152,7 +154,9 @@ def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
 
 
 def small_notes(shown: Sequence[Column], rows: Rows) -> list[str]:
-    """Return a note that explains the mark for few tasks, if any value of these rows has this mark."""
+    """Return a note that explains the mark for few tasks, if any value of these rows has this
+    mark.
+    """
     from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
 
     marked = [column for column in shown if column.few]
@@ -207,7 +211,8 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart: its heading among the figure's charts, the function that draws it, its rows, and its options.
+    """A chart: its heading among the figure's charts, the function that draws it, its rows, and its
+    options.
 
     `kind` is the name of the function in `tasks/report/assets/kinds.js`.
     """
@@ -219,7 +224,9 @@ class Chart:
 
     @property
     def declared(self) -> dict[str, Any]:
-        """The chart for a page, with the columns of its rows that it shows or by which models and judges are chosen."""
+        """The chart for a page, with the columns of its rows that it shows or by which models and
+        judges are chosen.
+        """
         named = {"model", "judge_config", "ci_low", "ci_high"}
         for option in self.how.values():
             named.update(
@@ -251,12 +258,16 @@ Charts = Callable[[Rows], list[Chart]]
 
 
 def on_full_splits(rows: Rows) -> Rows:
-    """Return the rows on full splits, of which hard splits are a part; all rows if there are only hard splits."""
+    """Return the rows on full splits, of which hard splits are a part; all rows if there are only
+    hard splits.
+    """
     return [row for row in rows if not row.get("is_hard")] or rows
 
 
 def grouped(rows: Iterable[Row], *names: str) -> dict[Any, list[Row]]:
-    """Return the rows with each value of a column, or with each of the values of several, in their order."""
+    """Return the rows with each value of a column, or with each of the values of several, in their
+    order.
+    """
     groups: dict[Any, list[Row]] = {}
     key = itemgetter(*names)
     for row in rows:
@@ -271,29 +282,34 @@ class Figure:
     Attributes:
         name: also the name of the CSV and SQL files, and of the anchor in the page.
         title: its heading.
-        says: an explanation in a sentence or two; `$score` and similar placeholders are replaced by the names of a
-            benchmark's scores (`words`), and a reference to its paper is added (`Benchmark.figure_sources`).
+        says: an explanation in a sentence or two; `$score` and similar placeholders are replaced by
+            the names of a benchmark's scores (`words`), and a reference to its paper is added
+            (`Benchmark.figure_sources`).
         shows: the columns of the table of numbers, by name (`columns`), or the columns themselves.
         charts: declarations of its charts; none for a figure that is a table only.
         headings: headings of columns that differ from the usual ones.
-        essential: the columns that a terminal of any width and a pipe show, by name, at most eight; the others join in
-            the order of `shows` where the terminal is wide enough. A value or a lower end brings its interval.
-        boards: columns whose values are the headings of groups of rows in a terminal and a pipe, as far as `shows` has
-            them.
+        essential: the columns that a terminal of any width and a pipe show, by name, at most eight;
+            the others join in the order of `shows` where the terminal is wide enough. A value or a
+            lower end brings its interval.
+        boards: columns whose values are the headings of groups of rows in a terminal and a pipe, as
+            far as `shows` has them.
         empty: the text if there are no rows; a figure without one is left out then.
-        query: the query for the rows, or its name in `sql/figures/` if it is not the name of the figure; several
-            figures may share a query.
+        query: the query for the rows, or its name in `sql/figures/` if it is not the name of the
+            figure; several figures may share a query.
         compute: computes rows that SQL cannot, from the scope and the figure's parameters.
         given: the figure's own parameters; others are shared by all queries.
-        listed: selects the rows of the table, which is for reading: by default those on full splits; the CSV has all.
+        listed: selects the rows of the table, which is for reading: by default those on full
+            splits; the CSV has all.
         heading: a line above the table in a terminal that says what the current rows are about.
         notes: sentences about the current rows, below the charts.
-        mark_note: what a hollow dot or an asterisk in a chart means; a note below charts that have one.
+        mark_note: what a hollow dot or an asterisk in a chart means; a note below charts that have
+            one.
         measured: values that `prbench aggregate` computes; a note says so if a row lacks them all.
-        breakdown: the kind of label that it is about; the figure is left out if the data has no such label.
-        reach: what it covers: `tasks`, the tasks of the report; `pooled`, all tasks, so a report of some splits leaves
-            it out; `warehouse`, the whole warehouse whatever the splits (runs, checks, control sets), which a report of
-            some splits states.
+        breakdown: the kind of label that it is about; the figure is left out if the data has no
+            such label.
+        reach: what it covers: `tasks`, the tasks of the report; `pooled`, all tasks, so a report of
+            some splits leaves it out; `warehouse`, the whole warehouse whatever the splits (runs,
+            checks, control sets), which a report of some splits states.
     """
 
     name: str
@@ -341,7 +357,9 @@ class Figure:
         ]
 
     def of_job(self, job: Job, **given: Any) -> list[dict[str, Any]]:
-        """Return the rows of a figure that is computed from the job alone, without published data."""
+        """Return the rows of a figure that is computed from the job alone, without published
+        data.
+        """
         assert self.compute is not None
         return self.compute(SimpleNamespace(job=job), {**self.given, **given})
 
@@ -369,11 +387,11 @@ GROUPS: tuple[Group, ...] = get_args(Group)
 class Page:
     """A page: its file's name, its title, one sentence about its subject, and its figures.
 
-    `n_chosen` is the number of models that the charts show at first, on pages where all models would be too many to
-    tell apart. `template` is for a page with more content than its figures; `has_judge` is false for a page without a
-    choice of judges. `needs` is a table: the page is left out if the benchmark has no rows in it. `own` makes a figure
-    for each kind of label that only this benchmark has; these figures come last. `group` is its group in the
-    navigation.
+    `n_chosen` is the number of models that the charts show at first, on pages where all models
+    would be too many to tell apart. `template` is for a page with more content than its figures;
+    `has_judge` is false for a page without a choice of judges. `needs` is a table: the page is left
+    out if the benchmark has no rows in it. `own` makes a figure for each kind of label that only
+    this benchmark has; these figures come last. `group` is its group in the navigation.
     """
 
     name: str
@@ -395,7 +413,9 @@ def score_word(score_name: str) -> str:
 
 
 def formula(score: ScoreDefinition) -> str:
-    """Return a response's score as a fraction of `points` and the sums of `positive` and `negative` weights."""
+    """Return a response's score as a fraction of `points` and the sums of `positive` and `negative`
+    weights.
+    """
     above = _sum((1.0, "points"), (score.numerator_negative, "negative"))
     below = _sum((score.denominator_positive, "positive"), (score.denominator_negative, "negative"))
     return f"{above} / {below}"

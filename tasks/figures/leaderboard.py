@@ -38,7 +38,8 @@ def leaderboard(
         selection: rank on a hard selection: its id, the beginning of its id, or `latest`.
 
     Raises:
-        UsageError: the benchmark has no such score or breakdown, or the warehouse no such selection.
+        UsageError: the benchmark has no such score or breakdown, or the warehouse no such
+            selection.
     """
     with Warehouse(job.warehouse).reader() as reader:
         scope = Scope(job, reader, vintage, is_hard=is_hard, score=score)
@@ -50,7 +51,8 @@ def leaderboard(
 def chosen(
     scope: Scope, by: str | None, *, is_severity: bool = False
 ) -> tuple[Figure, dict[str, Any]]:
-    """Return the figure of a leaderboard, and the parameters of its query; arguments as in `leaderboard`.
+    """Return the figure of a leaderboard, and the parameters of its query; arguments as in
+    `leaderboard`.
 
     Raises:
         UsageError: the benchmark has no such breakdown.
@@ -79,7 +81,9 @@ def chosen(
 
 
 def _on_selection(scope: Scope, selection: str) -> list[dict[str, Any]]:
-    """Return the leaderboard on the tasks of each split that are in a hard selection; compute its intervals."""
+    """Return the leaderboard on the tasks of each split that are in a hard selection; compute its
+    intervals.
+    """
     key = scope.job.key
     known = sorted(
         row["selection_id"]
@@ -133,7 +137,8 @@ _COLUMNS = (
 
 
 def _scores_on(scope: Scope, selections: list[str]) -> list[dict[str, Any]]:
-    """Return, for each split and model run, its mean score over the tasks of the selections, with the interval.
+    """Return, for each split and model run, its mean score over the tasks of the selections, with
+    the interval.
 
     The best are first; there are no ranks, because models may have different tasks.
     """
@@ -147,7 +152,8 @@ def _scores_on(scope: Scope, selections: list[str]) -> list[dict[str, Any]]:
         for each in scope.judge_configs
     }
     rows = []
-    # The equations of leaderboards (`intermediate/scores/mean_scores.sql`), on the selections' tasks of each split.
+    # The equations of leaderboards (`intermediate/scores/mean_scores.sql`), on the selections'
+    # tasks of each split.
     for score in scope.reader.rows(
         sql.read("queries/hard_subset/scores"), given | {"selections": selections}
     ):

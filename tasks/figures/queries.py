@@ -42,8 +42,8 @@ def filled(
     """Return a query, with its steps before it and a literal instead of each `$name`.
 
     Args:
-        query: the text of a query, or its name: `<file>/<name>` below `sql/figures/` or `sql/report/`, or a figure's
-            name.
+        query: the text of a query, or its name: `<file>/<name>` below `sql/figures/` or
+            `sql/report/`, or a figure's name.
         values: the values of parameters, by name.
         columns_of: returns the columns of a relation, which steps such as `scoped_<relation>` need.
         steps: replace the models with the same names.
@@ -72,7 +72,9 @@ def _text(query: str) -> str:
 
 @cache
 def _by_name() -> dict[str, str]:
-    """Return the queries of figures by name; queries of the scope and shared steps may have the same names."""
+    """Return the queries of figures by name; queries of the scope and shared steps may have the
+    same names.
+    """
     files = sorted(
         path.stem
         for path in (sql.FOLDER / "figures").glob("*.sql")
@@ -82,7 +84,9 @@ def _by_name() -> dict[str, str]:
 
 
 def _steps(query: str, columns_of: ColumnsOf) -> dict[str, str]:
-    """Return the steps of a query by name, in an order in which each step follows those that it reads."""
+    """Return the steps of a query by name, in an order in which each step follows those that it
+    reads.
+    """
     shared = sql.queries("figures/shared")
     parts: dict[str, str] = {}
     for before, after in pairwise(sql.tokens(query)):
@@ -99,8 +103,9 @@ _KEYS = (
     (SAMPLING, "entries", "entry"),
     (JUDGE_CONFIG, "shown_judge_configs", "judge_config"),
 )
-"""For each set of columns that decide whether a row is in the scope: the columns, the step to join on them, and the
-label that this step gives."""
+"""For each set of columns that decide whether a row is in the scope: the columns, the step to join
+on them, and the label that this step gives.
+"""
 _INTERNAL = {
     "benchmark",
     "dataset_revision",
@@ -114,11 +119,14 @@ _INTERNAL = {
 
 
 def _scoped(name: str, columns_of: ColumnsOf) -> str:
-    """Return a step that selects the rows of a relation in the scope: on its tasks, of its models, by its judges.
+    """Return a step that selects the rows of a relation in the scope: on its tasks, of its models,
+    by its judges.
 
-    Without a requested vintage, these are rows of current vintages where the relation says which are current.
+    Without a requested vintage, these are rows of current vintages where the relation says which
+    are current.
 
-    The columns `is_hard`, `entry` and `judge_config` come first, as far as the relation has their keys.
+    The columns `is_hard`, `entry` and `judge_config` come first, as far as the relation has their
+    keys.
     """
     columns = set(columns_of(sql.with_schema(name)))
     deciding = [(keys, step, label) for keys, step, label in _KEYS if columns.issuperset(keys)]
@@ -129,7 +137,9 @@ def _scoped(name: str, columns_of: ColumnsOf) -> str:
 
 
 def _presented(name: str, columns_of: ColumnsOf) -> str:
-    """Return the query for the scoped rows as figures show them: labels of models and judges, no internal keys."""
+    """Return the query for the scoped rows as figures show them: labels of models and judges, no
+    internal keys.
+    """
     columns = columns_of(sql.with_schema(name))
     labels = [label for keys, _, label in _KEYS if set(columns).issuperset(keys)]
     first = [each for each in ("judge_config", "split", "is_hard") if each in {*columns, *labels}]
@@ -157,7 +167,9 @@ def text_of(figure: Figure) -> str:
 
 
 def relation_of(figure: Figure) -> str:
-    """Return the relation whose columns a figure shows; empty if the figure has columns of its own."""
+    """Return the relation whose columns a figure shows; empty if the figure has columns of its
+    own.
+    """
     read = () if figure.compute else sql.tokens(text_of(figure))
     return next(
         (

@@ -1,4 +1,6 @@
-"""A figure as text: a table for a terminal, and CSV; pages draw theirs in `tasks.report.rendering`."""
+"""A figure as text: a table for a terminal, and CSV; pages draw theirs in
+`tasks.report.rendering`.
+"""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -20,7 +22,8 @@ def as_text(
 ) -> list[TableColumn]:
     """Return the columns of a figure for a terminal, whose cells look as on a page.
 
-    The two ends of an interval share a cell, together with the value before them if it has the same group heading.
+    The two ends of an interval share a cell, together with the value before them if it has the same
+    group heading.
     """
     parts: list[list[Column]] = []
     for column in columns:
@@ -79,7 +82,8 @@ def as_csv(
 ) -> str:
     """Return rows as CSV, with full precision; a list is JSON, a moment is UTC in ISO 8601.
 
-    Text that a spreadsheet would run or rewrite gets an apostrophe before it (`tasks.rules.text.cells`).
+    Text that a spreadsheet would run or rewrite gets an apostrophe before it
+    (`tasks.rules.text.cells`).
     """
     header = [mark(column) for column in columns]
     cells = ([_plain(value, mark) for value in row.values()] for row in rows)

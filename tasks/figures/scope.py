@@ -1,8 +1,9 @@
-"""The scope of a report: the models, judges and splits that its figures show, their names, and query parameters.
+"""The scope of a report: the models, judges and splits that its figures show, their names, and
+query parameters.
 
-Names in files and addresses are digests, so they reveal no text. A name depends only on its object, so it stays the
-same when other tasks or models are added. Values are written into queries, so that the shown query is the one that
-ran.
+Names in files and addresses are digests, so they reveal no text. A name depends only on its object,
+so it stays the same when other tasks or models are added. Values are written into queries, so that
+the shown query is the one that ran.
 """
 
 import hashlib
@@ -47,9 +48,11 @@ def judge_config_key(judge_config: Mapping[str, Any]) -> str:
 def side_by_side(
     first: Sequence[str], second: Sequence[str]
 ) -> Callable[[Iterable[Mapping[str, Any]]], list[dict[str, Any]]]:
-    """Return a function that adds to each row the address of a page with two responses, at its criterion if it has one.
+    """Return a function that adds to each row the address of a page with two responses, at its
+    criterion if it has one.
 
-    `first` and `second` name the columns with the sampling (model, its hash, vintage) of each response.
+    `first` and `second` name the columns with the sampling (model, its hash, vintage) of each
+    response.
     """
 
     def address(row: Mapping[str, Any]) -> str:
@@ -63,7 +66,9 @@ def side_by_side(
 
 
 def criterion_key(criterion_id: str) -> str:
-    """Return the name of a criterion within its task: the beginning of `sha256(criterion_id)` as in SQL."""
+    """Return the name of a criterion within its task: the beginning of `sha256(criterion_id)` as in
+    SQL.
+    """
     return hashlib.sha256(criterion_id.encode()).hexdigest()[:_HEX]
 
 
@@ -73,7 +78,9 @@ def task_address(
     second: Mapping[str, Any] | None = None,
     criterion_id: str | None = None,
 ) -> str:
-    """Return the link to a task's page: with the responses of one or two entries, at one of its criteria."""
+    """Return the link to a task's page: with the responses of one or two entries, at one of its
+    criteria.
+    """
     parts = {
         "task": task_key(task_id),
         "a": entry_key(first) if first else None,
@@ -87,12 +94,13 @@ def task_address(
 class Scope:
     """A job's data-set revision as one published state shows it.
 
-    An *entry* is one sampling of one configured model; a *judge configuration* is a judge with its parameters,
-    template, grading and repetition. Both have labels that are unique in the report; the judge configuration shown
-    first is `main`. `vintage` is None for the current ones, or `all`. `changes` are comparisons of current
-    vintages with earlier ones, computed by the caller. `living` are the runs whose processes were alive just before the
-    state was opened. `is_hard` is true if figures are about own hard selections instead of splits; `score` is the
-    requested score. `steps` replace the models with the same names in queries, with their parameters. `known` are
+    An *entry* is one sampling of one configured model; a *judge configuration* is a judge with its
+    parameters, template, grading and repetition. Both have labels that are unique in the report;
+    the judge configuration shown first is `main`. `vintage` is None for the current ones, or `all`.
+    `changes` are comparisons of current vintages with earlier ones, computed by the caller.
+    `living` are the runs whose processes were alive just before the state was opened. `is_hard` is
+    true if figures are about own hard selections instead of splits; `score` is the requested score.
+    `steps` replace the models with the same names in queries, with their parameters. `known` are
     results that several figures share.
     """
 
@@ -143,7 +151,8 @@ class Scope:
     def entries(self) -> list[dict[str, Any]]:
         """Each model's current vintages, or the requested one, or all; the best first.
 
-        A model may have several: another one under another judge configuration, or on another split.
+        A model may have several: another one under another judge configuration, or on another
+        split.
         """
         shown = Rows.of(self.judge_configs, (*JUDGE_CONFIG, "judge_config"))
         given = {**self.given_members, "vintage": self.vintage, "shown_judge_configs": shown}
@@ -190,7 +199,9 @@ class Scope:
 
     @cached_property
     def given_members(self) -> dict[str, Any]:
-        """The data set; the requested splits, models and judges (empty: all); and all hard splits."""
+        """The data set; the requested splits, models and judges (empty: all); and all hard
+        splits.
+        """
         return {
             "benchmark": self.benchmark.name,
             "dataset_revision": self.revision,
@@ -238,7 +249,9 @@ class Scope:
 
     @cached_property
     def own_breakdowns(self) -> tuple[Breakdown, ...]:
-        """The kinds of labels that only this benchmark declares and that occur in the data, in the declared order."""
+        """The kinds of labels that only this benchmark declares and that occur in the data, in the
+        declared order.
+        """
         own = {row["kind"]: row for row in self._kinds if row["is_own"] and not row["is_category"]}
         titles = self.benchmark.own_breakdowns
         return tuple(
@@ -270,7 +283,9 @@ class Scope:
         return first["judge_config"] if first else None
 
     def filled(self, query: str, given: Mapping[str, Any] | None = None) -> str:
-        """Return a query with literals for its parameters (`filled`); `given` are further parameters."""
+        """Return a query with literals for its parameters (`filled`); `given` are further
+        parameters.
+        """
         steps, of_steps = self.steps
         return filled(query, {**self.values, **of_steps, **(given or {})}, self._columns_of, steps)
 
@@ -310,7 +325,9 @@ _CHANGE = (
 def with_labels(
     rows: Sequence[Mapping[str, Any]], label: str, name: str, parts: Iterable[tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """Return rows with a label each: the name, then the parts that tell rows of the same name apart."""
+    """Return rows with a label each: the name, then the parts that tell rows of the same name
+    apart.
+    """
     labelled = [dict(row) | {label: row[name]} for row in rows]
     for part, shape in parts:
         counts = Counter(row[label] for row in labelled)

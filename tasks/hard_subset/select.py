@@ -27,15 +27,18 @@ Row = dict[str, Any]
 
 
 Panel = Mapping[str, Mapping[str, tuple[float, Mapping[int, float]]]]
-"""Model label -> task id -> the task's score (the mean over its complete trials), and trial -> score."""
+"""Model label -> task id -> the task's score (the mean over its complete trials), and trial ->
+score.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """The hardest tasks of a field, selected from those with a complete trial of every model of the panel.
+    """The hardest tasks of a field, selected from those with a complete trial of every model of the
+    panel.
 
-    `models` are sorted. `scores` has the score of each model for each task, in the order of the task ids, `selected`
-    the mean scores of the hardest tasks, hardest first.
+    `models` are sorted. `scores` has the score of each model for each task, in the order of the
+    task ids, `selected` the mean scores of the hardest tasks, hardest first.
     """
 
     identity: str
@@ -45,7 +48,9 @@ class _Selection:
 
 
 def _admitted_tasks(reader: Reader, job: Job) -> dict[str, set[str]]:
-    """Return the ids of the admitted tasks of the job's splits, by field, in the order of the fields."""
+    """Return the ids of the admitted tasks of the job's splits, by field, in the order of the
+    fields.
+    """
     fields: dict[str, set[str]] = defaultdict(set)
     for row in reader.select("tasks", "field, task_id, splits", **job.key, is_admitted=True):
         if row["field"] is not None and not set(job.data.splits).isdisjoint(row["splits"]):
@@ -81,7 +86,9 @@ def _read_panel(reader: Reader, job: Job, benchmark: Benchmark) -> Panel:
 
 
 def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
-    """Return the key of the ranking used to select: that of the first configured judge, or of the only stored one."""
+    """Return the key of the ranking used to select: that of the first configured judge, or of the
+    only stored one.
+    """
     columns = (
         "distinct ranking_id, vintage, judge, judge_config_hash, template_hash, grading,"
         " judge_trial"
@@ -116,7 +123,8 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
 
 
 def _select_field(job: Job, field: str, task_ids: set[str], panel: Panel) -> _Selection:
-    """Select among the admitted tasks of a field that have a complete trial of every model of the panel.
+    """Select among the admitted tasks of a field that have a complete trial of every model of the
+    panel.
 
     Raises:
         HardSubsetError: there is no panel, or too few tasks are complete.
@@ -146,7 +154,8 @@ def _select_field(job: Job, field: str, task_ids: set[str], panel: Panel) -> _Se
 def _inclusion_probabilities(panel: Panel, selection: _Selection) -> dict[str, float]:
     """Return the share of resampled panels under which each task is selected.
 
-    If a task is not complete in a trial of a model, the mean over its complete trials takes the place of its score.
+    If a task is not complete in a trial of a model, the mean over its complete trials takes the
+    place of its score.
     """
     columns, n_trials = [], []
     for of_model in (panel[model] for model in selection.models):
@@ -164,10 +173,12 @@ def _inclusion_probabilities(panel: Panel, selection: _Selection) -> dict[str, f
 
 
 def _overlaps(selection: _Selection, official: str | None, members: frozenset[str]) -> list[Row]:
-    """Return the overlaps of a selection with those of the panel without one model, and with the data set's hard split.
+    """Return the overlaps of a selection with those of the panel without one model, and with the
+    data set's hard split.
 
-    A selection without one model is made from the same candidate tasks. Only candidates count in the data set's hard
-    split (`official`, with the tasks `members`); if it has none of them or all, it has no row.
+    A selection without one model is made from the same candidate tasks. Only candidates count in
+    the data set's hard split (`official`, with the tasks `members`); if it has none of them or all,
+    it has no row.
     """
     selected, scores, others = frozenset(selection.selected), selection.scores, {}
     if len(selection.models) > 1:
@@ -189,11 +200,13 @@ def _overlaps(selection: _Selection, official: str | None, members: frozenset[st
 
 
 def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
-    """Select the hard subset of every field of the job's revision, by the primary score under one judge configuration.
+    """Select the hard subset of every field of the job's revision, by the primary score under one
+    judge configuration.
 
-    The tasks to choose from are the admitted ones of the chosen splits that are complete for every model of the panel.
-    A field with too few such tasks is refused: with an error if `must_select` is true, else with a warning. The same
-    data gives the same selection id and adds no rows. Stability is measured once for each selection.
+    The tasks to choose from are the admitted ones of the chosen splits that are complete for every
+    model of the panel. A field with too few such tasks is refused: with an error if `must_select`
+    is true, else with a warning. The same data gives the same selection id and adds no rows.
+    Stability is measured once for each selection.
 
     Raises:
         PipelineError: a field is refused, or several judge configurations could select.
@@ -232,7 +245,9 @@ _STAGE = "select-hard"
 
 @contextmanager
 def _refusal(report: StageReport, must_select: bool, field: str = "") -> Iterator[None]:
-    """Report a refused selection as an error, or without `must_select` as a warning of the stage."""
+    """Report a refused selection as an error, or without `must_select` as a warning of the
+    stage.
+    """
     try:
         yield
     except HardSubsetError as error:
@@ -266,7 +281,9 @@ def has_new_selection(job: Job) -> bool:
 def _rows(
     reader: Reader, job: Job, field: str, selection: _Selection, panel: Panel, official: str | None
 ) -> dict[str, list[Row]]:
-    """Return all rows of a selection, by table; tasks in `hard_stability` are all candidates, hardest first."""
+    """Return all rows of a selection, by table; tasks in `hard_stability` are all candidates,
+    hardest first.
+    """
     members = reader.select("split_members", "task_id", **job.key, split=official or "")
     shares, hardest = _inclusion_probabilities(panel, selection), selection.selected.items()
     of_panel = {
@@ -302,7 +319,8 @@ def _rows(
 def _new(reader: Reader, table: str, rows: list[Row], selection_id: str) -> list[Row]:
     """Return the rows of a selection that are not stored.
 
-    A selection that is not the current one is written again, because the one that was selected last is current.
+    A selection that is not the current one is written again, because the one that was selected last
+    is current.
     """
     current = "hard_subset semi join intermediate.latest_selections using (selection_id)"
     stored = reader.select(current if table == "hard_subset" else table, selection_id=selection_id)

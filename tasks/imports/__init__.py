@@ -1,1 +1,3 @@
-"""Import of responses and verdicts made elsewhere, human labels included, and of reviews of rubrics."""
+"""Import of responses and verdicts made elsewhere, human labels included, and of reviews of
+rubrics.
+"""

@@ -1,6 +1,8 @@
-"""Conversion of documents to Markdown, each in a process of its own, so that a harmful file affects nothing else.
+"""Conversion of documents to Markdown, each in a process of its own, so that a harmful file affects
+nothing else.
 
-The process is `python -m tasks.imports.documents KIND < FILE`, with limits of memory and time. It prints JSON.
+The process is `python -m tasks.imports.documents KIND < FILE`, with limits of memory and time. It
+prints JSON.
 """
 
 import json
@@ -38,7 +40,8 @@ class Converted(NamedTuple):
     Attributes:
         text: the Markdown; only white space if the document has no text.
         n_pages_without_text: number of pages of a PDF that are empty or have only pictures.
-        n_unreadable: number of characters that their font does not identify; each is U+FFFD in the text.
+        n_unreadable: number of characters that their font does not identify; each is U+FFFD in the
+            text.
         lacks_formulas: true if formulas were left out, because they are not text.
     """
 
@@ -78,7 +81,9 @@ def convert(
 
 
 def converters(files: Sequence[Path]) -> list[str]:
-    """Return the libraries, with their versions, that convert these files to Markdown; text files need none."""
+    """Return the libraries, with their versions, that convert these files to Markdown; text files
+    need none.
+    """
     names = {name for file in files for name in _LIBRARIES.get(file.suffix.lower(), ())}
     return [f"{name} {version(name)}" for name in sorted(names)]
 
@@ -125,12 +130,14 @@ def _converted_apart(content: BinaryIO, kind: str) -> Converted:
 
 
 _MOST_MEMORY_BYTES = 2 * 2**30
-"""Memory limit of a conversion. A few kilobytes can unpack to gigabytes; a report of hundreds of pages needs a tenth of
-this."""
+"""Memory limit of a conversion. A few kilobytes can unpack to gigabytes; a report of hundreds of
+pages needs a tenth of this.
+"""
 
 
 def docx_to_markdown(file: Path) -> Converted:
-    """Return a document's text with headings, lists, tables, links, notes, and the descriptions of pictures.
+    """Return a document's text with headings, lists, tables, links, notes, and the descriptions of
+    pictures.
 
     Mammoth converts it to HTML, and markdownify converts that to Markdown.
 
@@ -162,7 +169,8 @@ def docx_to_markdown(file: Path) -> Converted:
             )
             for member in archive.infolist():
                 for _ in member_chunks(archive, member):
-                    pass  # Mammoth unpacks a whole member at once, so its true size is checked first
+                    # Mammoth unpacks a whole member at once, so its true size is checked first
+                    pass
         styles = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => h2:fresh"
         pictures = mammoth.images.img_element(lambda _: {"src": ""})
         result = mammoth.convert_to_html(document, style_map=styles, convert_image=pictures)
@@ -183,7 +191,9 @@ def docx_to_markdown(file: Path) -> Converted:
 
 
 def outcome(file: Path, kind: str) -> dict[str, Any]:
-    """Return the result of converting a `.pdf` or `.docx` file: the fields of `Converted`, or why it was `refused`."""
+    """Return the result of converting a `.pdf` or `.docx` file: the fields of `Converted`, or why
+    it was `refused`.
+    """
     try:
         to_markdown = (
             docx_to_markdown if kind == ".docx" else import_module("tasks.imports.pdf").to_markdown

@@ -1,4 +1,6 @@
-"""Functions that all imports share: readers of files of rows, storage of new rows, and retraction."""
+"""Functions that all imports share: readers of files of rows, storage of new rows, and
+retraction.
+"""
 
 import csv
 import hashlib
@@ -111,12 +113,12 @@ def given_rows(
 ) -> Iterator[tuple[str, Given]]:
     """Yield the rows of a file, each with its location; `defaults` fill a row's empty cells.
 
-    A `.json` file is one object `{task: response}`, another object (a row) or a list of rows; `.jsonl`, `.csv` and
-    `.parquet` hold rows. Rows in the own shape of a `benchmark` are converted.
+    A `.json` file is one object `{task: response}`, another object (a row) or a list of rows;
+    `.jsonl`, `.csv` and `.parquet` hold rows. Rows in the own shape of a `benchmark` are converted.
 
     Raises:
-        ImportRefused: a row is no object, is in the benchmark's own shape and cannot be read, or has something else
-            where a text belongs.
+        ImportRefused: a row is no object, is in the benchmark's own shape and cannot be read, or
+            has something else where a text belongs.
     """
     in_known_shape = benchmark.graded_rows() if benchmark else lambda row: (row,)
     for number, row in enumerate(_read(file), start=1):
@@ -166,13 +168,16 @@ def _is_nested(value: Any) -> bool:
 
 
 def _csv_rows(file: Path) -> Sequence[Given]:
-    """Return the rows of a CSV file, with all cells as text, without the mark that our files put before a formula.
+    """Return the rows of a CSV file, with all cells as text, without the mark that our files put
+    before a formula.
 
-    Cells are separated by a comma, a semicolon, a tab or a bar: by the one in the first line `sep=;`, which
-    spreadsheets write, or else by the one that gives most columns. Cells without a column may be empty.
+    Cells are separated by a comma, a semicolon, a tab or a bar: by the one in the first line
+    `sep=;`, which spreadsheets write, or else by the one that gives most columns. Cells without a
+    column may be empty.
 
-    Polars and PyArrow are not used, because they misread some files without an error: Polars (2.1) fills up short rows,
-    and finds no rows if lines end in a carriage return; PyArrow (26) joins lines if a quote is closed too late.
+    Polars and PyArrow are not used, because they misread some files without an error: Polars (2.1)
+    fills up short rows, and finds no rows if lines end in a carriage return; PyArrow (26) joins
+    lines if a quote is closed too late.
     """
     csv.field_size_limit(2**31 - 1)  # a whole response is one cell
     rows: list[dict[Any, Any]] = []
@@ -270,7 +275,9 @@ def text_in(row: Given, name: str) -> str | None:
 
 
 def required_text(where: str, row: Given, name: str, option: str = "") -> str:
-    """Return a required text of a row; the error message names the option that sets it for all rows."""
+    """Return a required text of a row; the error message names the option that sets it for all
+    rows.
+    """
     if (text := text_in(row, name)) is None:
         how = f" ({option} gives it to all rows)" if option else ""
         raise ImportRefused(f"{where}: `{name}` is missing; add it{how}")
@@ -300,7 +307,8 @@ def of_what_is_here(
 
 
 def number_of(where: str, row: Given, name: str, first: int = 1) -> int:
-    """Return the number of a trial, counted from 1, or 1 if the row has none; the rows count from `first`.
+    """Return the number of a trial, counted from 1, or 1 if the row has none; the rows count from
+    `first`.
 
     Raises:
         ImportRefused: it is not a whole number, or is too large or too small for a trial.
@@ -322,8 +330,9 @@ CONTENT = {
     "verdicts": ("value", "judge {judge}, value {value:g}"),
     "reviews": ("value explanation better_wording", "reviewer {reviewer}, value {value:g}"),
 }
-"""Kind of rows -> the columns of their content, the first of which is NULL for a failure, and a format for the
-description of a row."""
+"""Kind of rows -> the columns of their content, the first of which is NULL for a failure, and a
+format for the description of a row.
+"""
 
 
 def stored_cells(reader: Reader, table: str) -> dict[str, Row]:
@@ -336,12 +345,14 @@ def stored_cells(reader: Reader, table: str) -> dict[str, Row]:
 
 
 class Cells:
-    """The rows of a kind to import, compared by id with stored rows and with earlier rows of the import.
+    """The rows of a kind to import, compared by id with stored rows and with earlier rows of the
+    import.
 
     Attributes:
         new: the rows to store.
         given: the ids of all rows.
-        n_hidden: number of decisions left out because the call is known to have failed, so they may hide the failure.
+        n_hidden: number of decisions left out because the call is known to have failed, so they may
+            hide the failure.
     """
 
     def __init__(
@@ -349,7 +360,8 @@ class Cells:
     ) -> None:
         """Start with the `known` rows, by id: stored ones, and earlier ones of this import.
 
-        With `gives_way`, a failure is ignored if a text or a decision is known; otherwise it is refused.
+        With `gives_way`, a failure is ignored if a text or a decision is known; otherwise it is
+        refused.
         """
         self._kind, self._known, self._batch, self._gives_way = kind, known, batch, gives_way
         self.new: dict[str, Row] = {}
@@ -391,7 +403,9 @@ class Cells:
 def store(
     job: Job, batch: str, cells: Mapping[str, Cells], notes: Iterable[str] = ()
 ) -> StageReport:
-    """Write the new rows of each kind and report on them, with further notes; a retracted batch is restored."""
+    """Write the new rows of each kind and report on them, with further notes; a retracted batch is
+    restored.
+    """
     warehouse = Warehouse(job.warehouse)
     _, _, was_retracted = batch_in(warehouse, batch)
     for kind, of_kind in cells.items():
@@ -421,7 +435,8 @@ def store(
 
 
 def batch_in(warehouse: Warehouse, batch: str) -> tuple[str, int, bool]:
-    """Return the published rows of an import batch in words, their number, and whether the batch is retracted.
+    """Return the published rows of an import batch in words, their number, and whether the batch is
+    retracted.
 
     They are responses, verdicts (also of judges on these responses), and reviews.
     """
@@ -434,7 +449,8 @@ def batch_in(warehouse: Warehouse, batch: str) -> tuple[str, int, bool]:
 
 
 def batches(job: Job) -> list[Row]:
-    """Return all import batches, the latest first: time, numbers of rows, retracted or not, and the import's command.
+    """Return all import batches, the latest first: time, numbers of rows, retracted or not, and the
+    import's command.
 
     The command names the imported files; it is None if its run is not stored.
 
@@ -465,9 +481,11 @@ def _write_retraction(job: Job, batch: str, *, is_retracted: bool) -> None:
 
 
 def retract(job: Job, batch: str) -> StageReport:
-    """Retract an import batch: its responses with all verdicts on them, its verdicts, and its reviews.
+    """Retract an import batch: its responses with all verdicts on them, its verdicts, and its
+    reviews.
 
-    No row is deleted. Importing the same file again restores all rows, including the verdicts of judges.
+    No row is deleted. Importing the same file again restores all rows, including the verdicts of
+    judges.
 
     Raises:
         UsageError: the batch does not exist.

@@ -1,4 +1,6 @@
-"""PDF to Markdown: pdfplumber reads words, tables and links; their positions determine headings and lists."""
+"""PDF to Markdown: pdfplumber reads words, tables and links; their positions determine headings and
+lists.
+"""
 
 import re
 from collections import Counter
@@ -18,7 +20,9 @@ from tasks.imports.documents import Converted, DocumentRefused
 from tasks.rules.text.characters import count_alphanumeric, storable
 
 Word = dict[str, Any]
-"""A word of pdfplumber: `text`, its box `x0`, `x1`, `top`, `bottom` in points, `upright`; and `uri`."""
+"""A word of pdfplumber: `text`, its box `x0`, `x1`, `top`, `bottom` in points, `upright`; and
+`uri`.
+"""
 _Item = TypeVar("_Item")
 
 _BULLET = re.compile(r"^[•◦▪▫‣●○■□∙·\uf0b7\uf0a7]\s*(?=\S)")
@@ -79,7 +83,8 @@ def _refuse_damaged(pdf: PDF) -> None:
 
 def _lines(page: Page) -> Iterator[Line]:
     """Yield the lines and tables of a page; a table comes at the position of its first word."""
-    # A gap this large, relative to the size of the letters, separates words; in tightly set text no gap is larger.
+    # A gap this large, relative to the size of the letters, separates words; in tightly set text no
+    # gap is larger.
     extracted = page.extract_words(use_text_flow=True, x_tolerance_ratio=0.15)
     words = [{**word, "text": text} for word in extracted if (text := _cleaned(word["text"]))]
     links: dict[tuple[float, ...] | None, Any] = {
@@ -105,7 +110,9 @@ def _lines(page: Page) -> Iterator[Line]:
 
 
 def _holds(table: Table, words: Iterable[Word]) -> bool:
-    """Return whether this is a real table: two rows, columns and filled cells or more, and no word outside cells."""
+    """Return whether this is a real table: two rows, columns and filled cells or more, and no word
+    outside cells.
+    """
     used = {_box_of(word, table.cells) for word in words if _box_of(word, [table.bbox])}
     return len(table.rows) > 1 and len(table.columns) > 1 and len(used) > 1 and None not in used
 
@@ -159,7 +166,9 @@ def lines_of(words: Iterable[Word], page: int) -> Iterator[Line]:
 
 
 def markdown_of(lines: Sequence[Line]) -> str:
-    """Return a document's lines as Markdown: large lines are headings, ranked by size; gaps separate paragraphs."""
+    """Return a document's lines as Markdown: large lines are headings, ranked by size; gaps
+    separate paragraphs.
+    """
     letters: Counter[int] = Counter()
     for line in lines:
         letters[round(line.size)] += 0 if line.is_table else len(line.text)
@@ -199,7 +208,9 @@ def _runs(
 
 
 def _is_beside(line: list[Word], word: Word) -> bool:
-    """Return whether a word is on a line: they overlap by enough of the smaller height, as raised letters do."""
+    """Return whether a word is on a line: they overlap by enough of the smaller height, as raised
+    letters do.
+    """
     last = max(line, key=_height)
     shared = min(last["bottom"], word["bottom"]) - max(last["top"], word["top"])
     # They must overlap by 30 % of the smaller height.
@@ -213,14 +224,17 @@ def _height(word: Word) -> float:
 
 
 def _joined(words: Sequence[Word]) -> str:
-    """Return words as text, separated by spaces, or by tabs between columns; a raised word follows without a space."""
+    """Return words as text, separated by spaces, or by tabs between columns; a raised word follows
+    without a space.
+    """
     text = str(words[0]["text"])
     for before, word in pairwise(words):
         gap = (word["x0"] - before["x1"]) / _height(word) if _height(word) else 0.0
         is_raised = (
             abs(before["bottom"] - word["bottom"]) > 1 or abs(before["top"] - word["top"]) > 1
         )
-        # The gap is measured in heights of the word: a raised word close by gets no space, a large gap is a new column.
+        # The gap is measured in heights of the word: a raised word close by gets no space, a large
+        # gap is a new column.
         text += "" if is_raised and abs(gap) < 0.15 else "\t" if gap > 1.5 else " "
         text += word["text"]
     return text

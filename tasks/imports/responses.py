@@ -1,4 +1,6 @@
-"""The import of responses: texts in rows, and documents that rows name or that their file names identify."""
+"""The import of responses: texts in rows, and documents that rows name or that their file names
+identify.
+"""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -31,7 +33,8 @@ FIELDS = ("task", "model", "trial", "vintage")
 
 
 def parts_of(text: str, model: str | None) -> tuple[str, ...]:
-    """Return the parts of a pattern of paths: literal texts alternating with names of fields, beginning with a text.
+    """Return the parts of a pattern of paths: literal texts alternating with names of fields,
+    beginning with a text.
 
     Raises:
         UsageError: the pattern lacks the task or the model, or is ambiguous.
@@ -57,10 +60,11 @@ def parts_of(text: str, model: str | None) -> tuple[str, ...]:
 def readings_of(
     rest: str, parts: Sequence[str], fields: dict[str, str]
 ) -> Iterator[dict[str, str]]:
-    """Yield all possible readings of a file's path without its suffix: values for the fields of a pattern.
+    """Yield all possible readings of a file's path without its suffix: values for the fields of a
+    pattern.
 
-    A value is one or more characters within the name of one folder or file. There are several readings if the text
-    between two fields also occurs within a value.
+    A value is one or more characters within the name of one folder or file. There are several
+    readings if the text between two fields also occurs within a value.
     """
     if not rest.startswith(parts[0]):
         return
@@ -77,7 +81,9 @@ def readings_of(
 
 
 class Offered(NamedTuple):
-    """A row to import, its location, and the document that holds its response, if the row does not."""
+    """A row to import, its location, and the document that holds its response, if the row does
+    not.
+    """
 
     where: str
     row: Given
@@ -85,10 +91,11 @@ class Offered(NamedTuple):
 
 
 Offer = tuple[Sequence[Offered], Path, str, int]
-"""All rows to import, the folder with all documents, the batch, and the number of files in the folder that are skipped.
+"""All rows to import, the folder with all documents, the batch, and the number of files in the
+folder that are skipped.
 
-The batch is a hash of all input: a file and the documents that it names; or the documents of a folder, their names, and
-the pattern.
+The batch is a hash of all input: a file and the documents that it names; or the documents of a
+folder, their names, and the pattern.
 """
 
 
@@ -103,12 +110,13 @@ def offer_of(
 ) -> Offer:
     """Return the responses in a file, or the documents in a folder.
 
-    `benchmark` converts rows in its own shape; `tasks` are the known tasks, which decide between several readings of a
-    file name.
+    `benchmark` converts rows in its own shape; `tasks` are the known tasks, which decide between
+    several readings of a file name.
 
     Raises:
         UsageError: the path does not exist, or an option does not apply to it.
-        ImportRefused: a file of the folder does not match the pattern, or a row names a file that is not a document.
+        ImportRefused: a file of the folder does not match the pattern, or a row names a file that
+            is not a document.
     """
     if source.is_dir():
         pattern = pattern or ("{model}/{task}" if model is None else "{task}")
@@ -189,7 +197,10 @@ def _of_folder(
 def _named(
     folder: Path, file: Path, parts: Sequence[str], tasks: Collection[str]
 ) -> dict[str, str] | None:
-    """Return the fields in a file's name; None if the name does not match. A reading with a known task is preferred."""
+    """Return the fields in a file's name; None if the name does not match.
+
+    A reading with a known task is preferred.
+    """
     if file.suffix.lower() not in SUFFIXES:
         return None
     readings = list(readings_of(file.relative_to(folder).with_suffix("").as_posix(), parts, {}))
@@ -215,16 +226,19 @@ def import_responses(
     skip_other: bool = False,
     skip_unknown: bool = False,
 ) -> StageReport:
-    """Import responses: rows `task, model, response[, trial, vintage]`, or one object `{task: response}` and `model`.
+    """Import responses: rows `task, model, response[, trial, vintage]`, or one object `{task:
+    response}` and `model`.
 
-    Instead of a response, a row may name a document in `file`. Each document of a folder counts as such a row, with the
-    fields in its name. With `skip_other`, other files of the folder are skipped; with `skip_unknown`, rows and
-    documents on tasks that the data set lacks. A row without a vintage gets that of the job. Texts are stored
-    unchanged. Every row is checked before the first is stored. Responses to refused tasks are imported too, because the
-    policy of a check may change.
+    Instead of a response, a row may name a document in `file`. Each document of a folder counts as
+    such a row, with the fields in its name. With `skip_other`, other files of the folder are
+    skipped; with `skip_unknown`, rows and documents on tasks that the data set lacks. A row without
+    a vintage gets that of the job. Texts are stored unchanged. Every row is checked before the
+    first is stored. Responses to refused tasks are imported too, because the policy of a check may
+    change.
 
     Raises:
-        ImportRefused: a row names an unknown task or lacks a field, or a different text is stored for it.
+        ImportRefused: a row names an unknown task or lacks a field, or a different text is stored
+            for it.
         DocumentRefused: a document cannot be converted.
     """
     benchmark, key = load_benchmark(job.settings.benchmark), job.key
@@ -240,7 +254,8 @@ def import_responses(
     )
     if not given:
         files.refuse_nothing(source, skipped)
-    # Imported documents are not converted again, because another library version may give another text.
+    # Imported documents are not converted again, because another library version may give another
+    # text.
     same = {identity for identity, row in stored.items() if row["import_batch"] == batch}
     new = [(o, cell) for o, cell in given if o.document is None or cell["response_id"] not in same]
     texts = convert(_documents([offered for offered, _ in new]), folder, is_quiet=job.is_quiet)

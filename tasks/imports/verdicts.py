@@ -1,4 +1,5 @@
-"""The import of verdicts of another judge, of people's labels with how they were sampled, and of people's reviews.
+"""The import of verdicts of another judge, of people's labels with how they were sampled, and of
+people's reviews.
 
 The module also finds the criteria and the stored responses of imported rows.
 """
@@ -63,15 +64,17 @@ class Criteria:
         files.refuse_not_ingested(job, self._tasks)
 
     def called(self, task_id: str, name: str) -> Sequence[Wording]:
-        """Return a task's criterion with this id, else its original criteria with exactly this text, in their order."""
+        """Return a task's criterion with this id, else its original criteria with exactly this
+        text, in their order.
+        """
         of_id = self._by_id.get((task_id, name))
         return [of_id] if of_id else self._by_title.get((task_id, name.strip()), ())
 
     def of(self, where: str, given: Given) -> Wording:
         """Return the criterion of a row: `criterion` is its id or its exact text.
 
-        If a task has the same text several times, `category` (or `axis`) identifies the criterion, or else
-        `occurrence`: 1 for the first of them in the rubric.
+        If a task has the same text several times, `category` (or `axis`) identifies the criterion,
+        or else `occurrence`: 1 for the first of them in the rubric.
 
         Raises:
             NotHere: the task does not exist, or has no such criterion.
@@ -91,7 +94,8 @@ class Criteria:
                 raise ImportRefused(
                     f"{where}: {problem}; give its id, its `category` or its `occurrence`"
                 )
-            # `occurrence` counts all criteria with this text, and also decides if the category identifies none of them.
+            # `occurrence` counts all criteria with this text, and also decides if the category
+            # identifies none of them.
             occurrence = files.number_of(where, given, "occurrence")
             wordings = wordings[occurrence - 1 : occurrence]
         if not wordings:
@@ -100,7 +104,9 @@ class Criteria:
 
 
 class StoredResponses:
-    """The usable responses to a data set, in the vintages that rows of a file state and in those of the job."""
+    """The usable responses to a data set, in the vintages that rows of a file state and in those of
+    the job.
+    """
 
     def __init__(self, job: Job, reader: Reader, rows: Iterable[Given]) -> None:
         """Read the responses."""
@@ -118,7 +124,8 @@ class StoredResponses:
         """Return the response that a row is about, in the row's vintage or else the job's.
 
         Raises:
-            ImportRefused: there is none, or several, or the row has another text than the stored one.
+            ImportRefused: there is none, or several, or the row has another text than the stored
+                one.
         """
         model = files.required_text(where, given, "model", "--as LABEL")
         vintage = files.text_in(given, "vintage") or self._job.vintage_named(model)
@@ -146,7 +153,9 @@ class StoredResponses:
 
 
 def _shows_response(cell: str, text: str) -> bool:
-    """Return whether a cell shows a response; of one that is messages in JSON, a cell that was read has the text."""
+    """Return whether a cell shows a response; of one that is messages in JSON, a cell that was read
+    has the text.
+    """
     if shows(cell, text):
         return True
     try:
@@ -186,21 +195,23 @@ def import_verdicts(
     skip_unknown: bool = False,
     is_random_sample: bool = False,
 ) -> StageReport:
-    """Import verdicts: rows `task, model, criterion` with a decision, or rows in the benchmark's own shape.
+    """Import verdicts: rows `task, model, criterion` with a decision, or rows in the benchmark's
+    own shape.
 
-    A decision is `criteria_met`, `value` (0, 0.5, 1) or `verdict` in words. Further columns are `judge, trial, vintage,
-    judge_trial, grading, category, occurrence, explanation, confidence, response`. `task`, `model`, `judge` and
-    `grading` are defaults for rows that lack them (without a judge, it is `imported`); `criterion` is an id or a
-    criterion's text.
+    A decision is `criteria_met`, `value` (0, 0.5, 1) or `verdict` in words. Further columns are
+    `judge, trial, vintage, judge_trial, grading, category, occurrence, explanation, confidence,
+    response`. `task`, `model`, `judge` and `grading` are defaults for rows that lack them (without
+    a judge, it is `imported`); `criterion` is an id or a criterion's text.
 
-    Every row is checked before the first is stored. With `skip_empty`, rows without a decision are left out, as in a
-    partly filled sheet; with `skip_unknown`, rows on tasks or criteria that the data set lacks. A row without a vintage
-    gets that of the job. `response`, the text that the grader read, is compared with the stored response. With
-    `is_random_sample` the user states that the rows are a simple random sample of all verdicts of their models.
+    Every row is checked before the first is stored. With `skip_empty`, rows without a decision are
+    left out, as in a partly filled sheet; with `skip_unknown`, rows on tasks or criteria that the
+    data set lacks. A row without a vintage gets that of the job. `response`, the text that the
+    grader read, is compared with the stored response. With `is_random_sample` the user states that
+    the rows are a simple random sample of all verdicts of their models.
 
     Raises:
-        ImportRefused: a row matches no stored response or criterion, has another text than the stored response, or a
-            different decision is stored for it.
+        ImportRefused: a row matches no stored response or criterion, has another text than the
+            stored response, or a different decision is stored for it.
     """
     batch = files.batch_of(read_regular(file), "verdicts", task, model, judge, grading)
     benchmark, key = load_benchmark(job.settings.benchmark), job.key
@@ -239,8 +250,8 @@ def import_verdicts(
             rows[identity := verdict["verdict_id"]] = cells.put(where, verdict)
             if is_random_sample or SHEET_COLUMN in row:
                 of_sheet.add(identity)
-        # A grader who decided only verdicts of one sheet is a person who filled it in, unless the name is that of a
-        # judge.
+        # A grader who decided only verdicts of one sheet is a person who filled it in, unless the
+        # name is that of a judge.
         named = {"benchmark": job.settings.benchmark}
         known_judges = reader.select("verdicts", "distinct judge, import_batch", **named)
         judges = {row["judge"] for row in known_judges if row["import_batch"] != batch}
@@ -314,7 +325,9 @@ def _verdict_row(
 def verdict_cell(
     job: Job, response: Row, wording: Wording, judge: str, judge_trial: int, grading: str
 ) -> Row:
-    """Return all columns of an imported verdict except decision and batch; `response` includes the data set's key."""
+    """Return all columns of an imported verdict except decision and batch; `response` includes the
+    data set's key.
+    """
     # Verdicts on a rewritten rubric get another judge configuration.
     config_hash = IMPORTED if wording.rubric == ORIGINAL else f"{IMPORTED} {wording.rubric}"
     identity = verdict_id(
@@ -401,10 +414,11 @@ def _cell(row: Mapping[str, Any]) -> tuple[str, ...]:
 def _label_tables(
     job: Job, reader: Reader, file: Path, batch: str, rows: Sequence[Row], *, is_random_sample: bool
 ) -> dict[str, list[Row]]:
-    """Return the rows that say who gave people's labels, and how they were sampled if the user states it.
+    """Return the rows that say who gave people's labels, and how they were sampled if the user
+    states it.
 
-    Each model and vintage is a simple random sample of its own: the labelled verdicts, out of all verdicts on its
-    usable responses to admitted tasks.
+    Each model and vintage is a simple random sample of its own: the labelled verdicts, out of all
+    verdicts on its usable responses to admitted tasks.
 
     Raises:
         ImportRefused: all rows are of one sampled sheet, whose probabilities are stored already.
@@ -461,18 +475,20 @@ _DECISIONS = {"agree": 1.0, "disagree": 0.0}
 def import_reviews(
     job: Job, sheets: Sequence[Path], *, reviewer: str | None = None, skip_unknown: bool = False
 ) -> list[StageReport]:
-    """Import reviews: rows `task, criterion, decision[, reviewer, reason, better_wording, sample, criterion_hash]`.
+    """Import reviews: rows `task, criterion, decision[, reviewer, reason, better_wording, sample,
+    criterion_hash]`.
 
-    Every row of every file is checked before the first is stored. Rows without a decision are left out and counted.
-    `reviewer` is the default for rows without one; `criterion` is an id or a criterion's text. A row that names a
-    sample must be in it. With `skip_unknown` rows on tasks or criteria that the data set lacks are left out.
+    Every row of every file is checked before the first is stored. Rows without a decision are left
+    out and counted. `reviewer` is the default for rows without one; `criterion` is an id or a
+    criterion's text. A row that names a sample must be in it. With `skip_unknown` rows on tasks or
+    criteria that the data set lacks are left out.
 
     Returns:
         A report for each file.
 
     Raises:
-        ImportRefused: a row matches no criterion, is about another wording, lacks a field, or differs from a stored
-            review of the same criterion by the same reviewer.
+        ImportRefused: a row matches no criterion, is about another wording, lacks a field, or
+            differs from a stored review of the same criterion by the same reviewer.
     """
     with Warehouse(job.warehouse).reader() as reader:
         sampled = {

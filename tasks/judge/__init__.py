@@ -1,1 +1,3 @@
-"""Judge: one call for each criterion of each response, its reply read strictly, every failure kept as its own state."""
+"""Judge: one call for each criterion of each response, its reply read strictly, every failure kept
+as its own state.
+"""

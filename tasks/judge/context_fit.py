@@ -1,4 +1,6 @@
-"""The size of a judge's context, and the chunks in which a response that does not fit is searched."""
+"""The size of a judge's context, and the chunks in which a response that does not fit is
+searched.
+"""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,7 +20,9 @@ _STEP_TOKENS = 256
 
 
 class Chunk(NamedTuple):
-    """A piece of a long response that is searched: its round and number, and where it begins, in characters."""
+    """A piece of a long response that is searched: its round and number, and where it begins, in
+    characters.
+    """
 
     text: str
     round_: int
@@ -29,10 +33,11 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class ContextFit:
-    """The limit of a judge's prompts: `prompt_tokens` at most, None if its context size is not known.
+    """The limit of a judge's prompts: `prompt_tokens` at most, None if its context size is not
+    known.
 
-    The prompts for a criterion depend only on this criterion, the response and the context size, so that a later run
-    makes the same prompts, whose replies are in the ledger.
+    The prompts for a criterion depend only on this criterion, the response and the context size, so
+    that a later run makes the same prompts, whose replies are in the ledger.
     """
 
     template: str
@@ -55,21 +60,25 @@ class ContextFit:
         return self._surely_holds(prompt, spare_tokens) or self._beside(prompt) >= spare_tokens
 
     def after_refusal(self, messages: Sequence[Message], text: str) -> "ContextFit":
-        """Return a fit with half of the limit, because the judge refused a prompt with this response as too long."""
+        """Return a fit with half of the limit, because the judge refused a prompt with this
+        response as too long.
+        """
         was = self.count(judge_prompt(self.template, messages, text, ""))
         return replace(self, prompt_tokens=min(was, self.prompt_tokens or was) // 2)
 
     def step_of(self, criterion: str) -> int:
         """Return the number of tokens that are reserved for a criterion.
 
-        It is rounded up to the same number for most criteria, so that they share the chunks of a response.
+        It is rounded up to the same number for most criteria, so that they share the chunks of a
+        response.
         """
         return -(-self.count(criterion) // _STEP_TOKENS) * _STEP_TOKENS
 
     def chunks_of(
         self, messages: Sequence[Message], text: str, step_tokens: int, round_: int = 1
     ) -> list[Chunk]:
-        """Return a text in chunks that fit into an evidence prompt, beside a criterion of `step_tokens` tokens.
+        """Return a text in chunks that fit into an evidence prompt, beside a criterion of
+        `step_tokens` tokens.
 
         Raises:
             NoRoom: the conversation and the template leave almost none.
@@ -103,7 +112,8 @@ class ContextFit:
         return count_tokens(self.target, text)
 
     def _surely_holds(self, text: str, spare_tokens: int) -> bool:
-        """Return whether a prompt certainly fits with `spare_tokens` more tokens: a token has at least one byte.
+        """Return whether a prompt certainly fits with `spare_tokens` more tokens: a token has at
+        least one byte.
 
         A context of unknown size is taken as large enough until the model refuses a prompt.
         """
@@ -113,7 +123,9 @@ class ContextFit:
         )
 
     def _beside(self, text: str) -> int:
-        """Return the number of tokens that remain beside a text in one prompt; 0 or less if none do."""
+        """Return the number of tokens that remain beside a text in one prompt; 0 or less if none
+        do.
+        """
         assert self.prompt_tokens is not None
         return self.prompt_tokens - _AROUND_TOKENS - self.count(text)
 

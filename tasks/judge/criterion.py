@@ -1,7 +1,8 @@
-"""Judging the criteria of a response: template, prompt, call, reply and row of the verdict, one after the other.
+"""Judging the criteria of a response: template, prompt, call, reply and row of the verdict, one
+after the other.
 
-The order of the calls serves the provider's prompt cache. A response that is too long for the judge is searched chunk
-by chunk, and decided by the evidence in all of them.
+The order of the calls serves the provider's prompt cache. A response that is too long for the judge
+is searched chunk by chunk, and decided by the evidence in all of them.
 """
 
 import asyncio
@@ -48,9 +49,9 @@ Evidence = tuple[str, ...]
 class CriterionToJudge:
     """A criterion of one response to a conversation (`messages`), which a judge decides.
 
-    For a judge of groups `piece` holds the hashes of the criteria that are decided in the same call, in order;
-    `call_index` numbers the pieces of a rubric. A criterion of a piece that is not `is_missing` already has its
-    verdict.
+    For a judge of groups `piece` holds the hashes of the criteria that are decided in the same
+    call, in order; `call_index` numbers the pieces of a rubric. A criterion of a piece that is not
+    `is_missing` already has its verdict.
     """
 
     response_id: str
@@ -80,11 +81,13 @@ class CriterionToJudge:
 
 @dataclass
 class JudgedCriterion:
-    """A criterion with the outcome of its judging; `reply` is None before the last call, or if no call is made.
+    """A criterion with the outcome of its judging; `reply` is None before the last call, or if no
+    call is made.
 
-    `earlier_replies` are those of the calls before the last one, `evidence` is what was found in each chunk of this
-    round, and `searches` are all searched chunks with their replies and evidence. `columns` are those of a cascade's
-    decision, and those of a group: the number of criteria in the call, and the position of this one.
+    `earlier_replies` are those of the calls before the last one, `evidence` is what was found in
+    each chunk of this round, and `searches` are all searched chunks with their replies and
+    evidence. `columns` are those of a cascade's decision, and those of a group: the number of
+    criteria in the call, and the position of this one.
     """
 
     criterion: CriterionToJudge
@@ -139,17 +142,23 @@ class CriterionJudge:
         )
 
     def unjudged(self, row: CriterionToJudge, *earlier: Reply, **in_call: int) -> JudgedCriterion:
-        """Return a criterion before it is judged, with the id of its verdict, and the columns of a group's call."""
+        """Return a criterion before it is judged, with the id of its verdict, and the columns of a
+        group's call.
+        """
         return JudgedCriterion(row, self.verdict_id(row), list(earlier), columns=in_call)
 
     def are_whole(self, criteria: Sequence[CriterionToJudge]) -> list[bool]:
-        """Return for each criterion of a response whether the judge's prompt can hold the whole response."""
+        """Return for each criterion of a response whether the judge's prompt can hold the whole
+        response.
+        """
         texts = [each.criterion_text for each in criteria]
         messages, text = criteria[0].messages, criteria[0].response_text
         return [True] * len(texts) if self.fit is None else self.fit.is_whole(messages, text, texts)
 
     def prompt(self, text: str, criterion: CriterionToJudge) -> str:
-        """Return the judge's prompt on a criterion; `text` is the response, or the evidence in its chunks."""
+        """Return the judge's prompt on a criterion; `text` is the response, or the evidence in its
+        chunks.
+        """
         if self.judge_config.judge.piece_size is not None:
             return group_prompt(
                 self.judge_config.template, criterion.messages, text, [criterion.criterion_text]
@@ -161,7 +170,9 @@ class CriterionJudge:
     def whole_calls(
         self, criteria: Sequence[CriterionToJudge]
     ) -> Iterator[tuple[Call | None, int]]:
-        """Yield the calls for criteria whose prompt can hold the whole response, each with its number of criteria."""
+        """Yield the calls for criteria whose prompt can hold the whole response, each with its
+        number of criteria.
+        """
         for each in compress(criteria, self.are_whole(criteria)):
             yield (
                 self.call(
@@ -173,15 +184,19 @@ class CriterionJudge:
     async def judge_response(
         self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done
     ) -> None:
-        """Judge criteria of one response; pass each to `done` as soon as it is decided, failed, or not called."""
+        """Judge criteria of one response; pass each to `done` as soon as it is decided, failed, or
+        not called.
+        """
         await ResponseJudge(self, priority, done).judge([self.unjudged(row) for row in criteria])
 
 
 @dataclass(frozen=True)
 class ResponseJudge:
-    """Judges criteria of one response, whole or by the evidence in its chunks; each finished one is given to `done`.
+    """Judges criteria of one response, whole or by the evidence in its chunks; each finished one is
+    given to `done`.
 
-    `chunks` are the ways to cut the response that were used, by the judge's limit and the criterion's length.
+    `chunks` are the ways to cut the response that were used, by the judge's limit and the
+    criterion's length.
     """
 
     by: CriterionJudge
@@ -190,10 +205,12 @@ class ResponseJudge:
     chunks: dict[tuple[int | None, int, str], list[Chunk]] = field(default_factory=dict)
 
     async def judge(self, criteria: Sequence[JudgedCriterion]) -> None:
-        """Judge with the whole response where it fits into the judge's context, else by the evidence in its chunks.
+        """Judge with the whole response where it fits into the judge's context, else by the
+        evidence in its chunks.
 
-        The first criterion goes alone, so that the provider has the common part of the prompts, or each chunk, in its
-        cache when the others follow. What was too long for the first is not tried for the others.
+        The first criterion goes alone, so that the provider has the common part of the prompts, or
+        each chunk, in its cache when the others follow. What was too long for the first is not
+        tried for the others.
         """
         are_whole = await asyncio.to_thread(
             self.by.are_whole, [each.criterion for each in criteria]
@@ -209,10 +226,11 @@ class ResponseJudge:
     async def _judge_one(
         self, judged: JudgedCriterion, fit: ContextFit | None, *, fits: bool
     ) -> ContextFit | None:
-        """Judge a criterion by the response if that fits, else by the evidence in its chunks, or in those of the notes.
+        """Judge a criterion by the response if that fits, else by the evidence in its chunks, or in
+        those of the notes.
 
-        Notes on the response that are too long are searched too, as long as a round makes them clearly shorter. Return
-        the limit of the judge that was found with the response.
+        Notes on the response that are too long are searched too, as long as a round makes them
+        clearly shorter. Return the limit of the judge that was found with the response.
         """
         of, text, round_, n_chunks, of_response = (
             judged.criterion,
@@ -250,10 +268,11 @@ class ResponseJudge:
         return of_response
 
     async def _judge_criterion(self, judged: JudgedCriterion, text: str) -> bool:
-        """Judge one criterion: fill the template, make the call, read the reply, and pass on the verdict.
+        """Judge one criterion: fill the template, make the call, read the reply, and pass on the
+        verdict.
 
-        `text` is the response, or the evidence in its chunks. Return whether the criterion is finished; if not, the
-        text is too long for the judge.
+        `text` is the response, or the evidence in its chunks. Return whether the criterion is
+        finished; if not, the text is too long for the judge.
         """
         prompt, reply_spec = self.by.prompt(text, judged.criterion), self.by.reply_spec
         call = self.by.call(reply_spec, prompt, judged.verdict_id, self.priority)
@@ -277,7 +296,8 @@ class ResponseJudge:
     async def _search(
         self, judged: JudgedCriterion, fit: ContextFit, text: str, round_: int
     ) -> ContextFit:
-        """Search a text for evidence chunk by chunk, in smaller chunks if one is too long for the judge.
+        """Search a text for evidence chunk by chunk, in smaller chunks if one is too long for the
+        judge.
 
         Return the limit that held. If not all chunks were searched, the criterion has failed.
         """
@@ -302,7 +322,10 @@ class ResponseJudge:
             fit = fit.after_refusal(of.messages, text)
 
     async def _search_chunk(self, judged: JudgedCriterion, chunk: Chunk, fit: ContextFit) -> str:
-        """Search a chunk for evidence on a criterion; return the status. Any failure but `CONTEXT_LENGTH` is final."""
+        """Search a chunk for evidence on a criterion; return the status.
+
+        Any failure but `CONTEXT_LENGTH` is final.
+        """
         prompt = evidence_prompt(
             fit.evidence_template,
             judged.criterion.messages,
@@ -333,7 +356,9 @@ class ResponseJudge:
         return reply.status
 
     def _fail(self, judged: JudgedCriterion, cause: str) -> None:
-        """Fail a criterion as too long; only the calls that were too long are spent, the others keep their replies."""
+        """Fail a criterion as too long; only the calls that were too long are spent, the others
+        keep their replies.
+        """
         paid = tuple(
             one
             for reply in judged.earlier_replies
@@ -351,7 +376,10 @@ class ResponseJudge:
         self._finish(judged, replace(last, status=CONTEXT_LENGTH, error=error, paid=paid), None)
 
     def _finish(self, judged: JudgedCriterion, reply: Reply, verdict: Verdict | None) -> None:
-        """Pass a finished criterion to `done`. A failure spends only its last reply: the others can be used again."""
+        """Pass a finished criterion to `done`.
+
+        A failure spends only its last reply: the others can be used again.
+        """
         judged.reply = replace(sum_usage([*judged.earlier_replies, reply], reply), paid=reply.paid)
         judged.verdict = verdict
         self.done(judged)
@@ -380,12 +408,16 @@ class VerdictRows(PartWriter):
         self.gateway = context.gateway(report.stage, judge_config.judge.label)
 
     def flush(self) -> None:
-        """Write the collected evidence, then the verdicts, so that none is on disk without the evidence for it."""
+        """Write the collected evidence, then the verdicts, so that none is on disk without the
+        evidence for it.
+        """
         self._evidence.flush()
         super().flush()
 
     def write(self, judged: JudgedCriterion) -> None:
-        """Write a verdict, or the failure that replaces it, and its evidence; without a call, count it as skipped."""
+        """Write a verdict, or the failure that replaces it, and its evidence; without a call, count
+        it as skipped.
+        """
         if judged.reply is None:
             self.report.skipped += 1
             return

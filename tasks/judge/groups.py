@@ -1,8 +1,9 @@
-"""Judging the criteria of a piece of a rubric in one call: by a decision model, or a chat model that lists verdicts.
+"""Judging the criteria of a piece of a rubric in one call: by a decision model, or a chat model
+that lists verdicts.
 
-Everything that becomes a row is read from the ledger's attempts of the call, so that a row is the same whether its call
-was made just now or before. A criterion takes the first attempt in which its entry can be read; what an attempt used is
-shared by the criteria that no earlier one had decided.
+Everything that becomes a row is read from the ledger's attempts of the call, so that a row is the
+same whether its call was made just now or before. A criterion takes the first attempt in which its
+entry can be read; what an attempt used is shared by the criteria that no earlier one had decided.
 """
 
 import asyncio
@@ -32,7 +33,8 @@ _NANO = 1_000_000_000
 
 @dataclass
 class PieceEntry:
-    """The result of a piece's call for a criterion: its entry, and the replies to all attempts with its usage.
+    """The result of a piece's call for a criterion: its entry, and the replies to all attempts with
+    its usage.
 
     With `is_settled`, replies of an earlier run were unreadable too.
     """
@@ -42,7 +44,9 @@ class PieceEntry:
     is_settled: bool = False
 
     def outcome(self, failure: Reply | None) -> tuple[Reply, Verdict | None]:
-        """Return the deciding reply with the usage of all, and the verdict; without one, `failure` or a parse error."""
+        """Return the deciding reply with the usage of all, and the verdict; without one, `failure`
+        or a parse error.
+        """
         decided = self.entry if isinstance(self.entry, Verdict) else None
         deciding = failure if failure is not None and decided is None else self.replies[-1]
         reply = replace(sum_usage(self.replies, deciding, with_tokens=True), prices=deciding.prices)
@@ -59,10 +63,11 @@ class GroupJudge(CriterionJudge):
     async def judge_response(
         self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done
     ) -> None:
-        """Judge the pieces of one response, each given whole; pass each missing criterion to `done` when it ends.
+        """Judge the pieces of one response, each given whole; pass each missing criterion to `done`
+        when it ends.
 
-        The first piece goes alone, so that the provider has the common part of the prompts in its cache when the others
-        follow.
+        The first piece goes alone, so that the provider has the common part of the prompts in its
+        cache when the others follow.
         """
         first, *others = pieces_of(criteria)
         await self._judge_piece(first, priority, done)
@@ -71,9 +76,11 @@ class GroupJudge(CriterionJudge):
     def whole_calls(
         self, criteria: Sequence[CriterionToJudge]
     ) -> Iterator[tuple[Call | None, int]]:
-        """Yield the calls for pieces that fit into the judge's context, with the number of their missing criteria.
+        """Yield the calls for pieces that fit into the judge's context, with the number of their
+        missing criteria.
 
-        None stands for a call that needs no batch: the ledger decides it, or its next attempt is live.
+        None stands for a call that needs no batch: the ledger decides it, or its next attempt is
+        live.
         """
         for piece in pieces_of(criteria):
             if (call := self._call(piece)) is not None:
@@ -117,7 +124,9 @@ class GroupJudge(CriterionJudge):
     def _state(
         self, call: Call, piece: Sequence[CriterionToJudge]
     ) -> tuple[list[PieceEntry], Call | None]:
-        """Return what a call has given so far, and its next attempt; None if it is decided or had enough attempts."""
+        """Return what a call has given so far, and its next attempt; None if it is decided or had
+        enough attempts.
+        """
         history = self.gateway.history(call)
         replies = [entry for entry in history.entries if entry.reply.status == OK]
         entries = self.entries_of(call, history, piece)
@@ -169,7 +178,8 @@ class GroupJudge(CriterionJudge):
     def entries_of(
         self, call: Call, history: History, piece: Sequence[CriterionToJudge]
     ) -> list[PieceEntry]:
-        """Return what a call's attempts gave for each criterion of its piece, with its share of tokens and cost.
+        """Return what a call's attempts gave for each criterion of its piece, with its share of
+        tokens and cost.
 
         The cost of a call for a control set is shared by the members of the set alone.
         """
@@ -235,7 +245,9 @@ def pieces_of(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudg
 
 
 def _has_replies_of_two_runs(history: History) -> bool:
-    """Return whether a call has replies from before its last failed row was written, and replies from after that."""
+    """Return whether a call has replies from before its last failed row was written, and replies
+    from after that.
+    """
     attempts = [entry.attempt for entry in history.entries if entry.reply.status in {OK, EMPTY}]
     return bool(attempts) and min(attempts) <= history.spent < max(attempts)
 
@@ -243,7 +255,8 @@ def _has_replies_of_two_runs(history: History) -> bool:
 def _shares(attempt: Entry, n_shares: int, cell: str) -> Iterator[Reply]:
     """Yield an attempt's reply `n_shares` times, each with an equal share of its cost and tokens.
 
-    The shares are 0 unless the attempt was made for this `cell`. Unknown tokens of a failed attempt count as 0.
+    The shares are 0 unless the attempt was made for this `cell`. Unknown tokens of a failed attempt
+    count as 0.
     """
     reply, factor = attempt.reply, int(attempt.cell == cell)
     used = [getattr(reply, name) for name in _TOKENS]

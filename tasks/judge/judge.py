@@ -1,4 +1,6 @@
-"""Judging call by call, by a cascade of two judges (its rule escalates to the second), and by provider batches."""
+"""Judging call by call, by a cascade of two judges (its rule escalates to the second), and by
+provider batches.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,10 +29,11 @@ from warehouse import Reader, Warehouse
 
 @dataclass(frozen=True)
 class CascadeJudge:
-    """A cascade that decides criteria: its first judge in each repetition that counts, then its second.
+    """A cascade that decides criteria: its first judge in each repetition that counts, then its
+    second.
 
-    All calls for a criterion are made for the cascade's verdict, so that its row holds their cost. The reply to a call
-    that one of the judges has made for itself is taken from the ledger.
+    All calls for a criterion are made for the cascade's verdict, so that its row holds their cost.
+    The reply to a call that one of the judges has made for itself is taken from the ledger.
     """
 
     first: Sequence[CriterionJudge]
@@ -40,7 +43,8 @@ class CascadeJudge:
     async def judge_response(
         self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done
     ) -> None:
-        """Judge the criteria of one response by the first judge, then the escalated ones by the second judge.
+        """Judge the criteria of one response by the first judge, then the escalated ones by the
+        second judge.
 
         The calls of one judge follow each other, so that its provider has the conversation cached.
         """
@@ -78,7 +82,9 @@ class CascadeJudge:
             done(replace(judged[at], reply=usage, columns={**judged[at].columns, **decision}))
 
     def _reasons(self, criterion: CriterionToJudge, first: Sequence[JudgedCriterion]) -> list[str]:
-        """Return the reasons to call the second judge; none if the first has decided, or is not finished."""
+        """Return the reasons to call the second judge; none if the first has decided, or is not
+        finished.
+        """
         if first[0].reply is None or any(each.reply is None for each in first):
             return []
         confidence = first[0].verdict.confidence if first[0].verdict else None
@@ -109,7 +115,9 @@ def criteria_to_judge(
 def criteria_of(
     reader: Reader, wanted: WantedTasks, values: Mapping[str, Any]
 ) -> list[CriterionToJudge]:
-    """Return the undecided criteria of responses, these in the order given, criteria in the rubric's order."""
+    """Return the undecided criteria of responses, these in the order given, criteria in the
+    rubric's order.
+    """
     rows = reader.rows(sql.read("queries/run/missing_verdicts"), values)
     conversations = missing_work.conversations_of(reader, wanted, (row["task_id"] for row in rows))
     return [CriterionToJudge.of(row, conversations[row["task_id"]].messages) for row in rows]
@@ -140,10 +148,12 @@ async def judge_criteria(
     batch_index: int,
     vintage: str = BASE_VINTAGE,
 ) -> None:
-    """Judge criteria, given in the order of their responses, by a judge or a cascade, and write the verdicts.
+    """Judge criteria, given in the order of their responses, by a judge or a cascade, and write the
+    verdicts.
 
-    The criteria of one response go out together. Calls go out in the order of `batch_index`, then of responses, so that
-    those about one conversation follow each other. `vintage` is that of `CriterionJudge`.
+    The criteria of one response go out together. Calls go out in the order of `batch_index`, then
+    of responses, so that those about one conversation follow each other. `vintage` is that of
+    `CriterionJudge`.
     """
     gateway, judge_config, cascade = rows.gateway, rows.judge_config, rows.judge_config.cascade
     judge: CriterionJudge | CascadeJudge
@@ -174,11 +184,13 @@ async def judge_each_response(
 async def judge_by_provider_batches(
     job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str]
 ) -> StageReport:
-    """Submit the calls of missing verdicts that are in no batch yet, and collect the batches that have ended.
+    """Submit the calls of missing verdicts that are in no batch yet, and collect the batches that
+    have ended.
 
-    The collected replies are then in the ledger, where `judge_responses` finds them. Calls of a batch that is still
-    running when the wait ends stay missing until a later run. A response that is too long for the judge needs calls
-    that depend on others, which no batch can hold; `judge_responses` makes them if the judge allows live calls.
+    The collected replies are then in the ledger, where `judge_responses` finds them. Calls of a
+    batch that is still running when the wait ends stay missing until a later run. A response that
+    is too long for the judge needs calls that depend on others, which no batch can hold;
+    `judge_responses` makes them if the judge allows live calls.
     """
     report, label = StageReport("judge"), judge_config.judge.label
     if context.is_held_back("judge", label):

@@ -1,6 +1,8 @@
-"""Neighbours: a sample of stored responses judged one by one, in the configured groups, and in shuffled groups.
+"""Neighbours: a sample of stored responses judged one by one, in the configured groups, and in
+shuffled groups.
 
-The verdicts are stored apart from all others, and no score includes them. Calls that a run has made are not repeated.
+The verdicts are stored apart from all others, and no score includes them. Calls that a run has made
+are not repeated.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -27,7 +29,9 @@ STAGE = "neighbours"
 
 
 class Arranged(NamedTuple):
-    """A judge's missing verdicts in an arrangement: whole pieces, in the order of their responses."""
+    """A judge's missing verdicts in an arrangement: whole pieces, in the order of their
+    responses.
+    """
 
     wanted: WantedTasks
     judge_config: JudgeConfig
@@ -36,12 +40,15 @@ class Arranged(NamedTuple):
 
     @property
     def n_calls(self) -> int:
-        """The largest number of calls that are needed; calls that a run has already made are free."""
+        """The largest number of calls that are needed; calls that a run has already made are
+        free.
+        """
         return sum(len(pieces_of(of_response)) for of_response in by_response(self.criteria))
 
 
 def group_judges(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
-    """Return the first repetition of the job's judges that decide several criteria in one call, without cascades.
+    """Return the first repetition of the job's judges that decide several criteria in one call,
+    without cascades.
 
     Raises:
         UsageError: there is none.
@@ -60,7 +67,9 @@ def group_judges(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
 
 
 def missing(job: Job, reader: Reader) -> list[Arranged]:
-    """Return the missing verdicts of each arrangement on the sample; complete arrangements are left out."""
+    """Return the missing verdicts of each arrangement on the sample; complete arrangements are left
+    out.
+    """
     wanted = missing_work.wanted_tasks(job, reader)
     given = {**wanted.key, "tasks": list(wanted.task_ids), "number": job.n_responses}
     sampled = [
@@ -97,7 +106,9 @@ def _arranged(
     judge_config: JudgeConfig,
     done: Collection[str],
 ) -> Iterator[CriterionToJudge]:
-    """Yield criteria in the order of an arrangement, each with its piece; `done` are the stored ids of verdicts."""
+    """Yield criteria in the order of an arrangement, each with its piece; `done` are the stored ids
+    of verdicts.
+    """
     owner = _live(judge_config, arrangement)
     size = 1 if arrangement == ALONE else judge_config.piece_size or 1
     for of_response in by_response(criteria):
@@ -112,13 +123,17 @@ def _arranged(
 
 
 def _live(judge_config: JudgeConfig, arrangement: str) -> JudgeConfig:
-    """Return the judge of an arrangement, whose calls are live; its label gives the verdicts ids of their own."""
+    """Return the judge of an arrangement, whose calls are live; its label gives the verdicts ids of
+    their own.
+    """
     changed = {"mode": "live", "label": f"{judge_config.judge.label} ({arrangement})"}
     return replace(judge_config, judge=judge_config.judge.model_copy(update=changed))
 
 
 async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -> StageReport:
-    """Judge the missing criteria of an arrangement, and write the verdicts, failed ones too; the calls are live."""
+    """Judge the missing criteria of an arrangement, and write the verdicts, failed ones too; the
+    calls are live.
+    """
     config, report, columns = (
         arranged.judge_config,
         StageReport(STAGE),

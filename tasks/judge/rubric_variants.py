@@ -25,7 +25,9 @@ TEMPLATE = "augmented_v2"
 
 
 async def derive(job: Job) -> StageReport:
-    """Rewrite the criteria without a wording, and store each with a link to its original; failed ones are rows too."""
+    """Rewrite the criteria without a wording, and store each with a link to its original; failed
+    ones are rows too.
+    """
     report = StageReport("derive")
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:

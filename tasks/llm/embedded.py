@@ -1,7 +1,8 @@
-"""The embedded model: SmolLM2-135M-Instruct on llama.cpp's own server, in this process, on a port of localhost.
+"""The embedded model: SmolLM2-135M-Instruct on llama.cpp's own server, in this process, on a port
+of localhost.
 
-It is a real model behind a real HTTP endpoint, so the pipeline treats it like any provider. It is very small, so its
-verdicts have no value as measurements.
+It is a real model behind a real HTTP endpoint, so the pipeline treats it like any provider. It is
+very small, so its verdicts have no value as measurements.
 """
 
 import hashlib
@@ -22,7 +23,9 @@ MODEL = "embedded/smollm2-135m-instruct"
 CONTEXT_TOKENS = 8192
 MOST_THREADS = 4
 API_KEY = secrets.token_urlsafe(32)
-"""The server responds only to requests with this key: not to other users of the machine, nor to web pages."""
+"""The server responds only to requests with this key: not to other users of the machine, nor to web
+pages.
+"""
 _starting = threading.Lock()
 _started: Any = None
 
@@ -57,7 +60,9 @@ def weights_hash() -> str:
 
 
 def api_base() -> str:
-    """Return the base URL of the server's OpenAI-compatible API, after starting the server if it is not running."""
+    """Return the base URL of the server's OpenAI-compatible API, after starting the server if it is
+    not running.
+    """
     return f"{_server().listening_address}/v1"
 
 
@@ -77,9 +82,11 @@ def count_tokens(text: str) -> int:
 
 
 async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
-    """Return the model's decisions on a text, in LiteLLM's form: probabilities of the first token of a reply.
+    """Return the model's decisions on a text, in LiteLLM's form: probabilities of the first token
+    of a reply.
 
-    Each question is a call of its own, with the text first, so that the server's cache serves the text.
+    Each question is a call of its own, with the text first, so that the server's cache serves the
+    text.
     """
     import httpx  # imported only when needed
     from litellm.types.decisions import OpenAIDecisionResponse
@@ -134,18 +141,23 @@ async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def idle_threads(n_cpus: int, load: float) -> int:
-    """Return the number of threads to compute with: one for each CPU that others leave idle, at least one."""
+    """Return the number of threads to compute with: one for each CPU that others leave idle, at
+    least one.
+    """
     n_idle = round(n_cpus - load)
     return max(1, min(MOST_THREADS, n_idle))
 
 
 def _server() -> Any:
-    """Return the server of this process; when several threads need it at once, only one of them starts it."""
+    """Return the server of this process; when several threads need it at once, only one of them
+    starts it.
+    """
     global _started  # noqa: PLW0603 - one in a process
     with _starting:
         if _started is None:
             path = weights_path()
-            # Waiting threads sleep: on a busy machine, spinning takes most of the time. OpenMP reads this when loaded.
+            # Waiting threads sleep: on a busy machine, spinning takes most of the time. OpenMP
+            # reads this when loaded.
             os.environ.setdefault("OMP_WAIT_POLICY", "passive")
             import xllamacpp  # imported only when needed: it starts threads
 
@@ -157,9 +169,8 @@ def _server() -> Any:
             parameters.cpuparams.poll = 0  # the same for builds without OpenMP
             parameters.verbosity = -1
             parameters.api_keys = [API_KEY]
-            parameters.cors_origins = (  # not the address of a web page, so no page may read a response
-                "null.invalid"
-            )
+            # not the address of a web page, so no page may read a response
+            parameters.cors_origins = "null.invalid"
             parameters.ui = False
             _started = xllamacpp.Server(parameters)
         return _started

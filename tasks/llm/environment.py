@@ -58,12 +58,16 @@ _ADDRESSES: Mapping[str, tuple[str, ...]] = {
     "watsonx_text": _WATSONX,
     "xinference": ("XINFERENCE_API_BASE", *_OPENAI),
 }
-"""Provider -> the variables from which LiteLLM takes its address, in LiteLLM's order, if not `PROVIDER_API_BASE`."""
+"""Provider -> the variables from which LiteLLM takes its address, in LiteLLM's order, if not
+`PROVIDER_API_BASE`.
+"""
 _GLOBAL_ADDRESS = "litellm.api_base"
 
 
 def address_variables(provider: str) -> tuple[str, ...]:
-    """Return the variables that may hold the address of a provider, the first one that counts first."""
+    """Return the variables that may hold the address of a provider, the first one that counts
+    first.
+    """
     return _ADDRESSES.get(provider, (f"{provider.upper().replace('-', '_')}_API_BASE",))
 
 
@@ -75,10 +79,11 @@ class EnvironmentAddress(NamedTuple):
 
 
 def address_of(name: str, parameters: Mapping[str, Any]) -> EnvironmentAddress | None:
-    """Return the address that the environment gives a model without a configured one; None if it gives none.
+    """Return the address that the environment gives a model without a configured one; None if it
+    gives none.
 
-    LiteLLM would read the same variables, but during the call, when the call's identity is already fixed. To LiteLLM
-    an empty variable is not set, but a blank one is.
+    LiteLLM would read the same variables, but during the call, when the call's identity is already
+    fixed. To LiteLLM an empty variable is not set, but a blank one is.
 
     Raises:
         UsageError: no request can use the address.
@@ -94,7 +99,9 @@ def address_of(name: str, parameters: Mapping[str, Any]) -> EnvironmentAddress |
 
 
 def _provider_of(name: str) -> str | None:
-    """Return the provider of a model; None if its name does not say it and no address is set anyway."""
+    """Return the provider of a model; None if its name does not say it and no address is set
+    anyway.
+    """
     provider, slash, _ = name.partition("/")
     if slash:
         return provider
@@ -146,7 +153,9 @@ _OTHERS = {
     "sagemaker_chat": "AWS_ACCESS_KEY_ID",
     "vertex_ai": "GOOGLE_APPLICATION_CREDENTIALS",
 }
-"""Provider -> its variable, if not named `PROVIDER_API_KEY` as usual; these providers may get their keys elsewhere."""
+"""Provider -> its variable, if not named `PROVIDER_API_KEY` as usual; these providers may get their
+keys elsewhere.
+"""
 
 
 _KEY_HEADERS = frozenset({"authorization", "api-key", "x-api-key", "x-goog-api-key"})
@@ -156,8 +165,8 @@ _KEY_HEADERS = frozenset({"authorization", "api-key", "x-api-key", "x-goog-api-k
 def key_state(target: Target) -> str:
     """Return the variables of what a model's server may refuse, and whether they are set.
 
-    They are the provider's key, unless the configuration replaces it, and what headers, secret parameters and the
-    address refer to; for example `OPENAI_API_KEY is set, TEAM_TOKEN is not set`.
+    They are the provider's key, unless the configuration replaces it, and what headers, secret
+    parameters and the address refer to; for example `OPENAI_API_KEY is set, TEAM_TOKEN is not set`.
     """
     provider, _, model = target.name.partition("/")
     names = _named(target)
@@ -189,7 +198,9 @@ def missing_variables(target: Target) -> list[str]:
 
 
 def _set_key(provider: str) -> str | None:
-    """Return the name of the variable with a provider's key; None if none is set, or the provider is not known."""
+    """Return the name of the variable with a provider's key; None if none is set, or the provider
+    is not known.
+    """
     return next((name for name in KEYS.get(provider, ()) if variable(name)), None)
 
 
@@ -240,7 +251,8 @@ def filled_in(text: str) -> str:
 
 
 def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
-    """Return nested parameters with the environment's values filled in only where a name looks like a secret.
+    """Return nested parameters with the environment's values filled in only where a name looks like
+    a secret.
 
     Raises:
         UsageError: a variable is not set.
@@ -260,9 +272,11 @@ def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
 
 
 def redacted(text: str, *, is_reply: bool = False) -> str:
-    """Return a text without this process's secrets: values that a configuration refers to or that are named as secrets.
+    """Return a text without this process's secrets: values that a configuration refers to or that
+    are named as secrets.
 
-    A model's reply keeps ordinary words and numbers, and passwords in addresses, which are not ours.
+    A model's reply keeps ordinary words and numbers, and passwords in addresses, which are not
+    ours.
     """
     for value in _secrets():
         if not (is_reply and _ORDINARY.fullmatch(value)):
@@ -273,7 +287,9 @@ def redacted(text: str, *, is_reply: bool = False) -> str:
 
 @cache
 def _forms(value: str) -> list[str]:
-    """Return the forms of a secret: unchanged and in base64, each also escaped once or twice for JSON or a URL."""
+    """Return the forms of a secret: unchanged and in base64, each also escaped once or twice for
+    JSON or a URL.
+    """
     if len(value) < _SHORTEST:
         return [value]
     forms = {value}
@@ -319,5 +335,7 @@ def safe(message: str) -> str:
 
 
 def guard_logs() -> None:
-    """Remove secrets from every log record of this process, and make control characters in it visible."""
+    """Remove secrets from every log record of this process, and make control characters in it
+    visible.
+    """
     rewrite_log_records("is_guard", lambda text: visible(redacted(text)))

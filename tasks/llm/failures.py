@@ -54,7 +54,9 @@ _QUOTA = re.compile(
     r"(?i)insufficient_quota|billing_(?:hard_limit_reached|not_active)|credit balance is too low"
     r"|insufficient (?:funds|credits|balance)|requires more credits|can only afford"
 )
-"""Codes and sentences that mean an empty account; 'quota' and 'billing' alone also appear in rate limits."""
+"""Codes and sentences that mean an empty account; 'quota' and 'billing' alone also appear in rate
+limits.
+"""
 _ACCOUNT = re.compile(
     r"(?i)credits?\b|balance|budget|quota|billing|payment|funds|afford|arrears|\baccount|subscription"
     r"|limit (?:was |is |has been )?(?:exceeded|reached)|organi[sz]ation|(?:no|not have) access"
@@ -64,7 +66,9 @@ _ACCOUNT = re.compile(
     r" (?:found|exist|available|supported|enabled|allowed|deployed)"
     r"|unavailable|deprecated|retired|decommissioned|no longer)"
 )
-"""Words about money, the model or the access to it: with `_DOUBTFUL` statuses, no refusal of content."""
+"""Words about money, the model or the access to it: with `_DOUBTFUL` statuses, no refusal of
+content.
+"""
 _UNKNOWN_MODEL = re.compile(
     r"(?i)model_not_found|(?:unknown|no such|invalid) model|model .{0,80}does not exist"
 )
@@ -75,9 +79,12 @@ _KEY_REFUSED = re.compile(
     rf" found|invalid|expired|missing)"
     rf"|{_NO_KEY}"
 )
-"""Messages of some providers about a wrong key with HTTP 400, and of libraries about a missing one."""
+"""Messages of some providers about a wrong key with HTTP 400, and of libraries about a missing one.
+"""
 _NO_REPLY = frozenset({"TransportError", "ClientError", "APIConnectionError", "OSError"})
-"""Exceptions (of httpx, aiohttp, openai, Python) for a reply that did not come completely; their status is invented."""
+"""Exceptions (of httpx, aiohttp, openai, Python) for a reply that did not come completely; their
+status is invented.
+"""
 _NO_CONNECTION = frozenset({"ConnectError", "ClientConnectorError", "ConnectionRefusedError"})
 
 
@@ -89,11 +96,14 @@ _SENTENCES = ("message", "msg", "error", "detail")
 """How the names of fields with codes and with sentences end, in the body of an error."""
 _TIMEOUTS = frozenset({408, 504})
 _TEMPORARY = frozenset({408, 409, 424, 425, 429, 498, 499})
-"""Statuses below 500 that are not about the request: 424 and 498 mean a busy server, 499 a closed connection."""
+"""Statuses below 500 that are not about the request: 424 and 498 mean a busy server, 499 a closed
+connection.
+"""
 
 
 def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failure:
-    """Return the failure for an exception of a call, by the server's own HTTP status if there is one.
+    """Return the failure for an exception of a call, by the server's own HTTP status if there is
+    one.
 
     `exchange` is the call's, in which the body of an error is found that the exception omits.
     """
@@ -175,7 +185,9 @@ def _stated_in(body: str) -> Stated:
 
 
 def _holders_in(content: Any) -> list[Mapping[str, Any]]:
-    """Return a body, its error, MiniMax's word for one, and what OpenRouter passes on of another's."""
+    """Return a body, its error, MiniMax's word for one, and what OpenRouter passes on of
+    another's.
+    """
     if not isinstance(content, Mapping):
         return []
     error = content.get("error")
@@ -211,7 +223,9 @@ def failure_of_http(status: int, message: str, text: str, wait_s: float | None) 
 
 
 def _with_cause(text: str, received: str) -> str:
-    """Return the text of an error in one line, with the received body if the text omits its message."""
+    """Return the text of an error in one line, with the received body if the text omits its
+    message.
+    """
     messages = re.findall(r'"(?:message|msg|error|detail)": "([^"\\]+)', received)
     has_message = not messages or any(message in text for message in messages)
     return safe(_without_page(text) if has_message else f"{text}: {received}")
@@ -258,7 +272,9 @@ def failure_of_status(status: int, text: str) -> Failure:
 
 
 def with_hints(failure: Failure, target: Target) -> Failure:
-    """Return a failure whose error says what to check: the key, and when the model was or will be switched off."""
+    """Return a failure whose error says what to check: the key, and when the model was or will be
+    switched off.
+    """
     hints = []
     if failure.is_about_key:
         hints.append(f"check the key: {key_state(target)}")
@@ -317,11 +333,14 @@ def _goes_back_to(names: frozenset[str], error: BaseException) -> bool:
 
 
 _LONGEST_WAIT_S = 600.0
-"""A longer requested wait is not believed: it may be meant in milliseconds, or until the end of a month."""
+"""A longer requested wait is not believed: it may be meant in milliseconds, or until the end of a
+month.
+"""
 
 
 def retry_after_s(headers: Mapping[str, str], now_s: float) -> float | None:
-    """Return the wait that response headers (names in lower case) request, from a moment of wall-clock time.
+    """Return the wait that response headers (names in lower case) request, from a moment of
+    wall-clock time.
 
     None if they request none, or one that is not believed.
     """

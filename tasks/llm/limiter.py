@@ -1,4 +1,6 @@
-"""Admission of calls: budget of a run, requests and tokens per minute, order, stop time, and health of endpoints."""
+"""Admission of calls: budget of a run, requests and tokens per minute, order, stop time, and health
+of endpoints.
+"""
 
 import asyncio
 import heapq
@@ -22,21 +24,23 @@ FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0
 BETWEEN_HARMLESS_S = 5.0
 _REFUSALS_UNTIL_HARMLESS = 10
 _REFUSALS_UNTIL_STOP = 10
-"""The time between two harmless requests, unless so many refusals follow each other: most refusals are settled by the
-next call that succeeds.
+"""The time between two harmless requests, unless so many refusals follow each other: most refusals
+are settled by the next call that succeeds.
 """
 
 
 class EndpointHealth:
     """The adaptive concurrency and the circuit breaker of an endpoint, and the reasons to stop it.
 
-    The number of calls at once falls by a factor after a 429 or a timeout, at most once a second, and rises by one
-        after every round of successful calls. After some failures in a row no call is made for a pause, which doubles;
-        then one call tests the endpoint. After `outage_s` without a reply the endpoint is stopped for the run.
+    The number of calls at once falls by a factor after a 429 or a timeout, at most once a second,
+        and rises by one after every round of successful calls. After some failures in a row no call
+        is made for a pause, which doubles; then one call tests the endpoint. After `outage_s`
+        without a reply the endpoint is stopped for the run.
 
-    A refusal that may be that of every request stops it only if a harmless request is refused too. `accepted_s` is when
-    the last call that the endpoint accepted began, `probed_s` when the last harmless request did, which ended with
-    `probe_failure`. `asking` allows one at a time. An endpoint that refuses all its first calls is stopped, too.
+    A refusal that may be that of every request stops it only if a harmless request is refused too.
+    `accepted_s` is when the last call that the endpoint accepted began, `probed_s` when the last
+    harmless request did, which ended with `probe_failure`. `asking` allows one at a time. An
+    endpoint that refuses all its first calls is stopped, too.
     """
 
     def __init__(self, name: str, concurrency: int, outage_s: float, now_s: float) -> None:
@@ -65,7 +69,9 @@ class EndpointHealth:
         heapq.heappush(self.waiting, (admission.priority, number, admission))
 
     def wait_s(self, now_s: float) -> float:
-        """Return the seconds until a call may start: 0 for now, infinite if that depends on another call's end."""
+        """Return the seconds until a call may start: 0 for now, infinite if that depends on another
+        call's end.
+        """
         if self.closed_until_s > now_s:
             return self.closed_until_s - now_s
         most = 1 if self._is_open else max(1, int(self.limit))
@@ -100,16 +106,22 @@ class EndpointHealth:
             self.closed_until_s = max(self.closed_until_s, now_s + failure.retry_after_s)
 
     def is_doubtful(self, failure: Failure) -> bool:
-        """Return whether a failure may be that of every request: a refusal, or the last of bad requests alone."""
+        """Return whether a failure may be that of every request: a refusal, or the last of bad
+        requests alone.
+        """
         are_all_bad = self._n_replies == 0 and self._bad_requests >= _BAD_REQUESTS_UNTIL_STOP
         return failure.kind is Kind.FATAL or (failure.kind is Kind.BAD_REQUEST and are_all_bad)
 
     def is_settled(self, refused_s: float) -> bool:
-        """Return whether it is known by now what a refusal at a moment means, or that nobody knows."""
+        """Return whether it is known by now what a refusal at a moment means, or that nobody
+        knows.
+        """
         return self.stopped is not None or max(self.accepted_s, self.probed_s) >= refused_s
 
     async def wait_for_turn(self, refused_s: float) -> None:
-        """Wait until a refusal is settled by another call, or another harmless request may be made."""
+        """Wait until a refusal is settled by another call, or another harmless request may be
+        made.
+        """
         while not self.is_settled(refused_s) and self._refusals < _REFUSALS_UNTIL_HARMLESS:
             if time.monotonic() >= self.probed_s + BETWEEN_HARMLESS_S:
                 break
@@ -129,8 +141,8 @@ class EndpointHealth:
     async def wait_for_success(self, failure: Failure, refused_s: float) -> None:
         """Wait until a call has succeeded that is not harmless, or none is left.
 
-        The endpoint is stopped if it refuses all its first calls, or if nothing shows that it accepts
-        any that the account allows.
+        The endpoint is stopped if it refuses all its first calls, or if nothing shows that it
+        accepts any that the account allows.
         """
         while not self.has_served and self.stopped is None:
             if self._first_refusals >= _REFUSALS_UNTIL_STOP:
@@ -152,7 +164,9 @@ class EndpointHealth:
         )
 
     def stop(self, failure: Failure, harmless: Failure | None = None) -> None:
-        """Stop the endpoint for the run because of a failure, and that of a `harmless` request after it."""
+        """Stop the endpoint for the run because of a failure, and that of a `harmless` request
+        after it.
+        """
         reason = failure.error
         if failure.kind is Kind.BAD_REQUEST:
             reason = (
@@ -210,8 +224,8 @@ class BudgetSpent(NotCalled):
 class Budget:
     """USD and tokens of one run: used, and reserved for calls in flight.
 
-    `when_released` wakes waiting callers. A waiting caller holds no reservation, and every reservation is released in
-    the end, so nobody waits for ever.
+    `when_released` wakes waiting callers. A waiting caller holds no reservation, and every
+    reservation is released in the end, so nobody waits for ever.
     """
 
     def __init__(self, max_usd: float | None, max_tokens: int | None) -> None:
@@ -223,10 +237,12 @@ class Budget:
         self.when_released: list[Callable[[], None]] = []
 
     def reserve(self, most: Usage) -> bool:
-        """Reserve the highest possible usage of a call; False if it has to wait for other calls to release theirs.
+        """Reserve the highest possible usage of a call; False if it has to wait for other calls to
+        release theirs.
 
         Raises:
-            BudgetSpent: the call can never fit, or its usage is unbounded; after that, every call raises it.
+            BudgetSpent: the call can never fit, or its usage is unbounded; after that, every call
+                raises it.
         """
         if not self.is_spent and self._fits(most, self._reserved_usd, self._reserved_tokens):
             self._reserved_usd += most.usd or 0.0
@@ -241,7 +257,9 @@ class Budget:
         raise BudgetSpent(self.line)
 
     def release(self, most: Usage, used: Usage) -> None:
-        """Release a reservation, and count the usage; if that is unknown, count the whole reservation."""
+        """Release a reservation, and count the usage; if that is unknown, count the whole
+        reservation.
+        """
         self._reserved -= 1
         # Without reservations the sum is exactly 0, whatever rounding has left.
         self._reserved_usd = self._reserved_usd - (most.usd or 0.0) if self._reserved else 0.0
@@ -276,7 +294,9 @@ class Budget:
         )
 
     def _fits(self, most: Usage, reserved_usd: float, reserved_tokens: int) -> bool:
-        """Return whether the highest possible usage is within the caps; an unbounded one exceeds every cap."""
+        """Return whether the highest possible usage is within the caps; an unbounded one exceeds
+        every cap.
+        """
         usd = self._max_usd, self.used_usd + reserved_usd, most.usd
         tokens = self._max_tokens, self.used_tokens + reserved_tokens, most.tokens
         return all(
@@ -305,7 +325,9 @@ class Reservations:
             self._budget.release(self._most.pop(key), used)
 
     def count_as_used(self) -> None:
-        """Count all remaining reservations as used: nobody else could release them, and live calls would wait."""
+        """Count all remaining reservations as used: nobody else could release them, and live calls
+        would wait.
+        """
         for key in list(self._most):
             self.release(key, UNKNOWN)
 
@@ -313,8 +335,9 @@ class Reservations:
 class TokenBucket:
     """A bucket that refills evenly. It may go below zero, and is then closed until it has refilled.
 
-    So a request larger than the bucket is granted, with a longer pause after it. Within any minute, only the last grant
-    may exceed the limit. Without a limit it refills faster than anything is taken.
+    So a request larger than the bucket is granted, with a longer pause after it. Within any minute,
+    only the last grant may exceed the limit. Without a limit it refills faster than anything is
+    taken.
     """
 
     def __init__(self, per_minute: float | None, now_s: float) -> None:
@@ -340,10 +363,12 @@ class TokenBucket:
 
 @dataclass(eq=False)
 class Admission:
-    """Permission to make one call, once it is `granted`: its endpoint, its priority, and its highest possible usage.
+    """Permission to make one call, once it is `granted`: its endpoint, its priority, and its
+    highest possible usage.
 
-    `tokens` are counted per minute until its usage is known. One that `goes_first` (a harmless request, or one that is
-    repeated) has an empty priority. It `began_s` (monotonic time) when it was granted.
+    `tokens` are counted per minute until its usage is known. One that `goes_first` (a harmless
+    request, or one that is repeated) has an empty priority. It `began_s` (monotonic time) when it
+    was granted.
     """
 
     endpoint: str
@@ -383,12 +408,13 @@ class TimeIsUp(NotCalled):
 
 @dataclass
 class Limiter:
-    """The admission of calls by concurrency, requests and tokens per minute, health of endpoints, and budget.
+    """The admission of calls by concurrency, requests and tokens per minute, health of endpoints,
+    and budget.
 
-    Calls wait by endpoint and priority; among open endpoints, the call with the lowest priority number is next. From
-    `stop_at_s` (wall-clock time) no call is admitted, and waiting ones are refused; calls in flight finish. `too_late`
-    counts the refused ones, `n_calls` the finished ones, `n_instead_of_batch` the live calls that were meant for
-    provider batches.
+    Calls wait by endpoint and priority; among open endpoints, the call with the lowest priority
+    number is next. From `stop_at_s` (wall-clock time) no call is admitted, and waiting ones are
+    refused; calls in flight finish. `too_late` counts the refused ones, `n_calls` the finished
+    ones, `n_instead_of_batch` the live calls that were meant for provider batches.
     """
 
     concurrency: int
@@ -449,7 +475,8 @@ class Limiter:
     def release(
         self, admission: Admission, reply: Reply | None = None, *, is_lost: bool = False
     ) -> None:
-        """Return an admission, and update limits and health from the call's reply, which may be a failure.
+        """Return an admission, and update limits and health from the call's reply, which may be a
+        failure.
 
         Without a reply, no call was made, or it `is_lost` with the process that made it.
         """
@@ -517,7 +544,8 @@ class Limiter:
             return stopped
         if self.budget.is_spent and with_waiting:
             return with_waiting[0]
-        # If tokens are limited, the first reply shows the usage of a call before the next ones start.
+        # If tokens are limited, the first reply shows the usage of a call before the next ones
+        # start.
         in_hand = sum(endpoint.in_hand for endpoint in self.endpoints.values())
         if in_hand >= (1 if self.tpm is not None and self.n_calls == 0 else self.concurrency):
             return None

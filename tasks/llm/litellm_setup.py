@@ -1,4 +1,6 @@
-"""LiteLLM, imported when it is first needed, without its own network requests, retries and silent changes."""
+"""LiteLLM, imported when it is first needed, without its own network requests, retries and silent
+changes.
+"""
 
 import gc
 import importlib
@@ -18,9 +20,11 @@ def litellm() -> Any:
     """Return the module `litellm`; its import takes seconds.
 
     Raises:
-        UsageError: it cannot be imported, because certificates that the environment names cannot be read.
+        UsageError: it cannot be imported, because certificates that the environment names cannot be
+            read.
     """
-    # The price table comes with the package; without this the import asks the network for it three times.
+    # The price table comes with the package; without this the import asks the network for it three
+    # times.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("LITELLM_LOG", "ERROR")
     try:
@@ -33,7 +37,8 @@ def litellm() -> Any:
     library.telemetry = False
     # An unsupported parameter must be an error, not be dropped silently.
     library.drop_params = False
-    # Counting tokens for a Llama would ask the hub six times for a tokenizer, which takes half a minute if it has none.
+    # Counting tokens for a Llama would ask the hub six times for a tokenizer, which takes half a
+    # minute if it has none.
     library.disable_hf_tokenizer_download = True
     price = library.response_cost_calculator
     library.response_cost_calculator = lambda **call: price(**call) if _must_price.get() else None
@@ -41,13 +46,17 @@ def litellm() -> Any:
 
 
 def collect_seldom() -> None:
-    """Collect garbage after 50,000 new objects; the default of 700 takes a sixth of the time of imports."""
+    """Collect garbage after 50,000 new objects; the default of 700 takes a sixth of the time of
+    imports.
+    """
     gc.set_threshold(50_000)
 
 
 @cache
 def warm_up() -> None:
-    """Import modules that LiteLLM and PyArrow would else import during the first calls, while replies wait unread."""
+    """Import modules that LiteLLM and PyArrow would else import during the first calls, while
+    replies wait unread.
+    """
     litellm()
     for name in ("fastapi", "pandas"):
         importlib.import_module(name)
@@ -57,8 +66,9 @@ def warm_up() -> None:
 def make_known(name: str) -> None:
     """Give a model that LiteLLM's table lacks an entry without prices.
 
-    For a model without an entry, LiteLLM tries all its rules for names, several times in every call. A name is
-    registered only once, because a repeated registration makes the entry longer and look-ups slower.
+    For a model without an entry, LiteLLM tries all its rules for names, several times in every
+    call. A name is registered only once, because a repeated registration makes the entry longer and
+    look-ups slower.
     """
     library = litellm()
     provider, _, bare = name.partition("/")
@@ -69,7 +79,8 @@ def make_known(name: str) -> None:
 def spare_work(*, must_price: bool) -> None:
     """Skip LiteLLM's unused work after the calls of this task, a fifth of the time of a call.
 
-    The skipped work prepares data for loggers and, unless `must_price`, computes the cost of the call.
+    The skipped work prepares data for loggers and, unless `must_price`, computes the cost of the
+    call.
     """
     litellm()
     _must_price.set(must_price)

@@ -1,4 +1,6 @@
-"""Reading the reply in a provider's response: its end decides whether it is complete, whatever else stands in it."""
+"""Reading the reply in a provider's response: its end decides whether it is complete, whatever else
+stands in it.
+"""
 
 import json
 import sys
@@ -33,7 +35,9 @@ MOST_TEXT_BYTES = 16 << 20
 
 
 def from_result(api: str | None, result: Any, body: Body) -> Reply:
-    """Return the reply in LiteLLM's result of a call by its `api`, and the received body, without its cost and time."""
+    """Return the reply in LiteLLM's result of a call by its `api`, and the received body, without
+    its cost and time.
+    """
     by_api = {RESPONSES: _from_response, EMBEDDING: _from_embedding, DECISIONS: _from_decisions}
     try:
         reply = by_api.get(api or "", _from_chat)(result, body)
@@ -92,8 +96,9 @@ def _from_chat(completion: Any, body: Body) -> Reply:
 def _end_of(choice: Any, body: Body) -> tuple[End, str | None]:
     """Return how a completion ended, and the word for it.
 
-    The provider's word in the body decides. LiteLLM has a few words of its own, which are used where the body has
-    another form than OpenAI's, and it replaces each word that it does not know by `stop`.
+    The provider's word in the body decides. LiteLLM has a few words of its own, which are used
+    where the body has another form than OpenAI's, and it replaces each word that it does not know
+    by `stop`.
     """
     by_litellm = end_word(choice.finish_reason)
     word = body.stated_end
@@ -130,7 +135,9 @@ def _only_reasoning(source: str) -> Reply:
 
 
 def _unreadable(body: Body, cause: str) -> Reply:
-    """Return the failure for a reply that cannot be read; if it was paid, so would be another attempt."""
+    """Return the failure for a reply that cannot be read; if it was paid, so would be another
+    attempt.
+    """
     is_paid = bool(tokens_in(body.usage).prompt)
     kind = Kind.DECLINED if is_paid else Kind.DOWN
     return Failure(PROVIDER_ERROR, kind, safe(f"the reply cannot be read ({cause})")).reply
@@ -180,7 +187,9 @@ def _not_accepted(reply: Reply, status: str, error: str) -> Reply:
 
 
 def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
-    """Return the log-probabilities of a choice, or of the pieces of a streamed one; None if a token has none."""
+    """Return the log-probabilities of a choice, or of the pieces of a streamed one; None if a token
+    has none.
+    """
     pairs: list[tuple[str, float]] = []
     for choice in choices:
         tokens = _get(_get(choice, "logprobs"), "content") or []
@@ -243,7 +252,8 @@ def _from_embedding(result: Any, _: Body) -> Reply:
 
 
 def _from_decisions(result: Any, body: Body) -> Reply:
-    """Return the reply with the decisions in the received body if it has them, else in LiteLLM's result.
+    """Return the reply with the decisions in the received body if it has them, else in LiteLLM's
+    result.
 
     Its text is JSON with `answers`.
     """

@@ -23,14 +23,17 @@ Logprobs = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A finished call. `text` is None unless `status` is ok; values that the provider did not report are None.
+    """A finished call.
 
-    `unaccepted_text` is the text of a reply whose end is not that of a complete one; only the ledger keeps it.
+    `text` is None unless `status` is ok; values that the provider did not report are None.
 
-    Tokens are those of the deciding attempt; `cost_usd` is the sum over all attempts of known cost. `paid` are the
-    ledger's entries behind the reply. `logprobs` are the tokens of the text with their log-probabilities. `failure` is
-    known only for a new attempt, and so is `largest_usage`: the most tokens of prompt and completion that a report of
-    usage may mean that does not add up.
+    `unaccepted_text` is the text of a reply whose end is not that of a complete one; only the
+    ledger keeps it.
+
+    Tokens are those of the deciding attempt; `cost_usd` is the sum over all attempts of known cost.
+    `paid` are the ledger's entries behind the reply. `logprobs` are the tokens of the text with
+    their log-probabilities. `failure` is known only for a new attempt, and so is `largest_usage`:
+    the most tokens of prompt and completion that a report of usage may mean that does not add up.
     """
 
     status: str
@@ -55,7 +58,9 @@ class Reply:
     largest_usage: tuple[int, int] | None = field(default=None, compare=False)
 
     def accepted(self, ends_ok: Collection[str]) -> "Reply":
-        """Return the reply as a success if it ended with one of these words (`ends_ok`), else unchanged."""
+        """Return the reply as a success if it ended with one of these words (`ends_ok`), else
+        unchanged.
+        """
         if self.unaccepted_text is None or not is_among(self.finish_reason, ends_ok):
             return self
         return replace(
@@ -79,7 +84,9 @@ class Reply:
 
     @property
     def is_final(self) -> bool:
-        """True if no further attempt is needed; False if the failure is temporary or stops the model."""
+        """True if no further attempt is needed; False if the failure is temporary or stops the
+        model.
+        """
         return not self.may_pass and not (self.failure and self.failure.kind is Kind.FATAL)
 
 
@@ -95,13 +102,19 @@ class Kind(Enum):
     DECLINED = "declined"
     """The request is too long or refused, or its paid reply is too large or cannot be read."""
     LOST = "lost"
-    """The process that made the attempt is gone: temporary, and no information on the model or its endpoint."""
+    """The process that made the attempt is gone: temporary, and no information on the model or its
+    endpoint.
+    """
     FATAL = "fatal"
-    """Every request will fail, or seems to: wrong key, unknown model, exhausted quota, an address that redirects."""
+    """Every request will fail, or seems to: wrong key, unknown model, exhausted quota, an address
+    that redirects.
+    """
 
 
 class Failure(NamedTuple):
-    """The reason why an attempt has no reply: the stored status and cause, and the wait that the server requests."""
+    """The reason why an attempt has no reply: the stored status and cause, and the wait that the
+    server requests.
+    """
 
     status: str
     kind: Kind
@@ -112,13 +125,17 @@ class Failure(NamedTuple):
     is_about_key: bool = False
     """True if the key is missing or refused."""
     alone: tuple[str, Kind] | None = None
-    """The status and kind if the server accepts a harmless request; None if no harmless request can be made."""
+    """The status and kind if the server accepts a harmless request; None if no harmless request can
+    be made.
+    """
     http_status: int | None = None
     """The HTTP status of the error; None if the server stated none."""
 
     @property
     def of_this_request(self) -> "Failure":
-        """The failure if the server accepts a harmless request: it is that of this request alone."""
+        """The failure if the server accepts a harmless request: it is that of this request
+        alone.
+        """
         if self.alone is None:
             return self
         status, kind = self.alone

@@ -15,11 +15,15 @@ from tasks.rules.identity import adopted_key, call_key, config_hash
 
 Messages = Sequence[Mapping[str, str]]
 RESPONSES, EMBEDDING, DECISIONS = "responses", "embedding", "decisions"
-"""The values of the parameter `api` for the responses API, the vector of a text, and decisions on a text."""
+"""The values of the parameter `api` for the responses API, the vector of a text, and decisions on a
+text.
+"""
 
 
 class Prices(NamedTuple):
-    """The prices of tokens, in USD per million, and the table they are from; an unknown price is None."""
+    """The prices of tokens, in USD per million, and the table they are from; an unknown price is
+    None.
+    """
 
     input_usd_per_mtok: float | None = None
     cached_usd_per_mtok: float | None = None
@@ -32,15 +36,18 @@ NO_PRICES = Prices()
 
 @dataclass(frozen=True)
 class Target:
-    """A model to call: its LiteLLM name, its address, the parameters sent with the messages, and its time limit.
+    """A model to call: its LiteLLM name, its address, the parameters sent with the messages, and
+    its time limit.
 
-    `api_base` None is the provider's default address. `address_variable` is the environment variable that `api_base`
-    was taken from; None if it was configured. `fallback` replaces parameters on the last attempt; a reply made with it
-    is marked as degraded. `identity` holds further values that distinguish the target's replies and are not sent.
-    `is_streamed` requests the reply in pieces, so that the connection is never idle for long. `prices` are the
-    configuration's, for a model that LiteLLM's table lacks. `wants_logprobs` requests the log-probabilities of a
-    reply's tokens; it changes neither the reply nor the call's identity. `ends_ok` are further words with which a
-    complete reply may end; they are not part of any identity.
+    `api_base` None is the provider's default address. `address_variable` is the environment
+    variable that `api_base` was taken from; None if it was configured. `fallback` replaces
+    parameters on the last attempt; a reply made with it is marked as degraded. `identity` holds
+    further values that distinguish the target's replies and are not sent. `is_streamed` requests
+    the reply in pieces, so that the connection is never idle for long. `prices` are the
+    configuration's, for a model that LiteLLM's table lacks. `wants_logprobs` requests the
+    log-probabilities of a reply's tokens; it changes neither the reply nor the call's identity.
+    `ends_ok` are further words with which a complete reply may end; they are not part of any
+    identity.
     """
 
     name: str
@@ -63,7 +70,9 @@ class Target:
 
     @property
     def endpoint(self) -> str:
-        """The address of the model's server, or the hash of the embedded weights, as part of a call's identity."""
+        """The address of the model's server, or the hash of the embedded weights, as part of a
+        call's identity.
+        """
         return embedded.weights_hash() if self.is_embedded else self.api_base or ""
 
     @property
@@ -113,10 +122,11 @@ class Target:
 class Call:
     """A request to a model.
 
-    `cell` is the id of the reply's row; `priority` orders waiting calls, lowest first. A call that `is_batched` is made
-    by a provider's batch, and individually only after it failed there, if it `allows_live` calls. If its row was
-    removed, replies until `not_before_s` (wall-clock time) do not count for it, nor do those of attempts up to number
-    `after_attempt`. `questions` are sent to a decision model along with the only message.
+    `cell` is the id of the reply's row; `priority` orders waiting calls, lowest first. A call that
+    `is_batched` is made by a provider's batch, and individually only after it failed there, if it
+    `allows_live` calls. If its row was removed, replies until `not_before_s` (wall-clock time) do
+    not count for it, nor do those of attempts up to number `after_attempt`. `questions` are sent to
+    a decision model along with the only message.
     """
 
     target: Target
@@ -138,7 +148,9 @@ class Call:
         return replace(self, is_batched=self.is_batched and not self.allows_live)
 
     def parameters(self, own: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return all arguments that are sent with the messages, with the model's parameters or others (`own`)."""
+        """Return all arguments that are sent with the messages, with the model's parameters or
+        others (`own`).
+        """
         shape = {"response_format": dict(self.response_format)} if self.response_format else {}
         questions = {"questions": list(self.questions)} if self.questions else {}
         return {
@@ -199,7 +211,9 @@ _REPLY_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 @cache
 def table_entry(name: str) -> dict[str, Any]:
-    """Return LiteLLM's entry for a model: that of its full name, else its provider's entry without the provider."""
+    """Return LiteLLM's entry for a model: that of its full name, else its provider's entry without
+    the provider.
+    """
     table: Mapping[str, dict[str, Any]] = litellm().model_cost
     if name in table:
         return table[name]
@@ -281,7 +295,9 @@ def requested_reply_tokens(parameters: Mapping[str, Any]) -> int | None:
 
 
 def most_prompt_tokens(messages: Any, parameters: Mapping[str, Any]) -> int:
-    """Return an upper bound of a prompt's tokens that needs no tokenizer: no token is shorter than a byte."""
+    """Return an upper bound of a prompt's tokens that needs no tokenizer: no token is shorter than
+    a byte.
+    """
     # No known chat template adds more than 16 tokens to a message.
     beside = [
         str(parameters[name]) for name in ("response_format", "questions") if parameters.get(name)
@@ -291,7 +307,8 @@ def most_prompt_tokens(messages: Any, parameters: Mapping[str, Any]) -> int:
 
 
 def most_usd(target: Target, prompt_tokens: int, reply_tokens: int | None) -> float | None:
-    """Return the highest possible cost of a call; None if a price or the limit of the reply is unknown.
+    """Return the highest possible cost of a call; None if a price or the limit of the reply is
+    unknown.
 
     If the table has higher prices for long prompts or for reasoning, these are used.
     """
@@ -330,21 +347,25 @@ def most_of(call: Call, parameters: Mapping[str, Any]) -> Usage:
 def count_tokens(target: Target, text: str) -> int:
     """Return the number of tokens of a text.
 
-    It is counted by the embedded server's tokenizer, by LiteLLM's for the model, or by its default one.
+    It is counted by the embedded server's tokenizer, by LiteLLM's for the model, or by its default
+    one.
     """
     if target.is_embedded:
         return embedded.count_tokens(text)
-    # With the provider before its name, LiteLLM does not know a model of OpenAI's and uses an older tokenizer.
+    # With the provider before its name, LiteLLM does not know a model of OpenAI's and uses an older
+    # tokenizer.
     return int(litellm().token_counter(model=target.name.removeprefix("openai/"), text=text))
 
 
 def most_prompt_tokens_of(
     target: Target, context_tokens: int | None, reply_format: Mapping[str, Any] | None
 ) -> int | None:
-    """Return the most tokens of a prompt in a context of `context_tokens` (None: the known context of the model).
+    """Return the most tokens of a prompt in a context of `context_tokens` (None: the known context
+    of the model).
 
-    `max_tokens` are reserved for the reply, at most half of the context. Without `max_tokens` the reserve is the
-    model's longest reply, at most a quarter of the context or 16,384 tokens. None if the context is unknown.
+    `max_tokens` are reserved for the reply, at most half of the context. Without `max_tokens` the
+    reserve is the model's longest reply, at most a quarter of the context or 16,384 tokens. None if
+    the context is unknown.
     """
     known = (
         embedded.CONTEXT_TOKENS

@@ -12,7 +12,8 @@ NOTICE_PERIOD = timedelta(days=90)
 def retirement_date(target: Target) -> date | None:
     """Return the day on which a model is switched off; None if no day is known.
 
-    `openai/` with an address is any server that speaks OpenAI's protocol, of which the table knows nothing.
+    `openai/` with an address is any server that speaks OpenAI's protocol, of which the table knows
+    nothing.
     """
     if target.name.startswith("openai/") and target.api_base is not None:
         return None
@@ -27,7 +28,9 @@ def is_retired(target: Target, today: date) -> bool:
 
 
 def retirement_notice(target: Target, today: date) -> str | None:
-    """Return a sentence on the end of a model that has ended or ends soon; None for any other model."""
+    """Return a sentence on the end of a model that has ended or ends soon; None for any other
+    model.
+    """
     last_day = retirement_date(target)
     if last_day is None or last_day > today + NOTICE_PERIOD:
         return None

@@ -1,8 +1,9 @@
-"""HTTP below LiteLLM: redirects are refused, bodies are bounded, and only what is used of a completion is passed on.
+"""HTTP below LiteLLM: redirects are refused, bodies are bounded, and only what is used of a
+completion is passed on.
 
-LiteLLM creates its own clients, which follow redirects and read bodies of any size; so do the libraries behind Apprise.
-Their classes are patched once per process, when the first exchange begins, to ask the current exchange; outside of an
-exchange they work as before.
+LiteLLM creates its own clients, which follow redirects and read bodies of any size; so do the
+libraries behind Apprise. Their classes are patched once per process, when the first exchange
+begins, to ask the current exchange; outside of an exchange they work as before.
 """
 
 import json
@@ -38,9 +39,11 @@ def cleaned(content: Any, *, is_event: bool = False) -> Any:
 
 
 def _clean_completion(content: Mapping[str, Any], *, is_event: bool) -> dict[str, Any]:
-    """Return a completion in OpenAI's form with only the fields that are used, each of the type that LiteLLM reads.
+    """Return a completion in OpenAI's form with only the fields that are used, each of the type
+    that LiteLLM reads.
 
-    LiteLLM fails on any other type, also in fields that nobody needs, and the paid reply would be lost.
+    LiteLLM fails on any other type, also in fields that nobody needs, and the paid reply would be
+    lost.
     """
     identity = content.get("id")
     clean: dict[str, Any] = {
@@ -162,7 +165,9 @@ def _figures(report: Mapping[str, Any], *, is_detail: bool = False) -> dict[str,
 
 
 def without_decisions(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body of a decision model without its decisions, with the total of tokens that LiteLLM needs."""
+    """Return the body of a decision model without its decisions, with the total of tokens that
+    LiteLLM needs.
+    """
     usage = _usage(content.get("usage"))
     counts = {name: usage.get(name) or 0 for name in ("input_tokens", "output_tokens")}
     usage = {**usage, **counts, "total_tokens": sum(counts.values())}
@@ -175,7 +180,9 @@ def _no_usage(content: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _usage(usage: Any) -> dict[str, Any]:
-    """Return a report of usage with valid figures only; an empty one if a main figure is invalid."""
+    """Return a report of usage with valid figures only; an empty one if a main figure is
+    invalid.
+    """
     if not isinstance(usage, Mapping) or not all(
         is_count(usage[n]) for n in _COUNTS if usage.get(n) is not None
     ):
@@ -196,11 +203,15 @@ _ENDS = (
     "done_reason",
     "native_finish_reason",
 )
-"""The names under which providers say why a reply ended; a choice of vLLM may have the first and the third."""
+"""The names under which providers say why a reply ended; a choice of vLLM may have the first and
+the third.
+"""
 
 
 def _has_no_reply(content: Mapping[str, Any]) -> bool:
-    """Return whether a body has no list: replies have choices, an output, decisions, vectors or parts."""
+    """Return whether a body has no list: replies have choices, an output, decisions, vectors or
+    parts.
+    """
     return not any(isinstance(value, list) for value in content.values())
 
 
@@ -215,18 +226,21 @@ class ReplyTooLarge(Exception):
 
 
 class Body:
-    """The body of a response: its bytes are counted, it is passed on cleaned, and what LiteLLM may hide is kept.
+    """The body of a response: its bytes are counted, it is passed on cleaned, and what LiteLLM may
+    hide is kept.
 
-    A body that `may_be_cut` (a file of JSON lines, the results of a batch) ends at the bound, so that no paid result
-    before it is lost; then it `is_over`. `is_completion` is true for the shape of OpenAI's chat completions.
-    `stated_end` is the word with which the provider says why the reply ended, because LiteLLM replaces a missing or
-    unknown one by `stop`. `usage` is the last report of usage: LiteLLM replaces its missing figures by 0, and for some
-    providers adds some up. `error` is one inside a completion, `refusal` the model's own, `unknown_type` that of a part
-    of its content which is neither text nor thinking. A completion `is_unreadable` whose choices are no messages. A
-    provider may send a whole reply where events are requested; it is passed on as events. `error_text` is the text
-    of an object with an error, or without a reply, since LiteLLM omits some of them from its exceptions.
-    `decisions` is the original body of a decision model; LiteLLM gets it without the decisions, because it matches
-    them by their order, and fails on all of them if it cannot read one.
+    A body that `may_be_cut` (a file of JSON lines, the results of a batch) ends at the bound, so
+    that no paid result before it is lost; then it `is_over`. `is_completion` is true for the shape
+    of OpenAI's chat completions. `stated_end` is the word with which the provider says why the
+    reply ended, because LiteLLM replaces a missing or unknown one by `stop`. `usage` is the last
+    report of usage: LiteLLM replaces its missing figures by 0, and for some providers adds some up.
+    `error` is one inside a completion, `refusal` the model's own, `unknown_type` that of a part of
+    its content which is neither text nor thinking. A completion `is_unreadable` whose choices are
+    no messages. A provider may send a whole reply where events are requested; it is passed on as
+    events. `error_text` is the text of an object with an error, or without a reply, since LiteLLM
+    omits some of them from its exceptions. `decisions` is the original body of a decision model;
+    LiteLLM gets it without the decisions, because it matches them by their order, and fails on all
+    of them if it cannot read one.
     """
 
     is_stream = False
@@ -363,7 +377,10 @@ def _object_in(text: bytes) -> dict[str, Any] | None:
 
 
 def _as_events(content: Mapping[str, Any]) -> bytes:
-    """Return a whole completion as the events of a streamed one. A whole reply needs no word for its end."""
+    """Return a whole completion as the events of a streamed one.
+
+    A whole reply needs no word for its end.
+    """
     event = cleaned(content, is_event=True)
     event["choices"] = event["choices"] or [_clean_choice({}, {}, is_event=True)]
     choice = event["choices"][0]
@@ -372,10 +389,11 @@ def _as_events(content: Mapping[str, Any]) -> bytes:
 
 
 class EventBody(Body):
-    """A stream of events, each passed on as one line of data, after a line with its name if it has one.
+    """A stream of events, each passed on as one line of data, after a line with its name if it has
+    one.
 
-    Lines that are neither are not passed on, because LiteLLM and its libraries fail on some of them. A body without any
-    event is read as a whole reply.
+    Lines that are neither are not passed on, because LiteLLM and its libraries fail on some of
+    them. A body without any event is read as a whole reply.
     """
 
     is_stream = True
@@ -430,7 +448,9 @@ class EventBody(Body):
         return b""
 
     def _event(self) -> bytes:
-        """Return the event of the lines since the last one; nothing if it only keeps the connection open."""
+        """Return the event of the lines since the last one; nothing if it only keeps the connection
+        open.
+        """
         text = b"\n".join(self._data).strip()
         name = self._name
         self._data = []
@@ -484,8 +504,8 @@ class Redirected(PipelineError):
 class Exchange:
     """One call over HTTP: its limits, and what a library may hide of it.
 
-    `n_results` is the number of calls with a line in a batch's file. `status` is that of the last response. `fault` is
-    the error that ended it: libraries replace it by other errors.
+    `n_results` is the number of calls with a line in a batch's file. `status` is that of the last
+    response. `fault` is the error that ended it: libraries replace it by other errors.
     """
 
     n_results: int | None = None
@@ -532,7 +552,9 @@ class Exchange:
 
 
 def _host(address: str, location: str = "") -> str:
-    """Return only the host and port of an address, or of a location that it names: the rest may hold secrets."""
+    """Return only the host and port of an address, or of a location that it names: the rest may
+    hold secrets.
+    """
     try:
         host = urlsplit(urljoin(address, location)).netloc.rpartition("@")[2]
     except ValueError:
@@ -580,7 +602,8 @@ def _guard() -> None:
             return send(self, request, **options)
         return _direct(exchange, send(self, request, **{**options, "allow_redirects": False}))
 
-    # LiteLLM's transport over aiohttp follows no redirects, but fails on a location that is not a valid header.
+    # LiteLLM's transport over aiohttp follows no redirects, but fails on a location that is not a
+    # valid header.
     aiohttp.ClientSession._request = requested  # type: ignore[assignment, method-assign]
     requests.Session.send = sent  # type: ignore[method-assign]
 
@@ -632,7 +655,9 @@ def _requests_streamed_chat(request: Any) -> bool:
 
 
 def _guard_httpx(client: Any, body: type[_HandedOn]) -> None:
-    """Patch the one function of httpx that every request passes through, including those of redirects."""
+    """Patch the one function of httpx that every request passes through, including those of
+    redirects.
+    """
     send = client._send_single_request
 
     def watched_by(exchange: Exchange, response: Any) -> Any:

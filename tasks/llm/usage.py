@@ -1,7 +1,8 @@
 """The tokens in a provider's report of usage.
 
-Providers count differently: reasoning tokens are a part of the completion (OpenAI) or beside it (xAI), cached tokens a
-part of the prompt (OpenAI) or beside it (Anthropic). The total of a report shows which.
+Providers count differently: reasoning tokens are a part of the completion (OpenAI) or beside it
+(xAI), cached tokens a part of the prompt (OpenAI) or beside it (Anthropic). The total of a report
+shows which.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +19,9 @@ _OF_TOOLS = ("tool_use_tokens",)
 
 
 class Convention(Enum):
-    """What a report counts outside: cached tokens beside the prompt, and reasoning beside the completion."""
+    """What a report counts outside: cached tokens beside the prompt, and reasoning beside the
+    completion.
+    """
 
     ALL_INSIDE = (False, False)
     REASONING_BESIDE = (False, True)
@@ -27,11 +30,13 @@ class Convention(Enum):
 
 
 class Tokens(NamedTuple):
-    """The tokens of a call; None if unknown. The prompt includes cached tokens, the completion reasoning.
+    """The tokens of a call; None if unknown.
 
-    `convention` is the one in which the report adds up; None without a total, whose figures are taken as they are. If
-    the report adds up in no convention, only `largest` is known: the most tokens of prompt and completion that it may
-    mean.
+    The prompt includes cached tokens, the completion reasoning.
+
+    `convention` is the one in which the report adds up; None without a total, whose figures are
+    taken as they are. If the report adds up in no convention, only `largest` is known: the most
+    tokens of prompt and completion that it may mean.
     """
 
     prompt: int | None = None
@@ -76,7 +81,8 @@ def tokens_in(report: Mapping[str, Any]) -> Tokens:
 def openai_form(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return a report with the figures that OpenAI would give; an empty one if it does not add up.
 
-    LiteLLM prices all reports of OpenAI's form alike. A report without a total is returned as it is.
+    LiteLLM prices all reports of OpenAI's form alike. A report without a total is returned as it
+    is.
     """
     tokens = tokens_in(report)
     if tokens.largest is not None:
@@ -110,7 +116,9 @@ def _plausible(value: Any) -> int | None:
 
 
 def _stated(report: Mapping[str, Any], names: Iterable[str]) -> int | None:
-    """Return the figure that a report or its details give under one of the names; None if they contradict."""
+    """Return the figure that a report or its details give under one of the names; None if they
+    contradict.
+    """
     details = [value for name, value in report.items() if name.endswith("_details")]
     figures = set[int | None]()
     for mapping in [report, *details]:

@@ -1,4 +1,6 @@
-"""Environment variables, with those of LiteLLM's `.env` file, and the refusal of those that no request can use."""
+"""Environment variables, with those of LiteLLM's `.env` file, and the refusal of those that no
+request can use.
+"""
 
 import importlib.util
 import os
@@ -20,18 +22,23 @@ def variable(name: str) -> str | None:
 
 @cache
 def read_env_file() -> None:
-    """Set the variables of LiteLLM's `.env` file now: keys are looked up before LiteLLM is imported."""
+    """Set the variables of LiteLLM's `.env` file now: keys are looked up before LiteLLM is
+    imported.
+    """
     if file := env_file():
         from dotenv import dotenv_values  # a dependency of LiteLLM
 
-        # Prefect's settings are left out: recording of a run must not depend on whether a key was looked up before.
+        # Prefect's settings are left out: recording of a run must not depend on whether a key was
+        # looked up before.
         for name, value in dotenv_values(file).items():
             if value is not None and not name.startswith("PREFECT_"):
                 os.environ.setdefault(name, value)
 
 
 def env_file() -> Path | None:
-    """Return the file that LiteLLM reads: the nearest `.env` in the folders above its own; None if there is none."""
+    """Return the file that LiteLLM reads: the nearest `.env` in the folders above its own; None if
+    there is none.
+    """
     spec = importlib.util.find_spec("litellm")
     if os.environ.get("LITELLM_MODE", "DEV") != "DEV" or spec is None or spec.origin is None:
         return None
@@ -47,10 +54,12 @@ _WEB = ("http", "https")
 
 
 def refuse_unusable_network() -> None:
-    """Refuse certificates and proxies with which every request would fail, even to this machine, without saying why.
+    """Refuse certificates and proxies with which every request would fail, even to this machine,
+    without saying why.
 
     Raises:
-        UsageError: a variable names certificates that cannot be read, or a proxy that no library here can use.
+        UsageError: a variable names certificates that cannot be read, or a proxy that no library
+            here can use.
     """
     refuse_unreadable_certificates()
     for name, address in proxies().items():
@@ -61,8 +70,8 @@ def refuse_unreadable_certificates() -> None:
     """Refuse certificates that cannot be read.
 
     Raises:
-        UsageError: a variable names nothing that exists, a folder instead of a file or the reverse, or a file without
-            certificates.
+        UsageError: a variable names nothing that exists, a folder instead of a file or the reverse,
+            or a file without certificates.
     """
     for name in _CERTIFICATES:
         path = variable(name)
@@ -92,7 +101,9 @@ def _flaw_of_certificates(name: str, path: str) -> str | None:
 
 
 def proxies() -> dict[str, str]:
-    """Return the address of each proxy that the environment names, by its variable; `http` is the default scheme."""
+    """Return the address of each proxy that the environment names, by its variable; `http` is the
+    default scheme.
+    """
     read_env_file()
     addresses = {}
     for name in sorted(os.environ):
@@ -103,7 +114,8 @@ def proxies() -> dict[str, str]:
 
 
 def refuse_unusable_proxy(name: str, address: str) -> None:
-    """Refuse a proxy that no library here can use; SOCKS needs one that is not installed with this project.
+    """Refuse a proxy that no library here can use; SOCKS needs one that is not installed with this
+    project.
 
     Raises:
         UsageError: its address has another scheme or no host, or is no address.
@@ -119,7 +131,8 @@ def refuse_unusable_proxy(name: str, address: str) -> None:
 def refuse_unusable_address(
     name: str, address: str, schemes: Collection[str] = _WEB, hint: str = ""
 ) -> None:
-    """Refuse an address from the environment that no request can use; it is not shown, for it may hold a secret.
+    """Refuse an address from the environment that no request can use; it is not shown, for it may
+    hold a secret.
 
     Raises:
         UsageError: it has none of these schemes or no host, or is no address; `hint` says more.

@@ -1,7 +1,9 @@
-"""Adoption: rows and replies that were stored without the address of their model get the identity that has it.
+"""Adoption: rows and replies that were stored without the address of their model get the identity
+that has it.
 
-Until then an address from the environment, such as `OPENAI_BASE_URL`, was no part of an identity. Parts are rewritten
-as compaction does it. After a kill at any moment, the same command does the rest.
+Until then an address from the environment, such as `OPENAI_BASE_URL`, was no part of an identity.
+Parts are rewritten as compaction does it. After a kill at any moment, the same command does the
+rest.
 """
 
 from collections import defaultdict
@@ -76,7 +78,9 @@ def adopt(job: Job, address: str) -> StageReport:
 
 
 def _new_response_ids(reader: Reader, new_hashes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the old and the new id of each response under an earlier configuration, unless the new one is stored."""
+    """Yield the old and the new id of each response under an earlier configuration, unless the new
+    one is stored.
+    """
     stored = {row["response_id"] for row in reader.select("responses", "response_id")}
     for row in reader.select("responses", _RESPONSE, model_config_hash=list(new_hashes)):
         new_id = response_id(
@@ -106,7 +110,9 @@ _VERDICT = (
 def _new_verdict_ids(
     reader: Reader, new_hashes: Mapping[str, str], new_responses: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the old and the new id of each verdict of an earlier configuration, or on a response with a new id."""
+    """Yield the old and the new id of each verdict of an earlier configuration, or on a response
+    with a new id.
+    """
     stored = {row["verdict_id"] for row in reader.select("verdicts", "verdict_id")}
     by_judge = reader.select("verdicts", _VERDICT, judge_config_hash=list(new_hashes))
     on_responses = reader.select("verdicts", _VERDICT, response_id=list(new_responses))

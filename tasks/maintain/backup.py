@@ -1,8 +1,10 @@
-"""Backup of a warehouse, also during runs, to a folder or a store; and its restoration into an empty warehouse.
+"""Backup of a warehouse, also during runs, to a folder or a store; and its restoration into an
+empty warehouse.
 
-The ledger is copied before the parts, so that no paid reply is lost: a reply is in the ledger before its row is in a
-part, and leaves the ledger only after that. Parts never change, so a second backup to the same location copies only new
-ones. The published database is left out, because it is built from the parts.
+The ledger is copied before the parts, so that no paid reply is lost: a reply is in the ledger
+before its row is in a part, and leaves the ledger only after that. Parts never change, so a second
+backup to the same location copies only new ones. The published database is left out, because it is
+built from the parts.
 
 A restore copies and verifies all files of the bundle before it moves any into place.
 """
@@ -46,7 +48,9 @@ _STAGE = ".restoring"
 
 
 def _path_of(file: File) -> str:
-    """Return the path in a warehouse that a copy has; the name of a copy includes a hash if the file may change."""
+    """Return the path in a warehouse that a copy has; the name of a copy includes a hash if the
+    file may change.
+    """
     return file.name.removeprefix(_FILES).removesuffix(_mark(file.sha256))
 
 
@@ -55,14 +59,16 @@ def _mark(sha256: str) -> str:
 
 
 def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> StageReport:
-    """Copy the warehouse to a folder, or a prefix of a store, that is empty, does not exist, or has an earlier backup.
+    """Copy the warehouse to a folder, or a prefix of a store, that is empty, does not exist, or has
+    an earlier backup.
 
-    Runs may go on meanwhile. If this is killed at any time, the last complete backup stays as it was. With
-    `must_verify`, earlier copies are read too, and replaced if they are damaged; otherwise only their sizes are
-    checked.
+    Runs may go on meanwhile. If this is killed at any time, the last complete backup stays as it
+    was. With `must_verify`, earlier copies are read too, and replaced if they are damaged;
+    otherwise only their sizes are checked.
 
     Raises:
-        UsageError: the target has other content or is in the warehouse, or there is nothing to copy.
+        UsageError: the target has other content or is in the warehouse, or there is nothing to
+            copy.
         PipelineError: a file cannot be read or written, or another backup is in progress.
     """
     warehouse, location = (
@@ -121,7 +127,8 @@ def _refuse_others(warehouse: Warehouse, location: Folder | Store) -> None:
 def _files(
     warehouse: Warehouse, stage: Path, intact: Mapping[str, File]
 ) -> dict[File, Path | None]:
-    """Return the files of a backup -> a staged copy, or None for an intact copy of the last backup (by path).
+    """Return the files of a backup -> a staged copy, or None for an intact copy of the last backup
+    (by path).
 
     Raises:
         PipelineError: one cannot be copied, or is damaged.
@@ -143,7 +150,8 @@ def _files(
     for name in Folder(stage).files():
         copy = file_at(stage / name, f"{_FILES}{name}")
         if name not in parts:
-            # The last backup needs its copy of a file that may change until this backup is complete.
+            # The last backup needs its copy of a file that may change until this backup is
+            # complete.
             copy = replace(copy, name=copy.name + _mark(copy.sha256))
         elif not is_named_after(name, copy.sha256):
             raise Damaged(f"{parts[name]}: is damaged; run `prbench aggregate`, then back up again")
@@ -152,7 +160,9 @@ def _files(
 
 
 def _copy_ledger(source: Path, copied: Path) -> None:
-    """Copy a database to which other processes may write; the copy that SQLite makes is consistent."""
+    """Copy a database to which other processes may write; the copy that SQLite makes is
+    consistent.
+    """
     copied.parent.mkdir(parents=True)
     try:
         with (
@@ -174,7 +184,8 @@ def restore(job: Job, source: Path | Store) -> StageReport:
     A restore that was interrupted is continued or started over by the same command.
 
     Raises:
-        Damaged: the source is not a complete backup, or its files have changed; nothing was restored.
+        Damaged: the source is not a complete backup, or its files have changed; nothing was
+            restored.
         UsageError: the warehouse is not empty.
         WarehouseBusy: a run is in progress on it.
         WarehouseError: the backup is of a warehouse of another version.
@@ -233,7 +244,9 @@ def _stage(location: Folder | Store, bundle: Bundle, stage: Path) -> None:
 
 
 def _install(stage: Path, root: Path) -> None:
-    """Move the verified files into the warehouse; the parts come last, because they make it a warehouse."""
+    """Move the verified files into the warehouse; the parts come last, because they make it a
+    warehouse.
+    """
     for name in (VERSION_FILE, DAMAGED, LEDGER, "parts"):
         if (stage / name).exists():
             (stage / name).replace(root / name)

@@ -1,10 +1,10 @@
 """Upkeep of a warehouse: spend, compaction, removal of single responses, and disk use.
 
-The sums of the ledger are stored in the table `spend`. The costs of runs are computed by `run_costs` (`sql/marts/`)
-from the current sums, which include killed and running runs.
+The sums of the ledger are stored in the table `spend`. The costs of runs are computed by
+`run_costs` (`sql/marts/`) from the current sums, which include killed and running runs.
 
-Compaction merges small files and deletes old raw replies. A response that is removed (for example because it is far too
-long) is missing, so the next run samples it again.
+Compaction merges small files and deletes old raw replies. A response that is removed (for example
+because it is far too long) is missing, so the next run samples it again.
 """
 
 import json
@@ -52,8 +52,8 @@ _key = itemgetter(*SPEND_KEY)
 def store_calls(job: Job) -> int:
     """Store the new spend and attempts in the ledger, of all runs; return the rows of spend.
 
-    The rows can be read after the next `publish`. If the ledger has fewer calls than a published row, because it was
-    deleted or damaged, the published row stays.
+    The rows can be read after the next `publish`. If the ledger has fewer calls than a published
+    row, because it was deleted or damaged, the published row stays.
 
     Raises:
         PipelineError: the ledger cannot be read.
@@ -91,7 +91,8 @@ def _store_attempts(job: Job, warehouse: Warehouse) -> None:
 
 
 def repair_ledger(job: Job, *, verifies_calls: bool = False) -> None:
-    """Repair the ledger if it is damaged and no run has it open; the command reports that, and ends with exit code 3.
+    """Repair the ledger if it is damaged and no run has it open; the command reports that, and ends
+    with exit code 3.
 
     With `verifies_calls`, the checksum of every call is verified first.
 
@@ -119,8 +120,9 @@ def _published(warehouse: Warehouse) -> _Published:
 def _spend(job: Job, published: _Published) -> dict[_Key, Row]:
     """Return the ledger's rows of spend, and published ones that have more calls or that it lacks.
 
-    Where damage made the ledger's cost unknown (None), a published row counts only if its run has ended.
-    If another machine is writing, the ledger is not opened, because two machines that open one SQLite file damage it.
+    Where damage made the ledger's cost unknown (None), a published row counts only if its run has
+    ended. If another machine is writing, the ledger is not opened, because two machines that open
+    one SQLite file damage it.
     """
     rows = () if Warehouse(job.warehouse).elsewhere() else spend_in(job.warehouse / LEDGER)
     known = {
@@ -138,9 +140,9 @@ def _spend(job: Job, published: _Published) -> dict[_Key, Row]:
 def spent(job: Job, since: datetime | None = None) -> list[Row]:
     """Return the spend of each day (UTC) and called model, latest day first.
 
-    It includes discarded attempts, and the calls of running runs, because it comes from the ledger. If the ledger has
-    less than is published, because a file is missing or rows came from another warehouse, the published spend is used.
-    `since` selects whole days.
+    It includes discarded attempts, and the calls of running runs, because it comes from the ledger.
+    If the ledger has less than is published, because a file is missing or rows came from another
+    warehouse, the published spend is used. `since` selects whole days.
 
     Raises:
         PipelineError: a file of the ledger cannot be read.
@@ -150,7 +152,8 @@ def spent(job: Job, since: datetime | None = None) -> list[Row]:
 
 
 def unpublished_replies(job: Job) -> Counter[str]:
-    """Return how many replies of running and killed runs are in the ledger but not yet published, by called model.
+    """Return how many replies of running and killed runs are in the ledger but not yet published,
+    by called model.
 
     If another machine is writing, its ledger is not read.
 
@@ -177,7 +180,8 @@ def run_cost(job: Job, run_id: str) -> list[Row]:
 
 
 def run_total(job: Job, run_id: str) -> Row:
-    """Return the numbers of calls and tokens of a run so far and their known cost, as columns of `runs`.
+    """Return the numbers of calls and tokens of a run so far and their known cost, as columns of
+    `runs`.
 
     The cost is None if no cost is known.
 
@@ -189,7 +193,8 @@ def run_total(job: Job, run_id: str) -> Row:
 
 
 def total_cost(job: Job, night: str | None = None) -> Row:
-    """Return the calls of a job's run so far and their known cost, or those of all runs of a night (`n_runs`).
+    """Return the calls of a job's run so far and their known cost, or those of all runs of a night
+    (`n_runs`).
 
     Raises:
         PipelineError: a file of the ledger cannot be read.
@@ -200,7 +205,8 @@ def total_cost(job: Job, night: str | None = None) -> Row:
 
 
 def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
-    """Return the latest 20 runs, or all since a moment; if a process ended without an outcome, its run is `killed`.
+    """Return the latest 20 runs, or all since a moment; if a process ended without an outcome, its
+    run is `killed`.
 
     Raises:
         WarehouseError: nothing is published.
@@ -215,7 +221,9 @@ def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
 
 
 def _cost_rows(job: Job, query_name: str, given: Mapping[str, Any]) -> list[Row]:
-    """Return the rows of a query on costs, computed from the current spend of all runs, including running ones."""
+    """Return the rows of a query on costs, computed from the current spend of all runs, including
+    running ones.
+    """
     warehouse = Warehouse(job.warehouse)
     spend = list(
         _spend(job, _published(warehouse) if warehouse.database.exists() else _Published()).values()
@@ -230,7 +238,10 @@ def _cost_rows(job: Job, query_name: str, given: Mapping[str, Any]) -> list[Row]
 
 
 class ResponseChoice(NamedTuple):
-    """A choice of responses: those that meet all given conditions. `longer_than` counts letters and digits."""
+    """A choice of responses: those that meet all given conditions.
+
+    `longer_than` counts letters and digits.
+    """
 
     response_ids: Sequence[str] = ()
     models: Sequence[str] = ()
@@ -241,7 +252,9 @@ class ResponseChoice(NamedTuple):
 
     @property
     def conditions(self) -> dict[str, Any]:
-        """Conditions in SQL on the columns of `responses` -> their values; empty if nothing is given."""
+        """Conditions in SQL on the columns of `responses` -> their values; empty if nothing is
+        given.
+        """
         lists = {
             "response_id": self.response_ids,
             "model": self.models,
@@ -290,7 +303,8 @@ def forget_removed(job: Job) -> Pruned:
 
 
 def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
-    """Remove responses permanently, with all verdicts on them; the next run samples them again by new calls.
+    """Remove responses permanently, with all verdicts on them; the next run samples them again by
+    new calls.
 
     Raises:
         UsageError: no condition is given, or a named response does not exist.
@@ -337,7 +351,9 @@ def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
 
 
 MANY_PARTS = 400
-"""A night compacts if there are more parts than this, about a week of nights; readers slow down only at many more."""
+"""A night compacts if there are more parts than this, about a week of nights; readers slow down
+only at many more.
+"""
 
 
 def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
@@ -390,7 +406,8 @@ def _mb(*n_bytes: int) -> str:
 
 
 def disk_use(job: Job) -> list[Row]:
-    """Return the files and bytes of a warehouse: each table, the ledger, the database, and everything else.
+    """Return the files and bytes of a warehouse: each table, the ledger, the database, and
+    everything else.
 
     Parts that compaction replaced count as other files until they are deleted.
     """

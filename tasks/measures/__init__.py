@@ -1,4 +1,6 @@
-"""Measures: values that are computed outside SQL and stored with an interval, in one table and by one loop."""
+"""Measures: values that are computed outside SQL and stored with an interval, in one table and by
+one loop.
+"""
 
 from tasks.measures import agreement, scores
 from tasks.measures.measure import Measure, Row, renew

@@ -1,6 +1,7 @@
 """Measures of graders and reviewers: their agreement, effective votes, and what checks predict.
 
-Also of single judges: calibration of their probabilities, and changes of verdicts by other criteria in a call.
+Also of single judges: calibration of their probabilities, and changes of verdicts by other criteria
+in a call.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +46,9 @@ _UNLABELLED = (
 
 
 def pair_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Return the agreement of two graders, from the counts of their pairs of decisions on each task."""
+    """Return the agreement of two graders, from the counts of their pairs of decisions on each
+    task.
+    """
     tables, task = _empty(figures, values)
     a, b = ((2 * values[name]).astype(np.int64) for name in ("value_a", "value_b"))
     np.add.at(tables, (task, values["figure"], a, b), values["n"])
@@ -67,7 +70,9 @@ def set_reliability(figures: Sequence[Row], values: Columns) -> Iterator[Results
 def _empty(
     figures: Sequence[Row], values: Columns
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return tables of zeros (n_tasks, n_figures, labels, labels), and the index of each value's task."""
+    """Return tables of zeros (n_tasks, n_figures, labels, labels), and the index of each value's
+    task.
+    """
     tasks, task = np.unique(values["task"], return_inverse=True)
     return np.zeros((len(tasks), len(figures), len(_DECISIONS), len(_DECISIONS))), task
 
@@ -88,7 +93,8 @@ def _measured(tables: NDArray[np.float64], measures: Mapping[str, Measure]) -> I
 
 
 def labels_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Return the agreement of two sources of labels, by label and on average; `n` is a share's number of labels.
+    """Return the agreement of two sources of labels, by label and on average; `n` is a share's
+    number of labels.
 
     F1 and Jaccard have the number of labels that both give.
     """
@@ -130,10 +136,11 @@ def votes_of_set(_: Sequence[Row], values: Columns) -> Iterator[Results]:
 def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """Yield the share of criteria that people agree with.
 
-    The share is Hajek's ratio: the sum of the weights of the criteria that people agree with / the sum of all weights,
-    where a weight is 1 / probability of being sampled (Saerndal, Swensson and Wretman, "Model Assisted Survey
-    Sampling", 1992, section 5.7). Its interval is that of a ratio of sums over tasks, with whole tasks as the sample,
-    so reviews of one task may be correlated; it ignores the gain from strata, so it may be too wide.
+    The share is Hajek's ratio: the sum of the weights of the criteria that people agree with / the
+    sum of all weights, where a weight is 1 / probability of being sampled (Saerndal, Swensson and
+    Wretman, "Model Assisted Survey Sampling", 1992, section 5.7). Its interval is that of a ratio
+    of sums over tasks, with whole tasks as the sample, so reviews of one task may be correlated; it
+    ignores the gain from strata, so it may be too wide.
     """
     agreed, weights = (values[name][:, None] for name in ("weight_agreed", "sample_weights"))
     ((low, high),), (is_small,) = (
@@ -150,8 +157,8 @@ def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
 def check_prediction(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """Yield how well a check predicts disagreement, from the counts of both on each task.
 
-    Every figure is NULL if fewer than `FEWEST_OTHERS` tasks have a criterion that fails (or passes) the check, or if
-    fewer criteria in sum have (or lack) the outcome.
+    Every figure is NULL if fewer than `FEWEST_OTHERS` tasks have a criterion that fails (or passes)
+    the check, or if fewer criteria in sum have (or lack) the outcome.
     """
     tables = np.stack([values[name] for name in _CELLS], axis=-1).reshape(-1, 1, 2, 2)
     total = tables.sum(axis=0)
@@ -170,7 +177,9 @@ SUMS = ("n", "sum_p", "sum_y", "sum_pp", "sum_py", "sum_yy")
 
 
 def calibration_of(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield the Brier score with its parts and the calibration error of a judge's probabilities under each label."""
+    """Yield the Brier score with its parts and the calibration error of a judge's probabilities
+    under each label.
+    """
     tasks, task = np.unique(values["task"], return_inverse=True)
     sums = np.zeros((len(tasks), len(figures), calibration.BINS, len(SUMS)))
     sums[task, values["figure"], values["bin"]] = np.stack([values[name] for name in SUMS], axis=-1)
@@ -192,7 +201,9 @@ def calibration_of(figures: Sequence[Row], values: Columns) -> Iterator[Results]
 
 
 def change_of(_: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield the mean change of paired verdicts from one arrangement to another, with its interval over tasks."""
+    """Yield the mean change of paired verdicts from one arrangement to another, with its interval
+    over tasks.
+    """
     changes, n = (values[name][:, None].astype(np.float64) for name in ("sum_change", "n"))
     ((low, high),) = ratio_intervals(changes, n).tolist()
     is_small = bool(few_to_rest_on(changes / n)[0])

@@ -50,13 +50,16 @@ class Measure:
 
     Attributes:
         name: of the measure; `compute` may return others too.
-        figures: the relation of figures, with `figure_id` and `basis`, the fingerprint of their values.
+        figures: the relation of figures, with `figure_id` and `basis`, the fingerprint of their
+            values.
         values: the relation of the figures' values.
         columns: the columns of values for `compute`, which are also the sort order.
-        compute: figures that are computed together, and their values (`figure` is the index of a value's figure)
+        compute: figures that are computed together, and their values (`figure` is the index of a
+            value's figure)
             -> the results of each figure.
         method: the name of the method, with a version: figures of another method are stale.
-        key: the columns that values share with figures, also for `compute`; without any, values have `figure_id`.
+        key: the columns that values share with figures, also for `compute`; without any, values
+            have `figure_id`.
         group_by: the columns of figures that are equal in all figures that are computed together.
         condition: selects the rows of `figures` to measure.
         of: the columns of a figure with the ids of the figures whose values it uses.
@@ -74,7 +77,9 @@ class Measure:
     of: tuple[str, ...] = ("figure_id",)
 
     def stale(self, reader: Reader, on: Steps = STORED, **where: Any) -> list[Row]:
-        """Return the figures whose current values are not measured yet; `where` selects figures by their columns."""
+        """Return the figures whose current values are not measured yet; `where` selects figures by
+        their columns.
+        """
         columns = dict.fromkeys(
             (*self.group_by, *self.of, "figure_id", "basis", *filter(None, self.key.split(", ")))
         )
@@ -133,7 +138,9 @@ class Measure:
 
 
 def renew(job: Job, measures: Sequence[Measure]) -> Counter[str]:
-    """Compute, store and publish the stale figures of some measures; return their number by the measure's name."""
+    """Compute, store and publish the stale figures of some measures; return their number by the
+    measure's name.
+    """
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         stale = [(measure, measure.stale(reader)) for measure in measures]

@@ -47,7 +47,8 @@ def score_intervals(figures: Sequence[Row], values: Columns) -> Iterator[Results
 
 def _pooled(numerators: Floats, denominators: Floats, sampled: Draws) -> list[MeasureResult]:
     """Return the sum of numerators / the sum of denominators, for each column."""
-    # Many figures have the same values: two scores that do not differ here, and the share of criteria met.
+    # Many figures have the same values: two scores that do not differ here, and the share of
+    # criteria met.
     columns, which = np.unique(
         np.concatenate([numerators, denominators]), axis=1, return_inverse=True
     )
@@ -66,7 +67,9 @@ def _pooled(numerators: Floats, denominators: Floats, sampled: Draws) -> list[Me
 
 
 def trial_means(_: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield the mean of the repeated evaluations of a figure, with an interval if there are several."""
+    """Yield the mean of the repeated evaluations of a figure, with an interval if there are
+    several.
+    """
     scores = [float(each) for each in values["mean_score"]]
     yield {"trials": MeasureResult(*(repeated_interval(scores) or scores[:1]))}
 
@@ -81,7 +84,9 @@ def condition_test(_: Sequence[Row], values: Columns) -> Iterator[Results]:
 
 
 def lead_test(_: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield the test of a difference from the first model of a board, by the rule of `prbench diff`."""
+    """Yield the test of a difference from the first model of a board, by the rule of `prbench
+    diff`.
+    """
     yield {"lead": _difference(paired_difference(values["leader_value"], values["value"]))}
 
 
@@ -93,7 +98,9 @@ def _difference(test: PairedDifference) -> MeasureResult:
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A figure: tasks, the judge's values, values corrected with and without the judge, or why there are none."""
+    """A figure: tasks, the judge's values, values corrected with and without the judge, or why
+    there are none.
+    """
 
     tasks: NDArray[Any]
     judged: Floats
@@ -114,7 +121,9 @@ def debiased_score(_: Sequence[Row], values: Columns) -> Iterator[Results]:
 
 
 def debiased_differences(pairs: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield the difference of two models corrected by labels, second minus first, for each pair of a ranking."""
+    """Yield the difference of two models corrected by labels, second minus first, for each pair of
+    a ranking.
+    """
     ids = list(dict.fromkeys(row[name] for row in pairs for name in ("figure_a", "figure_b")))
     ends = np.searchsorted(values["figure"], range(len(ids) + 1))
     figures = {

@@ -12,7 +12,8 @@ from warehouse import Reader
 MEASURED, COUNTED, ASSUMED, UNKNOWN = "measured", "counted", "assumed", "unknown"
 """The basis of an estimate: stored calls, prompts whose tokens are counted, or assumed lengths."""
 COUNTED_PROMPTS = 40
-"""The number of prompts that are counted if none was measured; tokenizing all would take too long."""
+"""The number of prompts that are counted if none was measured; tokenizing all would take too long.
+"""
 
 
 Span = tuple[float, float]
@@ -24,17 +25,19 @@ JUDGED_TOKENS: Span = (300, 2_000)
 VERDICT_TOKENS: Span = (50, 1_000)
 """Tokens of a judge's or an analyst's reply with its thinking."""
 _CACHED_SHARE = 0.85
-"""Largest cached share of a judge's prompt: the criteria of one response share all but the last lines."""
+"""Largest cached share of a judge's prompt: the criteria of one response share all but the last
+lines.
+"""
 
 
 @dataclass(frozen=True)
 class Planned:
     """The calls of one model or judge: their tokens, cost in USD, basis, and unknown values.
 
-    `cost_usd` is None if lengths were not measured; `cost_usd_low` and `cost_usd_high` then use the lengths that
-    `assumed` names. Without a price all are None. `judged_before` describes the calls of a judge that repeat verdicts
-    under another template, `cascade` describes which judge of which cascade it is. `model` is the model whose responses
-    a judge reads.
+    `cost_usd` is None if lengths were not measured; `cost_usd_low` and `cost_usd_high` then use the
+    lengths that `assumed` names. Without a price all are None. `judged_before` describes the calls
+    of a judge that repeat verdicts under another template, `cascade` describes which judge of which
+    cascade it is. `model` is the model whose responses a judge reads.
     """
 
     purpose: str
@@ -55,7 +58,8 @@ class Planned:
 
 @dataclass(frozen=True)
 class PerCall:
-    """Mean tokens of a call; `base_prompt` are those of a judge's prompt without a response that is not sampled yet.
+    """Mean tokens of a call; `base_prompt` are those of a judge's prompt without a response that is
+    not sampled yet.
 
     `n_in_call` is the mean number of criteria in a call.
     """
@@ -74,7 +78,9 @@ def total_of(planned: Sequence[Planned]) -> Planned:
 
 
 def summed(row: Planned, planned: Sequence[Planned]) -> Planned:
-    """Return a row with the sums of the calls, tokens and costs of some rows; None if a part is unknown."""
+    """Return a row with the sums of the calls, tokens and costs of some rows; None if a part is
+    unknown.
+    """
     added = (
         "calls",
         "prompt_tokens",
@@ -91,7 +97,9 @@ def summed(row: Planned, planned: Sequence[Planned]) -> Planned:
 
 
 def measured_per_call(reader: Reader, table: str, **identity: Any) -> PerCall:
-    """Return the mean tokens of a configuration's stored calls; a row without tokens is not a call."""
+    """Return the mean tokens of a configuration's stored calls; a row without tokens is not a
+    call.
+    """
     kinds = ("prompt", "cached", "completion")
     means = ", ".join(f"avg({kind}_tokens) filter (prompt_tokens > 0) as {kind}" for kind in kinds)
     (row,) = reader.select(table, means, **identity)
@@ -124,7 +132,8 @@ def planned_calls(
 ) -> Planned:
     """Return the planned usage and cost (USD) of some calls, and the assumptions or missing values.
 
-    `per_call` may lack the tokens of the prompt or the reply; `most_reply` bounds the assumed ones of a reply.
+    `per_call` may lack the tokens of the prompt or the reply; `most_reply` bounds the assumed ones
+    of a reply.
     """
     if calls == 0:
         return Planned(purpose, label, 0, 0, 0, 0.0, 0.0, 0.0, MEASURED)
@@ -156,7 +165,9 @@ def planned_calls(
 def _completed(
     purpose: str, per_call: PerCall, most_reply: int | None
 ) -> tuple[tuple[PerCall, PerCall], list[str]]:
-    """Return the lowest and the highest mean call that the known figures allow, and the assumptions in words."""
+    """Return the lowest and the highest mean call that the known figures allow, and the assumptions
+    in words.
+    """
     is_known = per_call.prompt is not None and per_call.completion is not None
     if is_known or not STAGES[purpose].is_assumed:
         return (per_call, per_call), []

@@ -1,8 +1,8 @@
 """Plan: the calls that a run would make, with their tokens and cost, without making any.
 
-The tokens of a call are those measured on stored rows of the same configuration; without any, prompts are counted with
-LiteLLM's local tokenizers, and lengths of responses are assumed, which gives a range of costs. Unknown values are
-None, and the plan gives the reason.
+The tokens of a call are those measured on stored rows of the same configuration; without any,
+prompts are counted with LiteLLM's local tokenizers, and lengths of responses are assumed, which
+gives a range of costs. Unknown values are None, and the plan gives the reason.
 """
 
 import math
@@ -61,7 +61,8 @@ UNKNOWN_BEFORE = {
 
 
 class JudgeCalls(NamedTuple):
-    """A judge that is called for verdicts: the number of calls per criterion (`times`), and the reason as text.
+    """A judge that is called for verdicts: the number of calls per criterion (`times`), and the
+    reason as text.
 
     `again` counts, by response, the missing criteria that are known to need `times_again` calls.
     """
@@ -88,7 +89,8 @@ class JudgeCalls(NamedTuple):
 
 
 def plan(job: Job) -> list[Planned]:
-    """Return the calls that `run` would make, by model and judge; the job has to be prepared (`prepare`).
+    """Return the calls that `run` would make, by model and judge; the job has to be prepared
+    (`prepare`).
 
     Raises:
         PipelineError: the data set is not ingested.
@@ -97,7 +99,9 @@ def plan(job: Job) -> list[Planned]:
 
 
 def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
-    """Return the rows of `plan`, each with its missing cells; only rows of a model, or of a judge on one, have any."""
+    """Return the rows of `plan`, each with its missing cells; only rows of a model, or of a judge
+    on one, have any.
+    """
     with Warehouse(job.warehouse).reader() as reader:
         wanted = missing_work.wanted_tasks(job, reader)
         conversations = missing_work.conversations_of(reader, wanted, wanted.task_ids)
@@ -152,7 +156,8 @@ def _by_judge_and_model(planned: Sequence[tuple[Planned, Cells]]) -> list[tuple[
 
 
 def plan_analyses(job: Job) -> list[Planned]:
-    """Return the calls of the configured analyses; each has its own command and is not made by `run`.
+    """Return the calls of the configured analyses; each has its own command and is not made by
+    `run`.
 
     Raises:
         PipelineError: the data set is not ingested.
@@ -168,7 +173,9 @@ def plan_analyses(job: Job) -> list[Planned]:
 
 
 def plan_neighbours(job: Job) -> list[Planned]:
-    """Return the calls that `prbench neighbours` makes at most, by judge and arrangement; those of a run are free."""
+    """Return the calls that `prbench neighbours` makes at most, by judge and arrangement; those of
+    a run are free.
+    """
     with Warehouse(job.warehouse).reader() as reader:
         note = "the calls that a run has made already, which are free"
         return [
@@ -185,7 +192,9 @@ def plan_neighbours(job: Job) -> list[Planned]:
 def _of_judge(
     reader: Reader, judge_config: JudgeConfig, stage: str, n_calls: int, *beside: str
 ) -> Planned:
-    """Return some calls of a judge, with the lengths of its stored ones; `beside` follows its label."""
+    """Return some calls of a judge, with the lengths of its stored ones; `beside` follows its
+    label.
+    """
     measured = estimate.measured_per_call(reader, _JUDGE_CALLS, **_identity(judge_config))
     label = ", ".join((judge_config.judge.label, *beside))
     return estimate.planned_calls(
@@ -213,7 +222,9 @@ def _calls(
     by: str = "model",
     prompts: Sequence[str] = (),
 ) -> Planned:
-    """Return some calls of a model, with the lengths of those in a table, whose column `by` names the model."""
+    """Return some calls of a model, with the lengths of those in a table, whose column `by` names
+    the model.
+    """
     target = target_of(caller)
     identity = {by: caller.label, f"{by}_config_hash": target.config_hash}
     per_call = estimate.counted_per_call(
@@ -319,7 +330,9 @@ def _verdicts(
 def _listed_criteria(
     wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, task_ids: Collection[str]
 ) -> dict[str, str]:
-    """Return, by task, about the text of the criteria in one call of a judge of groups; empty for other judges."""
+    """Return, by task, about the text of the criteria in one call of a judge of groups; empty for
+    other judges.
+    """
     if judge_config.piece_size is None or not task_ids:
         return {}
     titles: dict[str, list[str]] = {}
@@ -336,7 +349,9 @@ def _prompt_around(judge_config: JudgeConfig, conversation: Conversation) -> str
 
 
 def _most_reply(target: Target, per_call: PerCall | None = None) -> int | None:
-    """Return the most tokens of a reply if they are limited; a configured limit is for each criterion."""
+    """Return the most tokens of a reply if they are limited; a configured limit is for each
+    criterion.
+    """
     n = 0 if per_call is None else math.ceil(per_call.n_in_call)
     most = most_reply_tokens(target, {**target.parameters, "questions": range(n)})
     return most * n if n and most and requested_reply_tokens(target.parameters) else most
@@ -352,7 +367,9 @@ def _identity(judge_config: JudgeConfig) -> dict[str, Any]:
 def _control(
     job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, called: JudgeCalls
 ) -> Planned:
-    """Return the calls for the control set in a night; a set that is not chosen yet has its configured size."""
+    """Return the calls for the control set in a night; a set that is not chosen yet has its
+    configured size.
+    """
     given = {**wanted.key, **judge_config.columns, "night": job.night}
     (chosen,) = reader.rows(sql.read("queries/plan/control_calls"), given)
     n_left = chosen["n_calls"]
@@ -372,10 +389,10 @@ def judges_to_call(
 ) -> list[JudgeCalls]:
     """Return the judges to call for verdicts: the judge itself, or both judges of a cascade.
 
-    A missing verdict that is stored as a failure of the second judge needs one call of that judge; the first judge's
-    replies are in the ledger. For the other criteria, the share that goes to the second judge is that of the cascade's
-    stored verdicts; without any, the share that its rule escalates of the first judge's stored verdicts; else all are
-    assumed to go there.
+    A missing verdict that is stored as a failure of the second judge needs one call of that judge;
+    the first judge's replies are in the ledger. For the other criteria, the share that goes to the
+    second judge is that of the cascade's stored verdicts; without any, the share that its rule
+    escalates of the first judge's stored verdicts; else all are assumed to go there.
     """
     cascade = judge_config.cascade
     if cascade is None:
@@ -390,7 +407,8 @@ def judges_to_call(
     }
     rows = reader.rows(sql.read("queries/plan/failed_second"), given) if missing else []
     again = {row["response_id"]: row["n_criteria"] for row in rows}
-    # If the second judge failed on all missing criteria, a first judge's call for several of them is in the ledger.
+    # If the second judge failed on all missing criteria, a first judge's call for several of them
+    # is in the ledger.
     decided = (
         again
         if cascade.first[0].piece_size is None
@@ -444,7 +462,9 @@ def _share(
 
 
 def judged_before(reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig) -> str:
-    """Return a line on verdicts that are repeated because they have another template; empty if there are none."""
+    """Return a line on verdicts that are repeated because they have another template; empty if
+    there are none.
+    """
     rows = reader.rows(
         sql.read("queries/plan/decided_before"), {**wanted.key, **judge_config.columns}
     )

@@ -1,7 +1,8 @@
-"""The expected calls of a run that stops when its comparisons are settled, from stored scores of the same models.
+"""The expected calls of a run that stops when its comparisons are settled, from stored scores of
+the same models.
 
-The rule is applied to random orders of the tasks with values of both models of a pair; a pair without stored values is
-planned in full.
+The rule is applied to random orders of the tasks with values of both models of a pair; a pair
+without stored values is planned in full.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +32,9 @@ ORDERS = 200
 
 Row = dict[str, Any]
 Needed = Mapping[str, Sequence[tuple[Mapping[str, int], Floats]]]
-"""Model label -> for each of its comparisons the position of each task, and how many tasks each random order needs."""
+"""Model label -> for each of its comparisons the position of each task, and how many tasks each
+random order needs.
+"""
 
 
 def plan_stopping(job: Job) -> tuple[list[Row], list[Row]]:
@@ -59,7 +62,9 @@ def plan_stopping(job: Job) -> tuple[list[Row], list[Row]]:
 def _history(
     comparisons: StoppingPlan, wanted: WantedTasks, reader: Reader
 ) -> list[dict[str, float]]:
-    """Return for each comparison the differences by task; for earlier nights, between a model's last two values."""
+    """Return for each comparison the differences by task; for earlier nights, between a model's
+    last two values.
+    """
     columns = comparisons.judge_config.columns
     given = {
         "benchmark": wanted.benchmark.name,
@@ -85,10 +90,11 @@ def _history(
 def simulated(
     progress: Sequence[Progress], history: Sequence[dict[str, float]]
 ) -> tuple[Needed, list[Row]]:
-    """Return the tasks that each comparison needs in each random order, and a row for each comparison.
+    """Return the tasks that each comparison needs in each random order, and a row for each
+    comparison.
 
-    A finished comparison needs no more tasks. In a row, `tasks` are those until it is decided, and `n_history` is the
-    number of tasks with stored values, 0 if there are too few.
+    A finished comparison needs no more tasks. In a row, `tasks` are those until it is decided, and
+    `n_history` is the number of tasks with stored values, 0 if there are too few.
     """
     pool = sorted({task for of_pair in history for task in of_pair})
     longest = max((each.comparison.rule.n_planned for each in progress), default=0)
@@ -146,7 +152,8 @@ def needed_calls(needed: Needed, cells: Cells) -> Floats:
 
 
 def expected_calls(planned: Planned, cells: Cells, needed: Needed) -> Row:
-    """Return a row with all missing and the needed calls of a row of the plan, and their costs in USD.
+    """Return a row with all missing and the needed calls of a row of the plan, and their costs in
+    USD.
 
     All calls are needed if the row belongs to neither a model nor a judge.
     """

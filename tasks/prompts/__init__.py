@@ -38,7 +38,9 @@ def load_template(name: str, default: str, placeholders: Sequence[str] = PLACEHO
 
 @cache
 def load_analysis_template(name: str) -> str:
-    """Return the text of a template below `analyses/`: the prompt of analysts on tasks and criteria."""
+    """Return the text of a template below `analyses/`: the prompt of analysts on tasks and
+    criteria.
+    """
     return (FOLDER / "analyses" / f"{name}.txt").read_text(encoding="utf-8")
 
 
@@ -53,7 +55,9 @@ def shipped_templates() -> list[str]:
 
 
 def load_evidence_template(name: str, beside: str) -> str:
-    """Return the evidence template `name` in the form that fits the text of a judge template (`beside`)."""
+    """Return the evidence template `name` in the form that fits the text of a judge template
+    (`beside`).
+    """
     # Judge templates without markers keep theirs: both are part of a verdict's identity.
     fitting = "evidence_v1" if name == "evidence_v2" and not is_marked(beside) else name
     return (FOLDER / f"{fitting}.txt").read_text(encoding="utf-8")

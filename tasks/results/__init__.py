@@ -1,4 +1,5 @@
-"""Results for Python, as data frames: read the tables, leaderboards and differences of a warehouse or publication.
+"""Results for Python, as data frames: read the tables, leaderboards and differences of a warehouse
+or publication.
 
 ```python
 from tasks.results import open_results
@@ -42,8 +43,9 @@ Format = Literal["polars", "arrow", "pandas"]
 class Results(AbstractContextManager["Results"]):
     """The published results of a warehouse; created by `open_results`.
 
-    Methods return a Polars data frame, or with `format` a PyArrow table or a pandas data frame. Each call reads what is
-    published at that moment, and nothing is written. Call `close` at the end, or use a `with` block.
+    Methods return a Polars data frame, or with `format` a PyArrow table or a pandas data frame.
+    Each call reads what is published at that moment, and nothing is written. Call `close` at the
+    end, or use a `with` block.
 
     Attributes:
         benchmark: the benchmark of `leaderboard` and `diff`.
@@ -58,7 +60,9 @@ class Results(AbstractContextManager["Results"]):
         self._job, self._closing = job, closing
 
     def tables(self, *, format: Format = "polars") -> Any:  # noqa: A002 - the natural name for callers
-        """Return the tables and views: `name`, `kind` (mart or stored), and the `meaning` of a row."""
+        """Return the tables and views: `name`, `kind` (mart or stored), and the `meaning` of a
+        row.
+        """
         import pyarrow as pa
 
         return _as(pa.Table.from_pylist(_listed()), format)
@@ -140,18 +144,20 @@ class Results(AbstractContextManager["Results"]):
         judges: Sequence[str] = (),
         format: Format = "polars",  # noqa: A002
     ) -> Any:
-        """Return the rows of `prbench diff`: the first name compared with each of the others, paired by task.
+        """Return the rows of `prbench diff`: the first name compared with each of the others,
+        paired by task.
 
-        There is a row for each comparison and split: both means, their difference (second minus first) with its
-        interval, the p-value and the corrected p-value, a sentence with the result, and the model, vintage and judge of
-        each side.
+        There is a row for each comparison and split: both means, their difference (second minus
+        first) with its interval, the p-value and the corrected p-value, a sentence with the result,
+        and the model, vintage and judge of each side.
 
         Args:
             names: two or more models, judges, vintages, ...
             of: the kind of the names; by default the kind to which all of them belong.
             score: default the benchmark's primary score.
-            vintage: compare in this one, in which pinned models stand with their base responses, or in `all`. By
-                default models are compared in the current vintage of each. None if vintages are compared.
+            vintage: compare in this one, in which pinned models stand with their base responses, or
+                in `all`. By default models are compared in the current vintage of each. None if
+                vintages are compared.
             is_hard: on the latest own hard subset instead of the splits.
             models: only these, by label.
             judges: only these, by label.
@@ -217,11 +223,12 @@ def open_results(
     """Open the published results at a location.
 
     Args:
-        location: the folder of a warehouse; the folder or address of a publication of `prbench publish`, such as
-            `s3://bucket/board`; or a `.duckdb` file. From an address the database is copied to a temporary folder,
-            which `close` deletes.
+        location: the folder of a warehouse; the folder or address of a publication of `prbench
+            publish`, such as `s3://bucket/board`; or a `.duckdb` file. From an address the database
+            is copied to a temporary folder, which `close` deletes.
         benchmark: needed if the warehouse holds several.
-        revision: the revision of the data set, or its beginning; by default the one with the most verdicts.
+        revision: the revision of the data set, or its beginning; by default the one with the most
+            verdicts.
 
     Raises:
         UsageError: the location, benchmark or revision does not exist.

@@ -40,7 +40,9 @@ def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job
 
 
 def _folder(given: str, closing: ExitStack) -> Path:
-    """Return a folder with the database: a temporary one if it is in a store, or given as a file."""
+    """Return a folder with the database: a temporary one if it is in a store, or given as a
+    file.
+    """
     source = open_location(given)
     if isinstance(source, Path) and not source.is_file():
         if not source.is_dir():
@@ -65,7 +67,9 @@ def _folder(given: str, closing: ExitStack) -> Path:
 def _chosen(
     given: str, stored: list[dict[str, Any]], benchmark: str | None, revision: str | None
 ) -> dict[str, Any]:
-    """Return the benchmark and revision to use: of those that match, the one with the most verdicts."""
+    """Return the benchmark and revision to use: of those that match, the one with the most
+    verdicts.
+    """
     fitting = [row for row in stored if row["dataset_revision"].startswith(revision or "")]
     fitting = [row for row in fitting if benchmark in {None, row["benchmark"]}]
     listed = (

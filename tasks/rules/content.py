@@ -6,12 +6,16 @@ from typing import Any
 
 _TEXT = frozenset({"text", "input_text", "output_text"})
 _THINKING = ("thinking", "reasoning", "redacted_thinking", "thought")
-"""Types of thinking; longer names that begin so (`reasoning_text`, `reasoning.summary`) are thinking, too."""
+"""Types of thinking; longer names that begin so (`reasoning_text`, `reasoning.summary`) are
+thinking, too.
+"""
 
 
 @dataclass
 class Content:
-    """The content of a message: its text, its thinking, a refusal, and the type of a part that is none of these."""
+    """The content of a message: its text, its thinking, a refusal, and the type of a part that is
+    none of these.
+    """
 
     text: str = ""
     thinking: str = ""
@@ -20,7 +24,9 @@ class Content:
 
 
 def content_of(value: Any) -> Content:
-    """Return the content in a text, or in a list of parts, each a text or an object with its type."""
+    """Return the content in a text, or in a list of parts, each a text or an object with its
+    type.
+    """
     content = Content()
     if value is None:
         return content
@@ -81,7 +87,9 @@ _HOLDERS = ("thinking", "reasoning", "thought", "text", "content", "summary", "d
 
 
 def _texts_in(value: Any) -> str:
-    """Return all texts in thinking, whose form each provider chooses: a text, an object or a list, also nested."""
+    """Return all texts in thinking, whose form each provider chooses: a text, an object or a list,
+    also nested.
+    """
     texts = []
     remaining = [value]
     while remaining:

@@ -1,12 +1,14 @@
 """Conversations: built from turns and quoted in a judge's prompt; and the cleaning of responses.
 
-Source of the rules: PRBench paper (arXiv 2511.11562), appendix D, and the published harness's behaviour.
+Source of the rules: PRBench paper (arXiv 2511.11562), appendix D, and the published harness's
+behaviour.
 
-A judge gets a filled template whose quoted texts cannot be mistaken for ours. If a template has `<<marker>>`, each
-message of the conversation is between lines with a marker: a number hashed from the quoted texts, with a counter until
-no text contains it. So no text can end its own quotation or begin a turn. The marker depends only on the conversation,
-so that the prompts on all criteria of one response begin alike (for the provider's prompt cache); the criterion, which
-comes last, has its own marker, `<<criterion_marker>>`.
+A judge gets a filled template whose quoted texts cannot be mistaken for ours. If a template has
+`<<marker>>`, each message of the conversation is between lines with a marker: a number hashed from
+the quoted texts, with a counter until no text contains it. So no text can end its own quotation or
+begin a turn. The marker depends only on the conversation, so that the prompts on all criteria of
+one response begin alike (for the provider's prompt cache); the criterion, which comes last, has its
+own marker, `<<criterion_marker>>`.
 """
 
 import itertools
@@ -21,12 +23,15 @@ Message = tuple[str, str]
 """(role, content)"""
 
 PLACEHOLDERS = ("<<conversation>>", "<<rubric_item>>")
-"""The placeholders that a judge template must contain (`prompt_on` lists those that it may contain)."""
+"""The placeholders that a judge template must contain (`prompt_on` lists those that it may
+contain).
+"""
 GROUP, QUESTIONS = "<<rubric_items>>", "<<questions>>"
 OF_GROUP = (PLACEHOLDERS[0], GROUP)
 """The placeholders of a template for several criteria in one call."""
 OF_DECISIONS = (PLACEHOLDERS[0], QUESTIONS, PLACEHOLDERS[1])
-"""Those of a template for decision models: the text to decide on, then a question on a criterion."""
+"""Those of a template for decision models: the text to decide on, then a question on a criterion.
+"""
 
 _TAG = r"(?:\w+:)?(?:think|thinking|thought|thoughts|reasoning|reason)"
 _OPENED = re.compile(rf"<({_TAG})>|\[(THINK)\]|◁(think)▷", re.IGNORECASE | re.ASCII)
@@ -34,7 +39,8 @@ _CLOSED = re.compile(rf"</({_TAG})>|\[/(THINK)\]|◁/(think)▷", re.IGNORECASE 
 _CHANNEL = r"(?:<\|start\|>assistant)?<\|channel\|>"
 _MESSAGE = r"[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
 _BLOCKS = (
-    # Channels of gpt-oss: the reply alone, thinking before it, and both where a server leaves the marks out.
+    # Channels of gpt-oss: the reply alone, thinking before it, and both where a server leaves the
+    # marks out.
     (rf"{_CHANNEL}final\b{_MESSAGE}", ""),
     (_CHANNEL, rf"<\|channel\|>final\b{_MESSAGE}"),
     (r"analysis(?=\S)(?=.*?assistantfinal)", "assistantfinal"),
@@ -57,8 +63,9 @@ _BREAKS = re.compile(r"(?:\r?\n){3,}")
 def turn_pattern(conversation: Sequence[Turn], turns: int | None) -> str:
     """Return the shape of a conversation, a letter for each slot (see `records.Task`).
 
-    Slots alternate: prompt 0, response 0, prompt 1, ... Slots after the last used one are left out. An invisible
-    prompt counts as used if `turns` states that there is a turn, or if it has reference texts.
+    Slots alternate: prompt 0, response 0, prompt 1, ... Slots after the last used one are left out.
+    An invisible prompt counts as used if `turns` states that there is a turn, or if it has
+    reference texts.
     """
     pattern = ""
     for i, turn in enumerate(conversation):
@@ -71,9 +78,9 @@ def turn_pattern(conversation: Sequence[Turn], turns: int | None) -> str:
 def build_messages(conversation: Sequence[Turn]) -> tuple[Message, ...]:
     """Return the conversation as sent.
 
-    Numbered references precede their user turn; assistant turns are included. No system prompt is added here; the
-    sample stage adds a configured one. Slots that show nothing are skipped; checks of `turn_pattern` find incomplete
-    conversations.
+    Numbered references precede their user turn; assistant turns are included. No system prompt is
+    added here; the sample stage adds a configured one. Slots that show nothing are skipped; checks
+    of `turn_pattern` find incomplete conversations.
     """
     messages: list[Message] = []
     for turn in conversation:
@@ -88,7 +95,9 @@ def build_messages(conversation: Sequence[Turn]) -> tuple[Message, ...]:
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Fill the placeholders of a template in one pass, so that a placeholder inside a text is not filled."""
+    """Fill the placeholders of a template in one pass, so that a placeholder inside a text is not
+    filled.
+    """
     return re.sub("|".join(map(re.escape, values)), lambda match: values[match.group()], template)
 
 
@@ -122,10 +131,11 @@ class UnfinishedThinking(ValueError):
 def without_thinking(text: str, *, omits_think_tag: bool = False) -> str:
     """Return a reply without the block of thinking at its start.
 
-    A reply has such a block only if it starts, after white space, with a known opening: a tag, whose block ends at the
-    first closing tag of that name, or a mark of a model's format. A tag anywhere else is text, because a model may
-    write about tags. With `omits_think_tag` (the server sends thinking without its opening tag), a reply without an
-    opening tag starts inside a block, which ends at the first closing tag, if there is one.
+    A reply has such a block only if it starts, after white space, with a known opening: a tag,
+    whose block ends at the first closing tag of that name, or a mark of a model's format. A tag
+    anywhere else is text, because a model may write about tags. With `omits_think_tag` (the server
+    sends thinking without its opening tag), a reply without an opening tag starts inside a block,
+    which ends at the first closing tag, if there is one.
 
     Raises:
         UnfinishedThinking: the block is never closed.
@@ -156,14 +166,18 @@ def _tag_name(tag: re.Match[str]) -> str:
 
 
 def unknown_opening(response: str) -> str | None:
-    """Return the opening of a response that looks like a tag of thinking, and is none that is known; else None."""
+    """Return the opening of a response that looks like a tag of thinking, and is none that is
+    known; else None.
+    """
     opened = _LIKE_THINKING.match(response)
     return None if opened is None else one_line(opened["tag"], 50)
 
 
 MARKER, CRITERION_MARKER = "<<marker>>", "<<criterion_marker>>"
 _DIGITS = 16
-"""Only digits: tokenizers give the same number of tokens for each such number, so a prompt's length is predictable."""
+"""Only digits: tokenizers give the same number of tokens for each such number, so a prompt's length
+is predictable.
+"""
 
 
 def is_marked(template: str) -> bool:
@@ -182,7 +196,9 @@ def marker_of(source: Sequence[str], texts: Sequence[str]) -> str:
 
 
 def judge_prompt(template: str, messages: Sequence[Message], response: str, criterion: str) -> str:
-    """Return the judge's prompt on a criterion: a conversation with the response as its last assistant turn."""
+    """Return the judge's prompt on a criterion: a conversation with the response as its last
+    assistant turn.
+    """
     return prompt_on(
         template,
         (*messages, ("assistant", response)),
@@ -206,8 +222,8 @@ def prompt_on(
 ) -> str:
     """Return a template filled with turns and a criterion.
 
-    `last` is the name of the last turn, if that is more than its role. `more` are further placeholders with their
-    texts, `listed` (for a marked template) with quoted ones.
+    `last` is the name of the last turn, if that is more than its role. `more` are further
+    placeholders with their texts, `listed` (for a marked template) with quoted ones.
     """
     texts = [*(content for _, content in turns), *(more or {}).values()]
     texts += [text for _, entries, _ in (listed or {}).values() for _, text in entries]
@@ -227,7 +243,9 @@ def prompt_on(
 def group_prompt(
     template: str, messages: Sequence[Message], response: str, criteria: Sequence[str]
 ) -> str:
-    """Return the judge's prompt on several criteria; each stands under a line with its number and their marker."""
+    """Return the judge's prompt on several criteria; each stands under a line with its number and
+    their marker.
+    """
     texts = [*(content for _, content in messages), response]
     own = marker_of([marker_of(texts, texts), *criteria], [*texts, *criteria])
     listed = _listed(own, "criterion", [("", text) for text in criteria], "criteria")
@@ -248,8 +266,8 @@ def rubric_prompt(
 ) -> str:
     """Return a marked template filled with turns, a whole rubric and, last, one criterion of it.
 
-    The part that all criteria of a rubric share comes first. `rubric` has for each criterion a word (desired or not)
-    and its text; `index` is the criterion's, from 0.
+    The part that all criteria of a rubric share comes first. `rubric` has for each criterion a word
+    (desired or not) and its text; `index` is the criterion's, from 0.
     """
     numbered = template.replace("<<number>>", f"{index + 1} of {len(rubric)}")
     return prompt_on(
@@ -272,7 +290,9 @@ def naming_prompt(template: str, phrases: Sequence[str], taken: Sequence[str]) -
 
 
 def _listed(marker: str, kind: str, entries: Sequence[tuple[str, str]], all_of_them: str) -> str:
-    """Return entries (a name or none, and a text), each after a line with the marker; a last such line follows."""
+    """Return entries (a name or none, and a text), each after a line with the marker; a last such
+    line follows.
+    """
     lines = [
         f"[{marker} {kind} {number} of {len(entries)}{name and f': {name}'}]\n{text}\n"
         for number, (name, text) in enumerate(entries, start=1)

@@ -1,7 +1,8 @@
 """Ends of replies: what the words mean with which providers say why a reply ended.
 
-A reply is complete only if its word is in a list. The words for failures are open sets, of which providers invent more,
-so they are recognised by their parts. Any other word is unknown: its reply may be half a text.
+A reply is complete only if its word is in a list. The words for failures are open sets, of which
+providers invent more, so they are recognised by their parts. Any other word is unknown: its reply
+may be half a text.
 """
 
 import json
@@ -84,14 +85,18 @@ def end_word(stated: Any) -> str | None:
 
 
 def plain_word(word: str) -> str:
-    """Return a word in the form in which words are compared: lower case, parts joined by `_`, without its type."""
+    """Return a word in the form in which words are compared: lower case, parts joined by `_`,
+    without its type.
+    """
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word.strip())
     joined = re.sub(r"[\s._-]+", "_", parted).lower()
     return re.sub(r"^(?:finish_|stop_)?reason_", "", joined)
 
 
 def meaning_of(word: str | None) -> End:
-    """Return the meaning of the word with which a reply ended; a whole reply without a word is complete."""
+    """Return the meaning of the word with which a reply ended; a whole reply without a word is
+    complete.
+    """
     if word is None:
         return End.COMPLETE
     plain = plain_word(word)

@@ -1,4 +1,5 @@
-"""Evidence: the prompt on a chunk of a long report, the parser of the reply, and the evidence in the last call.
+"""Evidence: the prompt on a chunk of a long report, the parser of the reply, and the evidence in
+the last call.
 
 The module also cuts a long text into chunks that fit, without gaps or overlaps.
 """
@@ -33,7 +34,9 @@ _SHOWN = (
 )
 _NOTHING = "nothing found"
 WORDING = (REMINDER, _IN_REPORT, _IN_NOTES, _SHOWN, _NOTHING)
-"""Texts for judges outside the templates; they are part of a verdict's identity, so they still say *part*."""
+"""Texts for judges outside the templates; they are part of a verdict's identity, so they still say
+*part*.
+"""
 
 
 def evidence_prompt(
@@ -46,14 +49,19 @@ def evidence_prompt(
     n_chunks: int,
     round_: int,
 ) -> str:
-    """Return the prompt for the evidence in a chunk: of the report in round 1, of the notes on it in later rounds."""
+    """Return the prompt for the evidence in a chunk: of the report in round 1, of the notes on it
+    in later rounds.
+    """
     position = (_IN_REPORT if round_ == 1 else _IN_NOTES).format(part=number, n_parts=n_chunks)
     return prompt_on(template, messages, criterion, more={"<<place>>": position, "<<part>>": text})
 
 
 def evidence_format(*, is_bounded: bool) -> dict[str, Any]:
-    """Return the JSON schema of the reply, with or without bounds for the length and number of statements."""
-    # Far more than the evidence of a chunk on one criterion; the bounds prevent a reply that never ends.
+    """Return the JSON schema of the reply, with or without bounds for the length and number of
+    statements.
+    """
+    # Far more than the evidence of a chunk on one criterion; the bounds prevent a reply that never
+    # ends.
     bound, number = ({"maxLength": 2_000}, {"maxItems": 100}) if is_bounded else ({}, {})
     return strict_format(
         "evidence", {"evidence": {"type": "array", "items": {"type": "string", **bound}, **number}}
@@ -64,7 +72,8 @@ def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, .
     """Return the evidence in a reply, without blank texts.
 
     Raises:
-        VerdictError: the reply is not one JSON object (bare, fenced, or behind thinking) with a list of texts.
+        VerdictError: the reply is not one JSON object (bare, fenced, or behind thinking) with a
+            list of texts.
     """
     evidence = json_object(reply, omits_think_tag=omits_think_tag).get("evidence")
     if not isinstance(evidence, list) or not all(isinstance(text, str) for text in evidence):
@@ -75,9 +84,11 @@ def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, .
 def shown(
     evidence: Sequence[Sequence[str]], n_chunks: int, round_: int, *, is_indented: bool = False
 ) -> str:
-    """Return the text that replaces a report of `n_chunks` chunks in the last call: the round's findings by chunk.
+    """Return the text that replaces a report of `n_chunks` chunks in the last call: the round's
+    findings by chunk.
 
-    With `is_indented` all lines of a quotation after the first are indented, so that none looks like a chunk's name.
+    With `is_indented` all lines of a quotation after the first are indented, so that none looks
+    like a chunk's name.
     """
     named = "Part" if round_ == 1 else "Notes"
     if is_indented:
@@ -95,7 +106,9 @@ _BORDERS = (
     re.compile(r"[.!?\u2026][\"'\u201d\u2019)\]]*\s+|[\u3002\uff01\uff1f]|\n"),
     re.compile(r"\s+"),
 )
-"""The ends of a paragraph, a sentence or line (also of a table or of code), and a word; an end stays with its text."""
+"""The ends of a paragraph, a sentence or line (also of a table or of code), and a word; an end
+stays with its text.
+"""
 
 
 class NoRoom(ValueError):
@@ -103,11 +116,13 @@ class NoRoom(ValueError):
 
 
 def cut(text: str, most: int, size_of: Callable[[str], int]) -> list[str]:
-    """Cut a text into chunks of at most `most`, as `size_of` measures them; joined they are exactly the text.
+    """Cut a text into chunks of at most `most`, as `size_of` measures them; joined they are exactly
+    the text.
 
-    Chunks end at the end of a paragraph. A paragraph that is too large is cut at the end of a sentence or line, a
-    sentence between words, a word between characters. Each piece is measured once, and each chunk once more, because
-    the size of a text may differ from the sum of the sizes of its pieces.
+    Chunks end at the end of a paragraph. A paragraph that is too large is cut at the end of a
+    sentence or line, a sentence between words, a word between characters. Each piece is measured
+    once, and each chunk once more, because the size of a text may differ from the sum of the sizes
+    of its pieces.
 
     Raises:
         NoRoom: a single character is too large.

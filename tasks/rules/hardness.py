@@ -1,6 +1,8 @@
-"""The selection of the hard subset: the tasks of a field on which a panel scores lowest (paper, section 2).
+"""The selection of the hard subset: the tasks of a field on which a panel scores lowest (paper,
+section 2).
 
-The module also measures how a selection depends on the panel: by resampled panels, and by panels without one model.
+The module also measures how a selection depends on the panel: by resampled panels, and by panels
+without one model.
 """
 
 import math
@@ -28,10 +30,12 @@ def wanted_size(n_tasks: int, share: float | Mapping[str, int], field: str) -> i
 
 
 def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> dict[str, float]:
-    """Return the `size` tasks with the lowest mean score, with these means, hardest first; ties are by task id.
+    """Return the `size` tasks with the lowest mean score, with these means, hardest first; ties are
+    by task id.
 
-    `scores` has, for each task that is complete for the whole panel, a score of each model (already the mean over its
-    trials). The sum is exact (`math.fsum`), so that the order of the models never decides a tie.
+    `scores` has, for each task that is complete for the whole panel, a score of each model (already
+    the mean over its trials). The sum is exact (`math.fsum`), so that the order of the models never
+    decides a tie.
 
     Raises:
         HardSubsetError: fewer tasks are complete than the size, or the size is below 1.
@@ -41,7 +45,8 @@ def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> dict[str
             f"{size} tasks are wanted, and {len(scores)} are complete for every model"
         )
     means = {task: math.fsum(values) / len(values) for task, values in scores.items()}
-    # A model's score of a task is a mean over trials, so equal scores may differ in the last digits.
+    # A model's score of a task is a mean over trials, so equal scores may differ in the last
+    # digits.
     hardest = sorted(means, key=lambda task: (round(means[task], 12), task))[:size]
     return {task: means[task] for task in hardest}
 
@@ -56,27 +61,30 @@ def inclusion_probabilities(
 ) -> Floats:
     """Return the share of resampled panels under which each task is among the `size` hardest.
 
-    A resampled panel has as many models as the real one, drawn with replacement; each drawn model has its real number
-    of trials, drawn with replacement. A trial is one repetition of the whole evaluation, so all tasks share the draw. A
-    task's score is the mean over the drawn models of the mean over their drawn trials.
+    A resampled panel has as many models as the real one, drawn with replacement; each drawn model
+    has its real number of trials, drawn with replacement. A trial is one repetition of the whole
+    evaluation, so all tasks share the draw. A task's score is the mean over the drawn models of the
+    mean over their drawn trials.
 
-    Ties go by the tasks' order, as in `select_hardest`: every task's scores are first raised by 1e-12 for each position
-    in the order, which makes all means different. Scores of rubrics with whole weights up to 10 cannot differ by so
-    little.
+    Ties go by the tasks' order, as in `select_hardest`: every task's scores are first raised by
+    1e-12 for each position in the order, which makes all means different. Scores of rubrics with
+    whole weights up to 10 cannot differ by so little.
 
-    A panel of one model with one trial cannot be resampled: the probabilities are 0 and 1, which means that they are
-    unknown, not that the selection is certain. Few models give few different panels (ten for three models).
+    A panel of one model with one trial cannot be resampled: the probabilities are 0 and 1, which
+    means that they are unknown, not that the selection is certain. Few models give few different
+    panels (ten for three models).
 
     Args:
-        values: shape (n_tasks, sum of n_trials), the tasks in the order of their ids, the trials model by model.
+        values: shape (n_tasks, sum of n_trials), the tasks in the order of their ids, the trials
+            model by model.
         n_trials: the number of trials of each model.
         size: number of tasks in a selection, from 1 to n_tasks.
 
     Returns:
         Shape (n_tasks,), from 0 to 1; they sum to `size`.
     """
-    # The means of all tasks are one product with a panel's weights. A position in the order adds far more than
-    # rounding, and far less than a difference of scores.
+    # The means of all tasks are one product with a panel's weights. A position in the order adds
+    # far more than rounding, and far less than a difference of scores.
     columns = (values + 1e-12 * np.arange(len(values))[:, None]).T
     generator = np.random.default_rng(SEED)
     times = np.zeros(len(values), dtype=np.int64)
@@ -88,9 +96,11 @@ def inclusion_probabilities(
 
 
 def _panels(generator: np.random.Generator, n_trials: Sequence[int], n_panels: int) -> Floats:
-    """Return weights of models' trials in resampled panels, shape (n_panels, sum of n_trials); rows sum to 1.
+    """Return weights of models' trials in resampled panels, shape (n_panels, sum of n_trials); rows
+    sum to 1.
 
-    A model that is drawn k times has k times as many draws of its trials: k draws of n trials are one of k x n.
+    A model that is drawn k times has k times as many draws of its trials: k draws of n trials are
+    one of k x n.
     """
     n_models = len(n_trials)
     n_sampled = generator.multinomial(n_models, np.full(n_models, 1.0 / n_models), size=n_panels)
@@ -102,7 +112,8 @@ def _panels(generator: np.random.Generator, n_trials: Sequence[int], n_panels: i
 
 
 def leave_one_out(scores: Mapping[str, Sequence[float]], size: int) -> list[frozenset[str]]:
-    """Return the tasks that the panel would have selected without each of its models, in the order of models.
+    """Return the tasks that the panel would have selected without each of its models, in the order
+    of models.
 
     Args:
         scores: for each task a score of each model, as for `select_hardest`; at least two models.

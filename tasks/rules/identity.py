@@ -1,7 +1,8 @@
 """Ids of work: hashes of its content, never of its position; equal ids mean the same work.
 
-Every key is a digest of canonical JSON, so it does not depend on dictionary order, the machine or the time. Omissions
-are deliberate: a changed weight changes scores but needs no new verdict, and a longer time limit no new sample.
+Every key is a digest of canonical JSON, so it does not depend on dictionary order, the machine or
+the time. Omissions are deliberate: a changed weight changes scores but needs no new verdict, and a
+longer time limit no new sample.
 """
 
 import hashlib
@@ -26,7 +27,9 @@ _TIME = re.compile(r"[T _]*(\d+):(\d+)")
 
 
 def is_impossible_date(label: str) -> bool:
-    """Return whether a label begins like a date, such as 2026-13-45, that no calendar has; a time may follow."""
+    """Return whether a label begins like a date, such as 2026-13-45, that no calendar has; a time
+    may follow.
+    """
     if match := _YEAR_FIRST.match(label):
         parts = [part for part in match.groups() if part is not None]
         orders = [(*parts, "1")[:3]]
@@ -61,12 +64,16 @@ def conversation_id(messages: Sequence[tuple[str, str]]) -> str:
 
 
 def criterion_hash(title: str) -> str:
-    """Return the id of a criterion for a judge, from its title alone, not its weight or category."""
+    """Return the id of a criterion for a judge, from its title alone, not its weight or
+    category.
+    """
     return digest("criterion", title)
 
 
 def config_hash(name: str, endpoint: str, parameters: Mapping[str, Any]) -> str:
-    """Return the id of a configured model, from its name, endpoint, and parameters that change its responses."""
+    """Return the id of a configured model, from its name, endpoint, and parameters that change its
+    responses.
+    """
     return digest("config", name, endpoint, dict(parameters))
 
 
@@ -83,14 +90,18 @@ def call_key(
     trial: int,
     vintage: str,
 ) -> str:
-    """Return the id of a request to a model; it does not depend on attempts, time limits, runs and order."""
+    """Return the id of a request to a model; it does not depend on attempts, time limits, runs and
+    order.
+    """
     return digest(
         "call", name, endpoint, dict(parameters), [dict(m) for m in messages], trial, vintage
     )
 
 
 def adopted_key(earlier_key: str, address: str) -> str:
-    """Return the key of a reply that was stored under the key of a call without its address, and then adopted."""
+    """Return the key of a reply that was stored under the key of a call without its address, and
+    then adopted.
+    """
     return f"{earlier_key} at {address}"
 
 
@@ -133,9 +144,9 @@ def verdict_id(
 ) -> str:
     """Return the id of one judge's decision on one criterion of one response text.
 
-    `response` is the response's id, `criterion` the hash of the criterion's content. Two trials with the same text have
-    two verdicts: they differ in `response`. `piece` holds the hashes of the criteria in the same call, in order, if the
-    judge decides groups.
+    `response` is the response's id, `criterion` the hash of the criterion's content. Two trials
+    with the same text have two verdicts: they differ in `response`. `piece` holds the hashes of the
+    criteria in the same call, in order, if the judge decides groups.
     """
     return digest(
         "verdict",
@@ -154,7 +165,9 @@ def verdict_id(
 
 
 def piece_hash(piece: Sequence[str]) -> str | None:
-    """Return the id of a piece of a rubric by the hashes of its criteria, as SQL computes it; None for no piece."""
+    """Return the id of a piece of a rubric by the hashes of its criteria, as SQL computes it; None
+    for no piece.
+    """
     return (
         hashlib.md5(" ".join(piece).encode(), usedforsecurity=False).hexdigest() if piece else None
     )
@@ -163,5 +176,7 @@ def piece_hash(piece: Sequence[str]) -> str | None:
 def review_id(
     key: Mapping[str, str], task_id: str, criterion_id: str, criterion: str, reviewer: str
 ) -> str:
-    """Return the id of a person's review of a criterion; `key` is the data set's, `criterion` the content's hash."""
+    """Return the id of a person's review of a criterion; `key` is the data set's, `criterion` the
+    content's hash.
+    """
     return digest("review", dict(key), task_id, criterion_id, criterion, reviewer)

@@ -10,8 +10,9 @@ Label = tuple[str, str]
 class Criterion:
     """One line of a rubric.
 
-    `weight` is None if the data has no number; `weight_text` is then the data's text. `severity` is the weight class,
-    as the data names it or as the benchmark derives it from the weight. `labels` are further labels.
+    `weight` is None if the data has no number; `weight_text` is then the data's text. `severity` is
+    the weight class, as the data names it or as the benchmark derives it from the weight. `labels`
+    are further labels.
     """
 
     criterion_id: str
@@ -27,7 +28,9 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A user turn as in the data, with its reference texts and the assistant's response, if there is one."""
+    """A user turn as in the data, with its reference texts and the assistant's response, if there
+    is one.
+    """
 
     prompt: str | None
     reference_texts: tuple[str, ...]
@@ -38,8 +41,9 @@ class Turn:
 class Task:
     """One benchmark item: a conversation that ends with the user, and a rubric for the response.
 
-    `turn_pattern` is the shape of the conversation as in the row: `u` a user turn, `a` an assistant turn, `e` a user
-    turn without text, `-` a gap. A complete conversation is `u`, `uau`, `uauau`, ... `labels` are further labels.
+    `turn_pattern` is the shape of the conversation as in the row: `u` a user turn, `a` an assistant
+    turn, `e` a user turn without text, `-` a gap. A complete conversation is `u`, `uau`, `uauau`,
+    ... `labels` are further labels.
     """
 
     task_id: str

@@ -1,11 +1,13 @@
-"""Stopping of comparisons: the order of tasks, intervals valid at every look, decisions, figures without bias.
+"""Stopping of comparisons: the order of tasks, intervals valid at every look, decisions, figures
+without bias.
 
 `tasks/stopping/evidence.md` shows how often the interval of a mean holds at all looks together.
 
-Means without the bias of stopping: stopping as soon as a difference looks large gives differences that are too large.
-The mean over the first block has no such bias, but few tasks. Its mean over all possible orders of the evaluated tasks
-has no bias either, and less variance (Rao and Blackwell), because the set of evaluated tasks is sufficient for the true
-mean. Orders in which the comparison would have stopped earlier are not possible.
+Means without the bias of stopping: stopping as soon as a difference looks large gives differences
+that are too large. The mean over the first block has no such bias, but few tasks. Its mean over all
+possible orders of the evaluated tasks has no bias either, and less variance (Rao and Blackwell),
+because the set of evaluated tasks is sufficient for the true mean. Orders in which the comparison
+would have stopped earlier are not possible.
 """
 
 import hashlib
@@ -22,10 +24,12 @@ from tasks.rules.statistics.intervals import SEED, Floats, means, n_differing
 
 
 def task_order(strata: Mapping[str, str], seed: str) -> list[str]:
-    """Return tasks in a random order in which every prefix has about the same share of each stratum.
+    """Return tasks in a random order in which every prefix has about the same share of each
+    stratum.
 
-    Within its stratum a task is sorted by the hash of seed and task id; the k-th of n tasks of a stratum gets the
-    position (k - 1/2) / n among all. So the order depends only on seed, task ids and strata.
+    Within its stratum a task is sorted by the hash of seed and task id; the k-th of n tasks of a
+    stratum gets the position (k - 1/2) / n among all. So the order depends only on seed, task ids
+    and strata.
 
     Args:
         strata: task id -> its stratum, such as its field.
@@ -49,7 +53,9 @@ def block_ends(n_tasks: int, block: int) -> list[int]:
 
 
 METHOD = "sequence-2"
-"""The name of the interval method, part of a look's identity; increase the number when the method changes."""
+"""The name of the interval method, part of a look's identity; increase the number when the method
+changes.
+"""
 _RARE = 0.75
 """The largest unobserved rare difference that is allowed for, where a perfect score is 1."""
 
@@ -57,19 +63,21 @@ _RARE = 0.75
 def sequence_ends(values: Floats, square: float, unseen: float = 0.0) -> Floats:
     """Return the interval of each figure's mean at a look.
 
-    `square` is the bound of the squared statistic of a normal mean at this look. A sum divided by its own root of
-    squares never exceeds the root of the number of tasks that differ, and has lighter tails than Student's t. So with d
-    tasks that differ from the most common value, t reaches the threshold z at t^2 = z^2 (d - 1) / (d - z^2); with d up
-    to z^2 there is no interval. If differences are symmetric around 0, as those of a model with itself, the tails of
-    the sum, given their sizes, are never heavier than those of a normal. An end that is too short because of skewness
-    is extended by the first term of its expansion (Hall, "On the removal of skewness by transformation", 1992), t *
-    skewness / (3 sqrt(n)), with four times the skewness of the sample, which is too small if a long tail is missed;
-    four times is enough for lognormal differences.
+    `square` is the bound of the squared statistic of a normal mean at this look. A sum divided by
+    its own root of squares never exceeds the root of the number of tasks that differ, and has
+    lighter tails than Student's t. So with d tasks that differ from the most common value, t
+    reaches the threshold z at t^2 = z^2 (d - 1) / (d - z^2); with d up to z^2 there is no interval.
+    If differences are symmetric around 0, as those of a model with itself, the tails of the sum,
+    given their sizes, are never heavier than those of a normal. An end that is too short because of
+    skewness is extended by the first term of its expansion (Hall, "On the removal of skewness by
+    transformation", 1992), t * skewness / (3 sqrt(n)), with four times the skewness of the sample,
+    which is too small if a long tail is missed; four times is enough for lognormal differences.
 
-    `unseen` is the largest amount by which unobserved kinds of differences may reduce the sum over tasks. If a share p
-    of all tasks has a kind of difference, n tasks all lack it with probability (1 - p)^n, which is below alpha if p is
-    above log(1 / alpha) / n (for 5 % the rule of thumb is 3 / n). Such a share of tasks that differ by `_RARE` changes
-    the mean by `_RARE` * log(1 / alpha) / n.
+    `unseen` is the largest amount by which unobserved kinds of differences may reduce the sum over
+    tasks. If a share p of all tasks has a kind of difference, n tasks all lack it with probability
+    (1 - p)^n, which is below alpha if p is above log(1 / alpha) / n (for 5 % the rule of thumb is 3
+    / n). Such a share of tasks that differ by `_RARE` changes the mean by `_RARE` * log(1 / alpha)
+    / n.
 
     Args:
         values: shape (n_tasks, n_figures), NaN if a task does not count for a figure.
@@ -97,16 +105,20 @@ def sequence_ends(values: Floats, square: float, unseen: float = 0.0) -> Floats:
 FEWEST_TASKS = 20
 """Smallest number of tasks at a look."""
 _MOST_LOOKS = 120
-"""Largest number of looks for raising the level; with more, the unchanged mixture is used, which is always valid."""
+"""Largest number of looks for raising the level; with more, the unchanged mixture is used, which is
+always valid.
+"""
 _MOST_NODES = 400
 
 
 def mixture(n_tasks: Floats, alpha: float, n_planned: int) -> Floats:
-    """Return the bound of the squared statistic after n tasks, for any number of looks: Robbins' mixture.
+    """Return the bound of the squared statistic after n tasks, for any number of looks: Robbins'
+    mixture.
 
-    (1 + n r) / (n r) * (2 log(1 / alpha) + log(1 + n r)), with r such that it is smallest at about half of the planned
-    tasks: r = (2 log(1 / alpha) + log(1 + 2 log(1 / alpha))) / (n_planned / 2). (Waudby-Smith, Arbour, Sinha, Kennedy
-    and Ramdas, "Time-uniform central limit theory and asymptotic confidence sequences", 2021, equations 4 and 10.)
+    (1 + n r) / (n r) * (2 log(1 / alpha) + log(1 + n r)), with r such that it is smallest at about
+    half of the planned tasks: r = (2 log(1 / alpha) + log(1 + 2 log(1 / alpha))) / (n_planned / 2).
+    (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central limit theory and
+    asymptotic confidence sequences", 2021, equations 4 and 10.)
     """
     exponent = 2.0 * math.log(1.0 / alpha)
     ratio = n_tasks * (exponent + math.log(1.0 + exponent)) / (n_planned / 2.0)
@@ -116,9 +128,10 @@ def mixture(n_tasks: Floats, alpha: float, n_planned: int) -> Floats:
 def thresholds(ends: Sequence[int], alpha: float) -> dict[int, float]:
     """Return the bound of the squared statistic at each look, by the number of its tasks.
 
-    The mixture is valid for looks after every task, for ever. Here the looks are few and known before the start, so its
-    level is raised until the probability that a normal mean crosses it at any look is alpha. If the last two looks are
-    less than 1 % of the tasks apart, only the last is used.
+    The mixture is valid for looks after every task, for ever. Here the looks are few and known
+    before the start, so its level is raised until the probability that a normal mean crosses it at
+    any look is alpha. If the last two looks are less than 1 % of the tasks apart, only the last is
+    used.
     """
     looks = tuple(end for end in ends if end >= FEWEST_TASKS)
     if len(looks) > 1 and looks[-1] - looks[-2] < 0.01 * looks[-1]:
@@ -145,10 +158,11 @@ def _calibrated(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
 
 
 def crossing_chance(n_tasks: Floats, squares: Floats) -> float:
-    """Return the probability that the sum of normal values crosses n * squares at any look, in either direction.
+    """Return the probability that the sum of normal values crosses n * squares at any look, in
+    either direction.
 
-    The density of sums that have not crossed is computed from look to look (Armitage, McPherson and Rowe, "Repeated
-    significance tests on accumulating data", 1969), on Gauss-Legendre nodes.
+    The density of sums that have not crossed is computed from look to look (Armitage, McPherson and
+    Rowe, "Repeated significance tests on accumulating data", 1969), on Gauss-Legendre nodes.
     """
     bounds, steps = _scaled(n_tasks, squares)
     at, weights = np.polynomial.legendre.leggauss(
@@ -173,7 +187,9 @@ def _scaled(n_tasks: Floats, squares: Floats) -> tuple[Floats, Floats]:
 
 
 def _finest(bounds: Floats, steps: Floats) -> float:
-    """Return the widest span of sums that have not crossed, in standard deviations of the finest step."""
+    """Return the widest span of sums that have not crossed, in standard deviations of the finest
+    step.
+    """
     return 2.0 * float(bounds.max()) / math.sqrt(float(steps.min()))
 
 
@@ -194,7 +210,8 @@ class Rule:
     Attributes:
         claim: that the two differ, or that the first has dropped below the second.
         alpha: the probability of a false decision on this comparison, over all looks.
-        least_difference: in the unit of the score; a difference nearer to 0 is called equal, or not dropped.
+        least_difference: in the unit of the score; a difference nearer to 0 is called equal, or not
+            dropped.
         ends: number of evaluated tasks at each look; the last is the number of all tasks.
     """
 
@@ -219,7 +236,9 @@ class Rule:
         return sequence_ends(differences, square, _RARE * math.log(1.0 / self.alpha))
 
     def decisions(self, ends: Floats) -> NDArray[np.str_]:
-        """Return the decision of each interval, shape (n_figures, 2); an unknown one leaves the comparison open."""
+        """Return the decision of each interval, shape (n_figures, 2); an unknown one leaves the
+        comparison open.
+        """
         low, high, least = ends[:, 0], ends[:, 1], self.least_difference
         if self.claim == "dropped":
             return np.where(high < -least, DROPPED, np.where(low > -least, NOT_DROPPED, OPEN))
@@ -232,10 +251,11 @@ class Rule:
 
 
 def alpha_of_each(alpha: float, n_comparisons: int) -> float:
-    """Return each comparison's probability of a false decision, so that the total one is at most alpha (Bonferroni).
+    """Return each comparison's probability of a false decision, so that the total one is at most
+    alpha (Bonferroni).
 
-    It is valid for any dependence of the comparisons: pairs share models, and all share tasks. It is fixed before the
-    first look, so early settled comparisons do not affect the others.
+    It is valid for any dependence of the comparisons: pairs share models, and all share tasks. It
+    is fixed before the first look, so early settled comparisons do not affect the others.
     """
     return alpha / max(1, n_comparisons)
 
@@ -252,8 +272,8 @@ def unbiased_means(
 
     Args:
         differences: of the tasks that were evaluated until the comparison stopped, in their order.
-        figures: shape (n_tasks, n_figures), in the same order; the values to estimate, such as the differences
-            themselves, or a model's scores. NaN if a task does not count.
+        figures: shape (n_tasks, n_figures), in the same order; the values to estimate, such as the
+            differences themselves, or a model's scores. NaN if a task does not count.
         strata: the number of each task's stratum; only tasks of one stratum are permuted.
         rule: the rule that decided the comparison.
 

@@ -15,10 +15,11 @@ _MOST_GROWTH = 8
 
 
 def without_examples(title: str) -> str:
-    """Return a criterion without its examples in parentheses, such as "(e.g., ...)", nested parentheses included.
+    """Return a criterion without its examples in parentheses, such as "(e.g., ...)", nested
+    parentheses included.
 
-    An example that is never closed stays, because its end is unknown. "Including" is part of the request. A criterion
-    that consists only of an example does not change.
+    An example that is never closed stays, because its end is unknown. "Including" is part of the
+    request. A criterion that consists only of an example does not change.
     """
     kept, position = "", 0
     for match in _EXAMPLE.finditer(title):
@@ -48,8 +49,8 @@ def _closing(text: str, start: int) -> int | None:
 def read_augmented(reply: str, title: str, *, omits_think_tag: bool = False) -> str:
     """Return the more detailed criterion in a model's reply.
 
-    The reply is one JSON object with the text `criterion`. It must be longer than the original, but not too long, and
-    have all its numbers, because the criterion must not change.
+    The reply is one JSON object with the text `criterion`. It must be longer than the original, but
+    not too long, and have all its numbers, because the criterion must not change.
 
     Raises:
         VerdictError: the reply is anything else.

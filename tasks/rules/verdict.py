@@ -1,10 +1,12 @@
-"""The parser of a judge's reply: exactly one JSON object with the decision, or a list with one for each criterion.
+"""The parser of a judge's reply: exactly one JSON object with the decision, or a list with one for
+each criterion.
 
-A grading is `binary` (met or not) or `ternary` (partly met counts half).
-Anything that is not a clear decision is a `VerdictError`. It never becomes "unmet": a failure has no value.
+A grading is `binary` (met or not) or `ternary` (partly met counts half). Anything that is not a
+clear decision is a `VerdictError`. It never becomes "unmet": a failure has no value.
 
-Of a reply on several criteria each entry is read by itself. One that is missing, doubled, unknown or malformed is a
-`VerdictError` for its criterion alone. What the call used is shared by its criteria.
+Of a reply on several criteria each entry is read by itself. One that is missing, doubled, unknown
+or malformed is a `VerdictError` for its criterion alone. What the call used is shared by its
+criteria.
 """
 
 import json
@@ -47,7 +49,8 @@ _FENCED = re.compile(r"\A```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL | r
 def reply_format(
     explanation_chars: int | None, grading: str = BINARY, *, is_group: bool = False
 ) -> dict[str, Any]:
-    """Return the structured output to request from a judge, with a bounded explanation if a bound is given.
+    """Return the structured output to request from a judge, with a bounded explanation if a bound
+    is given.
 
     For several criteria it is a list of that for one, with a number.
     """
@@ -80,15 +83,18 @@ def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class VerdictError(ValueError):
-    """The reply is not a verdict; the message gives the reason, with at most a few characters of the reply."""
+    """The reply is not a verdict; the message gives the reason, with at most a few characters of
+    the reply.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """A decided verdict: `status` is met, partial or unmet, `value` 1, 0.5 or 0.
 
-    `probability` is the expected value that a decision model gives: the probability of met, plus half the probability
-    of partly met. `confidence` is the probability of the value that was chosen. Each is None where it is not known.
+    `probability` is the expected value that a decision model gives: the probability of met, plus
+    half the probability of partly met. `confidence` is the probability of the value that was
+    chosen. Each is None where it is not known.
     """
 
     status: str
@@ -99,7 +105,9 @@ class Verdict:
 
 
 def reminder(grading: str, *, is_group: bool = False) -> str:
-    """Return the message that is sent once after a reply that is not a verdict, or not a list of verdicts."""
+    """Return the message that is sent once after a reply that is not a verdict, or not a list of
+    verdicts.
+    """
     if is_group:
         return "Reply again with only the JSON array, with one object for each criterion."
     key, _, values = _DECISIONS[grading]
@@ -109,10 +117,10 @@ def reminder(grading: str, *, is_group: bool = False) -> str:
 def parse_verdict(reply: str, grading: str = BINARY, *, omits_think_tag: bool = False) -> Verdict:
     """Read a verdict from a judge's reply.
 
-    The reply is one JSON object, bare or in one Markdown fence, with the decision and an optional text `explanation`,
-    no duplicate key, and nothing around it except a block of thinking before it (see `without_thinking`). The decision
-    is a boolean `criteria_met` (binary), or a `verdict` that is one of the three words in any case (ternary), and its
-    key occurs only once in the object.
+    The reply is one JSON object, bare or in one Markdown fence, with the decision and an optional
+    text `explanation`, no duplicate key, and nothing around it except a block of thinking before it
+    (see `without_thinking`). The decision is a boolean `criteria_met` (binary), or a `verdict` that
+    is one of the three words in any case (ternary), and its key occurs only once in the object.
 
     Raises:
         VerdictError: the reply is anything else.
@@ -143,7 +151,9 @@ def decided_verdict(decided: Mapping[str, Any], grading: str) -> Verdict:
 
 
 def status_of(word: str) -> str | None:
-    """Return the status for a ternary judge's word, in any case, its parts joined by spaces, `_` or `-`."""
+    """Return the status for a ternary judge's word, in any case, its parts joined by spaces, `_` or
+    `-`.
+    """
     return WORDS.get(re.sub(r"[ _-]+", " ", word.strip().lower()))
 
 
@@ -154,10 +164,12 @@ def _no_constant(name: str) -> float:
 def json_object(
     reply: str, *, omits_think_tag: bool = False, decision: str | None = None
 ) -> dict[str, Any]:
-    """Return the one JSON object of a reply, bare or in one Markdown fence; leading thinking is removed.
+    """Return the one JSON object of a reply, bare or in one Markdown fence; leading thinking is
+    removed.
 
     Raises:
-        VerdictError: it is anything else, a key appears twice, or more than one object has the key of the decision.
+        VerdictError: it is anything else, a key appears twice, or more than one object has the key
+            of the decision.
     """
     objects: list[dict[str, Any]] = []
 
@@ -213,9 +225,10 @@ _TERNARY_DECISION = re.compile(r'(?<!\\)"verdict"\s*:\s*"([^"\\]*)"')
 def confidence_of(tokens: Sequence[tuple[str, float]], grading: str) -> float | None:
     """Return the probability of the decision that the judge wrote, from 0 to 1.
 
-    `tokens` are those of its reply, with their log-probabilities. It is the probability of the tokens that contain the
-    decision: the value after the last `"criteria_met":` (binary) or the word after the last `"verdict":` (ternary); an
-    escaped key is a quotation. None if there is no such value, or a probability is missing.
+    `tokens` are those of its reply, with their log-probabilities. It is the probability of the
+    tokens that contain the decision: the value after the last `"criteria_met":` (binary) or the
+    word after the last `"verdict":` (ternary); an escaped key is a quotation. None if there is no
+    such value, or a probability is missing.
     """
     text = "".join(token for token, _ in tokens)
     matches = list((_TERNARY_DECISION if grading == TERNARY else _BINARY_DECISION).finditer(text))
@@ -241,7 +254,9 @@ _ROUNDED = 0.05
 
 
 def _loaded(text: str) -> Any:
-    """Return the value of a JSON text; NaN becomes a list, and an object with a key twice a tuple of its pairs."""
+    """Return the value of a JSON text; NaN becomes a list, and an object with a key twice a tuple
+    of its pairs.
+    """
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | tuple[tuple[str, Any], ...]:
         return whole if len(whole := dict(pairs)) == len(pairs) else tuple(pairs)
@@ -257,8 +272,8 @@ def parse_group(
 ) -> list[Entry]:
     """Read the verdicts on criteria 1 to `n_criteria` from a chat model's reply.
 
-    It is one JSON array, or an object with the array under `verdicts`. An entry holds the criterion's `number`, and
-    what a reply about one criterion holds (see `parse_verdict`).
+    It is one JSON array, or an object with the array under `verdicts`. An entry holds the
+    criterion's `number`, and what a reply about one criterion holds (see `parse_verdict`).
 
     Raises:
         VerdictError: the reply as a whole is anything else.
@@ -292,7 +307,9 @@ def parse_only(reply: str, grading: str, *, omits_think_tag: bool = False) -> Ve
 def _read(
     given: Sequence[tuple[Any, Any]], wanted: Sequence[Any], read: Callable[[Any], Verdict]
 ) -> list[Entry]:
-    """Return what `read` makes of the entry of each wanted key; an error if there is not exactly one."""
+    """Return what `read` makes of the entry of each wanted key; an error if there is not exactly
+    one.
+    """
 
     def one(key: Any) -> Entry:
         entries = [entry for name, entry in given if name == key]
@@ -315,7 +332,9 @@ def _decided(entry: Mapping[str, Any], grading: str) -> Verdict:
 
 
 def questions_on(criteria: Sequence[str], grading: str) -> tuple[dict[str, Any], ...]:
-    """Return the questions to a decision model, one for each text: yes or no, or (ternary) a choice of three."""
+    """Return the questions to a decision model, one for each text: yes or no, or (ternary) a choice
+    of three.
+    """
     kind: dict[str, Any] = {"type": "predicate"}
     if grading == TERNARY:
         kind = {"type": "choice", "choices": [{"value": word} for word in WORDS]}
@@ -327,8 +346,9 @@ def questions_on(criteria: Sequence[str], grading: str) -> tuple[dict[str, Any],
 def parse_decisions(reply: str, n_criteria: int, grading: str, threshold: float) -> list[Entry]:
     """Read the verdicts on criteria 1 to `n_criteria` from the `answers` of a decision model.
 
-    They are a list (`/v1/decisions`), or a mapping by the questions' names (System One). A probability at or above
-    the threshold is met; of three values the most probable one counts, of equal ones the lower.
+    They are a list (`/v1/decisions`), or a mapping by the questions' names (System One). A
+    probability at or above the threshold is met; of three values the most probable one counts, of
+    equal ones the lower.
 
     Raises:
         VerdictError: the reply as a whole is anything else.
@@ -390,6 +410,8 @@ def _probability(value: Any) -> float:
 
 
 def shares(total: int, n_shares: int) -> list[int]:
-    """Return a whole number in equal shares by largest remainder: they add up to it, and the first are the larger."""
+    """Return a whole number in equal shares by largest remainder: they add up to it, and the first
+    are the larger.
+    """
     each, rest = divmod(total, n_shares)
     return [each + (index < rest) for index in range(n_shares)]

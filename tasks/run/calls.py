@@ -1,4 +1,6 @@
-"""Calls, the reading of their replies, and a reminder after an unreadable one; analyses, with one call for each row."""
+"""Calls, the reading of their replies, and a reminder after an unreadable one; analyses, with one
+call for each row.
+"""
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
@@ -38,7 +40,8 @@ Parsed_co = TypeVar("Parsed_co", covariant=True)
 
 
 class ReplySpec(NamedTuple, Generic[Parsed_co]):
-    """The required form of a reply: how it is read, the structured output that is requested, and the reminder.
+    """The required form of a reply: how it is read, the structured output that is requested, and
+    the reminder.
 
     The reminder is sent after a reply that cannot be read.
     """
@@ -51,7 +54,8 @@ class ReplySpec(NamedTuple, Generic[Parsed_co]):
 async def call_and_parse(
     gateway: Gateway, call: Call, reply_spec: ReplySpec[Parsed]
 ) -> tuple[Reply, Parsed | None]:
-    """Call a model, and once more if its reply cannot be read; return the last reply, and what was read or None.
+    """Call a model, and once more if its reply cannot be read; return the last reply, and what was
+    read or None.
 
     Raises:
         NotCalled: the call was not made.
@@ -61,7 +65,8 @@ async def call_and_parse(
     if reply.status != PARSE_ERROR:
         return reply, parsed
     try:
-        # The same call with the reply that could not be read and a reminder; live, where that is allowed.
+        # The same call with the reply that could not be read and a reminder; live, where that is
+        # allowed.
         further = [
             {"role": "assistant", "content": first.text or ""},
             {"role": "user", "content": reply_spec.reminder},
@@ -105,14 +110,18 @@ def call_with(
 
 
 async def run_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-    """Run coroutines at the same time, and return their results in order; if one fails, cancel the others."""
+    """Run coroutines at the same time, and return their results in order; if one fails, cancel the
+    others.
+    """
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(each) for each in work]
     return [task.result() for task in tasks]
 
 
 def read_reply(reply: Reply, read: Callable[[str], Parsed]) -> tuple[Reply, Parsed | None]:
-    """Return a reply and what was read from it; if it is unreadable, the reply with the reason, and None."""
+    """Return a reply and what was read from it; if it is unreadable, the reply with the reason, and
+    None.
+    """
     if reply.status not in {OK, EMPTY}:
         return reply, None
     try:
@@ -126,10 +135,12 @@ def read_reply(reply: Reply, read: Callable[[str], Parsed]) -> tuple[Reply, Pars
 
 
 def sum_usage(replies: Sequence[Reply], deciding: Reply, *, with_tokens: bool = False) -> Reply:
-    """Return the deciding one of some replies, with the attempts and the cost of all and, `with_tokens`, their tokens.
+    """Return the deciding one of some replies, with the attempts and the cost of all and,
+    `with_tokens`, their tokens.
 
-    The cost is unknown if that of any call with a reply is. A call without a reply adds its cost only if it is known.
-    A sum of tokens is unknown if one of its numbers is; prices are kept only if they are the same for all.
+    The cost is unknown if that of any call with a reply is. A call without a reply adds its cost
+    only if it is known. A sum of tokens is unknown if one of its numbers is; prices are kept only
+    if they are the same for all.
     """
     without_reply = {CONTEXT_LENGTH, TIMEOUT, PROVIDER_ERROR, REDIRECTED, TOO_LARGE}
     is_known = all(
@@ -152,9 +163,10 @@ Columns = Mapping[str, Any]
 class Item(NamedTuple):
     """A task, criterion or phrase that an analyst is called for.
 
-    `row_id` is the key of its row, a hash of all that the row depends on. `columns` are the row's columns before the
-    call, with NULL for those that a reply fills. `prompt` returns the text to send. The prompts of a `group` begin
-    alike: its first call goes alone, so that the provider has the beginning in its cache when the others follow.
+    `row_id` is the key of its row, a hash of all that the row depends on. `columns` are the row's
+    columns before the call, with NULL for those that a reply fills. `prompt` returns the text to
+    send. The prompts of a `group` begin alike: its first call goes alone, so that the provider has
+    the beginning in its cache when the others follow.
     """
 
     row_id: str
@@ -168,9 +180,9 @@ class Item(NamedTuple):
 class Analysis(NamedTuple):
     """An analysis: the items that analysts are called for, and the table of its rows.
 
-    `stage` is also the purpose of its calls, `callee` the configuration's key of its analysts. The rows are in `table`
-    under `key`; its columns `by` and `by`_config_hash say who made them. `items_of` gives all items of an analyst for
-    some tasks, in the order of their calls.
+    `stage` is also the purpose of its calls, `callee` the configuration's key of its analysts. The
+    rows are in `table` under `key`; its columns `by` and `by`_config_hash say who made them.
+    `items_of` gives all items of an analyst for some tasks, in the order of their calls.
     """
 
     stage: str
@@ -186,7 +198,9 @@ class Analysis(NamedTuple):
         return analysts
 
     def missing(self, job: Job, reader: Reader) -> dict[str, list[Item]]:
-        """Return, by label of the analyst, the items without a row, or with a failed row that is to be retried."""
+        """Return, by label of the analyst, the items without a row, or with a failed row that is to
+        be retried.
+        """
         wanted = wanted_tasks(job, reader)
         rows = reader.select(self.table, f"{self.key}, status, error", **wanted.key)
         again = {row["status"] for row in rows} - {OK} if job.retry_failed else PASSING
@@ -203,7 +217,9 @@ class Analysis(NamedTuple):
         return missing
 
     def changed_analysts(self, job: Job, reader: Reader) -> list[dict[str, Any]]:
-        """Return new rows of `analysts`, for those whose configuration has changed since they were last called."""
+        """Return new rows of `analysts`, for those whose configuration has changed since they were
+        last called.
+        """
         key = {"benchmark": job.settings.benchmark, "purpose": self.stage}
         stored = {
             row["analyst"]: row["analyst_config_hash"] for row in reader.select("analysts", **key)
@@ -224,7 +240,9 @@ class Analysis(NamedTuple):
 async def analyse_items(
     job: Job, context: RunContext, analysis: Analysis, label: str, row_ids: Collection[str]
 ) -> StageReport:
-    """Call an analyst for its missing items with these ids, and write their rows, failed ones too."""
+    """Call an analyst for its missing items with these ids, and write their rows, failed ones
+    too.
+    """
     report = StageReport(analysis.stage)
     with context.warehouse.reader() as reader:
         missing = await asyncio.to_thread(analysis.missing, job, reader)

@@ -18,11 +18,12 @@ from warehouse import Reader, Warehouse
 
 @dataclass
 class CoverageCell:
-    """One model's cells in one trial: its responses (no `judge`), or its verdicts by one judge in one judge trial.
+    """One model's cells in one trial: its responses (no `judge`), or its verdicts by one judge in
+    one judge trial.
 
-    `wanted` are the cells of all tasks, as on the leaderboard. `due` are those that a run can fill: all of them or, for
-    an imported model, those of its imported responses. `skipped` are empty cells that are not wanted, because the
-    comparisons of the model are decided (`stopping`).
+    `wanted` are the cells of all tasks, as on the leaderboard. `due` are those that a run can fill:
+    all of them or, for an imported model, those of its imported responses. `skipped` are empty
+    cells that are not wanted, because the comparisons of the model are decided (`stopping`).
     """
 
     model: str
@@ -60,9 +61,10 @@ class CoverageCell:
 def coverage(job: Job, *, only_stored: bool = False) -> list[CoverageCell]:
     """Return the coverage matrix of a job.
 
-    It has responses by model and trial, and verdicts by model, trial, judge and judge trial. Models that have only
-    imported responses are included if they are named, or if no model is configured. With `only_stored` the matrix has
-    the models and judges of stored rows instead of the configured ones.
+    It has responses by model and trial, and verdicts by model, trial, judge and judge trial. Models
+    that have only imported responses are included if they are named, or if no model is configured.
+    With `only_stored` the matrix has the models and judges of stored rows instead of the configured
+    ones.
     """
     if only_stored:
         job = job.with_settings(models=(), judges=())
@@ -72,7 +74,9 @@ def coverage(job: Job, *, only_stored: bool = False) -> list[CoverageCell]:
 
 @dataclass(frozen=True)
 class LowCoverage:
-    """The cells below the coverage `bar`, and the configured labels without any imported response."""
+    """The cells below the coverage `bar`, and the configured labels without any imported
+    response.
+    """
 
     bar: float
     cells: list[CoverageCell]
@@ -130,7 +134,9 @@ _Due = Mapping[tuple[str, int], int]
 
 
 class _Matrix:
-    """The coverage matrix: the wanted cells of each model and judge configuration, and their state."""
+    """The coverage matrix: the wanted cells of each model and judge configuration, and their
+    state.
+    """
 
     def __init__(self, job: Job, reader: Reader, only_stored: bool) -> None:
         self._job, self._reader, self._only_stored = job, reader, only_stored
@@ -168,7 +174,9 @@ class _Matrix:
         return self._reader.rows(sql.read(f"queries/run/{query}"), {**self._wanted.key, **given})
 
     def _counting_models(self) -> dict[str, tuple[str, set[str]]]:
-        """Return, by model label, the vintage and the configuration hashes of the responses that count."""
+        """Return, by model label, the vintage and the configuration hashes of the responses that
+        count.
+        """
         job = self._job
         if self._only_stored:
             stored = self._rows("stored_models", vintages=self._vintages)
@@ -192,7 +200,9 @@ class _Matrix:
         )
 
     def _stored(self, judge_config: _Row | None, task_ids: Iterable[str]) -> list[dict[str, Any]]:
-        """Return the numbers of the responses that count, or of their verdicts under a judge configuration."""
+        """Return the numbers of the responses that count, or of their verdicts under a judge
+        configuration.
+        """
         query, given = (
             "response_coverage" if judge_config is None else "verdict_coverage",
             judge_config or {},
@@ -207,9 +217,9 @@ class _Matrix:
     def _due(self, responses: Iterable[_Row], n_of_all: int, counted: str) -> _Due:
         """Return how many responses or verdicts are due; `counted` is the column of their number.
 
-        Of a sampled model those of all wanted tasks are due; of an imported one only those of its imported responses,
-        so none in a trial without imports. With `only_stored`, those of the stored responses are due, in all trials
-        unless trials are named.
+        Of a sampled model those of all wanted tasks are due; of an imported one only those of its
+        imported responses, so none in a trial without imports. With `only_stored`, those of the
+        stored responses are due, in all trials unless trials are named.
         """
         job, models = self._job, self._job.settings.models
         due = Counter(

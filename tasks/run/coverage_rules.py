@@ -1,4 +1,6 @@
-"""The stored rules of coverage: what a configuration wants of a model, and the coverage that a vintage needs."""
+"""The stored rules of coverage: what a configuration wants of a model, and the coverage that a
+vintage needs.
+"""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -22,7 +24,8 @@ def store_coverage_rules(job: Job) -> None:
 def new_coverage_rules(reader: Reader, job: Job) -> list[dict[str, Any]]:
     """Return the rules of the configured models in their vintages, as far as they are not stored.
 
-    Models of other configurations keep theirs, so that several configurations can share a warehouse.
+    Models of other configurations keep theirs, so that several configurations can share a
+    warehouse.
     """
     benchmark = job.settings.benchmark
     wanted = {

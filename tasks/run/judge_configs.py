@@ -25,7 +25,8 @@ def target_of(endpoint: Endpoint, *, reads_address: bool = True) -> Target:
 
     Args:
         endpoint: the configured model.
-        reads_address: false for the identity that such a model had before addresses of the environment were part of it.
+        reads_address: false for the identity that such a model had before addresses of the
+            environment were part of it.
 
     Raises:
         UsageError: the address in the environment contains a secret.
@@ -35,7 +36,8 @@ def target_of(endpoint: Endpoint, *, reads_address: bool = True) -> Target:
         if endpoint.price is None
         else Prices(**endpoint.price.model_dump(), price_table="configuration")
     )
-    # Settings other than name, address and parameters that distinguish its replies; unset ones are left out.
+    # Settings other than name, address and parameters that distinguish its replies; unset ones are
+    # left out.
     identity: dict[str, Any] = {"omits_think_tag": True} if endpoint.omits_think_tag else {}
     if isinstance(endpoint, Model) and endpoint.system_prompt is not None:
         identity["system_prompt"] = endpoint.system_prompt
@@ -66,9 +68,11 @@ def model_hash(model: Model) -> str:
 
 
 def judge_target(judge: Judge, *, reads_address: bool = True) -> Target:
-    """Return the target of a judge's calls; its identity includes the judge's rubric, groups and shape of replies.
+    """Return the target of a judge's calls; its identity includes the judge's rubric, groups and
+    shape of replies.
 
-    A cascade has the target of its second judge, with an identity of its own, made of both judges and its rule.
+    A cascade has the target of its second judge, with an identity of its own, made of both judges
+    and its rule.
     """
     has_threshold = judge.is_decision_model and judge.grading != TERNARY
     own: dict[str, Any] = {
@@ -92,7 +96,9 @@ def judge_target(judge: Judge, *, reads_address: bool = True) -> Target:
 
 
 class CascadeConfigs(NamedTuple):
-    """The judge configurations of a cascade: its first judge in each of the repetitions that count, then its second."""
+    """The judge configurations of a cascade: its first judge in each of the repetitions that count,
+    then its second.
+    """
 
     first: tuple["JudgeConfig", ...]
     then: "JudgeConfig"
@@ -103,9 +109,9 @@ class CascadeConfigs(NamedTuple):
 class JudgeConfig:
     """A judge with all settings that distinguish its verdicts.
 
-    With `evidence_template`, responses that are too long for the judge are searched for evidence chunk by chunk;
-    without it, they are a failure (`context_length`). A cascade's configuration holds those of its judges; its template
-    is that of the second one.
+    With `evidence_template`, responses that are too long for the judge are searched for evidence
+    chunk by chunk; without it, they are a failure (`context_length`). A cascade's configuration
+    holds those of its judges; its template is that of the second one.
     """
 
     judge: Judge
@@ -119,7 +125,9 @@ class JudgeConfig:
 
     @property
     def piece_size(self) -> int | None:
-        """The number of criteria that the judge, or a cascade's first one, decides in a call; None: each by itself."""
+        """The number of criteria that the judge, or a cascade's first one, decides in a call; None:
+        each by itself.
+        """
         return self.cascade.first[0].piece_size if self.cascade else self.judge.piece_size
 
     @property
@@ -141,7 +149,9 @@ def judge_configs(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
 def first_judge_config(
     job: Job, benchmark: Benchmark, stored: Sequence[Mapping[str, Any]]
 ) -> Mapping[str, Any] | None:
-    """Return the first configured judge's stored configuration, else one with a configured label, else the first."""
+    """Return the first configured judge's stored configuration, else one with a configured label,
+    else the first.
+    """
     configured = [judge_config.columns for judge_config in judge_configs(job, benchmark)]
     by_label = [{"judge": columns["judge"]} for columns in configured]
     fitting = (
@@ -158,8 +168,8 @@ def configs_of(
 ) -> list[JudgeConfig]:
     """Return the configurations of a judge, one for each judge trial.
 
-    A cascade has one; if the templates of its judges differ, its template's identity is made of both. `reads_address`
-    is that of `target_of`.
+    A cascade has one; if the templates of its judges differ, its template's identity is made of
+    both. `reads_address` is that of `target_of`.
     """
     grading = judge.grading or benchmark.grading
     if judge.is_decision_model:  # a threshold is part of the identity where it counts
@@ -218,7 +228,9 @@ def refuse_unlike_gradings(judge: Judge, benchmark: Benchmark) -> None:
 
 
 def hash_of_template(template: str, benchmark: Benchmark) -> str:
-    """Return the identity of a judge's template, including its evidence template for the benchmark, if any."""
+    """Return the identity of a judge's template, including its evidence template for the benchmark,
+    if any.
+    """
     evidence = _evidence_template(template, benchmark)
     return (
         template_hash(template) if evidence is None else template_hash(template, evidence, *WORDING)
@@ -226,7 +238,9 @@ def hash_of_template(template: str, benchmark: Benchmark) -> str:
 
 
 def templates_by_hash(job: Job, benchmark: Benchmark) -> dict[str, str]:
-    """Return the texts of shipped templates, and of configured ones for one criterion a call, by their identity."""
+    """Return the texts of shipped templates, and of configured ones for one criterion a call, by
+    their identity.
+    """
     configured = [
         each.template for each in judge_configs(job, benchmark) if each.piece_size is None
     ]

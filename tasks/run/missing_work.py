@@ -1,4 +1,5 @@
-"""The missing work of a run: what it wants minus what is stored, which decides which calls are made.
+"""The missing work of a run: what it wants minus what is stored, which decides which calls are
+made.
 
 A job with `stopping` wants less: tasks that none of its undecided comparisons needs are left out.
 """
@@ -27,7 +28,8 @@ from warehouse.files import hash_of_document
 PASSING = ("timeout", "provider_error", "parse_error", "empty")
 """Failures with a temporary cause: the next run tries them again."""
 SETTLED = "unreadable in two runs; --retry-failed asks again"
-"""The end of the error of a criterion in a group whose entry could not be read in two runs; no later run tries again.
+"""The end of the error of a criterion in a group whose entry could not be read in two runs; no
+later run tries again.
 
 With the option a run does.
 """
@@ -36,7 +38,8 @@ With the option a run does.
 class WantedTasks(NamedTuple):
     """The part of a data set that a job is about: `task_ids` are the wanted tasks, in order.
 
-    `left_out` has, by model label, the tasks that are not wanted because all comparisons of the model are decided.
+    `left_out` has, by model label, the tasks that are not wanted because all comparisons of the
+    model are decided.
     """
 
     benchmark: Benchmark
@@ -56,7 +59,8 @@ class WantedTasks(NamedTuple):
 
 
 def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
-    """Return the admitted tasks of the chosen splits; under a limit, N of them, drawn from the splits in turn.
+    """Return the admitted tasks of the chosen splits; under a limit, N of them, drawn from the
+    splits in turn.
 
     Raises:
         PipelineError: the data set is not ingested.
@@ -93,7 +97,9 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
 
 
 def drawn_in_turn(splits: Iterable[Sequence[str]], limit: int) -> set[str]:
-    """Return so many tasks, drawn from the splits in turn: each time the first one that is not drawn yet."""
+    """Return so many tasks, drawn from the splits in turn: each time the first one that is not
+    drawn yet.
+    """
     drawn = set[str]()
     queues = [deque(tasks) for tasks in splits]
     while any(queues) and len(drawn) < limit:
@@ -118,9 +124,9 @@ Cell = tuple[str, int]
 def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Model) -> list[Cell]:
     """Return the cells of a model that have no response, or a failed one that is to be tried again.
 
-    Cells without a response come first, then the failed ones, the earliest failure first: what fails in every run
-    keeps nothing else from its turn. An imported response of the same label, trial and vintage fills its cell. A model
-    that is only imported has no missing cells.
+    Cells without a response come first, then the failed ones, the earliest failure first: what
+    fails in every run keeps nothing else from its turn. An imported response of the same label,
+    trial and vintage fills its cell. A model that is only imported has no missing cells.
     """
     if model.is_imported:
         return []
@@ -146,7 +152,9 @@ def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Mode
 
 
 class MissingVerdicts(NamedTuple):
-    """A response that lacks verdicts under a judge configuration: how many verdicts are missing, in how many calls."""
+    """A response that lacks verdicts under a judge configuration: how many verdicts are missing, in
+    how many calls.
+    """
 
     response_id: str
     model: str
@@ -160,9 +168,10 @@ def missing_verdicts(
 ) -> list[MissingVerdicts]:
     """Return the responses that lack verdicts under a judge configuration.
 
-    Responses that were not judged yet come first, then those with failed verdicts, the earliest failure first. Among
-    the first, responses to one task follow each other, so that the common part of their prompts is in the provider's
-    cache; equal ones are neighbours, since they are judged by the same calls.
+    Responses that were not judged yet come first, then those with failed verdicts, the earliest
+    failure first. Among the first, responses to one task follow each other, so that the common part
+    of their prompts is in the provider's cache; equal ones are neighbours, since they are judged by
+    the same calls.
 
     Imported responses are judged too if their model is configured or named, or if no model is.
     """
@@ -193,7 +202,9 @@ def missing_verdicts(
 
 
 def undecided(job: Job, judge_config: JudgeConfig) -> dict[str, Any]:
-    """Return the query parameters that define which criteria are undecided under a judge configuration."""
+    """Return the query parameters that define which criteria are undecided under a judge
+    configuration.
+    """
     judge = judge_config.judge
     of_judge = {"rubric": judge.rubric, "piece_size": judge_config.piece_size}
     called = judge.cascade.members if judge.cascade else (judge,)
@@ -201,7 +212,9 @@ def undecided(job: Job, judge_config: JudgeConfig) -> dict[str, Any]:
 
 
 def accepted_ends(*called: Endpoint) -> list[str]:
-    """Return the parts, in lower case, of errors of failed rows whose replies `ends_ok` of these models accepts."""
+    """Return the parts, in lower case, of errors of failed rows whose replies `ends_ok` of these
+    models accepts.
+    """
     return [stated_end(word).lower() for endpoint in called for word in endpoint.ends_ok]
 
 
@@ -211,7 +224,9 @@ def is_accepted(error: str | None, accepted: Sequence[str]) -> bool:
 
 
 def _retried(job: Job, *called: Endpoint) -> dict[str, Any]:
-    """Return the query parameters that define which failed rows are missing work; `called` made them."""
+    """Return the query parameters that define which failed rows are missing work; `called` made
+    them.
+    """
     return {
         "again": list(PASSING),
         "retry_failed": job.retry_failed,
@@ -220,7 +235,9 @@ def _retried(job: Job, *called: Endpoint) -> dict[str, Any]:
 
 
 def is_repeated(job: Job, verdict: Mapping[str, Any], accepted: Sequence[str]) -> bool:
-    """Return whether a stored verdict is missing work, by the rule of the query `done` (see `accepted_ends`)."""
+    """Return whether a stored verdict is missing work, by the rule of the query `done` (see
+    `accepted_ends`).
+    """
     if verdict["value"] is not None:
         return False
     if job.retry_failed or is_accepted(verdict["error"], accepted):
@@ -246,7 +263,9 @@ class UnwordedCriterion(NamedTuple):
 def unworded_criteria(
     job: Job, wanted: WantedTasks, reader: Reader, rubric: str
 ) -> list[UnwordedCriterion]:
-    """Return the criteria of the wanted tasks without a wording in a rubric variant, in the rubric's order."""
+    """Return the criteria of the wanted tasks without a wording in a rubric variant, in the
+    rubric's order.
+    """
     writers = [job.settings.rubric_writer] if job.settings.rubric_writer else []
     values = {
         **wanted.key,
@@ -285,7 +304,9 @@ class Conversation(NamedTuple):
 def conversations_of(
     reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]
 ) -> dict[str, Conversation]:
-    """Return the conversations of some tasks, by task id; tasks that are not assembled are left out."""
+    """Return the conversations of some tasks, by task id; tasks that are not assembled are left
+    out.
+    """
     _, rows = reader.table(
         sql.read("queries/run/conversations"), {**wanted.key, "tasks": sorted(set(task_ids))}
     )
@@ -296,7 +317,9 @@ def conversations_of(
 
 
 def messages_to(model: Model, conversation: Conversation) -> tuple[Message, ...]:
-    """Return the messages to a model: the conversation, with the model's system prompt in front if it has one."""
+    """Return the messages to a model: the conversation, with the model's system prompt in front if
+    it has one.
+    """
     prompt = model.system_prompt
     return conversation.messages if prompt is None else (("system", prompt), *conversation.messages)
 
@@ -304,7 +327,8 @@ def messages_to(model: Model, conversation: Conversation) -> tuple[Message, ...]
 # Tasks that `stopping` leaves out
 
 EARLIER = "earlier nights"
-"""The vintage of the other side if a night is compared with the latest earlier value of each task."""
+"""The vintage of the other side if a night is compared with the latest earlier value of each task.
+"""
 
 
 class ComparedModel(NamedTuple):
@@ -316,7 +340,9 @@ class ComparedModel(NamedTuple):
 
 
 class PlannedComparison(NamedTuple):
-    """Two sides that are compared on tasks in a fixed order; the difference is the first minus the second."""
+    """Two sides that are compared on tasks in a fixed order; the difference is the first minus the
+    second.
+    """
 
     first: ComparedModel
     second: ComparedModel
@@ -335,7 +361,9 @@ class PlannedComparison(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """The progress of a comparison: the block of its last look (0: no look yet), and the decision of that look."""
+    """The progress of a comparison: the block of its last look (0: no look yet), and the decision
+    of that look.
+    """
 
     comparison: PlannedComparison
     block: int = 0
@@ -371,7 +399,9 @@ class StoppingPlan(NamedTuple):
 
 
 def stopping_plan(job: Job, wanted: WantedTasks, reader: Reader) -> StoppingPlan | None:
-    """Return the comparisons of a job on its wanted tasks; None if it has none, or no judge was chosen."""
+    """Return the comparisons of a job on its wanted tasks; None if it has none, or no judge was
+    chosen.
+    """
     stopping, judged = job.settings.stopping, judge_configs(job, wanted.benchmark)
     if stopping is None or not judged or not wanted.task_ids:
         return None
@@ -450,7 +480,8 @@ def _with_earlier_nights(
     for tonight in nightly:
         values = earlier_values(reader, given, tonight)
         if have_one := {task_id: field for task_id, field in fields.items() if task_id in values}:
-            # Each night draws an order of its own, so that over the nights all tasks are evaluated again.
+            # Each night draws an order of its own, so that over the nights all tasks are evaluated
+            # again.
             order = tuple(task_order(have_one, seed))
             yield tonight, ComparedModel(tonight.model, tonight.config_hash, EARLIER), order
 

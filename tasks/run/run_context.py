@@ -1,4 +1,6 @@
-"""A run's context: the models that it calls, its ledger, limits and budget, and the gateways of its stages."""
+"""A run's context: the models that it calls, its ledger, limits and budget, and the gateways of its
+stages.
+"""
 
 import asyncio
 import json
@@ -45,7 +47,9 @@ from warehouse import Warehouse, WarehouseError, why_lost, write_atomically
 
 
 class Callee(NamedTuple):
-    """A model that a job may call; `cascade` is the label of the cascade that calls it as a judge, if any."""
+    """A model that a job may call; `cascade` is the label of the cascade that calls it as a judge,
+    if any.
+    """
 
     kind: str
     label: str
@@ -58,7 +62,9 @@ class Callee(NamedTuple):
 
 
 def callees(job: Job, kinds: Collection[str] = ANALYST_KINDS) -> Iterator[Callee]:
-    """Yield the models and judges that a job may call, the rubric writer if one is needed, and analysts."""
+    """Yield the models and judges that a job may call, the rubric writer if one is needed, and
+    analysts.
+    """
     for model in job.settings.models:
         if not model.is_imported:
             yield Callee(MODEL, model.label, target_of(model))
@@ -75,7 +81,9 @@ def callees(job: Job, kinds: Collection[str] = ANALYST_KINDS) -> Iterator[Callee
 
 
 def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str]) -> list[Callee]:
-    """Return the chosen callees with calls to make; before the data set is ingested, all of them."""
+    """Return the chosen callees with calls to make; before the data set is ingested, all of
+    them.
+    """
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
         return list(chosen)
@@ -134,7 +142,8 @@ _OTHER_FILES = 128
 
 
 def _calls_at_once(wanted: int) -> int:
-    """Return how many calls at once this process may have files open for; print a line if they are less than wanted.
+    """Return how many calls at once this process may have files open for; print a line if they are
+    less than wanted.
 
     The limit was raised as far as possible when the process started. Models and judges share it.
     """
@@ -151,7 +160,9 @@ def _calls_at_once(wanted: int) -> int:
 
 
 class RunContext:
-    """The context of a run's calls: its ledger, its limits and budget, and a gateway for each purpose."""
+    """The context of a run's calls: its ledger, its limits and budget, and a gateway for each
+    purpose.
+    """
 
     def __init__(self, job: Job) -> None:
         limits, stop_at_s = (
@@ -181,7 +192,8 @@ class RunContext:
             for table, label in stage.tables.items()
             if loss.benchmark in {None, job.settings.benchmark} and loss.table == table
         }
-        """The purposes and labels whose calls may be for lost rows; without a label, of all models."""
+        """The purposes and labels whose calls may be for lost rows; without a label, of all models.
+        """
         self.ledger = Ledger(job.warehouse / LEDGER, why_lost)
         self.senders: SenderPool | None = None
         """The processes that make the attempts; None if this process makes them."""
@@ -211,7 +223,9 @@ class RunContext:
         )
 
     def is_held_back(self, purpose: str, label: str) -> bool:
-        """Return whether calls are held back: their rows may be lost to damage, and nobody requested them again."""
+        """Return whether calls are held back: their rows may be lost to damage, and nobody
+        requested them again.
+        """
         return bool({(purpose, label), (purpose, None)} & self._held)
 
     def remark(self, stage: str, line: str) -> None:
@@ -232,7 +246,8 @@ class RunContext:
                 " these calls"
             )
         limiter = self.limiters[report.stage]
-        # Stages that call the same endpoint, one after the other or side by side, report on it once.
+        # Stages that call the same endpoint, one after the other or side by side, report on it
+        # once.
         stopped = [(each.name, each.stopped) for each in limiter.endpoints.values() if each.stopped]
         report.stopped += [f"{name}: {why}" for name, why in stopped]
         lines = [f"{name}: stopped for this run: {why}" for name, why in stopped]
@@ -257,10 +272,11 @@ class RunContext:
     async def submit_and_collect(
         self, target: Target, calls: Sequence[Call], report: StageReport
     ) -> None:
-        """Submit the calls that are in no batch yet, and collect the batches that have ended, for a report's stage.
+        """Submit the calls that are in no batch yet, and collect the batches that have ended, for a
+        report's stage.
 
-        The collected replies are then in the ledger. Calls of a batch that is still running when the wait ends stay
-        missing until a later run.
+        The collected replies are then in the ledger. Calls of a batch that is still running when
+        the wait ends stay missing until a later run.
         """
         batching = Batching(
             target, self.ledger, self.limiters[report.stage], self._job.run_id, report.stage
@@ -289,7 +305,9 @@ class RunContext:
         )
 
     async def close(self) -> None:
-        """End the attempts in flight, make everything durable, close the ledger, and end the senders."""
+        """End the attempts in flight, make everything durable, close the ledger, and end the
+        senders.
+        """
         await self.ledger.cancel_attempts()
         self.ledger.close()
         if self.senders is not None:
@@ -298,7 +316,9 @@ class RunContext:
 
 
 _open: dict[str, RunContext] = {}
-"""The open contexts by run id, for the stages of a run: a Prefect flow cannot get such an object as a parameter."""
+"""The open contexts by run id, for the stages of a run: a Prefect flow cannot get such an object as
+a parameter.
+"""
 
 
 @asynccontextmanager
@@ -310,8 +330,8 @@ async def open_run_context(
     `kinds` are the kinds of models that are called in the block.
 
     Raises:
-        UsageError: the key of a model that is to be called is not set; or there is a cap, and the highest cost of a
-            call is not known for a model.
+        UsageError: the key of a model that is to be called is not set; or there is a cap, and the
+            highest cost of a call is not known for a model.
         PipelineError: the ledger cannot be written.
     """
     if job.run_id in _open:
@@ -325,7 +345,8 @@ async def open_run_context(
     try:
         yield context
     except Exception:
-        # Calls of other models are under way, and paid for: the next run takes their replies from the ledger.
+        # Calls of other models are under way, and paid for: the next run takes their replies from
+        # the ledger.
         await context.ledger.settled()
         raise
     finally:
@@ -334,23 +355,27 @@ async def open_run_context(
 
 
 def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
-    """Refuse a job whose calls cannot be made, or whose cap cannot be enforced; calls are made to models of `kinds`.
+    """Refuse a job whose calls cannot be made, or whose cap cannot be enforced; calls are made to
+    models of `kinds`.
 
     Raises:
-        UsageError: the key of a model that is to be called, or a variable that its settings refer to, is not set; or
-            there is a cap, and the highest cost of a call is not known for a model; or LiteLLM cannot ask a model
-            for decisions; or certificates or proxies of the environment cannot be used.
+        UsageError: the key of a model that is to be called, or a variable that its settings refer
+            to, is not set; or there is a cap, and the highest cost of a call is not known for a
+            model; or LiteLLM cannot ask a model for decisions; or certificates or proxies of the
+            environment cannot be used.
     """
     refuse_unusable_network()
     if job.settings.calls.where == "ray":
         refuse_without_ray()
-    # Models that are called from this machine; senders of a cluster have their keys there, but batches start here.
+    # Models that are called from this machine; senders of a cluster have their keys there, but
+    # batches start here.
     is_here = job.settings.calls.where == "here" or job.settings.calls.address == "local"
     called = [callee for callee in callees(job, kinds) if callee.kind in kinds]
     lacking = [
         each for each in called if (is_here or each.is_batched) and missing_variables(each.target)
     ]
-    # A database that cannot be read yet does not show the missing calls; the run makes it readable, and checks again.
+    # A database that cannot be read yet does not show the missing calls; the run makes it readable,
+    # and checks again.
     with suppress(WarehouseError):
         for callee in _called(job, lacking, kinds) if lacking else ():
             names = ", ".join(missing_variables(callee.target))
@@ -369,7 +394,9 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
 def unbounded(
     job: Job, kinds: Collection[str] = CALLED_KINDS, *, in_usd: bool = True
 ) -> Iterator[str]:
-    """Yield the reasons why a cap, in USD or on tokens alone, cannot be enforced: a line for each model."""
+    """Yield the reasons why a cap, in USD or on tokens alone, cannot be enforced: a line for each
+    model.
+    """
     for callee in callees(job, kinds):
         target = callee.target
         if in_usd and prices_of(target).input_usd_per_mtok is None:
@@ -391,7 +418,9 @@ def retirements(job: Job, today: date) -> Iterator[tuple[Callee, str]]:
 
 
 def retirement_line(callee: Callee, today: date) -> str | None:
-    """Return the day on which a model was or will soon be switched off, and what to do; None for any other model."""
+    """Return the day on which a model was or will soon be switched off, and what to do; None for
+    any other model.
+    """
     end = retirement_notice(callee.target, today)
     if end is None:
         return None
@@ -403,9 +432,11 @@ def retirement_line(callee: Callee, today: date) -> str | None:
 
 
 def refuse_uninstalled(job: Job) -> None:
-    """Refuse an embedded model that is not installed: the package of this project does not bring it.
+    """Refuse an embedded model that is not installed: the package of this project does not bring
+    it.
 
-    It is needed even if it is not called: its weights are part of the identity of its responses and verdicts.
+    It is needed even if it is not called: its weights are part of the identity of its responses and
+    verdicts.
 
     Raises:
         UsageError: one is configured, and its packages are missing.

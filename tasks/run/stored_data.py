@@ -1,4 +1,6 @@
-"""The data of a command that only reads: the configured revision, or else the only one that is stored."""
+"""The data of a command that only reads: the configured revision, or else the only one that is
+stored.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,13 +20,13 @@ _SHOWN = 12
 def on_stored_data(job: Job, named: Mapping[str, Sequence[str]]) -> Job:
     """Return the job on stored data: as configured, or on the only stored revision, with a notice.
 
-    `named` are the names that the command line gives, by option. The configured splits belong to the configured
-    revision; of another revision, the named splits count, or all. Where nothing is published yet, the job stays as it
-    is.
+    `named` are the names that the command line gives, by option. The configured splits belong to
+    the configured revision; of another revision, the named splits count, or all. Where nothing is
+    published yet, the job stays as it is.
 
     Raises:
-        UsageError: something else is stored, and it is not clear which is meant; or a given name is neither stored nor
-            configured.
+        UsageError: something else is stored, and it is not clear which is meant; or a given name is
+            neither stored nor configured.
     """
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
@@ -69,7 +71,9 @@ def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[st
 
 
 def stored_in_words(job: Job) -> str:
-    """Return a sentence on the stored data of a job's benchmark, with the revision that the job is about."""
+    """Return a sentence on the stored data of a job's benchmark, with the revision that the job is
+    about.
+    """
     with Warehouse(job.warehouse).reader() as reader:
         own = [
             _in_words(row) for row in _stored(reader) if row["benchmark"] == job.settings.benchmark
@@ -119,7 +123,8 @@ _STORED = {
 
 
 def refuse_unknown_graders(job: Job, **named: Sequence[str]) -> None:
-    """Refuse a name that no stored grader (judge, person or majority) has; `named` has the names by option.
+    """Refuse a name that no stored grader (judge, person or majority) has; `named` has the names by
+    option.
 
     Raises:
         UsageError: one is unknown.

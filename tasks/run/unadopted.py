@@ -16,7 +16,8 @@ _TABLES = ("responses", "verdicts")
 
 
 class ChangedIdentity(NamedTuple):
-    """A model or judge whose configuration hash contains addresses of the environment, and its hash without them.
+    """A model or judge whose configuration hash contains addresses of the environment, and its hash
+    without them.
 
     `table` is that of its rows.
     """
@@ -63,10 +64,11 @@ def _members(judge: Judge) -> tuple[Judge, ...]:
 
 
 def lines_on_unadopted(job: Job) -> list[str]:
-    """Return a line for each address of the environment: how many stored rows lack it and are not used.
+    """Return a line for each address of the environment: how many stored rows lack it and are not
+    used.
 
-    Rows that were made again with the address do not count. Nothing is read unless the environment has an address of a
-    configured model.
+    Rows that were made again with the address do not count. Nothing is read unless the environment
+    has an address of a configured model.
     """
     identities = list(changed_identities(job))
     warehouse = Warehouse(job.warehouse)

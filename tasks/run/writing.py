@@ -1,4 +1,6 @@
-"""The stages that make calls, and their output: rows, written in parts as they arrive, and the report of a stage."""
+"""The stages that make calls, and their output: rows, written in parts as they arrive, and the
+report of a stage.
+"""
 
 import time
 from collections import Counter
@@ -31,9 +33,9 @@ ANALYST_KINDS = (ANNOTATOR, REVIEWER, CAPABILITY_MODEL, CAPABILITY_EMBEDDING)
 class Stage(NamedTuple):
     """A stage that makes calls.
 
-    `calls` are the kinds of models that it calls, `makes` are its results in words, `tables` are the tables of its
-    rows, each with the column of the called model (None: any). With `is_assumed` a plan assumes the length of calls
-    that were never measured.
+    `calls` are the kinds of models that it calls, `makes` are its results in words, `tables` are
+    the tables of its rows, each with the column of the called model (None: any). With `is_assumed`
+    a plan assumes the length of calls that were never measured.
     """
 
     calls: tuple[str, ...]
@@ -84,10 +86,11 @@ def call_columns(job: Job, reply: Reply) -> dict[str, Any]:
 
 
 class PartWriter:
-    """Collects finished rows of one table and writes them as parts: when there are 2,000, every minute, and at the end.
+    """Collects finished rows of one table and writes them as parts: when there are 2,000, every
+    minute, and at the end.
 
-    They are also written when an interruption ends the block. When a failed row is on disk, its calls are spent: a
-    later try does not use them. `report` counts the rows.
+    They are also written when an interruption ends the block. When a failed row is on disk, its
+    calls are spent: a later try does not use them. `report` counts the rows.
     """
 
     def __init__(
@@ -99,7 +102,9 @@ class PartWriter:
         self._since_s = time.monotonic()
 
     def add(self, row: Mapping[str, Any], reply: Reply, label: str = "") -> None:
-        """Add a finished row with the reply that it was made from; its progress is shown under `label`."""
+        """Add a finished row with the reply that it was made from; its progress is shown under
+        `label`.
+        """
         self._rows.append(row)
         if row["status"] not in DECIDED_STATUSES:
             self._paid += reply.paid
@@ -135,11 +140,13 @@ AT_BUDGET = "stopped at the budget"
 
 @dataclass
 class StageReport:
-    """Rows that a stage made, failures by status, cost (None if any price is unknown), and what people should know.
+    """Rows that a stage made, failures by status, cost (None if any price is unknown), and what
+    people should know.
 
-    `is_below_bar` is set when data quality or coverage fell below the configured bar, `is_at_budget` when the cap ended
-    the work, `is_at_stop_time` when the stop time did, `has_failed` when a part of it ended with an error and the rest
-    went on. `skipped` are cells without a call, `stopped` says for which models calls were stopped, and why.
+    `is_below_bar` is set when data quality or coverage fell below the configured bar,
+    `is_at_budget` when the cap ended the work, `is_at_stop_time` when the stop time did,
+    `has_failed` when a part of it ended with an error and the rest went on. `skipped` are cells
+    without a call, `stopped` says for which models calls were stopped, and why.
     """
 
     stage: str
@@ -184,7 +191,9 @@ class StageReport:
         self.add_messages(other)
 
     def add_messages(self, other: "StageReport") -> None:
-        """Add the notes and warnings of another report on this one's rows, such as a check's report."""
+        """Add the notes and warnings of another report on this one's rows, such as a check's
+        report.
+        """
         self.notes += other.notes
         self.warnings += other.warnings
         self.stopped += other.stopped

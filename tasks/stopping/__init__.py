@@ -1,7 +1,7 @@
 """Stopping: tasks in random order, block by block, until every comparison is settled.
 
-Comparisons, their progress and the skipped tasks are in `tasks/run/missing_work.py`, because every stage needs them;
-the rules are in `tasks/rules/stopping.py`.
+Comparisons, their progress and the skipped tasks are in `tasks/run/missing_work.py`, because every
+stage needs them; the rules are in `tasks/rules/stopping.py`.
 """
 
 from collections import Counter, defaultdict
@@ -26,7 +26,9 @@ from warehouse import Reader, Warehouse
 
 @dataclass(frozen=True)
 class TaskBlock:
-    """A block: the comparisons that are looked at after it, and the tasks to evaluate before that."""
+    """A block: the comparisons that are looked at after it, and the tasks to evaluate before
+    that.
+    """
 
     number: int
     comparisons: tuple[PlannedComparison, ...]
@@ -54,8 +56,8 @@ class TaskBlock:
 def next_block(progress: Sequence[Progress], after: int) -> TaskBlock | None:
     """Return the next block of the open comparisons; None if all are settled.
 
-    `after` is the number of this run's last block. A comparison without a look at it, because the other model is not
-    evaluated that far, goes on with the next block.
+    `after` is the number of this run's last block. A comparison without a look at it, because the
+    other model is not evaluated that far, goes on with the next block.
     """
     due: dict[int, list[PlannedComparison]] = {}
     for each in progress:
@@ -85,7 +87,9 @@ def _upcoming(job: Job, progress: Sequence[Progress], after: int = 0) -> TaskBlo
 
 
 def has_open_block(job: Job) -> bool:
-    """Return whether a comparison of a job with `stopping` is open, or its scores are not stored yet."""
+    """Return whether a comparison of a job with `stopping` is open, or its scores are not stored
+    yet.
+    """
     with Warehouse(job.warehouse).reader() as reader:
         _, plan, progress = _planned(job, reader)
         lacks_scores = plan is not None and bool(progress) and not _has_scores(plan, reader)
@@ -103,7 +107,8 @@ Values = dict[tuple[str, str], dict[str, float]]
 
 
 def look_at(job: Job, block: TaskBlock) -> int:
-    """Look at the comparisons of an evaluated block, store and print the looks, and return their number.
+    """Look at the comparisons of an evaluated block, store and print the looks, and return their
+    number.
 
     A comparison that lacks values of a side has no look.
     """
@@ -132,10 +137,11 @@ def look_at(job: Job, block: TaskBlock) -> int:
 
 
 def last_looks(job: Job) -> list[dict[str, Any]]:
-    """Return the last look at each nightly model against its earlier nights; none if nights do not use `stopping`.
+    """Return the last look at each nightly model against its earlier nights; none if nights do not
+    use `stopping`.
 
-    If a model has a look, no other comparison of it in that night is valid, because the looks decided on how many
-    tasks it was evaluated.
+    If a model has a look, no other comparison of it in that night is valid, because the looks
+    decided on how many tasks it was evaluated.
     """
     with Warehouse(job.warehouse).reader() as reader:
         _, plan, _ = _planned(job, reader)
@@ -260,7 +266,9 @@ def _described(row: Mapping[str, Any]) -> str:
 
 
 def conclude(job: Job, n_looks: int, n_blocks: int) -> StageReport:
-    """Store the scores on a random part of the tasks; return a report on settled comparisons and skipped responses."""
+    """Store the scores on a random part of the tasks; return a report on settled comparisons and
+    skipped responses.
+    """
     warehouse, report = Warehouse(job.warehouse), StageReport("stopping", rows=n_looks)
     with warehouse.reader() as reader:
         wanted, plan, progress = _planned(job, reader)
@@ -311,7 +319,9 @@ def _scores(
 def _rows_of(
     wanted: WantedTasks, plan: StoppingPlan, label: str, last: Progress, reader: Reader
 ) -> list[dict[str, Any]]:
-    """Return a model's rows of `stopping_scores`; `last` is its last settled comparison, which ended its evaluation."""
+    """Return a model's rows of `stopping_scores`; `last` is its last settled comparison, which
+    ended its evaluation.
+    """
     comparison = last.comparison
     side = comparison.first if comparison.first.model == label else comparison.second
     evaluated, later = list(comparison.order[: last.n_tasks]), comparison.order[last.n_tasks :]

@@ -1,4 +1,6 @@
-"""Helpers of the speed modules: a warehouse with missing verdicts, the judge stage without Prefect, bare clients."""
+"""Helpers of the speed modules: a warehouse with missing verdicts, the judge stage without Prefect,
+bare clients.
+"""
 
 import asyncio
 import itertools
@@ -202,7 +204,9 @@ def judge_stage(api_base: str, n_calls: int, at_once: int, **settings: Any) -> F
 
 
 def client_figures(client: str, api_base: str, n_calls: int, at_once: int) -> Figures:
-    """The figures of one client: the `stage`, the stage with Ray senders, or a bare loop of `litellm`."""
+    """The figures of one client: the `stage`, the stage with Ray senders, or a bare loop of
+    `litellm`.
+    """
     if client in SENDERS:
         calls = {"where": "ray", "address": "local", "senders": SENDERS[client]}
         return judge_stage(api_base, n_calls, at_once, calls=calls)
@@ -270,6 +274,8 @@ async def bare_litellm(api_base: str, texts: Iterable[str], at_once: int) -> Fig
 
 
 def in_process_of_its_own(measure: Callable[..., T], *arguments: Any) -> T:
-    """Return the result of a function in a new process, so that no measurement inherits another's memory."""
+    """Return the result of a function in a new process, so that no measurement inherits another's
+    memory.
+    """
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
         return executor.submit(measure, *arguments).result()

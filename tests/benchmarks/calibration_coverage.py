@@ -1,9 +1,9 @@
-"""How often intervals contain the true calibration and neighbour effects of a made-up decision model, and how far the
-estimates are off.
+"""How often intervals contain the true calibration and neighbour effects of a made-up decision
+model, and how far the estimates are off.
 
-The model's log-odds are the true ones times a factor: 1 is perfect calibration, above 1 the model is overconfident.
-Decisions of a task are correlated: a share of them has the same luck. In a group, the other criteria shift the
-log-odds by a constant, and later positions shift them further.
+The model's log-odds are the true ones times a factor: 1 is perfect calibration, above 1 the model
+is overconfident. Decisions of a task are correlated: a share of them has the same luck. In a group,
+the other criteria shift the log-odds by a constant, and later positions shift them further.
 """
 
 import itertools
@@ -25,7 +25,9 @@ CRITERIA = 16
 
 
 def sums_of(p: Floats, y: Floats) -> Floats:
-    """The sums of `tasks.rules.statistics.calibration` by task, shape (n_tasks, BINS, 6), of arrays (n_tasks, n)."""
+    """The sums of `tasks.rules.statistics.calibration` by task, shape (n_tasks, BINS, 6), of arrays
+    (n_tasks, n).
+    """
     sums = np.zeros((len(p), BINS, 6))
     task = np.broadcast_to(np.arange(len(p))[:, None], p.shape)
     bins = np.maximum(np.ceil(p * BINS).astype(int) - 1, 0)
@@ -37,7 +39,9 @@ def sums_of(p: Floats, y: Floats) -> Floats:
 def world(
     n_tasks: int, shared: float, factor: float, generator: np.random.Generator
 ) -> tuple[Floats, Floats, Floats]:
-    """The model's probabilities, the true ones, and the decisions, each of shape (n_tasks, CRITERIA)."""
+    """The model's probabilities, the true ones, and the decisions, each of shape (n_tasks,
+    CRITERIA).
+    """
     odds = generator.beta(1.2, 1.2, (n_tasks, CRITERIA))
     of_task = np.broadcast_to(generator.random((n_tasks, 1)), odds.shape)
     luck = np.where(generator.random(odds.shape) < shared, of_task, generator.random(odds.shape))
@@ -45,13 +49,17 @@ def world(
 
 
 GROUPED = ((40, -0.4, 0.0), (100, -0.4, -0.6), (100, 0.0, 0.0))
-"""Number of tasks, and the shift of the log-odds: by other criteria in the call, and further at the last position."""
+"""Number of tasks, and the shift of the log-odds: by other criteria in the call, and further at the
+last position.
+"""
 
 
 def changed(
     n_tasks: int, neighbours: float, order: float, generator: np.random.Generator
 ) -> dict[str, Floats]:
-    """The change of decisions from single calls to groups: all, the first and the last third; shape (n_tasks, n)."""
+    """The change of decisions from single calls to groups: all, the first and the last third; shape
+    (n_tasks, n).
+    """
     odds = generator.normal(0, 1.5, (n_tasks, 18)) + generator.normal(0, 0.8, (n_tasks, 1))
     position = np.arange(18) / 17
     luck = generator.logistic(size=odds.shape)  # mostly shared by the single call and the group

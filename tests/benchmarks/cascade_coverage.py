@@ -1,4 +1,5 @@
-"""Coverage of the held-out interval of a picked cascade, and the share of picks that keep their bound.
+"""Coverage of the held-out interval of a picked cascade, and the share of picks that keep their
+bound.
 
 python -m tests.benchmarks.cascade_coverage --replications 400 --resamples 500
 """

@@ -1,8 +1,9 @@
 """Coverage and width of the 95 % interval of a debiased score.
 
-Rubrics are made up, with people's decisions and those of a judge that errs in one of several ways; a part of the
-verdicts is labelled, chosen uniformly or as `prbench export labelling --for` chooses. Estimates and probabilities are
-the project's own code; the true score is the mean of the probabilities that the decisions are drawn with.
+Rubrics are made up, with people's decisions and those of a judge that errs in one of several ways;
+a part of the verdicts is labelled, chosen uniformly or as `prbench export labelling --for` chooses.
+Estimates and probabilities are the project's own code; the true score is the mean of the
+probabilities that the decisions are drawn with.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +33,9 @@ COLUMNS = ("alone, uniform", "uniform", "alone, chosen", "chosen", "two sheets")
 
 
 class Rubrics(NamedTuple):
-    """Verdicts of a model, one entry a verdict: task, contribution, category, chance of being met, and length."""
+    """Verdicts of a model, one entry a verdict: task, contribution, category, chance of being met,
+    and length.
+    """
 
     task: NDArray[np.int64]
     contribution: Floats
@@ -48,7 +51,9 @@ class Rubrics(NamedTuple):
 def rubrics(
     dice: np.random.Generator, n_tasks: int = N_TASKS, *, is_heavy: bool = False
 ) -> Rubrics:
-    """Tasks with 7 to 30 criteria, 7 % of them negative, whose decisions are correlated within a task."""
+    """Tasks with 7 to 30 criteria, 7 % of them negative, whose decisions are correlated within a
+    task.
+    """
     n = dice.integers(7, 31, n_tasks)
     task = np.repeat(np.arange(n_tasks), n)
     weight = (
@@ -131,7 +136,9 @@ def _truth(is_heavy: bool, n_tasks: int = 400_000) -> float:
 
 
 class Replication(NamedTuple):
-    """A model's tasks, decided by people and two judges; the second judge only shows where judges disagree."""
+    """A model's tasks, decided by people and two judges; the second judge only shows where judges
+    disagree.
+    """
 
     rubrics: Rubrics
     people: Floats
@@ -168,7 +175,9 @@ def replication(world: World, dice: np.random.Generator) -> Replication:
 
 
 def systematic(probabilities: Floats, dice: np.random.Generator) -> NDArray[np.int64]:
-    """Like `systematic_sample`, but with a random generator, since hashing thousands of keys takes too long."""
+    """Like `systematic_sample`, but with a random generator, since hashing thousands of keys takes
+    too long.
+    """
     order = dice.permutation(len(probabilities))
     ends, start = np.cumsum(probabilities[order]), dice.random()
     ends[-1] = round(ends[-1])
@@ -178,7 +187,9 @@ def systematic(probabilities: Floats, dice: np.random.Generator) -> NDArray[np.i
 def chosen(
     of: Replication, n: int, known: NDArray[np.int64], dice: np.random.Generator
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Verdicts drawn as a sheet draws them, and the probability of every verdict (1 if it already has a label)."""
+    """Verdicts drawn as a sheet draws them, and the probability of every verdict (1 if it already
+    has a label).
+    """
     groups = of.rubrics.category
     squared = (of.people - of.judge)[known] ** 2
     disagreement = (of.judge - of.second) ** 2
@@ -206,7 +217,9 @@ def one_sheet(of: Replication, n: int, dice: np.random.Generator) -> debiased.La
 
 
 def two_sheets(of: Replication, n: int, dice: np.random.Generator) -> debiased.Labels:
-    """The labels of two sheets, half of them each; the second is drawn with the errors that the first showed."""
+    """The labels of two sheets, half of them each; the second is drawn with the errors that the
+    first showed.
+    """
     none, size = np.array([], dtype=np.int64), len(of.people)
     first, before = chosen(of, n // 2, none, dice)
     second, after = chosen(of, n - n // 2, first, dice)
@@ -226,7 +239,9 @@ DESIGNS = {"uniform": uniform, "chosen": one_sheet, "two sheets": two_sheets}
 
 
 class Outcome(NamedTuple):
-    """The result of a design, with a judge or without: coverage, share with a figure, mean width, and bias."""
+    """The result of a design, with a judge or without: coverage, share with a figure, mean width,
+    and bias.
+    """
 
     coverage: float
     given: float
@@ -282,7 +297,9 @@ def _outcome(rows: Floats, truth: float, replications: int) -> Outcome:
 
 
 def differences(n: int, replications: int, seed: int = 2) -> tuple[Outcome, Outcome]:
-    """The difference of two equally good models if the judge is lenient with one: debiased, and from labels alone."""
+    """The difference of two equally good models if the judge is lenient with one: debiased, and
+    from labels alone.
+    """
     fair, lenient = WORLDS["biased by category"], WORLDS["lenient with this model"]
     estimates: list[list[tuple[float, float, float]]] = [[], []]
     everywhere = np.arange(N_TASKS)

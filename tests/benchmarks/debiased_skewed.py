@@ -1,8 +1,10 @@
-"""Coverage of the 95 % interval of a debiased score if almost all criteria of a task are met, or almost none.
+"""Coverage of the 95 % interval of a debiased score if almost all criteria of a task are met, or
+almost none.
 
-Each task draws the chance of its criteria from a skewed distribution; 10 % of the criteria are negative. The judge
-calls a quarter of the unmet criteria met, and a twentieth of the met ones unmet. Labels are drawn as `prbench export
-labelling --for` does. The interval by Student's t alone is shown for comparison.
+Each task draws the chance of its criteria from a skewed distribution; 10 % of the criteria are
+negative. The judge calls a quarter of the unmet criteria met, and a twentieth of the met ones
+unmet. Labels are drawn as `prbench export labelling --for` does. The interval by Student's t alone
+is shown for comparison.
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,7 +56,9 @@ def truth(shape: str, dice: np.random.Generator) -> float:
 def covered(
     shape: str, n_tasks: int, n_labels: int, true: float, dice: Dice
 ) -> tuple[bool, bool, float]:
-    """Return whether the interval and that by Student's t contain the true score, and the ratio of their widths."""
+    """Return whether the interval and that by Student's t contain the true score, and the ratio of
+    their widths.
+    """
     task, contribution, people = decided(shape, n_tasks, dice)
     judge = np.where(
         dice.random(len(task)) < np.where(people == 1.0, 0.05, 0.25), 1.0 - people, people

@@ -1,6 +1,7 @@
 """Compare the figures of a benchmark with the kept figures of an earlier run.
 
-Ratios to a baseline of the same run are compared: seconds differ from machine to machine and from hour to hour.
+Ratios to a baseline of the same run are compared: seconds differ from machine to machine and from
+hour to hour.
 """
 
 import argparse
@@ -50,8 +51,8 @@ def arguments(
 
     Args:
         keeps: whether the module has the option `--keep`.
-        options: default, or default and help, of each option. A list takes several values (for texts, a choice of
-            these), and a type means an option without a default.
+        options: default, or default and help, of each option. A list takes several values (for
+            texts, a choice of these), and a type means an option without a default.
     """
     program = f"python -m tests.benchmarks.{Path(sys.argv[0]).stem}"
     parser = argparse.ArgumentParser(prog=program, description=description)

@@ -36,7 +36,8 @@ class World:
         dice = np.random.default_rng(seed)
         shape = (n_tasks, replications)
         effects = self.effects(dice, shape)
-        # The mean of T independent normal trials is one normal with its spread divided by the root of T.
+        # The mean of T independent normal trials is one normal with its spread divided by the root
+        # of T.
         return (
             effects + dice.normal(0.0, self.noise / trials**0.5, size=shape)
             if self.noise
@@ -45,7 +46,9 @@ class World:
 
 
 def sparse(n_others: float, size: Effects, mean: float) -> World:
-    """Most tasks have 0, on average `n_others` have another value, as if the same responses were judged twice."""
+    """Most tasks have 0, on average `n_others` have another value, as if the same responses were
+    judged twice.
+    """
     return World(
         lambda dice, shape: (dice.random(shape) < n_others / shape[0]) * size(dice, shape),
         lambda n_tasks: mean * n_others / n_tasks,
@@ -95,13 +98,17 @@ MIXTURES = {
     )
     for share in (0.03, 0.05, 0.1)
 }
-"""Worlds with too short intervals: a sample may have none of the tasks that differ, and the others vary little."""
+"""Worlds with too short intervals: a sample may have none of the tasks that differ, and the others
+vary little.
+"""
 
 
 def percentiles(
     scores: np.ndarray, samples: np.ndarray, level: float = 0.95
 ) -> dict[str, np.ndarray]:
-    """Intervals by the three methods that use quantiles of the resampled means, each of shape (n_columns, 2)."""
+    """Intervals by the three methods that use quantiles of the resampled means, each of shape
+    (n_columns, 2).
+    """
     n, columns = scores.shape
     mean = scores.mean(axis=0)
     means = (scores.T.astype(np.float32) @ samples.T / np.float32(n)).astype(np.float64)
@@ -121,7 +128,9 @@ def percentiles(
 
 
 def halves(scores: np.ndarray, samples: np.ndarray, level: float = 0.95) -> dict[str, np.ndarray]:
-    """The two intervals that the project combines, each alone: bootstrap-t, and Student's t with n - 1 degrees."""
+    """The two intervals that the project combines, each alone: bootstrap-t, and Student's t with n
+    - 1 degrees.
+    """
     n, columns = scores.shape
     student_t = intervals.studentised(
         scores, np.ones_like(scores), np.full(columns, n - 1), samples

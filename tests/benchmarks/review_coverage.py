@@ -1,7 +1,8 @@
 """Coverage of the 95 % interval of the share of criteria that people agree with.
 
-Populations of criteria are made up: tasks with 7 to 30 criteria, whose chance of being agreed with is correlated within
-a task and lower in rarer categories. Samples are drawn and weighted by the project's own code.
+Populations of criteria are made up: tasks with 7 to 30 criteria, whose chance of being agreed with
+is correlated within a task and lower in rarer categories. Samples are drawn and weighted by the
+project's own code.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,7 +57,9 @@ class World:
 def estimates(
     world: World, design: str, replications: int, resamples: int, seed: int
 ) -> Iterator[np.ndarray]:
-    """The estimated share and the ends of its interval, for each replication; NaN without an interval."""
+    """The estimated share and the ends of its interval, for each replication; NaN without an
+    interval.
+    """
     dice = np.random.default_rng(seed)
     for replication in range(replications):
         task, category, agreed = world.population(dice)
@@ -91,7 +94,9 @@ def _sampled(
 def coverage(
     world: World, design: str, replications: int, resamples: int, seed: int = 1
 ) -> tuple[float, float, float]:
-    """The coverage of the true share, the share of samples with an interval, and the bias of the estimate."""
+    """The coverage of the true share, the share of samples with an interval, and the bias of the
+    estimate.
+    """
     results = np.array(list(estimates(world, design, replications, resamples, seed)))
     given = ~np.isnan(results[:, 1])
     holds = (results[given, 1] <= world.share) & (world.share <= results[given, 2])

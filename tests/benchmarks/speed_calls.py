@@ -1,7 +1,8 @@
-"""Calls per second, and CPU per call: the judge stage, alone and with Ray senders, beside a bare loop.
+"""Calls per second, and CPU per call: the judge stage, alone and with Ray senders, beside a bare
+loop.
 
-Every client has the same prompts and the same concurrency; the provider, Ray's own processes and the client share the
-machine. Figures are measured from the first call to the last, without imports.
+Every client has the same prompts and the same concurrency; the provider, Ray's own processes and
+the client share the machine. Figures are measured from the first call to the last, without imports.
 """
 
 from itertools import product

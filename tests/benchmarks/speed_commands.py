@@ -1,4 +1,5 @@
-"""The cost of commands in seconds of CPU and wall time, beside `python -c "import prefect"` in the same run.
+"""The cost of commands in seconds of CPU and wall time, beside `python -c "import prefect"` in the
+same run.
 
 A scripted provider responds at once. *First call* is the time until it gets the first request.
 """
@@ -37,7 +38,8 @@ def cost_of(
     command: Sequence[str | Path], folder: Path, server: FaultServer | None = None, **more: str
 ) -> Cost:
     """Run a command to its end; measure it with all processes that it starts."""
-    # The environment of a user without a Prefect server, whose Python keeps bytecode, which is the default.
+    # The environment of a user without a Prefect server, whose Python keeps bytecode, which is the
+    # default.
     left_out = ("PREFECT_", "PYTHONDONTWRITEBYTECODE")
     own = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     own |= {"PREFECT_HOME": str(folder / "prefect"), "LITELLM_LOCAL_MODEL_COST_MAP": "True"} | more

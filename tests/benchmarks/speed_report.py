@@ -1,7 +1,8 @@
-"""The report at full size: its size, and the cost to build it, to build it again, and to build it after another night.
+"""The report at full size: its size, and the cost to build it, to build it again, and to build it
+after another night.
 
-The cost is compared with that of a plain copy of the same rows to compressed JSON by DuckDB. The texts are made-up
-words, which compress worse than real texts.
+The cost is compared with that of a plain copy of the same rows to compressed JSON by DuckDB. The
+texts are made-up words, which compress worse than real texts.
 """
 
 import tempfile

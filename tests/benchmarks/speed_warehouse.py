@@ -1,4 +1,5 @@
-"""Publishing, aggregating and querying at full size: 20 models x 3 trials x 19,356 criteria a night, and many nights.
+"""Publishing, aggregating and querying at full size: 20 models x 3 trials x 19,356 criteria a
+night, and many nights.
 
 The warehouse is compared with a bare DuckDB file that has the same rows and nothing else.
 """
@@ -43,7 +44,9 @@ _MOST_MB = 1_000.0
 
 @dataclass(frozen=True)
 class Build:
-    """The cost of building a database of a size: seconds, peak memory of the process, size of the file."""
+    """The cost of building a database of a size: seconds, peak memory of the process, size of the
+    file.
+    """
 
     verdicts: int
     aggregate_s: float
@@ -71,7 +74,9 @@ def build(folder: Path, size: Size) -> Build:
 
 
 def bare_copy(folder: Path) -> float:
-    """Make a DuckDB file with the same verdicts, responses and criteria, and nothing else; its CPU seconds."""
+    """Make a DuckDB file with the same verdicts, responses and criteria, and nothing else; its CPU
+    seconds.
+    """
     bare = folder / "bare.duckdb"
     bare.unlink(missing_ok=True)
     store = Warehouse(folder).store
@@ -85,7 +90,9 @@ def bare_copy(folder: Path) -> float:
 
 
 def median_ms(database: Path, query: str, *parameters: Any) -> float:
-    """The median of some runs in milliseconds, each on a new connection, as when a person starts a query."""
+    """The median of some runs in milliseconds, each on a new connection, as when a person starts a
+    query.
+    """
     figures = []
     for _ in range(5):
         with duckdb.connect(str(database), read_only=True) as connection:
@@ -96,7 +103,9 @@ def median_ms(database: Path, query: str, *parameters: Any) -> float:
 
 
 def queries(folder: Path) -> list[tuple[str, float, float | None]]:
-    """Name of a query, its milliseconds on the published database, and those of an equivalent one on the bare file."""
+    """Name of a query, its milliseconds on the published database, and those of an equivalent one
+    on the bare file.
+    """
     published, bare = Warehouse(folder).database, folder / "bare.duckdb"
     with duckdb.connect(str(published), read_only=True) as connection:
         (verdict,) = connection.execute(

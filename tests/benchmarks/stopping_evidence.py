@@ -1,8 +1,8 @@
 """Stopping: the share of wrong decisions, the savings, and the bias of estimates.
 
-Differences of tasks are made up in several shapes, or real (`--real`: a folder with real verdicts). Each family of
-comparisons is looked at after every block until the last task, even if it is settled before, and counts as wrong if any
-look at any of its comparisons decides wrongly.
+Differences of tasks are made up in several shapes, or real (`--real`: a folder with real verdicts).
+Each family of comparisons is looked at after every block until the last task, even if it is settled
+before, and counts as wrong if any look at any of its comparisons decides wrongly.
 """
 
 import json
@@ -54,11 +54,15 @@ WORLDS: dict[str, Draw] = {
     ),
     "lognormal": lambda dice, shape: 0.1 * (dice.lognormal(0.0, 1.0, shape) - np.exp(0.5)),
 }
-"""World -> differences of tasks with mean 0; the last four are skewed, which a model compared with itself never is."""
+"""World -> differences of tasks with mean 0; the last four are skewed, which a model compared with
+itself never is.
+"""
 
 
 def _jumps(share: float, size: float, spread: float, mean: float = 0.0) -> Draw:
-    """A share of the tasks differs by about `size`; the others vary around the value that gives the mean."""
+    """A share of the tasks differs by about `size`; the others vary around the value that gives the
+    mean.
+    """
     return lambda dice, shape: (
         dice.normal(mean - share * size, spread, shape) + size * (dice.random(shape) < share)
     )
@@ -72,7 +76,9 @@ MIXTURES: dict[str, Draw] = {
     "10 % differ by -0.5, others little": _jumps(0.10, -0.5, 0.05),
     "4 % differ by 0.7, others more": _jumps(0.04, 0.7, 0.10),
 }
-"""World -> differences with mean 0: until the first large one, the others look like a small, certain difference."""
+"""World -> differences with mean 0: until the first large one, the others look like a small,
+certain difference.
+"""
 
 BORDER: dict[str, Draw] = {
     "normal": lambda dice, shape: dice.normal(LEAST, 0.05, shape),
@@ -92,7 +98,9 @@ RARE: dict[str, Draw] = {
         0.1 * (dice.lognormal(0.0, 1.5, shape) - np.exp(1.125))
     ),
 }
-"""World -> differences with mean 0 that violate the rule's assumptions: the rare ones are too large."""
+"""World -> differences with mean 0 that violate the rule's assumptions: the rare ones are too
+large.
+"""
 
 
 def rule(n_tasks: int, n_comparisons: int = 1, block: int = BLOCK) -> Rule:
@@ -123,7 +131,9 @@ def false_share(
 
 
 def _ever(sample: Floats, of_each: Rule) -> tuple[Floats, Floats]:
-    """For each comparison: whether any look calls it different, and whether any look calls it equal."""
+    """For each comparison: whether any look calls it different, and whether any look calls it
+    equal.
+    """
     differs, equals = (np.zeros(sample.shape[1], dtype=np.bool_) for _ in range(2))
     for end in of_each.ends:
         low, high = of_each.ends_at(sample[:end]).T
@@ -144,7 +154,9 @@ def models_beside_each_other(n_models: int, n_tasks: int, families: int, seed: i
 
 
 def tasks_until_decision(sample: Floats, of_each: Rule) -> tuple[Floats, Floats, Floats]:
-    """For each comparison: the number of tasks until it is settled, whether as different, and whether as equal."""
+    """For each comparison: the number of tasks until it is settled, whether as different, and
+    whether as equal.
+    """
     tasks = np.full(sample.shape[1], of_each.ends[-1])
     decided = np.zeros(sample.shape[1], dtype=np.int64)
     for end in of_each.ends:
@@ -158,7 +170,9 @@ def tasks_until_decision(sample: Floats, of_each: Rule) -> tuple[Floats, Floats,
 
 
 def bias(true: float, n_tasks: int, replications: int, seed: int) -> dict[str, tuple[float, float]]:
-    """Mean error of each figure that is reported of two models after stopping, with its standard error."""
+    """Mean error of each figure that is reported of two models after stopping, with its standard
+    error.
+    """
     dice, of_each = np.random.default_rng(seed), rule(n_tasks)
     errors_of: dict[str, list[float]] = {
         "difference": [],
@@ -186,7 +200,9 @@ def bias(true: float, n_tasks: int, replications: int, seed: int) -> dict[str, t
 
 
 def bias_of_three(n_tasks: int, replications: int, seed: int) -> tuple[float, float, float, float]:
-    """Mean error of the score of a model compared with two others: plain, and unbiased given its last comparison."""
+    """Mean error of the score of a model compared with two others: plain, and unbiased given its
+    last comparison.
+    """
     dice, of_each = np.random.default_rng(seed), rule(n_tasks, 3)
     true, errors = np.array([0.58, 0.50, 0.52]), []
     for _ in range(replications):
@@ -231,7 +247,9 @@ def real_scores(folder: Path) -> dict[str, dict[str, float]]:
 def savings(
     scores: dict[str, dict[str, float]], orders: int, seed: int, block: int
 ) -> Iterator[tuple[str, float, float, float, float, float]]:
-    """For each pair of models: the difference; tasks until settled (5 %, median, 95 %); shares different and equal."""
+    """For each pair of models: the difference; tasks until settled (5 %, median, 95 %); shares
+    different and equal.
+    """
     labels = sorted(scores)
     tasks = sorted(set.intersection(*(set(scores[label]) for label in labels)))
     values = np.array([[scores[label][task] for label in labels] for task in tasks])

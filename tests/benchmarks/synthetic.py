@@ -1,7 +1,8 @@
-"""A made-up warehouse of any size: 1,100 tasks with 19,356 criteria, models x trials x nights of verdicts.
+"""A made-up warehouse of any size: 1,100 tasks with 19,356 criteria, models x trials x nights of
+verdicts.
 
-DuckDB writes the parts in seconds; making the rows one by one in Python would take minutes. They have the contracts'
-columns and types, and the project's own code publishes them.
+DuckDB writes the parts in seconds; making the rows one by one in Python would take minutes. They
+have the contracts' columns and types, and the project's own code publishes them.
 """
 
 import hashlib
@@ -26,10 +27,12 @@ REVISION = "0" * 40
 
 @dataclass(frozen=True)
 class Size:
-    """The size of the data: every model responds to every task in every trial of every vintage, and all is judged.
+    """The size of the data: every model responds to every task in every trial of every vintage, and
+    all is judged.
 
-    With `response_words` and `explanation_words`, responses are Markdown and explanations are sentences of this many
-    made-up words, and all texts differ; without, texts are short and much alike.
+    With `response_words` and `explanation_words`, responses are Markdown and explanations are
+    sentences of this many made-up words, and all texts differ; without, texts are short and much
+    alike.
     """
 
     models: int = 20
@@ -72,7 +75,9 @@ def fill(warehouse: Warehouse, size: Size) -> None:
 
 
 def add_night(warehouse: Warehouse, size: Size, model: str, night: str) -> None:
-    """Write the parts of another night: one model's responses, judged like the others; nothing is published yet."""
+    """Write the parts of another night: one model's responses, judged like the others; nothing is
+    published yet.
+    """
     with duckdb.connect() as connection:
         _tasks(connection)
         responses(connection, warehouse, size, model, night)
@@ -160,7 +165,9 @@ def responses(
     model: str,
     vintage: str,
 ) -> None:
-    """Write a model's responses in a vintage to the tasks in `made_tasks`, and the verdicts on `made_criteria`."""
+    """Write a model's responses in a vintage to the tasks in `made_tasks`, and the verdicts on
+    `made_criteria`.
+    """
     skill = 0.25 + 0.5 * int(model[-2:]) / max(size.models, 1)
     text = "repeat(md5(task_id) || ' words of a response ', 40)"
     if size.response_words:

@@ -1,7 +1,7 @@
 """Detection of planted weaknesses, and false confirmations without a planted one.
 
-All phrases and verdicts are made up. A task has criteria of several topics, each topic belongs to an area, and a phrase
-has words of its topic, of its area, and of neither.
+All phrases and verdicts are made up. A task has criteria of several topics, each topic belongs to
+an area, and a phrase has words of its topic, of its area, and of neither.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,8 +42,9 @@ def rubrics(
 ) -> Rubrics:
     """Made-up rubrics of 10 to 20 criteria a task.
 
-    About half of a task's criteria are of one area, the others of any. The smaller `evenness`, the more unequal the
-    topics' sizes. A criterion has the category of its topic with probability `loyalty`, else any category.
+    About half of a task's criteria are of one area, the others of any. The smaller `evenness`, the
+    more unequal the topics' sizes. A criterion has the category of its topic with probability
+    `loyalty`, else any category.
     """
     dice = np.random.default_rng([1, seed])
     shares = dice.dirichlet(np.full(TOPICS, evenness))
@@ -74,8 +75,10 @@ def phrase(dice: np.random.Generator, topic: int) -> str:
 def verdicts(
     seed: int, world: Rubrics, lowered: np.ndarray, by: float, n_models: int = 3
 ) -> Floats:
-    """Verdicts (n_models, n_criteria), NaN for 2 % undecided. The first model handles `lowered` criteria worse, by `by`
-    in log odds. Tasks and criteria are unequally hard, for all models, and a task suits some models better.
+    """Verdicts (n_models, n_criteria), NaN for 2 % undecided.
+
+    The first model handles `lowered` criteria worse, by `by` in log odds. Tasks and criteria are
+    unequally hard, for all models, and a task suits some models better.
     """
     dice = np.random.default_rng([2, seed])
     n = len(world.tasks)
@@ -114,7 +117,9 @@ def sums_of(
 def contrasts(
     tree: Tree, tasks: np.ndarray, weights: Floats, right: Floats
 ) -> list[rules.Contrast]:
-    """The first model compared with its other criteria, and with each other model on the criteria decided for both."""
+    """The first model compared with its other criteria, and with each other model on the criteria
+    decided for both.
+    """
     n_tasks = int(tasks.max()) + 1
     world = [rules.Contrast(sums_of(tree, tasks, weights, right[0], n_tasks))]
     for other in right[1:]:
@@ -196,7 +201,8 @@ FALSE = "false, %"
 
 
 def planted_scores(planting: Planting, seed: int) -> dict[str, float]:
-    """F1 of the confirmed nodes, by tree; under `FALSE`, 100 if a node without lowered criteria was confirmed.
+    """F1 of the confirmed nodes, by tree; under `FALSE`, 100 if a node without lowered criteria was
+    confirmed.
 
     `FALSE` is for the tree of the true topics.
     """
@@ -219,7 +225,9 @@ def planted_scores(planting: Planting, seed: int) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Null:
-    """A world in which no model has a weakness: handling a criterion rightly does not depend on its topic."""
+    """A world in which no model has a weakness: handling a criterion rightly does not depend on its
+    topic.
+    """
 
     right: Callable[[np.random.Generator, Rubrics, int], Floats]
     n_tasks: int = 200
@@ -259,7 +267,9 @@ def alike_by_topic(dice: np.random.Generator, world: Rubrics, n_models: int) -> 
 
 
 def heavy(dice: np.random.Generator, world: Rubrics, n_models: int) -> Floats:
-    """Values with noise of Student's t with 3 degrees, by task and topic as well as by criterion."""
+    """Values with noise of Student's t with 3 degrees, by task and topic as well as by
+    criterion.
+    """
     of_topic = dice.standard_t(3, size=(n_models, world.n_tasks, TOPICS))[
         :, world.tasks, world.topics
     ]
@@ -301,10 +311,11 @@ NULLS = {
 
 
 def null_shares(world: Null, seeds: range) -> tuple[float, ...]:
-    """Return the % of seeds with a candidate, a confirmed one, and one in the confirming half: of few nodes, of all.
+    """Return the % of seeds with a candidate, a confirmed one, and one in the confirming half: of
+    few nodes, of all.
 
-    For the last two, a few nodes or all nodes are candidates: the confirming half must be valid however candidates were
-    found.
+    For the last two, a few nodes or all nodes are candidates: the confirming half must be valid
+    however candidates were found.
     """
     counts = np.zeros(4)
     for seed in seeds:
@@ -315,7 +326,9 @@ def null_shares(world: Null, seeds: range) -> tuple[float, ...]:
 
 
 def one_half(tree: Tree, compared: list[rules.Contrast], seed: int) -> Iterator[bool]:
-    """Yield whether the confirming half shows a weakness: among three topics and the rest, then in the whole tree."""
+    """Yield whether the confirming half shows a weakness: among three topics and the rest, then in
+    the whole tree.
+    """
     alpha = rules.ALPHA / len(compared)  # Bonferroni's correction for the contrasts
     halves = [each.of_tasks(~for_finding(len(each.model.right))) for each in compared]
     topics = np.random.default_rng([6, seed]).choice(TOPICS, 3, replace=False)

@@ -1,4 +1,6 @@
-"""The runner: it names the rows that fail, and an expectation that could not be evaluated never passes."""
+"""The runner: it names the rows that fail, and an expectation that could not be evaluated never
+passes.
+"""
 
 from typing import Any
 

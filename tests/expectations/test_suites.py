@@ -1,4 +1,6 @@
-"""Declared expectations: names that people configure, documented bounds, and a benchmark's own checks."""
+"""Declared expectations: names that people configure, documented bounds, and a benchmark's own
+checks.
+"""
 
 from collections import defaultdict
 from inspect import signature

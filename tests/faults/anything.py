@@ -1,4 +1,6 @@
-"""A server that is no provider: it responds to every request in the same way, on any path, and records it."""
+"""A server that is no provider: it responds to every request in the same way, on any path, and
+records it.
+"""
 
 import json
 import ssl
@@ -28,7 +30,9 @@ class Seen:
 
 @dataclass(frozen=True)
 class Plain:
-    """A response: its body is sent piece by piece, as long as the client reads, without a content length."""
+    """A response: its body is sent piece by piece, as long as the client reads, without a content
+    length.
+    """
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)

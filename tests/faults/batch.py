@@ -74,7 +74,10 @@ class RequestResult:
 
 
 def result_of(custom_id: str, entry: Entry, endpoint: str, behaviour: Behaviour) -> RequestResult:
-    """Return the result of a processed request. A response that would be cut off is an error; delays are ignored."""
+    """Return the result of a processed request.
+
+    A response that would be cut off is an error; delays are ignored.
+    """
     flaw = flaw_of(entry.request, CONVERSATION[endpoint])
     reply = (
         failed(400, flaw, kind="invalid_request_error")

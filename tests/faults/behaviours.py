@@ -34,7 +34,9 @@ def _content_digest(request: Request) -> str:
 
 
 def messages_of(request: Request) -> list[dict[str, Any]]:
-    """The conversation of a request: `messages` of a chat completion, `input` of a response, `state` of decisions."""
+    """The conversation of a request: `messages` of a chat completion, `input` of a response,
+    `state` of decisions.
+    """
     if "messages" in request:
         messages: list[dict[str, Any]] = request["messages"]
         return messages
@@ -63,7 +65,9 @@ def prompt_tokens_of(request: Request) -> int:
 
 
 def flaw_of(request: object, field: str) -> str | None:
-    """Return why no provider would accept a request, or None; `field` must hold the conversation."""
+    """Return why no provider would accept a request, or None; `field` must hold the
+    conversation.
+    """
     if not isinstance(request, dict):
         return "The body is not a JSON object."
     if not isinstance(request.get("model"), str):
@@ -85,7 +89,9 @@ def criterion_of(prompt: str) -> str:
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """A response of the server: a completion with this text, or an error with this status and body."""
+    """A response of the server: a completion with this text, or an error with this status and
+    body.
+    """
 
     text: str | None = ""
     finish_reason: str = "stop"
@@ -115,7 +121,9 @@ class HttpResponse:
     cached_tokens: int | None = None
     """Prompt tokens that came from a cache; if None, half of the prompt tokens."""
     certainty: float = 0.75
-    """The probability of each token `true` or `false`, if probabilities are requested; other tokens have 0.99."""
+    """The probability of each token `true` or `false`, if probabilities are requested; other tokens
+    have 0.99.
+    """
 
     @property
     def is_completion(self) -> bool:
@@ -124,7 +132,9 @@ class HttpResponse:
 
 
 Behaviour = Callable[[Request, int], HttpResponse]
-"""(request, number of earlier requests with the same content) -> response. Must not block: `HttpResponse.delay_s`."""
+"""(request, number of earlier requests with the same content) -> response. Must not block:
+`HttpResponse.delay_s`.
+"""
 
 
 def is_judge_request(request: Request) -> bool:
@@ -135,12 +145,16 @@ def is_judge_request(request: Request) -> bool:
 
 
 def meets(prompt: str) -> bool:
-    """The test judge's verdict: it depends on the prompt alone, and is true for about half of all prompts."""
+    """The test judge's verdict: it depends on the prompt alone, and is true for about half of all
+    prompts.
+    """
     return hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()[0] % 2 == 0
 
 
 def decision(prompt: str) -> dict[str, Any]:
-    """Return the test judge's decision, in the words that the prompt asks for: one of three, or true or false."""
+    """Return the test judge's decision, in the words that the prompt asks for: one of three, or
+    true or false.
+    """
     if '"partially satisfied"' in prompt:
         words = ("satisfied", "partially satisfied", "not satisfied")
         return {
@@ -150,7 +164,9 @@ def decision(prompt: str) -> dict[str, Any]:
 
 
 def probability_of(text: str, wording: str) -> float:
-    """The test decision model's probability: it depends on the text and the wording alone, in steps of 1/63."""
+    """The test decision model's probability: it depends on the text and the wording alone, in steps
+    of 1/63.
+    """
     return hashlib.sha256(f"{text}|{wording}".encode(errors="surrogatepass")).digest()[0] // 4 / 63
 
 
@@ -206,12 +222,16 @@ def entries(prompt: str) -> list[dict[str, Any]]:
 
 
 def is_reviewing(request: Request) -> bool:
-    """Return whether a request asks for a review of a criterion (the shipped template has these words)."""
+    """Return whether a request asks for a review of a criterion (the shipped template has these
+    words).
+    """
     return "how well one criterion of an expert's grading rubric is written" in prompt_of(request)
 
 
 def review(prompt: str) -> dict[str, Any]:
-    """Return the test reviewer's findings: they depend on the prompt alone, and about one check in four fails."""
+    """Return the test reviewer's findings: they depend on the prompt alone, and about one check in
+    four fails.
+    """
     digest = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
     names = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
     return {
@@ -221,7 +241,9 @@ def review(prompt: str) -> dict[str, Any]:
 
 
 def well_behaved(request: Request, _number: int) -> HttpResponse:
-    """Return a text for each conversation, and a verdict for each criterion, that depends on the prompt alone."""
+    """Return a text for each conversation, and a verdict for each criterion, that depends on the
+    prompt alone.
+    """
     prompt = prompt_of(request)
     if "questions" in request:
         return HttpResponse(json.dumps(decisions(request)))
@@ -265,10 +287,12 @@ FAULTS: dict[str, Callable[[HttpResponse], HttpResponse]] = {
 
 
 def seeded_faults(seed: int, rate: float, *, then: Behaviour = well_behaved) -> Behaviour:
-    """A behaviour that has a fault in about `rate` of all calls and otherwise responds as `then` does.
+    """A behaviour that has a fault in about `rate` of all calls and otherwise responds as `then`
+    does.
 
-    Which calls have which fault depends on the seed, the request and its number alone, so it is the same in every run,
-    in whatever order requests arrive. A repeated call has another number, so its fault may differ.
+    Which calls have which fault depends on the seed, the request and its number alone, so it is the
+    same in every run, in whatever order requests arrive. A repeated call has another number, so its
+    fault may differ.
     """
     chosen = list(FAULTS.values())
 
@@ -292,7 +316,9 @@ def slowed(delay_s: float, then: Behaviour) -> Behaviour:
 
 
 def _pseudorandom(purpose: str, seed: int, request: Request, number: int) -> float:
-    """A number between 0 and 1 (exclusive), uniform over all calls, and always the same for the same call."""
+    """A number between 0 and 1 (exclusive), uniform over all calls, and always the same for the
+    same call.
+    """
     digest = hashlib.sha256(f"{purpose}|{seed}|{digest_of(request)}|{number}".encode()).digest()
     return ((int.from_bytes(digest[:8]) >> 12) + 0.5) / 2**52
 
@@ -309,7 +335,9 @@ class Entry:
     """By lower-case name."""
     digest: str
     arrived_at_s: float
-    """When the whole request had arrived, in seconds of the monotonic clock, which all processes of a machine share."""
+    """When the whole request had arrived, in seconds of the monotonic clock, which all processes of
+    a machine share.
+    """
     responded_at_s: float | None = None
     """When the server finished the request, successfully or not; None until then."""
     status: int | None = None
@@ -331,7 +359,10 @@ class Book:
     def enter(
         self, path: str, given: Request, headers: dict[str, str], *, in_batch: bool = False
     ) -> Entry:
-        """Add a request that just arrived. One in a batch is not counted as in hand: nobody waits for its response."""
+        """Add a request that just arrived.
+
+        One in a batch is not counted as in hand: nobody waits for its response.
+        """
         request = BookedRequest(given)
         with self._lock:
             number = self._seen.get(request.digest, 0)

@@ -1,4 +1,6 @@
-"""OpenAI's response formats, and how a body is sent over the socket: at once, in halves, or cut off."""
+"""OpenAI's response formats, and how a body is sent over the socket: at once, in halves, or cut
+off.
+"""
 
 import asyncio
 import contextlib
@@ -33,7 +35,9 @@ _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"
 
 
 def is_streamed(request: Request, reply: HttpResponse) -> bool:
-    """Return whether a response is a stream of events: one was requested, and the response is not an error."""
+    """Return whether a response is a stream of events: one was requested, and the response is not
+    an error.
+    """
     return (
         bool(request.get("stream"))
         and reply.status == 200
@@ -87,7 +91,9 @@ def _embeddings(request: Request, reply: HttpResponse) -> dict[str, Any]:
 
 
 def _decisions(path: str, request: Request, reply: HttpResponse) -> dict[str, Any]:
-    """The decisions in a reply's text: a list for `/v1/decisions`, System One's format for the other path."""
+    """The decisions in a reply's text: a list for `/v1/decisions`, System One's format for the
+    other path.
+    """
     given = json.loads(reply.text or "[]")
     if path == SYSTEM_ONE and isinstance(given, list):
         given = {decision["name"]: _system_one(decision) for decision in given}
@@ -172,7 +178,9 @@ def _tokens(text: str) -> list[str]:
 
 
 def _events(request: Request, reply: HttpResponse) -> Iterator[dict[str, Any]]:
-    """The chunks of a streamed completion: role, text in pieces, finish reason, and usage if requested."""
+    """The chunks of a streamed completion: role, text in pieces, finish reason, and usage if
+    requested.
+    """
     wants_usage = bool((request.get("stream_options") or {}).get("include_usage"))
     head = _head(request, reply, "chat.completion.chunk")
     if wants_usage:
@@ -338,7 +346,9 @@ async def send_json(
 
 
 def cut(http: web.BaseRequest) -> web.Response:
-    """Close the connection without a response; nobody receives the returned one, but the server needs it."""
+    """Close the connection without a response; nobody receives the returned one, but the server
+    needs it.
+    """
     if http.transport is not None:
         http.transport.abort()
     return web.Response()

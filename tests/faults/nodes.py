@@ -1,4 +1,6 @@
-"""A Ray cluster on the machines of a simulated network: namespaces on one bridge, each with an address of its own."""
+"""A Ray cluster on the machines of a simulated network: namespaces on one bridge, each with an
+address of its own.
+"""
 
 import os
 import secrets
@@ -71,7 +73,9 @@ class Machine:
 
 @contextmanager
 def network(n_machines: int) -> Iterator[tuple[str, list[Machine]]]:
-    """Some machines, and this one's address, which all of them reach; they and their processes end with the block."""
+    """Some machines, and this one's address, which all of them reach; they and their processes end
+    with the block.
+    """
     bridge, prefix = _name("br"), f"10.77.{os.getpid() % 250}"
     machines: list[Machine] = []
     _ip("link", "add", bridge, "type", "bridge")
@@ -102,7 +106,10 @@ KEY = "HOSTED_VLLM_API_KEY"
 
 
 class RayNode:
-    """A node: its machine, and what Ray writes there. Every start has a key of its own, which identifies its calls."""
+    """A node: its machine, and what Ray writes there.
+
+    Every start has a key of its own, which identifies its calls.
+    """
 
     def __init__(self, cluster: "RayCluster", number: int, machine: Machine) -> None:
         self.machine, self.name = machine, f"node{number}"
@@ -166,7 +173,9 @@ class RayCluster:
 
 @contextmanager
 def ray_cluster(n_nodes: int) -> Iterator[tuple[str, RayCluster]]:
-    """The machines of a cluster, before Ray is started, and the address of this machine for servers."""
+    """The machines of a cluster, before Ray is started, and the address of this machine for
+    servers.
+    """
     folder = Path(
         tempfile.mkdtemp(prefix="rn-", dir="/tmp")
     )  # the path of a socket has 107 characters at most

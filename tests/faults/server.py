@@ -1,6 +1,8 @@
-"""A model provider for tests: OpenAI's endpoints over a real socket, faults on demand, a book of every call.
+"""A model provider for tests: OpenAI's endpoints over a real socket, faults on demand, a book of
+every call.
 
-Its response is a function of the request, so a test knows the right result without asking the pipeline.
+Its response is a function of the request, so a test knows the right result without asking the
+pipeline.
 """
 
 import asyncio
@@ -44,9 +46,11 @@ _START_S = 30
 
 
 class FaultServer(Book):
-    """The server; `behaviour` makes the response to a request, given how many earlier requests had the same content.
+    """The server; `behaviour` makes the response to a request, given how many earlier requests had
+    the same content.
 
-    As a context manager it serves from a thread of its own. The settings may be assigned at any time.
+    As a context manager it serves from a thread of its own. The settings may be assigned at any
+    time.
     """
 
     def __init__(
@@ -63,7 +67,9 @@ class FaultServer(Book):
         self.written: Callable[[bytes, int], bytes] = lambda line, _number: line
         """(line of a batch's results, its number) -> the line that is written to the file."""
         self.strikes: Callable[[str], int | None] = lambda _: None
-        """Method and path -> an error status to send instead; 0: process it but send no response; None: no fault."""
+        """Method and path -> an error status to send instead; 0: process it but send no response;
+        None: no fault.
+        """
         self._batches = Batches(self)
         self._socket = socket.create_server((host, port), backlog=_BACKLOG)
         self._address: tuple[str, int] = self._socket.getsockname()
@@ -112,7 +118,9 @@ class FaultServer(Book):
             self._thread.join()
 
     def stop(self) -> None:
-        """Stop serving, from any thread: nothing new is accepted, and requests in hand are dropped."""
+        """Stop serving, from any thread: nothing new is accepted, and requests in hand are
+        dropped.
+        """
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended already
                 self._loop.call_soon_threadsafe(self._ended.set)

@@ -1,4 +1,6 @@
-"""A piece of work that is killed at every step of its writing, each time on a copy of the same folder."""
+"""A piece of work that is killed at every step of its writing, each time on a copy of the same
+folder.
+"""
 
 import signal
 import subprocess
@@ -40,7 +42,9 @@ for step in range(1, 300):
 
 
 def killed_at_every_step(imports: str, work: str, base: Path, folder: Path) -> list[Path]:
-    """Do some work in a `place` once for each of its steps, killed at that step; the last copy is finished."""
+    """Do some work in a `place` once for each of its steps, killed at that step; the last copy is
+    finished.
+    """
     script = _SCRIPT.format(imports=imports, work=work)
     done = subprocess.run(
         [sys.executable, "-c", script, base, folder],

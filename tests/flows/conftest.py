@@ -1,4 +1,6 @@
-"""The command as a user starts it, its configuration, and a Prefect server for the tests that run flows."""
+"""The command as a user starts it, its configuration, and a Prefect server for the tests that run
+flows.
+"""
 
 import contextlib
 import io
@@ -58,7 +60,10 @@ class Terminal(io.StringIO):
 
 
 def opened_terminal(monkeypatch: Patch, stream: str, n_columns: int) -> Terminal:
-    """Make `stdout` or `stderr` a terminal. A fixture could not: each phase of a test has a stream of its own."""
+    """Make `stdout` or `stderr` a terminal.
+
+    A fixture could not: each phase of a test has a stream of its own.
+    """
     terminal = Terminal()
     monkeypatch.setattr(sys, stream, terminal)
     monkeypatch.setenv("TERM", "xterm")
@@ -67,7 +72,9 @@ def opened_terminal(monkeypatch: Patch, stream: str, n_columns: int) -> Terminal
 
 
 def put_packages_of_the_user(folder: Path) -> None:
-    """Put packages and modules with names of this project's, its libraries' and Python's beside the configuration."""
+    """Put packages and modules with names of this project's, its libraries' and Python's beside the
+    configuration.
+    """
     for package in ("flows", "tasks", "warehouse", "sql", "expectations", "datasets", "prefect"):
         (folder / package).mkdir()
         (folder / package / "__init__.py").write_text("raise SystemExit('a package of the user')")
@@ -87,8 +94,8 @@ class Done:
 class Command:
     """The command `prbench` in a folder of its own.
 
-    A call runs it in this process, which saves the imports of libraries (15 s each time); `start` starts a separate
-    process, to be killed or watched.
+    A call runs it in this process, which saves the imports of libraries (15 s each time); `start`
+    starts a separate process, to be killed or watched.
     """
 
     folder: Path
@@ -127,14 +134,18 @@ class Run:
         self.out = self.err = ""
 
     def __call__(self, *arguments: str | Path, code: int | tuple[int, ...] = 0) -> str:
-        """Run a command and return its output, or its error if it must fail; `out` and `err` hold both."""
+        """Run a command and return its output, or its error if it must fail; `out` and `err` hold
+        both.
+        """
         returned = main([str(each) for each in (*arguments, *self._where)])
         self.out, self.err = self._capsys.readouterr()
         assert returned in (code if isinstance(code, tuple) else (code,)), self.err
         return self.err if code else self.out
 
     def refusal(self, *arguments: str | Path, code: int | tuple[int, ...] = 2) -> str:
-        """Run a command that must fail with one line, after the one that it has started; return the line."""
+        """Run a command that must fail with one line, after the one that it has started; return the
+        line.
+        """
         line = re.sub(r"\A[a-z -]+: started\n", "", self(*arguments, code=code))
         assert ("", 1) == (self.out, line.count("\n")), line
         return line
@@ -144,7 +155,9 @@ class Run:
 
 
 def run_on(folder: Path, capsys: Printed) -> Run:
-    """The command on a warehouse, or on a folder with a configuration and a warehouse `data` (`tests.kit.stored`)."""
+    """The command on a warehouse, or on a folder with a configuration and a warehouse `data`
+    (`tests.kit.stored`).
+    """
     config = folder / "prbench.yaml"
     if config.exists():
         return Run(capsys, "--config", config, "--warehouse", folder / "data")

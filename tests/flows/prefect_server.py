@@ -1,4 +1,6 @@
-"""A Prefect server for tests, started as the project starts one, with a copy of one database for all test processes."""
+"""A Prefect server for tests, started as the project starts one, with a copy of one database for
+all test processes.
+"""
 
 import os
 import secrets
@@ -26,11 +28,15 @@ UNUSED = (
     "REPOSSESSOR",
     "CLEANUP_RECONCILER",
 )
-"""Services that poll every few seconds for events that no test causes; they take a fifth of the server's time."""
+"""Services that poll every few seconds for events that no test causes; they take a fifth of the
+server's time.
+"""
 
 
 def take_database(shared: Path, home: Path) -> bool:
-    """Copy the database of an earlier server, if any, which saves 11 s of CPU; return whether there was one."""
+    """Copy the database of an earlier server, if any, which saves 11 s of CPU; return whether there
+    was one.
+    """
     if (shared / _DATABASE).exists():
         home.mkdir(exist_ok=True)
         shutil.copy(shared / _DATABASE, home / _DATABASE)
@@ -77,7 +83,9 @@ def serving_prefect(home: Path, shared: Path) -> Iterator[PrefectServer]:
 
 
 def browser(url: str, secret: str | None = None) -> httpx.Client:
-    """A client that talks to a server as its pages do: with the secret (default: the tests') and its own token."""
+    """A client that talks to a server as its pages do: with the secret (default: the tests') and
+    its own token.
+    """
     user, _, password = (secret or os.environ["PREFECT_API_AUTH_STRING"]).partition(":")
     client = httpx.Client(base_url=url, timeout=60, auth=(user, password))
     token = client.get("/csrf-token", params={"client": "tests"}).raise_for_status().json()["token"]

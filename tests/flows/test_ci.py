@@ -26,7 +26,9 @@ STEPS = {step["name"]: step["run"] for step in JOB["steps"] if "run" in step}
 
 
 def candidate_fails(request: Request, _: int) -> HttpResponse:
-    """Responses name their model; the judge decides that the candidate meets nothing, and that the others meet all."""
+    """Responses name their model; the judge decides that the candidate meets nothing, and that the
+    others meet all.
+    """
     if not is_judge_request(request):
         return HttpResponse(f"A response by {request['model']}.")
     is_met = "A response by candidate." not in prompt_of(request)

@@ -1,4 +1,6 @@
-"""The revision of the data set: looked up when it is first needed, once for a job and all copies of it."""
+"""The revision of the data set: looked up when it is first needed, once for a job and all copies of
+it.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256

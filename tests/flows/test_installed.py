@@ -1,4 +1,6 @@
-"""The package as a wheel in an environment of its own: it has all it needs, and writes nothing into itself."""
+"""The package as a wheel in an environment of its own: it has all it needs, and writes nothing into
+itself.
+"""
 
 import hashlib
 import os

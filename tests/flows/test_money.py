@@ -1,4 +1,6 @@
-"""The cost cap and the actual cost of a run, through the command, against a server that keeps its own book."""
+"""The cost cap and the actual cost of a run, through the command, against a server that keeps its
+own book.
+"""
 
 import pytest
 

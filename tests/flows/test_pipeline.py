@@ -1,4 +1,6 @@
-"""The full pipeline as a user starts it: the real command, a real Prefect server, a real provider over a socket."""
+"""The full pipeline as a user starts it: the real command, a real Prefect server, a real provider
+over a socket.
+"""
 
 import resource
 import signal

@@ -18,7 +18,9 @@ GUIDE = (PROJECT / "flows" / "cli" / "guide.md").read_text(encoding="utf-8")
 
 
 def _console_blocks(document: str) -> list[tuple[list[str], str]]:
-    """The commands of a document that are shown with output, in order: arguments and output of each."""
+    """The commands of a document that are shown with output, in order: arguments and output of
+    each.
+    """
     commands = []
     for block in re.findall(r"```console\n(.*?)```", document, re.DOTALL):
         for shown in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:

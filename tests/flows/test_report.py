@@ -15,7 +15,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def filled(sample_job: Job, tmp_path: Path) -> Command:
-    """The command in a folder with responses and labels, no model to call, and the report enabled."""
+    """The command in a folder with responses and labels, no model to call, and the report
+    enabled.
+    """
     copied(sample_job, tmp_path / "data")
     command = Command(tmp_path)
     command.configure(dataset={"source": "sample"}, report={"enabled": True})

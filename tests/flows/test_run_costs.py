@@ -1,4 +1,6 @@
-"""The cost of a run: it is the same wherever it is shown, and includes all calls, even of a run that was killed."""
+"""The cost of a run: it is the same wherever it is shown, and includes all calls, even of a run
+that was killed.
+"""
 
 import struct
 from pathlib import Path

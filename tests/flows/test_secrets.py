@@ -1,4 +1,6 @@
-"""A planted key cannot be found anywhere: in nothing that is stored, logged or printed, at any level."""
+"""A planted key cannot be found anywhere: in nothing that is stored, logged or printed, at any
+level.
+"""
 
 import base64
 import json

@@ -1,4 +1,5 @@
-"""`python -m tests.golden`: show differences from the kept outputs, and exit with 1 if any; `--keep` replaces them.
+"""`python -m tests.golden`: show differences from the kept outputs, and exit with 1 if any;
+`--keep` replaces them.
 
 `--whole DIR` writes all outputs in full, so that two checkouts can be compared with `diff -r`.
 """

@@ -1,7 +1,8 @@
-"""The output of three made-up warehouses: rows of relations, figures of the report, JSON and exit codes of commands.
+"""The output of three made-up warehouses: rows of relations, figures of the report, JSON and exit
+codes of commands.
 
-An output is a list of lines. Of a long output, a fixed sample of the lines is kept with a hash of all lines: every
-change is found, and most changes are also shown as rows.
+An output is a list of lines. Of a long output, a fixed sample of the lines is kept with a hash of
+all lines: every change is found, and most changes are also shown as rows.
 """
 
 import contextlib
@@ -48,7 +49,9 @@ FORMS = {"shown": "", "commands": "--json"}
 PARTS = ("world", "research", "stopped", "help")
 """Two warehouses, a run that stops early, and the pages of help."""
 Outputs = dict[str, list[str]]
-"""Name -> lines; the name is `PART/KIND/NAME`, where the kind is tables, figures, commands, shown or pages."""
+"""Name -> lines; the name is `PART/KIND/NAME`, where the kind is tables, figures, commands, shown
+or pages.
+"""
 
 
 def collect(folder: Path) -> Outputs:
@@ -59,7 +62,9 @@ def collect(folder: Path) -> Outputs:
 
 
 def moved(job: Job, folder: Path) -> Job:
-    """Copy the warehouse of a job, its data and its report to a folder, and return the job there."""
+    """Copy the warehouse of a job, its data and its report to a folder, and return the job
+    there.
+    """
     before, source = job.warehouse.parent, Path(job.settings.dataset.source)
     shutil.copytree(before, folder, ignore=shutil.ignore_patterns("lock", "living", "drilldown"))
     dataset = job.settings.dataset.model_copy(
@@ -107,7 +112,9 @@ def help_of(name: str, command: click.Command) -> list[str]:
 
 
 def run_until_settled(folder: Path) -> None:
-    """Run three models in a folder until their comparisons are settled; one of them is stopped early."""
+    """Run three models in a folder until their comparisons are settled; one of them is stopped
+    early.
+    """
     folder.mkdir()
     with (
         FaultServer(Script()) as server,
@@ -125,7 +132,9 @@ def run_until_settled(folder: Path) -> None:
 
 
 def shortened(lines: list[str]) -> list[str]:
-    """Return the lines to keep of an output: all, or a hash of all and a sample that is chosen by checksum."""
+    """Return the lines to keep of an output: all, or a hash of all and a sample that is chosen by
+    checksum.
+    """
     if len(lines) <= MOST_LINES:
         return lines
     share = len(lines) // MOST_LINES + 1
@@ -153,7 +162,9 @@ def kept() -> Outputs:
 
 
 def differences(name: str, before: list[str], after: list[str], most: int = 20) -> list[str]:
-    """Return the first lines of a diff between a kept output and the actual one; none if they are equal."""
+    """Return the first lines of a diff between a kept output and the actual one; none if they are
+    equal.
+    """
     lines = difflib.unified_diff(
         before, shortened(after), f"{name} kept", f"{name} now", lineterm="", n=0
     )
@@ -180,7 +191,9 @@ def configure(job: Job, folder: Path) -> None:
 
 
 def relations(job: Job) -> Iterator[tuple[str, list[str]]]:
-    """Yield each public relation with its rows as lines of CSV, sorted, numbers rounded; a header comes first."""
+    """Yield each public relation with its rows as lines of CSV, sorted, numbers rounded; a header
+    comes first.
+    """
     with duckdb.connect(str(Path(job.warehouse) / "prbench.duckdb"), read_only=True) as database:
         query = (
             "select table_name from information_schema.tables where table_schema = 'main' order"
@@ -202,14 +215,18 @@ def figures(site: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def as_lines(columns: list[str], rows: list[Any]) -> list[str]:
-    """Return a header and the sorted rows as CSV, without the columns that differ from build to build."""
+    """Return a header and the sorted rows as CSV, without the columns that differ from build to
+    build.
+    """
     kept = [index for index, name in enumerate(columns) if name not in _NOT_OF_THE_DATA]
     lines = sorted(_line([_rounded(row[index]) for index in kept]) for row in rows)
     return [_line([columns[index] for index in kept]), *lines]
 
 
 def texts(folder: Path, command: str, form: str) -> list[str]:
-    """Return the output of a command in a folder, as JSON if possible, after a first line with the exit code."""
+    """Return the output of a command in a folder, as JSON if possible, after a first line with the
+    exit code.
+    """
     arguments = shlex.split(command)
     out, err = io.StringIO(), io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

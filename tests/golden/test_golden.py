@@ -26,7 +26,9 @@ def outputs(
 
 
 def marked(name: str) -> Any:
-    """A parameter of tests: the outputs of the larger warehouses take long; those of the smaller one show the same."""
+    """A parameter of tests: the outputs of the larger warehouses take long; those of the smaller
+    one show the same.
+    """
     is_long = name.partition("/")[0] in {"world", "stopped"}
     return pytest.param(name, marks=pytest.mark.long if is_long else ())
 

@@ -1,7 +1,8 @@
-"""`python -m tests.mutants`: apply the kept mutants to the source, and count those that the tests notice.
+"""`python -m tests.mutants`: apply the kept mutants to the source, and count those that the tests
+notice.
 
-It exits with 1 if a mutant survives that was killed when the set was kept. `--draw` makes a new set, `--keep` keeps the
-results of this run. Only copies of the source are changed.
+It exits with 1 if a mutant survives that was killed when the set was kept. `--draw` makes a new
+set, `--keep` keeps the results of this run. Only copies of the source are changed.
 """
 
 import argparse

@@ -51,8 +51,9 @@ TESTS = {
     ),
     "sql/intermediate/agreement/neighbour_changes.sql": "tests/tasks/aggregate/test_neighbours.py",
 }
-"""Source -> the tests that can detect a change in it; without tests, results of SQL are compared with the rows of
-`tests/golden`."""
+"""Source -> the tests that can detect a change in it; without tests, results of SQL are compared
+with the rows of `tests/golden`.
+"""
 _SHARES = {"tasks/rules/": 110, "tasks/llm/": 40, "sql/": 90}
 """Number of mutants of each part."""
 _SWAPS = {
@@ -105,7 +106,8 @@ _SQL_SWAPS = (
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of one line, which is identified by its text, so that it is found even if it was moved.
+    """A change of one line, which is identified by its text, so that it is found even if it was
+    moved.
 
     Attributes:
         file: the file of the line when the set was made.
@@ -120,7 +122,9 @@ class Mutant:
     nth: int = 0
 
     def applied(self, root: Path) -> tuple[Path, str] | None:
-        """Return the file that has the line now, and its changed text; None if no file has the line."""
+        """Return the file that has the line now, and its changed text; None if no file has the
+        line.
+        """
         moved = (
             path
             for top in ("tasks", "sql", "warehouse")

@@ -1,4 +1,5 @@
-"""`python -m tests.mutants.marts DIR`: publish the made-up warehouses again, and compare with the kept rows.
+"""`python -m tests.mutants.marts DIR`: publish the made-up warehouses again, and compare with the
+kept rows.
 
 `--build` makes them in the folder first. It exits with 1 if a row differs.
 """
@@ -28,7 +29,9 @@ def build(folder: Path) -> None:
 
 
 def differing(folder: Path) -> list[str]:
-    """Publish copies of the warehouses from their Parquet files; return differences of the first changed relation."""
+    """Publish copies of the warehouses from their Parquet files; return differences of the first
+    changed relation.
+    """
     before = kept()
     for name in WORLDS:
         job = Job.model_validate_json((folder / name / "job.json").read_text(encoding="utf-8"))

@@ -41,7 +41,9 @@ def store() -> Iterator[Store]:
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fill]:
-    """Write rows by table into a fresh warehouse, publish, and read, until the end of the module."""
+    """Write rows by table into a fresh warehouse, publish, and read, until the end of the
+    module.
+    """
     with ExitStack() as readers:
         yield lambda *parts: readers.enter_context(
             reading(tmp_path_factory.mktemp("published"), *parts)
@@ -72,6 +74,8 @@ def unchecked(ingested: Path, tmp_path: Path) -> Path:
 def checked(
     bad_rows: Path, ingested: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, StageReport]:
-    """The warehouse of bad rows after a check under the default policies, and the report of the check."""
+    """The warehouse of bad rows after a check under the default policies, and the report of the
+    check.
+    """
     root = Path(shutil.copytree(ingested, tmp_path_factory.mktemp("checked") / "warehouse"))
     return root, check(job_on(bad_rows, root))

@@ -30,7 +30,9 @@ def quick(monkeypatch: Patch) -> None:
 
 @pytest.fixture
 def seen(monkeypatch: Patch, quick: None) -> list[bool]:
-    """For each build of the database: whether it began with a copy of the last one; without models."""
+    """For each build of the database: whether it began with a copy of the last one; without
+    models.
+    """
     return watched(monkeypatch)
 
 
@@ -47,7 +49,9 @@ def watched(monkeypatch: Patch) -> list[bool]:
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Run Python code in a process of its own, with the checkout on its path; it is killed at the end of the test."""
+    """Run Python code in a process of its own, with the checkout on its path; it is killed at the
+    end of the test.
+    """
     started: list[subprocess.Popen[str]] = []
 
     def run(script: str, *arguments: object) -> subprocess.Popen[str]:

@@ -40,7 +40,9 @@ def rows_of(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def put(root: Path, table_name: str, moment: int, rows: Sequence[Row]) -> str:
-    """Write a part with a name from a given moment (in milliseconds), whenever it is really written."""
+    """Write a part with a name from a given moment (in milliseconds), whenever it is really
+    written.
+    """
     begin(root)
     return put_table(
         root, table_name, moment, pa.Table.from_pylist(list(rows), schema=TABLES[table_name].schema)
@@ -58,13 +60,17 @@ def put_table(root: Path, table_name: str, moment: int, table: pa.Table) -> str:
 
 
 def put_of_old(root: Path) -> None:
-    """Write a part of runs as from an earlier version: with other columns, and a row without a key."""
+    """Write a part of runs as from an earlier version: with other columns, and a row without a
+    key.
+    """
     earlier = {"run_id": ["then", None], "command": ["run", "lost"], "a_column_of_old": [1, 2]}
     put_table(root, "runs", 1, pa.table(earlier))
 
 
 def forget_parts(warehouse: Warehouse) -> None:
-    """Delete all records of which parts exist, so that parts that a test deletes are not restored."""
+    """Delete all records of which parts exist, so that parts that a test deletes are not
+    restored.
+    """
     warehouse.database.unlink(missing_ok=True)
     (warehouse.store.root / "list.json").unlink(missing_ok=True)
 

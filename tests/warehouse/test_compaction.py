@@ -96,7 +96,9 @@ some_parts = st.lists(
 def put_cells(
     root: Path, number: int, moment: int, rows: list[tuple[str, str, str | None]]
 ) -> None:
-    """Write a part of responses, and one of runs with the same keys; each row contains the number of its part."""
+    """Write a part of responses, and one of runs with the same keys; each row contains the number
+    of its part.
+    """
     put(
         root,
         "responses",

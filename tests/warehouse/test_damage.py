@@ -1,4 +1,6 @@
-"""Parts and databases with flipped bits, cut short, deleted or swapped: found, reported, and restored."""
+"""Parts and databases with flipped bits, cut short, deleted or swapped: found, reported, and
+restored.
+"""
 
 import json
 import random
@@ -33,7 +35,9 @@ def verdicts_on(of_response: dict[str, Any], number: int) -> list[dict[str, Any]
 
 
 def filled(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
-    """Fill and publish a warehouse with some parts of verdicts, responses, runs and labels; return its rows."""
+    """Fill and publish a warehouse with some parts of verdicts, responses, runs and labels; return
+    its rows.
+    """
     for number in range(3):
         of_response = response("t", trial=number + 1)
         warehouse.write("responses", [of_response])
@@ -99,7 +103,8 @@ def every_table(number: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
                     f"kept {number}-{i}" if "import_batch" in table.key else None
                 )
             values |= {"status": "ok"} if "status" in values else {}
-            # Only the last response of each part is removed: the others are newer than their removals.
+            # Only the last response of each part is removed: the others are newer than their
+            # removals.
             values |= (
                 {"created_at": datetime(2025, 1, 1, tzinfo=UTC)}
                 if table.name == "removals" and i < 4

@@ -14,7 +14,9 @@ MODELS = {model.name: model for model in sql.models()}
 
 
 def tables_in(query: str) -> set[str]:
-    """The tables and views that a query reads, without its own CTEs, according to DuckDB's parser."""
+    """The tables and views that a query reads, without its own CTEs, according to DuckDB's
+    parser.
+    """
     (text,) = duckdb.execute("select json_serialize_sql($query)", {"query": query}).fetchone() or (
         "",
     )

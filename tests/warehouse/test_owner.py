@@ -17,7 +17,9 @@ FILE = "machine.lock"
 
 @dataclass
 class World:
-    """A folder that machines share, and a simulated time; `meanwhile` happens while a machine waits."""
+    """A folder that machines share, and a simulated time; `meanwhile` happens while a machine
+    waits.
+    """
 
     root: Path
     now_s: float = 0.0

@@ -1,4 +1,6 @@
-"""Publishing: the parts become one consistent file, whatever happened before and whoever reads it."""
+"""Publishing: the parts become one consistent file, whatever happened before and whoever reads
+it.
+"""
 
 import re
 import shutil
@@ -17,7 +19,9 @@ from warehouse.tables import TABLES
 
 
 def write_run(warehouse: Warehouse, run_id: str, command: str = "run") -> None:
-    """Write a part that is certainly newer than earlier ones: names begin with the time in milliseconds."""
+    """Write a part that is certainly newer than earlier ones: names begin with the time in
+    milliseconds.
+    """
     time.sleep(0.002)
     warehouse.write("runs", [row("runs", run_id=run_id, command=command)])
 

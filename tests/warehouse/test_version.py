@@ -1,4 +1,6 @@
-"""Versions of a warehouse: one of another version is refused, and a database by another version is reported."""
+"""Versions of a warehouse: one of another version is refused, and a database by another version is
+reported.
+"""
 
 import duckdb
 import pytest

@@ -1,4 +1,6 @@
-"""Small data sets that ship with the project, one file a benchmark, in the shape of the benchmark's own data."""
+"""Small data sets that ship with the project, one file a benchmark, in the shape of the benchmark's
+own data.
+"""
 
 from pathlib import Path
 

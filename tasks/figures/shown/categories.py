@@ -1,7 +1,7 @@
 """The pages of categories and capabilities: where models are strong and weak.
 
-Categories are those of criteria and tasks, with severe mistakes. Capabilities have confirmed weaknesses, and trees,
-level by level, with scores and criteria.
+Categories are those of criteria and tasks, with severe mistakes. Capabilities have confirmed
+weaknesses, and trees, level by level, with scores and criteria.
 """
 
 from tasks.figures import charts
@@ -21,7 +21,9 @@ from tasks.figures.scope import Scope, task_address
 
 
 def _met(what: str, *, is_detrimental: bool) -> Charts:
-    """Declare charts of the share of criteria that are met, for each split: of desired or of undesired criteria."""
+    """Declare charts of the share of criteria that are met, for each split: of desired or of
+    undesired criteria.
+    """
     return charts.intervals(
         "split",
         what,

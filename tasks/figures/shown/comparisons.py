@@ -1,6 +1,8 @@
-"""Differences: of two models, judges, runs and others, with the flipped criteria (`prbench diff`), and two pages.
+"""Differences: of two models, judges, runs and others, with the flipped criteria (`prbench diff`),
+and two pages.
 
-They show conditions (a model compared with its baseline) and comparisons that end when they are settled.
+They show conditions (a model compared with its baseline) and comparisons that end when they are
+settled.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,8 +18,9 @@ from tasks.rules.text.numbers import counted, true_minus
 
 _SIDES = "first second where split"
 _MOST_DETAILED, _WORST_TASKS = 2, 5
-"""Largest number of comparisons with detailed tables (if there are more, only the first one has them; JSON has all),
-and the number of tasks that these list."""
+"""Largest number of comparisons with detailed tables (if there are more, only the first one has
+them; JSON has all), and the number of tasks that these list.
+"""
 Parts = dict[str, list[dict[str, Any]]]
 
 
@@ -39,7 +42,9 @@ def _compared(scope: Scope, given: Mapping[str, Any]) -> Parts:
 
 
 def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]]]:
-    """Return a function that computes the rows of one part of a comparison; several figures share the comparison."""
+    """Return a function that computes the rows of one part of a comparison; several figures share
+    the comparison.
+    """
 
     def rows(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, Any]]:
         key = ("compared", *given["names"], given["of"], given["n_flips"])
@@ -176,7 +181,9 @@ _OF_CONDITION = "Mean score: condition"
 
 
 def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, ...]:
-    """Return the columns of a value under the baseline and under the condition, and of the ratio of the two."""
+    """Return the columns of a value under the baseline and under the condition, and of the ratio of
+    the two.
+    """
     pair = (
         Column(f"baseline_{name}", "baseline", kind, title),
         Column(name, "condition", kind, title),

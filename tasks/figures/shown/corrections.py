@@ -17,7 +17,9 @@ from tasks.run.judge_configs import judge_configs
 
 
 def _on_front(rows: Rows) -> list[dict[str, Any]]:
-    """Return the rules that no other rule beats; their names leave out the categories, which the table lists."""
+    """Return the rules that no other rule beats; their names leave out the categories, which the
+    table lists.
+    """
     return [{**row, "name": row["rule"].partition(" (")[0]} for row in rows if row["is_on_front"]]
 
 
@@ -112,7 +114,8 @@ def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, An
 
 
 def _as_configured(evaluation: Evaluation, settings: Mapping[str, Any], strong: str) -> str | None:
-    """Return a rule as an entry of `judges:`, with comments on further settings that the cheap judge needs.
+    """Return a rule as an entry of `judges:`, with comments on further settings that the cheap
+    judge needs.
 
     None for a rule that uses a single judge as it is.
     """
@@ -203,7 +206,9 @@ _COLUMNS = (
 
 
 def _estimates(rows: Rows) -> list[dict[str, Any]]:
-    """Return a row for each estimate of a model's score: the judge's own, from labels alone, and debiased."""
+    """Return a row for each estimate of a model's score: the judge's own, from labels alone, and
+    debiased.
+    """
     return [
         {
             **row,

@@ -1,4 +1,6 @@
-"""The pages of data: tasks, rubrics, weights and results of checks; labels of tasks; reviews of criteria."""
+"""The pages of data: tasks, rubrics, weights and results of checks; labels of tasks; reviews of
+criteria.
+"""
 
 from datetime import UTC
 
@@ -47,7 +49,9 @@ REFUSALS = Figure(
 
 
 def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
-    """Return the distribution of tasks or criteria over labels: a chart for each split, all on one scale."""
+    """Return the distribution of tasks or criteria over labels: a chart for each split, all on one
+    scale.
+    """
     what, heading = "criteria" if breakdown.of_criteria else "tasks", label or breakdown.title
     return Figure(
         name or f"labels_{breakdown.kind}",

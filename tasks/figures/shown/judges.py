@@ -1,4 +1,5 @@
-"""The page of judges: their agreement with people, with each other and with themselves, and their drift.
+"""The page of judges: their agreement with people, with each other and with themselves, and their
+drift.
 
 Agreement with people is that with the pooled decisions of all people, and the mean of the pairs.
 """
@@ -22,7 +23,8 @@ _LABELS = 3
 def against_people(counts: Rows) -> list[dict[str, Any]]:
     """Return one row for each grader and label.
 
-    Its measures compare all decisions of the grader with people's, so a person with more decisions counts more.
+    Its measures compare all decisions of the grader with people's, so a person with more decisions
+    counts more.
 
     Args:
         counts: decisions of graders and people on the same criteria (`sql/figures/people.sql`).
@@ -41,7 +43,8 @@ def _figures(counts: Rows) -> dict[str, Any]:
     tasks = _tables(counts, "task_id")
     pairs = _tables(counts, "pair_grader", "person")
     if len(pairs) > 1 and counts[0]["grader"] != counts[0]["pair_grader"]:
-        # The order of two people has no meaning, so if there are several pairs, each counts in both orders.
+        # The order of two people has no meaning, so if there are several pairs, each counts in both
+        # orders.
         tasks = (tasks + tasks.swapaxes(1, 2)) / 2.0
     pooled = tasks.sum(axis=0)
     intervals = agreement_intervals(tasks[:, None], *_OF_PEOPLE.values())
@@ -74,7 +77,9 @@ def _figures(counts: Rows) -> dict[str, Any]:
 
 
 def _tables(counts: Rows, *names: str) -> NDArray[np.float64]:
-    """Return the counts of pairs of decisions, a table for each task or pair: shape (n, labels, labels)."""
+    """Return the counts of pairs of decisions, a table for each task or pair: shape (n, labels,
+    labels).
+    """
     keys = [tuple(row[name] for name in names) for row in counts]
     indices = {key: index for index, key in enumerate(sorted(set(keys)))}
     tables = np.zeros((len(indices), _LABELS, _LABELS))
@@ -91,7 +96,9 @@ def _paired(rows: Rows) -> list[Row]:
 
 
 def _first_pairs(rows: Rows) -> list[Row]:
-    """Return the rows of the first three pairs of graders; in a chart more could not be distinguished."""
+    """Return the rows of the first three pairs of graders; in a chart more could not be
+    distinguished.
+    """
     charted = [*grouped(rows, "pair")][:3]
     return [row for row in rows if row["pair"] in charted]
 

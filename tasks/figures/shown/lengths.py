@@ -1,4 +1,6 @@
-"""The page of length and cost: scores by length of responses and by cost; an unknown price is never shown as 0."""
+"""The page of length and cost: scores by length of responses and by cost; an unknown price is never
+shown as 0.
+"""
 
 from typing import Any
 
@@ -10,7 +12,9 @@ _UNKNOWN = "An unknown price is left out, not counted as 0."
 
 
 def _parts(rows: Rows) -> list[dict[str, Any]]:
-    """Return the mean costs of a response and of judging it, without models for which one of the two is unknown."""
+    """Return the mean costs of a response and of judging it, without models for which one of the
+    two is unknown.
+    """
     return [
         {**row, "part": part, "usd": row[column]}
         for row in rows

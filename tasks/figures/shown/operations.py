@@ -1,6 +1,7 @@
 """Stored data and its cost: coverage, spend, runs, disk space; and the benchmarks that can be run.
 
-The page of history has each model's scores over time, changes of the setup, and the runs with their cost.
+The page of history has each model's scores over time, changes of the setup, and the runs with their
+cost.
 """
 
 import re
@@ -19,7 +20,9 @@ from tasks.run.coverage import CoverageCell, coverage
 
 
 def latest_points(rows: Rows) -> Rows:
-    """Return the ten latest vintages of each model on each split under each judge, for the table; the CSV has all."""
+    """Return the ten latest vintages of each model on each split under each judge, for the table;
+    the CSV has all.
+    """
     return [
         row
         for of_line in grouped(rows, "split", "judged_by", "label").values()
@@ -94,7 +97,9 @@ Records = list[dict[str, Any]]
 
 
 def covered(scope: Scope, given: Mapping[str, Any]) -> Records:
-    """Return the coverage of the configured models and judges, or with `only_stored` of the stored ones."""
+    """Return the coverage of the configured models and judges, or with `only_stored` of the stored
+    ones.
+    """
     return [coverage_row(cell) for cell in coverage(scope.job, only_stored=given["only_stored"])]
 
 
@@ -118,7 +123,8 @@ def coverage_row(cell: CoverageCell) -> dict[str, Any]:
 
 
 def _moment(text: str | None) -> datetime | None:
-    """Return the moment of a text such as `7d`, `24h` or a date; a date or time without a zone is in UTC.
+    """Return the moment of a text such as `7d`, `24h` or a date; a date or time without a zone is
+    in UTC.
 
     Raises:
         UsageError: it is none of these.

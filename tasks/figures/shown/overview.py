@@ -1,4 +1,5 @@
-"""The overview (the leaderboard with its uncertainty, and the latest changes), and the page of the hard subset.
+"""The overview (the leaderboard with its uncertainty, and the latest changes), and the page of the
+hard subset.
 
 The latter has the selected tasks, the stability of the selection, and the scores on it.
 """
@@ -12,7 +13,9 @@ WHOLE = {"breakdown": "all", "of_criteria": False}
 
 
 def judged_in_groups(rows: Rows) -> list[str]:
-    """Return a note for each judge that decides several criteria in one call, with its neighbour effect if measured."""
+    """Return a note for each judge that decides several criteria in one call, with its neighbour
+    effect if measured.
+    """
     notes = {}
     for row in (row for row in rows if row.get("criteria_per_call")):
         effect, low, high = (row[f"neighbour_effect{end}"] for end in ("", "_ci_low", "_ci_high"))

@@ -1,8 +1,9 @@
-"""The known formats of logs, how a file's format is recognised, and the readers of all formats except Inspect's.
+"""The known formats of logs, how a file's format is recognised, and the readers of all formats
+except Inspect's.
 
-EvalScope: its adapters that judge each criterion write folders with `predictions`, `reviews` and `reports`. A failed
-judge call is stored as an attempt with its cause, and then the whole sample has no score. A sample whose prediction
-failed has no row.
+EvalScope: its adapters that judge each criterion write folders with `predictions`, `reviews` and
+`reports`. A failed judge call is stored as an attempt with its cause, and then the whole sample has
+no score. A sample whose prediction failed has no row.
 """
 
 import ast
@@ -42,11 +43,13 @@ from tasks.rules.verdict import PARSE_ERROR
 
 
 def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> Iterator[LoggedResponse]:
-    """Yield the responses of runs, given part by part, with trials that are unique over all parts of a run.
+    """Yield the responses of runs, given part by part, with trials that are unique over all parts
+    of a run.
 
-    Responses with the same content in different parts are one response (if there are several in a part, those at the
-    same position). Other content, or the same content again in one part, is another trial. If a judge decided
-    differently on one response, that is another repetition of the judge.
+    Responses with the same content in different parts are one response (if there are several in a
+    part, those at the same position). Other content, or the same content again in one part, is
+    another trial. If a judge decided differently on one response, that is another repetition of the
+    judge.
     """
     numbers: dict[Hashable, dict[Hashable, int]] = defaultdict(dict)
     seen: Counter[Hashable] = Counter()
@@ -120,7 +123,8 @@ def read_evalscope(source: LogSource) -> Log:
 
 
 def _file_key(name: str) -> tuple[str, str, str, str] | None:
-    """Return the run (the folders above), the folder, the model and the part (data set and subset) of a file.
+    """Return the run (the folders above), the folder, the model and the part (data set and subset)
+    of a file.
 
     The folders of a model whose name has a slash are nested.
     """
@@ -166,7 +170,9 @@ def _response(where: str, model: str, part: str, prediction: Row, review: Row) -
 def _gradings(
     where: str, score: Row, rubric: Sequence[Any]
 ) -> tuple[Sequence[Grading], Mapping[str, float]]:
-    """Return the decisions of each judge and repetition, and the combined scores if there are several judges."""
+    """Return the decisions of each judge and repetition, and the combined scores if there are
+    several judges.
+    """
     by_judge: dict[tuple[str, int], dict[int, Decision]] = defaultdict(dict)
     for attempt in map(
         as_mapping, as_list(as_mapping(score.get("metadata")).get("judge_attempts"))
@@ -222,9 +228,11 @@ def _decision(attempt: Row, position: int, item: Row) -> Decision:
 
 
 def read_published(source: LogSource) -> Log:
-    """Return the responses and grades of all models in a trial of the published harness (github.com/scaleapi/PRBench).
+    """Return the responses and grades of all models in a trial of the published harness
+    (github.com/scaleapi/PRBench).
 
-    The harness stores a failed judge call as `false` and a response that could not be sampled as `N/A`.
+    The harness stores a failed judge call as `false` and a response that could not be sampled as
+    `N/A`.
 
     Raises:
         ImportRefused: a part of it is missing or has another form.
@@ -313,8 +321,8 @@ _SCORE = re.compile(r"<p>Score: (-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)</p>")
 def is_simple(source: LogSource) -> bool:
     """Return whether simple-evals wrote a file.
 
-    Known are the JSON with all results, its examples one per line, and the HTML report. The file of metrics has no
-    responses, so it is refused.
+    Known are the JSON with all results, its examples one per line, and the HTML report. The file of
+    metrics has no responses, so it is refused.
     """
     if "example_level_metadata" in as_mapping(source.document.get("metadata")):
         return True
@@ -326,8 +334,8 @@ def is_simple(source: LogSource) -> bool:
 def read_simple(source: LogSource) -> Log:
     """Return the examples, of one model and one judge, which the files do not name.
 
-    The harness repeats a judge's call until it can read the reply, so no failure is hidden. If the provider refused a
-    call, the harness stores a text of its own as the response.
+    The harness repeats a judge's call until it can read the reply, so no failure is hidden. If the
+    provider refused a call, the harness stores a text of its own as the response.
     """
     if examples := as_list(
         as_mapping(source.document.get("metadata")).get("example_level_metadata")
@@ -377,7 +385,9 @@ def _of_example(where: str, example: Mapping[str, Any]) -> LoggedResponse:
 
 
 def _of_report(path: Path, text: str) -> Iterator[LoggedResponse]:
-    """Yield the examples of an HTML report. It has no ids, so tasks are identified by their conversations.
+    """Yield the examples of an HTML report.
+
+    It has no ids, so tasks are identified by their conversations.
 
     Messages are escaped; the grades are not.
     """
@@ -401,7 +411,9 @@ def _of_report(path: Path, text: str) -> Iterator[LoggedResponse]:
 
 
 def _messages(part: str) -> Iterator[tuple[str, str]]:
-    """Yield the role and exact text of each message; an HTML parser would drop a line feed before a text."""
+    """Yield the role and exact text of each message; an HTML parser would drop a line feed before a
+    text.
+    """
     for message in part.split('<div class="message ')[1:]:
         role, _, rest = message.partition('<div class="role">')[2].partition("<pre>")
         text, end, _ = rest.partition("</pre>")
@@ -421,11 +433,12 @@ def _grading(decisions: Sequence[Decision], score: float | None) -> Grading:
 def read_m42(source: LogSource) -> Log:
     """Return the rows, of one model and one judge, which the files do not name.
 
-    If the harness cannot read a judge's reply in 30 attempts, it guesses from the words and stores the explanation
-    `None`; here, such a decision is a failure.
+    If the harness cannot read a judge's reply in 30 attempts, it guesses from the words and stores
+    the explanation `None`; here, such a decision is a failure.
 
     Raises:
-        ImportRefused: the judge's decisions do not match the rubric, or are not the text of a Python list.
+        ImportRefused: the judge's decisions do not match the rubric, or are not the text of a
+            Python list.
     """
     responses = [
         _of_row(f"{source.path}: row {n}", row) for n, row in enumerate(source.rows, start=1)
@@ -482,7 +495,8 @@ FORMATS: Mapping[str, Format] = {
 
 
 def format_of(source: LogSource, name: str = AUTO) -> Format:
-    """Return the format that recognises a source; only the named one is tried if `name` is not `auto`.
+    """Return the format that recognises a source; only the named one is tried if `name` is not
+    `auto`.
 
     Raises:
         UsageError: no format that was tried recognises the source.

@@ -1,6 +1,8 @@
-"""Import of other harnesses' logs: responses and verdicts in one step, and a comparison of the means with ours.
+"""Import of other harnesses' logs: responses and verdicts in one step, and a comparison of the
+means with ours.
 
-Tasks of responses and criteria of decisions are found by content; an id is used if the text under it agrees.
+Tasks of responses and criteria of decisions are found by content; an id is used if the text under
+it agrees.
 """
 
 from collections import Counter, defaultdict
@@ -49,7 +51,8 @@ from warehouse import Reader, Warehouse
 
 
 class Compared(NamedTuple):
-    """A response with the scores that the harness computed from the decisions of some judges (label, judge trial).
+    """A response with the scores that the harness computed from the decisions of some judges
+    (label, judge trial).
 
     `n_other_weights` may explain other scores here.
     """
@@ -69,15 +72,18 @@ def import_results(
     judge: str | None = None,
     skip_unknown: bool = False,
 ) -> list[StageReport]:
-    """Import the responses and verdicts of other harnesses' logs, and compare the means in the logs with those here.
+    """Import the responses and verdicts of other harnesses' logs, and compare the means in the logs
+    with those here.
 
-    `model` and `judge` replace the names in the logs; `{model}` and `{judge}` in them stand for these names. All logs
-    are checked before the first row is stored. With `skip_unknown`, responses and decisions on tasks or criteria that
-    the data set lacks are left out.
+    `model` and `judge` replace the names in the logs; `{model}` and `{judge}` in them stand for
+    these names. All logs are checked before the first row is stored. With `skip_unknown`, responses
+    and decisions on tasks or criteria that the data set lacks are left out.
 
     Raises:
-        ImportRefused: an entry of a log does not fit the data set, or a different row is stored for it.
-        UsageError: a file is in no known format, or a label is missing or is given for several models.
+        ImportRefused: an entry of a log does not fit the data set, or a different row is stored for
+            it.
+        UsageError: a file is in no known format, or a label is missing or is given for several
+            models.
     """
     with Warehouse(job.warehouse).reader() as reader:
         tasks, criteria = Tasks(reader, job.key), Criteria(job, reader)
@@ -111,7 +117,8 @@ def import_results(
 
 @dataclass
 class LogImport:
-    """The import of a log: its rows by table, entries that do not fit the data set (`unfit`), and scores to compare.
+    """The import of a log: its rows by table, entries that do not fit the data set (`unfit`), and
+    scores to compare.
 
     `models` and `judges` have the labels of the names in the log.
     """
@@ -178,7 +185,9 @@ class LogImport:
             self.compared += compared
 
     def _graded(self, where: str, grading: Grading, response: Row) -> Iterator[Compared]:
-        """Add the verdicts of a grading, and yield its scores; a grading that names no criterion has none."""
+        """Add the verdicts of a grading, and yield its scores; a grading that names no criterion
+        has none.
+        """
         matches = list(matched(self.criteria, where, response["task_id"], grading.decisions))
         self.unfit += [str(each) for each in matches if isinstance(each, NotHere)]
         fitting = [each for each in matches if not isinstance(each, NotHere)]
@@ -208,7 +217,9 @@ class LogImport:
             yield Compared(response, ((judge, grading.judge_trial),), grading.own_scores, n_other)
 
     def stored(self) -> Iterator[StageReport]:
-        """Write the new rows as one batch; yield a report that counts them, and then one for each note."""
+        """Write the new rows as one batch; yield a report that counts them, and then one for each
+        note.
+        """
         report = store(self.job, self.batch, self.cells)
         report.notes[0] = f"{report.notes[0]}, from {self.log.title}"
         for kind, cells in self.cells.items():
@@ -246,7 +257,9 @@ class LogImport:
             yield f"{len(self.unfit)} rows skipped: {some(self.unfit, 3, '; ')}"
 
     def _comparison(self) -> Iterator[str]:
-        """Yield a line for each model, judge and score: the mean in the log, the mean here, and what differs."""
+        """Yield a line for each model, judge and score: the mean in the log, the mean here, and
+        what differs.
+        """
         response_ids = sorted({each.response["response_id"] for each in self.compared})
         key: dict[str, Any] = {
             "judge_config_hash": IMPORTED,
@@ -260,7 +273,8 @@ class LogImport:
             for r in rows
         }
         by_owner: dict[str, list[Compared]] = defaultdict(list)
-        # A line names the judge if scores of several are compared, unless the harness combined them.
+        # A line names the judge if scores of several are compared, unless the harness combined
+        # them.
         has_several = len({each.judges for each in self.compared}) > 1
         for each in self.compared:
             (judge, n), *others = each.judges
@@ -282,7 +296,9 @@ class LogImport:
 
 
 ScorePair = tuple[str, float | None, float | None, str | None]
-"""The task of a response, its score in the log and here (None without a score), and a text if they differ."""
+"""The task of a response, its score in the log and here (None without a score), and a text if they
+differ.
+"""
 
 
 def _pair(
@@ -374,7 +390,9 @@ class Tasks:
 
 
 def after(messages: Sequence[Message], transcript: str) -> str | None:
-    """Return the text after a conversation in a transcript of `role: content` turns; None if that begins otherwise."""
+    """Return the text after a conversation in a transcript of `role: content` turns; None if that
+    begins otherwise.
+    """
     before = "".join(f"{role}: {content}\n" for role, content in messages) + "assistant: "
     if transcript == before.rstrip():
         return ""
@@ -406,7 +424,9 @@ def _wording(
     decisions: Sequence[Decision],
     seen: Mapping[str | None, int],
 ) -> Wording:
-    """Return the criterion of a decision; `seen` has the number of decisions so far with each name."""
+    """Return the criterion of a decision; `seen` has the number of decisions so far with each
+    name.
+    """
     if not (names := [name for name in (decision.criterion, decision.text) if name]):
         rubric = criteria.in_order[task_id]
         if len(rubric) != len(decisions) or decision.position is None:
@@ -436,9 +456,11 @@ def _wording(
 def _of_equal(
     where: str, decision: Decision, decisions: Sequence[Decision], alike: Sequence[Wording]
 ) -> Wording:
-    """Return the criterion of a decision whose text several criteria share, if decisions are not in the rubric's order.
+    """Return the criterion of a decision whose text several criteria share, if decisions are not in
+    the rubric's order.
 
-    The weight tells the criteria apart. If several have the same weight too, their decisions must be equal.
+    The weight tells the criteria apart. If several have the same weight too, their decisions must
+    be equal.
     """
     wordings = [wording for wording in alike if wording.weight == decision.weight]
     same = [
@@ -456,10 +478,12 @@ def _of_equal(
 def labels_of(
     path: Path, names: Set[str | None], given: str | None, option: str
 ) -> Mapping[str | None, str]:
-    """Return a label for each model or judge of a log; `{model}` or `{judge}` in `given` stands for its name.
+    """Return a label for each model or judge of a log; `{model}` or `{judge}` in `given` stands for
+    its name.
 
     Raises:
-        UsageError: a label is blank, a model has neither name nor label, or several would get one label.
+        UsageError: a label is blank, a model has neither name nor label, or several would get one
+            label.
     """
     what = {"--as": "model", "--by": "judge"}[option]
     placeholder = f"{{{what}}}"

@@ -49,15 +49,15 @@ Row = Mapping[str, Any]
 def decisions_of(score: Row) -> tuple[list[Decision], bool | None] | None:
     """Return the decisions in a score, and whether the scorer may hide failures (None: unknown).
 
-    The result is None if the score has no decisions. They may be a list of objects in the metadata, a list `grades` in
-    the order of the rubric, marked lines in the explanation, or a mapping by criterion in the value or the metadata.
-    Each of these may also hold something else.
+    The result is None if the score has no decisions. They may be a list of objects in the metadata,
+    a list `grades` in the order of the rubric, marked lines in the explanation, or a mapping by
+    criterion in the value or the metadata. Each of these may also hold something else.
     """
     metadata = as_mapping(score.get("metadata"))
     for name, stated in metadata.items():
         if items := _items(stated):
-            # A scorer of inspect_evals writes this list, and counts a call without a decision as unmet (see the
-            # README).
+            # A scorer of inspect_evals writes this list, and counts a call without a decision as
+            # unmet (see the README).
             may_hide = True if name == "detailed_results" else _may_hide(items)
             return [_decision(item) for item in items if item.get("status") not in _OPEN], may_hide
     grades, weights = metadata.get("grades"), as_list(metadata.get("weights"))
@@ -108,7 +108,8 @@ def _by_criterion(score: Row, metadata: Row) -> Mapping[str, Row]:
 def _flags(stated: Any) -> Mapping[str, Row]:
     """Return a mapping of decisions, else an empty one.
 
-    Numbers do not count as decisions, because they may be weights; None stands for a missing decision.
+    Numbers do not count as decisions, because they may be weights; None stands for a missing
+    decision.
     """
     flags = {name: {"met": each} for name, each in as_mapping(stated).items()}
     known = [each["met"] for each in flags.values() if each["met"] is not None]
@@ -133,8 +134,8 @@ def _items(stated: Any) -> Sequence[Row]:
 def _may_hide(items: Sequence[Row]) -> bool | None:
     """Return whether a failed call may be stored as a decision.
 
-    This is known (None if not) if the log shows a failed call: stored as a decision, or as a failure. In logs of
-    `prbench export inspect` each decision states it, so the result is None.
+    This is known (None if not) if the log shows a failed call: stored as a decision, or as a
+    failure. In logs of `prbench export inspect` each decision states it, so the result is None.
     """
     if any(_HIDES in item for item in items):
         return None
@@ -148,7 +149,9 @@ def _may_hide(items: Sequence[Row]) -> bool | None:
 
 
 def _stated(item: Row) -> Any:
-    """Return the value of the first key for decisions; a status that only says that there is one is skipped."""
+    """Return the value of the first key for decisions; a status that only says that there is one is
+    skipped.
+    """
     names = (name for name in _DECISIONS if name in item)
     return next(
         (item[name] for name in names if name != "status" or not _is_done(item[name])), None
@@ -175,7 +178,9 @@ def _explanation(item: Row) -> str | None:
 
 
 def _failure(item: Row) -> tuple[str, str] | None:
-    """Return the failure that an item states by an error or by a status, with its cause; None if it states none."""
+    """Return the failure that an item states by an error or by a status, with its cause; None if it
+    states none.
+    """
     status, error = text_or_none(item.get("status")), records.cause_of(item.get("error"))
     is_other = not (
         is_blank(status) or _is_done(status) or records.decided(item.get("status")) is not None
@@ -221,7 +226,9 @@ _JUDGE_NAMES = ("judge", "grader", "scorer")
 _JUDGE_OPTIONS = ("judge", "judge_model", "grader_model", "grader", "scorer_model", "model")
 _LIMITS = {"token": TRUNCATED, "context": CONTEXT_LENGTH, "time": TIMEOUT, "working": TIMEOUT}
 _LABEL = "model_label"
-"""The key with the label of the model in logs of `prbench export inspect`; older ones have the label as `model`."""
+"""The key with the label of the model in logs of `prbench export inspect`; older ones have the
+label as `model`.
+"""
 _OURS = (records.PRIMARY, records.MIN_NORMALIZED)
 
 
@@ -274,7 +281,9 @@ def read_inspect(source: LogSource) -> Log:
 
 
 def _with_scores(header: Row, sample: Row) -> Row:
-    """Return a sample with its scores by scorer; logs of version 1 have one scorer, which the results name."""
+    """Return a sample with its scores by scorer; logs of version 1 have one scorer, which the
+    results name.
+    """
     score = sample.get("score")
     if sample.get("scores") or score is None:
         return sample
@@ -323,7 +332,9 @@ def _with_attached(text: str | None, attached: Row) -> str | None:
 
 
 def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
-    """Yield a grading for each score with decisions; if no score has any, one grading without decisions."""
+    """Yield a grading for each score with decisions; if no score has any, one grading without
+    decisions.
+    """
     scores = {name: as_mapping(score) for name, score in as_mapping(sample.get("scores")).items()}
     by_scorer = {name: decisions_of(score) for name, score in scores.items()}
     with_decisions = {name: of for name, of in by_scorer.items() if of is not None}
@@ -343,7 +354,8 @@ def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
         stated = {records.PRIMARY: value} | {
             other: scores[other].get("value") for other in _OURS if other in scores
         }
-        # Of several values, use those with the names of our scores, else the only one whose name ends with `_score`.
+        # Of several values, use those with the names of our scores, else the only one whose name
+        # ends with `_score`.
         inner = as_mapping(value)
         called = [each for known, each in inner.items() if known.endswith("_score")]
         ours = {known: inner[known] for known in _OURS if known in inner}
@@ -361,7 +373,8 @@ def _gradings(spec: Row, sample: Row) -> Iterator[Grading]:
 def _judge_of(spec: Row, sample: Row, scorer: str) -> str | None:
     """Return the judge's model.
 
-    The log's metadata, a role, or an option of the scorer names it; or it is the only other model in the sample.
+    The log's metadata, a role, or an option of the scorer names it; or it is the only other model
+    in the sample.
     """
     models = as_mapping(spec.get("model_roles"))
     stated = {name: as_mapping(models.get(name)).get("model") for name in _JUDGE_NAMES}

@@ -1,4 +1,6 @@
-"""Records for the content of a log, the same for all harnesses; the files of a log; and readers of their parts."""
+"""Records for the content of a log, the same for all harnesses; the files of a log; and readers of
+their parts.
+"""
 
 import hashlib
 import json
@@ -42,12 +44,13 @@ MIN_NORMALIZED = "min_normalized"
 
 
 class Decision(NamedTuple):
-    """A decision on one criterion: its `value` is 1, 0.5 or 0, or None with the `status` of a failure.
+    """A decision on one criterion: its `value` is 1, 0.5 or 0, or None with the `status` of a
+    failure.
 
-    `criterion` is an id or a criterion's exact text. `text` is the text if the id may be one of the harness. If a log
-    has neither, `position` is the position in the rubric. With `is_guess`, the entry is a decision only if its name is
-    that of a criterion. `usage` has columns of a verdict. With `is_reordered`, the decisions are not in the order of
-    the rubric.
+    `criterion` is an id or a criterion's exact text. `text` is the text if the id may be one of the
+    harness. If a log has neither, `position` is the position in the rubric. With `is_guess`, the
+    entry is a decision only if its name is that of a criterion. `usage` has columns of a verdict.
+    With `is_reordered`, the decisions are not in the order of the rubric.
     """
 
     criterion: str | None
@@ -64,9 +67,11 @@ class Decision(NamedTuple):
 
 
 class Grading(NamedTuple):
-    """The decisions of a judge on a response, and the scores that the harness computed from them, under our names.
+    """The decisions of a judge on a response, and the scores that the harness computed from them,
+    under our names.
 
-    `may_hide_failures`: true if the harness stores a failed judge call as a decision; None if unknown.
+    `may_hide_failures`: true if the harness stores a failed judge call as a decision; None if
+    unknown.
     """
 
     judge: str | None
@@ -79,10 +84,11 @@ class Grading(NamedTuple):
 class LoggedResponse(NamedTuple):
     """A model's response to a conversation, or its failure (`text` None, `status` and `error`).
 
-    The conversation is `messages`, or `transcript`: one text of `role: content` turns that ends with the response.
-    `failure_texts` maps texts that the harness stores instead of a response to their failures. `usage` has columns of a
-    response. `group` is the part of the data set that the harness reports on. `combined_scores` are the scores that the
-    harness computed from all gradings.
+    The conversation is `messages`, or `transcript`: one text of `role: content` turns that ends
+    with the response. `failure_texts` maps texts that the harness stores instead of a response to
+    their failures. `usage` has columns of a response. `group` is the part of the data set that the
+    harness reports on. `combined_scores` are the scores that the harness computed from all
+    gradings.
     """
 
     where: str
@@ -164,7 +170,8 @@ def text_of(output: Mapping[str, Any]) -> str | None:
 
 
 def judged_text(message: Mapping[str, Any]) -> str:
-    """Return the text of a message that was judged; searches by the model, which some providers list there, are not.
+    """Return the text of a message that was judged; searches by the model, which some providers
+    list there, are not.
 
     Raises:
         RowError: it has another part that is not a text, such as an image (see `message_text`).
@@ -178,7 +185,9 @@ def judged_text(message: Mapping[str, Any]) -> str:
 def finished(
     output: Mapping[str, Any], text: str | None, error: Any = None
 ) -> tuple[str | None, str | None]:
-    """Return the failure of an output with its cause, if it failed: an error, no text, or a text that was cut off."""
+    """Return the failure of an output with its cause, if it failed: an error, no text, or a text
+    that was cut off.
+    """
     choice = as_mapping(next(iter(as_list(output.get("choices"))), None))
     if (reason := text_or_none(choice.get("stop_reason"))) in _STOPPED:
         return _STOPPED[reason], f"stopped: {reason}"
@@ -201,7 +210,9 @@ def call_failure(cause: str | None) -> str | None:
 
 
 def usage_of(output: Mapping[str, Any], *, prompt_lacks_cached: bool = False) -> dict[str, Any]:
-    """Return the columns that describe a call: the model that served it, tokens, cost and seconds."""
+    """Return the columns that describe a call: the model that served it, tokens, cost and
+    seconds.
+    """
     usage = as_mapping(output.get("usage"))
     names = (
         "input_tokens",
@@ -236,9 +247,9 @@ def marked(
 ) -> list[Decision]:
     """Return the decisions in a text that lists criteria with marks, separated by blank lines.
 
-    `before_reason` precedes an explanation. Such texts list unmet criteria first, so the order of criteria with the
-    same words is unknown. An explanation that begins with one of `unreadable` states that the judge's reply could not
-    be read.
+    `before_reason` precedes an explanation. Such texts list unmet criteria first, so the order of
+    criteria with the same words is unknown. An explanation that begins with one of `unreadable`
+    states that the judge's reply could not be read.
     """
     either = "|".join(map(re.escape, marks))
     begin = re.compile(rf"(?:\A|\n\n)\[({either})\] (?:\[(-?[0-9]+(?:\.[0-9]+)?)\] )?")
@@ -278,7 +289,9 @@ def cause_of(error: Any) -> str | None:
 def located(
     read: Callable[Concatenate[str, P], LoggedResponse],
 ) -> Callable[Concatenate[str, P], LoggedResponse]:
-    """Return a reader of responses that names the location, its first argument, of what is not a text."""
+    """Return a reader of responses that names the location, its first argument, of what is not a
+    text.
+    """
 
     @wraps(read)
     def read_at(where: str, /, *args: P.args, **kwargs: P.kwargs) -> LoggedResponse:
@@ -295,7 +308,8 @@ class LogSource:
 
     Attributes:
         content: the bytes of a file; empty for a folder.
-        files: the JSON and JSON Lines files with results in a folder, by their paths within it; empty for a file.
+        files: the JSON and JSON Lines files with results in a folder, by their paths within it;
+            empty for a file.
         text: the text of a file; empty if it is not text.
         rows: the objects in a JSON or JSON Lines file; empty for other files.
         document: the object in a JSON file; empty for other files.

@@ -1,8 +1,10 @@
-"""Calls by provider batches: submitted once, followed across runs, their replies written to the ledger.
+"""Calls by provider batches: submitted once, followed across runs, their replies written to the
+ledger.
 
-The interface is OpenAI's files and batches, at any endpoint that supports them, through LiteLLM. A submission is
-recorded before it is sent, so that a crash in between is detected and no call is submitted twice. States are only
-added, never changed; the one that is furthest in their order is current.
+The interface is OpenAI's files and batches, at any endpoint that supports them, through LiteLLM. A
+submission is recorded before it is sent, so that a crash in between is detected and no call is
+submitted twice. States are only added, never changed; the one that is furthest in their order is
+current.
 """
 
 import asyncio
@@ -86,7 +88,9 @@ class BatchApi:
         return str(batch.id)
 
     async def find(self, submission: str) -> str | None:
-        """Return the id of a submission's batch, which may not be recorded here; None if the provider has none."""
+        """Return the id of a submission's batch, which may not be recorded here; None if the
+        provider has none.
+        """
         after = None
         while True:
             page = await self._request("alist_batches", after=after, limit=100)
@@ -111,8 +115,9 @@ class BatchApi:
     ) -> list[tuple[str, Reply]]:
         """Return the replies in one of a batch's files, for requests with these ids.
 
-        The id is empty if a line does not show it. A reply beyond the size limit, and all replies after it, count as
-        too large. Requests whose turn had not come when the batch ended have none.
+        The id is empty if a line does not show it. A reply beyond the size limit, and all replies
+        after it, count as too large. Requests whose turn had not come when the batch ended have
+        none.
         """
         left, replies = set(custom_ids), list[tuple[str, Reply]]()
         reply: Reply | None
@@ -148,7 +153,8 @@ class BatchApi:
         ]
 
     def _read(self, line: Mapping[str, Any]) -> tuple[str, Reply | None]:
-        """Return a request's id and its reply, with the prices of a batch; None if the batch ended before its turn.
+        """Return a request's id and its reply, with the prices of a batch; None if the batch ended
+        before its turn.
 
         A failure is also a reply, with its status and cause.
         """
@@ -193,7 +199,8 @@ class BatchApi:
 
     @property
     def _common(self) -> dict[str, Any]:
-        # Always OpenAI's route: for some other routes of single calls, LiteLLM runs batches itself, call by call.
+        # Always OpenAI's route: for some other routes of single calls, LiteLLM runs batches itself,
+        # call by call.
         address = {"api_base": filled_in(self._target.api_base)} if self._target.api_base else {}
         key = {"api_key": os.environ.get(f"{self._provider.upper()}_API_KEY") or "none"}
         if "api_key" in self._target.parameters:
@@ -211,7 +218,9 @@ class BatchApi:
 
 
 def _id_in(line: bytes) -> str:
-    """Return the id of the request of an unreadable line; empty if its beginning does not show it."""
+    """Return the id of the request of an unreadable line; empty if its beginning does not show
+    it.
+    """
     match = re.search(rb'"custom_id"\s*:\s*"(\w+)"', line[:1000])
     return "" if match is None else match[1].decode()
 
@@ -220,7 +229,9 @@ _FIRST_POLL_S = 0.5
 
 
 class SubmittedCall(NamedTuple):
-    """A call in a batch: its key, the id of its row, and the parameters that are sent with the messages."""
+    """A call in a batch: its key, the id of its row, and the parameters that are sent with the
+    messages.
+    """
 
     call_key: str
     cell: str
@@ -283,7 +294,9 @@ class Submissions:
         await self._ledger.write(_state(submission.name, SUBMITTED, batch_id))
 
     async def ended(self, submission: Submission, results: Sequence[Entry] = ()) -> None:
-        """Record the results and the end of a batch in one transaction, so that no result is stored twice."""
+        """Record the results and the end of a batch in one transaction, so that no result is stored
+        twice.
+        """
         await self._ledger.write(
             *recorded(results), _state(submission.name, ENDED, submission.batch_id)
         )
@@ -299,10 +312,12 @@ def _state(
 
 @dataclass
 class Batching:
-    """The batches of one target, and what has come of them: replies, the number of submitted calls, and notes.
+    """The batches of one target, and what has come of them: replies, the number of submitted calls,
+    and notes.
 
-    Only one process of the warehouse submits missing calls at a time. After the limiter's stop time no batch is
-    submitted or waited for. Submission is given up when it fails for the limiter's `outage_s`.
+    Only one process of the warehouse submits missing calls at a time. After the limiter's stop time
+    no batch is submitted or waited for. Submission is given up when it fails for the limiter's
+    `outage_s`.
     """
 
     target: Target
@@ -322,7 +337,8 @@ class Batching:
     async def submit_and_collect(self, calls: Sequence[Call], wait_s: float) -> None:
         """Submit the calls that have neither a reply nor a batch, and wait for batches to end.
 
-        The amount reserved for a batch that is running when the wait ends counts as used: it may still be spent.
+        The amount reserved for a batch that is running when the wait ends counts as used: it may
+        still be spent.
 
         Raises:
             PipelineError: the provider's batch interface cannot be used.
@@ -347,7 +363,8 @@ class Batching:
                         self.limiter.budget.release(most, NOTHING)
 
     async def _collect(self, calls: Sequence[Call], wait_s: float) -> Sequence[Call]:
-        """Submit calls and wait for batches to end; submit those held back as soon as others release reservations.
+        """Submit calls and wait for batches to end; submit those held back as soon as others
+        release reservations.
 
         Returns:
             The calls that did not fit into the budget.
@@ -359,7 +376,8 @@ class Batching:
                 filter(None, [await self._poll(each) for each in self._submissions.open()])
             )
             if not running:
-                self._reservations.count_as_used()  # of calls without a result, or collected elsewhere
+                # of calls without a result, or collected elsewhere
+                self._reservations.count_as_used()
             left_s = until_s - time.monotonic()
             if left_s <= 0 or not (running or (calls and not self.limiter.budget.is_spent)):
                 self.notes += running
@@ -368,7 +386,8 @@ class Batching:
             poll_s = _FIRST_POLL_S if self.n_submitted > n_before else min(60.0, 2 * poll_s)
 
     async def _submit_alone(self, calls: Sequence[Call]) -> list[Call]:
-        """Find lost batches and submit missing calls, while no other process does so for this target.
+        """Find lost batches and submit missing calls, while no other process does so for this
+        target.
 
         Retry temporary failures: a batch that was submitted in spite of an error is then found.
         """
@@ -399,7 +418,9 @@ class Batching:
                     await self._submissions.submitted(submission, batch_id)
 
     async def _submit(self, calls: Sequence[Call]) -> list[Call]:
-        """Submit the calls without a reply or a batch; return those that do not fit into the budget."""
+        """Submit the calls without a reply or a batch; return those that do not fit into the
+        budget.
+        """
         held_back: list[Call] = []
         away = {call.call_key for open_ in self._submissions.open() for call in open_.calls}
         lines: dict[str, tuple[SubmittedCall, str]] = {}

@@ -1,6 +1,8 @@
-"""Calls to models: looked up in the ledger first, stored before use, retried after temporary failures.
+"""Calls to models: looked up in the ledger first, stored before use, retried after temporary
+failures.
 
-The first half of the module makes one attempt: from a call's parameters in LiteLLM's form to its outcome.
+The first half of the module makes one attempt: from a call's parameters in LiteLLM's form to its
+outcome.
 """
 
 import asyncio
@@ -79,7 +81,9 @@ def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def arguments_of(
     parameters: Mapping[str, Any], more: Mapping[str, Any], moved: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return LiteLLM's arguments: our parameters without the `moved` ones, plus `more`, with secrets filled in."""
+    """Return LiteLLM's arguments: our parameters without the `moved` ones, plus `more`, with
+    secrets filled in.
+    """
     sent = {
         name: value for name, value in parameters.items() if name not in _OWN and name not in moved
     }
@@ -91,9 +95,9 @@ def arguments_of(
 
 
 Sender = Callable[[Call, Mapping[str, Any]], Awaitable[Reply]]
-"""Makes one attempt of a call with these parameters, and returns its outcome. It keeps no state. A failed call is a
-reply and raises nothing; only `NoSender` is raised. `send` makes the attempt in this process; limits, budget, ledger
-and retries belong to the gateway.
+"""Makes one attempt of a call with these parameters, and returns its outcome. It keeps no state. A
+failed call is a reply and raises nothing; only `NoSender` is raised. `send` makes the attempt in
+this process; limits, budget, ledger and retries belong to the gateway.
 """
 
 
@@ -137,8 +141,8 @@ async def _ask(
 ) -> Any:
     library, address = litellm(), _address(target)
     make_known(address["model"])
-    # `send` limits the time of the whole reply; LiteLLM's own limit must only not be shorter. Only the gateway retries;
-    # LiteLLM's own retries would be silent and long.
+    # `send` limits the time of the whole reply; LiteLLM's own limit must only not be shorter. Only
+    # the gateway retries; LiteLLM's own retries would be silent and long.
     common = {**address, "timeout": target.timeout_s + 5, "max_retries": 0, "num_retries": 0}
     if parameters.get("api") == RESPONSES:
         return await library.aresponses(input=messages, **common, **response_arguments(parameters))
@@ -169,11 +173,14 @@ async def _ask(
 
 
 def _joined_stream(pieces: list[Any], messages: list[dict[str, str]], *, has_usage: bool) -> Any:
-    """Return one completion from a stream's pieces, with only the provider's values, not LiteLLM's own."""
+    """Return one completion from a stream's pieces, with only the provider's values, not LiteLLM's
+    own.
+    """
     whole = litellm().stream_chunk_builder(pieces, messages=messages)
     if whole is None:
         raise ConnectionError("the stream ended before the reply did")
-    # LiteLLM puts the requested name in every piece; the model that replied is in the hidden parameters.
+    # LiteLLM puts the requested name in every piece; the model that replied is in the hidden
+    # parameters.
     names = [
         getattr(piece, "_hidden_params", {}).get("provider_response_model") for piece in pieces
     ]
@@ -213,7 +220,8 @@ _COSTLY = frozenset(
         "max_output_tokens",
     }
 )
-"""Parameters that could make the reply long or expensive, or that a limit of one token contradicts."""
+"""Parameters that could make the reply long or expensive, or that a limit of one token contradicts.
+"""
 FIRST_BACKOFF_S = 0.5
 
 
@@ -221,10 +229,11 @@ FIRST_BACKOFF_S = 0.5
 class Gateway:
     """Makes calls: each reply comes from the ledger or from the model.
 
-    The steps of an attempt are: admission by the limiter, a lock on the call among all processes, the call, the ledger.
-    A reply is never returned before it is durable. For one reply it makes at most `attempts` attempts; retries begin
-    only within `deadline_s` (None: no limit). Spend is recorded under `purpose`: sample, judge or drift. A gateway that
-    `is_only_ledger` makes no calls.
+    The steps of an attempt are: admission by the limiter, a lock on the call among all processes,
+    the call, the ledger. A reply is never returned before it is durable. For one reply it makes at
+    most `attempts` attempts; retries begin only within `deadline_s` (None: no limit). Spend is
+    recorded under `purpose`: sample, judge or drift. A gateway that `is_only_ledger` makes no
+    calls.
     """
 
     limiter: Limiter
@@ -240,7 +249,8 @@ class Gateway:
         """Return the reply to a call. A failure is also a reply, with its status and cause.
 
         Raises:
-            NotCalled: no attempt was made: the model was stopped, the budget is spent, or the time is up.
+            NotCalled: no attempt was made: the model was stopped, the budget is spent, or the time
+                is up.
         """
         stored, failed = self._before(call)
         if stored is not None:
@@ -283,7 +293,9 @@ class Gateway:
         return replies
 
     def history(self, call: Call, parameters: Mapping[str, Any] | None = None) -> History:
-        """Return the attempts of a call that the ledger holds, with its usual parameters or others."""
+        """Return the attempts of a call that the ledger holds, with its usual parameters or
+        others.
+        """
         history = self.ledger.history_of(
             call, call.parameters() if parameters is None else parameters
         )
@@ -326,10 +338,11 @@ class Gateway:
     async def _settled(
         self, call: Call, parameters: Mapping[str, Any], reply: Reply, failure: Failure
     ) -> list[Reply]:
-        """Return a refused reply when it is known whether the endpoint refuses a harmless request too.
+        """Return a refused reply when it is known whether the endpoint refuses a harmless request
+        too.
 
-        If it does, the endpoint is stopped. If it does not, the request is repeated, and its second refusal is its own.
-        If neither is known, the next run tries again.
+        If it does, the endpoint is stopped. If it does not, the request is repeated, and its second
+        refusal is its own. If neither is known, the next run tries again.
         """
         endpoint = self.limiter.endpoints[call.target.endpoint_name]
         refused_s = time.monotonic()
@@ -396,8 +409,11 @@ class Gateway:
     async def _locked_attempt(
         self, call: Call, parameters: Mapping[str, Any], key: str, *, goes_first: bool = False
     ) -> Reply | None:
-        """Make an attempt and return its reply, or one that exists by now; None if the call is being made elsewhere."""
-        # A first estimate for tokens per minute, which the reply corrects: four bytes a token, and a reply of 500.
+        """Make an attempt and return its reply, or one that exists by now; None if the call is
+        being made elsewhere.
+        """
+        # A first estimate for tokens per minute, which the reply corrects: four bytes a token, and
+        # a reply of 500.
         likely_tokens = most_prompt_tokens(call.messages, parameters) // 4 + 500
         wanted = Admission(
             call.target.endpoint_name,
@@ -407,7 +423,8 @@ class Gateway:
             goes_first=goes_first,
         )
         admission = await self.limiter.acquire(wanted)
-        # An error in other work must not end an attempt that is paid for: `Ledger.settled` waits for it.
+        # An error in other work must not end an attempt that is paid for: `Ledger.settled` waits
+        # for it.
         return await self.ledger.kept(self._admitted_attempt(call, parameters, key, admission))
 
     async def _admitted_attempt(
@@ -420,7 +437,8 @@ class Gateway:
             with self.ledger.call_locks.holding(key) as is_locked:
                 if not is_locked:
                     return None
-                # During the wait, the same call may have been made for another cell or by another process.
+                # During the wait, the same call may have been made for another cell or by another
+                # process.
                 history = self.history(call, parameters)
                 if (stored := history.reply_for(call.cell)) is not None:
                     return stored
@@ -467,7 +485,9 @@ def _summed_up(replies: Sequence[Reply], n_attempts: int) -> Reply:
 
 
 def backoff_s(attempt: int) -> float:
-    """Return a wait that doubles, with jitter: calls that failed together should not be retried together."""
+    """Return a wait that doubles, with jitter: calls that failed together should not be retried
+    together.
+    """
     return float(min(60.0, FIRST_BACKOFF_S * 2 ** (attempt - 1))) * random.uniform(0.5, 1.5)
 
 
@@ -496,7 +516,9 @@ async def _reply_of(target: Target) -> Reply:
 
 
 def harmless_call(target: Target, parameters: Mapping[str, Any]) -> tuple[Call, dict[str, Any]]:
-    """Return the shortest call with such parameters, which no content filter refuses, and its own parameters."""
+    """Return the shortest call with such parameters, which no content filter refuses, and its own
+    parameters.
+    """
     kept = {name: value for name, value in parameters.items() if name not in _COSTLY}
     if kept.get("api") == DECISIONS:
         kept["questions"] = [{"type": "predicate", "name": "c1", "instructions": "Is this a word?"}]
@@ -512,7 +534,9 @@ def _harmless_tokens(target: Target) -> int:
 
 
 def spend_of_harmless(target: Target, reply: Reply, run_id: str, purpose: str) -> tuple[Any, ...]:
-    """Return the spend of a harmless call, which has no entry in the ledger: it is not for any row."""
+    """Return the spend of a harmless call, which has no entry in the ledger: it is not for any
+    row.
+    """
     entry = Entry(
         "", 1, "", run_id, target.name, target.endpoint, "", reply, is_final=False, purpose=purpose
     )
@@ -526,7 +550,8 @@ def _probed(target: Target, reply: Reply) -> Probed:
         return True, f"{probe_call} succeeded ({reply.latency_s or 0:.1f} s, {cost})"
     if failure.kind is Kind.BUSY:
         return None, f"{probe_call}: the key was not tried: {reply.error}"
-    # If LiteLLM refuses a parameter, every call fails; if the server refuses the request, it has accepted the key.
+    # If LiteLLM refuses a parameter, every call fails; if the server refuses the request, it has
+    # accepted the key.
     is_accepted = (
         failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED}
         and "UnsupportedParams" not in failure.error

@@ -92,19 +92,24 @@ TABLES = {
     ),
     "attempts": f"create table if not exists attempts ({', '.join(ATTEMPT_COLUMNS)})",
 }
-"""The tables of the ledger's file, created in this order; `attempts` holds those not stored elsewhere."""
+"""The tables of the ledger's file, created in this order; `attempts` holds those not stored
+elsewhere.
+"""
 SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
 """The states of a batch as they are stored."""
 
 
 def inserting(table: str) -> str:
-    """Return the statement that inserts a row of a sealed table, from the values before its checksum."""
+    """Return the statement that inserts a row of a sealed table, from the values before its
+    checksum.
+    """
     values = ", ".join(f"?{number}" for number, _ in enumerate(SEALED[table], start=1))
     return f"insert into {table} values ({values}, checksum_of({values}))"
 
 
 def _updating(table: str, changes: Mapping[str, str]) -> str:
-    """Return the end of `inserting` for a row that exists: it applies `changes` (column -> expression).
+    """Return the end of `inserting` for a row that exists: it applies `changes` (column ->
+    expression).
 
     A damaged row stays damaged: its new checksum is NULL.
     """
@@ -142,8 +147,9 @@ LOST_SPEND = f"""
     )
     select {", ".join(SPEND_COLUMNS)}, checksum_of({", ".join(SPEND_COLUMNS)}) from known
 """
-"""Its values: a key of `spend` whose sums are lost. The calls that are still there, but for those in sums of other
-purposes, count as unpriced."""
+"""Its values: a key of `spend` whose sums are lost. The calls that are still there, but for those
+in sums of other purposes, count as unpriced.
+"""
 SPEND_KEYS = "select distinct run_id, date(finished_at_s, 'unixepoch'), 'unknown', model from calls"
 """The keys of a damaged file's spend, if all of them are lost; calls do not store their purpose."""
 
@@ -152,9 +158,10 @@ SPEND_KEYS = "select distinct run_id, date(finished_at_s, 'unixepoch'), 'unknown
 class Entry:
     """A finished attempt: the request's identity, the sent parameters, and the result.
 
-    `cell` is the row that it was made for; `is_final` is false for a temporary failure, which does not end the call.
-    `purpose` (sample, judge or drift) is only for the spend, and not stored with the entry. `is_late` is true for an
-    entry that was read, if any process has made it since the run began.
+    `cell` is the row that it was made for; `is_final` is false for a temporary failure, which does
+    not end the call. `purpose` (sample, judge or drift) is only for the spend, and not stored with
+    the entry. `is_late` is true for an entry that was read, if any process has made it since the
+    run began.
     """
 
     call_key: str
@@ -205,14 +212,18 @@ class Entry:
 
 
 def checksum_of(values: Sequence[Any]) -> str:
-    """Return the checksum of a row of the ledger (its other values in order), which shows damage."""
+    """Return the checksum of a row of the ledger (its other values in order), which shows
+    damage.
+    """
     # SQLite has no NaN: it stores NULL.
     kept = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
     return hashlib.blake2b(json.dumps(kept, default=repr).encode(), digest_size=8).hexdigest()
 
 
 def is_as_written(row: Sequence[Any]) -> bool:
-    """Return whether a row of a table with checksums is unchanged since it was written, by its last value."""
+    """Return whether a row of a table with checksums is unchanged since it was written, by its last
+    value.
+    """
     return bool(row[-1] == checksum_of(row[:-1]))
 
 
@@ -223,7 +234,9 @@ def _logprobs_row(entry: Entry) -> tuple[Any, ...]:
 
 
 def _logprobs_of(text: Any) -> Logprobs | None:
-    """Return the log-probabilities that `recorded` wrote; None if there are none, or they are damaged."""
+    """Return the log-probabilities that `recorded` wrote; None if there are none, or they are
+    damaged.
+    """
     try:
         return (
             tuple((str(token), float(logprob)) for token, logprob in json.loads(text))
@@ -242,8 +255,8 @@ def as_text(parameters: Any) -> str:
 class History(NamedTuple):
     """All attempts of one call, oldest first. Attempts up to number `spent` ended in a failed row.
 
-    Late ones count even if they are spent: their row was missing when the run was planned, so another run has tried it
-    meanwhile.
+    Late ones count even if they are spent: their row was missing when the run was planned, so
+    another run has tried it meanwhile.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -255,7 +268,9 @@ class History(NamedTuple):
         return [entry for entry in self.entries if entry.attempt > self.spent or entry.is_late]
 
     def after(self, attempt: int, moment_s: float | None = None) -> "History":
-        """Return the history after an attempt and a moment; of earlier entries it keeps only the last number."""
+        """Return the history after an attempt and a moment; of earlier entries it keeps only the
+        last number.
+        """
         before = (
             each.attempt
             for each in self.entries
@@ -269,7 +284,8 @@ class History(NamedTuple):
     def accepting(self, ends_ok: Collection[str]) -> "History":
         """Return the history in which replies that ended with one of these words are complete.
 
-        Those count even if they are spent: the failed rows that were made of them are made again, without a call.
+        Those count even if they are spent: the failed rows that were made of them are made again,
+        without a call.
         """
         if not ends_ok:
             return self
@@ -293,7 +309,8 @@ class History(NamedTuple):
         return [replace(entry.reply, paid=((entry.call_key, entry.attempt),)) for entry in failed]
 
     def reply_for(self, cell: str) -> Reply | None:
-        """Return the reply to a call that was already made; a successful one is preferred to a permanent failure.
+        """Return the reply to a call that was already made; a successful one is preferred to a
+        permanent failure.
 
         The cost is on the row that the call was made for; for any other row the reply is free.
         """
@@ -324,10 +341,12 @@ def total_usd(replies: Sequence[Reply]) -> float | None:
 
 
 def spend_of(entry: Entry) -> tuple[Any, ...]:
-    """Return the spend of one attempt, in the order of `SPEND_COLUMNS`; its day is the one on which it ended, in UTC.
+    """Return the spend of one attempt, in the order of `SPEND_COLUMNS`; its day is the one on which
+    it ended, in UTC.
 
-    An attempt is failed unless it returned a text, and unpriced if its cost is unknown: without a price, or without a
-    report of its usage. An attempt that the server rejected before any work cost nothing.
+    An attempt is failed unless it returned a text, and unpriced if its cost is unknown: without a
+    price, or without a report of its usage. An attempt that the server rejected before any work
+    cost nothing.
     """
     reply, is_unpaid = (
         entry.reply,
@@ -350,7 +369,9 @@ def spend_of(entry: Entry) -> tuple[Any, ...]:
 
 
 def attempt_of(entry: Entry) -> tuple[Any, ...]:
-    """Return an attempt without texts, in the order of `ATTEMPT_COLUMNS`; a rejected one is free."""
+    """Return an attempt without texts, in the order of `ATTEMPT_COLUMNS`; a rejected one is
+    free.
+    """
     reply = entry.reply
     cost_usd = reply.cost_usd
     if cost_usd is None and reply.failure is not None and reply.failure.is_unpaid:

@@ -1,4 +1,6 @@
-"""The ledger's file: its lock, the check for damage, and its repair with all rows that SQLite can still read."""
+"""The ledger's file: its lock, the check for damage, and its repair with all rows that SQLite can
+still read.
+"""
 
 import contextlib
 import fcntl
@@ -26,11 +28,15 @@ from tasks.rules.text.characters import one_line
 from tasks.rules.text.numbers import counted
 
 VERSION = 4
-"""The `user_version` of a file; in version 4 (December 2026), the rows of `SEALED` tables have checksums."""
+"""The `user_version` of a file; in version 4 (December 2026), the rows of `SEALED` tables have
+checksums.
+"""
 UNSEALED = 3
 """The version of November 2026; such a file gets its checksums when it is opened."""
 DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""Errors of SQLite's module on a damaged file; the second one if SQLite's message is itself damaged text."""
+"""Errors of SQLite's module on a damaged file; the second one if SQLite's message is itself damaged
+text.
+"""
 _NOT_OF_THE_FILE = frozenset(
     {
         sqlite3.SQLITE_BUSY,
@@ -46,11 +52,15 @@ _NOT_OF_THE_FILE = frozenset(
 _FILE_PARTS = ("", "-wal", "-shm")
 """Suffixes that SQLite adds to the name of a file for its companions."""
 MOST_CHECKED_BYTES = 256 << 20
-"""A file up to this size is checked for damage when it is opened; a larger one only after a failed read."""
+"""A file up to this size is checked for damage when it is opened; a larger one only after a failed
+read.
+"""
 _VERIFIED = ("calls", *SEALED)
 """The tables whose rows have checksums."""
 _PAGE_BYTES, _ENTRY_BYTES, _AT_ONCE = 4096, 200, 1_000
-"""Bytes of a page, smallest size of a call, and number of rows of a damaged file that are read at once."""
+"""Bytes of a page, smallest size of a call, and number of rows of a damaged file that are read at
+once.
+"""
 
 
 def ledger_path(folder: Path) -> Path:
@@ -65,7 +75,9 @@ def readable_path(folder: Path) -> Path | None:
 
 
 def was_damaged_since(folder: Path, since_s: float) -> bool:
-    """Return whether a damaged ledger, which may have lost calls, was set aside after a moment (seconds since 1970)."""
+    """Return whether a damaged ledger, which may have lost calls, was set aside after a moment
+    (seconds since 1970).
+    """
     return any(path.stat().st_ctime >= since_s for path in folder.glob("damaged-*"))
 
 
@@ -75,7 +87,8 @@ def beside(path: Path, part: str) -> Path:
 
 
 def in_use(folder: Path) -> TextIO:
-    """Take the ledger's lock, which all its users share, and return it; closing it releases the lock.
+    """Take the ledger's lock, which all its users share, and return it; closing it releases the
+    lock.
 
     A user that is alone first checks the ledger, and repairs damage; others wait for that.
 
@@ -102,7 +115,8 @@ def in_use(folder: Path) -> TextIO:
 
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[Path | None]:
-    """Yield the ledger's file, checked and repaired, for this process alone until the block ends; None if it is in use.
+    """Yield the ledger's file, checked and repaired, for this process alone until the block ends;
+    None if it is in use.
 
     Raises:
         PipelineError: the disk refuses, or a file is of another version.
@@ -116,7 +130,8 @@ def alone(folder: Path) -> Iterator[Path | None]:
 
 
 def mend(folder: Path, *, verifies_calls: bool = False) -> str | None:
-    """Repair the ledger if it is damaged, unless it is in use; return a line on what was damaged, None for nothing.
+    """Repair the ledger if it is damaged, unless it is in use; return a line on what was damaged,
+    None for nothing.
 
     With `verifies_calls`, every call is read for that, which takes seconds for a million of them.
 
@@ -142,7 +157,8 @@ def mend(folder: Path, *, verifies_calls: bool = False) -> str | None:
 def damage_in(folder: Path) -> str | None:
     """Return a line on damage of the ledger; None if there is none, or if it cannot be read now.
 
-    Every row that has a checksum is verified. Nothing is changed, but the next opening repairs what was found.
+    Every row that has a checksum is verified. Nothing is changed, but the next opening repairs what
+    was found.
     """
     path = readable_path(folder)
     if path is None:
@@ -173,8 +189,8 @@ def damage_line(path: Path, flaw: str) -> str:
 @contextlib.contextmanager
 def read_only(path: Path) -> Iterator[sqlite3.Connection]:
     """Yield a connection that changes nothing."""
-    # When a read-only connection closes, its part of the log's index stays behind. So this one may write, but does not.
-    # On a read-only disk without a log, SQLite treats the file as immutable.
+    # When a read-only connection closes, its part of the log's index stays behind. So this one may
+    # write, but does not. On a read-only disk without a log, SQLite treats the file as immutable.
     how = "mode=rw" if os.access(path.parent, os.W_OK) else "mode=ro"
     if how == "mode=ro" and not beside(path, "-wal").exists():
         how += "&immutable=1"
@@ -186,7 +202,8 @@ def read_only(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _checked_tables(path: Path) -> Sequence[str]:
-    """Return the tables that an opening checks: those of sums and attempts, and large ones if the file is small.
+    """Return the tables that an opening checks: those of sums and attempts, and large ones if the
+    file is small.
 
     Calls are verified when they are used, and here only after damage was found.
     """
@@ -200,9 +217,11 @@ def _is_checked_whole(path: Path) -> bool:
 
 
 def flaw_in(connection: sqlite3.Connection, tables: Sequence[str]) -> str | None:
-    """Return what is wrong with some tables with checksums: their pages and indexes, or the content of a row.
+    """Return what is wrong with some tables with checksums: their pages and indexes, or the content
+    of a row.
 
-    SQLite's own check notices no change of a value. Rows are not read by an index, which may lack some.
+    SQLite's own check notices no change of a value. Rows are not read by an index, which may lack
+    some.
     """
     unsealed = SEALED.keys() if version_of(connection) == UNSEALED else ()
     for table in tables:
@@ -225,7 +244,8 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def connected(path: Path, *, may_lack_checksums: bool = False) -> sqlite3.Connection:
-    """Return a connection for writing; a commit is on the disk when it returns, even if the machine loses power.
+    """Return a connection for writing; a commit is on the disk when it returns, even if the machine
+    loses power.
 
     Raises:
         PipelineError: the file is of another version.
@@ -271,7 +291,9 @@ def refuse_other_version(connection: sqlite3.Connection, path: Path) -> None:
 
 @contextlib.contextmanager
 def refusing(path: Path, deed: str) -> Iterator[None]:
-    """Turn an error of the disk, or of a damaged file, into one line with its cause and a remedy."""
+    """Turn an error of the disk, or of a damaged file, into one line with its cause and a
+    remedy.
+    """
     try:
         yield
     except (*DAMAGE, OSError) as error:
@@ -309,7 +331,9 @@ def _repaired(path: Path) -> Path:
 
 
 def _suspected(path: Path) -> Path:
-    """Return the path of the file that marks a ledger as one of which the next opening checks everything."""
+    """Return the path of the file that marks a ledger as one of which the next opening checks
+    everything.
+    """
     return path.with_suffix(".suspect")
 
 
@@ -331,8 +355,8 @@ def _try_lock(lock: TextIO, how: int) -> bool:
 def _new_file(path: Path, as_: Path) -> Iterator[sqlite3.Connection]:
     """Yield a new file, to be filled in the block.
 
-    It gets its name at the end, so that a file of that name is always complete; after an earlier kill there is no such
-    file.
+    It gets its name at the end, so that a file of that name is always complete; after an earlier
+    kill there is no such file.
     """
     new = path.with_name(f"new-{path.name}")
     for part in _FILE_PARTS:
@@ -342,7 +366,8 @@ def _new_file(path: Path, as_: Path) -> Iterator[sqlite3.Connection]:
             ";".join(["begin", *TABLES.values(), f"pragma user_version = {VERSION}", "commit"])
         )
         yield connection
-        # Closing does so too, but reports no error such as a full disk; content that stays in the log would be lost.
+        # Closing does so too, but reports no error such as a full disk; content that stays in the
+        # log would be lost.
         if connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]:
             raise sqlite3.OperationalError(f"the log of {new.name} is in use")
     new.rename(as_)
@@ -350,7 +375,9 @@ def _new_file(path: Path, as_: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _sync(folder: Path) -> None:
-    """Make the names in a folder durable: if a name is lost at a power cut, all later commits are lost too."""
+    """Make the names in a folder durable: if a name is lost at a power cut, all later commits are
+    lost too.
+    """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -387,7 +414,9 @@ def _seal(path: Path) -> None:
 
 
 def _damage_in(path: Path) -> str | None:
-    """Return the damage of a file's structure, of its indexes, or of its sealed tables; None if there is none."""
+    """Return the damage of a file's structure, of its indexes, or of its sealed tables; None if
+    there is none.
+    """
     if (
         not path.exists() or path.stat().st_size == 0
     ):  # SQLite would create a new file, and remove the log
@@ -429,7 +458,8 @@ def _n_logged(log: Path) -> int:
         data[offset : offset + 24]
         for offset in range(32, len(data) - _PAGE_BYTES, 24 + _PAGE_BYTES)
     ]
-    # Frames with another salt are from before the log restarted; only a commit frame states the size of the file.
+    # Frames with another salt are from before the log restarted; only a commit frame states the
+    # size of the file.
     return max(
         (n for n, head in enumerate(heads, 1) if head[8:16] == data[16:24] and any(head[4:8])),
         default=0,
@@ -441,7 +471,9 @@ def _aside(path: Path) -> Path:
 
 
 def _finish_repair(path: Path) -> str | None:
-    """Replace a damaged file by the repaired one, if there is one; return the damaged file's new name."""
+    """Replace a damaged file by the repaired one, if there is one; return the damaged file's new
+    name.
+    """
     if not _repaired(path).exists():
         return None
     aside = _aside(path)
@@ -455,9 +487,11 @@ def _finish_repair(path: Path) -> str | None:
 
 
 def _repair(path: Path, damage: str) -> None:
-    """Set a damaged file aside, and replace it by one with all rows that SQLite can still read; a kill loses nothing.
+    """Set a damaged file aside, and replace it by one with all rows that SQLite can still read; a
+    kill loses nothing.
 
-    The new file is complete before the old one is moved; by its name the next opening can finish the repair.
+    The new file is complete before the old one is moved; by its name the next opening can finish
+    the repair.
     """
     address = f"{path.absolute().as_uri()}?mode=ro"
     with (
@@ -502,9 +536,11 @@ def _repair(path: Path, damage: str) -> None:
 def _lost_spend(
     damaged: sqlite3.Connection, new: sqlite3.Connection, file: Path
 ) -> list[tuple[Any, ...]]:
-    """Return the keys of the sums that a damaged file holds and a new one lacks; if all keys are lost, those of calls.
+    """Return the keys of the sums that a damaged file holds and a new one lacks; if all keys are
+    lost, those of calls.
 
-    The index has a second copy of each key, which counts where the row itself is damaged or missing.
+    The index has a second copy of each key, which counts where the row itself is damaged or
+    missing.
     """
     intact: set[int] = set()
     keys: dict[int, tuple[Any, ...]] = {}
@@ -529,9 +565,11 @@ def _lost_spend(
 def _readable_rows(
     damaged: sqlite3.Connection, table: str, file: Path
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a table after their rowids; around unreadable ones, each position is tried by itself.
+    """Yield the rows of a table after their rowids; around unreadable ones, each position is tried
+    by itself.
 
-    So is each that a range lacks: a damaged rowid that is too large ends the range there, without an error.
+    So is each that a range lacks: a damaged rowid that is too large ends the range there, without
+    an error.
     """
     try:
         damaged.execute(f"select 1 from {table} limit 0")
@@ -564,9 +602,11 @@ _DELETIONS = "deletions"
 
 
 def deletion_mark(folder: Path) -> int:
-    """Return the mark of deletions of a folder's ledger, which changes whenever replies are deleted; 0: never.
+    """Return the mark of deletions of a folder's ledger, which changes whenever replies are
+    deleted; 0: never.
 
-    It tells the report, which holds copies of replies, when to read them again, without a look into the ledger.
+    It tells the report, which holds copies of replies, when to read them again, without a look into
+    the ledger.
     """
     file = folder / _DELETIONS
     return file.stat().st_mtime_ns if file.exists() else 0

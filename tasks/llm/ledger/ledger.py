@@ -1,8 +1,9 @@
 """The ledger: every finished call is on disk before anything else sees it; and the locks of calls.
 
-It is one SQLite file in WAL mode, which all processes of a warehouse share. Calls are keyed by `call_key` and attempt;
-they are durable when `record` returns. A separate thread commits all calls since the last commit together, so that one
-`fsync` serves many calls. Calls that other processes write meanwhile are read, too.
+It is one SQLite file in WAL mode, which all processes of a warehouse share. Calls are keyed by
+`call_key` and attempt; they are durable when `record` returns. A separate thread commits all calls
+since the last commit together, so that one `fsync` serves many calls. Calls that other processes
+write meanwhile are read, too.
 """
 
 import asyncio
@@ -48,10 +49,11 @@ _FLOCK = struct.Struct("hhqqi0q")
 class CallLocks:
     """Call locks: one process of a warehouse makes a call, and the others wait for its reply.
 
-    A call lock is a lock on one byte of an empty file; the byte's offset is the hash of the name. The kernel frees a
-    lock when its holder ends, however it ends. The locks belong to the opened file and not to the process
-    (`F_OFD_SETLK`): POSIX locks of a process would not separate two runs in one process, and closing any file object on
-    that file would free all of them. Two names with the same hash only wait for each other.
+    A call lock is a lock on one byte of an empty file; the byte's offset is the hash of the name.
+    The kernel frees a lock when its holder ends, however it ends. The locks belong to the opened
+    file and not to the process (`F_OFD_SETLK`): POSIX locks of a process would not separate two
+    runs in one process, and closing any file object on that file would free all of them. Two names
+    with the same hash only wait for each other.
 
     Raises:
         OSError: the file of the locks cannot be opened.
@@ -118,8 +120,8 @@ _REPLIES_FOR = f"""
 class Ledger:
     """The calls of a warehouse.
 
-    `call_locks` prevent two processes from making the same call at the same time. `why_lost` returns the reason why
-    nothing more may be written, or None.
+    `call_locks` prevent two processes from making the same call at the same time. `why_lost`
+    returns the reason why nothing more may be written, or None.
 
     Raises:
         PipelineError: the folder cannot be written, or a file is of another version.
@@ -142,7 +144,8 @@ class Ledger:
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
 
     def history_of(self, call: Call, parameters: Mapping[str, Any]) -> History:
-        """Return all attempts of a call with these parameters; without any, those that were adopted for it.
+        """Return all attempts of a call with these parameters; without any, those that were adopted
+        for it.
 
         Raises:
             PipelineError: the file is damaged.
@@ -152,21 +155,27 @@ class Ledger:
         return history if other_key is None else self.history(other_key)
 
     def refuse_if_broken(self) -> None:
-        """Raise an error if the ledger cannot be written, so that no call is made whose reply would be lost."""
+        """Raise an error if the ledger cannot be written, so that no call is made whose reply would
+        be lost.
+        """
         if self._broken is None and (why := self._why_lost()) is not None:
             self._broken = PipelineError(why)
         if self._broken is not None:
             raise self._broken
 
     async def kept(self, attempt: Coroutine[Any, Any, Result]) -> Result:
-        """Await an attempt that goes on, until its reply is recorded, if its caller is cancelled."""
+        """Await an attempt that goes on, until its reply is recorded, if its caller is
+        cancelled.
+        """
         task = asyncio.ensure_future(attempt)
         self._in_flight.add(task)
         task.add_done_callback(self._in_flight.discard)
         return await asyncio.shield(task)
 
     async def settled(self) -> None:
-        """Wait until the replies of all attempts are recorded, unless nothing can be recorded any more."""
+        """Wait until the replies of all attempts are recorded, unless nothing can be recorded any
+        more.
+        """
         if self._in_flight and self._broken is None:
             notice(
                 f"waiting for {len(self._in_flight)} calls under way, so that their replies are not"
@@ -194,14 +203,17 @@ class Ledger:
         await asyncio.wrap_future(self._put(statements))
 
     def mark_used(self, paid: Sequence[tuple[str, int]]) -> None:
-        """Record that attempts up to these numbers ended in failed rows, so that later calls do not use them."""
+        """Record that attempts up to these numbers ended in failed rows, so that later calls do not
+        use them.
+        """
         if paid:
             self._put([(SPENT, paid)])
 
     def _put(self, statements: Sequence[Statement]) -> "Future[None]":
         self.refuse_if_broken()
         done: Future[None] = Future()
-        done.set_running_or_notify_cancel()  # so that it is written even if its caller no longer waits
+        # so that it is written even if its caller no longer waits
+        done.set_running_or_notify_cancel()
         self._writes.append((statements, done))
         self._writer.submit(self._commit)
         return done
@@ -209,7 +221,8 @@ class Ledger:
     def close(self) -> None:
         """Commit all queued statements and close the file."""
         self._writer.shutdown()
-        # A writer that closes last moves the log into the file; it must not if another machine may own the file by now.
+        # A writer that closes last moves the log into the file; it must not if another machine may
+        # own the file by now.
         closing = [self._reader.close, self._connection.close]
         for close in closing if self._why_lost() is None else reversed(closing):
             close()
@@ -217,7 +230,9 @@ class Ledger:
         self._lock.close()
 
     def _commit(self) -> None:
-        """Commit all statements together that are queued by now; later calls of this function then find none."""
+        """Commit all statements together that are queued by now; later calls of this function then
+        find none.
+        """
         writes = [self._writes.popleft() for _ in range(min(512, len(self._writes)))]
         error: PipelineError | None = None
         try:
@@ -241,7 +256,8 @@ class LedgerReader:
         self._path = path
         address = f"{path.absolute().as_uri()}?mode=ro"
         self._connection = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=30)
-        # Decode damaged texts too, so that other rows stay readable; a row's checksum detects the damage.
+        # Decode damaged texts too, so that other rows stay readable; a row's checksum detects the
+        # damage.
         self._connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
         self._noticed: set[str] = set()
         self._last_row = 0
@@ -332,10 +348,12 @@ def kept_replies(folder: Path) -> Iterator[LedgerReader]:
 
 
 def spend_in(folder: Path) -> list[dict[str, Any]]:
-    """Return the spend of a ledger, a row for each run, day, purpose and called model, in that order.
+    """Return the spend of a ledger, a row for each run, day, purpose and called model, in that
+    order.
 
-    Tokens and `cost_usd` are sums of known values; `unpriced_calls` is the number of calls of unknown cost. Sums that
-    were damaged are None, except for the numbers of calls. Nothing is written, and no calls are read, only sums.
+    Tokens and `cost_usd` are sums of known values; `unpriced_calls` is the number of calls of
+    unknown cost. Sums that were damaged are None, except for the numbers of calls. Nothing is
+    written, and no calls are read, only sums.
 
     Raises:
         PipelineError: a file cannot be read, or is damaged.
@@ -403,7 +421,8 @@ _LATEST_CALLS = """
 
 
 def unfinished_replies(folder: Path, ended_runs: Collection[str]) -> dict[str, str]:
-    """Return the final replies to models and judges in runs that have not ended: cell -> called model.
+    """Return the final replies to models and judges in runs that have not ended: cell -> called
+    model.
 
     The latest calls are read, back to some thousands in a row that are all of ended runs.
 
@@ -431,11 +450,14 @@ def unfinished_replies(folder: Path, ended_runs: Collection[str]) -> dict[str, s
 
 
 Stored = Callable[[Sequence[str]], Mapping[str, bool]]
-"""Takes cells and returns the ones with a stored row, each with a flag: true if the row is decided."""
+"""Takes cells and returns the ones with a stored row, each with a flag: true if the row is decided.
+"""
 
 
 class Pruned(NamedTuple):
-    """The result of pruning: deleted entries and freed bytes; nothing is deleted while the ledger is in use."""
+    """The result of pruning: deleted entries and freed bytes; nothing is deleted while the ledger
+    is in use.
+    """
 
     entries: int = 0
     freed_bytes: int = 0
@@ -445,14 +467,15 @@ class Pruned(NamedTuple):
 def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
     """Remove unneeded entries that ended before a moment (wall-clock time).
 
-    They are the entries of cells whose row is decided, and spent entries of failed rows; never one whose row is not
-    stored, nor an unclear reply, which `ends_ok` may accept, nor a decision model's reply, from which another threshold
-    makes new verdicts. A stored row needs no new call; but another cell with the same request (the same text in a new
-    revision of the data set, or a second trial with the same response) then needs a new, paid call. The amount spent
-    stays in the table `spend`.
+    They are the entries of cells whose row is decided, and spent entries of failed rows; never one
+    whose row is not stored, nor an unclear reply, which `ends_ok` may accept, nor a decision
+    model's reply, from which another threshold makes new verdicts. A stored row needs no new call;
+    but another cell with the same request (the same text in a new revision of the data set, or a
+    second trial with the same response) then needs a new, paid call. The amount spent stays in the
+    table `spend`.
 
-    Each step is a transaction: a kill leaves a complete ledger, and the next call of this function continues. A ledger
-    that is in use is left unchanged.
+    Each step is a transaction: a kill leaves a complete ledger, and the next call of this function
+    continues. A ledger that is in use is left unchanged.
 
     Raises:
         PipelineError: the ledger cannot be opened, read or written.
@@ -488,8 +511,8 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
 def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
     """Delete the replies for removed rows, for each cell up to a moment (wall-clock time).
 
-    Later calls would not use them anyway (`Call.not_before_s`). The amount spent stays in the table `spend`. A ledger
-    that is in use is left unchanged.
+    Later calls would not use them anyway (`Call.not_before_s`). The amount spent stays in the table
+    `spend`. A ledger that is in use is left unchanged.
 
     Raises:
         PipelineError: the ledger cannot be opened, read or written.
@@ -503,7 +526,8 @@ def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
 def adopt(folder: Path, model: str, address: str, cells: Mapping[str, str]) -> Pruned:
     """Give replies that were stored without an address this one, so that calls to it find them.
 
-    Attempts that ended in stored failures keep their keys. A ledger that is in use is left unchanged.
+    Attempts that ended in stored failures keep their keys. A ledger that is in use is left
+    unchanged.
 
     Args:
         folder: the folder of the ledger.
@@ -561,7 +585,8 @@ def _shrunk(folder: Path, work: Callable[[sqlite3.Connection], int]) -> Pruned:
             contextlib.closing(files.connected(path)) as connection,
         ):
             n_removed = work(connection)
-            # `execute` would free one page: it stops at the first step of a statement without columns.
+            # `execute` would free one page: it stops at the first step of a statement without
+            # columns.
             connection.executescript("pragma incremental_vacuum")
             connection.execute("pragma wal_checkpoint(truncate)").fetchall()
         return Pruned(n_removed, before_bytes - path.stat().st_size)
@@ -570,7 +595,9 @@ def _shrunk(folder: Path, work: Callable[[sqlite3.Connection], int]) -> Pruned:
 def _delete(
     folder: Path, connection: sqlite3.Connection, query: str, values: Sequence[tuple[Any, ...]]
 ) -> int:
-    """Delete replies with their log-probabilities, change the mark of deletions, and return the number of replies."""
+    """Delete replies with their log-probabilities, change the mark of deletions, and return the
+    number of replies.
+    """
     connection.execute("begin immediate")
     with connection:
         if n_removed := max(0, connection.executemany(query, values).rowcount):

@@ -1,4 +1,6 @@
-"""Ray, imported and connected to when it is needed: nodes, and the processes on them that make attempts."""
+"""Ray, imported and connected to when it is needed: nodes, and the processes on them that make
+attempts.
+"""
 
 import asyncio
 import fcntl
@@ -32,7 +34,9 @@ from tasks.rules.errors import PipelineError, UsageError, install_extra
 
 LOCAL = "local"
 START_S = 900
-"""Time limit for the start of a local Ray, and of a sender, whose imports take minutes on a busy machine."""
+"""Time limit for the start of a local Ray, and of a sender, whose imports take minutes on a busy
+machine.
+"""
 _PREFIX, _TOKEN = "ray-", "token"
 _SECRET = secrets.token_hex(32)
 """The token of the clusters that this process starts: Ray reads it once."""
@@ -59,8 +63,8 @@ def refuse_without_ray() -> None:
 @cache
 def ray() -> Any:
     """Return the module `ray`; its import takes a second."""
-    # By default Ray starts each process through `uv run` and uploads the current folder, it sends statistics of usage,
-    # and each process warns about a future change of Ray.
+    # By default Ray starts each process through `uv run` and uploads the current folder, it sends
+    # statistics of usage, and each process warns about a future change of Ray.
     for name in (
         "RAY_ENABLE_UV_RUN_RUNTIME_ENV",
         "RAY_USAGE_STATS_ENABLED",
@@ -75,7 +79,9 @@ def ray() -> Any:
 
 
 class Cluster:
-    """A connection to Ray: to a cluster, or to a local Ray on this machine's cores, which ends with it."""
+    """A connection to Ray: to a cluster, or to a local Ray on this machine's cores, which ends with
+    it.
+    """
 
     def __init__(self, address: str, n_cores: int | None = None) -> None:
         """Connect; a local Ray gets `n_cores` cores (None: all).
@@ -86,7 +92,8 @@ class Cluster:
         """
         _refuse_where_nothing_listens(address)
         if address != LOCAL:
-            # The number of attempts to connect to a listening server: Ray prints a line for each refused token.
+            # The number of attempts to connect to a listening server: Ray prints a line for each
+            # refused token.
             os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "3")
         self._folder = ExitStack()
         options = (
@@ -153,10 +160,11 @@ class Cluster:
 
 @contextmanager
 def _local_ray(n_cores: int | None) -> Iterator[Mapping[str, Any]]:
-    """Yield the options of a local Ray, with a folder only for this user, which exists until the block ends.
+    """Yield the options of a local Ray, with a folder only for this user, which exists until the
+    block ends.
 
-    Ray makes its own files in it writable for everybody. Its token is locked while its driver runs. The next start
-    clears the folder of a killed driver.
+    Ray makes its own files in it writable for everybody. Its token is locked while its driver runs.
+    The next start clears the folder of a killed driver.
     """
     _clear_abandoned()
     folder = Path(mkdtemp(prefix=_PREFIX))
@@ -167,8 +175,8 @@ def _local_ray(n_cores: int | None) -> Iterator[Mapping[str, Any]]:
         fcntl.flock(lock, fcntl.LOCK_SH)
         file.rename(folder / _TOKEN)
         os.environ.pop("RAY_AUTH_MODE", None)  # so that Ray turns authentication on
-        # Ray would store its own token in the home folder, readable for everybody. The setting with WINDOWS in its name
-        # and the loopback address bind every port to the loopback interface.
+        # Ray would store its own token in the home folder, readable for everybody. The setting with
+        # WINDOWS in its name and the loopback address bind every port to the loopback interface.
         os.environ.update(
             RAY_AUTH_TOKEN_PATH=str(folder / _TOKEN),
             RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0",
@@ -187,7 +195,9 @@ def _local_ray(n_cores: int | None) -> Iterator[Mapping[str, Any]]:
 
 
 def _clear_abandoned() -> None:
-    """End the processes of local Rays of this user whose driver is gone, and remove their folders."""
+    """End the processes of local Rays of this user whose driver is gone, and remove their
+    folders.
+    """
     for token in Path(gettempdir()).glob(f"{_PREFIX}*/{_TOKEN}"):
         with suppress(OSError), token.open() as file:
             if token.parent.lstat().st_uid == os.getuid():
@@ -203,7 +213,9 @@ def _clear_abandoned() -> None:
 
 
 def _refuse_where_nothing_listens(address: str) -> None:
-    """Refuse an address without a server: Ray itself would try for a quarter of an hour, and print 60 lines."""
+    """Refuse an address without a server: Ray itself would try for a quarter of an hour, and print
+    60 lines.
+    """
     named = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
     try:
         url = urlsplit(named if "://" in named else f"//{named}")
@@ -221,7 +233,9 @@ _CODE = Path(__file__).parents[2]
 
 @cache
 def versions() -> Mapping[str, str]:
-    """Return the versions of Python and of the libraries of an attempt, and a hash of this project's code."""
+    """Return the versions of Python and of the libraries of an attempt, and a hash of this
+    project's code.
+    """
     digest = hashlib.sha256()
     for path in sorted(_CODE.rglob("*.py")):
         digest.update(f"{path.relative_to(_CODE)}\0".encode() + path.read_bytes() + b"\0")
@@ -237,7 +251,8 @@ SILENCE_S = 6 * LIFE_SIGN_EVERY_S
 
 
 class Equipment(NamedTuple):
-    """A sender's process id, its versions, and for each endpoint the environment variables that its calls lack.
+    """A sender's process id, its versions, and for each endpoint the environment variables that its
+    calls lack.
 
     `at_s` is the time of its own clock.
     """
@@ -249,7 +264,9 @@ class Equipment(NamedTuple):
 
     @property
     def other_versions(self) -> str:
-        """The versions that differ here, such as `litellm 1.106.2 there, 1.106.0 here`; empty if none differ."""
+        """The versions that differ here, such as `litellm 1.106.2 there, 1.106.0 here`; empty if
+        none differ.
+        """
         own, other = versions(), self.versions
         differing = sorted(dict(own.items() ^ other.items()))
         return "; ".join(
@@ -279,9 +296,9 @@ class SenderProcess:
     ) -> None:
         """Begin these attempts (number, call, parameters).
 
-        `heard_at_s` is when the driver had last heard from this process, by this process's clock. If it is too long
-        ago, because this process was stopped or cut off, the driver has given the attempts to other senders, so they
-        must not begin here.
+        `heard_at_s` is when the driver had last heard from this process, by this process's clock.
+        If it is too long ago, because this process was stopped or cut off, the driver has given the
+        attempts to other senders, so they must not begin here.
         """
         if time.monotonic() < heard_at_s + SILENCE_S:
             for attempt in attempts:
@@ -294,7 +311,8 @@ class SenderProcess:
                 self._finished.put_nowait((number, failure.reply))
 
     async def outcomes(self) -> tuple[float, list[tuple[int, Reply]]]:
-        """Wait for finished calls, and return the time by this process's clock and the calls finished since last time.
+        """Wait for finished calls, and return the time by this process's clock and the calls
+        finished since last time.
 
         After some time it returns even if none have finished.
         """

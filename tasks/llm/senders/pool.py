@@ -1,4 +1,6 @@
-"""Senders: processes on other nodes that make attempts, and the pool that distributes calls to them."""
+"""Senders: processes on other nodes that make attempts, and the pool that distributes calls to
+them.
+"""
 
 import asyncio
 import itertools
@@ -37,7 +39,8 @@ class RemoteSender:
         outcome: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.in_hand[number] = outcome
         if not self._attempts:
-            # Attempts of 2 ms make one message, which takes half a millisecond of the driver's core.
+            # Attempts of 2 ms make one message, which takes half a millisecond of the driver's
+            # core.
             asyncio.get_running_loop().call_later(0.002, self._send)
         self._attempts.append((number, call, parameters))
         try:
@@ -80,7 +83,8 @@ class RemoteSender:
         ).reply
 
     def _send(self) -> None:
-        # If the message is lost, `receive` fails; if the sender cannot read it, its attempts end at their time limit.
+        # If the message is lost, `receive` fails; if the sender cannot read it, its attempts end at
+        # their time limit.
         attempts, self._attempts = self._attempts, []
         self._process.start.remote(attempts, self._heard_at_s)
 
@@ -88,18 +92,22 @@ class RemoteSender:
 LOOK_AT_NODES_EVERY_S = 0.5
 WITHOUT_NODES_S = 120.0
 _MOST_DEATHS = 5
-"""Number of lost senders on a node, without a reply in between, after which no more are started there."""
+"""Number of lost senders on a node, without a reply in between, after which no more are started
+there.
+"""
 
 
 class SenderPool:
     """The senders that make attempts; the first attempt connects to Ray.
 
-    `on_look` gets the states of the senders at each look at the nodes: for each its `node`, its process (`pid`), and
-    the number of its calls in progress (`n_in_hand`).
+    `on_look` gets the states of the senders at each look at the nodes: for each its `node`, its
+    process (`pid`), and the number of its calls in progress (`n_in_hand`).
     """
 
     def __init__(self, address: str, n_senders: int | None, targets: Sequence[Target]) -> None:
-        """Set the address of Ray, the number of senders (None: one per core), and all models that may be called."""
+        """Set the address of Ray, the number of senders (None: one per core), and all models that
+        may be called.
+        """
         self._address, self._n_senders, self._targets = address, n_senders, targets
         self.on_look: Callable[[list[dict[str, Any]]], object] = len
         self._opening: asyncio.Future[Cluster] | None = None
@@ -112,7 +120,8 @@ class SenderPool:
         self.senders: list[RemoteSender] = []
 
     async def __call__(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
-        """Make one attempt on the sender with the fewest calls; the embedded model is called in this process.
+        """Make one attempt on the sender with the fewest calls; the embedded model is called in
+        this process.
 
         Raises:
             NoSender: there are no senders, and there will be none.
@@ -207,7 +216,9 @@ class SenderPool:
             await asyncio.sleep(LOOK_AT_NODES_EVERY_S)
 
     def _missed_since_s(self, known_s: float | None) -> float:
-        """Return the time since when there are no nodes; print a notice at first, and end the run after some time."""
+        """Return the time since when there are no nodes; print a notice at first, and end the run
+        after some time.
+        """
         if self._address == on_ray.LOCAL:
             raise NoSender("Ray on this machine has ended; run again")
         if known_s is None:
@@ -265,7 +276,9 @@ class SenderPool:
 
 
 def wanted(nodes: Sequence[Node], n_senders: int | None) -> dict[Node, int]:
-    """Return the wanted number of senders of each node: one a core, or `n_senders` spread evenly over the nodes."""
+    """Return the wanted number of senders of each node: one a core, or `n_senders` spread evenly
+    over the nodes.
+    """
     if n_senders is None:
         return {node: node.n_cores for node in nodes}
     positions = sorted(
@@ -294,7 +307,8 @@ def cause_of(error: Exception, *, has_started: bool) -> str:
 async def inspect(
     address: str, n_senders: int | None, targets: Sequence[Target]
 ) -> list[tuple[Node, str]]:
-    """Start a sender on each node, and return by node the reason why it cannot make calls; empty: none.
+    """Start a sender on each node, and return by node the reason why it cannot make calls; empty:
+    none.
 
     Raises:
         UsageError: Ray is not installed, or cannot be reached.

@@ -1,18 +1,21 @@
-"""The subjects of the drill-down, and data files with an entry's responses to a block of tasks, and their verdicts.
+"""The subjects of the drill-down, and data files with an entry's responses to a block of tasks, and
+their verdicts.
 
 Subjects are entries and judge configurations, with the names that queries and pages use.
 
-One query names every file by a hash of its rows and of this program, without reading texts into Python. An existing
-file is not written again, so after a night only the files of models with new responses are written. Tasks are grouped
-in blocks to limit the number of files, and because the database stores the responses of an entry together.
+One query names every file by a hash of its rows and of this program, without reading texts into
+Python. An existing file is not written again, so after a night only the files of models with new
+responses are written. Tasks are grouped in blocks to limit the number of files, and because the
+database stores the responses of an entry together.
 
-A file is a script, because a page that was opened from disk may not read other files. Its content is compressed JSON in
-base64, which the pages decompress with `DecompressionStream`: it has a quarter of the size of plain JSON, and cannot
-end a string or begin an element. The name of a file is a hash of its content or of its inputs, so an existing file is
-up to date. Only the index, which lists the other files, has a fixed name.
+A file is a script, because a page that was opened from disk may not read other files. Its content
+is compressed JSON in base64, which the pages decompress with `DecompressionStream`: it has a
+quarter of the size of plain JSON, and cannot end a string or begin an element. The name of a file
+is a hash of its content or of its inputs, so an existing file is up to date. Only the index, which
+lists the other files, has a fixed name.
 
-Judges' replies are read from the ledger only for files that are written. When the ledger deletes replies, the names of
-files that could contain them change, so that no report keeps a deleted reply.
+Judges' replies are read from the ledger only for files that are written. When the ledger deletes
+replies, the names of files that could contain them change, so that no report keeps a deleted reply.
 """
 
 import base64
@@ -58,11 +61,15 @@ STATUSES = {
     "not_judged": "-",
     "unknown": "?",
 }
-"""Every status of a verdict, and its letter in the list of all verdicts; `unknown` stands for any other."""
+"""Every status of a verdict, and its letter in the list of all verdicts; `unknown` stands for any
+other.
+"""
 
 
 class Block(NamedTuple):
-    """The responses of an entry to a block of tasks: the number of the block, and the name of their data file."""
+    """The responses of an entry to a block of tasks: the number of the block, and the name of their
+    data file.
+    """
 
     entry: str
     number: int
@@ -71,7 +78,9 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Subjects:
-    """The entries and judge configurations of a scope, and earlier vintages of its models, each named by `key`."""
+    """The entries and judge configurations of a scope, and earlier vintages of its models, each
+    named by `key`.
+    """
 
     scope: Scope
     entries: Sequence[Row]
@@ -80,7 +89,9 @@ class Subjects:
     def rows(
         self, name: str, blocks: Sequence[Block] | None = None, **given: Any
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of a query, of all entries or of those of some blocks, which are `wanted`."""
+        """Return the rows of a query, of all entries or of those of some blocks, which are
+        `wanted`.
+        """
         keys = {block.entry for block in blocks or ()}
         entries = [entry for entry in self.entries if blocks is None or entry["key"] in keys]
         # Queries name entries and judge configurations by their keys.
@@ -102,13 +113,15 @@ def subjects_of(scope: Scope, also: Sequence[Row] = ()) -> Subjects:
         entries.setdefault(entry_key(entry), {**entry, "is_also": True})
     labels = Counter(entry["entry"] for entry in entries.values())
     for key, entry in entries.items():
-        # The label of an earlier vintage includes the vintage if several entries have the same label.
+        # The label of an earlier vintage includes the vintage if several entries have the same
+        # label.
         has_vintage = entry["is_also"] and labels[entry["entry"]] > 1
         entry |= {
             "key": key,
             "entry": f"{entry['entry']} {entry['vintage']}" if has_vintage else entry["entry"],
         }
-    # `scale` is the number of values of a decision; `reads` is the key of the ternary judge that is read as binary.
+    # `scale` is the number of values of a decision; `reads` is the key of the ternary judge that is
+    # read as binary.
     judge_configs = [
         {
             **each,
@@ -135,14 +148,17 @@ def data_file(name: str) -> str:
 
 def write_packed(site: Site, name: str, content: bytes) -> None:
     """Write JSON, compressed, as a script that passes it to the page under this name."""
-    # Level 1 (of 0 to 3) is five times as fast as the fastest level of zlib, with a sixth fewer bytes. 31 selects the
-    # gzip format; no time stamp is written, so the same content gives the same bytes.
+    # Level 1 (of 0 to 3) is five times as fast as the fastest level of zlib, with a sixth fewer
+    # bytes. 31 selects the gzip format; no time stamp is written, so the same content gives the
+    # same bytes.
     packed = base64.b64encode(isal_zlib.compress(content, 1, 31)).decode("ascii")
     site.write(data_file(name), f'prbench.give("{name}","{packed}");\n')
 
 
 def write_data(site: Site, value: Any, name: str | None = None) -> str:
-    """Write a value into a data file and return its name: the given one, or a hash of the content."""
+    """Write a value into a data file and return its name: the given one, or a hash of the
+    content.
+    """
     content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(
         "utf-8", "surrogatepass"
     )
@@ -153,15 +169,18 @@ def write_data(site: Site, value: Any, name: str | None = None) -> str:
 
 
 _MOST_VERDICTS = 200_000
-"""With more verdicts than this, a report has the replies of failed ones only: all replies would take long to read, and
-much space."""
+"""With more verdicts than this, a report has the replies of failed ones only: all replies would
+take long to read, and much space.
+"""
 
 Replies = Mapping[tuple[str, str], Mapping[str, Sequence[str]]]
-"""Entry and task -> key of a verdict -> the judge's last reply, and the first one too if it led to a reminder.
+"""Entry and task -> key of a verdict -> the judge's last reply, and the first one too if it led to
+a reminder.
 """
 _AT_ONCE = 64
-"""Number of files whose rows are read at once: all blocks of an entry, because the database stores an entry's responses
-together, and unpacks all their texts to find some of them."""
+"""Number of files whose rows are read at once: all blocks of an entry, because the database stores
+an entry's responses together, and unpacks all their texts to find some of them.
+"""
 
 
 def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
@@ -205,7 +224,9 @@ def _missing(blocks: Iterable[Block], site: Site) -> list[Block]:
 def _sections(
     subjects: Subjects, blocks: Sequence[Block], replies: Replies
 ) -> dict[tuple[str, int], list[list[str]]]:
-    """Return the rows of some blocks: for each task its key, further members as JSON, and its responses as JSON."""
+    """Return the rows of some blocks: for each task its key, further members as JSON, and its
+    responses as JSON.
+    """
     sections: dict[tuple[str, int], list[list[str]]] = defaultdict(list)
     for entry, number, task_id, responses, verdicts, points in subjects.rows(
         "drilldown/sections", blocks
@@ -229,7 +250,8 @@ def _write(site: Site, sections: dict[tuple[str, int], list[list[str]]], block: 
             json.dumps(None if text is None else as_html(text), ensure_ascii=False)
             for text in texts
         )
-        # A response's HTML directly follows its text, because similar texts compress better side by side.
+        # A response's HTML directly follows its text, because similar texts compress better side by
+        # side.
         joined = ",".join(
             f'{response[:-1]},"html":{each}}}'
             for response, each in zip(responses, html, strict=True)
@@ -241,7 +263,9 @@ def _write(site: Site, sections: dict[tuple[str, int], list[list[str]]], block: 
 def read_replies(
     subjects: Subjects, blocks: Sequence[Block], state: Mapping[str, Any]
 ) -> Replies | None:
-    """Return the judges' replies on the responses of some blocks; None if the ledger cannot be read."""
+    """Return the judges' replies on the responses of some blocks; None if the ledger cannot be
+    read.
+    """
     folder = subjects.scope.job.warehouse / LEDGER
     if not blocks or not folder.is_dir():
         return {}
@@ -267,8 +291,9 @@ def read_replies(
 def _exchange(replies: Sequence[KeptReply], own: str, *, is_in_chunks: bool) -> list[str]:
     """Return the last reply; after a reminder, also the reply that could not be parsed.
 
-    The last reply is that of the verdict itself (`own`) if there is one, else that of another verdict with the same
-    call. Of a response that was judged in chunks, only the last call, which gave the verdict, is shown.
+    The last reply is that of the verdict itself (`own`) if there is one, else that of another
+    verdict with the same call. Of a response that was judged in chunks, only the last call, which
+    gave the verdict, is shown.
     """
     ordered = sorted(replies, key=lambda reply: (reply.finished_at_s, reply.attempt))
     last = next((reply for reply in reversed(ordered) if reply.cell == own), ordered[-1])

@@ -1,8 +1,8 @@
 """Responses as HTML: Markdown without raw HTML and images, reduced to harmless elements.
 
-There are three protections, each sufficient alone: every `<` is removed before parsing, so only the parser creates
-elements; the HTML is cleaned by a list of allowed elements; and the pages' policy runs no inline script and loads
-nothing from other sites.
+There are three protections, each sufficient alone: every `<` is removed before parsing, so only the
+parser creates elements; the HTML is cleaned by a list of allowed elements; and the pages' policy
+runs no inline script and loads nothing from other sites.
 """
 
 import re
@@ -14,11 +14,13 @@ import pyromark
 from tasks.rules.text.characters import visible
 
 _MOST_CHARACTERS, _MOST_HTML, _MOST_DEPTH = 200_000, 1_000_000, 16
-"""Larger or more deeply nested responses are shown as plain text: nobody reads responses of that size, and the time of
-cleaning grows with the square of the depth."""
+"""Larger or more deeply nested responses are shown as plain text: nobody reads responses of that
+size, and the time of cleaning grows with the square of the depth.
+"""
 _LESS, _BANG = "\ufdd0", "\ufdd1"
-"""Code points that replace `<` and the `!` of images during parsing and cleaning. Unicode reserves them for use within
-a program, so no text has them."""
+"""Code points that replace `<` and the `!` of images during parsing and cleaning. Unicode reserves
+them for use within a program, so no text has them.
+"""
 _OPTIONS = pyromark.Options.ENABLE_TABLES | pyromark.Options.ENABLE_STRIKETHROUGH
 _CLEANER = nh3.Cleaner(
     tags={

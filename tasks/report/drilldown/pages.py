@@ -1,7 +1,9 @@
-"""The pages of the drill-down, and the lists that they search: tasks, scores, criteria, and all verdicts.
+"""The pages of the drill-down, and the lists that they search: tasks, scores, criteria, and all
+verdicts.
 
-The list of verdicts has one letter for each, its status. The values of each list are in the order of the tasks in the
-index, and of the criteria in their rubrics. The index names all other files, so that a page never mixes two reports.
+The list of verdicts has one letter for each, its status. The values of each list are in the order
+of the tasks in the index, and of the criteria in their rubrics. The index names all other files, so
+that a page never mixes two reports.
 """
 
 import json
@@ -56,7 +58,8 @@ NAVIGATED = (TASKS, VERDICTS)
 def write_drilldown(
     scope: Scope, site: Site, common: Mapping[str, Any], also: Sequence[Row] = ()
 ) -> None:
-    """Write the tasks, their responses and verdicts, and the pages that show them; unchanged files are kept.
+    """Write the tasks, their responses and verdicts, and the pages that show them; unchanged files
+    are kept.
 
     Data is written first, so that every existing page finds its files.
 
@@ -64,8 +67,8 @@ def write_drilldown(
         scope: the scope of the shown entries and judge configurations.
         site: the report's folder.
         common: values of every page.
-        also: earlier vintages for comparison (`model`, `model_config_hash`, `vintage`, and a label `entry`); entries
-            that are already in the scope are ignored.
+        also: earlier vintages for comparison (`model`, `model_config_hash`, `vintage`, and a label
+            `entry`); entries that are already in the scope are ignored.
     """
     subjects = subjects_of(scope, also)
     rubrics = {
@@ -89,15 +92,17 @@ def write_drilldown(
 
 
 Rubrics = Mapping[str, Mapping[str, Any]]
-"""Task id, in the order of the tasks -> its `conversation` and `criteria`, and `is_sent`: true if the conversation is
-assembled."""
+"""Task id, in the order of the tasks -> its `conversation` and `criteria`, and `is_sent`: true if
+the conversation is assembled.
+"""
 _REMINDERS = {"2": reminder(BINARY), "3": reminder(TERNARY)}
 """Number of values of a grading -> the reminder that its judges get."""
 _CRITERION = ("title", "weight", "category", "severity", "labels", "criterion_id", "key")
 
 
 def _write_lists(subjects: Subjects, tasks: Sequence[Row], rubrics: Rubrics, site: Site) -> None:
-    """Write all lists, each named by a hash of its content; the index is last, because it names the others.
+    """Write all lists, each named by a hash of its content; the index is last, because it names the
+    others.
 
     `tasks` have their columns in the index.
     """
@@ -145,7 +150,8 @@ def _entries(
 ) -> list[dict[str, Any]]:
     """Return the entries of the index.
 
-    `response_states` has a digit for each task: 0 no response, 1 a response that can be judged, 2 failed.
+    `response_states` has a digit for each task: 0 no response, 1 a response that can be judged, 2
+    failed.
     """
     files: dict[str, dict[int, str]] = defaultdict(dict)
     for block in blocks:
@@ -174,7 +180,8 @@ def _entries(
 def _about(subjects: Subjects, tasks: Sequence[Row]) -> dict[str, Any]:
     """Return the tasks and labels of the index.
 
-    If the labels of a kind always equal the field, the kind is left out, and the field gets its title.
+    If the labels of a kind always equal the field, the kind is left out, and the field gets its
+    title.
     """
     scope = subjects.scope
     same = [

@@ -1,4 +1,6 @@
-"""Notices on a leaderboard or a report, to read before quoting its figures; and the size of a report."""
+"""Notices on a leaderboard or a report, to read before quoting its figures; and the size of a
+report.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -49,7 +51,9 @@ class Notice(NamedTuple):
 
 
 def notices(scope: Scope) -> list[Notice]:
-    """Return the notices of a scope, the most severe first; if there are none, a notice that says so."""
+    """Return the notices of a scope, the most severe first; if there are none, a notice that says
+    so.
+    """
     listed = [*board_notices(scope.job, scope.rows_of(LEADERBOARD))]
     for part in (_responses, _verdicts, _changes, _quality):
         listed += part(scope)
@@ -94,7 +98,8 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
         )
         yield Notice("bad", text, "judges.html")
     judged = [row for row in rows if row.get("is_judged") is not False]
-    # The bar applies only to judges that are called on all criteria, not to people or to imported verdicts.
+    # The bar applies only to judges that are called on all criteria, not to people or to imported
+    # verdicts.
     configured = {judge.label for judge in job.settings.judges}
     called = [
         row for row in judged if row["judge"] in configured and row["grading"] != TERNARY_AS_BINARY
@@ -128,7 +133,9 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
 
 
 def _vintage_notices(called: Rows, rows: Rows) -> Iterator[Notice]:
-    """Yield notices on vintages and trials that a leaderboard leaves out because they cover too little."""
+    """Yield notices on vintages and trials that a leaderboard leaves out because they cover too
+    little.
+    """
     if chosen := [
         row for row in called if row.get("is_below_bar") and row.get("n_vintages", 1) > 1
     ]:
@@ -154,7 +161,9 @@ def _numbers(numbers: Iterable[int]) -> str:
 
 
 def _models(some_rows: Rows, rows: Rows) -> str:
-    """Return the names of the models in some rows, with the judge if the whole leaderboard has several judges."""
+    """Return the names of the models in some rows, with the judge if the whole leaderboard has
+    several judges.
+    """
     is_one_judge = len({row["judge_config"] for row in rows}) == 1
     return some(
         row["model"] if is_one_judge else f"{row['model']} ({row['judge_config']})"
@@ -176,7 +185,9 @@ _SUBSETS = {
 
 
 def terminal_notes(job: Job, rows: Rows) -> list[str]:
-    """Return the lines below a leaderboard in a terminal: notices, and facts that a report shows elsewhere."""
+    """Return the lines below a leaderboard in a terminal: notices, and facts that a report shows
+    elsewhere.
+    """
     lines = [notice.text for notice in board_notices(job, rows)]
     if unbiased := {
         row["model"]: row["unbiased_mean_score"] for row in rows if row.get("unbiased_mean_score")
@@ -224,7 +235,9 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
 
 
 def _responses(scope: Scope) -> Iterator[Notice]:
-    """Yield notices on models with many failed responses or without scores, or if there is no response."""
+    """Yield notices on models with many failed responses or without scores, or if there is no
+    response.
+    """
     rows = scope.rows("overview/response_counts")
     unjudged = [
         row["model"] for row in rows if not row["n_judged"] and row["n_failed"] < row["n_responses"]

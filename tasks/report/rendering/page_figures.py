@@ -28,11 +28,13 @@ from tasks.rules.text.characters import visible
 
 
 def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
-    """Return the table of a figure as HTML; columns without any value are left out, and all text is escaped.
+    """Return the table of a figure as HTML; columns without any value are left out, and all text is
+    escaped.
 
     Args:
         name: the figure's name, which the ids of the headings start with.
-        columns: the shown columns, in this order; neighbours with the same group get a common heading.
+        columns: the shown columns, in this order; neighbours with the same group get a common
+            heading.
         rows: the figure's rows, or some of them.
     """
     shown = with_values(columns, rows)
@@ -87,7 +89,8 @@ def _shown(column: Column, row: Row) -> str:
 class PageFigure:
     """A figure on a page: its explanation, the SQL that was run, its charts, its table.
 
-    `query` is empty if the figure is left out. `table_notes` explain marks in the table, which may be folded.
+    `query` is empty if the figure is left out. `table_notes` explain marks in the table, which may
+    be folded.
     """
 
     figure: Figure
@@ -120,8 +123,8 @@ def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
 def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
     """Read the rows of a figure, write them and their SQL as files, and declare its charts.
 
-    Return None if the figure is left out because it is optional and has no rows. In a report of some splits, a figure
-    that is pooled over all tasks only states that it is not shown.
+    Return None if the figure is left out because it is optional and has no rows. In a report of
+    some splits, a figure that is pooled over all tasks only states that it is not shown.
     """
     query = scope.query_of(figure)
     columns, values = scope.reader.table(query)

@@ -1,7 +1,9 @@
-"""The ranking: leaders and ties, and boards with the models of each split in order and scores of the paper.
+"""The ranking: leaders and ties, and boards with the models of each split in order and scores of
+the paper.
 
-A model is tied with the leader unless a paired test shows the leader ahead (`may_be_first`). Boards are HTML with a
-line for each model. The interval in a line is inline SVG, so it shows without scripts and on paper.
+A model is tied with the leader unless a paired test shows the leader ahead (`may_be_first`). Boards
+are HTML with a line for each model. The interval in a line is inline SVG, so it shows without
+scripts and on paper.
 """
 
 import math
@@ -46,11 +48,14 @@ class Ranking:
 
 
 def rankings(scope: Scope) -> list[Ranking]:
-    """Return the ranking under each judge configuration, in the order of the leaderboard: the main one first."""
+    """Return the ranking under each judge configuration, in the order of the leaderboard: the main
+    one first.
+    """
     labels = [entry["entry"] for entry in scope.entries]
     judges = {each["judge_config"]: each for each in scope.judge_configs}
     hard = set(scope.given_members["hard_splits"])
-    # If only some models are shown, or several vintages of one, the ranks are not those of a whole ranking.
+    # If only some models are shown, or several vintages of one, the ranks are not those of a whole
+    # ranking.
     configured = {(entry["model"], entry["model_config_hash"]) for entry in scope.entries}
     n_shown = len(labels) if scope.vintage == EVERY_VINTAGE else len(configured)
     is_part = (
@@ -58,7 +63,8 @@ def rankings(scope: Scope) -> list[Ranking]:
     )
     ranked = []
     for label, rows in grouped(scope.rows_of(LEADERBOARD), "judge_config").items():
-        # The paper's scores apply only to its own judge, in the first trial with the benchmark's default grading.
+        # The paper's scores apply only to its own judge, in the first trial with the benchmark's
+        # default grading.
         own = judges[label]
         is_usual = (own["grading"], own["judge_trial"]) == (scope.benchmark.grading, 1)
         called = (
@@ -74,7 +80,9 @@ def rankings(scope: Scope) -> list[Ranking]:
 def ranking_of(
     rows: Rows, references: Sequence[Reference], sentence: str, labels: Iterable[str]
 ) -> Ranking:
-    """Return the ranking of leaderboard rows under one judge, with the paper's scores by that judge."""
+    """Return the ranking of leaderboard rows under one judge, with the paper's scores by that
+    judge.
+    """
     splits = [
         (
             split,
@@ -123,7 +131,8 @@ def ranking_of(
 def is_of(reference: Reference, split: str, rows: Rows) -> bool:
     """Return whether a score of the paper is for a split.
 
-    The split must have the same name and, within 10 %, as many tasks: tasks are revised, or refused by checks.
+    The split must have the same name and, within 10 %, as many tasks: tasks are revised, or refused
+    by checks.
     """
     n_tasks = max(row["n_tasks_wanted"] for row in rows)
     return reference.split == split and abs(n_tasks - reference.n_tasks) <= 0.1 * reference.n_tasks
@@ -196,9 +205,9 @@ def _leader(split: str, rows: Rows) -> str:
 def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
     """Return the names of the models that judge with this configuration, without provider and date.
 
-    A judge's label does not identify its model, so the configuration must be that of one of the given judges. A judge
-    with another endpoint than its provider's, with parameters, or with rewritten criteria is not the paper's, and is
-    left out.
+    A judge's label does not identify its model, so the configuration must be that of one of the
+    given judges. A judge with another endpoint than its provider's, with parameters, or with
+    rewritten criteria is not the paper's, and is left out.
     """
     return {
         re.sub(r"-\d{4}-?\d{2}-?\d{2}$", "", judge.name.rpartition("/")[2])
@@ -214,7 +223,9 @@ _MOST_STEPS = 6.6
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Return the multiples of a round step between two values; the step is the smallest that gives few enough ticks."""
+    """Return the multiples of a round step between two values; the step is the smallest that gives
+    few enough ticks.
+    """
     step = next((step for step in _STEPS if (high - low) / step <= _MOST_STEPS), high - low)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(number * step, 10) for number in range(first, last + 1)]
@@ -243,7 +254,9 @@ def _svg(kind: str, height: int, parts: Iterable[Markup], name: str) -> Markup:
 def _lines(
     rows: Rows, references: Sequence[Reference], at: Callable[[float], str], axis: Iterable[float]
 ) -> Rows:
-    """Return the lines of a split: its models in their order, with scores of the paper among them."""
+    """Return the lines of a split: its models in their order, with scores of the paper among
+    them.
+    """
     nothing = dict.fromkeys(rows[0])
     name = Markup("{} <small>paper</small>")
     quoted = [

@@ -1,4 +1,6 @@
-"""The folder of a report: files, which are written only if they changed, assets, and pages made from templates."""
+"""The folder of a report: files, which are written only if they changed, assets, and pages made
+from templates.
+"""
 
 import hashlib
 import json
@@ -20,8 +22,9 @@ from warehouse import file_lock, write_atomically
 from warehouse.files import hash_of, hash_of_document
 
 _MARK = "report.json"
-"""The file that marks a folder as a report and lists the files with their sizes and hashes; it is written last. Only a
-folder with this file, or an empty one, is written to."""
+"""The file that marks a folder as a report and lists the files with their sizes and hashes; it is
+written last. Only a folder with this file, or an empty one, is written to.
+"""
 _HASH_HEX = 16
 _FORMAT, _VERSION = "prbench-report", 3
 _SEAL = "sha256"
@@ -39,8 +42,8 @@ _OURS = re.compile(rf"{_DATA.pattern}|(\w+/)?\.[0-9a-f]{{32}}\.tmp")
 class Site:
     """The folder of a report. Files that are not the report's are not changed.
 
-    Open pages keep working, even if a build is killed: files that a page loads are written before the page, and data
-    files of the previous report stay until the next build.
+    Open pages keep working, even if a build is killed: files that a page loads are written before
+    the page, and data files of the previous report stay until the next build.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -68,7 +71,8 @@ class Site:
         write_atomically(path, data)
 
     def keep(self, name: str) -> bool:
-        """Return whether a file of this report, or an undamaged one of the report before, has this name, a hash.
+        """Return whether a file of this report, or an undamaged one of the report before, has this
+        name, a hash.
 
         If so, add it to the report.
         """
@@ -84,7 +88,9 @@ class Site:
         return is_undamaged
 
     def finish(self) -> int:
-        """Remove files of earlier reports that are not needed, list the files, and return their total size in bytes."""
+        """Remove files of earlier reports that are not needed, list the files, and return their
+        total size in bytes.
+        """
         sizes = {name: (self.folder / name).stat().st_size for name in sorted(self._hashes)}
         # Candidates for removal: files of earlier reports, and partly written files.
         paths = (*self.folder.glob("*/*"), *self.folder.iterdir())
@@ -94,7 +100,8 @@ class Site:
             left - sizes.keys() - {name for name in self._earlier if _DATA.fullmatch(name)}
         ):
             path = self.folder / name
-            # No file is removed through a link to another folder; a folder is removed with its last file.
+            # No file is removed through a link to another folder; a folder is removed with its last
+            # file.
             if path.parent.resolve().is_relative_to(self.folder.resolve()):
                 with suppress(OSError):
                     path.unlink()
@@ -114,7 +121,9 @@ def _size(path: Path) -> int | None:
 
 
 def _mark_of(folder: Path) -> dict[str, Any]:
-    """Return the mark of the report in a folder; empty if it is missing, damaged or another tool's."""
+    """Return the mark of the report in a folder; empty if it is missing, damaged or another
+    tool's.
+    """
     try:
         mark = json.loads((folder / _MARK).read_bytes())
     except (OSError, ValueError):
@@ -184,7 +193,9 @@ def refuse_other(folder: Path) -> None:
 
 
 LIBRARIES = {"vega.js", "tabulator.js", "tabulator.css"}
-"""Libraries built with the package (`.ci/libraries.py`): Vega, Vega-Lite and Vega-Embed in one file, and Tabulator."""
+"""Libraries built with the package (`.ci/libraries.py`): Vega, Vega-Lite and Vega-Embed in one
+file, and Tabulator.
+"""
 ASSETS = Path(__file__).parents[1] / "assets"
 """The folder of the pages' assets."""
 
@@ -210,7 +221,9 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src"
     " 'none'; connect-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'"
 )
-"""The pages' content-security policy: nothing from other sites, no inline script or style, no evaluation of text."""
+"""The pages' content-security policy: nothing from other sites, no inline script or style, no
+evaluation of text.
+"""
 SERVED_POLICY = re.sub("(connect-src|form-action) 'none'", r"\1 'self'", POLICY)
 """The content-security policy of served pages, which may also call their server."""
 
@@ -219,7 +232,9 @@ _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b( \d\d:\d\d\b( UTC)?)?")
 
 @cache
 def templates() -> Environment:
-    """Return the environment of the templates, which escapes everything that is not marked as HTML."""
+    """Return the environment of the templates, which escapes everything that is not marked as
+    HTML.
+    """
     loader = FileSystemLoader(Path(__file__).parents[1] / "templates")
     environment = Environment(
         loader=loader,
@@ -238,7 +253,9 @@ def templates() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Return a value of a template whose hidden characters are visible; HTML is returned unchanged."""
+    """Return a value of a template whose hidden characters are visible; HTML is returned
+    unchanged.
+    """
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -253,7 +270,8 @@ def grouped_pages(pages: Sequence[Page]) -> list[tuple[str, list[Page]]]:
 
 
 def dated(text: str) -> Markup:
-    """Return a text as HTML in which a date, with its time, does not wrap, and hidden characters are visible.
+    """Return a text as HTML in which a date, with its time, does not wrap, and hidden characters
+    are visible.
 
     HTML is returned unchanged.
     """

@@ -1,7 +1,7 @@
 """The evaluation of rules to escalate: chosen on one half of the tasks, measured on the other.
 
-The figures are a rule's cost, the agreement of its verdicts with those of the strong judge, and its effect on the
-ranking of models.
+The figures are a rule's cost, the agreement of its verdicts with those of the strong judge, and its
+effect on the ranking of models.
 """
 
 from collections.abc import Sequence
@@ -28,12 +28,14 @@ from tasks.rules.statistics.intervals import Draws, known
 Figures = dict[str, Any]
 """The figures of a rule on some tasks, by the names of their columns; None for an unknown one.
 
-`n_paired` are the criteria that the rule can be replayed on, in `n_tasks` tasks; `n_differing` of these have a verdict
-other than the strong judge's, or a missing one. `strong_calls`, `cheap_calls` and the cost `thousand_usd` are for 1,000
-verdicts. `agreement`, `kappa` and `macro_f1` are those of the rule's verdicts with the strong judge's. `ranking_tau` is
-Kendall's tau-b of the rankings by cascade and strong judge, unknown with fewer than two models; `score_change` the
-largest change in a model's mean score, `changed_model` that model. `n_ranked_responses` are in the ranking: those with
-a verdict on each criterion under both. `is_small`: too few tasks, or too few that differ, for reliable intervals.
+`n_paired` are the criteria that the rule can be replayed on, in `n_tasks` tasks; `n_differing` of
+these have a verdict other than the strong judge's, or a missing one. `strong_calls`, `cheap_calls`
+and the cost `thousand_usd` are for 1,000 verdicts. `agreement`, `kappa` and `macro_f1` are those of
+the rule's verdicts with the strong judge's. `ranking_tau` is Kendall's tau-b of the rankings by
+cascade and strong judge, unknown with fewer than two models; `score_change` the largest change in a
+model's mean score, `changed_model` that model. `n_ranked_responses` are in the ranking: those with
+a verdict on each criterion under both. `is_small`: too few tasks, or too few that differ, for
+reliable intervals.
 """
 
 
@@ -50,18 +52,23 @@ _FIRST = (
 
 
 def _estimate(name: str, value: Any = np.nan, ends: Any = (np.nan, np.nan)) -> Figures:
-    """Return the columns of a figure and of its 95 % interval over tasks, from numbers that may be NaN."""
+    """Return the columns of a figure and of its 95 % interval over tasks, from numbers that may be
+    NaN.
+    """
     return dict(
         zip((name, f"{name}_ci_low", f"{name}_ci_high"), map(known, (value, *ends)), strict=True)
     )
 
 
 _SAME = 1e-9
-"""Mean scores with a smaller difference are equal: their last digits depend on the order of the sum."""
+"""Mean scores with a smaller difference are equal: their last digits depend on the order of the
+sum.
+"""
 
 
 def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indices) -> Figures:
-    """Return the figures on the ranking under a rule, from the responses with a verdict on all criteria under the rule.
+    """Return the figures on the ranking under a rule, from the responses with a verdict on all
+    criteria under the rule.
 
     Args:
         paired: criteria of some tasks.
@@ -98,7 +105,8 @@ def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indic
 
 
 def kendall_tau(one: Floats, other: Floats) -> Floats:
-    """Return Kendall's tau-b of two rankings by scores (1945): 1 for the same, -1 for the reverse, ties considered.
+    """Return Kendall's tau-b of two rankings by scores (1945): 1 for the same, -1 for the reverse,
+    ties considered.
 
     Args:
         one, other: scores, shape (..., n_models), NaN if a model has none.
@@ -116,7 +124,9 @@ def kendall_tau(one: Floats, other: Floats) -> Floats:
 
 
 def _means_by_task(paired: PairedVerdicts, values: Floats, here: Indices) -> Floats:
-    """Return each model's mean score on each task, shape (n_tasks, n_models); NaN without a complete response."""
+    """Return each model's mean score on each task, shape (n_tasks, n_models); NaN without a
+    complete response.
+    """
     scores = paired.scores(values)
     complete = ~np.isnan(scores)
     sums, counts = np.zeros((2, len(paired.tasks), len(paired.models)))
@@ -132,7 +142,9 @@ _NO_VERDICT = 3
 
 @dataclass(frozen=True)
 class Costs:
-    """Mean cost of a verdict in USD: of one repetition of the cheap judge, and of the strong one; None if unknown."""
+    """Mean cost of a verdict in USD: of one repetition of the cheap judge, and of the strong one;
+    None if unknown.
+    """
 
     cheap_usd: float | None
     strong_usd: float | None
@@ -186,11 +198,12 @@ def figures_of(
 
 
 def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> tuple[Flags, Flags, Floats]:
-    """Return the criteria that a rule can be replayed on, those that it escalates, and values (NaN: no decision).
+    """Return the criteria that a rule can be replayed on, those that it escalates, and values (NaN:
+    no decision).
 
-    A rule that compares repetitions is unknown for criteria without a second verdict of the cheap judge, even if
-    another condition is met: those criteria alone would make the escalated share too large. The cheap judge alone
-    escalates no criterion, so it has no decision after a failure.
+    A rule that compares repetitions is unknown for criteria without a second verdict of the cheap
+    judge, even if another condition is met: those criteria alone would make the escalated share too
+    large. The cheap judge alone escalates no criterion, so it has no decision after a failure.
     """
     when, everything = candidate.when, np.ones(len(paired.strong), dtype=np.bool_)
     first = paired.facts.first[:, 0]
@@ -209,10 +222,11 @@ def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> tuple[Flags, 
 
 
 def _agreement(tables: Floats, tried: Sequence[CandidateRule], sampled: Draws) -> list[Figures]:
-    """Return agreement, kappa and macro-F1 of each rule, its number of tasks, and the number of those that differ.
+    """Return agreement, kappa and macro-F1 of each rule, its number of tasks, and the number of
+    those that differ.
 
-    Agreement is a pooled share with an interval for shares, which covers the truth more often than the others. A
-    missing verdict agrees with no verdict.
+    Agreement is a pooled share with an interval for shares, which covers the truth more often than
+    the others. A missing verdict agrees with no verdict.
     """
     alike, counts = np.trace(tables, axis1=2, axis2=3), tables.sum(axis=(2, 3))
     ends = [intervals.ratio_intervals(alike, counts, sampled=sampled)]
@@ -228,8 +242,9 @@ def _agreement(tables: Floats, tried: Sequence[CandidateRule], sampled: Draws) -
         if candidate.when is None:
             ends[0][i] = 1.0
         elif n and n_differing < intervals.FEWEST_OTHERS:
-            # So few tasks do not show their spread. The low end then assumes that a task that differs does so in all
-            # its criteria. The exact interval of a share (Clopper and Pearson, 1934).
+            # So few tasks do not show their spread. The low end then assumes that a task that
+            # differs does so in all its criteria. The exact interval of a share (Clopper and
+            # Pearson, 1934).
             low = (
                 0.0
                 if n_differing >= n
@@ -252,7 +267,9 @@ def _agreement(tables: Floats, tried: Sequence[CandidateRule], sampled: Draws) -
 def _tables(
     task_index: Indices, n_tasks: int, counted: Flags, values: Floats, strong: Floats
 ) -> Floats:
-    """Return counts of (cascade, strong) by task, shape (n_tasks, 4, 4): not met, met in part, met, no verdict."""
+    """Return counts of (cascade, strong) by task, shape (n_tasks, 4, 4): not met, met in part, met,
+    no verdict.
+    """
     tables = np.zeros((n_tasks, _NO_VERDICT + 1, _NO_VERDICT + 1))
     decided, by_strong = (
         np.nan_to_num(2 * each, nan=_NO_VERDICT).astype(np.int64) for each in (values, strong)
@@ -262,7 +279,9 @@ def _tables(
 
 
 def _verdicts_f1(tables: NDArray[Any]) -> Floats:
-    """Return the macro-F1 of the verdicts; a missing verdict counts only as a miss of the strong judge's label."""
+    """Return the macro-F1 of the verdicts; a missing verdict counts only as a miss of the strong
+    judge's label.
+    """
     by_cascade, by_strong = np.asarray(tables).sum(axis=-1), np.asarray(tables).sum(axis=-2)
     n_labels = (by_cascade + by_strong > 0).sum(axis=-1)
     n_verdicts = np.maximum(1, n_labels - (by_cascade[..., _NO_VERDICT] > 0))
@@ -285,7 +304,8 @@ class Evaluation:
     def expense(self) -> tuple[float, float, int]:
         """The key that orders rules by expense.
 
-        It is the cost, or else the calls of the strong judge and then of the cheap one; then the number of conditions.
+        It is the cost, or else the calls of the strong judge and then of the cheap one; then the
+        number of conditions.
         """
         figures, when = self.chosen_on, self.candidate.when
         conditions = 0 if when is None else len(when.given)
@@ -305,13 +325,17 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Bound:
-    """The bound that a rule must keep: `measure` (agreement, kappa or ranking) is at least `least`."""
+    """The bound that a rule must keep: `measure` (agreement, kappa or ranking) is at least
+    `least`.
+    """
 
     measure: str
     least: float
 
     def is_kept(self, evaluation: Evaluation) -> bool:
-        """Return whether the low end of the measure's interval keeps the bound, on the tasks for choosing rules."""
+        """Return whether the low end of the measure's interval keeps the bound, on the tasks for
+        choosing rules.
+        """
         if evaluation.candidate.when is None:
             return True
         figures = evaluation.chosen_on
@@ -323,8 +347,8 @@ class Bound:
 def for_choosing(tasks: Sequence[str]) -> Flags:
     """Return flags of the tasks on which rules are chosen; on the others they are measured.
 
-    They are the half with the lower hashes of ids, so that the order of tasks does not matter; the other half is larger
-    if the number is odd.
+    They are the half with the lower hashes of ids, so that the order of tasks does not matter; the
+    other half is larger if the number is odd.
     """
     order = sorted(
         range(len(tasks)),
@@ -354,13 +378,16 @@ def evaluate(
 def picked(evaluations: Sequence[Evaluation], bound: Bound) -> Evaluation:
     """Return the cheapest rule that keeps a bound on the tasks for choosing rules.
 
-    If none does, it is the strong judge alone. Of rules with the same cost, it is the one with the fewest conditions.
+    If none does, it is the strong judge alone. Of rules with the same cost, it is the one with the
+    fewest conditions.
     """
     return min((each for each in evaluations if bound.is_kept(each)), key=lambda each: each.expense)
 
 
 def front(evaluations: Sequence[Evaluation], measure: str) -> list[Evaluation]:
-    """Return the rules that no other rule beats in both expense and a measure, on the tasks for choosing rules."""
+    """Return the rules that no other rule beats in both expense and a measure, on the tasks for
+    choosing rules.
+    """
     best, kept = -np.inf, []
     for each in sorted(
         evaluations, key=lambda each: (each.expense[:2], -each.value(measure), each.expense[2])

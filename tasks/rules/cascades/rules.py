@@ -1,7 +1,8 @@
-"""Rules that send a criterion from a cascade's first judge to its second: one definition for replays and live runs.
+"""Rules that send a criterion from a cascade's first judge to its second: one definition for
+replays and live runs.
 
-The module also has the input of a replay (the verdicts of two judges on the same criteria, as arrays) and the rules
-that an evaluation tries.
+The module also has the input of a replay (the verdicts of two judges on the same criteria, as
+arrays) and the rules that an evaluation tries.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,7 +50,9 @@ class When:
         return replace(self, **other.given)
 
     def n_repetitions(self, trials: int) -> int:
-        """Return the number of the first judge's repetitions: all if they are compared, else one."""
+        """Return the number of the first judge's repetitions: all if they are compared, else
+        one.
+        """
         return trials if self.disagreement else 1
 
 
@@ -58,7 +61,8 @@ class Facts:
     """The facts that decide whether criteria are escalated.
 
     Attributes:
-        first: the values of the first judge's repetitions, shape (n_criteria, n_repetitions), NaN for a failure.
+        first: the values of the first judge's repetitions, shape (n_criteria, n_repetitions), NaN
+            for a failure.
         weights: shape (n_criteria,).
         categories, severities: shape (n_criteria,), `(none)` without one.
         confidence: of the first repetition, shape (n_criteria,), NaN if unknown.
@@ -82,8 +86,8 @@ class Facts:
 def escalations(when: When, facts: Facts) -> dict[str, Flags]:
     """Return, for each reason to escalate, flags of the criteria that have it, shape (n_criteria,).
 
-    A failure of the first judge always escalates: of its first repetition, or of any if they are compared. The first
-    judge's verdict is that of its first repetition.
+    A failure of the first judge always escalates: of its first repetition, or of any if they are
+    compared. The first judge's verdict is that of its first repetition.
     """
     counted = facts.first if when.disagreement else facts.first[:, :1]
     failed = np.asarray(np.isnan(counted).any(axis=1))
@@ -153,8 +157,8 @@ class PairedVerdicts:
         tasks: the ids of the tasks.
         task_of_response, model_of_response: indices in `tasks` and `models`, shape (n_responses,).
         models: names of the models.
-        offset, denominator: of the response's primary score, (points + offset) / denominator; NaN if the response has
-            criteria that are not here.
+        offset, denominator: of the response's primary score, (points + offset) / denominator; NaN
+            if the response has criteria that are not here.
         has_second: true if the cheap judge has a second verdict, shape (n_criteria,).
     """
 
@@ -189,7 +193,9 @@ class PairedVerdicts:
         )
 
     def scores(self, values: NDArray[Any]) -> Floats:
-        """Return the scores of responses, shape (n_responses,), for values of criteria; NaN if one is missing."""
+        """Return the scores of responses, shape (n_responses,), for values of criteria; NaN if one
+        is missing.
+        """
         points = np.bincount(
             self.response, values * self.facts.weights, minlength=len(self.denominator)
         )
@@ -217,8 +223,9 @@ class CandidateRule:
 def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[CandidateRule]:
     """Return the rules to try, the simplest first.
 
-    Weights and confidences are those at which the escalated criteria change; sets of categories grow in the order of
-    the cheap judge's number of errors. Call it with the tasks for choosing rules.
+    Weights and confidences are those at which the escalated criteria change; sets of categories
+    grow in the order of the cheap judge's number of errors. Call it with the tasks for choosing
+    rules.
     """
     distinct = np.unique(np.abs(paired.facts.weights))[
         :-1
@@ -289,7 +296,9 @@ def _name_of(when: When) -> str:
 
 
 def _category_sets(paired: PairedVerdicts) -> list[tuple[str, ...]]:
-    """Return sets of categories: the category with most errors of the cheap judge, then the first two, and so on."""
+    """Return sets of categories: the category with most errors of the cheap judge, then the first
+    two, and so on.
+    """
     names, indices = np.unique(paired.facts.categories, return_inverse=True)
     first = paired.facts.first[:, 0]
     decided = ~np.isnan(first)  # after a failure, every rule escalates

@@ -1,7 +1,8 @@
 """Calibration of probabilities: Brier score with its parts, and expected calibration error.
 
-Measures take sums of shape (..., `BINS`, 6): for the cases in each bin of the probability p, their number and the sums
-of p, y, p*p, p*y and y*y, where y is the true value (1, 0.5 or 0). Figures have the leading shape, NaN without cases.
+Measures take sums of shape (..., `BINS`, 6): for the cases in each bin of the probability p, their
+number and the sums of p, y, p*p, p*y and y*y, where y is the true value (1, 0.5 or 0). Figures have
+the leading shape, NaN without cases.
 """
 
 from typing import Any
@@ -30,7 +31,9 @@ def brier(sums: Sums) -> Floats:
 
 
 def squared_errors(sums: Sums) -> tuple[Floats, Floats]:
-    """Return the sum of the squared differences of probability and truth, and the number of cases."""
+    """Return the sum of the squared differences of probability and truth, and the number of
+    cases.
+    """
     n, _, _, pp, py, yy = _totals(sums)
     return pp - 2.0 * py + yy, n
 
@@ -42,7 +45,9 @@ def reliability(sums: Sums) -> Floats:
 
 
 def resolution(sums: Sums) -> Floats:
-    """Return the mean squared difference of bins' true shares from the overall share (Murphy, 1973): more is better."""
+    """Return the mean squared difference of bins' true shares from the overall share (Murphy,
+    1973): more is better.
+    """
     n, _, y, *_ = np.moveaxis(sums, -1, 0)
     overall = quotient(y.sum(axis=-1), n.sum(axis=-1))
     apart = n * (np.nan_to_num(quotient(y, n)) - overall[..., None]) ** 2
@@ -56,7 +61,8 @@ def uncertainty(sums: Sums) -> Floats:
 
 
 def calibration_error(sums: Sums) -> Floats:
-    """Return the expected calibration error (Naeini et al., 2015): the mean distance of truth and probability by bin.
+    """Return the expected calibration error (Naeini et al., 2015): the mean distance of truth and
+    probability by bin.
 
     Noise adds to it: it is above 0 even for a calibrated judge (see `corrected_error`).
     """
@@ -65,12 +71,14 @@ def calibration_error(sums: Sums) -> Floats:
 
 
 def corrected_error(task_sums: Sums, sampled: Draws) -> Floats:
-    """Return the calibration error of one figure without what noise adds to it, and low and high of its 95 % interval.
+    """Return the calibration error of one figure without what noise adds to it, and low and high of
+    its 95 % interval.
 
-    Whole tasks are drawn with replacement; the error is taken to be above the truth by as much as the mean of the draws
-    is above the error. With the signs of the bins' differences fixed, the error is a pooled share; the interval of this
-    share is moved by the same amount. Noise has chosen these signs, so this interval is no test of calibration: its low
-    end is 0 unless the error is above `largest_by_chance`.
+    Whole tasks are drawn with replacement; the error is taken to be above the truth by as much as
+    the mean of the draws is above the error. With the signs of the bins' differences fixed, the
+    error is a pooled share; the interval of this share is moved by the same amount. Noise has
+    chosen these signs, so this interval is no test of calibration: its low end is 0 unless the
+    error is above `largest_by_chance`.
 
     Args:
         task_sums: shape (n_tasks, `BINS`, 6).
@@ -97,8 +105,9 @@ def corrected_error(task_sums: Sums, sampled: Draws) -> Floats:
 def largest_by_chance(total: Sums, drawn: Sums, n_tasks: int) -> float:
     """Return the calibration error that a calibrated judge exceeds in 2.5 % of samples.
 
-    The draws deviate from the sample as samples of a calibrated judge deviate from 0. A task's verdicts are drawn
-    together, so they may be correlated: outcomes tossed one by one from the probabilities would vary too little.
+    The draws deviate from the sample as samples of a calibrated judge deviate from 0. A task's
+    verdicts are drawn together, so they may be correlated: outcomes tossed one by one from the
+    probabilities would vary too little.
 
     Args:
         total: shape (`BINS`, 3), sums over tasks.
@@ -111,7 +120,9 @@ def largest_by_chance(total: Sums, drawn: Sums, n_tasks: int) -> float:
 
 
 def _differences(sums: Sums) -> Floats:
-    """Return each bin's part of the mean difference of probability and truth, shape (..., `BINS`)."""
+    """Return each bin's part of the mean difference of probability and truth, shape (...,
+    `BINS`).
+    """
     n, p, y, *_ = np.moveaxis(sums, -1, 0)
     return quotient(p - y, n.sum(axis=-1, keepdims=True))
 

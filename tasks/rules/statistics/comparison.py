@@ -11,22 +11,27 @@ from tasks.rules.statistics import intervals
 from tasks.rules.statistics.intervals import Floats, n_differing
 
 ALPHA = 0.05
-"""The largest significant p-value, after correction if there are several: a 95 % interval then excludes 0."""
+"""The largest significant p-value, after correction if there are several: a 95 % interval then
+excludes 0.
+"""
 _NOTHING = 1e-12
 """Share of the largest value below which a difference is only a rounding error."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """The second model's score minus the first's on the tasks that both have, in the unit of the scores.
+    """The second model's score minus the first's on the tasks that both have, in the unit of the
+    scores.
 
-    The mean difference is None without tasks. Interval, p-value and `smallest_detectable` are None if fewer tasks than
-    `FEWEST_OTHERS` differ, because those do not show the variation of tasks. Interval and p-value have the same
-    statistic: the 95 % interval excludes 0 exactly if p is at most 0.05. If nearly all tasks change by the same amount,
-    there is no interval and the p-value is that of the sign test.
+    The mean difference is None without tasks. Interval, p-value and `smallest_detectable` are None
+    if fewer tasks than `FEWEST_OTHERS` differ, because those do not show the variation of tasks.
+    Interval and p-value have the same statistic: the 95 % interval excludes 0 exactly if p is at
+    most 0.05. If nearly all tasks change by the same amount, there is no interval and the p-value
+    is that of the sign test.
 
     Attributes:
-        n_differing: number of tasks whose difference is not the most common one, which usually is 0.
+        n_differing: number of tasks whose difference is not the most common one, which usually is
+            0.
         is_small: true if the interval may be too narrow (`few_to_rest_on`).
     """
 
@@ -52,7 +57,8 @@ def paired_difference(
     Args:
         first: a value for each task, its mean over trials; a task with NaN does not count.
         second: the values of the same tasks in the same order.
-        level: coverage of the interval, and 1 - the error level of the smallest detectable difference.
+        level: coverage of the interval, and 1 - the error level of the smallest detectable
+            difference.
         resamples: number of bootstrap resamples; the p-value is at least 1 / (resamples + 1).
     """
     differences = task_differences(first, second)
@@ -92,10 +98,11 @@ def _sign_test(differences: Floats) -> float | None:
 
 
 def _smallest_detectable(differences: Floats, differing: int, alpha: float) -> float:
-    """Return the true mean that a two-sided t-test at alpha finds with 80 % power, given this spread.
+    """Return the true mean that a two-sided t-test at alpha finds with 80 % power, given this
+    spread.
 
-    (t_{1 - alpha/2} + t_{0.8}) * sd / sqrt(n): the textbook formula, but with Student's t instead of the normal, with
-    the degrees of freedom of the tasks that differ.
+    (t_{1 - alpha/2} + t_{0.8}) * sd / sqrt(n): the textbook formula, but with Student's t instead
+    of the normal, with the degrees of freedom of the tasks that differ.
     """
     degrees = np.asarray(differing - 1.0)
     quantiles = intervals.student_quantile(1.0 - alpha / 2.0, degrees) + intervals.student_quantile(

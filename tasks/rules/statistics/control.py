@@ -1,10 +1,12 @@
-"""Control limits: a test of a judge's agreement with its first verdicts against that of earlier nights.
+"""Control limits: a test of a judge's agreement with its first verdicts against that of earlier
+nights.
 
-The chart is Shewhart's for proportions, with one limit, because only low agreement is a fault. Its limit is not three
-standard deviations below the centre: agreement is close to 1, where the distribution is far from normal, so that up to
-3 % of a stable judge's nights would be out of control. Instead tonight's agreements are predicted from those of the
-earlier nights (beta-binomial, Jeffreys' prior), and the limit is the 0.135 % quantile of the prediction, where three
-standard deviations are in a normal distribution. The prediction includes the uncertainty of the centre.
+The chart is Shewhart's for proportions, with one limit, because only low agreement is a fault. Its
+limit is not three standard deviations below the centre: agreement is close to 1, where the
+distribution is far from normal, so that up to 3 % of a stable judge's nights would be out of
+control. Instead tonight's agreements are predicted from those of the earlier nights (beta-binomial,
+Jeffreys' prior), and the limit is the 0.135 % quantile of the prediction, where three standard
+deviations are in a normal distribution. The prediction includes the uncertainty of the centre.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,19 +23,22 @@ _PRIOR = 0.5
 
 
 def limits(nights: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the limits of each night from the earlier ones in control, in the order of their labels.
+    """Return the limits of each night from the earlier ones in control, in the order of their
+    labels.
 
-    A night that is out of control does not count for later ones. The result depends only on the nights, not on the
-    order in which they were judged: a night that is judged late changes the limits of later nights.
+    A night that is out of control does not count for later ones. The result depends only on the
+    nights, not on the order in which they were judged: a night that is judged late changes the
+    limits of later nights.
 
     Args:
-        nights: a judge's decisions on its control set: the label of the `night`, `n_decided`, `n_agreeing` (with the
-            first decisions), and `min_agreement`, the configured bar or None.
+        nights: a judge's decisions on its control set: the label of the `night`, `n_decided`,
+            `n_agreeing` (with the first decisions), and `min_agreement`, the configured bar or
+            None.
 
-    Returns:
-        The nights with the expected agreement (`centre`; None without an earlier night in control), the lowest
-        agreement that is in control (`lower_limit`; None also without a decision), and the `cause`: None in control,
-        else the bounds above the agreement: `limit`, `bar`, or `limit and bar`.
+    Returns: The nights with the expected agreement (`centre`; None without an earlier night in
+        control), the lowest agreement that is in control (`lower_limit`; None also without a
+        decision), and the `cause`: None in control, else the bounds above the agreement: `limit`,
+        `bar`, or `limit and bar`.
     """
     charted = []
     n_pooled = n_pooled_agreeing = 0
@@ -58,7 +63,8 @@ def limits(nights: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def least_agreeing(n_pooled: int, n_pooled_agreeing: int, n: int) -> int:
-    """Return the fewest agreements among `n` that are in control, given `n_pooled_agreeing` among `n_pooled`.
+    """Return the fewest agreements among `n` that are in control, given `n_pooled_agreeing` among
+    `n_pooled`.
 
     It is the lowest number with a predicted probability of at least `FALSE_ALARMS` at or below it.
     """

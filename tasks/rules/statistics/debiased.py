@@ -1,15 +1,18 @@
-"""An estimate of people's mean over tasks, from a judge's verdicts on all criteria and people's labels on a part.
+"""An estimate of people's mean over tasks, from a judge's verdicts on all criteria and people's
+labels on a part.
 
-The method is prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic, "Prediction-Powered
-Inference", Science 2023), power-tuned (Angelopoulos, Duchi and Zrnic, "PPI++", 2023), for means over tasks of weighted
-sums of verdicts, with labels of known probability; in surveys this is a regression estimator (Saerndal, Swensson and
-Wretman, "Model Assisted Survey Sampling", 1992, chapter 6). evidence.md shows the coverage of its intervals.
+The method is prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic,
+"Prediction-Powered Inference", Science 2023), power-tuned (Angelopoulos, Duchi and Zrnic, "PPI++",
+2023), for means over tasks of weighted sums of verdicts, with labels of known probability; in
+surveys this is a regression estimator (Saerndal, Swensson and Wretman, "Model Assisted Survey
+Sampling", 1992, chapter 6). evidence.md shows the coverage of its intervals.
 
-A task's value is `offset + sum of contribution * value` over its verdicts. People's label of a verdict is predicted by
-`constant of its sign + power * judge`. A task's corrected value is that prediction for all its verdicts, plus
-`factor * contribution * (label - prediction)` for those with a label; the factor is 1 / probability of being labelled,
-and 0 without a label, so its mean over all verdicts is 1. The mean of corrected values is therefore unbiased for any
-judge, and a better prediction gives a narrower interval.
+A task's value is `offset + sum of contribution * value` over its verdicts. People's label of a
+verdict is predicted by `constant of its sign + power * judge`. A task's corrected value is that
+prediction for all its verdicts, plus `factor * contribution * (label - prediction)` for those with
+a label; the factor is 1 / probability of being labelled, and 0 without a label, so its mean over
+all verdicts is 1. The mean of corrected values is therefore unbiased for any judge, and a better
+prediction gives a narrower interval.
 """
 
 import math
@@ -34,7 +37,9 @@ _FEWEST_OF_SIGN = 10
 _TAIL, _UPPER = (1.0 - intervals.LEVEL) / 2.0, (1.0 + intervals.LEVEL) / 2.0
 _RANK = 1e-9
 _RESAMPLES = 2_000
-"""Number of resamples, fewer than for a judge's own interval: they only show the skewness of the tasks' values."""
+"""Number of resamples, fewer than for a judge's own interval: they only show the skewness of the
+tasks' values.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,8 @@ class Corrected:
 
     Attributes:
         values: a value for each task; their mean is the estimate.
-        spread: the same with residuals as if each label had not been used for the prediction, for standard errors.
+        spread: the same with residuals as if each label had not been used for the prediction, for
+            standard errors.
         extra_variance: contribution of rare errors to the variance of the sum of values.
         effective_labels: the equivalent number of equally important labels.
         degrees: degrees of freedom of the labels.
@@ -158,7 +164,9 @@ def too_few_labels(
 
 
 def outweighed(effective: float) -> str | None:
-    """Return the reason if a few labels outweigh the others so much that there is no figure; else None."""
+    """Return the reason if a few labels outweigh the others so much that there is no figure; else
+    None.
+    """
     if 0.0 < effective < FEWEST_EFFECTIVE:
         return f"a few labels outweigh the others, which are worth {effective:.0f} equal ones"
     return None
@@ -172,8 +180,8 @@ def effective_labels(contribution: Floats, factor: Floats) -> float:
 def estimate(estimated: Corrected) -> DebiasedEstimate:
     """Return the mean of corrected values with its interval for other tasks of the same kind.
 
-    On each side the interval is the wider of Student's t and the studentised bootstrap over tasks, as for the judge's
-    own interval, because tasks' values may be skewed.
+    On each side the interval is the wider of Student's t and the studentised bootstrap over tasks,
+    as for the judge's own interval, because tasks' values may be skewed.
     """
     variance = (
         len(estimated.values) * float(estimated.spread.var(ddof=1)) + estimated.extra_variance
@@ -184,7 +192,8 @@ def estimate(estimated: Corrected) -> DebiasedEstimate:
 def estimated_difference(
     first: Corrected, second: Corrected, indices: tuple[NDArray[np.int64], NDArray[np.int64]]
 ) -> DebiasedEstimate:
-    """Return the mean of second minus first over tasks that both have, with its interval by Student's t.
+    """Return the mean of second minus first over tasks that both have, with its interval by
+    Student's t.
 
     Two models' values have similar skewness, so their difference is nearly symmetric.
 
@@ -202,7 +211,9 @@ def estimated_difference(
 
 
 def _degrees(first: Corrected, second: Corrected) -> float:
-    """Return the parts' degrees of freedom by their shares of the variance (Welch and Satterthwaite)."""
+    """Return the parts' degrees of freedom by their shares of the variance (Welch and
+    Satterthwaite).
+    """
     both = (first, second)
     parts = [
         len(each.spread) * float(each.spread.var(ddof=1)) + each.extra_variance for each in both
@@ -217,7 +228,9 @@ def _degrees(first: Corrected, second: Corrected) -> float:
 def _estimate(
     values: Floats, variance: float, degrees: float, least: tuple[float, float] = (0.0, 0.0)
 ) -> DebiasedEstimate:
-    """Return an estimate from the variance of the sum of values; the interval has at least `least` standard errors."""
+    """Return an estimate from the variance of the sum of values; the interval has at least `least`
+    standard errors.
+    """
     error = math.sqrt(variance) / len(values)
     student = float(intervals.student_quantile(_UPPER, np.asarray(degrees)))
     mean = math.fsum(values) / len(values)
@@ -226,9 +239,11 @@ def _estimate(
 
 
 def _reach(spread: Floats) -> tuple[float, float]:
-    """Return the lengths of an interval down and up in standard errors, by the studentised bootstrap over tasks.
+    """Return the lengths of an interval down and up in standard errors, by the studentised
+    bootstrap over tasks.
 
-    They are 0 if too few tasks differ, and at most `WIDEST` times those by Student's t, as in `studentised`.
+    They are 0 if too few tasks differ, and at most `WIDEST` times those by Student's t, as in
+    `studentised`.
     """
     values, n = spread[:, None], len(spread)
     differing = intervals.n_differing(values)
@@ -239,13 +254,16 @@ def _reach(spread: Floats) -> tuple[float, float]:
     )
     below, above = intervals.quantile_pairs(resampled.steps, np.array([_TAIL]))[0].tolist()
     widest = intervals.WIDEST * float(intervals.student_quantile(_UPPER, np.asarray(n - 1.0)))
-    # Steps are in standard errors with the number of tasks as the divisor, which are slightly smaller.
+    # Steps are in standard errors with the number of tasks as the divisor, which are slightly
+    # smaller.
     down, up = (math.sqrt((n - 1.0) / n) * each for each in (above, -below))
     return min(down, widest), min(up, widest)
 
 
 def _signs(contribution: Floats) -> Floats:
-    """Return a column for each sign with enough labels for its own constant, else one column for both."""
+    """Return a column for each sign with enough labels for its own constant, else one column for
+    both.
+    """
     is_positive = contribution >= 0.0
     if min(is_positive.sum(), (~is_positive).sum()) < _FEWEST_OF_SIGN:
         return np.ones((len(contribution), 1))
@@ -253,7 +271,9 @@ def _signs(contribution: Floats) -> Floats:
 
 
 def _importance(contribution: Floats, factor: Floats) -> Floats:
-    """Return the weight of each label's squared residual in the variance: c^2 (1 - pi) / pi^2 (Poisson sampling)."""
+    """Return the weight of each label's squared residual in the variance: c^2 (1 - pi) / pi^2
+    (Poisson sampling).
+    """
     beyond = np.maximum(factor - 1.0, 1e-3 * factor)
     return np.asarray(contribution**2 * factor * beyond)
 
@@ -261,7 +281,9 @@ def _importance(contribution: Floats, factor: Floats) -> Floats:
 def _prediction(
     signs: Floats, labels: Labels, importance: Floats, *, uses_judge: bool
 ) -> tuple[Floats, float]:
-    """Return constants and power that minimise the estimated variance: weighted least squares, power from 0 to 1."""
+    """Return constants and power that minimise the estimated variance: weighted least squares,
+    power from 0 to 1.
+    """
     root = np.sqrt(importance)[:, None]
     if uses_judge:
         *constants, power = _least_squares(
@@ -293,8 +315,9 @@ def _effective(importance: Floats) -> float:
 def _extra_variance(residual: Floats, importance: Floats) -> float:
     """Return the possible extra variance of the sum of corrections from unobserved rare errors.
 
-    The interval of Agresti and Coull (1998) adds two cases of each kind to estimate the spread of a share. This adds up
-    to two errors: the fewer, the more are observed, and none from six observed errors on.
+    The interval of Agresti and Coull (1998) adds two cases of each kind to estimate the spread of a
+    share. This adds up to two errors: the fewer, the more are observed, and none from six observed
+    errors on.
     """
     total, effective = float(importance.sum()), _effective(importance)
     if effective <= 0.0:

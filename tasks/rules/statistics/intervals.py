@@ -1,9 +1,10 @@
-"""Intervals for figures that are means or pooled shares over tasks, with whole tasks as the sample, and their tests.
+"""Intervals for figures that are means or pooled shares over tasks, with whole tasks as the sample,
+and their tests.
 
-On each side the interval is the wider of two: the studentised bootstrap (bootstrap-t; Efron and Tibshirani, "An
-Introduction to the Bootstrap", 1993, section 12.5), which knows about skewed figures, and Student's t with the degrees
-of freedom of the tasks that differ from the most common value: if 8 of 100 tasks differ, only 8 show the spread.
-evidence.md shows why.
+On each side the interval is the wider of two: the studentised bootstrap (bootstrap-t; Efron and
+Tibshirani, "An Introduction to the Bootstrap", 1993, section 12.5), which knows about skewed
+figures, and Student's t with the degrees of freedom of the tasks that differ from the most common
+value: if 8 of 100 tasks differ, only 8 show the spread. evidence.md shows why.
 """
 
 import math
@@ -27,7 +28,8 @@ def known(value: Any) -> float | None:
 
 
 def quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
-    """Return the quantiles at `tails` and `1 - tails` of each row, by linear interpolation, ignoring NaN.
+    """Return the quantiles at `tails` and `1 - tails` of each row, by linear interpolation,
+    ignoring NaN.
 
     The rows are sorted in place.
 
@@ -56,10 +58,12 @@ def student_quantile(probability: float, degrees: Floats) -> Floats:
 
 
 def expanded_tails(n_tasks: Floats, level: float = LEVEL) -> Floats:
-    """Return the tail probability with which a percentile interval on `n_tasks` is as wide as Student's t.
+    """Return the tail probability with which a percentile interval on `n_tasks` is as wide as
+    Student's t.
 
-    Phi(-sqrt(n / (n - 1)) * t), with t the upper quantile with n - 1 degrees of freedom (Hesterberg, "What Teachers
-    Should Know About the Bootstrap", 2015). The number of tasks must be at least two.
+    Phi(-sqrt(n / (n - 1)) * t), with t the upper quantile with n - 1 degrees of freedom
+    (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015). The number of tasks must be
+    at least two.
     """
     wider = np.sqrt(n_tasks / (n_tasks - 1.0)) * student_quantile(
         (1.0 + level) / 2.0, n_tasks - 1.0
@@ -73,19 +77,23 @@ Singles = NDArray[np.float32]
 WIDEST = 2.0
 """The largest ratio of a side's length by the bootstrap to that by Student's t with all tasks."""
 TOUCHES = 1e-5
-"""An interval touches a value if its end is nearer to it than this share of the estimate's distance (rounding)."""
+"""An interval touches a value if its end is nearer to it than this share of the estimate's distance
+(rounding).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Studentised:
-    """Means or pooled shares with the parts of their intervals and tests, with an entry for each figure.
+    """Means or pooled shares with the parts of their intervals and tests, with an entry for each
+    figure.
 
     Attributes:
         ratio: the figures.
         error: their standard errors, with the number of tasks as the divisor.
         n_counted: number of tasks that count.
         n_differing: number of those that differ from the most common value.
-        steps: deviation of each resample in its own standard errors, sorted, shape (n_figures, n_resamples).
+        steps: deviation of each resample in its own standard errors, sorted, shape (n_figures,
+            n_resamples).
     """
 
     ratio: Floats
@@ -104,7 +112,8 @@ class Studentised:
         return low, self.ratio + self.error * np.clip(-below, least, np.maximum(widest, least))
 
     def p_values(self) -> Floats:
-        """Return, for each figure, the smallest error (one minus the level) at which its interval excludes 0.
+        """Return, for each figure, the smallest error (one minus the level) at which its interval
+        excludes 0.
 
         An interval that ends within `TOUCHES` of the figure's distance from 0 does not exclude 0.
         """
@@ -126,7 +135,9 @@ class Studentised:
 
 
 def _two_sided(steps: Draws, reached: float) -> float:
-    """Return the smallest error at which the steps' upper quantile is below `reached`, interpolated."""
+    """Return the smallest error at which the steps' upper quantile is below `reached`,
+    interpolated.
+    """
     steps = steps[~np.isnan(steps)]
     above = int(np.searchsorted(steps, reached))
     if above in {0, len(steps)}:
@@ -139,16 +150,18 @@ def _two_sided(steps: Draws, reached: float) -> float:
 def studentised(
     numerators: Floats, denominators: Floats, n_differing: NDArray[np.int64], weights: Draws
 ) -> Studentised:
-    """Return the parts of intervals of pooled shares; each figure must have at least two tasks that differ.
+    """Return the parts of intervals of pooled shares; each figure must have at least two tasks that
+    differ.
 
     The standard error is that of a ratio of sums (Cochran, "Sampling Techniques", 1977, chapter 6).
 
-    Resamples are computed in single precision: the error of an interval's end is at most a millionth of its length, far
-    less than the error from the number of resamples.
+    Resamples are computed in single precision: the error of an interval's end is at most a
+    millionth of its length, far less than the error from the number of resamples.
     """
     total = denominators.sum(axis=0)
     ratio = numerators.sum(axis=0) / total
-    # Each task's excess over its share; the sum is 0, which also avoids cancellation in the second moments.
+    # Each task's excess over its share; the sum is 0, which also avoids cancellation in the second
+    # moments.
     excess = numerators - ratio * denominators
     spread = np.sqrt((excess**2).sum(axis=0))
     standard = excess / np.where(spread > 0.0, spread, 1.0)
@@ -159,15 +172,17 @@ def studentised(
 
 
 def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
-    """Return the deviation of each resample in its own standard errors, shape (n_figures, n_resamples).
+    """Return the deviation of each resample in its own standard errors, shape (n_figures,
+    n_resamples).
 
-    The squares of a figure's `excess` sum to 1, or to 0 without spread. NaN if the resample has none of the figure's
-    tasks. A resample without spread has a very large deviation.
+    The squares of a figure's `excess` sum to 1, or to 0 without spread. NaN if the resample has
+    none of the figure's tasks. A resample without spread has a very large deviation.
     """
     parts = [excess, excess**2]
     if not (denominators == 1.0).all():  # else these sums are known
         parts += [denominators, denominators**2, excess * denominators]
-    # One large product takes half the time of several small ones, which would each read all weights.
+    # One large product takes half the time of several small ones, which would each read all
+    # weights.
     moved, squares, *others = np.split(np.concatenate(parts, axis=1).T @ weights.T, len(parts))
     # The draws of a part of a task set need not sum to its number of tasks.
     n_drawn = np.broadcast_to(weights.sum(axis=1), moved.shape)
@@ -187,13 +202,17 @@ def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
 RESAMPLES = 10_000
 SEED = 20251114
 METHOD = "bootstrap-t-3"
-"""The name of the interval method, stored with intervals; increase the number when the method changes."""
+"""The name of the interval method, stored with intervals; increase the number when the method
+changes.
+"""
 SMALL = 50
 """Number of tasks below which the interval's coverage is not promised."""
 FEW_OTHERS = 10
 """The same for the number of tasks that differ from the most common value (rare mistakes)."""
 FEWEST_OTHERS = 5
-"""An interval needs at least this many tasks that differ from the most common value; else the spread is unknown."""
+"""An interval needs at least this many tasks that differ from the most common value; else the
+spread is unknown.
+"""
 _FIGURES_AT_A_TIME = 100
 _SAME = 1e-9
 """Share of the largest value below which a difference of two values is only a rounding error."""
@@ -201,7 +220,8 @@ _SAME = 1e-9
 
 @lru_cache(maxsize=4)
 def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
-    """Return how often each task is drawn in each resample, with as many draws as tasks, with replacement.
+    """Return how often each task is drawn in each resample, with as many draws as tasks, with
+    replacement.
 
     Returns:
         Counts of shape (resamples, n_tasks), read-only. Every row sums to n_tasks.
@@ -217,16 +237,17 @@ def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
 def mean_intervals(values: Floats, *, sampled: Draws | None = None) -> Floats:
     """Return 95 % intervals of the means of figures over their tasks.
 
-    Trials are nested in tasks, so a task's value is its mean over trials and tasks are the clusters.
+    Trials are nested in tasks, so a task's value is its mean over trials and tasks are the
+    clusters.
 
     Args:
         values: shape (n_tasks, n_figures), NaN if a task does not count for a figure.
-        sampled: draws of these tasks, shape (n_resamples, n_tasks), such as the columns of these tasks from the draws
-            of a whole task set; `RESAMPLES` new ones if absent. A resample without any task of a figure is left out for
-            that figure.
+        sampled: draws of these tasks, shape (n_resamples, n_tasks), such as the columns of these
+            tasks from the draws of a whole task set; `RESAMPLES` new ones if absent. A resample
+            without any task of a figure is left out for that figure.
 
-    Returns:
-        Shape (n_figures, 2): low and high in the unit of the values, NaN for a figure with too few tasks that differ.
+    Returns: Shape (n_figures, 2): low and high in the unit of the values, NaN for a figure with too
+        few tasks that differ.
     """
     counted = ~np.isnan(values)
     return ratio_intervals(
@@ -237,7 +258,8 @@ def mean_intervals(values: Floats, *, sampled: Draws | None = None) -> Floats:
 def ratio_intervals(
     numerators: Floats, denominators: Floats, *, sampled: Draws | None = None
 ) -> Floats:
-    """Return 95 % intervals of pooled shares: the sum of numerators / the sum of denominators over tasks.
+    """Return 95 % intervals of pooled shares: the sum of numerators / the sum of denominators over
+    tasks.
 
     The standard error is that of a ratio of sums (Cochran, "Sampling Techniques", 1977, chapter 6).
 
@@ -315,7 +337,8 @@ def few_to_rest_on(values: Floats) -> NDArray[np.bool_]:
 
 
 def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | None:
-    """Return mean, low and high (95 %) of a repeated evaluation, by Student's t (repetitions - 1 degrees of freedom).
+    """Return mean, low and high (95 %) of a repeated evaluation, by Student's t (repetitions - 1
+    degrees of freedom).
 
     Args:
         scores: a score for each repetition.

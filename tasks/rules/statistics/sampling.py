@@ -1,15 +1,20 @@
 """Random samples with known probabilities, so that estimates can use 1 / probability as weights.
 
-Stratified samples: every unit has a random number, a hash of the seed and the unit's key, and the units with the
-smallest numbers of each stratum are drawn: a simple random sample without replacement (permanent random numbers;
-Ohlsson, "Coordination of Samples Using Permanent Random Numbers", 1995). A unit of a stratum with n of N drawn has the
-probability n / N (Cochran, "Sampling Techniques", 1977, sections 2.2 and 5.2).
+Stratified samples: every unit has a random number, a hash of the seed and the unit's key, and the
+units with the smallest numbers of each stratum are drawn: a simple random sample without
+replacement (permanent random numbers; Ohlsson, "Coordination of Samples Using Permanent Random
+Numbers", 1995). A unit of a stratum with n of N drawn has the probability n / N (Cochran, "Sampling
+Techniques", 1977, sections 2.2 and 5.2).
 
-Samples of verdicts to label have probabilities in proportion to the expected information of each label.
+Samples of verdicts to label have probabilities in proportion to the expected information of each
+label.
 
-The variance that unlabelled verdicts add to a corrected mean is the sum of `c^2 (1 - pi) / pi` times the expected
-squared error (`debiased.py`); for a given number of labels it is smallest with probabilities in proportion to
-`|c| sqrt(expected squared error)` (Saerndal, Swensson and Wretman, "Model Assisted Survey Sampling", 1992, section
+The variance that unlabelled verdicts add to a corrected mean is the sum of `c^2 (1 - pi) / pi`
+times the expected
+squared error (`debiased.py`); for a given number of labels it is smallest with probabilities in
+proportion to
+`|c| sqrt(expected squared error)` (Saerndal, Swensson and Wretman, "Model Assisted Survey
+Sampling", 1992, section
 12.2; for PPI: Zrnic and Candes, "Active Statistical Inference", 2024).
 """
 
@@ -27,7 +32,9 @@ from tasks.rules.statistics.intervals import Floats, student_quantile
 
 
 class SampledUnit(NamedTuple):
-    """A unit of a sample: its position in the population, its stratum, and its probability of being drawn."""
+    """A unit of a sample: its position in the population, its stratum, and its probability of being
+    drawn.
+    """
 
     position: int
     stratum: str
@@ -37,7 +44,8 @@ class SampledUnit(NamedTuple):
 def stratified_sample(
     keys: Sequence[str], strata: Sequence[str], n_wanted: int, seed: int
 ) -> list[SampledUnit]:
-    """Return a sample of `n_wanted` units, or all if there are fewer, as evenly from the strata as their sizes allow.
+    """Return a sample of `n_wanted` units, or all if there are fewer, as evenly from the strata as
+    their sizes allow.
 
     Args:
         keys: the unique key of each unit of the population.
@@ -65,9 +73,11 @@ def stratified_sample(
 
 
 def even_allocation(sizes: Mapping[str, int], n_wanted: int) -> dict[str, int]:
-    """Return the number of units to draw from each stratum: the same number, or all units of a smaller stratum.
+    """Return the number of units to draw from each stratum: the same number, or all units of a
+    smaller stratum.
 
-    The remainder goes to the largest strata, one unit each. At least as many units are wanted as there are strata.
+    The remainder goes to the largest strata, one unit each. At least as many units are wanted as
+    there are strata.
     """
     n_sampled: dict[str, int] = {}
     left = min(n_wanted, sum(sizes.values()))
@@ -86,7 +96,9 @@ LEAST_ERROR = 0.04
 _PRIOR_LABELS = 10.0
 """Weight of the overall error rate in the rate of a group, as a number of labels."""
 _PRIOR_VERDICTS = 2.0
-"""Weight of the group's rate in the error of a single verdict, as a number of other judges' verdicts."""
+"""Weight of the group's rate in the error of a single verdict, as a number of other judges'
+verdicts.
+"""
 _HEX = 13
 
 
@@ -95,8 +107,8 @@ def group_errors(
 ) -> Floats:
     """Return the expected squared error of verdicts of some groups, from labels of such verdicts.
 
-    A group's rate is shrunk towards the rate of all labels, and the latter towards `PRIOR_ERROR`, as if there were ten
-    more labels.
+    A group's rate is shrunk towards the rate of all labels, and the latter towards `PRIOR_ERROR`,
+    as if there were ten more labels.
 
     Args:
         groups: the group of each label, as a number from 0.
@@ -120,7 +132,8 @@ def expected_errors(of_group: Floats, disagreement: Floats, n_others: Floats) ->
 
     Args:
         of_group: the error of the verdict's group.
-        disagreement: mean squared difference from other judges and from the judge's own repetitions.
+        disagreement: mean squared difference from other judges and from the judge's own
+            repetitions.
         n_others: the number of these; 0 without any.
     """
     pooled = (_PRIOR_VERDICTS * of_group + n_others * disagreement) / (_PRIOR_VERDICTS + n_others)
@@ -128,13 +141,16 @@ def expected_errors(of_group: Floats, disagreement: Floats, n_others: Floats) ->
 
 
 def sizes(contributions: Floats, errors: Floats) -> Floats:
-    """Return the sizes to which probabilities are proportional, at least a tenth of the mean, so never 0."""
+    """Return the sizes to which probabilities are proportional, at least a tenth of the mean, so
+    never 0.
+    """
     size = np.abs(contributions) * np.sqrt(errors)
     return np.maximum(size, 0.1 * float(size.mean())) if size.any() else np.ones(len(size))
 
 
 def inclusion_probabilities(size: Floats, n_wanted: int) -> Floats:
-    """Return probabilities in proportion to size that sum to the number of wanted units, none above 1.
+    """Return probabilities in proportion to size that sum to the number of wanted units, none above
+    1.
 
     Probabilities above 1 become 1, and the rest is divided among the other units.
 
@@ -157,10 +173,11 @@ def systematic_sample(
 ) -> NDArray[np.int64]:
     """Return a sample of fixed size in which each unit has exactly its probability.
 
-    Units are in a random order, each on a segment of a line as long as its probability; every whole step from a random
-    start selects the unit that it hits (randomised systematic sampling; Hartley and Rao 1962). Order and start are
-    hashes of seed and key, so the same seed draws the same units. Units of a group are contiguous, so the number drawn
-    from each group differs from the sum of its probabilities by less than one.
+    Units are in a random order, each on a segment of a line as long as its probability; every whole
+    step from a random start selects the unit that it hits (randomised systematic sampling; Hartley
+    and Rao 1962). Order and start are hashes of seed and key, so the same seed draws the same
+    units. Units of a group are contiguous, so the number drawn from each group differs from the sum
+    of its probabilities by less than one.
 
     Args:
         probabilities: above 0 and at most 1, with a whole sum.
@@ -184,7 +201,9 @@ def systematic_sample(
 def _random_line(
     keys: tuple[str, ...], seed: int, groups: tuple[str, ...]
 ) -> tuple[NDArray[np.int64], float]:
-    """Return the random order of units, group by group, and the random start; kept for samples of other sizes."""
+    """Return the random order of units, group by group, and the random start; kept for samples of
+    other sizes.
+    """
     order = np.array(
         sorted(
             range(len(keys)), key=lambda index: (groups[index], digest("draw", seed, keys[index]))
@@ -195,7 +214,9 @@ def _random_line(
 
 
 def label_variance(contributions: Floats, errors: Floats, probabilities: Floats) -> float:
-    """Return the variance that unlabelled verdicts are expected to add to the sum of contributions."""
+    """Return the variance that unlabelled verdicts are expected to add to the sum of
+    contributions.
+    """
     return float((contributions**2 * errors * (1.0 - probabilities) / probabilities).sum())
 
 
@@ -206,7 +227,8 @@ def expected_width(
 
     Args:
         task_variance: the variance of the mean with a label for every verdict.
-        variances: variance added by unlabelled verdicts for each of several sheets, which are weighted by their labels.
+        variances: variance added by unlabelled verdicts for each of several sheets, which are
+            weighted by their labels.
         n_labels: number of labels of each sheet.
         n_known: number of labels that represent only themselves, which add degrees of freedom.
     """

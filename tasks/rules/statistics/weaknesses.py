@@ -1,15 +1,18 @@
-"""Weaknesses of a model: the nodes of a tree of capabilities in which it scores lower than elsewhere, or than others.
+"""Weaknesses of a model: the nodes of a tree of capabilities in which it scores lower than
+elsewhere, or than others.
 
-A task value is the share of a task's decided criteria of a node that were handled rightly, weighted by the size of
-their weights. A criterion of negative weight is handled rightly if it is not met, so this is the min-normalised score
-of these criteria, (p - N) / (P - N) (paper, equation 3), and its mean over tasks is equation 4. Undecided criteria are
-left out on both sides of a comparison. Tasks are the sample, so verdicts of one task may be correlated.
+A task value is the share of a task's decided criteria of a node that were handled rightly, weighted
+by the size of their weights. A criterion of negative weight is handled rightly if it is not met, so
+this is the min-normalised score of these criteria, (p - N) / (P - N) (paper, equation 3), and its
+mean over tasks is equation 4. Undecided criteria are left out on both sides of a comparison. Tasks
+are the sample, so verdicts of one task may be correlated.
 
-A weakness is selected on one part of the tasks and confirmed on the other (Cox, "A Note on Data-Splitting for the
-Evaluation of Significance Levels", Biometrika 62, 1975). On the first part Holm's correction is over the nodes of a
-tree. On the second it is over all candidates of a model: in all its trees, compared with its own other criteria and
-with all other models. The two parts share no task, so for any choice of candidates, the probability that the second
-part confirms any false one is at most `ALPHA` for a model.
+A weakness is selected on one part of the tasks and confirmed on the other (Cox, "A Note on
+Data-Splitting for the Evaluation of Significance Levels", Biometrika 62, 1975). On the first part
+Holm's correction is over the nodes of a tree. On the second it is over all candidates of a model:
+in all its trees, compared with its own other criteria and with all other models. The two parts
+share no task, so for any choice of candidates, the probability that the second part confirms any
+false one is at most `ALPHA` for a model.
 """
 
 import math
@@ -41,14 +44,15 @@ Flags = NDArray[np.bool_]
 def is_for_selection(task_id: str) -> bool:
     """Return whether a task is for selecting weaknesses, not for confirming them.
 
-    A hash of the id decides, so about half of the tasks are for selecting, and a task stays on its side for every model
-    and when other tasks are added.
+    A hash of the id decides, so about half of the tasks are for selecting, and a task stays on its
+    side for every model and when other tasks are added.
     """
     return int(digest("weaknesses", intervals.SEED, task_id)[:8], 16) % 2 == 0
 
 
 def handled_rightly(values: Floats, weights: Floats) -> Floats:
-    """Return the right handling of criteria, from 0 to 1: met, or not met if the weight is negative.
+    """Return the right handling of criteria, from 0 to 1: met, or not met if the weight is
+    negative.
 
     Args:
         values: shape (..., n_criteria), from 0 to 1, such as means over trials; NaN if undecided.
@@ -65,7 +69,8 @@ class TaskSums:
         right: those handled rightly.
         decided: all decided ones.
         squares: the squared weights of the decided ones.
-        spread: variance of rightness within each task, with the number of its decided criteria - 1 as the divisor;
+        spread: variance of rightness within each task, with the number of its decided criteria - 1
+            as the divisor;
         shape
             (n_tasks, 1), 0 for a single criterion.
     """
@@ -137,17 +142,21 @@ def task_sums(
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A model compared with another one on the same criteria or, if `other` is None, with its own other criteria.
+    """A model compared with another one on the same criteria or, if `other` is None, with its own
+    other criteria.
 
-    The other criteria are those of the same task outside the node: a large node would otherwise be compared mostly with
-    itself. Within a task, a node below the other criteria is also below all criteria, and vice versa.
+    The other criteria are those of the same task outside the node: a large node would otherwise be
+    compared mostly with itself. Within a task, a node below the other criteria is also below all
+    criteria, and vice versa.
     """
 
     model: TaskSums
     other: TaskSums | None = None
 
     def sides(self, inside: Floats, outside: Floats) -> tuple[Floats, Floats]:
-        """Return task values of the other side and of the model, for sets of leaves and their complements."""
+        """Return task values of the other side and of the model, for sets of leaves and their
+        complements.
+        """
         beside = self.model.shares(outside) if self.other is None else self.other.shares(inside)
         return beside, self.model.shares(inside)
 
@@ -158,13 +167,15 @@ class Contrast:
         )
 
     def chance_p_values(self, differences: Floats, inside: Floats, outside: Floats) -> Floats:
-        """Return one-sided p-values of the hypothesis that rightness falls on each task's criteria by chance.
+        """Return one-sided p-values of the hypothesis that rightness falls on each task's criteria
+        by chance.
 
-        The statistic is the mean difference over tasks / its standard deviation under that hypothesis (a permutation
-        within tasks; Strasser and Weber, "On the asymptotic theory of permutation statistics", 1999), as a normal. If
-        few criteria are handled rightly, a node without any success has differences with little variance, and Student's
-        t would be too certain; this test accounts for small nodes without success by chance. It is 0 in a comparison
-        with another model, for which there is no such hypothesis.
+        The statistic is the mean difference over tasks / its standard deviation under that
+        hypothesis (a permutation within tasks; Strasser and Weber, "On the asymptotic theory of
+        permutation statistics", 1999), as a normal. If few criteria are handled rightly, a node
+        without any success has differences with little variance, and Student's t would be too
+        certain; this test accounts for small nodes without success by chance. It is 0 in a
+        comparison with another model, for which there is no such hypothesis.
         """
         if self.other is not None:
             return np.zeros(differences.shape[1])
@@ -177,9 +188,11 @@ class Contrast:
 
 
 class TestedNode(NamedTuple):
-    """A node with the difference of a model on one part of the tasks, below 0 if it is weaker, and its p-value.
+    """A node with the difference of a model on one part of the tasks, below 0 if it is weaker, and
+    its p-value.
 
-    The p-value is one-sided, and corrected for the nodes of the tree or for all candidates of the model.
+    The p-value is one-sided, and corrected for the nodes of the tree or for all candidates of the
+    model.
     """
 
     node: int
@@ -196,10 +209,11 @@ def leaves_under(parents: Sequence[int]) -> Floats:
     """Return a matrix of the leaves under each node of a tree.
 
     Args:
-        parents: the index of each node's parent, -1 for the root; parents come before their children.
+        parents: the index of each node's parent, -1 for the root; parents come before their
+            children.
 
-    Returns:
-        1 if a leaf is the node or under it, else 0; shape (n_leaves, n_nodes), leaves in the order of nodes.
+    Returns: 1 if a leaf is the node or under it, else 0; shape (n_leaves, n_nodes), leaves in the
+        order of nodes.
     """
     under = np.eye(len(parents))
     for node in range(len(parents) - 1, 0, -1):  # children first
@@ -210,7 +224,8 @@ def leaves_under(parents: Sequence[int]) -> Floats:
 def candidates(
     contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA
 ) -> list[TestedNode]:
-    """Return the nodes of a tree in which a model is significantly weaker; of nested nodes only the best fitting ones.
+    """Return the nodes of a tree in which a model is significantly weaker; of nested nodes only the
+    best fitting ones.
 
     Args:
         contrast: on the tasks for selection.
@@ -255,8 +270,8 @@ def _tested(
 ) -> list[TestedNode]:
     """Return the test of each node.
 
-    If a lower bound of p is above alpha after Holm's correction, it is used as the p-value. So nodes that cannot be
-    selected, which are nearly all, need no resampling.
+    If a lower bound of p is above alpha after Holm's correction, it is used as the p-value. So
+    nodes that cannot be selected, which are nearly all, need no resampling.
     """
     first, second = contrast.sides(inside, outside)
     differences = second - first
@@ -276,7 +291,8 @@ def _tested(
 def _below(node: int, first: Floats, second: Floats, by_chance: float) -> TestedNode:
     """Return the difference in a node, second minus first.
 
-    The p-value is one-sided, for a negative difference: half of the two-sided one, or `by_chance` if that is larger.
+    The p-value is one-sided, for a negative difference: half of the two-sided one, or `by_chance`
+    if that is larger.
     """
     measured = paired_difference(first, second)
     if measured.p_value is None or measured.difference is None:
@@ -288,7 +304,8 @@ def _below(node: int, first: Floats, second: Floats, by_chance: float) -> Tested
 
 
 def _least_p_values(differences: Floats) -> Floats:
-    """Return one-sided p-values by Student's t, which are lower bounds of those of `paired_difference`.
+    """Return one-sided p-values by Student's t, which are lower bounds of those of
+    `paired_difference`.
 
     Returns:
         NaN if too few tasks differ for the t-test.
@@ -307,8 +324,9 @@ def _least_p_values(differences: Floats) -> Floats:
 def _aptest(contrast: Contrast, under: Floats, selected: Sequence[int], alpha: float) -> list[int]:
     """Return, of nested selected nodes, those that fit best.
 
-    A node is weak as a whole, and replaces the weak nodes in it, if its remainder is weak too: significantly, and at
-    least half as weak as they are. Otherwise they alone explain its weakness, and it is left out.
+    A node is weak as a whole, and replaces the weak nodes in it, if its remainder is weak too:
+    significantly, and at least half as weak as they are. Otherwise they alone explain its weakness,
+    and it is left out.
     """
     chosen: list[int] = []
     for node in reversed(selected):  # children come after their parents

@@ -23,8 +23,9 @@ _BLANK_RANGES = (
     (0x1D159, 0x1D159),
     (0xE0000, 0xE0FFF),
 )
-"""Invisible characters whose category is neither space nor format: Hangul fillers, the blank Braille pattern, variation
-selectors, and others that Unicode marks as ignorable."""
+"""Invisible characters whose category is neither space nor format: Hangul fillers, the blank
+Braille pattern, variation selectors, and others that Unicode marks as ignorable.
+"""
 
 
 def is_blank(text: str | None) -> bool:
@@ -33,7 +34,9 @@ def is_blank(text: str | None) -> bool:
 
 
 def shows_nothing(text: str) -> bool:
-    """Return whether a text has no visible character: only white space, control and format characters, fillers."""
+    """Return whether a text has no visible character: only white space, control and format
+    characters, fillers.
+    """
     return all(
         char.isspace()
         or unicodedata.category(char) in {"Cc", "Cf"}
@@ -43,12 +46,15 @@ def shows_nothing(text: str) -> bool:
 
 
 def visible_only(text: str) -> str:
-    """Return the text without control and format characters, such as zero-width spaces and marks of direction."""
+    """Return the text without control and format characters, such as zero-width spaces and marks of
+    direction.
+    """
     return "".join(char for char in text if unicodedata.category(char) not in {"Cc", "Cf"})
 
 
 def storable(text: str) -> str:
-    """Return the text with U+FFFD for lone surrogates, which UTF-8 cannot hold (a reply cut inside an emoji).
+    """Return the text with U+FFFD for lone surrogates, which UTF-8 cannot hold (a reply cut inside
+    an emoji).
 
     Surrogates that form a pair become their character.
     """
@@ -87,7 +93,9 @@ _HIDING = (
     (0x1D173, 0x1D17A),
     (0xE0000, 0xE0FFF),
 )
-"""First and last of the code points that are commands, reorder text, end lines, have no width, or are no characters."""
+"""First and last of the code points that are commands, reorder text, end lines, have no width, or
+are no characters.
+"""
 _JOINERS, _VARIANTS = "\u200c\u200d", "\ufe00-\ufe0f"
 """Words of some scripts, and emoji, need these; anywhere else they only hide text."""
 _ALWAYS = "".join(f"{chr(first)}-{chr(last)}" for first, last in _HIDING)
@@ -105,7 +113,8 @@ HIDDEN_IN_SCRIPTS = re.sub(r"[^ -~]", lambda char: f"\\u{{{ord(char[0]):x}}}", _
 
 
 def visible(text: str) -> str:
-    r"""Return a text without terminal commands and hidden characters: `\x1b`, `\u202e`, `\U000e0041`.
+    r"""Return a text without terminal commands and hidden characters: `\x1b`, `\u202e`,
+    `\U000e0041`.
 
     Ends of lines and tabs stay, and a visible text does not change again.
     """
@@ -139,6 +148,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def hint_on(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name: the nearest known one, or else the known ones."""
+    """Return the end of a message about an unknown name: the nearest known one, or else the known
+    ones.
+    """
     names = sorted(set(known))
     return did_you_mean(name, names) or f"; known: {some(names, 10) or 'none'}"

@@ -1,10 +1,14 @@
-"""The reader of JSON from outside: it refuses an object with a duplicate key, because its meaning is unclear."""
+"""The reader of JSON from outside: it refuses an object with a duplicate key, because its meaning
+is unclear.
+"""
 
 import json
 from typing import Any
 
 _DEEPEST = 200
-"""Depth that no data and settings reach; all code that walks through them can handle several times as much."""
+"""Depth that no data and settings reach; all code that walks through them can handle several times
+as much.
+"""
 
 
 def read_json(text: str | bytes) -> Any:

@@ -51,7 +51,9 @@ _NAMED = 4
 
 
 def rank_notes(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield notes on ranks; rows have `split`, `model`, `rank`, `mean_score`, `n_tasks` and `n_tasks_ranked`."""
+    """Yield notes on ranks; rows have `split`, `model`, `rank`, `mean_score`, `n_tasks` and
+    `n_tasks_ranked`.
+    """
     ranked = [row for row in rows if row["rank"] is not None]
     compared = [
         f"{row['split']} {row['n_tasks_ranked']}"

@@ -1,4 +1,6 @@
-"""Secrets in a configuration: names that mark a secret, and values that only refer to the environment."""
+"""Secrets in a configuration: names that mark a secret, and values that only refer to the
+environment.
+"""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +27,9 @@ def is_secret_name(name: str) -> bool:
 
 
 def is_reference(value: str) -> bool:
-    """Return whether a value comes from the environment, with at most a word such as Bearer before it."""
+    """Return whether a value comes from the environment, with at most a word such as Bearer before
+    it.
+    """
     beside = re.split(r"[\s:=,;]+", REFERENCE.sub(" ", value))
     return REFERENCE.search(value) is not None and all(map(_SCHEME.fullmatch, beside))
 

@@ -1,8 +1,9 @@
 """The run, in a process forked for it.
 
-A process that makes calls needs many seconds for its imports. So one process imports everything, starts no Python
-thread, and forks itself for every run (`python -m tests.faults.kills`). Such a run is a full `prbench run`, from the
-arguments to the exit code, except that a few lines here call the stages' functions instead of Prefect.
+A process that makes calls needs many seconds for its imports. So one process imports everything,
+starts no Python thread, and forks itself for every run (`python -m tests.faults.kills`). Such a run
+is a full `prbench run`, from the arguments to the exit code, except that a few lines here call the
+stages' functions instead of Prefect.
 """
 
 import contextlib
@@ -19,7 +20,9 @@ from typing import Any
 
 
 def _stages(job: Any, order: Mapping[str, Any]) -> list[Any]:
-    """Run both stages, in small batches; a limit on file size holds from the start, or once the ledger is open."""
+    """Run both stages, in small batches; a limit on file size holds from the start, or once the
+    ledger is open.
+    """
     from tests import kit
 
     opened = kit.open_run_context
@@ -80,7 +83,9 @@ def _be_a_run(order: dict[str, Any]) -> None:
 
 
 def be_the_stage() -> None:
-    """Import what a run needs; then, for each line on standard input, fork a run, poll one, or import more."""
+    """Import what a run needs; then, for each line on standard input, fork a run, poll one, or
+    import more.
+    """
     for name in ("flows.cli.main", "flows.execution", "tests.kit", "tasks.llm.litellm_setup"):
         importlib.import_module(name)
     sys.modules["tasks.llm.litellm_setup"].litellm()

@@ -1,4 +1,6 @@
-"""The side that starts runs: their prepared warehouse, their processes, and the rows and replies that they leave."""
+"""The side that starts runs: their prepared warehouse, their processes, and the rows and replies
+that they leave.
+"""
 
 import atexit
 import contextlib
@@ -119,7 +121,9 @@ class Stages:
 
 
 def configured(folder: Path, api_base: str, **judge_settings: Any) -> Path:
-    """Write settings (two models, a judge, two trials, the sample) and a warehouse that only lacks the calls."""
+    """Write settings (two models, a judge, two trials, the sample) and a warehouse that only lacks
+    the calls.
+    """
     alpha, beta, judge = (endpoint(name, api_base) for name in ("alpha", "beta", "judge"))
     configure(
         folder,

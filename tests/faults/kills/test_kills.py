@@ -1,4 +1,6 @@
-"""Runs that are killed, started twice, or out of disk space or time: nothing is lost, or paid again without need."""
+"""Runs that are killed, started twice, or out of disk space or time: nothing is lost, or paid again
+without need.
+"""
 
 import itertools
 import os
@@ -41,8 +43,9 @@ FAULTY, GOOD_OR_FAULTY = (
 class Killing:
     """Runs over one prepared warehouse against one provider, killed at random instants.
 
-    An instant is drawn up to `LONGEST_S` after the first request of a process, or in a share of cases up to twice that
-    after its start. `n_again` counts the replies that were paid again for the same call.
+    An instant is drawn up to `LONGEST_S` after the first request of a process, or in a share of
+    cases up to twice that after its start. `n_again` counts the replies that were paid again for
+    the same call.
     """
 
     def __init__(
@@ -58,7 +61,8 @@ class Killing:
         assert {1, 2} == set(self._expected.values()), "a reply was paid twice without any kill"
 
     def kill(self, n_kills: int) -> None:
-        """Kill `n_kills` times, over as many runs as needed; each run is finished in the end, and compared.
+        """Kill `n_kills` times, over as many runs as needed; each run is finished in the end, and
+        compared.
 
         Raises:
             AssertionError: something was lost, duplicated or paid again without need.
@@ -139,7 +143,9 @@ def test_a_stage_that_is_killed_again_and_again_ends_as_if_undisturbed(
 
 
 N_CALLS = 2 * 2 * 8 + 2 * 98
-"""Two trials of two models on eight tasks; the responses of both trials are the same, and so are their verdicts."""
+"""Two trials of two models on eight tasks; the responses of both trials are the same, and so are
+their verdicts.
+"""
 N_RESPONSES, N_ROWS = 32, 32 + 392
 
 

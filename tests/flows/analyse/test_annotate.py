@@ -1,4 +1,6 @@
-"""`prbench annotate` against a scripted provider: its calls, the stored rows, and the use of the labels."""
+"""`prbench annotate` against a scripted provider: its calls, the stored rows, and the use of the
+labels.
+"""
 
 import hashlib
 import json
@@ -34,7 +36,9 @@ def labels_in(prompt: str) -> list[str]:
 
 
 def labelled(request: Request, _: int) -> HttpResponse:
-    """Return a label chosen by a hash of model and prompt, in a third of the cases with a second one."""
+    """Return a label chosen by a hash of model and prompt, in a third of the cases with a second
+    one.
+    """
     prompt = prompt_of(request)
     labels = labels_in(prompt)
     seed = hashlib.sha256((request["model"] + prompt).encode()).digest()

@@ -1,4 +1,6 @@
-"""`prbench capabilities` and `weaknesses` against a scripted provider: calls, rows, and weaknesses."""
+"""`prbench capabilities` and `weaknesses` against a scripted provider: calls, rows, and
+weaknesses.
+"""
 
 import json
 import re
@@ -63,7 +65,9 @@ def described_by(provider: FaultServer, **more: Any) -> dict[str, Any]:
 
 
 def rows_and_verdicts() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Tasks with two criteria of each topic, one criterion negative; `weak` fails a topic, `even` fails all equally."""
+    """Tasks with two criteria of each topic, one criterion negative; `weak` fails a topic, `even`
+    fails all equally.
+    """
     dice = np.random.default_rng(5)
     rows, verdicts = [], []
     for number in range(N_TASKS):
@@ -86,7 +90,9 @@ def rows_and_verdicts() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 @dataclass(frozen=True)
 class Planted:
-    """A benchmark with two models, one of which is weak in a topic; its verdicts; and the calls of the analysis."""
+    """A benchmark with two models, one of which is weak in a topic; its verdicts; and the calls of
+    the analysis.
+    """
 
     command: Command
     verdicts: list[dict[str, Any]]

@@ -1,4 +1,6 @@
-"""Reviewing rubrics as a user does it: sheets out and in, `prbench review`, and what `prbench reviews` shows."""
+"""Reviewing rubrics as a user does it: sheets out and in, `prbench review`, and what `prbench
+reviews` shows.
+"""
 
 import csv
 import re

@@ -1,4 +1,6 @@
-"""Several benchmarks: listed, chosen by `--benchmark`, and independent of each other in one warehouse."""
+"""Several benchmarks: listed, chosen by `--benchmark`, and independent of each other in one
+warehouse.
+"""
 
 import json
 from collections.abc import Iterator
@@ -55,7 +57,9 @@ def fill(folder: Path, name: str) -> Job:
 
 
 def outputs(folder: Path) -> Outputs:
-    """Return the output of commands in a folder, rounded: the last digits of a sum depend on the order of its rows."""
+    """Return the output of commands in a folder, rounded: the last digits of a sum depend on the
+    order of its rows.
+    """
     command = Command(folder)
     stdout = {
         " ".join(each): command(*each, "--json", "--warehouse", "warehouse").stdout
@@ -69,7 +73,8 @@ def outputs(folder: Path) -> Outputs:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Outputs]]:
-    """Two benchmarks with the same names of tasks, criteria, models and judges, and the commands' output for the first.
+    """Two benchmarks with the same names of tasks, criteria, models and judges, and the commands'
+    output for the first.
 
     The twin's `a-judge` uses another template, and its judges decide differently.
     """
@@ -91,7 +96,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Outp
 
 
 def _of(name: str, revision: str, row: dict[str, Any]) -> dict[str, Any]:
-    """A row of PRBench turned into one of another benchmark, with other ids where they contain the benchmark's name."""
+    """A row of PRBench turned into one of another benchmark, with other ids where they contain the
+    benchmark's name.
+    """
     own = {
         key: f"{name}/{row[key]}"
         for key in ("response_id", "verdict_id", "selection_id")

@@ -1,6 +1,8 @@
-"""Every command: its help, and refusals in one line that leave no file behind; `tests/golden` covers the rest.
+"""Every command: its help, and refusals in one line that leave no file behind; `tests/golden`
+covers the rest.
 
-`tests/golden/commands.yaml` is the table of commands with exit codes and outputs, on warehouses with results.
+`tests/golden/commands.yaml` is the table of commands with exit codes and outputs, on warehouses
+with results.
 """
 
 import re

@@ -26,7 +26,9 @@ CONDITIONS = {
 
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Tasks with two criteria: `search` gains Accuracy in fifteen and loses Risk in five; `twin` equals `plain`."""
+    """Tasks with two criteria: `search` gains Accuracy in fifteen and loses Risk in five; `twin`
+    equals `plain`.
+    """
     folder = tmp_path_factory.mktemp("warehouse")
     plain = {task: [0, 1.0] for task in MANY}
     search = {task: [float(index < 15), float(index >= 5)] for index, task in enumerate(MANY)}

@@ -80,7 +80,8 @@ def spend_row(**values: Any) -> dict[str, Any]:
 def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_know(
     folder: Path, job: Job
 ) -> None:
-    # `here` is only in the ledger, `both` also in the tables (with fewer calls), `gone` only in the tables.
+    # `here` is only in the ledger, `both` also in the tables (with fewer calls), `gone` only in the
+    # tables.
     write(
         folder, spend=[spend_row(run_id="gone"), spend_row(run_id="both", calls=1, cost_usd=0.25)]
     )

@@ -17,7 +17,9 @@ from warehouse import Warehouse
 
 @pytest.fixture
 def reports(tmp_path: Path, monkeypatch: Patch) -> list[Job]:
-    """The jobs of the reports that a command requests, with a configuration that evaluates one split."""
+    """The jobs of the reports that a command requests, with a configuration that evaluates one
+    split.
+    """
     jobs: list[Job] = []
 
     def note(job: Job, *_: Any, **__: Any) -> int:

@@ -1,4 +1,6 @@
-"""The last lines of a run: what it spent and left, its failures by cause, and the reason for its exit code."""
+"""The last lines of a run: what it spent and left, its failures by cause, and the reason for its
+exit code.
+"""
 
 import json
 from collections import Counter

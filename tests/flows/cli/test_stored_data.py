@@ -1,4 +1,6 @@
-"""Commands that only read, in a folder whose configuration is for other data, or with unknown names."""
+"""Commands that only read, in a folder whose configuration is for other data, or with unknown
+names.
+"""
 
 from pathlib import Path
 
@@ -15,7 +17,9 @@ TASKS = ["t0", "t1", "t2", "t3"]
 
 
 def fill(folder: Path, revision: str, n_responses: int = 1) -> None:
-    """One imported model's responses to the first tasks, judged by a person, on a revision of four tasks."""
+    """One imported model's responses to the first tasks, judged by a person, on a revision of four
+    tasks.
+    """
     rubrics = {task: [(5, "Accuracy"), (-3, "Risk")] for task in TASKS}
     imported = {"judge": "reader", "judge_config_hash": IMPORTED, "source": "imported"}
     of_response = {"model_config_hash": IMPORTED}

@@ -1,4 +1,6 @@
-"""Texts of models, configurations and files: a terminal gets them as text, never as control sequences."""
+"""Texts of models, configurations and files: a terminal gets them as text, never as control
+sequences.
+"""
 
 import io
 import json
@@ -43,7 +45,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def on_terminal(*arguments: str, stdin: bytes | None = None, **environment: str) -> str:
-    """Return what the installed command writes to a terminal, as standard output and standard error."""
+    """Return what the installed command writes to a terminal, as standard output and standard
+    error.
+    """
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "NO_COLOR": "1", **environment}
     outputs = {"stdout": theirs, "stderr": theirs}

@@ -34,7 +34,9 @@ _MARKER = re.compile(r"\d{16}")
 
 @dataclass
 class Weather:
-    """The behaviour of the provider: each response is new, and a verdict depends on the prompt and the model."""
+    """The behaviour of the provider: each response is new, and a verdict depends on the prompt and
+    the model.
+    """
 
     has_regressed: bool = False
     """The nightly model's responses meet half as many criteria."""
@@ -74,7 +76,9 @@ class Weather:
 
 @dataclass(frozen=True)
 class Seen:
-    """The visible effects of a night: the command's output, the calls, the messages to receivers, and the pings."""
+    """The visible effects of a night: the command's output, the calls, the messages to receivers,
+    and the pings.
+    """
 
     output: Done
     calls: Sequence[Request]

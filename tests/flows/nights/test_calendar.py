@@ -44,7 +44,9 @@ def unlike_zones() -> tuple[str, ...]:
 
 
 def fired(nightly: Nightly, start: datetime, n_nights: int) -> list[datetime]:
-    """The times at which Prefect's server fires the schedule that is registered for these nights."""
+    """The times at which Prefect's server fires the schedule that is registered for these
+    nights.
+    """
     schedule: Schedule = schedule_of(nightly)
     cron = CronSchedule(cron=schedule.cron, timezone=schedule.timezone, day_or=schedule.day_or)
     times = asyncio.run(cron.get_dates(n_nights, start))
@@ -74,7 +76,9 @@ zones = st.sampled_from(sorted(available_timezones()))
 
 @st.composite
 def nights(draw: st.DrawFn) -> tuple[Nightly, datetime]:
-    """A schedule with one time a day, and a moment two days before a change of its clocks, if there is any."""
+    """A schedule with one time a day, and a moment two days before a change of its clocks, if there
+    is any.
+    """
     zone_name = draw(zones.filter(changes) | zones)
     start = draw(st.sampled_from(changes(zone_name) or (FIRST_DAY,))) - 2 * DAY
     cron = f"{draw(minutes)} {draw(hours)} {draw(days)}"

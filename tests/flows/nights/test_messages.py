@@ -1,4 +1,6 @@
-"""The messages in the operations guide are those of real nights: a clean one, a drop after a kill, an outage."""
+"""The messages in the operations guide are those of real nights: a clean one, a drop after a kill,
+an outage.
+"""
 
 import re
 from pathlib import Path
@@ -37,7 +39,9 @@ def message_of(night: Seen, folder: Path) -> str:
 
 
 def without_cost(message: str) -> str:
-    """The message without its cost: the lengths of generated responses and the calls in an outage differ."""
+    """The message without its cost: the lengths of generated responses and the calls in an outage
+    differ.
+    """
     return re.sub(r"Cost: .*", "", message)
 
 

@@ -1,4 +1,6 @@
-"""Rules of nights, tested without Prefect: which night it is, when it stops, and what a run's record has."""
+"""Rules of nights, tested without Prefect: which night it is, when it stops, and what a run's
+record has.
+"""
 
 import json
 import os
@@ -95,7 +97,9 @@ def test_a_night_that_began_and_is_started_again_after_its_stop_was_not_continue
 
 @pytest.fixture
 def scheduled(tmp_path: Path, monkeypatch: Patch) -> Callable[..., tuple[list[Job], Any]]:
-    """Calls the deployment of nights as Prefect does for a time, and returns the nights that it ran."""
+    """Calls the deployment of nights as Prefect does for a time, and returns the nights that it
+    ran.
+    """
     ran: list[Job] = []
 
     def run(job: Job, **_: Any) -> Execution:

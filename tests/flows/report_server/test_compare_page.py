@@ -1,4 +1,6 @@
-"""The page *Compare*: its choices, what it shows, on which splits; the same difference as `prbench diff`."""
+"""The page *Compare*: its choices, what it shows, on which splits; the same difference as `prbench
+diff`.
+"""
 
 import re
 from collections.abc import Iterator

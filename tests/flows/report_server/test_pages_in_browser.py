@@ -1,4 +1,6 @@
-"""The served pages in a real browser: used as people use them, on a desk and on a phone, with attacks in every text."""
+"""The served pages in a real browser: used as people use them, on a desk and on a phone, with
+attacks in every text.
+"""
 
 import threading
 from collections.abc import Iterator

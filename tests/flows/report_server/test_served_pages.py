@@ -1,4 +1,6 @@
-"""Served pages, over a real socket: for this machine only, with names as text, and without writing anything."""
+"""Served pages, over a real socket: for this machine only, with names as text, and without writing
+anything.
+"""
 
 import http.client
 import json

@@ -27,7 +27,8 @@ def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(
         }
         assert 200 == client.post("/flows/filter", json={}).status_code
         assert 200 == client.get("/admin/version").status_code
-        # The server's own page, reached through a tunnel with another port, or by another name of this machine.
+        # The server's own page, reached through a tunnel with another port, or by another name of
+        # this machine.
         for page in ("http://127.0.0.1:5000", "http://localhost:5000"):
             host = {"Host": page.removeprefix("http://"), "Origin": page}
             assert 200 == client.post("/flows/filter", json={}, headers=host).status_code
@@ -109,7 +110,9 @@ _CHANGES = (
 def attempts(
     server: PrefectServer, token: Mapping[str, str]
 ) -> Iterator[tuple[str, httpx.Request]]:
-    """Yield every request with every disguise; some have the secret or a CSRF token, as if a browser had added it."""
+    """Yield every request with every disguise; some have the secret or a CSRF token, as if a
+    browser had added it.
+    """
     at = server.url.removesuffix("/api")
     own, port = at.removeprefix("http://"), at.rpartition(":")[2]
     with_secret = {"Authorization": basic(server.secret)}
@@ -166,7 +169,9 @@ def basic(secret: str) -> str:
 
 
 def preflight(url: str, origin: str) -> httpx.Request:
-    """Return the preflight request that a browser sends before a page's request to another address."""
+    """Return the preflight request that a browser sends before a page's request to another
+    address.
+    """
     headers = {
         "Origin": origin,
         "Access-Control-Request-Method": "PATCH",
@@ -176,7 +181,9 @@ def preflight(url: str, origin: str) -> httpx.Request:
 
 
 def socket_ended(url: str, path: str, *, token: str = "", **headers: str) -> str:
-    """Return how the server refuses a web socket: the HTTP status or the close code; `open` if it does not."""
+    """Return how the server refuses a web socket: the HTTP status or the close code; `open` if it
+    does not.
+    """
 
     async def tried() -> str:
         address = f"{url.replace('http', 'ws', 1)}{path}"

@@ -1,4 +1,6 @@
-"""The project's own Prefect server for a data folder: who starts it, who uses it, and who can read its secret."""
+"""The project's own Prefect server for a data folder: who starts it, who uses it, and who can read
+its secret.
+"""
 
 import fcntl
 import json
@@ -19,7 +21,9 @@ from tests.kit import Patch, Printed, job_on
 
 @pytest.fixture
 def started(tmp_path: Path, monkeypatch: Patch) -> list[Any]:
-    """The commands that would have started servers, for a user without a configuration; none is really started."""
+    """The commands that would have started servers, for a user without a configuration; none is
+    really started.
+    """
     commands: list[Any] = []
 
     def start(command: list[str], **options: Any) -> None:

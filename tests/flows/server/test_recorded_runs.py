@@ -179,7 +179,9 @@ def test_a_run_ends_with_the_report_of_all_there_is_and_prefect_links_to_it(
 
 @dataclass
 class World:
-    """The folder of a user without a Prefect configuration, and a provider whose verdicts take some time."""
+    """The folder of a user without a Prefect configuration, and a provider whose verdicts take some
+    time.
+    """
 
     command: Command
     provider: FaultServer

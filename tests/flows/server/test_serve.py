@@ -1,4 +1,6 @@
-"""`prbench serve` as a process: nights on schedule, jobs at the press of a button, and cancelled jobs."""
+"""`prbench serve` as a process: nights on schedule, jobs at the press of a button, and cancelled
+jobs.
+"""
 
 import os
 import re
@@ -189,7 +191,9 @@ def test_a_second_serve_of_the_same_deployments_is_refused(
 
 
 def refusal(world: NightWorld, warehouse: str, code: int) -> str:
-    """The last line of a `prbench serve` that refuses; it is a process, since Prefect reads its settings only once."""
+    """The last line of a `prbench serve` that refuses; it is a process, since Prefect reads its
+    settings only once.
+    """
     with world.command.start("serve", "--warehouse", warehouse) as process:
         _, error = process.communicate(timeout=240)
     assert code == process.returncode, error
@@ -265,7 +269,9 @@ def killed_run(run_id: str) -> bool:
 
 
 def by_the_clock(api: Api, state_type: str) -> list[Any]:
-    """The scheduled nights in a state, without those that did nothing: they were late, or another one was at work."""
+    """The scheduled nights in a state, without those that did nothing: they were late, or another
+    one was at work.
+    """
     return [
         run
         for run in api.runs_of("nightly")

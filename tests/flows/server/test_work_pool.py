@@ -1,4 +1,5 @@
-"""The steps of the guide for several machines, as written there: PostgreSQL, a Prefect server, a pool, two workers.
+"""The steps of the guide for several machines, as written there: PostgreSQL, a Prefect server, a
+pool, two workers.
 
 All of it is on one machine here, so the address is the server's own, without a proxy.
 """
@@ -58,7 +59,9 @@ class World:
         return commands.replace(".venv/bin/", "").replace("$HOME", str(self.folder))
 
     def environment(self, home: str) -> dict[str, str]:
-        """The environment of a machine: without the tests' own server, and with its own folder for Prefect."""
+        """The environment of a machine: without the tests' own server, and with its own folder for
+        Prefect.
+        """
         own = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
         path = f"{Path(sys.executable).parent}:{_PROGRAMS[-1].parent}:{own['PATH']}"
         quick = {f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in UNUSED}
@@ -82,7 +85,9 @@ class World:
 
     @contextmanager
     def running(self, name: str, commands: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-        """Run commands as one of the machines; the last one keeps running: yield its process and its log."""
+        """Run commands as one of the machines; the last one keeps running: yield its process and
+        its log.
+        """
         before, _, last = commands.strip().rpartition("\n")
         log = self.folder / f"{name}.log"
         with log.open("wb") as file:
@@ -111,7 +116,10 @@ def ended(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def postgres(folder: Path) -> Iterator[None]:
-    """A PostgreSQL server on a socket in the folder. It refuses to run as root; for root the user is `postgres`."""
+    """A PostgreSQL server on a socket in the folder.
+
+    It refuses to run as root; for root the user is `postgres`.
+    """
     as_user = []
     if os.geteuid() == 0:
         as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]

@@ -1,4 +1,6 @@
-"""Three models on made-up tasks, one of them clearly worse, and a provider with scripted verdicts."""
+"""Three models on made-up tasks, one of them clearly worse, and a provider with scripted
+verdicts.
+"""
 
 import hashlib
 import json
@@ -26,7 +28,9 @@ SHARES = {"good": 8, "twin": 8, "bad": 1}
 
 @dataclass
 class Script:
-    """Scripted verdicts: they depend on the criterion and the model alone; `twin` differs from `good` on a few."""
+    """Scripted verdicts: they depend on the criterion and the model alone; `twin` differs from
+    `good` on a few.
+    """
 
     shares: dict[str, int] = field(default_factory=lambda: dict(SHARES))
     version: int = 1

@@ -1,4 +1,6 @@
-"""Runs that stop when their comparisons are settled, as a user starts them, with a provider over a socket."""
+"""Runs that stop when their comparisons are settled, as a user starts them, with a provider over a
+socket.
+"""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,6 @@
-"""A world with everything that can happen to verdicts, its warehouse, and an independent checker's figures."""
+"""A world with everything that can happen to verdicts, its warehouse, and an independent checker's
+figures.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

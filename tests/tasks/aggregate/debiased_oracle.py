@@ -1,4 +1,6 @@
-"""A made-up warehouse with labels, and its debiased scores computed again, without the project's rules and SQL."""
+"""A made-up warehouse with labels, and its debiased scores computed again, without the project's
+rules and SQL.
+"""
 
 import math
 import random
@@ -20,15 +22,18 @@ LOST = ("t3", "ada", 2)
 
 
 class LabelledWorld:
-    """Two models in two trials on 60 tasks, a judge of all responses, two sheets, and a later label that no sheet drew.
+    """Two models in two trials on 60 tasks, a judge of all responses, two sheets, and a later label
+    that no sheet drew.
 
-    The first sheet lacks labels in a few rows; the second was drawn with its labels. One model's sheet is larger.
+    The first sheet lacks labels in a few rows; the second was drawn with its labels. One model's
+    sheet is larger.
     """
 
     def __init__(self, seed: int, n_tasks: int = 60, n_criteria: int = 6) -> None:
         dice = random.Random(seed)
         self.tasks = [f"t{i}" for i in range(n_tasks)]
-        # The first criterion is positive, so that every task has a score; every sixth task has a negative one.
+        # The first criterion is positive, so that every task has a score; every sixth task has a
+        # negative one.
         self.criteria = {
             task: [
                 criterion(
@@ -136,7 +141,9 @@ class LabelledWorld:
         }
 
     def labels(self) -> dict[Cell, tuple[float, float]]:
-        """Each sampled label (the mean of people's decisions) with the number of verdicts that it represents."""
+        """Each sampled label (the mean of people's decisions) with the number of verdicts that it
+        represents.
+        """
         decisions: dict[Cell, list[float]] = defaultdict(list)
         for decided in self.decided.values():
             for cell, value in decided.items():
@@ -299,7 +306,9 @@ class _Figure:
 
 
 def _resampled(values: Sequence[float], n_resamples: int = 2_000) -> tuple[float, float]:
-    """Return the bootstrap-t interval's lengths down and up, in standard errors (Efron and Tibshirani 1993, 12.5)."""
+    """Return the bootstrap-t interval's lengths down and up, in standard errors (Efron and
+    Tibshirani 1993, 12.5).
+    """
     dice, n, mean, steps = random.Random(1), len(values), math.fsum(values) / len(values), []
     for _ in range(n_resamples):
         again = dice.choices(values, k=n)

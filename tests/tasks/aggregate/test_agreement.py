@@ -24,7 +24,9 @@ MEMBERS = {
     "a-judge (majority of trials)": ("a-judge", "a-judge#2", "a-judge#3"),
     **MAJORITIES,
 }
-"""Majority -> its members. Some grade in binary, so the ternary judge is read as binary. Two trials make none."""
+"""Majority -> its members. Some grade in binary, so the ternary judge is read as binary. Two trials
+make none.
+"""
 SETS = {
     "all graders": ("a-judge", "judge-b", "people", AS_BINARY),
     "a-judge (trials)": ("a-judge", "a-judge#2", "a-judge#3"),
@@ -207,7 +209,9 @@ def test_graders_are_named_and_majorities_know_their_members(reader: Reader) -> 
 
 
 def votes_by_hand(graded: Graded, voters: tuple[str, ...], people: tuple[str, ...] = ()) -> float:
-    """The effective votes of graders by definition: against people or, without them, the majority of the others."""
+    """The effective votes of graders by definition: against people or, without them, the majority
+    of the others.
+    """
     correlations = []
     for a, b in itertools.combinations(voters, 2):
         others = people or tuple(name for name in voters if name not in {a, b})
@@ -349,7 +353,8 @@ def small(
             {"people": {"source": "imported"}},
             [("a", 6, 2 / 3, 1 / 3), ("b", 6, 1 / 3, 1 / 3), ("majority", 6, 1 / 3, 0.0)],
         ),
-        # On the first criterion two say partly met, on the third all say unmet; on the second and fourth no majority.
+        # On the first criterion two say partly met, on the third all say unmet; on the second and
+        # fourth no majority.
         (
             {"a": (0.5, 1.0, 0.0, 1.0), "b": (0.5, 0.5, 0.0, 0.0), "c": (0.0, 0.0, 0.0, 0.5)},
             {name: {"grading": "ternary"} for name in "abc"},

@@ -1,4 +1,6 @@
-"""Leaderboards by label, trial and severity, and correlations with length, against an independent checker."""
+"""Leaderboards by label, trial and severity, and correlations with length, against an independent
+checker.
+"""
 
 import math
 import warnings
@@ -183,7 +185,9 @@ def test_the_severity_leaderboard_pools_the_gravest_criteria(
 
 
 def mistakes_at_risk(figures: Figures, run: Any, task_set: Any) -> list[int]:
-    """The number of mistakes in each response that could have one, if all of its possible mistakes are decided."""
+    """The number of mistakes in each response that could have one, if all of its possible mistakes
+    are decided.
+    """
     label = ("severity", GRAVEST["mistake"])
     known = figures.known(run, task_set, label, "min_normalized").items()
     decided = [
@@ -283,7 +287,9 @@ def correlations(reader: Reader) -> dict[Key, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def wanted(world: Rows, figures: Figures) -> dict[Key, list[tuple[float, float]]]:
-    """The (score, length) pairs to correlate: of a model's tasks, over the trials that count, and of models."""
+    """The (score, length) pairs to correlate: of a model's tasks, over the trials that count, and
+    of models.
+    """
     responses = {
         (each["task_id"], each["model"], each["vintage"], each["trial"]): each
         for each in world["responses"]

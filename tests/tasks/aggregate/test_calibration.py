@@ -1,4 +1,6 @@
-"""Calibration of a judge's probabilities in the marts, on a few decisions that are counted by hand."""
+"""Calibration of a judge's probabilities in the marts, on a few decisions that are counted by
+hand.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -46,7 +48,9 @@ def world(*graders: list[dict[str, Any]]) -> Rows:
 def curve(
     reader: Reader, reference: str, breakdown: str = "all"
 ) -> dict[tuple[str, int], tuple[int, float, float]]:
-    """Return the label and bin of each point, with its number of cases, mean probability and share met."""
+    """Return the label and bin of each point, with its number of cases, mean probability and share
+    met.
+    """
     rows = reader.rows(
         "from calibration_curve where judge = 'a-judge' and reference = ? and breakdown = ?",
         [reference, breakdown],

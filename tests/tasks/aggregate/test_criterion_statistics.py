@@ -1,4 +1,6 @@
-"""Statistics of each criterion, against verdicts counted one by one and against NumPy's correlation."""
+"""Statistics of each criterion, against verdicts counted one by one and against NumPy's
+correlation.
+"""
 
 import itertools
 import math
@@ -22,7 +24,9 @@ NEVER, ALWAYS = (("base", "a-judge", "binary", 1, f"{task}-c0") for task in ("t0
 
 @pytest.fixture(scope="module")
 def decisions(world: Rows) -> dict[tuple[Any, ...], dict[str, dict[str, float]]]:
-    """(vintage, judge, grading, repetition) -> response -> decisions by criterion; ternary ones also as binary."""
+    """(vintage, judge, grading, repetition) -> response -> decisions by criterion; ternary ones
+    also as binary.
+    """
     today = {
         (each["criterion_id"], each["content_hash"])
         for each in world["criteria"]
@@ -83,7 +87,9 @@ def test_the_share_met_is_over_complete_responses(statistics: Table, complete: D
 def rest_correlation(
     weights: dict[str, float], name: str, result: list[tuple[str, dict[str, float]]]
 ) -> float | None:
-    """The correlation of a criterion's points, scaled to 1 or -1, with those of the rest of its task."""
+    """The correlation of a criterion's points, scaled to 1 or -1, with those of the rest of its
+    task.
+    """
     own = [math.copysign(1.0, weights[name]) * decided[name] for _, decided in result]
     rest = [
         sum(weights[other] * value for other, value in of.items() if other != name)
@@ -125,7 +131,9 @@ def test_the_rest_correlation_is_that_of_numpy(
 
 
 def test_disagreement_is_the_share_of_differing_pairs(decisions: Any, statistics: Table) -> None:
-    """The pairs are of judges and people in their first repetition, ternary read as binary, over all responses."""
+    """The pairs are of judges and people in their first repetition, ternary read as binary, over
+    all responses.
+    """
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for (_, _, grading, trial), by_response in decisions.items():
         for response_id, decided in (

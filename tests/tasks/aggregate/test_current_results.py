@@ -1,4 +1,6 @@
-"""Public tables say which rows are current, so that nothing is counted twice; a task has the same names everywhere."""
+"""Public tables say which rows are current, so that nothing is counted twice; a task has the same
+names everywhere.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +28,9 @@ def judged(of_response: dict[str, Any], second: int, **values: Any) -> list[dict
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    """A model on two nights, before that under other parameters; a judge whose template changed; another judge."""
+    """A model on two nights, before that under other parameters; a judge whose template changed;
+    another judge.
+    """
     earlier_config = night("base", 1, model_config_hash="earlier parameters")
     first, second = night("2026-11-20", 2), night("2026-11-21", 3)
     rows = {

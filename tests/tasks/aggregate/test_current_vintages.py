@@ -1,4 +1,6 @@
-"""The current vintage of a model: the latest whose coverage reaches the bar, under a judge and on a split."""
+"""The current vintage of a model: the latest whose coverage reaches the bar, under a judge and on a
+split.
+"""
 
 from collections.abc import Sequence
 from datetime import timedelta

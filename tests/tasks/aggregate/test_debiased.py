@@ -1,4 +1,6 @@
-"""Debiased scores: each column against plain Python, and what is shown instead of a missing figure."""
+"""Debiased scores: each column against plain Python, and what is shown instead of a missing
+figure.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -119,7 +121,9 @@ def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(
 def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(
     tmp_path: Path,
 ) -> None:
-    """The second sheet left out verdicts with labels of the first; the first sheet covers everything alone."""
+    """The second sheet left out verdicts with labels of the first; the first sheet covers
+    everything alone.
+    """
     world = LabelledWorld(seed=5)
     gone = next(cell for cell in world.known if cell[1] == "ada")
     for decided in world.decided.values():

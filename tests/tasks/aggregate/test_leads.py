@@ -1,4 +1,6 @@
-"""The models that could be first: those that the paired test does not show behind the first of their board."""
+"""The models that could be first: those that the paired test does not show behind the first of
+their board.
+"""
 
 import random
 from collections.abc import Mapping
@@ -18,7 +20,9 @@ DIFFICULTIES = {task: random.Random(task).uniform(300, 900) for task in RUBRICS}
 def model_behind(
     points: float, name: str, *, noise: float = 20, tasks: Any = tuple(RUBRICS), **more: Any
 ) -> Rows:
-    """A model whose score on each task is the task's own, less some points of 1023 and a little noise."""
+    """A model whose score on each task is the task's own, less some points of 1023 and a little
+    noise.
+    """
     decisions = {}
     for task in tasks:
         dice = random.Random(f"{task} {name}")

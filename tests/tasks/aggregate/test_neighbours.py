@@ -108,7 +108,9 @@ def test_the_figure_shows_a_judge_without_any_other_verdict(
 
 
 THIRDS = {2: "", 3: "fml", 4: "fmll", 5: "fmmll", 6: "ffmmll", 7: "ffmmlll"}
-"""Number of criteria in a call -> the third of each position: first, middle or last; fewer than three have none."""
+"""Number of criteria in a call -> the third of each position: first, middle or last; fewer than
+three have none.
+"""
 
 
 def test_a_position_belongs_to_the_third_of_its_call(tmp_path: Path) -> None:

@@ -25,7 +25,9 @@ def ratio(pairs: Iterable[tuple[float, float]]) -> float:
 
 
 class Reviews:
-    """Made-up reviews: by people on two samples with different probabilities, and by a model on all criteria, twice."""
+    """Made-up reviews: by people on two samples with different probabilities, and by a model on all
+    criteria, twice.
+    """
 
     def __init__(self, seed: int, n_tasks: int = 60, n_criteria: int = 6) -> None:
         dice = random.Random(seed)
@@ -38,7 +40,8 @@ class Reviews:
         self.keys = [*self.by_key]
         self.category = {key: each["category"] for key, each in self.by_key.items()}
         first, second = dice.sample(self.keys, 90), dice.sample(self.keys, 30)
-        # The second sample draws criteria of rare and of frequent categories with different probabilities.
+        # The second sample draws criteria of rare and of frequent categories with different
+        # probabilities.
         self.samples: dict[str, dict[Key, float]] = {
             "s1": dict.fromkeys(first, 0.25),
             "s2": {key: 0.05 + 0.3 * (self.category[key] == "Practical Utility") for key in second},

@@ -1,4 +1,6 @@
-"""A made-up world as rows of the stored tables, with everything that can happen to responses and verdicts."""
+"""A made-up world as rows of the stored tables, with everything that can happen to responses and
+verdicts.
+"""
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,7 +51,9 @@ EVERY_ROW = """
 def random_world(
     seed: int, n_tasks: int = 60, models: Mapping[tuple[str, str], Sequence[int]] = MODELS
 ) -> Rows:
-    """Tasks with all kinds of labels, one task refused, and responses and verdicts, some failed or missing."""
+    """Tasks with all kinds of labels, one task refused, and responses and verdicts, some failed or
+    missing.
+    """
     dice, of_lengths = random.Random(seed), random.Random(seed)
     ids = [f"t{i:03d}" for i in range(n_tasks)]
     tasks = [_task(dice, task_id, i) for i, task_id in enumerate(ids)]
@@ -117,7 +121,8 @@ def random_world(
 def graded_world(seed: int, n_tasks: int = 45) -> Rows:
     """A random world with decisions of people, of a ternary judge, and of repetitions of judges.
 
-    Some verdicts are on earlier wordings; a model's second trial has one response, to the refused task.
+    Some verdicts are on earlier wordings; a model's second trial has one response, to the refused
+    task.
     """
     rows, dice = (
         random_world(seed, n_tasks, MODELS | {("euler", "base"): (1,)}),
@@ -151,7 +156,9 @@ def graded_world(seed: int, n_tasks: int = 45) -> Rows:
 
 
 def _lengths(dice: random.Random, model: str) -> dict[str, int | None]:
-    """Few different lengths, so that there are ties; some tokens are not reported, and one model's never vary."""
+    """Few different lengths, so that there are ties; some tokens are not reported, and one model's
+    never vary.
+    """
     tokens = 7 if model == "dirac" else dice.choice([None, *range(40, 60)])
     return {"chars_alnum": dice.choice([100, 150, 200, 250, 300, 350]), "completion_tokens": tokens}
 
@@ -243,7 +250,9 @@ def figures_of(tables: Rows) -> Figures:
 
 
 def small_world(seed: int) -> Rows:
-    """A random world with few tasks, and the costs, lengths, people, turns, evidence and looks that recipes need."""
+    """A random world with few tasks, and the costs, lengths, people, turns, evidence and looks that
+    recipes need.
+    """
     dice, rows = random.Random(seed), random_world(seed, n_tasks=12)
     for each in rows["responses"]:
         each |= {

@@ -1,4 +1,6 @@
-"""Receivers of alerts on real sockets: an HTTP server and a mail server with planned replies; they record all calls."""
+"""Receivers of alerts on real sockets: an HTTP server and a mail server with planned replies; they
+record all calls.
+"""
 
 import asyncio
 import socket
@@ -117,7 +119,9 @@ def serving_mail(
 
 @contextmanager
 def dripping(first: bytes) -> Iterator[int]:
-    """A server that sends the beginning of a reply and then single bytes without end; yields its port."""
+    """A server that sends the beginning of a reply and then single bytes without end; yields its
+    port.
+    """
 
     class Handler(BaseRequestHandler):
         def handle(self) -> None:

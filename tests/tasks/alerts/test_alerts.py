@@ -38,7 +38,9 @@ FELL: dict[str, Any] = {
 
 
 def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
-    """Holm's procedure as published: reject from the smallest p-value on, until one is above its share of alpha."""
+    """Holm's procedure as published: reject from the smallest p-value on, until one is above its
+    share of alpha.
+    """
     left = sorted((value, index) for index, value in enumerate(p_values) if value is not None)
     rejected: set[int] = set()
     while left and left[0][0] * len(left) <= alpha:

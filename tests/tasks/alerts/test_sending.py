@@ -1,4 +1,6 @@
-"""Webhooks, Slack, mail and the dead-man's switch, against real servers with all kinds of failures."""
+"""Webhooks, Slack, mail and the dead-man's switch, against real servers with all kinds of
+failures.
+"""
 
 import asyncio
 import logging
@@ -220,7 +222,9 @@ def test_no_library_behind_a_service_follows_a_redirect(hook: Hook) -> None:
 def mailed(
     port: int, *, alerts: tuple[Alert, ...] = (DROP, DRIFT), timeout_s: float = 60.0, **email: Any
 ) -> Delivery:
-    """Send alerts by mail and return the delivery; the connection is encrypted only if `security` says so."""
+    """Send alerts by mail and return the delivery; the connection is encrypted only if `security`
+    says so.
+    """
     given = {
         "to": ["evals@example.org"],
         "sender": "prbench@example.org",

@@ -1,4 +1,6 @@
-"""The tree: its bounds, equal phrases in one leaf, independence of order and number of threads, and odd inputs."""
+"""The tree: its bounds, equal phrases in one leaf, independence of order and number of threads, and
+odd inputs.
+"""
 
 import numpy as np
 import pytest

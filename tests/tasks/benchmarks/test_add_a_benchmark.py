@@ -36,7 +36,9 @@ def meets(model: str, position: int) -> bool:
 
 
 def behaviour(request: Request, _number: int) -> HttpResponse:
-    """Models that write their name, and a judge that decides by that name and the criterion's position."""
+    """Models that write their name, and a judge that decides by that name and the criterion's
+    position.
+    """
     prompt = prompt_of(request)
     if not prompt.startswith("You check minutes of a meeting."):
         return HttpResponse(f"Minutes of one who {request['model']}.")
@@ -62,7 +64,9 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """The guide's files in a folder of their own, with another row that breaks a rule, after the full pipeline."""
+    """The guide's files in a folder of their own, with another row that breaks a rule, after the
+    full pipeline.
+    """
     folder = tmp_path_factory.mktemp("mine")
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -96,7 +100,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def scores_of(model: str, row: dict[str, Any], **only: str) -> dict[str, float]:
-    """Return both scores of a response by the guide's formulas, over all criteria or those with the given values."""
+    """Return both scores of a response by the guide's formulas, over all criteria or those with the
+    given values.
+    """
     wanted = [
         (position, item["worth"])
         for position, item in enumerate(row["wanted"])

@@ -1,7 +1,8 @@
-"""HealthBench and ResearchRubrics from rows to figures, and the verdicts that were published on them.
+"""HealthBench and ResearchRubrics from rows to figures, and the verdicts that were published on
+them.
 
-HealthBench: the formulas of its paper, and verdicts of physicians. ResearchRubrics: ternary verdicts, rewritten
-criteria, and people compared with judges.
+HealthBench: the formulas of its paper, and verdicts of physicians. ResearchRubrics: ternary
+verdicts, rewritten criteria, and people compared with judges.
 """
 
 import asyncio
@@ -216,7 +217,9 @@ TASKS, CRITERIA = 2, 20
 
 
 def behaviour(request: Request, number: int) -> HttpResponse:
-    """A ternary or binary judge, and a writer that fails on one criterion and makes the others longer."""
+    """A ternary or binary judge, and a writer that fails on one criterion and makes the others
+    longer.
+    """
     prompt = prompt_of(request)
     if "make a criterion of a grading rubric more explicit" not in prompt:
         return well_behaved(request, number)

@@ -1,4 +1,6 @@
-"""An S3 server in this process with one bucket, `results`; the keys are in the environment, as libraries expect."""
+"""An S3 server in this process with one bucket, `results`; the keys are in the environment, as
+libraries expect.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

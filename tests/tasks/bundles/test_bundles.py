@@ -1,4 +1,6 @@
-"""A bundle of each kind is read as it was written, from every kind of location; changed ones are refused."""
+"""A bundle of each kind is read as it was written, from every kind of location; changed ones are
+refused.
+"""
 
 import json
 import random

@@ -1,4 +1,5 @@
-"""Rules evaluated on imported verdicts, against figures that are counted from the raw files in plain Python.
+"""Rules evaluated on imported verdicts, against figures that are counted from the raw files in
+plain Python.
 
 The strong judge's verdicts are real; the cheap one's are made from them twice, with seeded errors.
 """
@@ -58,7 +59,9 @@ KINDS = {
 
 
 def simulated(strong: list[Row]) -> list[Row]:
-    """Two verdicts of a cheap judge on each criterion, with confidence; one criterion in four is hard for it."""
+    """Two verdicts of a cheap judge on each criterion, with confidence; one criterion in four is
+    hard for it.
+    """
     generator = random.Random(20251114)
     rows = []
     for row in strong:

@@ -1,4 +1,5 @@
-"""An independent checker of certificates, written by `tasks/certify/format.md` alone: it uses nothing of this project.
+"""An independent checker of certificates, written by `tasks/certify/format.md` alone: it uses
+nothing of this project.
 
 python checker.py FILE [DIGEST] prints how many figures it recomputed, and those that differ.
 """
@@ -25,7 +26,9 @@ ORIGINAL, VARIANT = (
 )
 ALL = ("all", "")
 NOTHING = (0.0, 0, 0.0, 0.0, 0.0)
-"""Points, number of decided criteria, number of met ones, and the positive and negative weights of decided ones."""
+"""Points, number of decided criteria, number of met ones, and the positive and negative weights of
+decided ones.
+"""
 
 
 def read(path, digest=None):
@@ -124,7 +127,9 @@ def tasks_under(tables, tasks, hard):
 
 
 def verdicts_of(tables, criteria):
-    """(judge configuration, response) -> label -> sums; those not imported; marks of hidden failures; failures."""
+    """(judge configuration, response) -> label -> sums; those not imported; marks of hidden
+    failures; failures.
+    """
     sums_of, other, hiding = (
         defaultdict(lambda: defaultdict(lambda: NOTHING)),
         set(),
@@ -187,7 +192,9 @@ def runs_of(tables, tasks, rubrics, sums_of, other, hiding, failed):
 
 
 def bar_of(tables, run):
-    """The coverage that a vintage needs: by the last rule of the model, else of all others, else 0.99."""
+    """The coverage that a vintage needs: by the last rule of the model, else of all others, else
+    0.99.
+    """
     rules = sorted(tables.get("coverage_rules", ()), key=lambda row: row["created_at"])
     of_model = [
         row["min_coverage"] for row in rules if (row["model"], row["model_config_hash"]) == run[:2]
@@ -197,7 +204,9 @@ def bar_of(tables, run):
 
 
 def count_trials(tables, runs, sums, other):
-    """Leave only the trials that count: the wanted ones, and further ones that are as full as these."""
+    """Leave only the trials that count: the wanted ones, and further ones that are as full as
+    these.
+    """
     rules = {tuple(row[name] for name in SAMPLING): row for row in tables.get("coverage_rules", ())}
     for run, (trials, *_) in runs.items():
         if run[3:] in other and run[:3] in rules:
@@ -224,7 +233,9 @@ def digest(*parts):
 
 
 def check_ids(manifest, tables, texts):
-    """Check that the ids of responses, and of verdicts on responses with given texts, are the right hashes."""
+    """Check that the ids of responses, and of verdicts on responses with given texts, are the right
+    hashes.
+    """
     by_hash, of = {hashlib.sha256(text.encode()).hexdigest(): text for text in texts}, {}
     for row in tables["responses"]:
         names = ("task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage")
@@ -245,7 +256,9 @@ def check_ids(manifest, tables, texts):
 
 
 def pieces_of(tables):
-    """Task and hash of a piece -> the hashes of its criteria, which follow each other in the rubric."""
+    """Task and hash of a piece -> the hashes of its criteria, which follow each other in the
+    rubric.
+    """
     rubrics, pieces = defaultdict(list), {}
     for row in sorted(tables["criteria"], key=lambda row: row["position"]):
         rubrics[row["task_id"]].append(row["content_hash"])
@@ -299,7 +312,9 @@ class Figures:
         self.runs, self.sums = runs_of(tables, tasks, self.rubrics, *verdicts_of(tables, criteria))
 
     def responses(self, run, task, label, score):
-        """Trial -> the score (None if incomplete), its bounds, and the numbers of decided and of all criteria."""
+        """Trial -> the score (None if incomplete), its bounds, and the numbers of decided and of
+        all criteria.
+        """
         positive, negative, n = self.rubrics.get((task, label), (0.0, 0.0, 0))
         factors = self.scores[score]
         divisor = (
@@ -328,7 +343,9 @@ class Figures:
         return {task: trials for task, trials in by_task.items() if trials is not None}
 
     def all_rows(self):
-        """Return the keys of rows with figures: each run that responded to a task with such a score under the label."""
+        """Return the keys of rows with figures: each run that responded to a task with such a score
+        under the label.
+        """
         responding, labels = (
             {key[:2] for key in self.sums},
             {label for _, label in self.rubrics} | self.under.keys(),
@@ -477,7 +494,9 @@ class Figures:
 
     @cache  # noqa: B019 - as above
     def currency(self, run, task_set):
-        """What decides which vintage is current: at the bar, coverage below it, time of the first response, label."""
+        """What decides which vintage is current: at the bar, coverage below it, time of the first
+        response, label.
+        """
         every = [
             each
             for of in self.known(run, task_set, ALL, self.primary).values()
@@ -492,7 +511,9 @@ class Figures:
         return is_at_bar, 0 if is_at_bar else round(covered, 12), min(self.runs[run][1]), run[2]
 
     def rank(self, run, others, name, n_name, *of):
-        """The rank by the mean over tasks that all ranked runs share; a run is ranked with half of the most tasks."""
+        """The rank by the mean over tasks that all ranked runs share; a run is ranked with half of
+        the most tasks.
+        """
         values = {
             o: {t: sum(v.values()) / len(v) for t, v in self.of_tasks(o, *of)[0].items() if v}
             for o in others
@@ -519,7 +540,9 @@ class Figures:
 
 
 def mark_of(marks):
-    """Return whether failures may be hidden: True if any verdict says so, else None if any is unknown."""
+    """Return whether failures may be hidden: True if any verdict says so, else None if any is
+    unknown.
+    """
     return True if True in marks else None if None in marks else False
 
 
@@ -534,7 +557,9 @@ def is_same(figure, stated, recomputed):
 
 
 def check(path, digest=None, resamples=None):
-    """Return the number of recomputed figures, and the wrong ones: (leaderboard, row, figure, certified, computed)."""
+    """Return the number of recomputed figures, and the wrong ones: (leaderboard, row, figure,
+    certified, computed).
+    """
     manifest, tables = read(path, digest)
     check_ids(manifest, tables, [])
     figures, n, wrong = Figures(manifest, tables, resamples), 0, []

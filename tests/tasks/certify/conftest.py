@@ -72,7 +72,9 @@ def members_of(path: Path) -> Members:
 def forged(
     path: Path, target: Path, change: Callable[[Members], None], manifest: Spoil | None = None
 ) -> Path:
-    """A certificate with changed members and a manifest that fits them; then `manifest` may change the manifest."""
+    """A certificate with changed members and a manifest that fits them; then `manifest` may change
+    the manifest.
+    """
     members = members_of(path)
     document = json.loads(members.pop("manifest.json"))
     change(members)
@@ -98,7 +100,9 @@ def zipped(members: Mapping[str, bytes], target: Path) -> Path:
 def with_true_ids(
     rows: dict[str, list[dict[str, Any]]], pieces: Mapping[str, Sequence[str]] = {}
 ) -> None:
-    """Give made-up rows their true ids; `pieces` has the hashes of the criteria in the call of each criterion."""
+    """Give made-up rows their true ids; `pieces` has the hashes of the criteria in the call of each
+    criterion.
+    """
     true: dict[str, tuple[str, str]] = {}
     for each in rows["responses"]:
         new = response_id(*(each[name] for name in RESPONSE))

@@ -1,4 +1,6 @@
-"""A certificate has the basis of its figures and nothing else, and an independent checker gets the same figures."""
+"""A certificate has the basis of its figures and nothing else, and an independent checker gets the
+same figures.
+"""
 
 import csv
 import json
@@ -116,7 +118,9 @@ def test_figures_without_their_intervals_are_not_certified(sample_job: Job, tmp_
 
 
 def in_other_words(rows: dict[str, list[dict[str, Any]]]) -> None:
-    """Rewrite half of the criteria, and let the first judge also decide the rewritten ones; one weight is NULL."""
+    """Rewrite half of the criteria, and let the first judge also decide the rewritten ones; one
+    weight is NULL.
+    """
     of_task = ("benchmark", "dataset_revision", "task_id")
     others = {each["criterion_id"]: each for each in rows["criteria"][::2]}
     rows["criterion_variants"] = [
@@ -144,7 +148,9 @@ def in_other_words(rows: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def stopped_and_hidden(rows: dict[str, list[dict[str, Any]]]) -> None:
-    """Stop a model, another one whose skipped tasks were evaluated later, and a third one that may hide failures."""
+    """Stop a model, another one whose skipped tasks were evaluated later, and a third one that may
+    hide failures.
+    """
     stopped = {"ada": (30, 20, -0.9), "bell": (9, 1, 0.1), "curie": (30, 20, None)}
     rows["stopping_scores"] = [
         row(

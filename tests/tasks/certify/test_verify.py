@@ -1,4 +1,6 @@
-"""Verifying finds every changed byte of a certificate, and every figure that does not follow from its rows."""
+"""Verifying finds every changed byte of a certificate, and every figure that does not follow from
+its rows.
+"""
 
 import hashlib
 import json

@@ -1,4 +1,6 @@
-"""Check: tasks that break a rule are refused, and faults in responses and verdicts are found row by row."""
+"""Check: tasks that break a rule are refused, and faults in responses and verdicts are found row by
+row.
+"""
 
 import re
 from collections import defaultdict

@@ -1,4 +1,6 @@
-"""Rows of judged responses for tests that compare, and the arithmetic of a comparison written out in fractions."""
+"""Rows of judged responses for tests that compare, and the arithmetic of a comparison written out
+in fractions.
+"""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -64,7 +66,9 @@ def judged(
     of_response: Row | None = None,
     **of_verdict: Any,
 ) -> Rows:
-    """A response to each task, and a verdict on each criterion; further columns of both are given by name."""
+    """A response to each task, and a verdict on each criterion; further columns of both are given
+    by name.
+    """
     given = dict(of_response or {})
     rows: Rows = {"responses": [], "verdicts": []}
     for task, values in decisions.items():

@@ -1,4 +1,6 @@
-"""Comparisons: figures and flips for hand-made verdicts, the meaning of names, and which sides are paired."""
+"""Comparisons: figures and flips for hand-made verdicts, the meaning of names, and which sides are
+paired.
+"""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -136,7 +138,9 @@ def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more
 
 @pytest.fixture(scope="module")
 def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    """Models that were sampled and judged at several times; each test names the ones that it needs."""
+    """Models that were sampled and judged at several times; each test names the ones that it
+    needs.
+    """
     old, new = (
         {"model_config_hash": name, "created_at": at(when)}
         for name, when in (("old", 1), ("new", 2))
@@ -256,7 +260,9 @@ def test_a_pinned_model_stands_in_every_vintage_with_its_base(sittings: Reader) 
 def test_a_model_that_lacks_a_vintage_is_pinned_by_its_configuration_or_if_it_has_no_other_than_base(
     sittings: Reader,
 ) -> None:
-    """The model `a` was sampled in other vintages, so it is not pinned unless the configuration says so."""
+    """The model `a` was sampled in other vintages, so it is not pinned unless the configuration
+    says so.
+    """
     nightly = {"name": "openai/only-base", "label": "only-base", "resample": "nightly"}
     pinned = {"name": "openai/a", "label": "a"}
     missing = "nothing to compare: {} has no verdict in vintage tonight under these options"
@@ -490,8 +496,8 @@ def test_a_name_in_full_is_meant_before_one_that_only_begins_so(sittings: Reader
 def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill) -> None:
     old, new = "aaaaaa-old", "bbbbbb-new"
     rubrics = {"t1": RUBRICS["t1"], "t2": RUBRICS["t2"]}
-    # In the new revision t2 is gone and t5 is new; in t1 the ids and the order differ, a weight is higher, and the
-    # criterion at 3 has other content.
+    # In the new revision t2 is gone and t5 is new; in t1 the ids and the order differ, a weight is
+    # higher, and the criterion at 3 has other content.
     items = [
         criterion("t1", index, weight, "Risk")
         for index, weight in ((2, 14), (1, 6), (0, 10), (7, -5))

@@ -1,8 +1,9 @@
-"""Runs calls of `tasks.dataset.source` in a process with its own environment and prints how they ended.
+"""Runs calls of `tasks.dataset.source` in a process with its own environment and prints how they
+ended.
 
 The libraries read their settings when they are imported, so each environment needs a new process.
-`python -m tests.tasks.dataset.runner '[["load_split", "id", "revision", "split"], ...]'` prints a JSON list
-of `{"value": ..., "error": ..., "cause": ...}`, one for each call.
+`python -m tests.tasks.dataset.runner '[["load_split", "id", "revision", "split"], ...]'` prints a
+JSON list of `{"value": ..., "error": ..., "cause": ...}`, one for each call.
 """
 
 import json
@@ -21,7 +22,9 @@ def rows_of_file(dataset_id: str, revision: str, file: str) -> list[Any]:
 
 
 def outcome(function: str, *arguments: str) -> dict[str, Any]:
-    """Return the result of a call, or the text of its SourceError and the type of the error behind it."""
+    """Return the result of a call, or the text of its SourceError and the type of the error behind
+    it.
+    """
     value, error, cause = None, None, None
     try:
         value = (

@@ -24,7 +24,9 @@ _FILE = re.compile(rf"/datasets/{_ID}/resolve/(?P<rev>[^/]+)/(?P<path>.+)")
 
 @dataclass(frozen=True)
 class Refusal:
-    """An error response: its status, its `X-Error-Code`, and the text in the paths that it is sent for."""
+    """An error response: its status, its `X-Error-Code`, and the text in the paths that it is sent
+    for.
+    """
 
     status: int
     code: str | None = None

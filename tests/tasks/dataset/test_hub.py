@@ -75,7 +75,9 @@ FAILURES = {
         "GatedRepoError: 401",
     ),
 }
-"""Name -> the failing call, the error that caused it, and its message after the data set and the revision."""
+"""Name -> the failing call, the error that caused it, and its message after the data set and the
+revision.
+"""
 SEVERAL = ("rows_of_file", "made-up/several")
 ONLINE = {
     "first": load("bench"),
@@ -193,7 +195,9 @@ def hub() -> Iterator[HubServer]:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the cache, also the working folder; it has a subfolder with the name of the data set."""
+    """The folder of the cache, also the working folder; it has a subfolder with the name of the
+    data set.
+    """
     home = tmp_path_factory.mktemp("home")
     (shadow := home / ID / data_file("finance")).parent.mkdir(parents=True)
     shadow.write_bytes(parquet(rows_of("local")["finance"]))

@@ -1,4 +1,6 @@
-"""Judging the control set again, against a provider on a real socket: calls, stored rows, and findings."""
+"""Judging the control set again, against a provider on a real socket: calls, stored rows, and
+findings.
+"""
 
 import asyncio
 import hashlib

@@ -35,7 +35,9 @@ def decided(of: dict[str, Any], night: str, value: float | None, failed: str) ->
 
 
 def rows_shown(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Members of three control sets, and their verdicts in four nights: equal or different, failed, or missing."""
+    """Members of three control sets, and their verdicts in four nights: equal or different, failed,
+    or missing.
+    """
     source = random.Random(seed)
     members = [
         member(set_id, number, source.choice(values))

@@ -1,4 +1,6 @@
-"""Sheets as spreadsheet programs read and save them, a small world with every outcome, and its logs as documents."""
+"""Sheets as spreadsheet programs read and save them, a small world with every outcome, and its logs
+as documents.
+"""
 
 import csv
 import json

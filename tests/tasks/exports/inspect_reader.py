@@ -1,4 +1,7 @@
-"""Read the logs of a folder with Inspect itself, and print them as JSON. Run by an interpreter with Inspect."""
+"""Read the logs of a folder with Inspect itself, and print them as JSON.
+
+Run by an interpreter with Inspect.
+"""
 
 import json
 import sys

@@ -1,4 +1,6 @@
-"""Exporting a warehouse and importing it into another: the same rows and leaderboard, and no partial import."""
+"""Exporting a warehouse and importing it into another: the same rows and leaderboard, and no
+partial import.
+"""
 
 import json
 import os

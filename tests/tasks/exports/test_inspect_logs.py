@@ -1,4 +1,6 @@
-"""The content of logs for Inspect View, read as zip files of JSON documents, and by Inspect itself."""
+"""The content of logs for Inspect View, read as zip files of JSON documents, and by Inspect
+itself.
+"""
 
 import json
 import math

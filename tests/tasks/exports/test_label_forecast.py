@@ -39,7 +39,9 @@ def criteria_of(task: str) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Two models on a split with 24 tasks, its hard subset, and a split with 14 tasks, all judged."""
+    """Two models on a split with 24 tasks, its hard subset, and a split with 14 tasks, all
+    judged.
+    """
     folder = tmp_path_factory.mktemp("splits")
     source = folder / "source"
     source.mkdir()

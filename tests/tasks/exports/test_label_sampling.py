@@ -1,4 +1,6 @@
-"""Sheets of drawn verdicts: what is drawn and stored, how they are imported, and the effect of other labels."""
+"""Sheets of drawn verdicts: what is drawn and stored, how they are imported, and the effect of
+other labels.
+"""
 
 import random
 from collections import Counter
@@ -143,8 +145,8 @@ def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_c
 
     assert "judged by b-judge" in report.line
     assert {row["task"] for row in rows} <= {f"t{n}" for n in range(20)}
-    # Responses that the judge has only begun are covered, so that figures stay when it completes them, but rarely
-    # drawn.
+    # Responses that the judge has only begun are covered, so that figures stay when it completes
+    # them, but rarely drawn.
     assert [(20 * N_CRITERIA * len(MODELS),)] == values_in(
         job, "select n_population from label_sheets"
     )

@@ -1,4 +1,6 @@
-"""Sheets for reviewers of rubrics: what is sampled and shown, changes by spreadsheet programs, and the import."""
+"""Sheets for reviewers of rubrics: what is sampled and shown, changes by spreadsheet programs, and
+the import.
+"""
 
 import re
 from collections import Counter
@@ -23,7 +25,9 @@ Row = dict[str, str]
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Four tasks; one task id and one criterion look like formulas, and one criterion describes a fault."""
+    """Four tasks; one task id and one criterion look like formulas, and one criterion describes a
+    fault.
+    """
     folder = tmp_path_factory.mktemp("reviewing")
     rows = [good_row(task) for task in ("-t0", "t1", "t2", "t3")]
     rows[1]["rubric"][0]["title"] = FORMULA

@@ -1,4 +1,6 @@
-"""Every figure has the same cells on a page, in a terminal, in JSON, CSV and Excel, and as a data frame."""
+"""Every figure has the same cells on a page, in a terminal, in JSON, CSV and Excel, and as a data
+frame.
+"""
 
 import csv
 import html
@@ -44,7 +46,8 @@ def test_six_forms_are_alike(name: str, scope: Scope, capsys: Printed) -> None:
         return
     names = list(rows[0])
 
-    # For people: the terminal has each cell of the page; both ends of an interval share a cell there.
+    # For people: the terminal has each cell of the page; both ends of an interval share a cell
+    # there.
     page = re.findall(r"<td [^>]*>(.*?)</td>", str(table(name, figure.columns, rows)), re.DOTALL)
     on_page = [html.unescape(re.sub(r"<[^>]+>", "", each)) for each in page]
     n_columns = len(with_values(figure.columns, rows))
@@ -96,7 +99,9 @@ def plain(value: Any) -> str:
 
 
 def are_alike(a: Any, b: Any) -> bool:
-    """Return whether two cells are equal to the precision of a spreadsheet: 15 digits, and milliseconds."""
+    """Return whether two cells are equal to the precision of a spreadsheet: 15 digits, and
+    milliseconds.
+    """
     if isinstance(a, datetime) and isinstance(b, datetime):
         return abs(a - b) < timedelta(milliseconds=2)
     return (

@@ -1,4 +1,6 @@
-"""Agreement with people, pooled over their decisions, against figures from the raw pairs of decisions."""
+"""Agreement with people, pooled over their decisions, against figures from the raw pairs of
+decisions.
+"""
 
 import random
 from itertools import combinations
@@ -25,7 +27,9 @@ GIVEN = {
 
 
 def decisions() -> dict[str, dict[Cell, float]]:
-    """Return each grader's decisions; two people decide all 120 criteria, one nine, and one a single one."""
+    """Return each grader's decisions; two people decide all 120 criteria, one nine, and one a
+    single one.
+    """
     dice = random.Random(4)
     cells = [(task, index) for task in range(N_TASKS) for index in range(N_CRITERIA)]
     truth = {cell: float(dice.random() < 0.6) for cell in cells}

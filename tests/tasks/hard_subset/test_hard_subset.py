@@ -1,4 +1,6 @@
-"""The hard subset and its stability, against selections and panels that are computed in exact fractions."""
+"""The hard subset and its stability, against selections and panels that are computed in exact
+fractions.
+"""
 
 import shutil
 from fractions import Fraction
@@ -48,7 +50,9 @@ def without(tenths: dict[str, Any], model: str) -> dict[str, Any]:
 
 
 def overlaps(job: Job, kind: str) -> dict[str, tuple[int, int, int, float]]:
-    """Compared selection -> the numbers of tasks in the selection, in the other one and in both, and the overlap."""
+    """Compared selection -> the numbers of tasks in the selection, in the other one and in both,
+    and the overlap.
+    """
     query = (
         "select compared_with, n_selected, n_compared, n_shared, jaccard from hard_overlaps where"
         f" kind = '{kind}'"

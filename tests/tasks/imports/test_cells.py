@@ -1,4 +1,6 @@
-"""What a cell of a foreign file holds: a text, or what is refused with its row and type; and files without a result."""
+"""What a cell of a foreign file holds: a text, or what is refused with its row and type; and files
+without a result.
+"""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,6 @@
-"""Bounds of an import: it reads only regular files in its folder that do not unpack to far more than their size."""
+"""Bounds of an import: it reads only regular files in its folder that do not unpack to far more
+than their size.
+"""
 
 import os
 import struct

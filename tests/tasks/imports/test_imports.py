@@ -56,7 +56,9 @@ def file(tmp_path: Path) -> Write:
 
 
 def refuse(job: Job, bring_in: Callable[[Job, Path], object], file: Path, reason: str) -> None:
-    """Assert that a file is refused in one line with this reason, and that nothing of it is stored."""
+    """Assert that a file is refused in one line with this reason, and that nothing of it is
+    stored.
+    """
     before = set((job.warehouse / "parts").rglob("*.parquet"))
     with pytest.raises(PipelineError, match=one_line(reason)):
         bring_in(job, file)

@@ -1,4 +1,6 @@
-"""The real graded rows of three models, against the independent checker of certificates and counts of the raw files."""
+"""The real graded rows of three models, against the independent checker of certificates and counts
+of the raw files.
+"""
 
 import json
 from collections import Counter

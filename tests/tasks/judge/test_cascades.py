@@ -1,4 +1,6 @@
-"""A configured cascade makes the calls and verdicts that a replay of both judges' stored verdicts predicts."""
+"""A configured cascade makes the calls and verdicts that a replay of both judges' stored verdicts
+predicts.
+"""
 
 import contextlib
 import hashlib
@@ -58,7 +60,9 @@ def random_values(*parts: object) -> float:
 
 
 def two_judges(request: Request, number: int) -> HttpResponse:
-    """A strong judge that never varies, and a cheap one that errs, wavers, fails, and varies in confidence."""
+    """A strong judge that never varies, and a cheap one that errs, wavers, fails, and varies in
+    confidence.
+    """
     if (
         is_judge_request(request)
         and request["model"] == "cheap"
@@ -124,7 +128,9 @@ def verdicts_of(job: Job) -> list[dict[str, Any]]:
 
 
 def calls_of(server: FaultServer) -> Counter[tuple[str, str]]:
-    """(model, prompt) of all first calls for a verdict, without the reminders after unreadable replies."""
+    """(model, prompt) of all first calls for a verdict, without the reminders after unreadable
+    replies.
+    """
     return Counter(
         (request["model"], request["messages"][0]["content"])
         for request in server.judge_requests
@@ -156,7 +162,9 @@ def replayed(first: list[dict[str, Any]], when: dict[str, Any]) -> list[str]:
 def foretold(
     rows: list[dict[str, Any]], when: dict[str, Any]
 ) -> dict[tuple[str, str], tuple[Any, ...]]:
-    """(task, criterion) -> the judge that decides, the reasons, and the decision, from both judges' stored verdicts."""
+    """(task, criterion) -> the judge that decides, the reasons, and the decision, from both judges'
+    stored verdicts.
+    """
     by_criterion: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
     for row in rows:
         by_criterion.setdefault((row["task_id"], row["criterion_id"]), {}).setdefault(

@@ -1,4 +1,6 @@
-"""Judges that decide several criteria in one call: their rows, costs, failures and further attempts."""
+"""Judges that decide several criteria in one call: their rows, costs, failures and further
+attempts.
+"""
 
 import asyncio
 import json
@@ -689,7 +691,9 @@ def test_a_control_set_holds_whole_pieces_and_a_night_asks_for_each_once(
     is_lacking: bool, make: Make, server: FaultServer, tmp_path: Path
 ) -> None:
     def without_second(request: Request, number: int) -> HttpResponse:
-        """A judge whose replies always lack the second entry, so that no control set has that criterion."""
+        """A judge whose replies always lack the second entry, so that no control set has that
+        criterion.
+        """
         reply = well_behaved(request, number)
         given = json.loads(reply.text or "") if is_judge_request(request) else []
         return replace(reply, text=json.dumps([*given[:1], *given[2:]])) if given else reply

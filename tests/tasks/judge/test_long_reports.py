@@ -1,4 +1,6 @@
-"""Reports that are longer than a judge's context, with a provider on a real socket that refuses longer prompts."""
+"""Reports that are longer than a judge's context, with a provider on a real socket that refuses
+longer prompts.
+"""
 
 import asyncio
 import json
@@ -53,7 +55,9 @@ def loaded_encoding() -> Any:
 
 @dataclass
 class Judge:
-    """A judge with a limited context: it quotes the lines that a criterion asks for, and decides by what it reads."""
+    """A judge with a limited context: it quotes the lines that a criterion asks for, and decides by
+    what it reads.
+    """
 
     context: int = CONTEXT
     quotes: dict[str, str] = field(default_factory=lambda: {"Says 7 ": PROOF, "Says 4 ": HINT})

@@ -38,7 +38,9 @@ CHAT, BATCH = "/v1/chat/completions", "/v1/batches"
 
 @cache
 def responded() -> tuple[Path, int]:
-    """A warehouse with the responses to half of the sample, made once, and the port of their provider."""
+    """A warehouse with the responses to half of the sample, made once, and the port of their
+    provider.
+    """
     folder = Path(tempfile.mkdtemp(prefix="responded-"))
     atexit.register(shutil.rmtree, folder)
     with FaultServer() as server:

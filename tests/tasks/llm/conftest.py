@@ -154,7 +154,9 @@ def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, i
 
 
 def then(*http_responses: HttpResponse) -> Behaviour:
-    """Send these responses one after another to repetitions of a request; the last one is repeated."""
+    """Send these responses one after another to repetitions of a request; the last one is
+    repeated.
+    """
     return lambda _request, number: http_responses[min(number, len(http_responses) - 1)]
 
 
@@ -162,7 +164,8 @@ def then(*http_responses: HttpResponse) -> Behaviour:
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run an asynchronous test in an event loop of its own, as the program does.
 
-    The plugin of anyio would also raise errors of earlier loops' clients when they are garbage-collected.
+    The plugin of anyio would also raise errors of earlier loops' clients when they are
+    garbage-collected.
     """
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
@@ -173,7 +176,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _loaded_library() -> None:
-    """Import the library first: this takes seconds, which must not count towards a call's time limit."""
+    """Import the library first: this takes seconds, which must not count towards a call's time
+    limit.
+    """
     litellm()
 
 

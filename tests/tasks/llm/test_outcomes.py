@@ -1,4 +1,6 @@
-"""Every outcome of a call, over a real socket: its status and cause, and whether and how it is retried."""
+"""Every outcome of a call, over a real socket: its status and cause, and whether and how it is
+retried.
+"""
 
 import json
 import re
@@ -157,7 +159,9 @@ MAIN = (
 
 
 def every_state() -> list[tuple[str, str]]:
-    """Each outcome on one route to chat models and on one to decision models; the main outcomes on all routes."""
+    """Each outcome on one route to chat models and on one to decision models; the main outcomes on
+    all routes.
+    """
     states = []
     for state, decision_route in in_turn(STATES, DECISION_ROUTES):
         for route in ALL_ROUTES if state in MAIN else ("vllm", decision_route):
@@ -213,7 +217,10 @@ def test_a_server_that_is_not_there_is_a_provider_error(route: str, calling: Cal
 def test_a_good_reply_has_its_text_and_what_the_provider_reported(
     route: str, calling: Calling, serve: Serve
 ) -> None:
-    """A lone surrogate in its text is replaced. LiteLLM drops the fingerprint on two routes, on one before 1.110."""
+    """A lone surrogate in its text is replaced.
+
+    LiteLLM drops the fingerprint on two routes, on one before 1.110.
+    """
     server = serve(
         HttpResponse(
             "A \ud83d debt.", model="candidate-0613", reasoning_tokens=7, fingerprint="fp_1"

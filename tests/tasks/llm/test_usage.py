@@ -1,4 +1,6 @@
-"""Reports of usage that count differently: one rule for every route, and caps that hold whatever a report says."""
+"""Reports of usage that count differently: one rule for every route, and caps that hold whatever a
+report says.
+"""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,6 @@
-"""Adoption: results that were stored without their model's address get the identity that has it, without a call."""
+"""Adoption: results that were stored without their model's address get the identity that has it,
+without a call.
+"""
 
 import os
 from collections.abc import Iterator

@@ -162,7 +162,8 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(
     assert {2} == set(halves.values())
     # The backup has everything that was written before it began.
     assert set(written[:n_before]) <= tasks & set(halves)
-    # Nothing is lost between ledger and parts: calls in the copied ledger that became rows are in the copied parts.
+    # Nothing is lost between ledger and parts: calls in the copied ledger that became rows are in
+    # the copied parts.
     assert set(written[: len(halves) - 1]) <= tasks
 
 

@@ -1,4 +1,6 @@
-"""Runs on a warehouse with damaged parts: exit code 3, rows restored without a call, and no call without consent."""
+"""Runs on a warehouse with damaged parts: exit code 3, rows restored without a call, and no call
+without consent.
+"""
 
 import shutil
 from collections.abc import Callable

@@ -1,4 +1,6 @@
-"""The spend of every run, also of killed ones; and responses that are removed for good and sampled again."""
+"""The spend of every run, also of killed ones; and responses that are removed for good and sampled
+again.
+"""
 
 import json
 import shutil

@@ -1,4 +1,6 @@
-"""The loop over measures: what is stale, in which blocks it is computed, and how a measure is added."""
+"""The loop over measures: what is stale, in which blocks it is computed, and how a measure is
+added.
+"""
 
 import re
 from collections.abc import Iterator, Sequence

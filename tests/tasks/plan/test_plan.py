@@ -100,7 +100,8 @@ def test_a_judge_is_called_for_what_each_model_needs() -> None:
         [progress("a", "b", 5), progress("a", "c", 1, DIFFERENT), progress("b", "c", 1, DIFFERENT)],
         [UNCLEAR] * 3,
     )
-    # Model c needs 20 tasks with 3 criteria each; a and b, and a model without a comparison, need all.
+    # Model c needs 20 tasks with 3 criteria each; a and b, and a model without a comparison, need
+    # all.
     missing = [(label, task, 3) for label in ("a", "c", "alone") for task in ORDER]
     rows = expected_calls(Planned("judge", "a-judge", 900), missing, needed)
     assert (660, 660) == (rows["calls"]["low"], rows["calls"]["median"])

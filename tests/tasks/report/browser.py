@@ -48,7 +48,9 @@ def browsing() -> Iterator[Browser]:
 
 @dataclass
 class Visit:
-    """An open page, and its faults: console errors and warnings, and requests to other addresses."""
+    """An open page, and its faults: console errors and warnings, and requests to other
+    addresses.
+    """
 
     page: Page
     address: str
@@ -91,7 +93,9 @@ class Visit:
 def visiting(
     browser: Browser, site: Path | str, size: tuple[int, int] = DESKTOP, **more: Any
 ) -> Iterator[Visit]:
-    """Visit the pages of a report, from disk or an address, in a new page; `more` goes to the browser context."""
+    """Visit the pages of a report, from disk or an address, in a new page; `more` goes to the
+    browser context.
+    """
     viewport: Any = dict(zip(("width", "height"), size, strict=True))
     context = browser.new_context(viewport=viewport, reduced_motion="reduce", **more)
     try:

@@ -1,4 +1,6 @@
-"""`python -m tests.tasks.report.pictures`: make the README's screenshots, of the made-up warehouse's report."""
+"""`python -m tests.tasks.report.pictures`: make the README's screenshots, of the made-up
+warehouse's report.
+"""
 
 import base64
 import tempfile

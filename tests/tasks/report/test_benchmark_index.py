@@ -1,4 +1,6 @@
-"""Several benchmarks in one report folder: each has a report of its own, and the first page leads to all of them."""
+"""Several benchmarks in one report folder: each has a report of its own, and the first page leads
+to all of them.
+"""
 
 import re
 from html import unescape

@@ -1,4 +1,6 @@
-"""Results in Python: the rows of the commands as data frames, and the example notebook, run in an empty folder."""
+"""Results in Python: the rows of the commands as data frames, and the example notebook, run in an
+empty folder.
+"""
 
 import json
 import subprocess

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 
 def alpha_by_pairs(units: Sequence[Sequence[float]]) -> float:
-    """One minus the disagreement within units divided by that between any two values; NaN if only one value occurs."""
+    """One minus the disagreement within units divided by that between any two values; NaN if only
+    one value occurs.
+    """
     pairable = [unit for unit in units if len(unit) > 1]
     counts = Counter(value for unit in pairable for value in unit)
     n = sum(counts.values())

@@ -1,4 +1,6 @@
-"""Resampled panels by enumeration: every way to draw the models and their trials, instead of samples."""
+"""Resampled panels by enumeration: every way to draw the models and their trials, instead of
+samples.
+"""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -9,7 +11,9 @@ Trials = Sequence[Sequence[Sequence[int | Fraction]]]
 
 
 def probabilities(scores: Trials, size: int) -> list[Fraction]:
-    """The exact probability that each task is among the `size` lowest; ties are in the tasks' order."""
+    """The exact probability that each task is among the `size` lowest; ties are in the tasks'
+    order.
+    """
     chances = [Fraction(0)] * len(scores)
     for panel, chance in panels([len(trials) for trials in scores[0]]):
         # Fractions, so that only true ties are ties.

@@ -1,4 +1,6 @@
-"""Selecting the hard subset, and how much it depends on its panel, against all panels enumerated."""
+"""Selecting the hard subset, and how much it depends on its panel, against all panels
+enumerated.
+"""
 
 from fractions import Fraction
 from itertools import chain
@@ -93,7 +95,9 @@ NOISE = 0.03
 
 @st.composite
 def worlds(draw: st.DrawFn, max_tasks: int = 5, max_trials: int = 2) -> list[list[list[int]]]:
-    """Scores of few tasks, by two or three models with one or two trials each; integers, so that there are ties."""
+    """Scores of few tasks, by two or three models with one or two trials each; integers, so that
+    there are ties.
+    """
     n_trials = draw(
         st.lists(st.integers(1, max_trials), min_size=2, max_size=3).filter(lambda n: sum(n) <= 5)
     )

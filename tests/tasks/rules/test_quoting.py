@@ -1,4 +1,6 @@
-"""Prompts: quoted text cannot pass for instructions, and older templates still give the same prompts."""
+"""Prompts: quoted text cannot pass for instructions, and older templates still give the same
+prompts.
+"""
 
 import json
 import re

@@ -1,4 +1,6 @@
-"""Other wordings of a criterion: examples removed by a rule, or detail added by a model and checked."""
+"""Other wordings of a criterion: examples removed by a rule, or detail added by a model and
+checked.
+"""
 
 import json
 

@@ -1,4 +1,6 @@
-"""Addresses of the environment: resolved before identity, called as they were resolved, never one for another."""
+"""Addresses of the environment: resolved before identity, called as they were resolved, never one
+for another.
+"""
 
 import asyncio
 import json
@@ -192,7 +194,8 @@ NOT_OF_MODELS = frozenset(
         # logins in a browser
         "OPENAI_CHATGPT_API_BASE",
         "XAI_OAUTH_API_BASE",
-        # the API for messages of LiteLLM's proxy, and a route of bedrock/ to Anthropic's own platform
+        # the API for messages of LiteLLM's proxy, and a route of bedrock/ to Anthropic's own
+        # platform
         "ANTHROPIC_AWS_API_BASE",
         "ANTHROPIC_AWS_BASE_URL",
         "DEEPSEEK_ANTHROPIC_API_BASE",
@@ -202,7 +205,9 @@ NOT_OF_MODELS = frozenset(
         "DEFAULT_API_BASE",
     }
 )
-"""Addresses that LiteLLM reads from the environment for other purposes than calls of models by the pipeline."""
+"""Addresses that LiteLLM reads from the environment for other purposes than calls of models by the
+pipeline.
+"""
 
 
 def names_in_litellm() -> set[str]:
@@ -249,7 +254,9 @@ USUAL = (
     "xai",
 )
 OWN = {"azure", "baseten", "huggingface", "xinference"}
-"""LiteLLM uses the variable of these in another way, or not for every chat; a configured address is used as ours is."""
+"""LiteLLM uses the variable of these in another way, or not for every chat; a configured address is
+used as ours is.
+"""
 
 
 @pytest.mark.parametrize("chosen", [USUAL, pytest.param((), marks=pytest.mark.slow, id="all")])
@@ -288,7 +295,8 @@ def test_a_model_is_called_where_litellm_alone_would_call_it(
 
         asyncio.run(call_all())
 
-    # LiteLLM takes some providers' addresses from nowhere; ours is then the variable that is named like all others.
+    # LiteLLM takes some providers' addresses from nowhere; ours is then the variable that is named
+    # like all others.
     reached = {provider: paths for provider, paths in called_by_litellm.items() if paths}
     assert {provider: called[provider] for provider in reached} == reached
     elsewhere = {

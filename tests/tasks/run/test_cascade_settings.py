@@ -1,4 +1,6 @@
-"""A cascade in the configuration: its judge configuration, its identity, and refusals with the key's path."""
+"""A cascade in the configuration: its judge configuration, its identity, and refusals with the
+key's path.
+"""
 
 from pathlib import Path
 from typing import Any

@@ -1,6 +1,7 @@
 """Stored rows keep their identities: those of one small run, as they were when they were frozen.
 
-A digest that changes means that every stored row of its kind counts as missing and is paid for again.
+A digest that changes means that every stored row of its kind counts as missing and is paid for
+again.
 """
 
 import hashlib

@@ -39,7 +39,9 @@ Reply with JSON: {"explanation": "...", "criteria_met": true or false}"""
 
 
 def new_each_time(request: Request, number: int) -> HttpResponse:
-    """A response that differs each time, as with a temperature; verdicts depend on the prompt alone."""
+    """A response that differs each time, as with a temperature; verdicts depend on the prompt
+    alone.
+    """
     if is_judge_request(request):
         return well_behaved(request, number)
     return HttpResponse(
@@ -57,7 +59,9 @@ def data(
 
 
 class World:
-    """A warehouse and a provider that counts calls: `does` runs the stages and returns the numbers."""
+    """A warehouse and a provider that counts calls: `does` runs the stages and returns the
+    numbers.
+    """
 
     def __init__(self, server: FaultServer, folder: Path) -> None:
         self.server, self.folder = server, folder
@@ -75,7 +79,9 @@ class World:
         return job_on("given", self.folder / "w", **self.settings).model_copy(update=narrowed)
 
     def does(self, **narrowed: Any) -> tuple[int, int]:
-        """Run the stages; return the numbers of calls for responses and for verdicts, from the provider's book."""
+        """Run the stages; return the numbers of calls for responses and for verdicts, from the
+        provider's book.
+        """
         before = len(self.server.samples), len(self.server.judge_requests)
         job = prepared(self.job(**narrowed))
         sampled(job)
@@ -160,7 +166,8 @@ def test_a_revision_costs_only_what_reads_differently(world: World) -> None:
         "t2": {"prompt_0": "What else about finance-2?"},
     }
     data(world.folder / "data", **changed)
-    # A reworded criterion is judged again, a changed prompt is sampled and judged; a changed weight costs nothing.
+    # A reworded criterion is judged again, a changed prompt is sampled and judged; a changed weight
+    # costs nothing.
     assert (1, 1 + CRITERIA) == world.does()
     assert 2 * TASKS == world.count("responses")
     assert 2 * VERDICTS == world.count("verdicts")

@@ -1,4 +1,6 @@
-"""Cells that a provider refuses: alone they are refused, and no order of cells makes progress impossible."""
+"""Cells that a provider refuses: alone they are refused, and no order of cells makes progress
+impossible.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -55,7 +57,9 @@ def job(server: FaultServer, tmp_path: Path) -> Callable[..., Job]:
 
 
 def refusing(*texts: str, harmless: HttpResponse | None = None) -> Behaviour:
-    """Refuse prompts with one of these texts, and harmless requests with `harmless`, as xAI does."""
+    """Refuse prompts with one of these texts, and harmless requests with `harmless`, as xAI
+    does.
+    """
 
     def behaviour(request: Request, number: int) -> HttpResponse:
         prompt = prompt_of(request)

@@ -1,4 +1,6 @@
-"""Replies in flight when the work on another one ends with an error, or when somebody stops the run."""
+"""Replies in flight when the work on another one ends with an error, or when somebody stops the
+run.
+"""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""A model's own system prompt: sent first, part of a response's identity, and hidden from judges."""
+"""A model's own system prompt: sent first, part of a response's identity, and hidden from
+judges.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Files of harnesses that cannot be installed as packages, written as they write them: same keys and order."""
+"""Files of harnesses that cannot be installed as packages, written as they write them: same keys
+and order.
+"""
 
 import hashlib
 import html
@@ -38,7 +40,9 @@ def conversation_of(row: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def published(path: Path, given: Sequence[Row] | None = None, **config: Any) -> Path:
-    """Write the file of the published PRBench harness for the workload; failed calls are `N/A` and `false` in it."""
+    """Write the file of the published PRBench harness for the workload; failed calls are `N/A` and
+    `false` in it.
+    """
     points: dict[str, dict[str, list[float]]] = {"normalized": {}, "clipped": {}}
     outputs: dict[str, dict[str, Row]] = {}
     for model in MODELS:
@@ -182,7 +186,9 @@ def _message(role: str, content: str) -> str:
 def m42(
     path: Path, model: str, given: Sequence[Row], guessed: tuple[str, int] | None = None
 ) -> Path:
-    """Rows as m42's judge writes them; the decision on `guessed` (task, position) is the harness's default."""
+    """Rows as m42's judge writes them; the decision on `guessed` (task, position) is the harness's
+    default.
+    """
     lines = []
     for row in given:
         of = example(model, row)

@@ -234,7 +234,9 @@ def _edit(file: Path, edit: Callable[[Row], None]) -> None:
 
 
 def _with_hard_part(folder: Path, text: str | None, met: bool | None) -> Path:
-    """A log with a second subset that repeats every task; `text` replaces its responses, `met` its decisions."""
+    """A log with a second subset that repeats every task; `text` replaces its responses, `met` its
+    decisions.
+    """
 
     def edit(row: Row) -> None:
         if text is not None and "model_output" in row:
@@ -287,7 +289,9 @@ def test_in_another_part_another_text_is_a_further_trial_and_another_decision_a_
 def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_them(
     job: Job, tmp_path: Path
 ) -> None:
-    """A second judge finds all criteria met, negative ones too; the log has the mean of both scores."""
+    """A second judge finds all criteria met, negative ones too; the log has the mean of both
+    scores.
+    """
 
     def edit(row: Row) -> None:
         score = row["sample_score"]["score"]
@@ -361,7 +365,9 @@ def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_scor
 def test_a_mean_is_compared_where_a_value_is_called_a_score(
     job: Job, tmp_path: Path, is_named: bool
 ) -> None:
-    """As `healthbench` of inspect_evals stores it; Inspect itself counts values by criterion as 0."""
+    """As `healthbench` of inspect_evals stores it; Inspect itself counts values by criterion as
+    0.
+    """
 
     def scored(_: Row, score: Row) -> Row:
         if is_named:

@@ -1,6 +1,8 @@
-"""A workload whose true scores are known: the responses of two models to the samples, and a judge's decisions on them.
+"""A workload whose true scores are known: the responses of two models to the samples, and a judge's
+decisions on them.
 
-Every harness had the same workload: it called the models and the judge over a socket, with its own prompts.
+Every harness had the same workload: it called the models and the judge over a socket, with its own
+prompts.
 """
 
 import hashlib
@@ -60,7 +62,9 @@ def is_met(model: str, task: str, position: int) -> bool:
 
 
 def true_score(model: str, row: Mapping[str, Any], *, hides_failures: bool = False) -> float | None:
-    """Equation 1 of the paper; None if a decision is missing, unless missing ones count as `not met`."""
+    """Equation 1 of the paper; None if a decision is missing, unless missing ones count as `not
+    met`.
+    """
     task = task_of(row)
     if not hides_failures and ((model, task) == UNANSWERED or (model, task) == UNREADABLE[:2]):
         return None

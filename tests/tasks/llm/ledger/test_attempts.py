@@ -82,7 +82,9 @@ def test_attempts_stay_in_the_ledger_until_they_are_stored(tmp_path: Path) -> No
 
 
 def test_an_outcome_that_is_replaced_is_one_attempt(calling: Calling, serve: Serve) -> None:
-    """A 403 is temporary at first, and a refusal of this prompt once a harmless request is accepted."""
+    """A 403 is temporary at first, and a refusal of this prompt once a harmless request is
+    accepted.
+    """
 
     def only_harmless(request: Any, _number: int) -> HttpResponse:
         return HttpResponse("hello") if prompt_of(request) == "Hi" else failed(403, "Forbidden")

@@ -1,4 +1,6 @@
-"""A changed bit in the ledger never gives another number: it is reported, and the number is unknown."""
+"""A changed bit in the ledger never gives another number: it is reported, and the number is
+unknown.
+"""
 
 import asyncio
 import fcntl
@@ -30,7 +32,9 @@ Spend = dict[tuple[str, ...], dict[str, Any]]
 
 
 class State(NamedTuple):
-    """What a ledger says: sums by key; by call its spent attempts and its replies; and the calls of an open batch."""
+    """What a ledger says: sums by key; by call its spent attempts and its replies; and the calls of
+    an open batch.
+    """
 
     spend: Spend
     spent: dict[str, int]

@@ -1,4 +1,6 @@
-"""Call locks: one process makes a call; the others wait for its reply and hold nothing meanwhile."""
+"""Call locks: one process makes a call; the others wait for its reply and hold nothing
+meanwhile.
+"""
 
 import asyncio
 import time
@@ -91,7 +93,8 @@ async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(
     calls = [call_to(server, f"{what} {number}") for number in range(15) for what in ("no", "yes")]
     async with calling.opened() as (gateway, ledger):
         with closing(Ledger(calling.folder)) as theirs:
-            # One after the other, so that the failed rows of the first run exist before the second one begins.
+            # One after the other, so that the failed rows of the first run exist before the second
+            # one begins.
             other = Gateway(Limiter(4, Budget(None, None)), theirs, "another-run")
             for own, of in ((gateway, ledger), (other, theirs)):
                 replies = [await own.complete(call) for call in calls]

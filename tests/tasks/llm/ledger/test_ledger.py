@@ -1,4 +1,6 @@
-"""The ledger: a reply is stored before it counts, equal requests are one call, and attempts are counted across runs."""
+"""The ledger: a reply is stored before it counts, equal requests are one call, and attempts are
+counted across runs.
+"""
 
 import asyncio
 import fcntl

@@ -1,7 +1,8 @@
-"""Damage to a ledger file: readable rows are recovered, damaged ones are never used, lost ones are paid again.
+"""Damage to a ledger file: readable rows are recovered, damaged ones are never used, lost ones are
+paid again.
 
-SQLite's own map of the undamaged file (`dbstat`) tells which rows are readable: those without a damaged page. Also
-kills, a full disk, and other programs that use the file.
+SQLite's own map of the undamaged file (`dbstat`) tells which rows are readable: those without a
+damaged page. Also kills, a full disk, and other programs that use the file.
 """
 
 import asyncio
@@ -64,7 +65,9 @@ def entry(number: int) -> Entry:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A closed ledger with hundreds of calls, an open batch, and failed attempts that have become rows."""
+    """A closed ledger with hundreds of calls, an open batch, and failed attempts that have become
+    rows.
+    """
     folder = tmp_path_factory.mktemp("whole")
     written(folder, [entry(number) for number in range(N_CALLS)], [("a failed one", 3)])
 

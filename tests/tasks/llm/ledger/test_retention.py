@@ -1,4 +1,6 @@
-"""Retention: replies that became rows long ago leave the ledger, nothing else does, and disk space is freed."""
+"""Retention: replies that became rows long ago leave the ledger, nothing else does, and disk space
+is freed.
+"""
 
 import os
 import random

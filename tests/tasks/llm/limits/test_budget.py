@@ -189,7 +189,9 @@ async def test_what_a_batch_that_was_cut_short_did_not_do_is_free(
 
 
 Move = tuple[int, int, float, bool]
-"""The most tokens that a call may use, its turns of the event loop, the used share, and whether usage is reported."""
+"""The most tokens that a call may use, its turns of the event loop, the used share, and whether
+usage is reported.
+"""
 moves = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 4), st.floats(0, 1), st.booleans()), max_size=12
 )

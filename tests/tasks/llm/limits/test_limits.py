@@ -1,4 +1,6 @@
-"""Limits on concurrent calls and calls per minute, the order of calls, the stop time, and what stops a model."""
+"""Limits on concurrent calls and calls per minute, the order of calls, the stop time, and what
+stops a model.
+"""
 
 import asyncio
 import math
@@ -59,7 +61,9 @@ STEPS = st.lists(
 def test_no_minute_passes_the_limit_but_for_a_last_call(
     limit: int, steps: Any, counts_requests: bool
 ) -> None:
-    """After each pause, some requests (or one call with tokens) are made as soon as they are allowed."""
+    """After each pause, some requests (or one call with tokens) are made as soon as they are
+    allowed.
+    """
     meter, now_s = TokenBucket(limit, 0.0), 0.0
     went: list[tuple[float, float]] = []
     for pause_s, number, share in steps:

@@ -1,4 +1,6 @@
-"""A refusal of one request, which stops nothing, and a refusal of every request, which stops the endpoint."""
+"""A refusal of one request, which stops nothing, and a refusal of every request, which stops the
+endpoint.
+"""
 
 import json
 from collections.abc import Callable
@@ -64,7 +66,9 @@ def prompts_of(server: FaultServer) -> list[str]:
 
 
 def refusing(refusal: HttpResponse, *, also_harmless: HttpResponse = GOOD) -> Behaviour:
-    """Refuse prompts that begin with `bad`, and reply to a harmless request with `also_harmless`."""
+    """Refuse prompts that begin with `bad`, and reply to a harmless request with
+    `also_harmless`.
+    """
 
     def behaviour(request: dict[str, Any], _number: int) -> HttpResponse:
         prompt = prompt_of(request)

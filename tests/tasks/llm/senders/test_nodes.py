@@ -24,7 +24,9 @@ from tests.kit import configure, endpoint
 
 PRBENCH = Path(sys.executable).with_name("prbench")
 CALLS_A_MODEL, N_MODELS = 106, int(os.environ.get("PRBENCH_TEST_NODES_MODELS", "10"))
-"""With 38 models there are 4,028 calls. The rate grows with the number of models, so faults last equally long."""
+"""With 38 models there are 4,028 calls. The rate grows with the number of models, so faults last
+equally long.
+"""
 RPM, AT_ONCE, LATENCY_S = 40 * N_MODELS, 16 * N_MODELS // 10, 1.0
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]

@@ -108,7 +108,9 @@ OF_DECISIONS = (2, 3, 5, 6, 7)
 def test_a_killed_sender_costs_its_own_calls(
     calling: Calling, serve: Serve, tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    """All other replies equal those of calls without senders, and the key is not written anywhere."""
+    """All other replies equal those of calls without senders, and the key is not written
+    anywhere.
+    """
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     folders: list[Path] = []
     monkeypatch.setattr(nodes, "mkdtemp", lambda **_: _job(folders, tmp_path))
@@ -177,7 +179,9 @@ def _job(folders: list[Path], tmp_path: Path) -> str:
 
 
 class OneNode:
-    """A cluster of one node without Ray; each new sender behaves as the next item of `senders` says."""
+    """A cluster of one node without Ray; each new sender behaves as the next item of `senders`
+    says.
+    """
 
     senders: Iterator[Any]
 

@@ -1,4 +1,6 @@
-"""Replies with any JSON in any of their fields: each is the outcome of its call, which is stored."""
+"""Replies with any JSON in any of their fields: each is the outcome of its call, which is
+stored.
+"""
 
 import copy
 import json
@@ -161,7 +163,9 @@ def response_of(body: str, *, is_streamed: bool) -> HttpResponse:
 
 
 def outcomes(route: str, bodies: list[str]) -> list[Any]:
-    """The replies to calls that get these bodies, or the exceptions; final ones are the same in a later run."""
+    """The replies to calls that get these bodies, or the exceptions; final ones are the same in a
+    later run.
+    """
     _, target = ROUTES[route]
     is_streamed = target.get("is_streamed", False)
 

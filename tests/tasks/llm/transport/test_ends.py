@@ -1,4 +1,6 @@
-"""Ends of replies: words of success, of failure and unknown ones; content in parts; errors inside a reply."""
+"""Ends of replies: words of success, of failure and unknown ones; content in parts; errors inside a
+reply.
+"""
 
 import asyncio
 import json
@@ -51,7 +53,9 @@ def whole(message: dict[str, Any], finish_reason: Any = "stop", **beside: Any) -
 
 
 def streamed(*deltas: dict[str, Any], finish_reason: Any = "stop") -> str:
-    """The body of a streamed completion with these pieces, a last one with the end, the usage, and the mark `DONE`."""
+    """The body of a streamed completion with these pieces, a last one with the end, the usage, and
+    the mark `DONE`.
+    """
     head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     ends: list[Any] = [None] * len(deltas) + [finish_reason]
     pieces = [

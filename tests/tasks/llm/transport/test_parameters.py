@@ -1,4 +1,6 @@
-"""Sent parameters: every parameter of a configuration, on each of the three routes, as the server gets it."""
+"""Sent parameters: every parameter of a configuration, on each of the three routes, as the server
+gets it.
+"""
 
 from typing import Any
 

@@ -256,7 +256,9 @@ def test_no_packing_is_asked_for_and_a_packed_reply_is_a_provider_error(
 def batch_server(
     output: Callable[[list[str]], Iterable[bytes]], others: Mapping[str, Plain] = {}
 ) -> AnyServer:
-    """A server whose batches end at once, with `output` as the result file, and with other responses on some paths."""
+    """A server whose batches end at once, with `output` as the result file, and with other
+    responses on some paths.
+    """
     ids: list[str] = []
     shape = {
         "object": "batch",

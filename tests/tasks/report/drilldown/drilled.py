@@ -29,7 +29,9 @@ from warehouse import Warehouse
 
 
 def drill(job: Job, folder: Path) -> Path:
-    """Write only the drill-down to a folder, with all earlier samplings to compare with; return the folder."""
+    """Write only the drill-down to a folder, with all earlier samplings to compare with; return the
+    folder.
+    """
     with Warehouse(job.warehouse).reader() as reader:
         site, scope = Site(folder), Scope(job, reader)
         copy_assets(site)
@@ -60,7 +62,9 @@ def held(site: Path, name: str = "index") -> Any:
 
 
 def data(site: Path) -> dict[str, Any]:
-    """Return the content of all data files in the index, by name; of a task, its rubric and each entry's section."""
+    """Return the content of all data files in the index, by name; of a task, its rubric and each
+    entry's section.
+    """
     index = held(site)
     actual = {
         "index": index,
@@ -97,7 +101,9 @@ def files(folder: Path) -> dict[str, bytes]:
 def tiny_job(
     folder: Path, task_ids: Sequence[str] = ("t1", "t2", "t3"), models: Sequence[str] = ("m1", "m2")
 ) -> Job:
-    """A job on a small warehouse: every model has responded to every task, and one judge has judged all responses."""
+    """A job on a small warehouse: every model has responded to every task, and one judge has judged
+    all responses.
+    """
     job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
     prompts = [({"task_id": each, "position": 0}, f"Why {each}?") for each in task_ids]
     tables = admitted(task_ids, n_criteria=2) | {

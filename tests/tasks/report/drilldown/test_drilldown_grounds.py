@@ -1,4 +1,6 @@
-"""The basis of a verdict: prompt and reply, rewritten criteria, evidence from chunks; and a task without messages."""
+"""The basis of a verdict: prompt and reply, rewritten criteria, evidence from chunks; and a task
+without messages.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,10 +41,11 @@ REPLY = '{"explanation": "<script>window.attacked = 1</script>", "criteria_met":
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Two tasks; a judge with the shipped template judged a long response to the first, the second has no message yet.
+    """Two tasks; a judge with the shipped template judged a long response to the first, the second
+    has no message yet.
 
-    A second model responded to an earlier conversation of the first task; the judge did not reply on the third model's
-    response; the fourth model responded to both conversations.
+    A second model responded to an earlier conversation of the first task; the judge did not reply
+    on the third model's response; the fourth model responded to both conversations.
     """
     folder = tmp_path_factory.mktemp("exchanges")
     job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
@@ -204,7 +207,9 @@ QUOTES = [f"“It is so.” {ATTACK}", "The table says 7."]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """On the first task a judge searched chunks, and another used a rewritten criterion; cascades judged the second."""
+    """On the first task a judge searched chunks, and another used a rewritten criterion; cascades
+    judged the second.
+    """
     folder = tmp_path_factory.mktemp("grounds")
     job = tiny_job(folder)
     stored, second = (

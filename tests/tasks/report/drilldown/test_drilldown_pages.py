@@ -151,7 +151,9 @@ def test_assistant_turns_are_set_as_markdown_and_user_turns_word_for_word(
 def _flips(
     held: Row, task: dict[str, Any], one: str, other: str
 ) -> dict[tuple[int, str], tuple[str, str]]:
-    """The differing verdicts of both sides' first trials, by criterion position and judge configuration."""
+    """The differing verdicts of both sides' first trials, by criterion position and judge
+    configuration.
+    """
     first, second = (
         {
             (each["position"], each["judge_config"]): each["status"]
@@ -199,7 +201,8 @@ def test_what_failed_says_why_and_is_never_called_unmet(visit: Visit, held: Row)
 
     one, other = (entry(held, label)["key"] for label in ("dogwood-open", "birch-2"))
     visit.open(f"task.html#task={task_key('finance-04')}&a={one}&b={other}")
-    # Only the hash of the address has changed, so the page is not loaded again and already counts as rendered.
+    # Only the hash of the address has changed, so the page is not loaded again and already counts
+    # as rendered.
     visit.page.locator("#responses article", has_text="No response: truncated.").first.wait_for()
     assert {"∅ no response"} == set(texts(visit.page.locator("#criteria td[data-label^=A] .badge")))
     assert 0 == visit.page.locator("td .flip").count()

@@ -1,4 +1,6 @@
-"""The files of the drill-down: the same data gives the same bytes, and a later build writes only changed files."""
+"""The files of the drill-down: the same data gives the same bytes, and a later build writes only
+changed files.
+"""
 
 import re
 import shutil
@@ -172,7 +174,9 @@ def _die(site: Site, name: str, _content: bytes) -> None:
 
 
 def drill_with_another_version(document: str, site: Path) -> None:
-    """Build in a new process, with another version of a library: a process reads versions only once."""
+    """Build in a new process, with another version of a library: a process reads versions only
+    once.
+    """
     given = program.version
     program.version = lambda name: "99" if name == "pyromark" else given(name)
     drill(with_revision(Job.model_validate_json(document)), site)

@@ -1,4 +1,6 @@
-"""Judges' replies in the drill-down: their verdicts, when they are read from the ledger, and when they disappear."""
+"""Judges' replies in the drill-down: their verdicts, when they are read from the ledger, and when
+they disappear.
+"""
 
 import shutil
 from collections.abc import Iterator

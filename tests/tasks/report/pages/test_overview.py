@@ -1,4 +1,6 @@
-"""The overview is correct: for the whole warehouse, for some splits, and if judging failed or never began."""
+"""The overview is correct: for the whole warehouse, for some splits, and if judging failed or never
+began.
+"""
 
 import itertools
 import json
@@ -141,7 +143,8 @@ def test_each_page_says_which_splits_it_is_of_and_figures_of_more_say_so_or_are_
         figure.name for figure in pooled if list((finance / "figures").glob(f"{figure.name}.*"))
     ]
     sentence = "Measured over all splits at once, but this report shows only split finance."
-    # A figure that is left out of the report of all splits, because it has no rows, is left out here too.
+    # A figure that is left out of the report of all splits, because it has no rows, is left out
+    # here too.
     listed = [figure for figure in pooled if (world_site / f"figures/{figure.name}.csv").exists()]
     assert len(pooled) > len(listed) == "".join(texts).count(sentence)
     shown = [name for name in WHOLE if numbers(finance, name)]

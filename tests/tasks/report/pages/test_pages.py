@@ -1,4 +1,6 @@
-"""Every page of the report in a real browser: it opens without errors or foreign requests, and can be used."""
+"""Every page of the report in a real browser: it opens without errors or foreign requests, and can
+be used.
+"""
 
 import re
 from itertools import product

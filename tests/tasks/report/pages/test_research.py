@@ -1,4 +1,6 @@
-"""The report of another benchmark than PRBench: its own labels, scores and ternary grading, and nothing of others."""
+"""The report of another benchmark than PRBench: its own labels, scores and ternary grading, and
+nothing of others.
+"""
 
 import re
 from html import unescape

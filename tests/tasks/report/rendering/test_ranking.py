@@ -1,4 +1,6 @@
-"""The ranking: leading and tied models, the order of models, and the judge that the paper's scores are shown with."""
+"""The ranking: leading and tied models, the order of models, and the judge that the paper's scores
+are shown with.
+"""
 
 import re
 from typing import Any
@@ -14,7 +16,9 @@ from tasks.run.judge_configs import judge_target
 
 
 def row(model: str, rank: int | None, **more: Any) -> dict[str, Any]:
-    """A row of a leaderboard, for a model whose interval allows only its own rank, and that is tied with no other."""
+    """A row of a leaderboard, for a model whose interval allows only its own rank, and that is tied
+    with no other.
+    """
     usual = {
         "model": model,
         "rank": rank,

@@ -1,4 +1,6 @@
-"""Made-up analyses: annotations, a tree of capabilities, reviews, people's labels, and looks at comparisons."""
+"""Made-up analyses: annotations, a tree of capabilities, reviews, people's labels, and looks at
+comparisons.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -55,7 +57,9 @@ PARENTS = (-1, 0, 0, 2, 2)
 
 
 def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> Rows:
-    """The rows, by table, of one tree with all criteria; a criterion's leaf depends on its position."""
+    """The rows, by table, of one tree with all criteria; a criterion's leaf depends on its
+    position.
+    """
     criteria = [
         (each.task.task_id, criterion) for each in posed_tasks for criterion in each.task.criteria
     ]
@@ -151,7 +155,9 @@ _PROBABILITY = 0.5
 
 
 def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> Rows:
-    """The rows of reviews, by table; findings depend on the number of the task and the position of the criterion."""
+    """The rows of reviews, by table; findings depend on the number of the task and the position of
+    the criterion.
+    """
     reviewed = [
         (
             each.number,
@@ -237,7 +243,9 @@ _OFF = -0.03
 
 
 def label_rows(people: str, revision: str, tables: Rows) -> Rows:
-    """The rows, by table, that make people's verdicts labels, with a sheet that draws every second one."""
+    """The rows, by table, that make people's verdicts labels, with a sheet that draws every second
+    one.
+    """
     names = ("verdicts", "responses")
     own = {
         name: [each for each in tables[name] if each["dataset_revision"] == revision]
@@ -307,7 +315,9 @@ def debiased_rows(judged: Iterable[Row]) -> Rows:
 
 
 def look_rows(board: list[dict[str, Any]]) -> Rows:
-    """The looks at comparisons of a leaderboard's first model with the next two, with the first row's judge columns."""
+    """The looks at comparisons of a leaderboard's first model with the next two, with the first
+    row's judge columns.
+    """
     first, *others = board[:3]
     judge_config = {
         name: first[name]

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ATTACKS = tuple(json.loads(Path(__file__).with_name("attacks.json").read_text(encoding="utf-8")))
-"""Attacks: scripts in elements, attributes, comments and links, templates, addresses, and harmless odd text.
+"""Attacks: scripts in elements, attributes, comments and links, templates, addresses, and harmless
+odd text.
 
-Every script sets `window.attacked`, and every address is on `evil.invalid`: an attack succeeded if a page defines the
-one or requests the other.
+Every script sets `window.attacked`, and every address is on `evil.invalid`: an attack succeeded if
+a page defines the one or requests the other.
 """
 
 _NAMES = (28, 0, 25, 6, 26, 24, 27, 1, 22, 20, 5, 21)
@@ -31,7 +32,9 @@ class Taint:
         return f"{text} {ATTACKS[self.n_given % len(ATTACKS)]}"
 
     def name(self, name: str) -> str:
-        """Return a name with an attack in front of it; the first names get attacks of different kinds."""
+        """Return a name with an attack in front of it; the first names get attacks of different
+        kinds.
+        """
         if not self.is_hostile:
             return name
         self.n_named += 1

@@ -12,7 +12,9 @@ NIGHTS = ("2026-10-01", "2026-10-02", "2026-10-03", "2026-10-04", "2026-10-05")
 OLDER_NIGHT = "2026-09-28"
 """A night on an older revision of the data set."""
 DRIFT_NIGHT, DROP_NIGHT = NIGHTS[2], NIGHTS[4]
-"""In the first night the first judge is more lenient; in the second one the model `DROPPING` is much worse."""
+"""In the first night the first judge is more lenient; in the second one the model `DROPPING` is
+much worse.
+"""
 DROPPING = "fir-flash"
 IMPORTED_MODEL, PEOPLE = "grove-external", "lawyers"
 
@@ -80,7 +82,9 @@ DRIFTED = (0.3, 0.02)
 def is_met(
     who: Contender, number: int, field: str, criterion: Criterion, trial: int, night: str
 ) -> bool:
-    """Return whether a response meets a criterion, before any judge decides; `number` is the task's."""
+    """Return whether a response meets a criterion, before any judge decides; `number` is the
+    task's.
+    """
     cell = f"{who.label} {number} {criterion.position}"
     ability = who.ability(field, criterion.category or "", night)
     is_wanted = (criterion.weight or 0.0) > 0
@@ -96,12 +100,16 @@ def difficulty(number: int, position: int | None = None) -> float:
 
 @cache
 def _chance(cell: str, spread: float) -> float:
-    """Return the random part of a cell, always the same; without the cache this would take half of the build time."""
+    """Return the random part of a cell, always the same; without the cache this would take half of
+    the build time.
+    """
     return random.Random(cell).gauss(0, spread)
 
 
 def decides(judge: str, truth: bool, dice: random.Random, night: str = "") -> bool:
-    """Return a grader's decision; the first judge decides differently in the night in which it drifts."""
+    """Return a grader's decision; the first judge decides differently in the night in which it
+    drifts.
+    """
     lenient, severe = DRIFTED if (judge, night) == (JUDGES[0], DRIFT_NIGHT) else LENIENCY[judge]
     return dice.random() >= severe if truth else dice.random() < lenient
 

@@ -28,7 +28,9 @@ class Names:
 
 
 def write_data(folder: Path, taint: Taint, every: int = 1) -> list[PosedTask]:
-    """Write the splits with one task in `every`; return the tasks in order, the one that will be refused last."""
+    """Write the splits with one task in `every`; return the tasks in order, the one that will be
+    refused last.
+    """
     folder.mkdir(parents=True)
     topics = {matter.topic: taint(matter.topic) for matter in MATTERS}
     matters = [matter for matter in MATTERS for _ in range(matter.n_tasks)] + [MATTERS[0]]

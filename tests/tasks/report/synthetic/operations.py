@@ -1,4 +1,6 @@
-"""Operations data for the made-up results: the first judge's control set, the checks, and the runs with their costs."""
+"""Operations data for the made-up results: the first judge's control set, the checks, and the runs
+with their costs.
+"""
 
 import json
 import random
@@ -21,14 +23,17 @@ from tests.tasks.report.synthetic.results import BASE_RUN, CAUSES, IMPORT_RUN, R
 
 N_CONTROL = 60
 _DRIFT_SHARE, _USUAL_SHARE = 0.6, 0.03
-"""The share of unmet verdicts that become met in the night of the drift; the share that changes in other nights."""
+"""The share of unmet verdicts that become met in the night of the drift; the share that changes in
+other nights.
+"""
 _FAILED_SHARE = 0.005
 
 
 def control_rows(
     verdicts: Sequence[Row], conversations: dict[str, str], nights: dict[str, str]
 ) -> Rows:
-    """The rows of a judge's control set, chosen from its verdicts, its decisions in each night, and the limits.
+    """The rows of a judge's control set, chosen from its verdicts, its decisions in each night, and
+    the limits.
 
     `nights` are the labels of the nights, by day.
     """
@@ -117,7 +122,9 @@ def _limits(set_id: str, chosen: Sequence[Row], again: Sequence[Row]) -> list[Ro
 
 
 def check_rows(revision: str, tasks: Sequence[Task], refused: str, tables: Rows) -> Rows:
-    """The checks of the last night: two failed ones with their keys, and the task that one of them refused."""
+    """The checks of the last night: two failed ones with their keys, and the task that one of them
+    refused.
+    """
     benchmark = load_benchmark("prbench")
     failing = {
         "criteria_per_task": [refused],

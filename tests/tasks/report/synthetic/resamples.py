@@ -12,7 +12,9 @@ from tasks.rules.statistics.intervals import draws
 
 @contextmanager
 def few_resamples(resamples: int) -> Iterator[None]:
-    """Draw few resamples for figures that are measured together: their time matters, their last digits do not."""
+    """Draw few resamples for figures that are measured together: their time matters, their last
+    digits do not.
+    """
     few = partial(draws, resamples=resamples)
 
     def with_few(tables: Any, *measures: Any, sampled: Any) -> Any:

@@ -1,7 +1,9 @@
-"""A second benchmark in a made-up warehouse: ResearchRubrics with reports of three models, and a little PRBench.
+"""A second benchmark in a made-up warehouse: ResearchRubrics with reports of three models, and a
+little PRBench.
 
-Twelve tasks in three domains. Two judges and, on a third of the tasks, a person grade in ternary; one model is called,
-the reports of the two others were imported. `taint` may add an attack to every label.
+Twelve tasks in three domains. Two judges and, on a third of the tasks, a person grade in ternary;
+one model is called, the reports of the two others were imported. `taint` may add an attack to every
+label.
 """
 
 import random
@@ -31,7 +33,9 @@ SUBJECTS = (
     "a week in Tallinn",
 )
 MODELS = {"delve-1": 0.75, "quarry-pro": 0.6, "sift-mini": 0.35}
-"""Model -> share of criteria that it meets; the first one is called, the reports of the others were imported."""
+"""Model -> share of criteria that it meets; the first one is called, the reports of the others were
+imported.
+"""
 JUDGES = {"careful": 0.08, "lenient": 0.2}
 """Judge -> share of its decisions that are one step too high."""
 PERSON = "historian"
@@ -104,7 +108,9 @@ def research_job(folder: Path, taint: Taint | None = None) -> Job:
 
 
 def _written(job: Job, tasks: list[Task]) -> Rows:
-    """The rows of the reports, the verdicts on them, and the check that admits the tasks, by table."""
+    """The rows of the reports, the verdicts on them, and the check that admits the tasks, by
+    table.
+    """
     key = {"benchmark": BENCHMARK.name, "dataset_revision": job.data.revision}
     check = row(
         "checks",
@@ -212,7 +218,9 @@ def _decided(key: Row, report: Row, task: Task, judge_config: Row) -> Iterator[R
 
 
 def _step(model: str, criterion: Criterion, judge: str, task_id: str) -> int:
-    """The index in `_STEPS` of a judge's decision; the truth behind it is the same for all judges."""
+    """The index in `_STEPS` of a judge's decision; the truth behind it is the same for all
+    judges.
+    """
     so = random.Random(f"{model} {task_id} {criterion.position}")
     share = MODELS[model] if (criterion.weight or 0) > 0 else 1 - MODELS[model]
     step = 0 if so.random() < share else so.choice((1, 2))

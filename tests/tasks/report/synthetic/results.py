@@ -183,7 +183,9 @@ def verdict_rows(
 
 
 def _is_missing(grader: Grader, response: Row, number: int) -> bool:
-    """Return whether a response is not judged: with two failed ones, this gives one model 97 % coverage."""
+    """Return whether a response is not judged: with two failed ones, this gives one model 97 %
+    coverage.
+    """
     lost = CONTENDERS[3].label, LOST_TASKS["Legal"][1], 2
     return not grader.is_import and lost == (response["model"], number, response["trial"])
 
@@ -261,7 +263,9 @@ def _verdict(
 def _failed(
     grader: Grader, sampling: Sampling, number: int, trial: int, position: int
 ) -> str | None:
-    """The cause of a failed verdict, if it failed: the first criteria of one response fail, each for another cause."""
+    """The cause of a failed verdict, if it failed: the first criteria of one response fail, each
+    for another cause.
+    """
     cell = (CONTENDERS[2].label, LOST_TASKS["Finance"][1], 1)
     is_there = (
         grader.columns["judge_trial"] == 1

@@ -12,7 +12,8 @@ RUBRICS = dict.fromkeys(("t0", "t1"), [(5, "Risk")] * 2)
 
 @dataclass(frozen=True)
 class Sampling:
-    """A model's responses to both tasks at a time, and a judge's values on the four criteria, two for each task.
+    """A model's responses to both tasks at a time, and a judge's values on the four criteria, two
+    for each task.
 
     `judged_s` is the time of judging, if different; `other` are changed columns of the verdicts.
     """

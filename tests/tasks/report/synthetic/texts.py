@@ -172,7 +172,9 @@ def response_text(matter: Matter, met: Sequence[str], style: int, dice: random.R
 
 
 def explanation(title: str, is_met: bool, is_mistake: bool, dice: random.Random) -> str:
-    """Return a judge's explanation in one or two sentences; `title` begins with a verb, like all titles here."""
+    """Return a judge's explanation in one or two sentences; `title` begins with a verb, like all
+    titles here.
+    """
     phrase = title[0].lower() + title[1:].rstrip(".").replace("tates that", "ays that", 1)
     if is_mistake:
         return dice.choice(TEXTS["made"] if is_met else TEXTS["avoided"]).format(phrase)

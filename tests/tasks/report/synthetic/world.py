@@ -1,8 +1,8 @@
 """A made-up but meaningful warehouse, for the tests of the report and for its screenshots.
 
-Two fields with 24 tasks each, and one task that was refused; four pinned models, two that are sampled nightly, and one
-whose responses were imported; two judges and people; one night on an older revision. With `hostile` every name and text
-holds an attack.
+Two fields with 24 tasks each, and one task that was refused; four pinned models, two that are
+sampled nightly, and one whose responses were imported; two judges and people; one night on an older
+revision. With `hostile` every name and text holds an attack.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,11 +52,15 @@ from warehouse import Warehouse
 _PINNED = ""
 """The night of samplings that belong to none."""
 _RESAMPLES = 500
-"""Resamples of intervals: a twentieth of the usual number, since time matters here and last digits do not."""
+"""Resamples of intervals: a twentieth of the usual number, since time matters here and last digits
+do not.
+"""
 
 
 def report_world(folder: Path, hostile: bool = False) -> Job:
-    """Build the warehouse in a folder, and return its job; each call gives the same rows except for times."""
+    """Build the warehouse in a folder, and return its job; each call gives the same rows except for
+    times.
+    """
     taint = Taint(hostile)
     everybody = (*(each.label for each in (*CONTENDERS, OUTSIDER)), *JUDGES, PEOPLE)
     labels = {name: taint.name(name) for name in everybody}
@@ -117,7 +121,9 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
 def _filled(
     job: Job, names: Names, nights: Sequence[str], taint: Taint, every: int = 1
 ) -> tuple[Job, list[PosedTask], Rows]:
-    """Write and ingest a job's data set with one task in `every`; return the job, its tasks, and rows of nights."""
+    """Write and ingest a job's data set with one task in `every`; return the job, its tasks, and
+    rows of nights.
+    """
     *posed_tasks, refused = write_data(Path(job.settings.dataset.source), taint, every)
     job = with_revision(job)
     revision = job.data.revision
@@ -127,7 +133,8 @@ def _filled(
         tables["responses"] += [response for _, response in responded]
         for grader, of_responses in _graded(job, names, sampling, responded):
             tables["verdicts"] += verdict_rows(grader, sampling, of_responses, taint)
-    # The rows of the checks are written before the tasks, so that tasks are admitted as soon as they are ingested.
+    # The rows of the checks are written before the tasks, so that tasks are admitted as soon as
+    # they are ingested.
     tasks = [each.task for each in (*posed_tasks, refused)]
     written(job.warehouse, check_rows(revision, tasks, refused.task.task_id, tables))
     ingest(job)
@@ -149,7 +156,9 @@ def _samplings(job: Job, names: Names, nights: Sequence[str]) -> Iterator[Sampli
 def _graded(
     job: Job, names: Names, sampling: Sampling, responded: list[tuple[PosedTask, Row]]
 ) -> Iterator[tuple[Grader, list[tuple[PosedTask, Row]]]]:
-    """Yield the graders of a sampling, each with the responses that it graded: only the first judge graded all."""
+    """Yield the graders of a sampling, each with the responses that it graded: only the first judge
+    graded all.
+    """
     strict, mild = map(Grader.of_judge_config, JUDGES, judge_configs(job, BENCHMARK))
     first = [each for each in responded if each[1]["trial"] == 1]
     yield strict, responded
@@ -169,7 +178,9 @@ def _graded(
 
 
 def _control(job: Job, names: Names, posed_tasks: Sequence[PosedTask], tables: Rows) -> Rows:
-    """The first judge's control set, chosen from its verdicts on pinned responses, and its nights."""
+    """The first judge's control set, chosen from its verdicts on pinned responses, and its
+    nights.
+    """
     wanted = {"vintage": BASE_VINTAGE, **judge_configs(job, BENCHMARK)[0].columns}.items()
     own = [each for each in tables["verdicts"] if wanted <= each.items()]
     conversations = {each.task.task_id: each.task.conversation_id for each in posed_tasks}

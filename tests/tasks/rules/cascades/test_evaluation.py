@@ -1,4 +1,6 @@
-"""Rules for sending a criterion to the second judge: chosen on half of the tasks, measured on the other half."""
+"""Rules for sending a criterion to the second judge: chosen on half of the tasks, measured on the
+other half.
+"""
 
 import math
 from dataclasses import replace
@@ -27,7 +29,8 @@ PRICED = Costs(0.001, 0.02)
 
 
 def test_kendalls_tau_is_that_of_the_textbook() -> None:
-    # Kendall, "The treatment of ties in ranking problems" (1945): (P - Q) / sqrt((n0 - n1)(n0 - n2)).
+    # Kendall, "The treatment of ties in ranking problems" (1945): (P - Q) / sqrt((n0 - n1)(n0 -
+    # n2)).
     def one(a: list[float], b: list[float]) -> float:
         return float(kendall_tau(np.array(a), np.array(b)))
 

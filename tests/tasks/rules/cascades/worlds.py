@@ -14,7 +14,9 @@ CATEGORIES = np.array(["Accuracy", "Clarity", "Depth", "Style"])
 def noise(
     seed: int, n_tasks: int, *, n_criteria: int = 15, n_models: int = 3, errs: float = 0.12
 ) -> PairedVerdicts:
-    """Verdicts with errors that are correlated within a task, but independent of weight, category and confidence."""
+    """Verdicts with errors that are correlated within a task, but independent of weight, category
+    and confidence.
+    """
     generator = np.random.default_rng(seed)
     shape = (n_tasks, n_models, n_criteria)
     strong = (generator.random(shape) < 0.6).astype(np.float64)
@@ -57,7 +59,9 @@ def noise(
 
 
 class Outcome(NamedTuple):
-    """The picked rule, whether its held-out interval covers the true agreement, and whether it keeps the bound."""
+    """The picked rule, whether its held-out interval covers the true agreement, and whether it
+    keeps the bound.
+    """
 
     rule: str
     is_covered: bool
@@ -73,9 +77,9 @@ def of_picked(
 ) -> Outcome:
     """Return the outcome of the picked rule in a world of `noise`, against the truth.
 
-    Without `disagreement`, the share that a rule escalates does not depend on errors. A verdict that stays with the
-    cheap judge is wrong with the mean probability `errs`; if repetitions must agree, with the probability that both are
-    wrong: the mean square of a beta distribution.
+    Without `disagreement`, the share that a rule escalates does not depend on errors. A verdict
+    that stays with the cheap judge is wrong with the mean probability `errs`; if repetitions must
+    agree, with the probability that both are wrong: the mean square of a beta distribution.
     """
     chosen = picked(evaluate(paired, tried, Costs(0.001, 0.02), resamples), bound)
     when, figures = chosen.candidate.when, chosen.held_out

@@ -1,4 +1,5 @@
-"""Agreement between graders, against scikit-learn and against enumerated pairs; effective votes of graders.
+"""Agreement between graders, against scikit-learn and against enumerated pairs; effective votes of
+graders.
 
 Predictions by a check: figures of a two-by-two table, against scikit-learn and plain counts.
 """
@@ -44,7 +45,9 @@ TEXTBOOK: Units = [
     (1, 1),
     (3,),
 ]
-"""Twelve units by four observers, some absent: example C of "Computing Krippendorff's Alpha-Reliability"."""
+"""Twelve units by four observers, some absent: example C of "Computing Krippendorff's
+Alpha-Reliability".
+"""
 
 
 def table_of(pairs: Sequence[tuple[int, int]], k: int) -> np.ndarray:

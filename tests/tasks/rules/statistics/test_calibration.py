@@ -1,4 +1,6 @@
-"""Calibration of probabilities: figures against scikit-learn, and intervals that cover the truth."""
+"""Calibration of probabilities: figures against scikit-learn, and intervals that cover the
+truth.
+"""
 
 import re
 

@@ -1,4 +1,6 @@
-"""Paired differences: an interval and a test that are consistent, against a t-test and simulated power."""
+"""Paired differences: an interval and a test that are consistent, against a t-test and simulated
+power.
+"""
 
 import itertools
 from statistics import fmean

@@ -28,7 +28,9 @@ def nights(draw: st.DrawFn) -> list[Row]:
 
 
 def in_a_row(*counts: tuple[int, int], bar: float | None = None) -> list[Row]:
-    """The limits of successive nights, each with its numbers of decided and of agreeing verdicts."""
+    """The limits of successive nights, each with its numbers of decided and of agreeing
+    verdicts.
+    """
     return limits(
         decided(f"2026-01-{day:02}", *each, bar) for day, each in enumerate(counts, start=1)
     )

@@ -1,4 +1,6 @@
-"""Debiased means: a judge's values corrected by labels, in cases computed by hand and in simulations."""
+"""Debiased means: a judge's values corrected by labels, in cases computed by hand and in
+simulations.
+"""
 
 from dataclasses import replace
 
@@ -71,7 +73,9 @@ def test_a_difference_is_that_of_the_means_where_both_have_all_tasks() -> None:
 
 
 def test_two_models_that_meet_everything_differ_by_nothing_with_an_interval_all_the_same() -> None:
-    """All verdicts and labels are met: no task differs from another, so no part has any variance."""
+    """All verdicts and labels are met: no task differs from another, so no part has any
+    variance.
+    """
     all_met = np.ones(N)
     known, labels = one_verdict_a_task(all_met, all_met, every=4)
     everywhere = np.arange(N)
@@ -109,7 +113,9 @@ def test_an_interval_reaches_further_to_the_side_that_few_tasks_show() -> None:
 
 
 def test_a_residual_counts_more_for_standard_errors_the_more_its_label_has_pulled_the_fit() -> None:
-    """One label weighs as much as nine others in the fit; HC2 divides by the root of one minus the leverage."""
+    """One label weighs as much as nine others in the fit; HC2 divides by the root of one minus the
+    leverage.
+    """
     contribution = np.array([3.0] + 19 * [1.0])
     people = np.array(10 * [1.0, 0.0])
     nothing = np.zeros(20)

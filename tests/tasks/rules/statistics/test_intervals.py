@@ -208,7 +208,8 @@ def test_quantiles_are_those_of_numpy_without_the_missing(rows: np.ndarray, tail
 
 
 def test_expanded_tails_are_wider_for_few_tasks_and_nominal_for_many() -> None:
-    # Student's t is 12.706, 2.776 and 2.262 with 1, 4 and 9 degrees of freedom, and 1.960 with many.
+    # Student's t is 12.706, 2.776 and 2.262 with 1, 4 and 9 degrees of freedom, and 1.960 with
+    # many.
     normal = NormalDist()
     expected = [
         normal.cdf(-math.sqrt(n / (n - 1)) * t)

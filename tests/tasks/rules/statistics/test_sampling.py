@@ -1,4 +1,6 @@
-"""Samples with known probabilities: each unit's probability, and that it is drawn with this probability."""
+"""Samples with known probabilities: each unit's probability, and that it is drawn with this
+probability.
+"""
 
 from collections import Counter
 

@@ -1,4 +1,6 @@
-"""Weaknesses: task values against plain loops, which node represents others, both halves; null and planted worlds."""
+"""Weaknesses: task values against plain loops, which node represents others, both halves; null and
+planted worlds.
+"""
 
 import numpy as np
 import pytest
@@ -22,7 +24,9 @@ CRITERIA = st.lists(
 
 
 def world(lowered: dict[int, float], n_tasks: int = 120, seed: int = 3) -> weaknesses.Contrast:
-    """Three criteria per leaf and task, handled rightly with a chance of 0.7 minus the leaf's `lowered`."""
+    """Three criteria per leaf and task, handled rightly with a chance of 0.7 minus the leaf's
+    `lowered`.
+    """
     dice = np.random.default_rng(seed)
     tasks, leaves = (
         each.ravel() for each in np.meshgrid(np.arange(n_tasks), np.repeat(np.arange(4), 3))
@@ -94,7 +98,8 @@ def test_the_variance_by_chance_is_that_of_dealing_verdicts_out_to_the_criteria_
 
 
 def test_a_node_without_any_success_is_not_found_where_hardly_anything_succeeds() -> None:
-    # Two in a hundred criteria succeed, none of the twelve in the node: that has a chance of four in five.
+    # Two in a hundred criteria succeed, none of the twelve in the node: that has a chance of four
+    # in five.
     n_tasks = 12
     tasks, leaves = np.repeat(np.arange(n_tasks), 10), np.tile([2, *[0] * 9], n_tasks)
     right = np.zeros(len(tasks))

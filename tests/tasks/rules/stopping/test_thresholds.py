@@ -1,4 +1,6 @@
-"""Thresholds against simulated sums, intervals at every look against the truth, and the order of tasks."""
+"""Thresholds against simulated sums, intervals at every look against the truth, and the order of
+tasks.
+"""
 
 from collections import Counter
 from statistics import NormalDist
