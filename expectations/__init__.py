@@ -200,7 +200,8 @@ def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> It
     number of user turns.
     """
     turns = partial(_of_rubrics, "turns_contiguous")
-    pattern, meaning = r"[ue]$", "the conversation ends with the user"
+    pattern = r"[ue]$"
+    meaning = "the conversation ends with the user"
     if alternate:
         pattern = r"^[ue](?:a[ue])*$"
         meaning = "user and assistant turns alternate without a gap and end with the user"
@@ -264,10 +265,8 @@ def _own(
     return expect("ingest", table, check, meaning, expectation, severity=severity, **arguments)
 
 
-_of_responses, _of_verdicts = (
-    partial(expect, "sample", "responses"),
-    partial(expect, "judge", "verdicts"),
-)
+_of_responses = partial(expect, "sample", "responses")
+_of_verdicts = partial(expect, "judge", "verdicts")
 
 _OF_RESULTS = (
     _of_responses(

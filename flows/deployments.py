@@ -237,10 +237,12 @@ def _begin_served_run() -> None:
     # Hide the lines that DuckDB's binding prints at exit about objects that Prefect's threads still
     # hold.
     atexit.register(lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 2))
-    if lock := os.environ.get(RUNS_LOCK):
+    lock = os.environ.get(RUNS_LOCK)
+    if lock:
         fcntl.flock(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600), fcntl.LOCK_SH)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if folder := os.environ.get(_WORKING_FOLDER):
+    folder = os.environ.get(_WORKING_FOLDER)
+    if folder:
         os.chdir(folder)
     runner = os.getppid()
 
@@ -365,7 +367,9 @@ async def _watch_crashes(deployment_ids: Sequence[UUID], report: Callable[[FlowR
 async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
     """Register the deployments with the configured Prefect server, and run them until cancelled."""
     deployments = await _deployments(job, arguments, name)
-    first, folder, schedule = deployments[0].name, job.warehouse / FOLDER, job.settings.nightly
+    first = deployments[0].name
+    folder = job.warehouse / FOLDER
+    schedule = job.settings.nightly
     names: dict[UUID | None, str] = {}
 
     def report_crash(run: FlowRun) -> None:

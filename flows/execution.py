@@ -101,7 +101,9 @@ def execute(
     Stored data is verified first; each call in the ledger only with `verifies_calls`. Work finished
     before an error or an interruption is stored and published.
     """
-    warehouse, execution, started_at = Warehouse(job.warehouse), Execution(job), datetime.now(UTC)
+    warehouse = Warehouse(job.warehouse)
+    execution = Execution(job)
+    started_at = datetime.now(UTC)
 
     def record(outcome: str) -> None:
         ended_at = None
@@ -145,7 +147,8 @@ def damage_reports(job: Job) -> list[StageReport]:
     """Print the notices on repaired and lost files, and return a report on them, if there are
     any.
     """
-    notices, losses = pop_notices(), Warehouse(job.warehouse).losses()
+    notices = pop_notices()
+    losses = Warehouse(job.warehouse).losses()
     lines = [*(notice.line for notice in notices), *lines_on(losses)]
     for line in lines:
         notice(line)
@@ -160,7 +163,8 @@ def execute_flow(job: Job, name: str, *, is_verbose: bool) -> Execution:
     started_s = time.monotonic()
     refuse_every_vintage(job)
     FLOWS[name].refuse(job)
-    if calls := FLOWS[name].calls:
+    calls = FLOWS[name].calls
+    if calls:
         refuse_unknown_names(job)
         refuse_uninstalled(job)
         refuse_unready(job, calls)
@@ -238,9 +242,10 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
     warehouse = Warehouse(job.warehouse)
     unfinished = stored_runs(job, outcome=outcomes.RUNNING)
     living = {job.run_id, *warehouse.living_runs()}
-    if killed := [
+    killed = [
         row | {"outcome": outcomes.KILLED} for row in unfinished if row["run_id"] not in living
-    ]:
+    ]
+    if killed:
         store_calls(job)
         killed = [row | {"cost_usd": _cost_usd_of_killed(job, row)} for row in killed]
         warehouse.write("runs", killed)
@@ -346,7 +351,8 @@ def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
     config = json.loads(row["config"])
     config.pop("alerts", None)  # addresses are not stored in full
     narrowed = config.pop("selection", {})
-    settings, own = Settings.model_validate(config), job.settings
+    settings = Settings.model_validate(config)
+    own = job.settings
     of_run = Job(
         settings=settings,
         warehouse=job.warehouse,

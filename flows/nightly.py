@@ -158,9 +158,12 @@ def _alerts_of(execution: Execution) -> list[Alert]:
         return [
             failure(f"the night of {execution.job.night} was stopped; what was finished is kept")
         ]
-    job, alerts = execution.job, execution.job.settings.alerts
-    judges, looks = drifted(job), last_looks(job)
-    drifting, looked_at = {row["judge"] for row in judges}, {look["model"] for look in looks}
+    job = execution.job
+    alerts = execution.job.settings.alerts
+    judges = drifted(job)
+    looks = last_looks(job)
+    drifting = {row["judge"] for row in judges}
+    looked_at = {look["model"] for look in looks}
     compared = [each for each in comparisons(job) if each["model"] not in looked_at]
     fallen = [
         *stopping_drops(looks, drifted_judges=drifting),

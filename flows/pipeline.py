@@ -131,7 +131,8 @@ async def _in_blocks(job: Job) -> list[StageReport]:
         if _was_cut_short(reports):
             break
         n_looks += await asyncio.to_thread(look_at, job, block)
-        n_blocks, after = n_blocks + 1, block.number
+        n_blocks = n_blocks + 1
+        after = block.number
     report = await asyncio.to_thread(conclude, job, n_looks, n_blocks)
     return [*reports, await log_stage(job, report, started_s)]
 

@@ -51,8 +51,10 @@ Batch = Callable[[RunContext], Awaitable[StageReport]]
 UNRECORDED = threading.Event()
 """Set if the run is not recorded: the user switched recording off, or the server was lost."""
 STOPPED = "Stopped; finished work is kept, and the same run continues from here."
-_LOOK_EVERY_S, _RENEW_EVERY_S = 3.0, 5.0
-_MOST_LINES, _NAMED = 3, 3
+_LOOK_EVERY_S = 3.0
+_RENEW_EVERY_S = 5.0
+_MOST_LINES = 3
+_NAMED = 3
 _results: ContextVar[list[Any]] = ContextVar("results")
 """The result of the called flow, even if recording it fails."""
 
@@ -289,10 +291,8 @@ async def _show(
 
     Prefect keeps the history of artifacts with the same key, which names the warehouse and `what`.
     """
-    name, path_hash = (
-        warehouse_name(job.warehouse),
-        hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6],
-    )
+    name = warehouse_name(job.warehouse)
+    path_hash = hashlib.sha256(str(job.warehouse).encode()).hexdigest()[:6]
     readable = re.sub(r"[^a-z0-9]+", "-", f"{name}-{job.settings.benchmark}-{what}".lower()).strip(
         "-"
     )

@@ -40,7 +40,8 @@ def write_report(
     from flows.nightly import changes
     from tasks.report.build import build
 
-    warehouse, noted = Warehouse(job.warehouse), job.report_index.parent / _FILE
+    warehouse = Warehouse(job.warehouse)
+    noted = job.report_index.parent / _FILE
     with warehouse.reader():
         pass  # refuses a warehouse without published data before a folder is created
     # Storing costs opens the ledger, which two machines must not do at once. A read-only folder is
@@ -73,7 +74,8 @@ def is_up_to_date(job: Job) -> bool:
     """Return whether the report of the last run contains everything that is published and
     configured.
     """
-    folder, above = job.report_index.parent, job.report_folder / "index.html"
+    folder = job.report_index.parent
+    above = job.report_folder / "index.html"
     try:
         noted = (folder / _FILE).read_text(encoding="ascii").strip()
         # Check the files first: that takes milliseconds.

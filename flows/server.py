@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from tasks.config.job import Job
 
 HOST = "127.0.0.1"
-ADDRESS, USERS = "address.json", "users.lock"
+ADDRESS = "address.json"
+USERS = "users.lock"
 FRESH_S = 60.0
 """The age in seconds at which a sign of life of a server on another machine expires."""
 FOLDER = "prefect"
@@ -82,9 +83,8 @@ class PrefectServer:
     def is_ready(self, within_s: float = START_S) -> bool:
         """Wait until the server responds, and return whether it does."""
         until_s = time.monotonic() + within_s
-        if (
-            not (is_up := self._is_up()) and not self.secret
-        ):  # the project's own server has just been started
+        is_up = self._is_up()
+        if not is_up and not self.secret:  # the project's own server has just been started
             notice(
                 f"Prefect's server at {self.host_and_port} does not respond; waiting up to"
                 f" {within_s:.0f} s for it"
@@ -127,7 +127,8 @@ def server_of(job: "Job") -> PrefectServer | None:
     refuse_unusable_network()
     if job.settings.prefect == "off" or os.environ.get("PRBENCH_PREFECT") == "off":
         return None
-    if named := named_server():
+    named = named_server()
+    if named:
         return PrefectServer(named)
     try:
         server = own_server(job)
@@ -171,7 +172,8 @@ def own_server(job: "Job", port: int = 0) -> PrefectServer:
             try:
                 fcntl.flock(running, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                if running_server := _running(folder):
+                running_server = _running(folder)
+                if running_server:
                     return running_server
                 if time.monotonic() > until_s:
                     raise NoServerError(f"{folder / ADDRESS} does not hold its address") from None
@@ -186,7 +188,8 @@ def _running(folder: Path) -> PrefectServer | None:
     if not address:
         return None
     with _secret_file(folder) as file:
-        url, secret = address["url"], os.pread(file.fileno(), 1024, 0).decode()
+        url = address["url"]
+        secret = os.pread(file.fileno(), 1024, 0).decode()
     if not secret:
         raise NoServerError(
             f"{secret_path(folder)} is gone; it is created again two minutes after the last run"
@@ -227,7 +230,8 @@ def _started(job: "Job", folder: Path, running: BinaryIO, port: int) -> PrefectS
             " Prefect server of yours runs there"
         ) from error
     with listening, _secret_file(folder) as file:
-        if not (secret := os.pread(file.fileno(), 1024, 0).decode()):
+        secret = os.pread(file.fileno(), 1024, 0).decode()
+        if not secret:
             secret = f"prbench:{secrets.token_urlsafe(32)}"
             os.pwrite(file.fileno(), secret.encode(), 0)
             os.fsync(file.fileno())
@@ -238,7 +242,8 @@ def _started(job: "Job", folder: Path, running: BinaryIO, port: int) -> PrefectS
         about = {"url": url, "machine": this_machine().kernel, "host": this_machine().host}
         (folder / ADDRESS).write_text(json.dumps(about), encoding="utf-8")
         kept = {}
-        if days := job.settings.retention.prefect_days:
+        days = job.settings.retention.prefect_days
+        if days:
             kept = {
                 "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
                 "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": f"P{days}D",
@@ -305,7 +310,8 @@ def check_server() -> tuple[bool | None, str]:
     secret = f"Bearer {api.key.get_secret_value()}" if api.key else ""
     if api.auth_string:
         secret = f"Basic {b64encode(api.auth_string.get_secret_value().encode()).decode()}"
-    where, url = PrefectServer(api.url).host_and_port, f"{api.url.rstrip('/')}/admin/version"
+    where = PrefectServer(api.url).host_and_port
+    url = f"{api.url.rstrip('/')}/admin/version"
     try:
         anybody, with_secret = (
             httpx.get(url, headers=each).status_code for each in ({}, {"Authorization": secret})
@@ -400,11 +406,10 @@ def only_from_here(app: "ASGIApp") -> "ASGIApp":
 def main() -> None:
     """Serve until the last user has left, or SIGTERM."""
     # The third file stays open: its lock shows that the server is running.
-    listening, secret = (
-        socket.socket(fileno=int(sys.argv[1])),
-        os.pread(int(sys.argv[2]), 1024, 0).decode(),
-    )
-    folder, unused_s = Path(sys.argv[4]), float(sys.argv[5])
+    listening = socket.socket(fileno=int(sys.argv[1]))
+    secret = os.pread(int(sys.argv[2]), 1024, 0).decode()
+    folder = Path(sys.argv[4])
+    unused_s = float(sys.argv[5])
     threading.Thread(target=_end_when_unused, args=(folder, unused_s), daemon=True).start()
     os.environ |= {
         "PREFECT_SERVER_API_AUTH_STRING": secret,

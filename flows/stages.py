@@ -42,14 +42,19 @@ from tasks.run.writing import AT_BUDGET, STAGES, StageReport
 from tasks.sample import plan_samples, sample_cells
 from warehouse import Warehouse
 
-_PUBLISH_LEAST_S, _PUBLISH_MOST_S = 30.0, 300.0
+_PUBLISH_LEAST_S = 30.0
+_PUBLISH_MOST_S = 300.0
 """Shortest and longest time between two publications: a fast publication is repeated sooner."""
-SAMPLES_A_BATCH, VERDICTS_A_BATCH, ITEMS_A_BATCH = 200, 1_000, 1_000
+SAMPLES_A_BATCH = 200
+VERDICTS_A_BATCH = 1_000
+ITEMS_A_BATCH = 1_000
 
 as_batch = task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
 """Makes a Prefect task of a function that works on a batch."""
-sample_batch, judge_batch = as_batch(sample_cells), as_batch(judge_responses)
-ask_batch, neighbours_batch = as_batch(analyse_items), as_batch(judge_arrangement)
+sample_batch = as_batch(sample_cells)
+judge_batch = as_batch(judge_responses)
+ask_batch = as_batch(analyse_items)
+neighbours_batch = as_batch(judge_arrangement)
 provider_batches = task(cache_policy=NO_CACHE)(judge_by_provider_batches)
 
 
@@ -151,7 +156,8 @@ async def log_stage(job: Job, report: StageReport, started_s: float | None = Non
     """
     if started_s is not None:
         report.seconds = time.monotonic() - started_s
-    line, labels = report.line, job.named_models or ()
+    line = report.line
+    labels = job.named_models or ()
     if (
         report.stage in {"sample", "judge"} and len(labels) == 1
     ):  # several stages may run at the same time

@@ -252,7 +252,8 @@ def comment(query: str) -> str:
 
 
 def _model(path: Path, query: str) -> SqlModel:
-    name, folder = path.stem, path.relative_to(FOLDER).parts[0]
+    name = path.stem
+    folder = path.relative_to(FOLDER).parts[0]
     described: dict[str, Any] = (
         schema()["marts"][name] if folder == "marts" else {"meaning": comment(query)}
     )

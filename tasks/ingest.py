@@ -38,11 +38,10 @@ def ingest(job: Job) -> StageReport:
     Raises:
         PipelineError: the data set cannot be read or lacks a column; no row is stored then.
     """
-    benchmark, source = load_benchmark(job.settings.benchmark), source_of(job)
-    warehouse, key = (
-        Warehouse(job.warehouse),
-        {"benchmark": benchmark.name, "dataset_revision": source.revision},
-    )
+    benchmark = load_benchmark(job.settings.benchmark)
+    source = source_of(job)
+    warehouse = Warehouse(job.warehouse)
+    key = {"benchmark": benchmark.name, "dataset_revision": source.revision}
     if not source.files and warehouse.database.exists():
         with warehouse.reader() as reader:
             stored = reader.select("split_members", "distinct split", **key)

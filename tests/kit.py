@@ -51,7 +51,8 @@ from warehouse.tables import TABLES
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
 """Rows by table."""
-Patch, Printed = pytest.MonkeyPatch, pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
+Printed = pytest.CaptureFixture[str]
 Fill = Callable[..., Reader]
 """The fixture `published`: writes rows by table, and returns a reader on them; tests may call it
 several times.
@@ -89,7 +90,8 @@ def row(table_name: str, /, **values: Any) -> dict[str, Any]:
     Raises KeyError for a column that the table does not have.
     """
     columns = TABLES[table_name].columns
-    if unknown := values.keys() - set(columns):
+    unknown = values.keys() - set(columns)
+    if unknown:
         raise KeyError(f"not a column of {table_name}: {sorted(unknown)}")
     return {column: values.get(column, _COMMON.get(column)) for column in columns}
 

@@ -159,7 +159,7 @@ def test_no_part_imports_what_it_must_not() -> None:
     ]
 
     assert set(PACKAGES) <= {name.split(".")[0] for name in modules()}
-    assert [] == wrong
+    assert wrong == []
 
 
 def folder_in(part: str, name: str) -> str:
@@ -172,7 +172,8 @@ def folder_in(part: str, name: str) -> str:
 
 @pytest.mark.parametrize("part", LEVELS)
 def test_every_folder_has_a_level(part: str) -> None:
-    root, known = ROOT / part.replace(".", "/"), set().union(*LEVELS[part]) - {ITSELF}
+    root = ROOT / part.replace(".", "/")
+    known = set().union(*LEVELS[part]) - {ITSELF}
     folders = {path.parent.name for path in root.glob("*/__init__.py")}
 
     assert folders <= known
@@ -191,7 +192,7 @@ def test_no_folder_imports_one_beside_or_above_it(part: str) -> None:
         if here != there and level[here] <= level[there]
     ]
 
-    assert [] == wrong
+    assert wrong == []
 
 
 def test_nothing_but_its_own_module_and_templates_names_a_benchmark_of_the_family() -> None:
@@ -210,16 +211,16 @@ def test_nothing_but_its_own_module_and_templates_names_a_benchmark_of_the_famil
             and path not in own
             and name in path.read_text(encoding="utf-8").lower()
         ]
-        assert [] == naming, name
+        assert naming == [], name
 
 
 def test_no_import_is_relative() -> None:
-    assert [] == [
+    assert [
         f"{name} imports {used}"
         for name, imports in modules().items()
         for used in imports
         if used[0] == "."
-    ]
+    ] == []
 
 
 def test_no_two_modules_import_each_other_at_their_top() -> None:
@@ -233,7 +234,7 @@ def test_no_two_modules_import_each_other_at_their_top() -> None:
         and not is_in(other, name)
     ]
 
-    assert [] == circles
+    assert circles == []
 
 
 def test_no_flow_is_named_like_something_that_can_be_imported() -> None:
@@ -248,7 +249,7 @@ def test_no_flow_is_named_like_something_that_can_be_imported() -> None:
         path.stem for path in (ROOT / "flows").iterdir() if path.suffix == ".py" or path.is_dir()
     }
 
-    assert set() == names & taken
+    assert names & taken == set()
 
 
 def test_the_top_level_holds_exactly_what_it_should() -> None:
@@ -264,7 +265,7 @@ def test_every_folder_with_python_is_a_package() -> None:
         for file in tracked_files()
         if file.suffix == ".py" and not file.parts[0].startswith(".")
     }
-    assert [] == [folder for folder in folders if not (ROOT / folder / "__init__.py").is_file()]
+    assert [folder for folder in folders if not (ROOT / folder / "__init__.py").is_file()] == []
 
 
 def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> None:
@@ -285,7 +286,7 @@ def test_no_private_name_of_a_module_is_imported() -> None:
         and used not in modules()
     ]
 
-    assert [] == wrong
+    assert wrong == []
 
 
 PATHS = r"`((?:\.\./)*\w[\w./-]+/[\w.-]+\.(?:py|sql|yml)|(?:flows|sql|tasks|tests)/[\w./-]+/)`"
@@ -306,7 +307,7 @@ def test_documents_and_docstrings_name_only_files_and_folders_that_exist() -> No
         )
         gone += [f"{file}: {link}" for link in links if not (ROOT / file.parent / link).exists()]
 
-    assert [] == gone
+    assert gone == []
 
 
 def is_known(name: str, known: set[str]) -> bool:

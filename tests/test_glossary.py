@@ -45,7 +45,7 @@ def test_no_name_and_no_sentence_uses_a_word_that_the_glossary_replaces() -> Non
         for line, word in (*names(file, text, in_names), *sentences(file, text, in_prose)):
             uses.append(f"{file}:{line}: {word}")
 
-    assert [] == uses
+    assert uses == []
 
 
 def replaced() -> tuple[set[str], set[str]]:
@@ -87,10 +87,8 @@ def sentences(file: Path, text: str, words: set[str]) -> Iterator[tuple[int, str
     if str(file) in WRITTEN_ELSEWHERE:
         return
     is_glossary = str(file) == "tasks/README.md"
-    promised, has_word = (
-        re.compile(f'["`](?:{"|".join(PROMISED)})["`]'),
-        re.compile("|".join(words)).search,
-    )
+    promised = re.compile(f'["`](?:{"|".join(PROMISED)})["`]')
+    has_word = re.compile("|".join(words)).search
     for number, line in (
         (number, line) for number, line in enumerate(text.splitlines(), 1) if has_word(line.lower())
     ):

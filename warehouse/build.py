@@ -156,7 +156,8 @@ thousands of rows.
 
 def put_empty(building: Path) -> None:
     """Write an empty database."""
-    if (now := stamp()) not in _EMPTY:
+    now = stamp()
+    if now not in _EMPTY:
         _make(building, now)
         _EMPTY.clear()
         _EMPTY[now] = building.read_bytes()
@@ -211,7 +212,8 @@ def _describe(connection: duckdb.DuckDBPyConnection) -> None:
         f"comment on table {table.name} is {quoted(table.meaning)}" for table in TABLES.values()
     ]
     for name, column in connection.execute(sql.read("warehouse/built_columns")).fetchall():
-        if described := own.get(name, {}).get(column) or COLUMNS.get(column, (None, None))[1]:
+        described = own.get(name, {}).get(column) or COLUMNS.get(column, (None, None))[1]
+        if described:
             statements.append(f'comment on column {name}."{column}" is {quoted(described)}')
     connection.execute(";".join(statements))
 
@@ -256,7 +258,8 @@ def _load_parts(
     """
     loaded = {}
     for table in TABLES.values():
-        if paths := [part for part in standing[table.name] if (table.name, part.name) in missing]:
+        paths = [part for part in standing[table.name] if (table.name, part.name) in missing]
+        if paths:
             load(connection, table, paths, standing)
             if sum(path.stat().st_size for path in paths) > _SMALL_BYTES:
                 # Uncommitted rows stay in memory and leave none for the next table.

@@ -4,8 +4,13 @@ every table.
 
 import pyarrow as pa
 
-_TEXT, _INT, _REAL, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
-_TEXTS, _REALS, _TIME = pa.list_(pa.string()), pa.list_(pa.float64()), pa.timestamp("us", tz="UTC")
+_TEXT = pa.string()
+_INT = pa.int64()
+_REAL = pa.float64()
+_FLAG = pa.bool_()
+_TEXTS = pa.list_(pa.string())
+_REALS = pa.list_(pa.float64())
+_TIME = pa.timestamp("us", tz="UTC")
 
 COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     # what is evaluated

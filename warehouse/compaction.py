@@ -66,7 +66,8 @@ def _runs(parts: Sequence[Path], large_rows: int) -> Iterator[list[Path]]:
         sizes = [int(pq.read_metadata(part).num_rows) for part in of_moment]
         if n_rows >= large_rows or max(sizes) >= large_rows:
             yield from [run] if len(run) > 1 else []
-            run, n_rows = [], 0
+            run = []
+            n_rows = 0
         if max(sizes) < large_rows:
             run += of_moment
             n_rows += sum(sizes)
@@ -221,7 +222,8 @@ def clean(store: PartStore) -> None:
         }
         dirty = [part for part in store.standing(table.name) if part.name in affected]
         # A rewritten damaged part would carry the damage under a valid hash.
-        if damaged := next((part for part in dirty if not is_whole(part)), None):
+        damaged = next((part for part in dirty if not is_whole(part)), None)
+        if damaged:
             raise WarehouseError(
                 f"{damaged}: is damaged; `prbench aggregate` sets it aside and restores what it can"
             )

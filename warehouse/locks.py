@@ -117,7 +117,8 @@ def this_machine() -> Machine:
 
     Without a boot id (macOS), it is known by its network card and name.
     """
-    boot, host = Path("/proc/sys/kernel/random/boot_id"), socket.gethostname()
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    host = socket.gethostname()
     kernel = (
         boot.read_text(encoding="utf-8").strip() if boot.exists() else f"{uuid.getnode():x} {host}"
     )
@@ -140,19 +141,22 @@ class Owner:
             the same moment.
     """
 
-    every_s, takeover_after_s, settling_s = 10.0, 120.0, 70.0
+    every_s = 10.0
+    takeover_after_s = 120.0
+    settling_s = 70.0
     sleep: Callable[[float], object] = staticmethod(time.sleep)
     clock: Callable[[], float] = staticmethod(_elapsed_s)
 
     def __init__(self, root: Path, machine: Machine | None = None) -> None:
-        self._root, self._path, self._machine = (
-            root,
-            root / "machine.lock",
-            machine or this_machine(),
-        )
-        self._id, self._seen_s, self.n_users = uuid.uuid4().hex, float("-inf"), 0
+        self._root = root
+        self._path = root / "machine.lock"
+        self._machine = machine or this_machine()
+        self._id = uuid.uuid4().hex
+        self._seen_s = float("-inf")
+        self.n_users = 0
         self._why_lost: str | None = None
-        self._one_at_a_time, self._has_ended = threading.Lock(), threading.Event()
+        self._one_at_a_time = threading.Lock()
+        self._has_ended = threading.Event()
 
     def begin(self, tell: Tell | None = None) -> None:
         """Make this machine the owner, until `end`.
@@ -214,7 +218,8 @@ class Owner:
         )
         for _ in range(round(self.takeover_after_s / self.every_s)):
             self.sleep(self.every_s)
-            if (now := self._read()) is None:
+            now = self._read()
+            if now is None:
                 return
             if now != holder:
                 raise busy
@@ -284,7 +289,8 @@ class Owner:
 
     def write_file(self) -> None:
         """Write the file with this process's id and the time."""
-        now_s, temporary = self.clock(), self._path.with_name(f".{uuid.uuid4().hex}.machine.lock")
+        now_s = self.clock()
+        temporary = self._path.with_name(f".{uuid.uuid4().hex}.machine.lock")
         own = {
             "id": self._id,
             "host": self._machine.host,
@@ -318,7 +324,8 @@ def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
     """
     path = root.resolve()
     with _lock:
-        if (owner := _kept.get(path)) is None:
+        owner = _kept.get(path)
+        if owner is None:
             owner = Owner(root)
             with explaining(f"{root}: cannot be written"):
                 owner.begin(tell)
@@ -339,7 +346,8 @@ def refuse_if_lost() -> None:
     Raises:
         WarehouseBusy: one has.
     """
-    if why := why_lost():
+    why = why_lost()
+    if why:
         raise WarehouseBusy(why)
 
 

@@ -23,7 +23,9 @@ from warehouse.errors import WarehouseError, explaining
 from warehouse.files import Unsound, is_named_after, note, read_sealed, write_part, write_sealed
 from warehouse.tables import TABLES
 
-DATABASE, FILE, LIST = "prbench.duckdb", "warehouse.json", "list.json"
+DATABASE = "prbench.duckdb"
+FILE = "warehouse.json"
+LIST = "list.json"
 VERSION = 4
 """The version that this code writes; version 4 is that of November 2026. It does not cover the
 published database.
@@ -143,7 +145,8 @@ def refuse_other_version(root: Path) -> int | None:
     Raises:
         WarehouseError: it is newer or older, or cannot be read.
     """
-    path, parts = root / FILE, root / "parts"
+    path = root / FILE
+    parts = root / "parts"
     version = version_in(path) or version_in(parts / LIST)
     if version != VERSION and (version or path.exists() or any(parts.glob("*"))):
         raise WarehouseError(
@@ -158,7 +161,8 @@ def begin(root: Path) -> None:
     """Write the version of a warehouse if it is missing: before its first part, or after its file
     was damaged.
     """
-    version, path = refuse_other_version(root), root / FILE
+    version = refuse_other_version(root)
+    path = root / FILE
     if version_in(path) is None:
         if version is not None:
             note(f"{path}: was damaged or missing; it is written again")
@@ -189,7 +193,8 @@ class PartStore:
     """
 
     def __init__(self, root: Path) -> None:
-        self.root, self.database = root / "parts", root / DATABASE
+        self.root = root / "parts"
+        self.database = root / DATABASE
 
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
         """Write rows as one part and return its name; None when there are no rows.
@@ -241,14 +246,17 @@ class PartStore:
 
 def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.Table:
     schema = TABLES[table_name].schema
-    known, whole = set(schema.names), [field.name for field in schema if field.type == pa.int64()]
+    known = set(schema.names)
+    whole = [field.name for field in schema if field.type == pa.int64()]
     for row in rows:
-        if odd := sorted(set(row) ^ known):
+        odd = sorted(set(row) ^ known)
+        if odd:
             raise WarehouseError(
                 f"{table_name}: a row does not have the contract's columns: {', '.join(odd)}"
             )
         # Arrow would drop the fraction silently.
-        if wrong := [name for name in whole if isinstance(row[name], float)]:
+        wrong = [name for name in whole if isinstance(row[name], float)]
+        if wrong:
             raise WarehouseError(
                 f"{table_name}: {wrong[0]} is {row[wrong[0]]!r} but must be a whole number"
             )

@@ -126,7 +126,8 @@ def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
         if last is not None:
             connection.execute(f"attach {quoted(database)} as last (read_only)")
         for table_name in sorted({table for table, _ in gone}):
-            lost, n_rows = sorted(part for table, part in gone if table == table_name), 0
+            lost = sorted(part for table, part in gone if table == table_name)
+            n_rows = 0
             # By their moments, which merged parts have too.
             held = (
                 {part.partition("-")[0] for table, part in last.parts if table == table_name}
@@ -175,7 +176,10 @@ def _lost_rows(
 
 def damage_of(store: PartStore) -> list[str]:
     """Return the damage and the missing files, in words; nothing is changed."""
-    damage, listing, standing, version = [], None, store.all_standing(), store.root.parent / FILE
+    damage = []
+    listing = None
+    standing = store.all_standing()
+    version = store.root.parent / FILE
     if store.root.is_dir() and version_in(version) is None:
         damage.append(f"{version}: is damaged or missing")
     try:
@@ -201,7 +205,8 @@ def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool =
     Raises:
         WarehouseError: the database cannot be built; the published one stays as it is.
     """
-    listing, database = listing_of(store), store.database
+    listing = listing_of(store)
+    database = store.database
     if must_verify and is_damaged(database):
         note(f"{database}: was damaged; it is rebuilt from the parts", is_mended=True)
         must_rebuild = True
@@ -217,7 +222,8 @@ def _publish(
 ) -> bool:
     while True:
         standing = store.all_standing()
-        gone, everything = gone_from(standing, listing), names_in(standing)
+        gone = gone_from(standing, listing)
+        everything = names_in(standing)
         # Changed contracts or models, or lost parts, require a build from the parts alone.
         published = None if must_rebuild or gone else published_parts(store.database)
         is_current = published == everything
@@ -264,7 +270,8 @@ def _swap_in(
     sync(building)
     # In tables with lost parts, and for kinds of rows with earlier losses, as many rows as before
     # are expected.
-    tables, rows = {table for table, _ in gone}, {kind: (n, n) for kind, n in n_rows.items()}
+    tables = {table for table, _ in gone}
+    rows = {kind: (n, n) for kind, n in n_rows.items()}
     for kind, (n, should) in listing.rows.items() if listing else ():
         if kind[0] in tables or n < should:
             rows[kind] = n_rows.get(kind, 0), max(should, n_rows.get(kind, 0))

@@ -99,7 +99,8 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         self._is_own = spill is not None
         self._base = _base(spill, memory(path.stat().st_size, least_mb=500))
         self._connection = self._base.cursor()
-        self._path, self._is_open = path, True
+        self._path = path
+        self._is_open = True
         with explaining(f"{path}: cannot be opened"), reporting_damage(path):
             self._connection.execute(f"attach {quoted(path)} as published (read_only)")
 

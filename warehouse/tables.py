@@ -44,8 +44,12 @@ class StoredTable:
         keeps: Literal["latest", "decided"] = "latest",
         models_read: str | None = None,
     ) -> None:
-        self.name, self.meaning, self.keeps, self.models_read = name, meaning, keeps, models_read
-        self.columns, self.key = tuple(columns.split()), tuple(key.split())
+        self.name = name
+        self.meaning = meaning
+        self.keeps = keeps
+        self.models_read = models_read
+        self.columns = tuple(columns.split())
+        self.key = tuple(key.split())
         self.schema = pa.schema([pa.field(column, COLUMNS[column][0]) for column in self.columns])
         self.text = repr((vars(self), [(column, str(COLUMNS[column])) for column in self.columns]))
         """The full definition of the table and its columns, as text."""

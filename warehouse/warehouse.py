@@ -61,7 +61,8 @@ class Warehouse:
         self.store = PartStore(self.root)
         self.database = self.store.database
         self._living = self.root / "living"
-        self._published_at_s, self._publishing_took_s = time.monotonic(), 0.0
+        self._published_at_s = time.monotonic()
+        self._publishing_took_s = 0.0
 
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
         """Write rows as one immutable part (see `PartStore.write`); they can be read after the next
@@ -109,7 +110,8 @@ class Warehouse:
     def losses(self) -> list[Loss]:
         """Return the counted rows that were lost by damage and are not restored."""
         with suppress(Unsound):
-            if listing := read_list(self.store.root):
+            listing = read_list(self.store.root)
+            if listing:
                 return listing.losses
         return []
 

@@ -184,16 +184,19 @@ def _probed(job: Job, called: Sequence[Target]) -> list[tuple[bool | None, str]]
         " out)"
     )
     # Two machines must not open the same ledger.
-    ledger, is_elsewhere = job.warehouse / LEDGER, Warehouse(job.warehouse).elsewhere()
+    ledger = job.warehouse / LEDGER
+    is_elsewhere = Warehouse(job.warehouse).elsewhere()
     return asyncio.run(
         probe(called, ledger if ledger.is_dir() and not is_elsewhere else None, job.run_id)
     )
 
 
 def _model(target: Target) -> str:
-    if names := missing_variables(target):
+    names = missing_variables(target)
+    if names:
         raise UsageError(f"{', '.join(names)} is not set; export it")
-    if (reason := target.refused_as) is not None:
+    reason = target.refused_as
+    if reason is not None:
         raise UsageError(reason)
     if target.is_embedded:
         return f"embedded, weights {weights_hash()}"
@@ -250,10 +253,12 @@ def _alerts(alerts: Alerts) -> Iterator[SetupFinding]:
 
 
 def _receiver(receiver: Receiver) -> str:
-    if mail := receiver.email:
+    mail = receiver.email
+    if mail:
         filled_in(f"{mail.user}{mail.password}")
         return _reached(f"smtp://{mail.host}:{mail.port}")
-    if address := receiver.webhook or receiver.slack:
+    address = receiver.webhook or receiver.slack
+    if address:
         return _reached(address)
     filled_in(receiver.apprise or "")
     return f"{receiver.apprise}, an Apprise URL, not tried"
@@ -288,7 +293,8 @@ def _warehouse(job: Job) -> Iterator[SetupFinding]:
     published.
     """
     warehouse = Warehouse(job.warehouse)
-    folder, subject = f"{warehouse.root} ({job.warehouse_source})", f"warehouse {warehouse.root}"
+    folder = f"{warehouse.root} ({job.warehouse_source})"
+    subject = f"warehouse {warehouse.root}"
     existing = next(
         folder for folder in (warehouse.root, *warehouse.root.parents) if folder.exists()
     )

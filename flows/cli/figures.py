@@ -251,7 +251,8 @@ def figure(
     from tasks.figures.shown import figure_of, parsed
     from warehouse import Warehouse
 
-    shows, job = figure_of(name), context.stored_job()
+    shows = figure_of(name)
+    job = context.stored_job()
     given = parsed(shows, parameters)
     if by is not None and "breakdown" not in shows.given:
         raise UsageError(f"--by {by}: {name} cannot be broken down")

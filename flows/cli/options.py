@@ -18,7 +18,10 @@ from tasks.console import working
 if TYPE_CHECKING:
     from tasks.config.job import Job
 
-OWN, SELECTION, LOCATION, OUTPUT = "Options", "Selection", "Place", "Output"
+OWN = "Options"
+SELECTION = "Selection"
+LOCATION = "Place"
+OUTPUT = "Output"
 
 
 class GroupedOption(click.Option):
@@ -44,9 +47,8 @@ class Command(click.Command):
         options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
         for heading in (OWN, SELECTION, LOCATION, OUTPUT):
             of_group = [option for option in options if getattr(option, "group", OWN) == heading]
-            if records := [
-                record for option in of_group if (record := option.get_help_record(ctx))
-            ]:
+            records = [record for option in of_group if (record := option.get_help_record(ctx))]
+            if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
 
@@ -90,15 +92,14 @@ FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown", "xlsx")
 BINARY = ("parquet", "xlsx")
 SHOWS = ("json", "wide", "format", "output", "verbose")
 """Output options of a command that shows figures or other rows."""
-TELLS, ACTS, RUNS = (
-    ("json", "verbose"),
-    ("json", "quiet", "verbose"),
-    ("json", "quiet", "verbose", "no-prefect"),
-)
+TELLS = ("json", "verbose")
+ACTS = ("json", "quiet", "verbose")
+RUNS = ("json", "quiet", "verbose", "no-prefect")
 """Output options of a command that reports a state, of one that does something and reports it, and
 of one that runs.
 """
-ANY_LOCATION, WAREHOUSE = ("config", "warehouse", "benchmark"), ("config", "warehouse")
+ANY_LOCATION = ("config", "warehouse", "benchmark")
+WAREHOUSE = ("config", "warehouse")
 """Location options of a command about one benchmark, and of a command about a whole warehouse."""
 EVALUATED = ("split", "model", "judge", "trials", "limit", "vintage", "night")
 """Selection options of a command that samples and judges."""

@@ -289,5 +289,6 @@ def _below(job: "Job") -> Iterator[str]:
         of_node = [state for state in states if state["node"] == node]
         n_in_hand = sum(state["n_in_hand"] for state in of_node)
         yield f"Senders on {node}: {len(of_node)}, {n_in_hand} calls in flight"
-    if host := Warehouse(job.warehouse).elsewhere():
+    host = Warehouse(job.warehouse).elsewhere()
+    if host:
         yield f"Written by {host}, now or until it failed; its costs are as of its last publication"

@@ -71,7 +71,8 @@ def _spent(execution: Execution) -> str:
 
 
 def _cost(total: Row) -> str:
-    n_calls, n_unpriced = total["calls"], total["unpriced_calls"]
+    n_calls = total["calls"]
+    n_unpriced = total["unpriced_calls"]
     if not n_calls:
         return "nothing, no model call was made"
     calls = counted(n_calls, "call")

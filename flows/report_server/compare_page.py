@@ -178,13 +178,12 @@ def _figures(
     job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, has_pages: bool
 ) -> tuple[list[PageFigure], str]:
     """Return the figures of a comparison, and the name of its first difference."""
-    names, vintage = (
-        [given[side] for side in _SIDES],
-        given.get("vintage") if kind != "vintage" else None,
-    )
+    names = [given[side] for side in _SIDES]
+    vintage = given.get("vintage") if kind != "vintage" else None
     narrowed = _narrowed(job, {name: value for name, value in given.items() if name != kind})
     result = compare(reader, Comparison(narrowed, names, kind, vintage=vintage))
-    detail, differences = apart(reader, result, result.differences[:1]), rows_of(result)
+    detail = apart(reader, result, result.differences[:1])
+    differences = rows_of(result)
     chosen = differences[0] = with_verdicts(differences[0], detail["verdicts"][0])
     first, second = ({name: chosen[f"{side}_{name}"] for name in SAMPLING} for side in _SIDES)
     for flip in detail["flips"]:

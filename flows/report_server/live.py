@@ -95,15 +95,19 @@ class LiveView:
 
     def __init__(self, job: Job, index: Path) -> None:
         """Take the job, and the first page of its report, which may not exist."""
-        self._job, self._index = job, index
+        self._job = job
+        self._index = index
         self._benchmark = load_benchmark(job.settings.benchmark)
         self._warehouse = Warehouse(job.warehouse)
         self._published = lru_cache(1)(self._read)
 
     def now(self) -> dict[str, Any]:
         """Return the texts of the page; `trouble` names what cannot be read."""
-        at, living = datetime.now(UTC), self._warehouse.living_runs()
-        published, shown, stat = "Nothing is published yet.", dict[str, Any](), None
+        at = datetime.now(UTC)
+        living = self._warehouse.living_runs()
+        published = "Nothing is published yet."
+        shown = dict[str, Any]()
+        stat = None
         runs = {run_id: RunState(run_id) for run_id in living}
         with suppress(FileNotFoundError):
             stat = self._warehouse.database.stat()
@@ -129,7 +133,8 @@ class LiveView:
             if last
             else "No run is in progress, and no run is stored here yet."
         )
-        if n_running := len(in_progress):
+        n_running = len(in_progress)
+        if n_running:
             headline = (
                 f"{counted(n_running, 'run')} {'is' if n_running == 1 else 'are'} in progress."
             )
@@ -147,7 +152,8 @@ class LiveView:
 
     def _read(self, _stamp: tuple[int, ...]) -> tuple[dict[str, Any], dict[str, RunState]]:
         """Return the texts of the page that are published, and the states of runs by their ids."""
-        ranking, shown = list[Row](), dict[str, Any]()
+        ranking = list[Row]()
+        shown = dict[str, Any]()
         with self._warehouse.reader() as reader:
             states = {
                 row["run_id"]: self._state(row)
@@ -225,8 +231,10 @@ def _figures(
 
 def run_texts(run: RunState, at: datetime, benchmark: Benchmark) -> dict[str, Any]:
     """Return the texts of the page about a run, as of a moment."""
-    night, cells = run.row.get("night"), [coverage_row(cell) for cell in run.cells]
-    n_due, n_done = sum(cell.due for cell in run.cells), sum(cell.done for cell in run.cells)
+    night = run.row.get("night")
+    cells = [coverage_row(cell) for cell in run.cells]
+    n_due = sum(cell.due for cell in run.cells)
+    n_done = sum(cell.done for cell in run.cells)
     is_living = run.outcome == RUNNING
     until = at if is_living else run.row["ended_at"]
     ended = f" ({_span(at - until)} ago)" if until else ""

@@ -40,7 +40,8 @@ class ReportServer(ThreadingHTTPServer):
         Raises:
             UsageError: the port is taken.
         """
-        self.renderers, self.rendering = renderers, threading.Lock()
+        self.renderers = renderers
+        self.rendering = threading.Lock()
         try:
             super().__init__((HOST, port), partial(Pages, directory=str(folder)))
         except OSError as error:
@@ -93,7 +94,8 @@ class Pages(SimpleHTTPRequestHandler):
             # many parameters.
             self.send_error(404, "Not found")
             return None
-        if (content := self._render(renderer, given)) is None:
+        content = self._render(renderer, given)
+        if content is None:
             return None
         self.send_response(200)
         self.send_header("Content-Type", f"{self.guess_type(parts.path)}; charset=utf-8")
@@ -180,7 +182,8 @@ def _asset(name: str, _: Mapping[str, str]) -> str:
 
 def renderers_of(job: Job, index: Path, *, is_live: bool) -> Renderers:
     """Return the renderers by path: pages that are rendered for each request, and assets."""
-    folder, benchmark = index.parent, load_benchmark(job.settings.benchmark)
+    folder = index.parent
+    benchmark = load_benchmark(job.settings.benchmark)
     served = partial(
         served_page, benchmark=benchmark, folder=folder, pages=(LIVE,) if is_live else ()
     )

@@ -73,7 +73,8 @@ def _refuse_impossible_date(job: Job) -> None:
 
 def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
     """Return the job of settings, narrowed by arguments."""
-    compared, report = settings.models if settings.stopping else (), settings.report
+    compared = settings.models if settings.stopping else ()
+    report = settings.report
     if file is not None and report.folder is not None:
         # A configured folder is relative to the configuration file.
         folder = (file.parent / from_home(report.folder, "report.folder")).absolute()
@@ -227,7 +228,8 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
     """
     if wanted is not None:
         load_benchmark(wanted)  # report a mistyped name before a missing data set
-    common, own = dict(document), document.get(_OWN) or {}
+    common = dict(document)
+    own = document.get(_OWN) or {}
     common.pop(_OWN, None)
     if not isinstance(own, dict) or not all(
         isinstance(settings, dict) for settings in own.values()
@@ -236,13 +238,15 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
             f"{where}: {_OWN}: must map each benchmark to its settings; see prbench.example.yaml"
         )
     known = benchmark_names() if own else []
-    if unknown := set(own) - set(known):
+    unknown = set(own) - set(known)
+    if unknown:
         name = min(map(str, unknown))
         raise UsageError(
             f"{where}: {_OWN}.{name}: there is no such benchmark{hint_on(name, known)}"
         )
     configured = str(common.get("benchmark", Settings.model_fields["benchmark"].default))
-    dataset, chosen = common.get("dataset"), wanted or configured
+    dataset = common.get("dataset")
+    chosen = wanted or configured
     # Every benchmark has a sample, but a data set belongs to one benchmark.
     is_shared = not isinstance(dataset, dict) or dataset.get("source") == "sample"
     if chosen != configured and not is_shared and "dataset" not in own.get(chosen, {}):
@@ -294,7 +298,8 @@ def warehouse_folder(
         raise UsageError(
             f"warehouse {folder} ({source}): {existing} is a file; choose a folder with --warehouse"
         )
-    if (other := other_content(folder)) is not None:
+    other = other_content(folder)
+    if other is not None:
         raise UsageError(
             f"warehouse {folder} ({source}): contains {other} and is no warehouse; choose an empty"
             " or new folder with --warehouse"
@@ -341,7 +346,8 @@ def _contradictions(settings: Settings) -> list[str]:
 
 def _unstoppable(settings: Settings) -> list[str]:
     """Return the problems that `stopping` has with the other settings."""
-    stopping, labels = settings.stopping, [model.label for model in settings.models]
+    stopping = settings.stopping
+    labels = [model.label for model in settings.models]
     if stopping is None:
         return []
     problems = [] if settings.judges else ["stopping: needs a judge, whose scores are compared"]
@@ -367,7 +373,8 @@ def _in_words(key: str, problem: ErrorDetails) -> str:
     )
     reason = reason.removeprefix("Value error, ")
     if problem["type"] == _UNKNOWN_KEY:
-        name, schema = str(problem["loc"][-1]), Settings.model_json_schema()
+        name = str(problem["loc"][-1])
+        schema = Settings.model_json_schema()
         known = {
             key
             for model in (schema, *schema["$defs"].values())
@@ -381,7 +388,8 @@ def _in_words(key: str, problem: ErrorDetails) -> str:
 def _path(location: Sequence[int | str]) -> str:
     """Return a key's path such as `models[0].timeout_s` from its parts."""
     # Pydantic's names for the branches of a union are left out.
-    branches, path = ("constrained-", "dict[", "tuple[", "literal["), ""
+    branches = ("constrained-", "dict[", "tuple[", "literal[")
+    path = ""
     for part in location:
         if isinstance(part, int):
             path += f"[{part}]"
@@ -446,7 +454,8 @@ def refuse_unknown_names(job: Job) -> None:
     if unknown:
         reason = "is neither configured nor the model of an imported response"
         raise UsageError(f"--model {min(unknown)}: {reason}{did_you_mean(min(unknown), models)}")
-    if others := set(job.named_judges or ()) - {judge.label for judge in job.settings.judges}:
+    others = set(job.named_judges or ()) - {judge.label for judge in job.settings.judges}
+    if others:
         hint = did_you_mean(min(others), job.configured_labels.get("judge", ()))
         raise UsageError(
             f"--judge {min(others)}: is not configured, or judges only within a cascade{hint}"

@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from tasks.run.writing import StageReport
 
-RUNNING, KILLED = "running", "killed"
-DONE, BELOW_BAR, SKIPPED, MISSED = "done", "below_bar", "skipped", "missed"
-STOPPED_AT_BUDGET, STOPPED_AT_TIME = "stopped_at_budget", "stopped_at_time"
-FAILED, INTERRUPTED = "failed", "interrupted"
+RUNNING = "running"
+KILLED = "killed"
+DONE = "done"
+BELOW_BAR = "below_bar"
+SKIPPED = "skipped"
+MISSED = "missed"
+STOPPED_AT_BUDGET = "stopped_at_budget"
+STOPPED_AT_TIME = "stopped_at_time"
+FAILED = "failed"
+INTERRUPTED = "interrupted"
 
 
 class Ending(NamedTuple):
@@ -103,10 +109,8 @@ def explained(error: BaseException) -> tuple[int, str]:
 
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    code, line = (
-        1,
-        f"unexpected {type(error).__name__}: {safe(str(error))} (run it with -v to see where)",
-    )
+    code = 1
+    line = f"unexpected {type(error).__name__}: {safe(str(error))} (run it with -v to see where)"
     if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
         line = f"{error.strerror}; allow more (`ulimit -n 4096`), or lower `limits.concurrency`"
     elif isinstance(error, OSError) and (error.filename is not None or error.errno in _OF_DISK):
@@ -115,5 +119,6 @@ def explained(error: BaseException) -> tuple[int, str]:
             " the space there"
         )
     elif isinstance(error, PipelineError | WarehouseError):
-        code, line = getattr(error, "exit_code", 1), str(error)
+        code = getattr(error, "exit_code", 1)
+        line = str(error)
     return code, line

@@ -45,11 +45,12 @@ def aggregate(job: Job) -> StageReport:
         ]
     report.notes = [f"{n_rows} leaderboard rows, {computed[SCORE.name]} intervals computed"]
     of_leaderboards = {SCORE.name, TRIALS.name}
-    if others := [
+    others = [
         f"{n} {name.replace('_', ' ')}"
         for name, n in computed.items()
         if name not in of_leaderboards
-    ]:
+    ]
+    if others:
         report.notes.append(f"other measures computed: {', '.join(others)}")
     return report
 

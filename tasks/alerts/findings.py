@@ -249,7 +249,8 @@ def _stopped(kind: Kind, what: str, reports: Sequence[StageReport]) -> list[Aler
     return [Alert(kind, "", line, facts, happened=f"the run reached {what}")]
 
 
-failure, skipped = partial(Alert, "failure", ""), partial(Alert, "skipped", "")
+failure = partial(Alert, "failure", "")
+skipped = partial(Alert, "skipped", "")
 """The night ended with an error, or did not take place; the alert's line says why."""
 
 

@@ -31,7 +31,8 @@ from tasks.llm.transport import watched
 from tasks.rules.errors import UsageError, causes_of
 from warehouse import Warehouse, WarehouseError
 
-FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 30.0
+FIRST_WAIT_S = 1.0
+_LONGEST_WAIT_S = 30.0
 _ERRORS: ContextVar[list[BaseException] | None] = ContextVar("errors", default=None)
 """Errors that libraries caught during sending; None at any other time."""
 Send = Callable[[], bool]
@@ -168,7 +169,8 @@ def _outcome(send: Send) -> Exception | None:
             errors.append(error)
     if exchange.fault is not None:
         return NotDelivered(str(exchange.fault), may_pass=False)
-    if (status := exchange.status) is not None and status >= 400:
+    status = exchange.status
+    if status is not None and status >= 400:
         return NotDelivered(
             f"the server responded with status {status}", may_pass=status == 429 or status >= 500
         )
@@ -188,7 +190,8 @@ def _unless_sending(text: str) -> str:
     errors = _ERRORS.get()
     if errors is None or not text:
         return text
-    if (error := sys.exc_info()[1]) is not None:
+    error = sys.exc_info()[1]
+    if error is not None:
         errors.append(error)
     return "(not shown: written while an alert was sent)"
 

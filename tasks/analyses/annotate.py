@@ -51,7 +51,8 @@ def read_labels(
         VerdictError: the reply is anything else.
     """
     content = json_object(reply, omits_think_tag=omits_think_tag)
-    primary, secondary = content.get("primary"), content.get("secondary", [])
+    primary = content.get("primary")
+    secondary = content.get("secondary", [])
     explanation = content.get("explanation", "")
     if not isinstance(secondary, list) or not isinstance(explanation, str):
         raise VerdictError("secondary is not a list, or explanation is not a text")
@@ -132,11 +133,9 @@ def _items_of_field(
     """Yield the items of an annotator on the tasks of a field, for one kind of label, in each
     trial.
     """
-    labels, most, template = (
-        vocabulary.labels_of(field),
-        vocabulary.most_secondary,
-        load_analysis_template(TEMPLATE),
-    )
+    labels = vocabulary.labels_of(field)
+    most = vocabulary.most_secondary
+    template = load_analysis_template(TEMPLATE)
     listed = "".join(f"- {label}: {meaning}\n" for label, meaning in labels.items())
     begin = {  # all prompts of a field and kind begin with this
         "<<question>>": vocabulary.instruction,

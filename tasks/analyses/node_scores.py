@@ -57,7 +57,8 @@ def measure(job: Job) -> StageReport:
     """Compute scores and weaknesses of the judge configurations whose verdicts, or whose trees,
     have changed.
     """
-    report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
+    report = StageReport("capabilities")
+    warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         key = wanted_tasks(job, reader).key
         stale = list(stale_analyses(reader, key))
@@ -154,8 +155,10 @@ def _right(
         for name, column in reader.arrays(sql.read("queries/capabilities/values"), given).items()
     }
     at = (columns["model_run"].astype(np.int64), columns["position"].astype(np.int64))
-    values, weights = np.full((n_models, len(tree.tasks)), np.nan), np.zeros(len(tree.tasks))
-    values[at], weights[at[1]] = columns["value"], np.nan_to_num(columns["weight"])
+    values = np.full((n_models, len(tree.tasks)), np.nan)
+    weights = np.zeros(len(tree.tasks))
+    values[at] = columns["value"]
+    weights[at[1]] = np.nan_to_num(columns["weight"])
     return weaknesses.handled_rightly(values, weights), weights
 
 
@@ -163,7 +166,8 @@ def _score_rows(tree: Grown, right: Floats, weights: Floats) -> Iterator[Row]:
     """Yield a model's score in each node with the interval over tasks."""
     under = tree.under
     shares = tree.sums(right, weights).shares(under)
-    ends, are_small = intervals.mean_intervals(shares), intervals.few_to_rest_on(shares)
+    ends = intervals.mean_intervals(shares)
+    are_small = intervals.few_to_rest_on(shares)
     n_tasks = (~np.isnan(shares)).sum(axis=0)
     n_criteria = np.bincount(tree.leaves, minlength=len(under)) @ under
     n_decided = np.bincount(tree.leaves, ~np.isnan(right), minlength=len(under)) @ under
@@ -234,7 +238,9 @@ def _compared(model: Row | None) -> Row:
 def _weakness_row(
     tree: Grown, contrast: Contrast, candidate: TestedNode, result: TestedNode
 ) -> Row:
-    node, measured, selection = candidate.node, result.measured, candidate.measured
+    node = candidate.node
+    measured = result.measured
+    selection = candidate.measured
     inside = tree.under[:, [node]]
     beside, own = (side[:, 0] for side in contrast.sides(inside, 1.0 - inside))
     both = ~np.isnan(own - beside)

@@ -25,7 +25,8 @@ from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
 
-PHRASE, NAME = "capability", "name"
+PHRASE = "capability"
+NAME = "name"
 """The key of a reply's only value."""
 _COLUMN = {PHRASE: "phrase", NAME: "name"}
 _MOST_CHARS = {PHRASE: 300, NAME: 120}
@@ -123,10 +124,8 @@ def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
 
 def phrase_identity(job: Job) -> dict[str, str]:
     """Return the values that all phrases of the configured model share."""
-    target, template = (
-        target_of(job.settings.capability_model[0]),
-        load_analysis_template(PHRASE_TEMPLATE),
-    )
+    target = target_of(job.settings.capability_model[0])
+    template = load_analysis_template(PHRASE_TEMPLATE)
     return {"model_config_hash": target.config_hash, "template_hash": template_hash(template)}
 
 
@@ -192,7 +191,8 @@ def naming_of(
         sql.read("queries/capabilities/node_phrases"), {**key, **phrase_identity(job)}
     )
     stored = {row["name_id"]: row for row in reader.select("capability_names", **key)}
-    template, analyst = load_analysis_template(NAME_TEMPLATE), job.settings.capability_model[0]
+    template = load_analysis_template(NAME_TEMPLATE)
+    analyst = job.settings.capability_model[0]
     common = {**key, **provenance("model", analyst, template_hash(template))}
     names: dict[str, str | None] = {}
     items: list[Item] = []

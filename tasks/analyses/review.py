@@ -45,7 +45,8 @@ def read_findings(reply: str, *, omits_think_tag: bool = False) -> list[dict[str
         VerdictError: the reply is anything else.
     """
     content = json_object(reply, omits_think_tag=omits_think_tag)
-    if unknown := sorted(content.keys() - set(CHECKS)):
+    unknown = sorted(content.keys() - set(CHECKS))
+    if unknown:
         raise VerdictError(f"{unknown[0][:40]!r} is not a check")
     return [_finding(name, content.get(name)) for name in CHECKS]
 
@@ -53,7 +54,8 @@ def read_findings(reply: str, *, omits_think_tag: bool = False) -> list[dict[str
 def _finding(name: str, finding: Any) -> dict[str, Any]:
     if not isinstance(finding, dict) or finding.keys() - {"reason", "passes"}:
         raise VerdictError(f"{name} is missing, or not an object of reason and passes")
-    passes, reason = finding.get("passes"), finding.get("reason", "")
+    passes = finding.get("passes")
+    reason = finding.get("reason", "")
     if not isinstance(passes, bool) or not isinstance(reason, str):
         raise VerdictError(f"{name}: passes is not true or false, or reason is not a text")
     if not passes and not reason.strip():
@@ -96,7 +98,8 @@ def review_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
         "criteria", columns, order="position", **wanted.key, task_id=list(wanted.task_ids)
     ):
         rubrics[row["task_id"]].append(row)
-    conversations, template = assembled(reader, wanted), load_analysis_template(TEMPLATE)
+    conversations = assembled(reader, wanted)
+    template = load_analysis_template(TEMPLATE)
     common = {**wanted.key, **provenance("reviewer", analyst, template_hash(template))}
     finding = object_of({"reason": {"type": "string"}, "passes": {"type": "boolean"}})
     shape = strict_format("review", dict.fromkeys(CHECKS, finding))

@@ -116,7 +116,8 @@ def _grown(points: Floats, counts: Ints) -> Tree:
     children.
     """
     fewest = max(FEWEST_CRITERIA, math.ceil(int(counts.sum()) / MOST_LEAVES))
-    parents, leaves = list[int](), np.zeros(len(points), dtype=np.int64)
+    parents = list[int]()
+    leaves = np.zeros(len(points), dtype=np.int64)
     pending = [(np.arange(len(points)), -1, LEVELS)] if len(points) else []
     while pending:
         members, parent, levels_left = pending.pop()
@@ -186,9 +187,12 @@ def trees_to_grow(
     """
     key = wanted_tasks(job, reader).key
     stored = {row["field"]: row["tree_id"] for row in reader.select("capability_trees", **key)}
-    vectors, label, by = None, "tfidf", "tfidf"
+    vectors = None
+    label = "tfidf"
+    by = "tfidf"
     for embedding in job.settings.capability_embedding:  # one at most
-        label, by = embedding.label, target_of(embedding).config_hash
+        label = embedding.label
+        by = target_of(embedding).config_hash
         of_model = {**key, "model_config_hash": by, "status": OK}
         embedded = reader.select("phrase_embeddings", "phrase, vector", order="phrase", **of_model)
         vectors = {row["phrase"]: row["vector"] for row in embedded}
@@ -215,7 +219,8 @@ def trees_to_grow(
 
 def grow(job: Job) -> StageReport:
     """Build the trees of fields whose phrases have changed."""
-    report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
+    report = StageReport("capabilities")
+    warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         missing = list(trees_to_grow(job, reader))
     for row, members, vectors in missing:
@@ -230,7 +235,8 @@ def grow(job: Job) -> StageReport:
 def _store(warehouse: Warehouse, row_of_tree: Row, tree: Tree, members: Sequence[Row]) -> None:
     nodes: list[Row] = []
     of_nodes: list[Row] = []
-    created, field = {"created_at": datetime.now(UTC)}, row_of_tree["field"]
+    created = {"created_at": datetime.now(UTC)}
+    field = row_of_tree["field"]
     in_tree = {name: row_of_tree[name] for name in ("benchmark", "dataset_revision", "tree_id")}
     of_leaf = leaves_under(tree.parents)[np.unique(tree.leaves, return_inverse=True)[1]]
     for node, parent in enumerate(tree.parents):
@@ -279,7 +285,8 @@ def nodes_to_name(job: Job, reader: Reader) -> list[Row]:
 
 def write_names(job: Job) -> StageReport:
     """Store the current names of nodes."""
-    report, warehouse = StageReport("capabilities"), Warehouse(job.warehouse)
+    report = StageReport("capabilities")
+    warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         changed = nodes_to_name(job, reader)
     if changed:

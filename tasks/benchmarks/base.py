@@ -169,11 +169,13 @@ class Benchmark:
             raise ValueError("`scores` need unique names, and one of them is primary")
         if not self.gradings or not set(self.gradings) <= set(GRADINGS):
             raise ValueError(f"`gradings` has a template for one or more of {', '.join(GRADINGS)}")
-        if unknown := set(self.common_breakdowns) - set(BREAKDOWNS):
+        unknown = set(self.common_breakdowns) - set(BREAKDOWNS)
+        if unknown:
             raise ValueError(
                 f"`common_breakdowns`: {unknown.pop()} is none of {', '.join(BREAKDOWNS)}"
             )
-        if taken := set(self.breakdowns) & {"all", *BREAKDOWNS}:
+        taken = set(self.breakdowns) & {"all", *BREAKDOWNS}
+        if taken:
             raise ValueError(
                 f"`breakdowns`: every benchmark has {taken.pop()}; give the kind another name"
             )

@@ -73,7 +73,8 @@ def _criteria(items: Sequence[Row]) -> tuple[Criterion, ...]:
     seen: Counter[str] = Counter()
     criteria = []
     for position, item in enumerate(items):
-        title, stored = cell_text(item, "criterion") or "", item.get("points")
+        title = cell_text(item, "criterion") or ""
+        stored = item.get("points")
         labels = _labels(item.get("tags"))
         # The data has no ids. An id depends on the text alone, since points and tags may change; a
         # text may occur twice.

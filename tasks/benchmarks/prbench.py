@@ -277,7 +277,8 @@ def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
     # The fields of other classes may hold old weights after edits, so only the field that
     # weight_class names counts.
     stored = annotations.get(f"{severity.replace(' ', '_')}_weight") if severity else None
-    title, category = cell_text(item, "title") or "", cell_label(annotations, "criteria_category")
+    title = cell_text(item, "title") or ""
+    category = cell_label(annotations, "criteria_category")
     criterion_id = cell_label(item, "id") or f"position-{position}"
     return criterion_from(
         criterion_id, position, title, stored, category=category, severity=severity
@@ -290,7 +291,8 @@ SCORES = (
 )
 """The scores of equations 1 and 2 and of equations 3 and 4 of the paper (appendix D)."""
 
-_PAPER, _JUDGE = "arXiv 2511.11562", "o4-mini"
+_PAPER = "arXiv 2511.11562"
+_JUDGE = "o4-mini"
 
 REVIEWED = ReviewReference(0.939, f"{_PAPER}, appendix E; no interval given")
 

@@ -114,11 +114,9 @@ def parse_row(row: Row) -> Task:
 
 
 def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
-    title, axis, stored = (
-        cell_text(item, "criterion") or "",
-        cell_label(item, "axis"),
-        item.get("weight"),
-    )
+    title = cell_text(item, "criterion") or ""
+    axis = cell_label(item, "axis")
+    stored = item.get("weight")
     # The data has no ids, and some texts occur on two axes.
     criterion_id = digest("researchrubrics", title, axis)[:12]
     weight = as_number(stored)

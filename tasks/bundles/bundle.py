@@ -23,7 +23,8 @@ from tasks.rules.text.json_text import read_json
 from tasks.rules.text.numbers import some
 from warehouse.files import hash_of, hash_of_document
 
-MANIFEST, VERSION = "manifest.json", 2
+MANIFEST = "manifest.json"
+VERSION = 2
 Kind = Literal["export", "publication", "certificate", "backup"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _NO_META = {"format", "version", "files"}
@@ -105,7 +106,8 @@ def read_bundle(location: Folder | Store, *kinds: Kind) -> Bundle:
     """
     names = dict.fromkeys(map(manifest_of, kinds))
     for name in names:
-        if (text := location.read(name)) is not None:
+        text = location.read(name)
+        if text is not None:
             return parse_manifest(text, f"{location}/{name}", *kinds)
     problem = f"is not a complete {' or '.join(kinds)}, {' or '.join(names)} is missing"
     raise Damaged(f"{location}: {problem}; check the path, or write it again")
@@ -131,7 +133,8 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
     kind = formats.get(str(document.get("format"))) if isinstance(document, dict) else None
     if kind is None:
         raise Damaged(f"{path}: is not a {' or '.join(formats)}; check the path")
-    version, stated = document.get("version"), document.pop("sha256", None)
+    version = document.get("version")
+    stated = document.pop("sha256", None)
     if checked(int, version, path) > VERSION:
         raise Damaged(
             f"{path}: is of version {version}, which this version of prbench does not know; use a"
@@ -149,7 +152,8 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
     if version == 1:  # a backup of 0.1.0
         files = [{**file, "name": file["stored_as"]} for file in files]
     files = checked(tuple[File, ...], files, path)
-    if outside := [file.name for file in files if not is_inside(file.name)]:
+    outside = [file.name for file in files if not is_inside(file.name)]
+    if outside:
         raise Damaged(
             f"{path}: names {outside[0]!r}, which is not a file of the {kind}; use another copy"
         )
@@ -255,7 +259,8 @@ def _refuse(location: Folder | Store, bundle: Bundle, names: list[str]) -> None:
         )
 
 
-POINTER, FOLDER = "current.json", "publications"
+POINTER = "current.json"
+FOLDER = "publications"
 PUBLICATION = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 """Matches the name of a publication's folder: its time, and a hash of its content."""
 
@@ -278,7 +283,8 @@ def read_pointer(location: Folder | Store) -> Pointer | None:
         Damaged: the file is not a pointer, or names something other than a publication at this
             target.
     """
-    text, path = location.read(POINTER), f"{location}/{POINTER}"
+    text = location.read(POINTER)
+    path = f"{location}/{POINTER}"
     if text is None:
         return None
     pointer = checked(Pointer, parse_manifest(text, path, "publication").meta, path)

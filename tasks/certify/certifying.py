@@ -146,7 +146,8 @@ def write_rows(
     """
     n_rows = {}
     for name in names:
-        path, query = folder / member_of(name), query_of(name)
+        path = folder / member_of(name)
+        query = query_of(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         used = {column: value for column, value in key.items() if f"${column}" in query}
         n_rows[name] = int(reader.value(f"copy ({query}) to {quoted(path)} (format json)", used))
@@ -284,7 +285,8 @@ def _write_archive(path: Path, folder: Path, members: Iterable[str]) -> None:
         for name in sorted(members):
             info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             info.compress_type = zipfile.ZIP_DEFLATED
-            info.create_system, info.external_attr = 3, 0o644 << 16
+            info.create_system = 3
+            info.external_attr = 0o644 << 16
             info.file_size = (folder / name).stat().st_size
             with archive.open(info, "w") as member, (folder / name).open("rb") as content:
                 shutil.copyfileobj(content, member)

@@ -30,7 +30,9 @@ vintage.
 """
 _RESPONSE = ("task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage")
 """The content that the ids of responses are made of, besides the data set."""
-CONVERSATION, CRITERION, RESPONSE = "conversation", "criterion", "response"
+CONVERSATION = "conversation"
+CRITERION = "criterion"
+RESPONSE = "response"
 OF_RESPONSE = ("task_id", "model", "trial", "vintage")
 _STORED = ("conversation_turns", "criteria", "responses")
 Row = Mapping[str, Any]
@@ -125,7 +127,8 @@ def check_texts(folder: Path, key: Key, texts: Iterable[Path]) -> tuple[Texts, d
         certified[RESPONSE, *(row[name] for name in OF_RESPONSE)].add(row["text_sha256"])
     checked: dict[Of, None] = {}
     differing: dict[str, None] = {}
-    n_others, by_hash = 0, {}
+    n_others = 0
+    by_hash = {}
     for given in (given for path in texts for given in given_texts(path, key)):
         if given.of not in certified:
             n_others += 1
@@ -157,10 +160,12 @@ def check_ids(folder: Path, key: Key, texts: Mapping[str, str]) -> Ids:
             differing.append(
                 f"{named} does not have the id of its task, conversation, model, trial and vintage"
             )
-    n_checked, n_unchecked = 0, 0
+    n_checked = 0
+    n_unchecked = 0
     pieces = _pieces(folder) if texts else {}
     for row in rows_of(folder / member_of("verdicts")):
-        if (text := texts.get(hashes.get(row["response_id"], ""))) is None:
+        text = texts.get(hashes.get(row["response_id"], ""))
+        if text is None:
             n_unchecked += 1
             continue
         n_checked += 1
@@ -213,7 +218,8 @@ def _pieces(folder: Path) -> dict[tuple[str, str | None], tuple[str, ...]]:
     for (task_id, _), of_rubric in hashes.items():
         for first, last in combinations(range(len(of_rubric) + 1), 2):
             piece = tuple(of_rubric[first:last])
-            if (name := piece_hash(piece)) in wanted:
+            name = piece_hash(piece)
+            if name in wanted:
                 pieces[task_id, name] = piece
     return pieces
 

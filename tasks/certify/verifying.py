@@ -87,10 +87,13 @@ def compare(
         ValueError: a row is not JSON, or two rows have the same key.
         TypeError: a row is not an object.
     """
-    own_rows, certified_rows = _by_key(recomputed), _by_key(certified)
-    n_figures, differences = 0, []
+    own_rows = _by_key(recomputed)
+    certified_rows = _by_key(certified)
+    n_figures = 0
+    differences = []
     for key in sorted(certified_rows.keys() | own_rows.keys(), key=repr):
-        stated, own = certified_rows.get(key), own_rows.get(key)
+        stated = certified_rows.get(key)
+        own = own_rows.get(key)
         about = {column: value for column, value in (stated or own or {}).items() if column in KEY}
         if stated is None or own is None:
             sides = ("present", "absent") if own is None else ("absent", "present")
@@ -171,7 +174,8 @@ class Verification(NamedTuple):
             lines.append(
                 f"The certificate has other SQL than this version, whose SQL was used: {names}"
             )
-        if (intervals := self.about.get("intervals")) != certifying.INTERVALS:
+        intervals = self.about.get("intervals")
+        if intervals != certifying.INTERVALS:
             lines.append(
                 f"The certificate's intervals have another method than this version's: {intervals}"
             )
@@ -212,7 +216,8 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
     """
     if not file.is_file() or not file.stat().st_size:
         raise UsageError(f"{file}: is not a file; check the path")
-    if (actual := verified_digest(file)) is None:
+    actual = verified_digest(file)
+    if actual is None:
         raise Damaged(
             f"{file}: is damaged or not a certificate: its digest does not match; get it again"
         )
@@ -224,13 +229,15 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
         bundle = certifying.opened(file, folder)
-        names, about = {each.name for each in bundle.files}, bundle.meta
+        names = {each.name for each in bundle.files}
+        about = bundle.meta
         key = {name: str(about.get(name)) for name in ("benchmark", "dataset_revision")}
         needed = {
             certifying.member_of(name)
             for name in (*certifying.ROWS, certifying.RUNS, *certifying.LEADERBOARDS)
         }
-        if lacking := needed - names - {_RULES}:
+        lacking = needed - names - {_RULES}
+        if lacking:
             raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
         # The certificate's SQL is only compared and never run, because it could read files.
         own = {name: text.encode() for name, text in certifying.model_texts().items()}
@@ -331,9 +338,11 @@ def _refuse_odd(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
             f"select 1 from {table} group by {', '.join(key)} having count(*) > 1 limit 1"
         ):
             raise ValueError(f"two rows of {table} have the same {', '.join(key)}")
-    if (name := manifest["benchmark"]) not in benchmark_names():
+    name = manifest["benchmark"]
+    if name not in benchmark_names():
         return [f"The benchmark {name} is not known here, so weights were not checked"]
-    if (bounds := load_benchmark(name).invariants.get("weight_range")) is None:
+    bounds = load_benchmark(name).invariants.get("weight_range")
+    if bounds is None:
         return []
     of_admitted = (
         "from criteria join tasks using (task_id) where is_admitted and weight not between ? and ?"

@@ -86,7 +86,8 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
     expectations, policies = _declared(job, suites)
     if not expectations:
         return StageReport("check")
-    warehouse, key = Warehouse(job.warehouse), job.key
+    warehouse = Warehouse(job.warehouse)
+    key = job.key
     with warehouse.reader() as reader:
         known = _known_findings(reader, key, expectations, policies) if reuse else None
         if known is not None:
@@ -181,13 +182,16 @@ def _known_findings(
 def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> StageReport:
     report = StageReport("check", rows=len(findings))
     failed = [finding for finding in findings if finding.failures]
-    refused, accepted = set[str](), set(job.settings.quality.accepted)
+    refused = set[str]()
+    accepted = set(job.settings.quality.accepted)
     n_tasks = next(
         (each.n_evaluated for each in findings if each.expectation.table == "rubrics"), 0
     )
     for finding in failed:
-        name, n_failed = finding.expectation.check, len(finding.failures)
-        policy, is_of_tasks = policies[name], finding.expectation.suite == "ingest"
+        name = finding.expectation.check
+        n_failed = len(finding.failures)
+        policy = policies[name]
+        is_of_tasks = finding.expectation.suite == "ingest"
         keys = {failure.task_id if is_of_tasks else failure.key for failure in finding.failures}
         line = (
             f"{name} ({policy}): {n_failed} of {counted(finding.n_evaluated, 'row')} fail:"
@@ -201,7 +205,8 @@ def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> 
             report.warnings.append(line)
             continue
         refused |= keys
-        if new := keys - accepted:
+        new = keys - accepted
+        if new:
             rule = f"the rule is that {finding.expectation.meaning} ({name})"
             named = f"{len(new)} of {counted(n_tasks, 'task')} {LEFT_OUT}"
             report.warnings.append(f"{named}: {rule}: {some(sorted(new), 5)}")

@@ -38,7 +38,8 @@ def new_conditions(reader: Reader, job: Job) -> list[Row]:
     """
     if "conditions" not in job.settings.model_fields_set:
         return []
-    benchmark, configured = job.settings.benchmark, job.settings.conditions
+    benchmark = job.settings.benchmark
+    configured = job.settings.conditions
     stored = stored_conditions(reader, benchmark)
     now = datetime.now(UTC)
     return [
@@ -96,7 +97,8 @@ def definitions_of(reader: Reader, job: Job) -> Definitions:
     known = sorted(
         {*definitions, *(label for labels in definitions.values() for label in labels.values())}
     )
-    if unknown := sorted(set(job.named_models or ()) - set(known)):
+    unknown = sorted(set(job.named_models or ()) - set(known))
+    if unknown:
         raise UsageError(f"--model {unknown[0]}: no condition has it{hint_on(unknown[0], known)}")
     return definitions
 

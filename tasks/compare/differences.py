@@ -211,11 +211,10 @@ _DECISIONS = {1.0: "met", 0.5: "partly met", 0.0: "not met"}
 def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
     """Return a difference as a sentence."""
     first, second = (short(result.kind, side.name) for side in difference.pair.sides)
-    where, gap = (
-        f"on {difference.split}{where_in(result, difference)}",
-        difference.paired.difference or 0.0,
-    )
-    n_tasks, n_differing = difference.paired.n_tasks, n_unequal(difference)
+    where = f"on {difference.split}{where_in(result, difference)}"
+    gap = difference.paired.difference or 0.0
+    n_tasks = difference.paired.n_tasks
+    n_differing = n_unequal(difference)
     if not n_differing:
         return (
             f"{second} and {first} have the same score {where}: no task differs"
@@ -233,11 +232,9 @@ def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
     corrected, alone = (
         (f" corrected for {n_tested} comparisons", "uncorrected ") if n_tested > 1 else ("", "")
     )
-    low, high, why = (
-        difference.paired.ci_low,
-        difference.paired.ci_high,
-        why_no_interval(difference),
-    )
+    low = difference.paired.ci_low
+    high = difference.paired.ci_high
+    why = why_no_interval(difference)
     interval = (
         f"no interval, since {why}" if why else f"{alone}95 % interval {low:+z.3f} to {high:+z.3f}"
     )
@@ -298,9 +295,8 @@ def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[
         "decided, but in incomplete tasks": "n_left_out",
         "in the rubric of one side only": "n_in_one",
     }
-    if listed := [
-        f"{counts[column]} {cause}" for cause, column in causes.items() if counts[column]
-    ]:
+    listed = [f"{counts[column]} {cause}" for cause, column in causes.items() if counts[column]]
+    if listed:
         missing = (
             f"{counts['n_criteria'] - counts['n_compared']} of {counts['n_criteria']} criteria"
         )

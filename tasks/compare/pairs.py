@@ -169,10 +169,8 @@ def resolved(
     known["model"] = list(
         dict.fromkeys([*known["model"], *sorted({each.in_vintage for each in model_runs})])
     )
-    kinds, given = (
-        [kind for kind in KINDS if kind == comparison.kind] or KINDS,
-        " and ".join(comparison.names),
-    )
+    kinds = [kind for kind in KINDS if kind == comparison.kind] or KINDS
+    given = " and ".join(comparison.names)
     matches = {
         kind: [_matches(name, kind, known[kind]) for name in comparison.names] for kind in kinds
     }
@@ -190,7 +188,8 @@ def resolved(
                 f"{name}: {len(full)} {kind}s match ({', '.join(full)}); give more of the name"
             )
     names = tuple(full[0] for full in matches[kind])
-    if twice := [name for name in names if names.count(name) > 1]:
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
         raise UsageError(f"{twice[0]}: given twice; compare different {kind}s")
     return kind, names
 

@@ -78,7 +78,8 @@ class Job(Strict):
 
     def looking_up(self, find: Callable[[], DataRevision]) -> Self:
         """Return a copy that looks up the revision of its data set by a function."""
-        find_once, one_at_a_time = cache(find), Lock()
+        find_once = cache(find)
+        one_at_a_time = Lock()
 
         def looked_up() -> DataRevision:
             with (

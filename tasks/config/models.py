@@ -360,7 +360,8 @@ class Judge(Analyst):
             return data
         if not data.get("label"):
             raise ValueError("a cascade needs a `label`")
-        if others := sorted((set(data) & set(cls.model_fields)) - {"label", "cascade"}):
+        others = sorted((set(data) & set(cls.model_fields)) - {"label", "cascade"})
+        if others:
             raise ValueError(
                 f"`{others[0]}` is a setting of the judges of a cascade, not of the cascade"
             )
@@ -466,7 +467,8 @@ def deciding(judges: Sequence[Judge]) -> tuple[Judge, ...]:
         if isinstance(label, str)
     }
     labels = [judge.label for judge in judges]
-    if twice := sorted({label for label in named if labels.count(label) > 1}):
+    twice = sorted({label for label in named if labels.count(label) > 1})
+    if twice:
         raise ValueError(f"label {twice[0]!r} is used twice; give each judge its own `label`")
     judges_kept = []
     for judge in judges:
@@ -497,11 +499,9 @@ def _problems(cascade: Cascade, by_label: Mapping[str, Judge]) -> list[str]:
                 f"{key}: there is no judge {given!r} without a cascade; there are"
                 f" {', '.join(plain) or 'none'}"
             ]
-    first, then, when = (
-        _member(cascade.first, by_label),
-        _member(cascade.then, by_label),
-        cascade.when,
-    )
+    first = _member(cascade.first, by_label)
+    then = _member(cascade.then, by_label)
+    when = cascade.when
     if first.label == then.label:
         return ["then: is the first judge too; name another one"]
     name = repr(first.label)

@@ -34,7 +34,9 @@ def rewrite_log_records(mark: str, rewritten: Callable[[str], str]) -> None:
         trace = logging.Formatter().formatException(record.exc_info) if record.exc_info else ""
         kept = rewritten(message), rewritten(trace)
         if kept != (message, trace):
-            record.msg, record.args, record.exc_info = "\n".join(filter(None, kept)), (), None
+            record.msg = "\n".join(filter(None, kept))
+            record.args = ()
+            record.exc_info = None
         return record
 
     vars(guarded).update({**vars(make), mark: True})  # keeps earlier marks

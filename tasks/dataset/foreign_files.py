@@ -24,7 +24,9 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 MOST_BYTES = 2 * 2**30
 """Largest size of a file, or of the results in a folder, that is read into memory."""
-_MOST_PER_BYTE, _MOST_BESIDE, _MOST_MEMBERS = 200, 20_000_000, 100_000
+_MOST_PER_BYTE = 200
+_MOST_BESIDE = 20_000_000
+_MOST_MEMBERS = 100_000
 """Bounds of archives and Parquet files: unpacked bytes for each packed byte, unpacked bytes in
 addition, and members. Real files unpack to 5 to 30 times their size, tiny ones to more.
 """
@@ -80,7 +82,8 @@ def bounded(file: BufferedReader, shown: PurePath | str) -> BufferedReader:
     Raises:
         FileTooLarge: it has more than `MOST_BYTES`.
     """
-    if (n_bytes := os.fstat(file.fileno()).st_size) > MOST_BYTES:
+    n_bytes = os.fstat(file.fileno()).st_size
+    if n_bytes > MOST_BYTES:
         file.close()
         size = f"{n_bytes / 1e9:.1f} GB of at most {MOST_BYTES / 1e9:.1f}"
         raise FileTooLarge(f"{shown}: is too large ({size}); split it")
@@ -98,7 +101,8 @@ def refuse_bomb(shown: PurePath | str, n_bytes: int, unpacked: Iterable[int]) ->
         raise FileTooLarge(
             f"{shown}: has {len(sizes):,} members, more than {_MOST_MEMBERS:,}; split it"
         )
-    if (n := sum(sizes)) > _MOST_PER_BYTE * n_bytes + _MOST_BESIDE:
+    n = sum(sizes)
+    if n > _MOST_PER_BYTE * n_bytes + _MOST_BESIDE:
         raise FileTooLarge(
             f"{shown}: it would unpack to {n / 1e6:,.0f} MB, far more than its size; get it again"
         )
@@ -172,9 +176,8 @@ def files_inside(folder: Path) -> list[Path]:
 
     files = []
     for root, folders, names in os.walk(folder, onerror=stop):
-        if link := next(
-            (Path(root, name) for name in folders if Path(root, name).is_symlink()), None
-        ):
+        link = next((Path(root, name) for name in folders if Path(root, name).is_symlink()), None)
+        if link:
             raise NotInside(
                 f"{link}: is a link to a folder; put the folder itself there, or remove the link"
             )

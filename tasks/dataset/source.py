@@ -129,7 +129,8 @@ def refuse_twice(path: Path, columns: Iterable[str]) -> None:
     Raises:
         SourceError: it has.
     """
-    if twice := next((name for name, n in Counter(columns).items() if n > 1), None):
+    twice = next((name for name, n in Counter(columns).items() if n > 1), None)
+    if twice:
         raise SourceError(f"{path}: has the column {twice!r} twice; keep one of the two")
 
 
@@ -220,7 +221,8 @@ def tasks_of(source: Source, split: str, benchmark: Benchmark) -> Iterator[Task]
     where = str(source.files.get(split, f"{source.name}@{source.revision[:12]}, split {split}"))
     if not rows:
         raise SourceError(f"{where}: there is no row")
-    if missing := set(benchmark.columns).difference(*rows):
+    missing = set(benchmark.columns).difference(*rows)
+    if missing:
         raise SourceError(
             f"{where}: lacks the column {some(sorted(missing), 5)}; all {benchmark.name} rows"
             " have it"
@@ -241,7 +243,8 @@ def tasks_of(source: Source, split: str, benchmark: Benchmark) -> Iterator[Task]
 
 def with_revision(job: Job) -> Job:
     """Return the job with a function that finds its data set's revision when it is first needed."""
-    dataset, benchmark = job.settings.dataset, job.settings.benchmark
+    dataset = job.settings.dataset
+    benchmark = job.settings.benchmark
 
     def find() -> DataRevision:
         # A missing split is reported only by commands that need its tasks.
@@ -266,7 +269,8 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
         SourceError: a file cannot be read.
     """
     source = _located(dataset, benchmark)
-    if missing := next((split for split in dataset.splits if split not in source.splits), None):
+    missing = next((split for split in dataset.splits if split not in source.splits), None)
+    if missing:
         hint = did_you_mean(missing, source.splits) or f"; it has {', '.join(source.splits)}"
         raise UsageError(f"dataset.splits: {source.name} has no split {missing!r}{hint}")
     return source._replace(splits=dataset.splits or source.splits)
@@ -308,7 +312,8 @@ def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
 
 def _at_hub(dataset: Dataset, benchmark: Benchmark) -> Source:
     assert dataset.revision is not None
-    name, files = dataset.id or benchmark.default_dataset_id, dataset.files
+    name = dataset.id or benchmark.default_dataset_id
+    files = dataset.files
     commit = resolve_revision(name, dataset.revision)
     for file in files.values():
         refuse_other_suffix(Path(file))
@@ -448,7 +453,8 @@ def _explained(dataset_id: str, revision: str) -> Iterator[None]:
     except Exception as error:
         # The reason is within a chain of errors: it is an HTTP error of the hub, or else the last
         # cause.
-        links, root = list(causes_of(error)), error
+        links = list(causes_of(error))
+        root = error
         while isinstance(root.__cause__, Exception):
             root = root.__cause__
         root = next((link for link in links if isinstance(link, HfHubHTTPError)), root)

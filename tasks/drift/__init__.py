@@ -74,11 +74,9 @@ def choose_control_set(job: Job) -> StageReport:
     other parameters or another template is another judge configuration and gets its own set, as
     does each data-set revision.
     """
-    report, warehouse, number = (
-        StageReport(_PURPOSE),
-        Warehouse(job.warehouse),
-        job.settings.drift.verdicts,
-    )
+    report = StageReport(_PURPOSE)
+    warehouse = Warehouse(job.warehouse)
+    number = job.settings.drift.verdicts
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
         for judge_config in (
@@ -197,7 +195,8 @@ async def judge_control_set(job: Job) -> StageReport:
     even if the judge uses provider batches. The verdicts are stored separately, and no score
     includes them. Outside a night nothing is done.
     """
-    report, warehouse = StageReport(_PURPOSE), Warehouse(job.warehouse)
+    report = StageReport(_PURPOSE)
+    warehouse = Warehouse(job.warehouse)
     if job.night is None:
         return report
     chosen = await asyncio.to_thread(choose_control_set, job)
@@ -235,7 +234,8 @@ def lacks_verdicts(job: Job, reader: Reader) -> bool:
 
 def _plan(job: Job, reader: Reader) -> tuple[WantedTasks, list[_Missing]]:
     """Return the wanted tasks, and what the night lacks of each control set."""
-    wanted, sets = wanted_tasks(job, reader), []
+    wanted = wanted_tasks(job, reader)
+    sets = []
     for judge_config, set_id in control_sets(job, wanted, reader):
         if set_id is not None:
             parameters = {
@@ -262,7 +262,8 @@ def _missing(
     rows: Iterable[dict[str, Any]],
     conversations: Mapping[str, Conversation],
 ) -> _Missing:
-    there, newly_lost = list[CriterionToJudge](), list[CriterionToJudge]()
+    there = list[CriterionToJudge]()
+    newly_lost = list[CriterionToJudge]()
     for row in rows:
         conversation = conversations.get(row["task_id"])
         criterion = CriterionToJudge.of(row, () if conversation is None else conversation.messages)

@@ -120,7 +120,8 @@ def export_inspect(
             "models": job.named_models or (),
             "judges": job.named_judges or (),
         }
-        if not (model_runs := reader.rows(sql.read("queries/exports/inspect_model_runs"), chosen)):
+        model_runs = reader.rows(sql.read("queries/exports/inspect_model_runs"), chosen)
+        if not model_runs:
             raise UsageError(
                 f"{folder}: no model has a verdict in this selection; see `prbench status`"
             )
@@ -411,7 +412,8 @@ def _sample_of(log_of: _LogOf, response: Row, messages: Sequence[Message]) -> Do
         if response["error"]
         else str(response["status"])
     )
-    sampled, judged = (log_of.model, _usage_of(response)), list(map(_usage_of, calls))
+    sampled = (log_of.model, _usage_of(response))
+    judged = list(map(_usage_of, calls))
     return {
         "id": response["task_id"],
         "epoch": response["trial"],
@@ -504,10 +506,8 @@ def explanation_of(criteria: Sequence[Row]) -> str:
     """Return a Markdown table of the criteria, with their verdicts and explanations."""
     lines = ["| Verdict | Weight | Criterion | Explanation |", "| --- | --- | --- | --- |"]
     for row in criteria:
-        status, weight = (
-            row["status"].replace("_", " "),
-            "" if row["weight"] is None else f"{row['weight']:g}",
-        )
+        status = row["status"].replace("_", " ")
+        weight = "" if row["weight"] is None else f"{row['weight']:g}"
         explanation = _text(row["explanation"] or row["error"] or "")
         lines.append(f"| {status} | {weight} | {_text(row['title'])} | {explanation} |")
     return "\n".join(lines)

@@ -132,7 +132,8 @@ def expected_widths(reader: Reader, population: Population, n_rows: int, seed: i
     width now is None if one of them is missing. Labels of earlier sheets are included through the
     current width, or if there is none, by their number.
     """
-    now, purpose = _widths_now(reader, population), population.purpose
+    now = _widths_now(reader, population)
+    purpose = population.purpose
     models = [[each] for each in population.verdicts["model"].unique().sort()]
     groups = [list(purpose.models)] if purpose.is_difference else models
     known = [now[name]["width"] for name in map(" ".join, groups) if name in now]
@@ -151,7 +152,8 @@ def _widths_now(reader: Reader, population: Population) -> dict[str, Row]:
     """Return the widths of the debiased intervals on the largest task set, and the numbers of
     labels behind them.
     """
-    purpose, vintages = population.purpose, population.verdicts["vintage"].unique().to_list()
+    purpose = population.purpose
+    vintages = population.verdicts["vintage"].unique().to_list()
     key = {
         **population.wanted.key,
         "judge": population.judge,
@@ -161,10 +163,8 @@ def _widths_now(reader: Reader, population: Population) -> dict[str, Row]:
     }
     width = "debiased_ci_high - debiased_ci_low as width, n_tasks, split"
     if purpose.is_difference:
-        columns, order = (
-            f"model_a, model_b, n_labels_a + n_labels_b as n_labels, {width}",
-            "n_tasks desc, split",
-        )
+        columns = f"model_a, model_b, n_labels_a + n_labels_b as n_labels, {width}"
+        order = "n_tasks desc, split"
         rows = reader.select("debiased_differences", columns, order=order, **key)
         both = set(purpose.models)
         rows = [
@@ -173,7 +173,8 @@ def _widths_now(reader: Reader, population: Population) -> dict[str, Row]:
             if {row["model_a"], row["model_b"]} == both
         ]
     else:
-        columns, order = f"model, n_labels, {width}", "is_latest desc, n_tasks desc, split"
+        columns = f"model, n_labels, {width}"
+        order = "is_latest desc, n_tasks desc, split"
         rows = reader.select("debiased_scores", columns, order=order, label=purpose.label, **key)
     # The first row of each model counts.
     return {row["model"]: row for row in reversed(rows) if row["width"] is not None}
@@ -186,7 +187,8 @@ def _width(
     labels.
     """
     is_own = pl.col("model").is_in(group)
-    own, labelled = population.verdicts.filter(is_own), labelled.filter(is_own)
+    own = population.verdicts.filter(is_own)
+    labelled = labelled.filter(is_own)
     sign = pl.when((pl.col("model") == group[0]) & (len(group) > 1)).then(-1.0).otherwise(1.0)
     points = (sign * pl.col("contribution") * pl.col("judge_value")).sum().alias("value")
     values = (

@@ -84,7 +84,8 @@ def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence
         UsageError: it names none of these.
     """
     benchmark = wanted.benchmark
-    primary, of_criteria = benchmark.primary_score.score_name, benchmark.criteria_score.score_name
+    primary = benchmark.primary_score.score_name
+    of_criteria = benchmark.criteria_score.score_name
     if named == LEADERBOARD:
         return Purpose(tuple(models), False, primary, "all", "", LEADERBOARD)
     names = "distinct coalesce(category, '(none)') as category"
@@ -122,7 +123,8 @@ def population_of(
     """
     of_judges = {"response_ids": response_ids, "judges": job.named_judges}
     judge_configs = reader.rows(sql.read("queries/exports/sampled_judge_configs"), of_judges)
-    if (judge_config := first_judge_config(job, wanted.benchmark, judge_configs)) is None:
+    judge_config = first_judge_config(job, wanted.benchmark, judge_configs)
+    if judge_config is None:
         raise UsageError(
             "--for: no judge has a verdict on these responses; run `prbench judge`, or leave"
             " --for out"
@@ -199,12 +201,10 @@ def draw(job: Job, population: Population, n_rows: int, seed: int) -> tuple[Row,
     Raises:
         UsageError: all verdicts have a label.
     """
-    verdicts, free, purpose, key = (
-        population.verdicts,
-        population.free,
-        population.purpose,
-        population.wanted.key,
-    )
+    verdicts = population.verdicts
+    free = population.free
+    purpose = population.purpose
+    key = population.wanted.key
     if free.is_empty():
         raise UsageError(f"--for {purpose.named}: every verdict has a label already")
     sampled = population.sample(n_rows, seed)["key"]

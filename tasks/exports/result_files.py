@@ -21,7 +21,8 @@ from warehouse import Warehouse, sample_path
 
 USUAL = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts", "scores")
 """The default tables; `load_dataset(FOLDER)` loads the first one."""
-_OF_SAMPLES, _UNKNOWN = "apache-2.0", "unknown"
+_OF_SAMPLES = "apache-2.0"
+_UNKNOWN = "unknown"
 _ABOUT = """\
 # Results on {title}
 
@@ -61,7 +62,8 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
     import yaml
 
     exported.refuse_filled(folder)
-    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    benchmark = load_benchmark(job.settings.benchmark)
+    data = job.data
     key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
     licence, licence_note = _licence_of(job, benchmark)
     with Warehouse(job.warehouse).reader() as reader:
@@ -114,7 +116,8 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
     notes = [
         f"{counted(written.n_rows, 'row')} of {counted(len(chosen), 'table')} in {folder} ({size})"
     ]
-    if empty := [name for name in requested if name not in chosen]:
+    empty = [name for name in requested if name not in chosen]
+    if empty:
         notes.append(f"empty, left out: {', '.join(empty)}")
     return StageReport("export", rows=written.n_rows, notes=notes)
 

@@ -57,7 +57,8 @@ def readable(conversation: Conversation) -> str:
     """Return a conversation as a text that fits into a cell; the middle of a longer text is left
     out.
     """
-    text, half = "\n\n".join(map(": ".join, conversation.messages)), _CELL_CHARS // 2 - 50
+    text = "\n\n".join(map(": ".join, conversation.messages))
+    half = _CELL_CHARS // 2 - 50
     cut = f"{text[:half]}\n\n[... {len(text) - 2 * half} characters left out ...]\n\n{text[-half:]}"
     return text if len(text) <= _CELL_CHARS else cut
 
@@ -186,7 +187,8 @@ def export_sampled_labelling(
             sampled_for, reader, wanted, sorted({each["model"] for each in usable})
         )
         if purpose.is_difference and of_latest:
-            of_latest, usable = False, _usable(job, reader, wanted, file)
+            of_latest = False
+            usable = _usable(job, reader, wanted, file)
         ids = [each["response_id"] for each in usable if each["model"] in purpose.models]
         population = label_sampling.population_of(
             job, reader, wanted, purpose, ids, of_latest=of_latest
@@ -366,7 +368,8 @@ def export_review(
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
         key = {**wanted.key, "task_ids": list(wanted.task_ids)}
-        if not (population := reader.rows(sql.read("queries/exports/review_population"), key)):
+        population = reader.rows(sql.read("queries/exports/review_population"), key)
+        if not population:
             raise UsageError(
                 "no admitted task with a criterion in the chosen splits; see `prbench check`"
             )
@@ -439,7 +442,8 @@ def _sample(
         digest(row["task"], row["criterion"]) if n_tasks is None else row["task"]
         for row in population
     ]
-    units, n = dict(zip(keys, strata, strict=True)), n_criteria if n_tasks is None else n_tasks
+    units = dict(zip(keys, strata, strict=True))
+    n = n_criteria if n_tasks is None else n_tasks
     names = list(units)
     sampled = {
         names[each.position]: each

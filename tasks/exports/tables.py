@@ -95,7 +95,8 @@ def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
     """
     query = "select table_name as name from information_schema.tables where table_schema = 'main'"
     known = {row["name"] for row in reader.rows(query)} - set(NOT_EXPORTED)
-    if unknown := [name for name in names if name not in known]:
+    unknown = [name for name in names if name not in known]
+    if unknown:
         hint = did_you_mean(unknown[0], known)
         raise UsageError(
             f"--table {unknown[0]}: no such table{hint}; `prbench sql --describe` lists all"
@@ -131,7 +132,8 @@ def write_tables(
     the files of a table.
     """
     reader.value("set memory_limit = '1GB'")
-    tables, files = list[Exported](), dict[bundles.File, Path]()
+    tables = list[Exported]()
+    files = dict[bundles.File, Path]()
     for name in names:
         query, columns = query_of(reader, name, key)
         pieces = [f"{query} true"]
@@ -144,7 +146,8 @@ def write_tables(
                 f"{query} rowid between {start} and {start + ROWS_A_FILE - 1}" for start in starts
             ]
         (folder / root / name).mkdir(parents=True, exist_ok=True)
-        paths, n_rows = [f"{root}{name}/part-{number}.parquet" for number in range(len(pieces))], 0
+        paths = [f"{root}{name}/part-{number}.parquet" for number in range(len(pieces))]
+        n_rows = 0
         for path, piece in zip(paths, pieces, strict=True):
             copied = (
                 f"copy ({piece}) to {quoted(folder / path)} (format parquet, compression zstd,"
@@ -228,7 +231,8 @@ def opened_export(source: Path | Store) -> Iterator[Export]:
     listed = bundles.checked(list[Exported], bundle.meta.get("tables"), str(location))
     tables = [each for each in listed if not each.is_derived]
     names = {name for table in tables for name in table.files}
-    if unlisted := names - {file.name for file in bundle.files}:
+    unlisted = names - {file.name for file in bundle.files}
+    if unlisted:
         raise bundles.Damaged(
             f"{location}: {min(unlisted)} is of a table and not among the files; export again"
         )
@@ -247,7 +251,8 @@ def import_tables(job: Job, export: Export) -> StageReport:
     """
     folder, given = export
     known = [table for table in given if table.name in TABLES and table.name not in NOT_EXPORTED]
-    warehouse, n_imported = Warehouse(job.warehouse), Counter[str]()
+    warehouse = Warehouse(job.warehouse)
+    n_imported = Counter[str]()
     warehouse.publish()
     with warehouse.reader() as reader:
         # Checks come last, because a data-set revision counts as checked as soon as its checks are
@@ -273,7 +278,8 @@ def _new_rows(
     """Yield the rows of a file that are imported, some thousand at a time; a column that the file
     lacks is NULL.
     """
-    positions, start = reader.arrays(_positions(path, name, given))["position"], 0
+    positions = reader.arrays(_positions(path, name, given))["position"]
+    start = 0
     columns = TABLES[name].columns
     for batch in parquet_batches(path, 10_000, [column for column in columns if column in given]):
         here = positions[(positions >= start) & (positions < start + batch.num_rows)] - start
@@ -322,10 +328,8 @@ def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> Sta
         Damaged: the target has a pointer that prbench did not write.
         PipelineError: a file cannot be read or written.
     """
-    warehouse, location = (
-        Warehouse(job.warehouse),
-        Folder(target) if isinstance(target, Path) else target,
-    )
+    warehouse = Warehouse(job.warehouse)
+    location = Folder(target) if isinstance(target, Path) else target
     with (  # the reader fails before anything is created if nothing is stored
         warehouse.reader(),
         disk_errors(target, "the last publication is unchanged"),
@@ -377,7 +381,8 @@ def _publish_from(
         "state_of": state_of and state_of.isoformat(),
         "warehouse_version": refuse_other_version(warehouse.root),
     }
-    target, meta = location.below(name), tables.meta | meta
+    target = location.below(name)
+    meta = tables.meta | meta
     bundle = bundles.write_bundle(target, "publication", files | tables.files, meta)
     # Until the pointer is replaced, readers see the earlier publication.
     pointer = {"publication": name, "content": content, "published_at": published_at.isoformat()}
@@ -393,7 +398,8 @@ def remove_old(location: Folder | Store, n_kept: int) -> int:
     The publication that the pointer names stays, as do incomplete ones of the last day, which may
     be in progress.
     """
-    shelf, pointer = location.below(bundles.FOLDER), bundles.read_pointer(location)
+    shelf = location.below(bundles.FOLDER)
+    pointer = bundles.read_pointer(location)
     names = shelf.files()
     publications = {name.partition("/")[0] for name in names if bundles.PUBLICATION.match(name)}
     whole = sorted(each for each in publications if f"{each}/{bundles.MANIFEST}" in names)

@@ -113,7 +113,8 @@ def columns(names: str, **headings: str | tuple[Kind, str]) -> tuple[Column, ...
 
 def _columns_of(name: str, kind: Kind, heading: str, group: str) -> Iterator[Column]:
     """Yield the columns that a name stands for in `columns`."""
-    stem, (above, _, title) = name.rstrip("±~"), heading.rpartition(": ")
+    stem = name.rstrip("±~")
+    (above, _, title) = heading.rpartition(": ")
     if name == stem:
         yield Column(name, title, kind, group or above)
         return
@@ -434,7 +435,8 @@ def _sum(*terms: tuple[float, str]) -> str:
 
 def words(benchmark: Benchmark) -> dict[str, str]:
     """Return a benchmark's values for the placeholders in texts of figures."""
-    primary, of_criteria = benchmark.primary_score, benchmark.criteria_score
+    primary = benchmark.primary_score
+    of_criteria = benchmark.criteria_score
     return {
         "score": score_word(primary.score_name),
         "formula": formula(primary),

@@ -57,7 +57,8 @@ def chosen(
     Raises:
         UsageError: the benchmark has no such breakdown.
     """
-    benchmark, breakdown = scope.benchmark, by or "all"
+    benchmark = scope.benchmark
+    breakdown = by or "all"
     common = (
         each for each in benchmark.common_breakdowns if each != "severity" or benchmark.severities
     )

@@ -101,7 +101,8 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
     ]
     possible = configured or ([] if configs and not job.named_judges else rankings)
     # If every model is sampled nightly, there is no base vintage.
-    stored, vintage = {row["vintage"] for row in possible}, job.vintage
+    stored = {row["vintage"] for row in possible}
+    vintage = job.vintage
     if vintage == BASE_VINTAGE and stored and BASE_VINTAGE not in stored:
         vintage = job.night if job.night and job.night in stored else max(stored)
     possible = [row for row in possible if row["vintage"] == vintage]
@@ -129,7 +130,8 @@ def _select_field(job: Job, field: str, task_ids: set[str], panel: Panel) -> _Se
     Raises:
         HardSubsetError: there is no panel, or too few tasks are complete.
     """
-    settings, models = job.settings, tuple(sorted(panel))
+    settings = job.settings
+    models = tuple(sorted(panel))
     size = hardness.wanted_size(len(task_ids), settings.hard_subset.share, field)
     if not models:
         raise HardSubsetError("no model of the panel has a complete task")
@@ -157,7 +159,8 @@ def _inclusion_probabilities(panel: Panel, selection: _Selection) -> dict[str, f
     If a task is not complete in a trial of a model, the mean over its complete trials takes the
     place of its score.
     """
-    columns, n_trials = [], []
+    columns = []
+    n_trials = []
     for of_model in (panel[model] for model in selection.models):
         values, by_trial = zip(*(of_model[task] for task in selection.scores), strict=True)
         trials = sorted(set().union(*by_trial))
@@ -180,7 +183,9 @@ def _overlaps(selection: _Selection, official: str | None, members: frozenset[st
     the data set's hard split (`official`, with the tasks `members`); if it has none of them or all,
     it has no row.
     """
-    selected, scores, others = frozenset(selection.selected), selection.scores, {}
+    selected = frozenset(selection.selected)
+    scores = selection.scores
+    others = {}
     if len(selection.models) > 1:
         without = zip(selection.models, hardness.leave_one_out(scores, len(selected)), strict=True)
         others = {("leave_one_out", model): tasks for model, tasks in without}
@@ -211,11 +216,9 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
     Raises:
         PipelineError: a field is refused, or several judge configurations could select.
     """
-    benchmark, warehouse, report = (
-        load_benchmark(job.settings.benchmark),
-        Warehouse(job.warehouse),
-        StageReport(_STAGE),
-    )
+    benchmark = load_benchmark(job.settings.benchmark)
+    warehouse = Warehouse(job.warehouse)
+    report = StageReport(_STAGE)
     with warehouse.reader() as reader:
         with _refusal(report, must_select):
             panel = _read_panel(reader, job, benchmark)
@@ -285,7 +288,8 @@ def _rows(
     hardest first.
     """
     members = reader.select("split_members", "task_id", **job.key, split=official or "")
-    shares, hardest = _inclusion_probabilities(panel, selection), selection.selected.items()
+    shares = _inclusion_probabilities(panel, selection)
+    hardest = selection.selected.items()
     of_panel = {
         "n_models": len(selection.models),
         "panel": [*selection.models],

@@ -89,7 +89,8 @@ def converters(files: Sequence[Path]) -> list[str]:
 
 
 def _converted(file: Path, folder: Path | None) -> Converted:
-    kind, root = file.suffix.lower(), folder or file.parent
+    kind = file.suffix.lower()
+    root = folder or file.parent
     try:
         with bounded(open_inside(root, file.relative_to(root)), file) as content:
             if kind not in _PLAIN:

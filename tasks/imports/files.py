@@ -56,7 +56,8 @@ _LABELS = (
     "sample",
 )
 """Columns with names, ids and words, which may be numbers."""
-_MOST_TRIALS, _WHOLE_NUMBER = 10_000, re.compile(r"([0-9]{1,19})(?:\.0*)?")
+_MOST_TRIALS = 10_000
+_WHOLE_NUMBER = re.compile(r"([0-9]{1,19})(?:\.0*)?")
 _SEPARATORS = ",;\t|"
 _STATED_SEPARATOR = re.compile(r'"?sep=([,;|:^~\t])\s*"?\s*', re.IGNORECASE)
 _BYTE_ORDER_MARK = "\ufeff"
@@ -278,7 +279,8 @@ def required_text(where: str, row: Given, name: str, option: str = "") -> str:
     """Return a required text of a row; the error message names the option that sets it for all
     rows.
     """
-    if (text := text_in(row, name)) is None:
+    text = text_in(row, name)
+    if text is None:
         how = f" ({option} gives it to all rows)" if option else ""
         raise ImportRefused(f"{where}: `{name}` is missing; add it{how}")
     return text
@@ -291,7 +293,8 @@ def of_what_is_here(
 
     A row on an unknown subject is refused, or with `skip_unknown` skipped.
     """
-    here, n_unknown = list[tuple[Offered, Subject]](), 0
+    here = list[tuple[Offered, Subject]]()
+    n_unknown = 0
     for row in rows:
         try:
             here.append((row, find(row)))
@@ -313,7 +316,8 @@ def number_of(where: str, row: Given, name: str, first: int = 1) -> int:
     Raises:
         ImportRefused: it is not a whole number, or is too large or too small for a trial.
     """
-    given, last = row.get(name), first + _MOST_TRIALS - 1
+    given = row.get(name)
+    last = first + _MOST_TRIALS - 1
     if not is_filled(given):
         return 1
     digits = _WHOLE_NUMBER.fullmatch(given.strip()) if isinstance(given, str) else None
@@ -363,7 +367,10 @@ class Cells:
         With `gives_way`, a failure is ignored if a text or a decision is known; otherwise it is
         refused.
         """
-        self._kind, self._known, self._batch, self._gives_way = kind, known, batch, gives_way
+        self._kind = kind
+        self._known = known
+        self._batch = batch
+        self._gives_way = gives_way
         self.new: dict[str, Row] = {}
         self.given: set[str] = set()
         self.n_hidden = 0
@@ -374,14 +381,14 @@ class Cells:
         Raises:
             ImportRefused: a different row with this id exists.
         """
-        kind, columns, named = (
-            self._kind[:-1],
-            CONTENT[self._kind][0].split(),
-            CONTENT[self._kind][1],
-        )
-        identity, content = row[f"{kind}_id"], row[columns[0]]
+        kind = self._kind[:-1]
+        columns = CONTENT[self._kind][0].split()
+        named = CONTENT[self._kind][1]
+        identity = row[f"{kind}_id"]
+        content = row[columns[0]]
         self.given.add(identity)
-        if (before := self._known.get(identity)) is not None and before[columns[0]] is not None:
+        before = self._known.get(identity)
+        if before is not None and before[columns[0]] is not None:
             is_other = any(row[column] != before[column] for column in columns)
             if is_other and not (content is None and self._gives_way):
                 is_own = before["import_batch"] == self._batch

@@ -67,7 +67,8 @@ def _refuse_damaged(pdf: PDF) -> None:
         raise DocumentRefused(
             "damaged (its index is broken, so parts may be missing); save it again"
         )
-    if (n_stated := resolve1(resolve1(pdf.doc.catalog["Pages"])["Count"])) != len(pdf.pages):
+    n_stated = resolve1(resolve1(pdf.doc.catalog["Pages"])["Count"])
+    if n_stated != len(pdf.pages):
         raise DocumentRefused(
             f"damaged ({len(pdf.pages)} of {n_stated} pages can be read); save it again"
         )
@@ -137,7 +138,8 @@ def _table(table: Table, words: Iterable[Word]) -> str:
 
 def _box_of(word: Word, boxes: Iterable[tuple[float, ...]]) -> tuple[float, ...] | None:
     """Return the first box that contains the middle of a word."""
-    x, y = (word["x0"] + word["x1"]) / 2, (word["top"] + word["bottom"]) / 2
+    x = (word["x0"] + word["x1"]) / 2
+    y = (word["top"] + word["bottom"]) / 2
     return next((box for box in boxes if box[0] <= x <= box[2] and box[1] <= y <= box[3]), None)
 
 
@@ -161,7 +163,8 @@ def lines_of(words: Iterable[Word], page: int) -> Iterator[Line]:
             text = _joined(list(run))
             target = f"<{uri}>" if re.search(r"[\s()]", uri or "") else uri
             parts.append(text if uri is None or uri in text else f"[{text}]({target})")
-        top, bottom = min(word["top"] for word in line), max(word["bottom"] for word in line)
+        top = min(word["top"] for word in line)
+        bottom = max(word["bottom"] for word in line)
         yield Line(" ".join(parts), sizes.most_common(1)[0][0], top, bottom, page)
 
 

@@ -40,7 +40,8 @@ def parts_of(text: str, model: str | None) -> tuple[str, ...]:
         UsageError: the pattern lacks the task or the model, or is ambiguous.
     """
     parts = tuple(re.split(r"\{([^{}]*)\}", text))
-    literals, names = parts[::2], parts[1::2]
+    literals = parts[::2]
+    names = parts[1::2]
     if (
         {"task"} - {*names}
         or {*names} - {*FIELDS}
@@ -130,7 +131,8 @@ def offer_of(
     for names, option in ((["task"], ""), (["model"], "--as LABEL"), (["response", "file"], "")):
         files.refuse_missing_column(source, (row for _, row in given), names, option)
     rows = [Offered(where, row, _document(source, where, row)) for where, row in given]
-    batch, documents = files.batch_of(read_regular(source), model), _documents(rows)
+    batch = files.batch_of(read_regular(source), model)
+    documents = _documents(rows)
     if documents:
         batch = _batch(
             [
@@ -151,7 +153,8 @@ def _documents(rows: Sequence[Offered]) -> list[Path]:
 
 def _document(source: Path, where: str, row: Given) -> Path | None:
     """Return the document that a row names, relative to the folder of the row's file."""
-    if (name := files.text_in(row, "file")) is None:
+    name = files.text_in(row, "file")
+    if name is None:
         return None
     if files.text_in(row, "response"):
         raise ImportRefused(f"{where}: has both `response` and `file`; remove one")
@@ -241,7 +244,8 @@ def import_responses(
             for it.
         DocumentRefused: a document cannot be converted.
     """
-    benchmark, key = load_benchmark(job.settings.benchmark), job.key
+    benchmark = load_benchmark(job.settings.benchmark)
+    key = job.key
     with Warehouse(job.warehouse).reader() as reader:
         tasks = reader.select("tasks", "task_id, conversation_id", **key)
         stored = files.stored_cells(reader, "responses")
@@ -261,12 +265,11 @@ def import_responses(
     texts = convert(_documents([offered for offered, _ in new]), folder, is_quiet=job.is_quiet)
     cells = files.Cells("responses", stored, batch)
     for (where, row, document), cell in new:
-        text, cause = row.get("response"), None
+        text = row.get("response")
+        cause = None
         if document is not None:
-            text, cause = (
-                texts[document].text,
-                f"{document.name} has no text: it is empty, or has only pictures",
-            )
+            text = texts[document].text
+            cause = f"{document.name} has no text: it is empty, or has only pictures"
         columns = content_columns(
             None if text is None or shows_nothing(text) else text, EMPTY, cause
         )
@@ -278,10 +281,8 @@ def import_responses(
 def _cell(job: Job, key: Row, conversations: Mapping[str, str], offered: Offered) -> Row:
     """Return all columns of the response of a row, except those of its text and the batch."""
     where, given, document = offered
-    task_id, model = (
-        files.required_text(where, given, "task"),
-        files.required_text(where, given, "model", "--as LABEL"),
-    )
+    task_id = files.required_text(where, given, "task")
+    model = files.required_text(where, given, "model", "--as LABEL")
     if task_id not in conversations:
         raise NotHere(
             f"{where}: task {task_id!r} is not in revision {key['dataset_revision'][:12]}"
@@ -290,10 +291,8 @@ def _cell(job: Job, key: Row, conversations: Mapping[str, str], offered: Offered
         raise ImportRefused(
             f"{where}: `response` is missing; add it (an empty one counts as a failed response)"
         )
-    trial, vintage = (
-        files.number_of(where, given, "trial"),
-        files.text_in(given, "vintage") or job.vintage,
-    )
+    trial = files.number_of(where, given, "trial")
+    vintage = files.text_in(given, "vintage") or job.vintage
     if is_impossible_date(vintage) and vintage != job.vintage:
         raise ImportRefused(f"{where}: vintage {vintage!r} is not a date; write 2026-11-22")
     return response_cell(job, key, task_id, conversations[task_id], model, trial, vintage)
@@ -303,7 +302,8 @@ def response_cell(
     job: Job, key: Row, task_id: str, conversation: str, model: str, trial: int, vintage: str
 ) -> Row:
     """Return all columns of an imported response, except those of its text and the batch."""
-    benchmark, revision = key["benchmark"], key["dataset_revision"]
+    benchmark = key["benchmark"]
+    revision = key["dataset_revision"]
     return {
         **key,
         **call_columns(job, NO_CALL),

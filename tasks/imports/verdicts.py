@@ -80,7 +80,8 @@ class Criteria:
             NotHere: the task does not exist, or has no such criterion.
             ImportRefused: the task has several such criteria.
         """
-        if (task_id := files.required_text(where, given, "task", "--task ID")) not in self._tasks:
+        task_id = files.required_text(where, given, "task", "--task ID")
+        if task_id not in self._tasks:
             raise NotHere(f"{where}: task {task_id!r} is not in revision {self._revision[:12]}")
         named = files.required_text(where, given, "criterion")
         wordings = self.called(task_id, named)
@@ -214,7 +215,8 @@ def import_verdicts(
             stored response, or a different decision is stored for it.
     """
     batch = files.batch_of(read_regular(file), "verdicts", task, model, judge, grading)
-    benchmark, key = load_benchmark(job.settings.benchmark), job.key
+    benchmark = load_benchmark(job.settings.benchmark)
+    key = job.key
     given = list(
         files.given_rows(file, benchmark, task=task, model=model, judge=judge, grading=grading)
     )
@@ -227,10 +229,8 @@ def import_verdicts(
         files.refuse_missing_column(file, (row for _, row in given), names, option)
     decided = [each for each in given if not skip_empty or _stated(each[1])]
     with Warehouse(job.warehouse).reader() as reader:
-        criteria, cells = (
-            Criteria(job, reader),
-            files.Cells("verdicts", files.stored_cells(reader, "verdicts"), batch),
-        )
+        criteria = Criteria(job, reader)
+        cells = files.Cells("verdicts", files.stored_cells(reader, "verdicts"), batch)
         responses = StoredResponses(job, reader, (row for _, row in decided))
         matched, skipped = files.of_what_is_here(
             decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown
@@ -278,10 +278,8 @@ def _verdict_row(
     job: Job, grading: str, batch: str, where: str, given: Given, response: Row, wording: Wording
 ) -> Row:
     """Return a verdict; `grading` is the usual one of the benchmark."""
-    judge_trial, judge = (
-        files.number_of(where, given, "judge_trial"),
-        (files.text_in(given, "judge") or "").strip(),
-    )
+    judge_trial = files.number_of(where, given, "judge_trial")
+    judge = (files.text_in(given, "judge") or "").strip()
     stated = _stated(given)
     if not judge and SHEET_COLUMN in given and stated:
         # Without names, two graders would count as one judge.
@@ -423,7 +421,8 @@ def _label_tables(
     Raises:
         ImportRefused: all rows are of one sampled sheet, whose probabilities are stored already.
     """
-    key, now = job.key, {"import_batch": batch, "created_at": datetime.now(UTC)}
+    key = job.key
+    now = {"import_batch": batch, "created_at": datetime.now(UTC)}
     stored = {row["judge"] for row in reader.select("labellers", import_batch=batch)}
     people = sorted({row["judge"] for row in rows} - stored)
     tables = {
@@ -442,7 +441,8 @@ def _label_tables(
     for (model, vintage), cells in sorted(of_model.items()):
         given = {**key, "model": model, "vintage": vintage}
         (population,) = reader.rows(sql.read("queries/imports/population_of_model"), given)
-        n, n_population = len(cells), population["n_population"]
+        n = len(cells)
+        n_population = population["n_population"]
         sheet = {**key, "sheet_id": digest("stated sample", batch, *given.values())}
         design = (
             f"a simple random sample of {n} of {n_population} verdicts on {model} in vintage"
@@ -496,7 +496,8 @@ def import_reviews(
             for r in reader.select("review_samples", "sample_id, task_id, criterion_id")
         }
         stored = {row["review_id"]: row for row in reader.select("expert_reviews")}
-        criteria, common = Criteria(job, reader), {**job.key, "run_id": job.run_id}
+        criteria = Criteria(job, reader)
+        common = {**job.key, "run_id": job.run_id}
     read = []
     for file in sheets:
         given = list(files.given_rows(file, reviewer=reviewer))
@@ -511,7 +512,8 @@ def import_reviews(
         matched, notes = files.of_what_is_here(
             decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown
         )
-        if n_empty := len(given) - len(decided):
+        n_empty = len(given) - len(decided)
+        if n_empty:
             notes.append(f"{n_empty} rows without a decision skipped")
         if not matched:
             files.refuse_nothing(file, notes)
@@ -548,14 +550,13 @@ def _review_row(
             f"{where}: {subject} is not in sample {sample[:40]!r}; correct what was changed here"
         )
     decision = files.required_text(where, given, "decision").strip()
-    if (value := _DECISIONS.get(decision.lower())) is None:
+    value = _DECISIONS.get(decision.lower())
+    if value is None:
         raise ImportRefused(
             f"{where}: `decision` is {decision[:40]!r}; enter {' or '.join(_DECISIONS)}"
         )
-    reviewer, reason = (
-        files.required_text(where, given, "reviewer", "--by NAME").strip(),
-        _entered(given, "reason"),
-    )
+    reviewer = files.required_text(where, given, "reviewer", "--by NAME").strip()
+    reason = _entered(given, "reason")
     if not value and reason is None:
         raise ImportRefused(f"{where}: disagrees without a `reason`; enter why")
     key = {name: common[name] for name in ("benchmark", "dataset_revision")}

@@ -120,8 +120,10 @@ class CriterionJudge:
     @property
     def reply_spec(self) -> ReplySpec[Verdict]:
         """The required form of the judge's reply: a verdict on a criterion."""
-        grading, judge = self.judge_config.grading, self.judge_config.judge
-        is_group, omits_tag = judge.piece_size is not None, judge.omits_think_tag
+        grading = self.judge_config.grading
+        judge = self.judge_config.judge
+        is_group = judge.piece_size is not None
+        omits_tag = judge.omits_think_tag
         shape = reply_format(judge.explanation_chars, grading, is_group=is_group)
         read = partial(
             parse_only if is_group else parse_verdict, grading=grading, omits_think_tag=omits_tag
@@ -136,7 +138,8 @@ class CriterionJudge:
         self, reply_spec: ReplySpec[object], prompt: str, cell: str, priority: tuple[int, ...] = ()
     ) -> Call:
         """Return the judge's call with a prompt."""
-        judge, trial = self.judge_config.judge, self.judge_config.judge_trial
+        judge = self.judge_config.judge
+        trial = self.judge_config.judge_trial
         return call_with(
             judge, self.target, reply_spec, prompt, cell, trial, self.vintage, priority
         )
@@ -152,7 +155,8 @@ class CriterionJudge:
         response.
         """
         texts = [each.criterion_text for each in criteria]
-        messages, text = criteria[0].messages, criteria[0].response_text
+        messages = criteria[0].messages
+        text = criteria[0].response_text
         return [True] * len(texts) if self.fit is None else self.fit.is_whole(messages, text, texts)
 
     def prompt(self, text: str, criterion: CriterionToJudge) -> str:
@@ -232,13 +236,11 @@ class ResponseJudge:
         Notes on the response that are too long are searched too, as long as a round makes them
         clearly shorter. Return the limit of the judge that was found with the response.
         """
-        of, text, round_, n_chunks, of_response = (
-            judged.criterion,
-            judged.criterion.response_text,
-            0,
-            0,
-            fit,
-        )
+        of = judged.criterion
+        text = judged.criterion.response_text
+        round_ = 0
+        n_chunks = 0
+        of_response = fit
         try:
             while not (fits and await self._judge_criterion(judged, text)):
                 assert fit is not None  # else no prompt is too long
@@ -246,7 +248,8 @@ class ResponseJudge:
                 smaller = fit.after_refusal(of.messages, text) if fits else fit
                 fit = await self._search(judged, smaller, text, round_)
                 if round_ == 1:
-                    n_chunks, of_response = len(judged.evidence), fit
+                    n_chunks = len(judged.evidence)
+                    of_response = fit
                 if judged.reply is not None:  # it has failed
                     break
                 notes = shown(
@@ -262,7 +265,8 @@ class ResponseJudge:
                         f"the evidence is too long: round {round_} left {after} of {before} tokens",
                     )
                     break
-                text, fits = notes, fit.holds(self.by.prompt(notes, of))
+                text = notes
+                fits = fit.holds(self.by.prompt(notes, of))
         except NotCalled:
             self.done(judged)
         return of_response
@@ -274,7 +278,8 @@ class ResponseJudge:
         `text` is the response, or the evidence in its chunks. Return whether the criterion is
         finished; if not, the text is too long for the judge.
         """
-        prompt, reply_spec = self.by.prompt(text, judged.criterion), self.by.reply_spec
+        prompt = self.by.prompt(text, judged.criterion)
+        reply_spec = self.by.reply_spec
         call = self.by.call(reply_spec, prompt, judged.verdict_id, self.priority)
         reply, verdict = await call_and_parse(
             self.by.gateway, call.live if judged.evidence else call, reply_spec
@@ -301,7 +306,8 @@ class ResponseJudge:
 
         Return the limit that held. If not all chunks were searched, the criterion has failed.
         """
-        of, step_tokens = judged.criterion, fit.step_of(judged.criterion.criterion_text)
+        of = judged.criterion
+        step_tokens = fit.step_of(judged.criterion.criterion_text)
         while True:
             judged.evidence.clear()
             cut = fit.prompt_tokens, step_tokens, text
@@ -315,7 +321,8 @@ class ResponseJudge:
                 return fit
             status = OK
             for chunk in self.chunks[cut]:
-                if (status := await self._search_chunk(judged, chunk, fit)) != OK:
+                status = await self._search_chunk(judged, chunk, fit)
+                if status != OK:
                     break
             if status != CONTEXT_LENGTH:
                 return fit
@@ -403,8 +410,11 @@ class VerdictRows(PartWriter):
     ) -> None:
         self._evidence = PartWriter(context.warehouse, "evidence", context.ledger)
         super().__init__(context.warehouse, table_name, context.ledger, report)
-        self.job, self.wanted, self.judge_config = job, wanted, judge_config
-        self.report, self.own_columns = report, own_columns
+        self.job = job
+        self.wanted = wanted
+        self.judge_config = judge_config
+        self.report = report
+        self.own_columns = own_columns
         self.gateway = context.gateway(report.stage, judge_config.judge.label)
 
     def flush(self) -> None:
@@ -463,7 +473,8 @@ def verdict_columns(
     job: Job, wanted: WantedTasks, config: JudgeConfig, judged: JudgedCriterion
 ) -> dict[str, Any]:
     """Return the columns of a verdict, or of a failure, on a criterion with a reply."""
-    criterion, reply = judged.criterion, judged.reply
+    criterion = judged.criterion
+    reply = judged.reply
     assert reply is not None
     same = ("response_id", "task_id", "criterion_id", "criterion_hash", "model", "trial", "vintage")
     unknown = ("value", "explanation", "probability", "confidence")

@@ -83,7 +83,8 @@ class GroupJudge(CriterionJudge):
         live.
         """
         for piece in pieces_of(criteria):
-            if (call := self._call(piece)) is not None:
+            call = self._call(piece)
+            if call is not None:
                 _, further = self._state(call, piece)
                 yield (
                     further if further and further.is_batched else None,
@@ -92,18 +93,16 @@ class GroupJudge(CriterionJudge):
 
     def _call(self, piece: Sequence[CriterionToJudge]) -> Call | None:
         """Return the call for a piece; None if it does not fit into the judge's context."""
-        config, texts, response = (
-            self.judge_config,
-            [row.criterion_text for row in piece],
-            piece[0].response_text,
-        )
-        cell, target, messages = self.verdict_id(piece[0]), self.target, piece[0].messages
+        config = self.judge_config
+        texts = [row.criterion_text for row in piece]
+        response = piece[0].response_text
+        cell = self.verdict_id(piece[0])
+        target = self.target
+        messages = piece[0].messages
         if config.judge.is_decision_model:
             text, questions = decision_input(config.template, messages, response, texts)
-            content, wanted = (
-                [{"role": "user", "content": text}],
-                verdict.questions_on(questions, config.grading),
-            )
+            content = [{"role": "user", "content": text}]
+            wanted = verdict.questions_on(questions, config.grading)
             return Call(
                 target,
                 content,
@@ -115,7 +114,8 @@ class GroupJudge(CriterionJudge):
         prompt = group_prompt(config.template, messages, response, texts)
         if self.fit is not None and not self.fit.holds(prompt):
             return None
-        if most_tokens := target.parameters.get("max_tokens"):
+        most_tokens = target.parameters.get("max_tokens")
+        if most_tokens:
             target = replace(
                 target, parameters={**target.parameters, "max_tokens": most_tokens * len(piece)}
             )
@@ -147,7 +147,8 @@ class GroupJudge(CriterionJudge):
         self, piece: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done
     ) -> None:
         call = await asyncio.to_thread(self._call, piece)
-        failure, is_called = None, True
+        failure = None
+        is_called = True
         entries, further = (
             self._state(call, piece)
             if call
@@ -210,7 +211,8 @@ class GroupJudge(CriterionJudge):
         return entries
 
     def _parse(self, text: str, n_criteria: int) -> Sequence[verdict.Entry]:
-        judge, grading = self.judge_config.judge, self.judge_config.grading
+        judge = self.judge_config.judge
+        grading = self.judge_config.grading
         try:
             if judge.is_decision_model:
                 return verdict.parse_decisions(text, n_criteria, grading, judge.least_probability)
@@ -258,7 +260,8 @@ def _shares(attempt: Entry, n_shares: int, cell: str) -> Iterator[Reply]:
     The shares are 0 unless the attempt was made for this `cell`. Unknown tokens of a failed attempt
     count as 0.
     """
-    reply, factor = attempt.reply, int(attempt.cell == cell)
+    reply = attempt.reply
+    factor = int(attempt.cell == cell)
     used = [getattr(reply, name) for name in _TOKENS]
     if reply.status != OK:
         used = [value or 0 for value in used]

@@ -155,7 +155,9 @@ async def judge_criteria(
     of responses, so that those about one conversation follow each other. `vintage` is that of
     `CriterionJudge`.
     """
-    gateway, judge_config, cascade = rows.gateway, rows.judge_config, rows.judge_config.cascade
+    gateway = rows.gateway
+    judge_config = rows.judge_config
+    cascade = rows.judge_config.cascade
     judge: CriterionJudge | CascadeJudge
     if cascade is None:
         judge = await judge_of(gateway, judge_config, judge_config, vintage)
@@ -192,7 +194,8 @@ async def judge_by_provider_batches(
     is too long for the judge needs calls that depend on others, which no batch can hold;
     `judge_responses` makes them if the judge allows live calls.
     """
-    report, label = StageReport("judge"), judge_config.judge.label
+    report = StageReport("judge")
+    label = judge_config.judge.label
     if context.is_held_back("judge", label):
         return report
     judge = await judge_of(context.gateway("judge", label), judge_config, judge_config)

@@ -93,9 +93,10 @@ def missing(job: Job, reader: Reader) -> list[Arranged]:
         for name in ARRANGEMENTS:
             arranged = by_response(list(_arranged(criteria, name, judge_config, done)))
             pieces = [piece for of_response in arranged for piece in pieces_of(of_response)]
-            if lacking := [
+            lacking = [
                 each for piece in pieces if any(one.is_missing for one in piece) for each in piece
-            ]:
+            ]
+            if lacking:
                 plans.append(Arranged(wanted, judge_config, name, lacking))
     return plans
 
@@ -134,11 +135,9 @@ async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -
     """Judge the missing criteria of an arrangement, and write the verdicts, failed ones too; the
     calls are live.
     """
-    config, report, columns = (
-        arranged.judge_config,
-        StageReport(STAGE),
-        {"arrangement": arranged.arrangement},
-    )
+    config = arranged.judge_config
+    report = StageReport(STAGE)
+    columns = {"arrangement": arranged.arrangement}
     live = _live(config, arranged.arrangement)
     with VerdictRows(
         job, context, arranged.wanted, config, report, "neighbour_verdicts", columns

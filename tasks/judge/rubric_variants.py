@@ -73,7 +73,8 @@ async def _augment(
 ) -> None:
     writer_model = job.settings.rubric_writer
     assert writer_model is not None
-    target, template = target_of(writer_model), load_template(TEMPLATE, TEMPLATE)
+    target = target_of(writer_model)
+    template = load_template(TEMPLATE, TEMPLATE)
     by_model = writer_model.label, target.config_hash, template_hash(template)
     gateway = context.gateway(report.stage, writer_model.label)
     with PartWriter(context.warehouse, "criterion_variants", context.ledger, report) as writer:

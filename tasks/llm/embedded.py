@@ -70,10 +70,8 @@ def count_tokens(text: str) -> int:
     """Return the number of tokens of a text, by the server's own tokenizer."""
     import httpx  # imported only when needed
 
-    headers, address = (
-        {"Authorization": f"Bearer {API_KEY}"},
-        f"{_server().listening_address}/tokenize",
-    )
+    headers = {"Authorization": f"Bearer {API_KEY}"}
+    address = f"{_server().listening_address}/tokenize"
     # A proxy of the environment must not be used for this machine.
     http_response = httpx.post(
         address, json={"content": text}, headers=headers, timeout=60.0, trust_env=False
@@ -91,8 +89,11 @@ async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
     import httpx  # imported only when needed
     from litellm.types.decisions import OpenAIDecisionResponse
 
-    given, n_prompt, n_reply = [], 0, 0
-    headers, address = {"Authorization": f"Bearer {API_KEY}"}, f"{api_base()}/chat/completions"
+    given = []
+    n_prompt = 0
+    n_reply = 0
+    headers = {"Authorization": f"Bearer {API_KEY}"}
+    address = f"{api_base()}/chat/completions"
     async with httpx.AsyncClient(headers=headers, timeout=None, trust_env=False) as client:
         for each in questions:
             values = [choice["value"] for choice in each.get("choices", ())]
@@ -119,7 +120,8 @@ async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
                 for option in options
             ]
             shares = [odd / sum(odds) for odd in odds]
-            n_prompt, n_reply = n_prompt + reply["usage"]["prompt_tokens"], n_reply + 1
+            n_prompt = n_prompt + reply["usage"]["prompt_tokens"]
+            n_reply = n_reply + 1
             of_values = [
                 {"value": v, "probability": p} for v, p in zip(values, shares, strict=False)
             ]

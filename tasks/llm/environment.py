@@ -90,7 +90,8 @@ def address_of(name: str, parameters: Mapping[str, Any]) -> EnvironmentAddress |
     """
     provider = parameters.get("custom_llm_provider") or _provider_of(name)
     for variable_name in address_variables(provider) if provider else ():
-        if address := variable(variable_name):
+        address = variable(variable_name)
+        if address:
             refuse_unusable_address(variable_name, address)
             return EnvironmentAddress(variable_name, address)
     # A program that uses the pipeline as a library may have set it.
@@ -240,7 +241,8 @@ def filled_in(text: str) -> str:
 
     def value(match: re.Match[str]) -> str:
         name = match.group(1)
-        if (filling := variable(name)) is None:
+        filling = variable(name)
+        if filling is None:
             raise UsageError(
                 f"${{{name}}} in the configuration: the environment variable {name} is not set"
             )

@@ -18,9 +18,12 @@ from tasks.llm.request import NOTHING, UNKNOWN, Usage, cost_usd
 
 NO_REPLY = "no reply for"
 """The beginning of the reason why a silent endpoint was stopped."""
-_DECREASE, _SHORTEST_BETWEEN_CUTS_S = 0.7, 1.0
-_FAILURES_UNTIL_OPEN, _BAD_REQUESTS_UNTIL_STOP = 5, 5
-FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0
+_DECREASE = 0.7
+_SHORTEST_BETWEEN_CUTS_S = 1.0
+_FAILURES_UNTIL_OPEN = 5
+_BAD_REQUESTS_UNTIL_STOP = 5
+FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 15.0
 BETWEEN_HARMLESS_S = 5.0
 _REFUSALS_UNTIL_HARMLESS = 10
 _REFUSALS_UNTIL_STOP = 10
@@ -182,7 +185,9 @@ class EndpointHealth:
         self._stop(reason)
 
     def _is_there(self, now_s: float) -> None:
-        self._failures, self._pause_s, self._last_reply_s = 0, FIRST_PAUSE_S, now_s
+        self._failures = 0
+        self._pause_s = FIRST_PAUSE_S
+        self._last_reply_s = now_s
 
     def _slow_down(self, now_s: float) -> None:
         if now_s - self._cut_at_s >= _SHORTEST_BETWEEN_CUTS_S:
@@ -229,9 +234,13 @@ class Budget:
     """
 
     def __init__(self, max_usd: float | None, max_tokens: int | None) -> None:
-        self._max_usd, self._max_tokens = max_usd, max_tokens
-        self.used_usd, self.used_tokens = 0.0, 0
-        self._reserved_usd, self._reserved_tokens, self._reserved = 0.0, 0, 0
+        self._max_usd = max_usd
+        self._max_tokens = max_tokens
+        self.used_usd = 0.0
+        self.used_tokens = 0
+        self._reserved_usd = 0.0
+        self._reserved_tokens = 0
+        self._reserved = 0
         self.is_spent = False
         self._refused = UNKNOWN
         self.when_released: list[Callable[[], None]] = []
@@ -344,7 +353,8 @@ class TokenBucket:
         # A full bucket allows a burst in addition to the refill; their sum stays below the limit.
         self._rate = (1e15 if per_minute is None else per_minute) / (60.0 + _BURST_S)
         self._most = max(1.0, self._rate * _BURST_S)
-        self._level, self._at_s = self._most, now_s
+        self._level = self._most
+        self._at_s = now_s
 
     def wait_s(self, now_s: float) -> float:
         """Return the seconds until the bucket is open."""
@@ -392,7 +402,8 @@ def usage_of(reply: Reply) -> Usage:
         most_prompt, most_completion = reply.largest_usage
         most_usd = cost_usd(reply.prices, most_prompt, None, most_completion)
         return Usage(most_usd, most_prompt + most_completion)
-    prompt, completion = reply.prompt_tokens, reply.completion_tokens
+    prompt = reply.prompt_tokens
+    completion = reply.completion_tokens
     return Usage(
         reply.cost_usd, None if prompt is None or completion is None else prompt + completion
     )
@@ -430,7 +441,8 @@ class Limiter:
 
     def __post_init__(self) -> None:
         now_s = time.monotonic()
-        self._requests, self._tokens = TokenBucket(self.rpm, now_s), TokenBucket(self.tpm, now_s)
+        self._requests = TokenBucket(self.rpm, now_s)
+        self._tokens = TokenBucket(self.tpm, now_s)
         self._timer: asyncio.TimerHandle | None = None
         self._tokens_guessed = self._tokens_used = 0
         self.budget.when_released.append(self._dispatch)
@@ -538,9 +550,10 @@ class Limiter:
     def _next_endpoint(self) -> EndpointHealth | None:
         """Return the endpoint whose turn it is; None while none may be called."""
         with_waiting = [endpoint for endpoint in self.endpoints.values() if endpoint.waiting]
-        if stopped := next(
+        stopped = next(
             (endpoint for endpoint in with_waiting if endpoint.stopped is not None), None
-        ):
+        )
+        if stopped:
             return stopped
         if self.budget.is_spent and with_waiting:
             return with_waiting[0]

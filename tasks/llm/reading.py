@@ -194,7 +194,8 @@ def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
     for choice in choices:
         tokens = _get(_get(choice, "logprobs"), "content") or []
         for token in tokens if isinstance(tokens, list) else [None]:
-            text, logprob = _get(token, "token"), _get(token, "logprob")
+            text = _get(token, "token")
+            logprob = _get(token, "logprob")
             if not isinstance(text, str) or not _is_number(logprob):
                 return None
             pairs.append((storable(text), round(float(logprob), 6)))

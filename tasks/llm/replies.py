@@ -9,9 +9,14 @@ from tasks.llm.request import NO_PRICES, Prices, cost_usd
 from tasks.rules.ends import is_among
 
 OK = "ok"
-REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY = "refused", "truncated", "context_length", "empty"
-TIMEOUT, PROVIDER_ERROR = "timeout", "provider_error"
-REDIRECTED, TOO_LARGE = "redirected", "too_large"
+REFUSED = "refused"
+TRUNCATED = "truncated"
+CONTEXT_LENGTH = "context_length"
+EMPTY = "empty"
+TIMEOUT = "timeout"
+PROVIDER_ERROR = "provider_error"
+REDIRECTED = "redirected"
+TOO_LARGE = "too_large"
 UNCLEAR = "unclear"
 """The status of a reply that may not be whole: its end, or a part of it, is of an unknown kind."""
 

@@ -14,7 +14,9 @@ from tasks.llm.litellm_setup import decision_providers, litellm
 from tasks.rules.identity import adopted_key, call_key, config_hash
 
 Messages = Sequence[Mapping[str, str]]
-RESPONSES, EMBEDDING, DECISIONS = "responses", "embedding", "decisions"
+RESPONSES = "responses"
+EMBEDDING = "embedding"
+DECISIONS = "decisions"
 """The values of the parameter `api` for the responses API, the vector of a text, and decisions on a
 text.
 """
@@ -240,7 +242,8 @@ def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
         entry = entry | {
             name.removesuffix(own): entry[name] for name in entry if name.endswith(own)
         }
-    prompt, output = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+    prompt = entry.get("input_cost_per_token")
+    output = entry.get("output_cost_per_token")
     cached = entry.get("cache_read_input_token_cost")
     if prompt is None or output is None:
         return NO_PRICES
@@ -372,7 +375,8 @@ def most_prompt_tokens_of(
         if target.is_embedded
         else table_entry(target.name).get("max_input_tokens")
     )
-    if not (context := int(context_tokens or known or 0)):
+    context = int(context_tokens or known or 0)
+    if not context:
         return None
     wanted = requested_reply_tokens(target.parameters)
     longest = most_reply_tokens(target, target.parameters) or context

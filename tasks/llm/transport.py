@@ -253,7 +253,9 @@ class Body:
         may_be_cut: bool = False,
         is_streamed_chat: bool = False,
     ) -> None:
-        self._most_bytes, self._n_bytes, self._encoding = most_bytes, 0, encoding
+        self._most_bytes = most_bytes
+        self._n_bytes = 0
+        self._encoding = encoding
         self._may_be_cut = may_be_cut
         self._is_streamed_chat = is_streamed_chat
         self._pieces = bytearray()
@@ -528,10 +530,8 @@ class Exchange:
         `is_streamed_chat` is true if a streamed chat completion in OpenAI's form was requested.
         """
         # 32 KiB for each call of a batch are several times the size of a verdict.
-        most_bytes, may_be_cut = (
-            MOST_BYTES + (32 << 10) * (self.n_results or 0),
-            self.n_results is not None,
-        )
+        most_bytes = MOST_BYTES + (32 << 10) * (self.n_results or 0)
+        may_be_cut = self.n_results is not None
         # Some servers name another type; a body without events is read as a whole reply.
         has_events = is_streamed_chat or kind.startswith("text/event-stream")
         form = EventBody if has_events and not may_be_cut else Body
@@ -588,17 +588,20 @@ def _guard() -> None:
 
     _guard_httpx(httpx.AsyncClient, HandedOn)
     _guard_httpx(httpx.Client, HandedOn)
-    request, send = aiohttp.ClientSession._request, requests.Session.send
+    request = aiohttp.ClientSession._request
+    send = requests.Session.send
 
     async def requested(self: Any, method: str, address: Any, **options: Any) -> Any:
-        if (exchange := _CURRENT.get()) is None:
+        exchange = _CURRENT.get()
+        if exchange is None:
             return await request(self, method, address, **options)
         return _direct(
             exchange, await request(self, method, address, **{**options, "allow_redirects": False})
         )
 
     def sent(self: Any, request: Any, **options: Any) -> Any:
-        if (exchange := _CURRENT.get()) is None:
+        exchange = _CURRENT.get()
+        if exchange is None:
             return send(self, request, **options)
         return _direct(exchange, send(self, request, **{**options, "allow_redirects": False}))
 
@@ -622,7 +625,8 @@ class _HandedOn:
     """The body of a response of httpx, as the exchange passes it on."""
 
     def __init__(self, stream: Any, exchange: Exchange) -> None:
-        self._stream, self._exchange = stream, exchange
+        self._stream = stream
+        self._exchange = exchange
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for raw in self._stream:
@@ -671,7 +675,8 @@ def _guard_httpx(client: Any, body: type[_HandedOn]) -> None:
         return response
 
     async def sent_async(self: Any, request: Any) -> Any:
-        if (exchange := _CURRENT.get()) is None:
+        exchange = _CURRENT.get()
+        if exchange is None:
             return await send(self, request)
         request.headers["accept-encoding"] = "identity"
         response = await send(self, request)
@@ -683,7 +688,8 @@ def _guard_httpx(client: Any, body: type[_HandedOn]) -> None:
         return watched_by(exchange, response)
 
     def sent(self: Any, request: Any) -> Any:
-        if (exchange := _CURRENT.get()) is None:
+        exchange = _CURRENT.get()
+        if exchange is None:
             return send(self, request)
         request.headers["accept-encoding"] = "identity"
         return watched_by(exchange, _direct(exchange, send(self, request)))

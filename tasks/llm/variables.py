@@ -25,7 +25,8 @@ def read_env_file() -> None:
     """Set the variables of LiteLLM's `.env` file now: keys are looked up before LiteLLM is
     imported.
     """
-    if file := env_file():
+    file = env_file()
+    if file:
         from dotenv import dotenv_values  # a dependency of LiteLLM
 
         # Prefect's settings are left out: recording of a run must not depend on whether a key was

@@ -71,10 +71,8 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
             copy.
         PipelineError: a file cannot be read or written, or another backup is in progress.
     """
-    warehouse, location = (
-        Warehouse(job.warehouse),
-        Folder(target) if isinstance(target, Path) else target,
-    )
+    warehouse = Warehouse(job.warehouse)
+    location = Folder(target) if isinstance(target, Path) else target
     if not any((warehouse.root / name).is_dir() for name in ("parts", LEDGER)):
         raise UsageError(f"{warehouse.root}: there is nothing to back up here; check --warehouse")
     started_at = datetime.now(UTC).isoformat()
@@ -133,7 +131,8 @@ def _files(
     Raises:
         PipelineError: one cannot be copied, or is damaged.
     """
-    if source := readable_path(warehouse.root / LEDGER):
+    source = readable_path(warehouse.root / LEDGER)
+    if source:
         _copy_ledger(source, stage / LEDGER / source.name)
     with file_lock(warehouse.root / "publish.lock", wait=True):
         parts = {
@@ -191,7 +190,8 @@ def restore(job: Job, source: Path | Store) -> StageReport:
         WarehouseError: the backup is of a warehouse of another version.
     """
     location = Folder(source) if isinstance(source, Path) else source
-    bundle, warehouse = read_bundle(location, "backup"), Warehouse(job.warehouse)
+    bundle = read_bundle(location, "backup")
+    warehouse = Warehouse(job.warehouse)
     if not all(is_inside(_path_of(file)) for file in bundle.files):
         raise Damaged(
             f"{location}/{_RECORD}: names files outside of the warehouse; use another copy"

@@ -99,7 +99,8 @@ def repair_ledger(job: Job, *, verifies_calls: bool = False) -> None:
     Raises:
         PipelineError: the ledger cannot be opened or written.
     """
-    if damage := mend(job.warehouse / LEDGER, verifies_calls=verifies_calls):
+    damage = mend(job.warehouse / LEDGER, verifies_calls=verifies_calls)
+    if damage:
         note(damage)
 
 
@@ -281,7 +282,8 @@ def chosen(job: Job, choice: ResponseChoice) -> list[Row]:
         )
     values = list(choice.conditions.values())
     rows = responses_where(Warehouse(job.warehouse).store, " and ".join(choice.conditions), values)
-    if missing := sorted(set(choice.response_ids) - {row["response_id"] for row in rows}):
+    missing = sorted(set(choice.response_ids) - {row["response_id"] for row in rows})
+    if missing:
         raise UsageError(
             f"{missing[0]}: no stored response has this id and matches the other options"
         )
@@ -317,7 +319,8 @@ def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
         chosen(job, choice)  # raises an error about an unknown id first
         raise UsageError(f"{warehouse.root}: no response is stored there, so none can be removed")
     with warehouse.alone(notice):
-        if damage := warehouse.damage():
+        damage = warehouse.damage()
+        if damage:
             raise WarehouseError(
                 f"{damage[0]}; run `prbench aggregate` to repair it, then remove again"
             )
@@ -377,7 +380,8 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
             f"database rebuilt ({_mb(warehouse.database.stat().st_size)})",
         ]
         forget_removed(job)  # finishes a removal that was killed
-    if (days := job.settings.retention.replies_days) is not None:
+    days = job.settings.retention.replies_days
+    if days is not None:
         warehouse.publish()
         with warehouse.reader() as reader:
             pruned = prune(

@@ -60,7 +60,8 @@ def set_reliability(figures: Sequence[Row], values: Columns) -> Iterator[Results
     tables, task = _empty(figures, values)
     for a, one in enumerate(_DECISIONS):
         for b, other in enumerate(_DECISIONS[a:], a):
-            if (name := f"{one}_{other}") in values:
+            name = f"{one}_{other}"
+            if name in values:
                 tables[task, values["figure"], a, b] = tables[task, values["figure"], b, a] = (
                     values[name]
                 )
@@ -100,10 +101,8 @@ def labels_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Result
     """
     tasks, task = np.unique(values["task"], return_inverse=True)
     given, expected = np.zeros((2, len(tasks), len(figures)), dtype=np.bool_)
-    given[task, values["figure"]], expected[task, values["figure"]] = (
-        values["is_annotated"],
-        values["is_compared"],
-    )
+    given[task, values["figure"]] = values["is_annotated"]
+    expected[task, values["figure"]] = values["is_compared"]
     results = agreement.label_agreement(given, expected, [row["label"] for row in figures])
     for row in figures:
         measured = results[row["label"]].items()
@@ -143,10 +142,8 @@ def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     ignores the gain from strata, so it may be too wide.
     """
     agreed, weights = (values[name][:, None] for name in ("weight_agreed", "sample_weights"))
-    ((low, high),), (is_small,) = (
-        ratio_intervals(agreed, weights).tolist(),
-        few_to_rest_on(agreed / weights).tolist(),
-    )
+    ((low, high),) = ratio_intervals(agreed, weights).tolist()
+    (is_small,) = few_to_rest_on(agreed / weights).tolist()
     yield {
         "agreeing_share": MeasureResult(
             float(agreed.sum() / weights.sum()), low, high, is_small=is_small
@@ -186,7 +183,8 @@ def calibration_of(figures: Sequence[Row], values: Columns) -> Iterator[Results]
     ends = ratio_intervals(*calibration.squared_errors(sums)).tolist()
     for index in range(len(figures)):
         own = sums[sums[:, index, :, 0].any(axis=1), index]
-        total, n = own.sum(axis=0), int(own[..., 0].sum())
+        total = own.sum(axis=0)
+        n = int(own[..., 0].sum())
         error, low, high = calibration.corrected_error(own, draws(len(own))).tolist()
         is_small = len(own) < SMALL
         parts = {"reliability": reliability, "resolution": resolution, "uncertainty": uncertainty}

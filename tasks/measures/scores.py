@@ -32,12 +32,10 @@ def score_intervals(figures: Sequence[Row], values: Columns) -> Iterator[Results
     tasks, tasks_at = np.unique(values["task"], return_inverse=True)
     at = (tasks_at, values["figure"])
     scores, counted, met, judged = np.zeros((4, len(tasks), len(figures)))
-    scores[at], counted[at], met[at], judged[at] = (
-        values["value"],
-        1.0,
-        values["n_met"],
-        values["n_judged"],
-    )
+    scores[at] = values["value"]
+    counted[at] = 1.0
+    met[at] = values["n_met"]
+    judged[at] = values["n_judged"]
     of_label = sampled if len(tasks) == sampled.shape[1] else sampled.T[tasks].T
     for score, share in zip(
         _pooled(scores, counted, of_label), _pooled(met, judged, of_label), strict=True
@@ -54,11 +52,10 @@ def _pooled(numerators: Floats, denominators: Floats, sampled: Draws) -> list[Me
     )
     over, under = np.split(columns, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares, pooled = over / under, over.sum(axis=0) / under.sum(axis=0)
-    ends, are_small = (
-        ratio_intervals(over, under, sampled=sampled).tolist(),
-        few_to_rest_on(shares).tolist(),
-    )
+        shares = over / under
+        pooled = over.sum(axis=0) / under.sum(axis=0)
+    ends = ratio_intervals(over, under, sampled=sampled).tolist()
+    are_small = few_to_rest_on(shares).tolist()
     parts = zip(pooled.tolist(), ends, are_small, strict=True)
     results = [
         MeasureResult(value, low, high, is_small=is_small) for value, (low, high), is_small in parts
@@ -133,7 +130,8 @@ def debiased_differences(pairs: Sequence[Row], values: Columns) -> Iterator[Resu
         for index, name in enumerate(ids)
     }
     for pair in pairs:
-        first, second = figures[pair["figure_a"]], figures[pair["figure_b"]]
+        first = figures[pair["figure_a"]]
+        second = figures[pair["figure_b"]]
         common, a, b = np.intersect1d(first.tasks, second.tasks, return_indices=True)
         reason = (
             first.no_figure
@@ -150,7 +148,8 @@ def _figure(values: Columns) -> _Figure:
     of_tasks = ("known_offset", "positive", "negative", "judged")
     known = debiased.KnownTasks(*(values[name][first].astype(float) for name in of_tasks))
     counts = {name: column[0] for name, column in values.items()}
-    if reason := _without_labels(counts):
+    reason = _without_labels(counts)
+    if reason:
         return _Figure(names, known.judged, (), reason)
     has_label = ~np.ma.getmaskarray(values["contribution"])
     of_labels = ("contribution", "label_value", "judge_value", "factor")

@@ -9,7 +9,10 @@ from tasks.llm.request import Prices, Target, cost_usd, count_tokens
 from tasks.run.writing import STAGES
 from warehouse import Reader
 
-MEASURED, COUNTED, ASSUMED, UNKNOWN = "measured", "counted", "assumed", "unknown"
+MEASURED = "measured"
+COUNTED = "counted"
+ASSUMED = "assumed"
+UNKNOWN = "unknown"
 """The basis of an estimate: stored calls, prompts whose tokens are counted, or assumed lengths."""
 COUNTED_PROMPTS = 40
 """The number of prompts that are counted if none was measured; tokenizing all would take too long.
@@ -144,7 +147,8 @@ def planned_calls(
     cost, low, high = (cost_usd(prices, *_tokens(calls, each)) for each in (per_call, *ends))
     if low is not None and low == high:
         # A free call is free at any length.
-        cost, assumed = low, []
+        cost = low
+        assumed = []
     prompt, _, completion = _tokens(calls, per_call)
     basis = ASSUMED if assumed else per_call.basis
     return Planned(
@@ -186,7 +190,8 @@ def _completed(
             min(usual[0] * times, most_reply or math.inf),
             min(usual[1] * times, most_reply or math.inf),
         )
-        low, high = replace(low, completion=span[0]), replace(high, completion=span[1])
+        low = replace(low, completion=span[0])
+        high = replace(high, completion=span[1])
         assumed.append(
             f"{'responses' if purpose == 'sample' else 'replies'} of {_words(span)} tokens"
         )

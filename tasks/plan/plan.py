@@ -266,23 +266,23 @@ def _verdicts(
         each.response_id: each.n_criteria if piece_size == 1 else each.n_calls for each in missing
     }
     n_prompts = {each.response_id: 1 for each in missing}
-    to_count, prompts = missing if fit is not None or per_call.prompt is None else [], list[str]()
+    to_count = missing if fit is not None or per_call.prompt is None else []
+    prompts = list[str]()
     rows = reader.select(
         "responses", "response_id, text", response_id=[each.response_id for each in to_count]
     )
     texts = {row["response_id"]: row["text"] for row in rows}
     rubrics = _listed_criteria(wanted, reader, judge_config, {each.task_id for each in to_count})
     for each in to_count:
-        conversation, text = conversations[each.task_id], texts[each.response_id]
+        conversation = conversations[each.task_id]
+        text = texts[each.response_id]
         # One prompt for each criterion, or one for each chunk of the response and a last one.
         around = _prompt_around(judge_config, conversation) + rubrics.get(each.task_id, "")
         if (
             fit is not None and piece_size > 1 and not fit.holds(around + text)
         ):  # then judged one by one
-            counts[each.response_id], around = (
-                each.n_criteria,
-                _prompt_around(judge_config, conversation),
-            )
+            counts[each.response_id] = each.n_criteria
+            around = _prompt_around(judge_config, conversation)
         chunks = [] if fit is None else fit.usual_chunks(conversation.messages, text)
         of_response = (
             [around + chunk for chunk in chunks] + [around] if len(chunks) > 1 else [around + text]
@@ -420,7 +420,8 @@ def judges_to_call(
     )
     free = "replies that are stored are free"
     note = f"second judge of {label}, {share:.0%} of the criteria: {basis}"
-    if n_again := sum(again.values()):
+    n_again = sum(again.values())
+    if n_again:
         note += f"; and {n_again} that it failed on before"
     return [
         JudgeCalls(

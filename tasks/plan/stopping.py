@@ -54,7 +54,8 @@ def plan_stopping(job: Job) -> tuple[list[Row], list[Row]]:
         comparisons = stopping_plan(job, wanted, reader)
         if comparisons is None:
             return [], []
-        history, progress = _history(comparisons, wanted, reader), comparisons.progress(reader)
+        history = _history(comparisons, wanted, reader)
+        progress = comparisons.progress(reader)
     needed, compared = simulated(progress, history)
     return compared, [expected_calls(each, cells, needed) for each, cells in planned]
 
@@ -102,10 +103,13 @@ def simulated(
     needed: dict[str, list[tuple[Mapping[str, int], Floats]]] = {}
     expected: list[Row] = []
     for each, differences in zip(progress, history, strict=True):
-        comparison, n_planned = each.comparison, each.comparison.rule.n_planned
-        tasks, decided = np.full(ORDERS, float(n_planned)), None
+        comparison = each.comparison
+        n_planned = each.comparison.rule.n_planned
+        tasks = np.full(ORDERS, float(n_planned))
+        decided = None
         if each.is_finished:
-            tasks, decided = np.full(ORDERS, float(each.n_tasks)), float(each.decision != OPEN)
+            tasks = np.full(ORDERS, float(each.n_tasks))
+            decided = float(each.decision != OPEN)
         elif len(differences) >= FEWEST_TASKS:
             of_pool = np.array([differences.get(task, np.nan) for task in pool])[
                 samples[:n_planned]

@@ -29,7 +29,8 @@ def load_template(name: str, default: str, placeholders: Sequence[str] = PLACEHO
         whose = " (the benchmark's default)" if name == "default" else ""
         raise UsageError(f"template: {wanted} is neither a file nor one of: {known}{whose}")
     text = path.read_text(encoding="utf-8")
-    if missing := missing_placeholders(text, placeholders):
+    missing = missing_placeholders(text, placeholders)
+    if missing:
         raise UsageError(
             f"template: {path} lacks {' and '.join(missing)}; it needs {' and '.join(placeholders)}"
         )

@@ -219,7 +219,8 @@ def _entry(
     revision = revisions[0]["dataset_revision"] if revisions else ""
     given = {"benchmark": name, "dataset_revision": revision, "most": _MOST}
     says = "No response has been judged in full yet."
-    if rows := reader.rows(filled("benchmark_index/leaders", given)):
+    rows = reader.rows(filled("benchmark_index/leaders", given))
+    if rows:
         score = score_word(load_benchmark(name).primary_score.score_name) if is_known else "score"
         says = (
             f"The first {_MOST} ranks on each split by mean {score}, judged by {rows[0]['judge']}."

@@ -57,7 +57,8 @@ class Results(AbstractContextManager["Results"]):
         self.benchmark: str = job.settings.benchmark
         self.revision: str = job.data.revision
         self.splits: tuple[str, ...] = job.data.splits
-        self._job, self._closing = job, closing
+        self._job = job
+        self._closing = closing
 
     def tables(self, *, format: Format = "polars") -> Any:  # noqa: A002 - the natural name for callers
         """Return the tables and views: `name`, `kind` (mart or stored), and the `meaning` of a

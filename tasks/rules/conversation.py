@@ -26,7 +26,8 @@ PLACEHOLDERS = ("<<conversation>>", "<<rubric_item>>")
 """The placeholders that a judge template must contain (`prompt_on` lists those that it may
 contain).
 """
-GROUP, QUESTIONS = "<<rubric_items>>", "<<questions>>"
+GROUP = "<<rubric_items>>"
+QUESTIONS = "<<questions>>"
 OF_GROUP = (PLACEHOLDERS[0], GROUP)
 """The placeholders of a template for several criteria in one call."""
 OF_DECISIONS = (PLACEHOLDERS[0], QUESTIONS, PLACEHOLDERS[1])
@@ -173,7 +174,8 @@ def unknown_opening(response: str) -> str | None:
     return None if opened is None else one_line(opened["tag"], 50)
 
 
-MARKER, CRITERION_MARKER = "<<marker>>", "<<criterion_marker>>"
+MARKER = "<<marker>>"
+CRITERION_MARKER = "<<criterion_marker>>"
 _DIGITS = 16
 """Only digits: tokenizers give the same number of tokens for each such number, so a prompt's length
 is predictable.
@@ -275,7 +277,8 @@ def rubric_prompt(
     )
 
 
-TAKEN, PHRASES = "<<taken>>", "<<phrases>>"
+TAKEN = "<<taken>>"
+PHRASES = "<<phrases>>"
 
 
 def naming_prompt(template: str, phrases: Sequence[str], taken: Sequence[str]) -> str:

@@ -133,7 +133,8 @@ def cut(text: str, most: int, size_of: Callable[[str], int]) -> list[str]:
     for piece, size in _pieces(text, most, size_of, 0):
         if pending and total + size > most:
             chunks += _joined(pending, most, size_of)
-            pending, total = [], 0
+            pending = []
+            total = 0
         pending.append(piece)
         total += size
     return chunks + list(_joined(pending, most, size_of))

@@ -30,7 +30,8 @@ def is_impossible_date(label: str) -> bool:
     """Return whether a label begins like a date, such as 2026-13-45, that no calendar has; a time
     may follow.
     """
-    if match := _YEAR_FIRST.match(label):
+    match = _YEAR_FIRST.match(label)
+    if match:
         parts = [part for part in match.groups() if part is not None]
         orders = [(*parts, "1")[:3]]
     elif match := _DAY_FIRST.match(label):

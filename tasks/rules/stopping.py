@@ -143,8 +143,10 @@ def thresholds(ends: Sequence[int], alpha: float) -> dict[int, float]:
 def _calibrated(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
     if not looks:
         return ()
-    tasks, n_planned = np.array(looks, dtype=np.float64), looks[-1]
-    low, high = math.log(alpha), math.log(0.9)
+    tasks = np.array(looks, dtype=np.float64)
+    n_planned = looks[-1]
+    low = math.log(alpha)
+    high = math.log(0.9)
     finest = _finest(*_scaled(tasks, mixture(tasks, alpha, n_planned)))
     # With fewer than 1.5 nodes for a standard deviation of the finest step, precision is lost.
     is_exact = len(looks) <= _MOST_LOOKS and 1.5 * finest <= _MOST_NODES
@@ -168,7 +170,8 @@ def crossing_chance(n_tasks: Floats, squares: Floats) -> float:
     at, weights = np.polynomial.legendre.leggauss(
         int(min(_MOST_NODES, max(60, 4.0 * _finest(bounds, steps))))
     )
-    nodes, mass = np.zeros(1), np.ones(1)
+    nodes = np.zeros(1)
+    mass = np.ones(1)
     for bound, step in zip(bounds, steps, strict=True):
         here = bound * at
         density = (
@@ -176,7 +179,8 @@ def crossing_chance(n_tasks: Floats, squares: Floats) -> float:
             @ mass
             / math.sqrt(2.0 * math.pi * step)
         )
-        nodes, mass = here, density * weights * bound
+        nodes = here
+        mass = density * weights * bound
     return 1.0 - float(mass.sum())
 
 
@@ -194,13 +198,11 @@ def _finest(bounds: Floats, steps: Floats) -> float:
 
 
 Claim = Literal["different", "dropped"]
-OPEN, DIFFERENT, EQUAL, DROPPED, NOT_DROPPED = (
-    "open",
-    "different",
-    "equal",
-    "dropped",
-    "not_dropped",
-)
+OPEN = "open"
+DIFFERENT = "different"
+EQUAL = "equal"
+DROPPED = "dropped"
+NOT_DROPPED = "not_dropped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +241,9 @@ class Rule:
         """Return the decision of each interval, shape (n_figures, 2); an unknown one leaves the
         comparison open.
         """
-        low, high, least = ends[:, 0], ends[:, 1], self.least_difference
+        low = ends[:, 0]
+        high = ends[:, 1]
+        least = self.least_difference
         if self.claim == "dropped":
             return np.where(high < -least, DROPPED, np.where(low > -least, NOT_DROPPED, OPEN))
         differs = (low > 0.0) | (high < 0.0)
@@ -285,7 +289,8 @@ def unbiased_means(
     if not looks:
         return means(figures[:first])
     generator = np.random.default_rng(SEED)
-    sums, n_possible = np.zeros(figures.shape[1]), 0
+    sums = np.zeros(figures.shape[1])
+    n_possible = 0
     for _ in range(20):
         possible = _orders(strata, orders, generator)
         for end in looks:  # keep orders in which no earlier look would have settled the comparison

@@ -5,7 +5,8 @@ import re
 from tasks.rules.text.characters import is_blank, shows_nothing
 from tasks.rules.verdict import VerdictError, json_object
 
-EXAMPLES_REMOVED, AUGMENTED = "examples_removed", "augmented"
+EXAMPLES_REMOVED = "examples_removed"
+AUGMENTED = "augmented"
 
 _EXAMPLE = re.compile(r"\(\s*(?:e\.\s?g\.?|eg\b|for example|for instance|such as)", re.IGNORECASE)
 _PUNCTUATION = (".", ";", ",")
@@ -21,7 +22,8 @@ def without_examples(title: str) -> str:
     An example that is never closed stays, because its end is unknown. "Including" is part of the
     request. A criterion that consists only of an example does not change.
     """
-    kept, position = "", 0
+    kept = ""
+    position = 0
     for match in _EXAMPLE.finditer(title):
         if match.start() < position:
             continue

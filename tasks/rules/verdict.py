@@ -19,10 +19,13 @@ from typing import Any
 from tasks.rules.conversation import UnfinishedThinking, without_thinking
 from tasks.rules.text.characters import storable
 
-MET, PARTIAL, UNMET = "met", "partial", "unmet"
+MET = "met"
+PARTIAL = "partial"
+UNMET = "unmet"
 DECIDED = (MET, PARTIAL, UNMET)
 PARSE_ERROR = "parse_error"
-BINARY, TERNARY = "binary", "ternary"
+BINARY = "binary"
+TERNARY = "ternary"
 GRADINGS = (BINARY, TERNARY)
 TERNARY_AS_BINARY = "ternary_as_binary"
 """Ternary verdicts read as binary ones: partly met is not met. No judge uses this grading."""
@@ -235,7 +238,8 @@ def confidence_of(tokens: Sequence[tuple[str, float]], grading: str) -> float | 
     if not matches:
         return None
     start, end = matches[-1].span(1)
-    total, position = 0.0, 0
+    total = 0.0
+    position = 0
     for token, logprob in tokens:
         if position < end and position + len(token) > start:
             total += logprob

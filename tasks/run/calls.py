@@ -92,10 +92,8 @@ def call_with(
     wants_shape = (
         target.can_follow_schema if caller.structured_output is None else caller.structured_output
     )
-    messages, shape = (
-        [{"role": "user", "content": prompt}],
-        reply_spec.shape if wants_shape else None,
-    )
+    messages = [{"role": "user", "content": prompt}]
+    shape = reply_spec.shape if wants_shape else None
     return Call(
         target,
         messages,

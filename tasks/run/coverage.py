@@ -139,7 +139,9 @@ class _Matrix:
     """
 
     def __init__(self, job: Job, reader: Reader, only_stored: bool) -> None:
-        self._job, self._reader, self._only_stored = job, reader, only_stored
+        self._job = job
+        self._reader = reader
+        self._only_stored = only_stored
         self._wanted = wanted_tasks(job, reader)
         # The vintages that count, in order of preference.
         of_night = only_stored and job.night is not None
@@ -203,10 +205,8 @@ class _Matrix:
         """Return the numbers of the responses that count, or of their verdicts under a judge
         configuration.
         """
-        query, given = (
-            "response_coverage" if judge_config is None else "verdict_coverage",
-            judge_config or {},
-        )
+        query = "response_coverage" if judge_config is None else "verdict_coverage"
+        given = judge_config or {}
         counting = [
             f"{vintage} {each} {label}"
             for label, (vintage, hashes) in self._models.items()
@@ -221,7 +221,8 @@ class _Matrix:
         imported responses, so none in a trial without imports. With `only_stored`, those of the
         stored responses are due, in all trials unless trials are named.
         """
-        job, models = self._job, self._job.settings.models
+        job = self._job
+        models = self._job.settings.models
         due = Counter(
             {
                 (each.label, trial): 0 if each.is_imported else n_of_all

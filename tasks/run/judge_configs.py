@@ -88,7 +88,8 @@ def judge_target(judge: Judge, *, reads_address: bool = True) -> Target:
         **{name: value for name, value in own.items() if value is not None},
     }
     if judge.cascade is not None:
-        (first, _), when = judge.cascade.members, judge.cascade.when.rule
+        (first, _) = judge.cascade.members
+        when = judge.cascade.when.rule
         first_hash = judge_target(first, reads_address=reads_address).config_hash
         members = {"first": first_hash, "repetitions": when.n_repetitions(first.trials)}
         identity["cascade"] = {**members, "when": when.given}

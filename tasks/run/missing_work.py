@@ -66,8 +66,10 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
         PipelineError: the data set is not ingested.
         UsageError: a named task is not among them.
     """
-    benchmark, data = load_benchmark(job.settings.benchmark), job.data
-    if missing := missing_splits(job, reader):
+    benchmark = load_benchmark(job.settings.benchmark)
+    data = job.data
+    missing = missing_splits(job, reader)
+    if missing:
         advice = unless_unwritable(job.warehouse, "run `prbench ingest` first")
         raise PipelineError(
             f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the"
@@ -77,7 +79,8 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
     members = reader.rows(sql.read("queries/run/tasks_of_splits"), parameters)
     if job.named_tasks is not None:
         admitted = {row["task_id"] for row in members}
-        if unknown := sorted(set(job.named_tasks) - admitted):
+        unknown = sorted(set(job.named_tasks) - admitted)
+        if unknown:
             raise UsageError(
                 f"--task {unknown[0]}: not an admitted task of the chosen splits; see the table"
                 " `tasks`"
@@ -175,7 +178,8 @@ def missing_verdicts(
 
     Imported responses are judged too if their model is configured or named, or if no model is.
     """
-    named, models = job.named_models, job.settings.models
+    named = job.named_models
+    models = job.settings.models
     values = {
         **wanted.key,
         **undecided(job, judge_config),
@@ -402,10 +406,12 @@ def stopping_plan(job: Job, wanted: WantedTasks, reader: Reader) -> StoppingPlan
     """Return the comparisons of a job on its wanted tasks; None if it has none, or no judge was
     chosen.
     """
-    stopping, judged = job.settings.stopping, judge_configs(job, wanted.benchmark)
+    stopping = job.settings.stopping
+    judged = judge_configs(job, wanted.benchmark)
     if stopping is None or not judged or not wanted.task_ids:
         return None
-    key, score = wanted.key, wanted.benchmark.primary_score.score_name
+    key = wanted.key
+    score = wanted.benchmark.primary_score.score_name
     fields = fields_of(key, wanted.task_ids, reader)
     models = job.compared_models or job.settings.models
     sides = {
@@ -479,7 +485,8 @@ def _with_earlier_nights(
     """Yield pairs of each nightly model and its own earlier values, on the tasks that have one."""
     for tonight in nightly:
         values = earlier_values(reader, given, tonight)
-        if have_one := {task_id: field for task_id, field in fields.items() if task_id in values}:
+        have_one = {task_id: field for task_id, field in fields.items() if task_id in values}
+        if have_one:
             # Each night draws an order of its own, so that over the nights all tasks are evaluated
             # again.
             order = tuple(task_order(have_one, seed))

@@ -90,7 +90,8 @@ def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str]) -> lis
     with warehouse.reader() as reader:
         if missing_work.missing_splits(job, reader):
             return list(chosen)
-        wanted, settings = missing_work.wanted_tasks(job, reader), job.settings
+        wanted = missing_work.wanted_tasks(job, reader)
+        settings = job.settings
         given = job, wanted, reader
         responses = {
             each.label for each in settings.models if missing_work.missing_responses(*given, each)
@@ -165,10 +166,8 @@ class RunContext:
     """
 
     def __init__(self, job: Job) -> None:
-        limits, stop_at_s = (
-            job.settings.limits,
-            None if job.stop_at is None else job.stop_at.timestamp(),
-        )
+        limits = job.settings.limits
+        stop_at_s = None if job.stop_at is None else job.stop_at.timestamp()
         self.budget = Budget(limits.max_usd, limits.max_tokens)
         rates = [limits.rates("sample"), limits.rates("judge")]
         room = _calls_at_once(max(each.concurrency or 1 for each in rates))
@@ -210,7 +209,8 @@ class RunContext:
 
     def gateway(self, purpose: str, label: str) -> Gateway:
         """Return the gateway of a purpose for the model or judge with a label."""
-        limits, is_only_ledger = self._job.settings.limits, self.is_held_back(purpose, label)
+        limits = self._job.settings.limits
+        is_only_ledger = self.is_held_back(purpose, label)
         return Gateway(
             self.limiters[purpose],
             self.ledger,
@@ -253,7 +253,8 @@ class RunContext:
         lines = [f"{name}: stopped for this run: {why}" for name, why in stopped]
         lines += self._remarks.get(report.stage, [])
         if limiter.n_instead_of_batch:
-            n_live, limiter.n_instead_of_batch = limiter.n_instead_of_batch, 0
+            n_live = limiter.n_instead_of_batch
+            limiter.n_instead_of_batch = 0
             lines.append(
                 f"{n_live} calls of `mode: batch` were made live, at the live price (`allow_live`)"
             )
@@ -283,7 +284,8 @@ class RunContext:
         )
         await batching.submit_and_collect(calls, self._job.settings.limits.batch_wait_s)
         report.warnings += batching.notes
-        if n_failed := sum(not reply.is_final for reply in batching.replies):
+        n_failed = sum(not reply.is_final for reply in batching.replies)
+        if n_failed:
             then = (
                 "live calls follow"
                 if any(call.allows_live for call in calls)

@@ -43,7 +43,8 @@ def _stored(reader: Reader) -> list[dict[str, Any]]:
 
 def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[str, ...]) -> Job:
     """Return the job on a stored revision; one that was not configured is named in a notice."""
-    benchmark, folder = job.settings.benchmark, job.warehouse
+    benchmark = job.settings.benchmark
+    folder = job.warehouse
     own = [row for row in stored if row["benchmark"] == benchmark]
     try:
         configured = job.data
@@ -57,7 +58,8 @@ def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[st
             raise
         lacking = f"{folder} has nothing of the configured data set ({error})"
     if len(own) == 1:
-        row, named = own[0], splits or tuple(own[0]["splits"])
+        row = own[0]
+        named = splits or tuple(own[0]["splits"])
         notice(f"{lacking}; showing the only revision of {benchmark} there, {_in_words(row)}")
         data = DataRevision(name=str(folder), revision=row["dataset_revision"], splits=named)
         return job.on_splits(splits).looking_up(lambda: data)

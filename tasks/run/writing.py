@@ -16,14 +16,13 @@ from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import Reply
 from warehouse import DECIDED_STATUSES, Warehouse
 
-MODEL, JUDGE, RUBRIC_WRITER, ANNOTATOR, REVIEWER = (
-    "model",
-    "judge",
-    "rubric_writer",
-    "annotator",
-    "reviewer",
-)
-CAPABILITY_MODEL, CAPABILITY_EMBEDDING = "capability_model", "capability_embedding"
+MODEL = "model"
+JUDGE = "judge"
+RUBRIC_WRITER = "rubric_writer"
+ANNOTATOR = "annotator"
+REVIEWER = "reviewer"
+CAPABILITY_MODEL = "capability_model"
+CAPABILITY_EMBEDDING = "capability_embedding"
 CALLED_KINDS = (MODEL, JUDGE, RUBRIC_WRITER)
 """The kinds of models that a whole run calls."""
 ANALYST_KINDS = (ANNOTATOR, REVIEWER, CAPABILITY_MODEL, CAPABILITY_EMBEDDING)
@@ -96,7 +95,10 @@ class PartWriter:
     def __init__(
         self, warehouse: Warehouse, table: str, ledger: Ledger, report: "StageReport | None" = None
     ) -> None:
-        self._warehouse, self._table, self._ledger, self._report = warehouse, table, ledger, report
+        self._warehouse = warehouse
+        self._table = table
+        self._ledger = ledger
+        self._report = report
         self._rows: list[Mapping[str, Any]] = []
         self._paid: list[tuple[str, int]] = []
         self._since_s = time.monotonic()

@@ -39,7 +39,8 @@ class TaskBlock:
         """Return jobs narrowed to the block, one for each group of models with the same tasks."""
         by_tasks: dict[frozenset[str], list[Model]] = {}
         for model in job.settings.models:
-            if tasks := self.tasks.get(model.label):
+            tasks = self.tasks.get(model.label)
+            if tasks:
                 by_tasks.setdefault(tasks, []).append(model)
         return [
             job.with_settings(models=tuple(models), stopping=None).model_copy(
@@ -66,7 +67,8 @@ def next_block(progress: Sequence[Progress], after: int) -> TaskBlock | None:
             due.setdefault(number, []).append(each.comparison)
     if not due:
         return None
-    number, tasks = min(due), dict[str, frozenset[str]]()
+    number = min(due)
+    tasks = dict[str, frozenset[str]]()
     for comparison in due[number]:
         start, end = (0, *comparison.rule.ends)[number - 1 : number + 1]
         for label in comparison.labels:
@@ -112,7 +114,8 @@ def look_at(job: Job, block: TaskBlock) -> int:
 
     A comparison that lacks values of a side has no look.
     """
-    warehouse, rows = Warehouse(job.warehouse), list[dict[str, Any]]()
+    warehouse = Warehouse(job.warehouse)
+    rows = list[dict[str, Any]]()
     with warehouse.reader() as reader:
         wanted, plan, _ = _planned(job, reader)
         assert plan is not None
@@ -269,7 +272,8 @@ def conclude(job: Job, n_looks: int, n_blocks: int) -> StageReport:
     """Store the scores on a random part of the tasks; return a report on settled comparisons and
     skipped responses.
     """
-    warehouse, report = Warehouse(job.warehouse), StageReport("stopping", rows=n_looks)
+    warehouse = Warehouse(job.warehouse)
+    report = StageReport("stopping", rows=n_looks)
     with warehouse.reader() as reader:
         wanted, plan, progress = _planned(job, reader)
         if plan is None or not progress:
@@ -289,7 +293,8 @@ def conclude(job: Job, n_looks: int, n_blocks: int) -> StageReport:
     report.notes.append(
         f"{len(progress)} comparisons: {counts}; {n_looks} looks after {n_blocks} blocks"
     )
-    if n_skipped := sum(map(len, wanted.left_out.values())) * len(job.trials):
+    n_skipped = sum(map(len, wanted.left_out.values())) * len(job.trials)
+    if n_skipped:
         report.notes.append(f"{n_skipped} responses of {len(wanted.left_out)} models not needed")
     return report
 
@@ -324,7 +329,8 @@ def _rows_of(
     """
     comparison = last.comparison
     side = comparison.first if comparison.first.model == label else comparison.second
-    evaluated, later = list(comparison.order[: last.n_tasks]), comparison.order[last.n_tasks :]
+    evaluated = list(comparison.order[: last.n_tasks])
+    later = comparison.order[last.n_tasks :]
     given = wanted.key | {
         "model": side.model,
         "model_config_hash": side.config_hash,

@@ -28,7 +28,8 @@ from tests.kit import admitted, criterion, job_on, response, row, written
 T = TypeVar("T")
 CRITERIA = 17
 """Criteria of a task, as many as the benchmark has on average."""
-VERDICTS_A_BATCH, BATCHES_IN_HAND = 1_000, 4
+VERDICTS_A_BATCH = 1_000
+BATCHES_IN_HAND = 4
 """As in `flows/stages.py`."""
 SENDERS = {"1 sender": 1, "2 senders": 2, "4 senders": 4}
 """Clients: the judge stage with this many Ray senders on this machine."""
@@ -161,10 +162,8 @@ class Clock:
     def figures(self, calls: int, failures: int = 0) -> Figures:
         """Return the figures up to now."""
         seconds = time.monotonic() - self._began_s
-        cpu_s, senders_cpu_s = (
-            time.process_time() - self._cpu_s,
-            sum(map(_cpu_s, self._senders)) - self._senders_cpu_s,
-        )
+        cpu_s = time.process_time() - self._cpu_s
+        senders_cpu_s = sum(map(_cpu_s, self._senders)) - self._senders_cpu_s
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
         peak_mb = next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
         return Figures(calls, seconds, cpu_s, peak_mb, failures, senders_cpu_s)
@@ -181,7 +180,8 @@ async def judge_all(job: Job) -> Figures:
     collect_seldom()
     ((judge_config, missing),) = plan_verdicts(job)
     ids = [each.response_id for each in missing]
-    warm_up, ids = ids[: WARM_UP // CRITERIA], ids[WARM_UP // CRITERIA :]
+    warm_up = ids[: WARM_UP // CRITERIA]
+    ids = ids[WARM_UP // CRITERIA :]
     async with open_run_context(job) as context:
         await context.ready()
         pool = context.senders

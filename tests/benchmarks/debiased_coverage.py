@@ -65,7 +65,8 @@ def rubrics(
     is_negative[np.concatenate([[0], np.cumsum(n)[:-1]])] = (
         False  # every task has a positive criterion
     )
-    length, ease = dice.normal(size=n_tasks), dice.normal(size=n_tasks)
+    length = dice.normal(size=n_tasks)
+    ease = dice.normal(size=n_tasks)
     chance = 1 / (
         1 + np.exp(-(0.3 + ease[task] + 0.3 * length[task] + dice.normal(size=len(task))))
     )
@@ -128,7 +129,8 @@ WORLDS = {
 
 @cache
 def _truth(is_heavy: bool, n_tasks: int = 400_000) -> float:
-    dice, means = np.random.default_rng(3), []
+    dice = np.random.default_rng(3)
+    means = []
     for _ in range(n_tasks // 20_000):
         sample = rubrics(dice, 20_000, is_heavy=is_heavy)
         means.append(sample.task_values(sample.chance, 20_000).mean())
@@ -148,7 +150,8 @@ class Replication(NamedTuple):
     @property
     def known(self) -> debiased.KnownTasks:
         """The data known without labels."""
-        of, n = self.rubrics, int(self.rubrics.task.max()) + 1
+        of = self.rubrics
+        n = int(self.rubrics.task.max()) + 1
         positive, negative = (
             np.bincount(of.task, sign * np.maximum(sign * of.contribution, 0)) for sign in (1, -1)
         )
@@ -179,7 +182,8 @@ def systematic(probabilities: Floats, dice: np.random.Generator) -> NDArray[np.i
     too long.
     """
     order = dice.permutation(len(probabilities))
-    ends, start = np.cumsum(probabilities[order]), dice.random()
+    ends = np.cumsum(probabilities[order])
+    start = dice.random()
     ends[-1] = round(ends[-1])
     return np.sort(order[np.diff(np.floor(ends - start), prepend=np.floor(-start)) > 0])
 
@@ -220,16 +224,15 @@ def two_sheets(of: Replication, n: int, dice: np.random.Generator) -> debiased.L
     """The labels of two sheets, half of them each; the second is drawn with the errors that the
     first showed.
     """
-    none, size = np.array([], dtype=np.int64), len(of.people)
+    none = np.array([], dtype=np.int64)
+    size = len(of.people)
     first, before = chosen(of, n // 2, none, dice)
     second, after = chosen(of, n - n // 2, first, dice)
     densities = np.array([n // 2 / size, (n - n // 2) / (size - n // 2)])
     factors = np.zeros((2, size))
-    factors[0, first], factors[1, second], factors[1, first] = (
-        1 / before[first],
-        1 / after[second],
-        1.0,
-    )
+    factors[0, first] = 1 / before[first]
+    factors[1, second] = 1 / after[second]
+    factors[1, first] = 1.0
     factor = densities @ factors / densities.sum()
     indices = np.flatnonzero(factor)
     return of.labels(indices, factor[indices])
@@ -287,7 +290,8 @@ def outcomes(
 
 def _outcome(rows: Floats, truth: float, replications: int) -> Outcome:
     mean, low, high = rows.T
-    holds, width = (low <= truth) & (truth <= high), high - low
+    holds = (low <= truth) & (truth <= high)
+    width = high - low
     return Outcome(
         float(holds.mean()),
         len(rows) / replications,
@@ -300,7 +304,8 @@ def differences(n: int, replications: int, seed: int = 2) -> tuple[Outcome, Outc
     """The difference of two equally good models if the judge is lenient with one: debiased, and
     from labels alone.
     """
-    fair, lenient = WORLDS["biased by category"], WORLDS["lenient with this model"]
+    fair = WORLDS["biased by category"]
+    lenient = WORLDS["lenient with this model"]
     estimates: list[list[tuple[float, float, float]]] = [[], []]
     everywhere = np.arange(N_TASKS)
     for number in range(replications):

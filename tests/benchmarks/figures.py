@@ -110,7 +110,8 @@ def compared(figures: Sequence[Figure], kept: Kept) -> list[str]:
     """A line for each figure, and for each kept one that was not measured."""
     lines = []
     for figure in figures:
-        was, change_text = kept.get(figure.name), "nothing kept to compare with"
+        was = kept.get(figure.name)
+        change_text = "nothing kept to compare with"
         if was is not None and was["baseline"] == figure.baseline and was["unit"] == figure.unit:
             change = figure.ratio / was["ratio"] - 1.0
             how = f"{abs(change):.0%} {'more' if change > 0 else 'less'}"

@@ -47,7 +47,8 @@ class World:
         task = np.repeat(np.arange(self.n_tasks), sizes)
         category = dice.choice(len(SHARES), size=len(task), p=SHARES)
         # Beta-binomial: one uniform draw a task moves the chances of all its criteria up or down.
-        mean, strength = np.array(self.agreeing), 1.0 / self.clustering - 1.0
+        mean = np.array(self.agreeing)
+        strength = 1.0 / self.clustering - 1.0
         chance = dice.beta(
             mean * strength, (1.0 - mean) * strength, size=(self.n_tasks, len(SHARES))
         )

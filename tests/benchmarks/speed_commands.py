@@ -44,9 +44,11 @@ def cost_of(
     own = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     own |= {"PREFECT_HOME": str(folder / "prefect"), "LITELLM_LOCAL_MODEL_COST_MAP": "True"} | more
     n_before = len(server.entries) if server else 0
-    before, began_s = os.times(), time.monotonic()
+    before = os.times()
+    began_s = time.monotonic()
     done = subprocess.run(command, cwd=folder, env=own, capture_output=True, check=False)
-    wall_s, after = time.monotonic() - began_s, os.times()
+    wall_s = time.monotonic() - began_s
+    after = os.times()
     if done.returncode:
         raise SystemExit(
             f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr.decode()}"
@@ -87,7 +89,8 @@ def measured(folder: Path) -> dict[str, Cost]:
             costs[" ".join(["run, another model", *options])] = cost_of(
                 [PRBENCH, "run", *options], folder, server
             )
-        home, shared = folder / "server", folder / "shared"
+        home = folder / "server"
+        shared = folder / "shared"
         home.mkdir()
         shared.mkdir()
         with serving_prefect(home, shared) as prefect:

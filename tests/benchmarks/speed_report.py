@@ -91,7 +91,8 @@ def main() -> None:
     )
     size = Size(given.models, given.trials, 1, given.response_words, given.explanation_words)
     with tempfile.TemporaryDirectory() as temporary:
-        folder, site = given.folder or Path(temporary) / "warehouse", Path(temporary) / "site"
+        folder = given.folder or Path(temporary) / "warehouse"
+        site = Path(temporary) / "site"
         in_process_of_its_own(fill, folder, size)
         copy, copy_mb = in_process_of_its_own(copied, folder, Path(temporary) / "copy")
         builds = [("a plain copy to JSON", (copy, copy_mb))]

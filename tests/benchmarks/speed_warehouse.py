@@ -106,12 +106,14 @@ def queries(folder: Path) -> list[tuple[str, float, float | None]]:
     """Name of a query, its milliseconds on the published database, and those of an equivalent one
     on the bare file.
     """
-    published, bare = Warehouse(folder).database, folder / "bare.duckdb"
+    published = Warehouse(folder).database
+    bare = folder / "bare.duckdb"
     with duckdb.connect(str(published), read_only=True) as connection:
         (verdict,) = connection.execute(
             "select verdict_id from verdicts limit 1 offset 500000"
         ).fetchone() or ("",)
-    from_scratch, looked_up = median_ms(bare, _SCORES), median_ms(bare, _LOOK_UP, verdict)
+    from_scratch = median_ms(bare, _SCORES)
+    looked_up = median_ms(bare, _LOOK_UP, verdict)
     by_category = "select * from breakdown_leaderboard where breakdown = 'category'"
     return [
         (

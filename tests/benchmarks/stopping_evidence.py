@@ -17,7 +17,9 @@ from tests.benchmarks.figures import arguments, markdown
 
 Floats = np.ndarray
 Dice = np.random.Generator
-BLOCK, LEAST, ALPHA = 20, 0.02, 0.05
+BLOCK = 20
+LEAST = 0.02
+ALPHA = 0.05
 _AT_ONCE = 4_000
 
 
@@ -117,11 +119,9 @@ def false_share(
     block: int = BLOCK,
 ) -> tuple[float, float]:
     """The share of families with any false `different`, and with any false `equal`, at any look."""
-    dice, of_each, n = (
-        np.random.default_rng(seed),
-        rule(n_tasks, n_comparisons, block),
-        families * n_comparisons,
-    )
+    dice = np.random.default_rng(seed)
+    of_each = rule(n_tasks, n_comparisons, block)
+    n = families * n_comparisons
     parts = [min(_AT_ONCE, n - start) for start in range(0, n, _AT_ONCE)]
     decisions = np.concatenate(
         [_ever(draw(dice, (n_tasks, size)), of_each) for size in parts], axis=1
@@ -146,7 +146,8 @@ def models_beside_each_other(n_models: int, n_tasks: int, families: int, seed: i
     """The share of families with any false `different` among all pairs of equally good models."""
     dice = np.random.default_rng(seed)
     first, second = np.triu_indices(n_models, 1)
-    of_each, wrong = rule(n_tasks, len(first)), 0
+    of_each = rule(n_tasks, len(first))
+    wrong = 0
     for _ in range(families):
         scores = dice.beta(2.0, 0.7, (n_tasks, 1)) + dice.normal(0.0, 0.12, (n_tasks, n_models))
         wrong += bool(_ever(scores[:, first] - scores[:, second], of_each)[0].any())
@@ -165,7 +166,8 @@ def tasks_until_decision(sample: Floats, of_each: Rule) -> tuple[Floats, Floats,
             (low > 0.0) | (high < 0.0), 1, np.where((low > -LEAST) & (high < LEAST), 2, 0)
         )
         new = (decided == 0) & (now > 0)
-        tasks[new], decided[new] = end, now[new]
+        tasks[new] = end
+        decided[new] = now[new]
     return tasks, decided == 1, decided == 2
 
 
@@ -173,7 +175,8 @@ def bias(true: float, n_tasks: int, replications: int, seed: int) -> dict[str, t
     """Mean error of each figure that is reported of two models after stopping, with its standard
     error.
     """
-    dice, of_each = np.random.default_rng(seed), rule(n_tasks)
+    dice = np.random.default_rng(seed)
+    of_each = rule(n_tasks)
     errors_of: dict[str, list[float]] = {
         "difference": [],
         "unbiased difference": [],
@@ -203,18 +206,22 @@ def bias_of_three(n_tasks: int, replications: int, seed: int) -> tuple[float, fl
     """Mean error of the score of a model compared with two others: plain, and unbiased given its
     last comparison.
     """
-    dice, of_each = np.random.default_rng(seed), rule(n_tasks, 3)
-    true, errors = np.array([0.58, 0.50, 0.52]), []
+    dice = np.random.default_rng(seed)
+    of_each = rule(n_tasks, 3)
+    true = np.array([0.58, 0.50, 0.52])
+    errors = []
     for _ in range(replications):
         scores = dice.normal(true, 0.11, (n_tasks, 3)) + dice.normal(0.0, 0.15, (n_tasks, 1))
         others = scores[:, :1] - scores[:, 1:]
         ends = tasks_until_decision(others, of_each)[0]
-        last, end = int(np.argmax(ends)), int(ends.max())
+        last = int(np.argmax(ends))
+        end = int(ends.max())
         unbiased = unbiased_means(
             others[:end, last], scores[:end, :1], np.zeros(end), of_each, orders=200
         )[0]
         errors.append((scores[:end, 0].mean() - true[0], unbiased - true[0]))
-    mean, spread = np.nanmean(errors, axis=0), np.nanstd(errors, axis=0) / np.sqrt(replications)
+    mean = np.nanmean(errors, axis=0)
+    spread = np.nanstd(errors, axis=0) / np.sqrt(replications)
     return float(mean[0]), float(spread[0]), float(mean[1]), float(spread[1])
 
 
@@ -340,7 +347,8 @@ def main() -> None:
         tasks=200,
         real=(Path, "a folder with finance_hard.parquet and verdicts of three models"),
     )
-    n, n_tasks = given.replications, given.tasks
+    n = given.replications
+    n_tasks = given.tasks
     for block in (20, 5) if given.real else ():
         print(
             f"\nReal verdicts of 3 models on 100 tasks, {n:,} random orders, a look after every"

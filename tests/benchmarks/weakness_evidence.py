@@ -13,7 +13,9 @@ from tasks.analyses.trees import Tree, build_tree
 from tasks.rules.statistics import weaknesses as rules
 from tests.benchmarks.figures import arguments, markdown
 
-TOPICS, AREAS, CATEGORIES = 24, 6, 6
+TOPICS = 24
+AREAS = 6
+CATEGORIES = 6
 Floats = np.ndarray
 
 

@@ -96,7 +96,8 @@ def test_the_failing_rows_are_named_and_all_counted(
     finding = results(frame, kind, **arguments)
 
     assert [KEYS[index] for index in failing] == [failure.key for failure in finding.failures]
-    assert (len(frame), False) == (finding.n_evaluated, not finding.failures)
+    assert len(frame) == finding.n_evaluated
+    assert not (not finding.failures)
 
 
 def test_a_failure_has_the_task_and_the_note_of_its_row() -> None:
@@ -127,8 +128,8 @@ def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_on
     findings = run_suite(wanted, frame_of)
 
     assert wanted == [finding.expectation for finding in findings]
-    assert [0, 1, 1] == [len(finding.failures) for finding in findings]
-    assert ["x", "y"] == read
+    assert [len(finding.failures) for finding in findings] == [0, 1, 1]
+    assert read == ["x", "y"]
 
 
 @pytest.mark.parametrize(

@@ -50,14 +50,14 @@ ALL = [
 
 
 def test_the_checks_have_the_names_that_configurations_use() -> None:
-    assert NAMES == {each.check for each in ALL}
+    assert {each.check for each in ALL} == NAMES
 
 
 def test_the_readme_names_every_check_and_every_bound() -> None:
     text = Path(expectations.__file__).with_name("README.md").read_text(encoding="utf-8")
     bounds = {name for check in CHECKS.values() for name in signature(check).parameters}
 
-    assert [] == [name for name in NAMES | bounds if f"`{name}`" not in text]
+    assert [name for name in NAMES | bounds if f"`{name}`" not in text] == []
 
 
 def test_every_check_belongs_to_one_suite_and_has_one_severity() -> None:
@@ -65,8 +65,8 @@ def test_every_check_belongs_to_one_suite_and_has_one_severity() -> None:
     for each in ALL:
         expectation[each.check].add((each.suite, each.severity))
 
-    assert [] == [check for check, kinds in expectation.items() if len(kinds) > 1]
-    assert set(SUITES) == {each.suite for each in ALL}
+    assert [check for check, kinds in expectation.items() if len(kinds) > 1] == []
+    assert {each.suite for each in ALL} == set(SUITES)
 
 
 def test_no_two_expectations_of_a_benchmark_are_stored_alike() -> None:
@@ -87,10 +87,10 @@ def test_an_expectation_is_stored_as_the_call_that_makes_it() -> None:
     (expectation,) = of_ingest({"criteria_per_task": {"fewest": 10, "most": 30}})
 
     assert (
-        "ExpectColumnValuesToBeBetween(column='n_criteria', min_value=10, max_value=30)"
-        == expectation.text
+        expectation.text
+        == "ExpectColumnValuesToBeBetween(column='n_criteria', min_value=10, max_value=30)"
     )
-    assert "a task has 10 to 30 criteria" == expectation.meaning
+    assert expectation.meaning == "a task has 10 to 30 criteria"
 
 
 @pytest.mark.parametrize(
@@ -128,5 +128,7 @@ def test_a_benchmark_can_declare_a_check_of_its_own() -> None:
     )
     (finding,) = run_suite([own], lambda table: frame)
 
-    assert ("short_titles", "warning", "a title is short") == (own.check, own.severity, own.meaning)
-    assert ["k2"] == [failure.key for failure in finding.failures]
+    assert own.check == "short_titles"
+    assert own.severity == "warning"
+    assert own.meaning == "a title is short"
+    assert [failure.key for failure in finding.failures] == ["k2"]

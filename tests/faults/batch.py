@@ -59,7 +59,7 @@ def read_lines(content: bytes, endpoint: str) -> dict[str, Request]:
     }
     return (
         requests
-        if is_sound and 1 == len({request["model"] for request in requests.values()})
+        if is_sound and len({request["model"] for request in requests.values()}) == 1
         else {}
     )
 
@@ -86,7 +86,8 @@ def result_of(custom_id: str, entry: Entry, endpoint: str, behaviour: Behaviour)
     )
     if reply.cuts_connection or reply.cuts_body:
         return _result(custom_id, entry, None, _LOST)
-    entry.status, entry.is_paid = reply.status, reply.is_completion
+    entry.status = reply.status
+    entry.is_paid = reply.is_completion
     body: Any = json_of(endpoint, entry.request, reply)
     if reply.raw is not None:
         try:
@@ -192,7 +193,8 @@ class Batches:
 
     async def _receive_file(self, http: web.Request) -> web.StreamResponse:
         form = await http.post()
-        sent, purpose = form.get("file"), form.get("purpose")
+        sent = form.get("file")
+        purpose = form.get("purpose")
         if not isinstance(sent, web.FileField) or not isinstance(purpose, str):
             return await refuse(http, "'file' and 'purpose' are required.")
         return await send_json(
@@ -226,7 +228,8 @@ class Batches:
 
     async def _list(self, http: web.Request) -> web.StreamResponse:
         newest = list(reversed(self._batches.values()))
-        after, limit = http.query.get("after"), int(http.query.get("limit", "20"))
+        after = http.query.get("after")
+        limit = int(http.query.get("limit", "20"))
         start = next((index + 1 for index, batch in enumerate(newest) if batch.id == after), 0)
         page = [batch.described() for batch in newest[start : start + limit]]
         listed = {
@@ -273,7 +276,8 @@ class Batches:
             good, bad = (
                 [each for each in results if each.is_good == is_good] for is_good in (True, False)
             )
-            batch.completed, batch.failed = len(good), len(bad)
+            batch.completed = len(good)
+            batch.failed = len(bad)
             batch.output_file_id = self._file_of(f"{batch.id}_output.jsonl", good)
             batch.error_file_id = self._file_of(f"{batch.id}_error.jsonl", bad)
         batch.status = end

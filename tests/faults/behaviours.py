@@ -172,7 +172,8 @@ def probability_of(text: str, wording: str) -> float:
 
 def decisions(request: Request) -> list[dict[str, Any]]:
     """Return the test decision model's decisions in the form of `/v1/decisions`."""
-    questions, text = request["questions"], prompt_of(request)
+    questions = request["questions"]
+    text = prompt_of(request)
     named = (
         questions.items()
         if isinstance(questions, dict)

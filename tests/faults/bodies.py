@@ -18,8 +18,11 @@ from multidict import CIMultiDict
 
 from tests.faults.behaviours import HttpResponse, Request, digest_of, failed, prompt_tokens_of
 
-CHAT, RESPONSES, EMBEDDINGS = "/v1/chat/completions", "/v1/responses", "/v1/embeddings"
-DECISIONS, SYSTEM_ONE = "/v1/decisions", "/v1/systemone"
+CHAT = "/v1/chat/completions"
+RESPONSES = "/v1/responses"
+EMBEDDINGS = "/v1/embeddings"
+DECISIONS = "/v1/decisions"
+SYSTEM_ONE = "/v1/systemone"
 CONVERSATION = {
     CHAT: "messages",
     RESPONSES: "input",

@@ -34,7 +34,8 @@ class Machine:
     """A network namespace: its processes see the network from its address only."""
 
     def __init__(self, bridge: str, number: int, network: str) -> None:
-        self.name, self.address = _name(number), f"{network}.{number}"
+        self.name = _name(number)
+        self.address = f"{network}.{number}"
         self._cable = f"v{self.name}"
         _ip("netns", "add", self.name)
         _ip("link", "add", self._cable, "type", "veth", "peer", "name", "eth0", "netns", self.name)
@@ -76,7 +77,8 @@ def network(n_machines: int) -> Iterator[tuple[str, list[Machine]]]:
     """Some machines, and this one's address, which all of them reach; they and their processes end
     with the block.
     """
-    bridge, prefix = _name("br"), f"10.77.{os.getpid() % 250}"
+    bridge = _name("br")
+    prefix = f"10.77.{os.getpid() % 250}"
     machines: list[Machine] = []
     _ip("link", "add", bridge, "type", "bridge")
     try:
@@ -112,10 +114,12 @@ class RayNode:
     """
 
     def __init__(self, cluster: "RayCluster", number: int, machine: Machine) -> None:
-        self.machine, self.name = machine, f"node{number}"
+        self.machine = machine
+        self.name = f"node{number}"
         self.folder = cluster.folder / str(number)
         self.keys: list[str] = []
-        self._cluster, self._is_head = cluster, number == 1
+        self._cluster = cluster
+        self._is_head = number == 1
 
     @property
     def key(self) -> str:

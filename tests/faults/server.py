@@ -173,7 +173,8 @@ class FaultServer(Book):
                 return bodies.cut(http)
             kind = bodies.EVENTS if bodies.is_streamed(entry.request, reply) else "application/json"
             body = bodies.body_of(entry.path, entry.request, reply)
-            entry.status, entry.is_paid = reply.status, reply.is_completion
+            entry.status = reply.status
+            entry.is_paid = reply.is_completion
             return await bodies.send(http, body, reply, content_type=kind)
         finally:
             self.close(entry)

@@ -25,7 +25,8 @@ from tests.kit import Patch, Printed, configure, endpoint, shared_folder
 
 PROJECT = Path(__file__).parents[2]
 PRBENCH = Path(sys.executable).with_name("prbench")
-N_TASKS, N_CRITERIA = 8, 98
+N_TASKS = 8
+N_CRITERIA = 98
 """The shipped sample."""
 CONCURRENCY = 8
 
@@ -105,7 +106,8 @@ class Command:
         return subprocess.Popen([PRBENCH, *arguments], cwd=self.folder, text=True, **pipes)
 
     def __call__(self, *arguments: str, code: int = 0) -> Done:
-        stdout, stderr = io.StringIO(), io.StringIO()
+        stdout = io.StringIO()
+        stderr = io.StringIO()
         with redirect_stdout(stdout), redirect_stderr(stderr), contextlib.chdir(self.folder):
             returned = main(arguments)
         done = Done(stdout.getvalue(), stderr.getvalue())
@@ -147,7 +149,8 @@ class Run:
         line.
         """
         line = re.sub(r"\A[a-z -]+: started\n", "", self(*arguments, code=code))
-        assert ("", 1) == (self.out, line.count("\n")), line
+        assert self.out == "", line
+        assert line.count("\n") == 1, line
         return line
 
     def json(self, *arguments: str | Path) -> Any:

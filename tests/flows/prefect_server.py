@@ -49,7 +49,8 @@ def serving_prefect(home: Path, shared: Path) -> Iterator[PrefectServer]:
     environment = os.environ | {
         f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in UNUSED
     }
-    secret, log = f"prbench:{secrets.token_urlsafe(32)}", home / "server.log"
+    secret = f"prbench:{secrets.token_urlsafe(32)}"
+    log = home / "server.log"
     (home / "secret").write_text(secret)
     (home / ADDRESS).touch()
     with (

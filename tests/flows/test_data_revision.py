@@ -62,7 +62,7 @@ def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(
     job = job_of(tmp_path, f"{{source: {file}}}").looking_up(looked_up)
     with ThreadPoolExecutor(8) as pool:
         revisions = list(pool.map(lambda _: (all_there.wait(), job.data)[1], range(8)))
-    assert 1 == len(lookups)
+    assert len(lookups) == 1
     assert all(each is revisions[0] for each in revisions)
 
 
@@ -75,7 +75,7 @@ def test_a_command_without_need_of_data_runs_without(
     for missing in ("nowhere.jsonl", "~nobody-at-all/tasks.jsonl"):
         job_of(tmp_path, f"{{source: {missing}}}")
         run("sql", "select count(*) from tasks", "--config", str(tmp_path / "night.yaml"))
-    assert "" == run.err
+    assert run.err == ""
 
 
 def test_a_split_that_the_folder_lacks_is_missed_by_ingest_and_by_nobody_who_reads(

@@ -51,8 +51,10 @@ def test_ctrl_c_at_any_moment_of_a_run_interrupts_it(
     ended = execute(job_on("sample", tmp_path), lambda: [StageReport("judge")])
     monkeypatch.undo()
 
-    assert ("interrupted", 130, True) == (ended.outcome, ended.exit_code, ended.was_interrupted)
-    assert 1 == capsys.readouterr().err.count("interrupted: finished work is kept")
+    assert ended.outcome == "interrupted"
+    assert ended.exit_code == 130
+    assert ended.was_interrupted
+    assert capsys.readouterr().err.count("interrupted: finished work is kept") == 1
     # A run has no effect before its row is written.
     assert recorded == (outcomes(tmp_path) if Warehouse(tmp_path).database.exists() else None)
 
@@ -161,14 +163,14 @@ def test_a_read_only_warehouse_can_be_read(
     monkeypatch.chdir(tmp_path)
     at = ["--warehouse", str(disk / "data")]
     assert mounted(disk, "-o", "remount,size=64m")
-    assert 0 == main(["ingest", *at])
+    assert main(["ingest", *at]) == 0
     Ledger(disk / "data" / "ledger").close()
     assert mounted(disk, "-o", "remount,ro")
 
-    assert 0 == main(["status", "--spend", *at])
+    assert main(["status", "--spend", *at]) == 0
     capsys.readouterr()
     for command in ("run", "aggregate"):
-        assert 1 == main([command, *at])
+        assert main([command, *at]) == 1
         assert (
             f"{disk / 'data'}: cannot be written: Read-only file system" in capsys.readouterr().err
         )
@@ -180,7 +182,7 @@ def test_of_the_outcomes_that_apply_the_first_in_order_of_exit_codes_counts() ->
     for name in ("is_below_bar", "has_failed", "is_at_stop_time", "is_at_budget"):
         reports.append(StageReport("judge", **{name: True}))  # type: ignore[arg-type]
         outcomes.append(outcome_of(reports))
-    assert ["done", "below_bar", "failed", "stopped_at_time", "stopped_at_budget"] == outcomes
+    assert outcomes == ["done", "below_bar", "failed", "stopped_at_time", "stopped_at_budget"]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +224,7 @@ def test_a_state_has_the_name_of_its_outcome_and_says_what_to_know(outcome: str)
         state.name,
         state.message,
     )
-    assert "9 made" == message_of([StageReport("judge", notes=["9 made"])], outcome)
+    assert message_of([StageReport("judge", notes=["9 made"])], outcome) == "9 made"
     assert ENDINGS[outcome].state_name == message_of([], outcome)
     assert [outcome] == [
         name for name, ending in ENDINGS.items() if ending.state_name == state.name

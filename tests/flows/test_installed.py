@@ -76,8 +76,8 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_data(installed: Install
         and "__pycache__" not in path.parts
         and not any(path.is_relative_to(each) for each in data)
     }
-    assert set() == ours - contained
-    assert set() == {name for name in contained - ours if not name.startswith("prbench_pipeline-")}
+    assert ours - contained == set()
+    assert {name for name in contained - ours if not name.startswith("prbench_pipeline-")} == set()
 
 
 def test_an_installed_package_stays_as_it_is(
@@ -90,12 +90,12 @@ def test_an_installed_package_stays_as_it_is(
 
     done = installed.run(tmp_path, "run", "--limit", "2")
 
-    assert 0 == done.returncode, done.stderr
+    assert done.returncode == 0, done.stderr
     assert f"Database: {tmp_path}/warehouse/data/prbench.duckdb\n" in done.stdout
     assert (tmp_path / "warehouse/data/report/prbench/index.html").is_file()
-    assert {"prbench.yaml", "warehouse"} == {path.name for path in tmp_path.iterdir()}
+    assert {path.name for path in tmp_path.iterdir()} == {"prbench.yaml", "warehouse"}
     assert before == installed.digests()
     counted = installed.run(
         tmp_path, "sql", "select count(*) as n, count(git_commit) as n_commits from runs", "--json"
     )
-    assert [{"n": 1, "n_commits": 0}] == yaml.safe_load(counted.stdout)
+    assert yaml.safe_load(counted.stdout) == [{"n": 1, "n_commits": 0}]

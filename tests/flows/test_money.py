@@ -36,9 +36,10 @@ def test_a_run_stops_before_its_cap_and_a_later_run_finishes(
     row = command.sql(
         "select outcome, cost_usd, calls, verdicts_made from runs order by started_at"
     )[0]
-    assert "stopped_at_budget" == row["outcome"]
+    assert row["outcome"] == "stopped_at_budget"
     assert pytest.approx(_paid_usd(provider)) == row["cost_usd"]
-    assert (calls, calls - 2 * N_TASKS) == (row["calls"], row["verdicts_made"])
+    assert calls == row["calls"]
+    assert calls - 2 * N_TASKS == row["verdicts_made"]
 
     planned = command.json("plan", "--warehouse", "data")
     assert 2 * (N_TASKS + N_CRITERIA) - calls == planned["total"]["calls"]
@@ -47,7 +48,7 @@ def test_a_run_stops_before_its_cap_and_a_later_run_finishes(
     prices = command.sql(
         "select distinct input_usd_per_mtok, output_usd_per_mtok, price_table from verdicts"
     )
-    assert [PRICE | {"price_table": "configuration"}] == prices
+    assert prices == [PRICE | {"price_table": "configuration"}]
     sums = [
         command.sql(f"select sum(cost_usd) as usd from {table}")[0]["usd"]
         for table in ("responses", "verdicts")
@@ -71,7 +72,7 @@ def test_a_cap_that_cannot_be_kept_is_refused_and_the_plan_says_why(
     assert no_price == planned["without_cap"][0]
     assert planned["total"]["cost_usd_high"] is None
     shown = command("plan", "--warehouse", "data")
-    assert 1 == shown.stdout.count("Unknown for judge: its price is unknown; set its `price`")
+    assert shown.stdout.count("Unknown for judge: its price is unknown; set its `price`") == 1
     assert "A cap would be refused: judge judge: has no known price" in shown.stdout
     assert "loading" not in shown.stderr
-    assert [] == provider.book
+    assert provider.book == []

@@ -59,7 +59,7 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
     command.configure(dataset={"source": "sample"}, models=[], judges=[])
     with started(ON_NODE7, str(data), folder=PROJECT) as node7:
         assert node7.stdout is not None
-        assert "writes\n" == node7.stdout.readline()
+        assert node7.stdout.readline() == "writes\n"
         lines = command("run", "--warehouse", "data", code=1).stderr.splitlines()
         refused = [line for line in lines if "node7" in line]
         assert refused[0].startswith(f"{data}: node7 wrote here last; waiting up to ")
@@ -71,11 +71,11 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
         findings = {
             row["what"]: row["state"] for row in command.json("doctor", "--warehouse", "data")
         }
-        assert "unknown" == findings["another machine"]
+        assert findings["another machine"] == "unknown"
     taken = command("run", "--warehouse", "data").stderr
 
     assert f"{data}: node7 no longer writes here; this machine takes over" in taken
-    assert [{"n": 8}] == command.sql("select count(*) as n from tasks")
+    assert command.sql("select count(*) as n from tasks") == [{"n": 8}]
     assert not (data / "machine.lock").exists()
 
 
@@ -99,13 +99,12 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
             node7.begin(print)
             before = files(data)
             run.send_signal(signal.SIGCONT)
-            code, error = run.wait(60), run.stderr.read() if run.stderr else ""
+            code = run.wait(60)
+            error = run.stderr.read() if run.stderr else ""
 
     advice = "nothing more is written, run again when no other machine writes"
-    assert (1, f"prbench: {data}: node7 took over this warehouse; {advice}") == (
-        code,
-        error.splitlines()[-1],
-    )
+    assert code == 1
+    assert f"prbench: {data}: node7 took over this warehouse; {advice}" == error.splitlines()[-1]
     assert "Traceback" not in error
     assert node7.why_lost() is None
     node7.end()

@@ -22,17 +22,17 @@ def test_every_cell_is_called_once_and_a_second_run_calls_nothing(
 ) -> None:
     command.configure(**settings(provider))
     first = command.json("run", "--warehouse", "data")
-    assert 2 * 2 * N_TASKS == len(provider.samples)
+    assert len(provider.samples) == 2 * 2 * N_TASKS
     # Both trials have the same text here, so one call makes the verdicts of both.
-    assert 2 * N_CRITERIA == len(provider.judge_requests)
+    assert len(provider.judge_requests) == 2 * N_CRITERIA
     board = command.json("leaderboard", "--warehouse", "data")
-    assert {"alpha": N_TASKS, "beta": N_TASKS} == {row["model"]: row["n_tasks"] for row in board}
+    assert {row["model"]: row["n_tasks"] for row in board} == {"alpha": N_TASKS, "beta": N_TASKS}
     calls = len(provider.book)
     second = command.json("run", "--warehouse", "data")
     assert calls == len(provider.book)
-    assert ["done", "done"] == [first["outcome"], second["outcome"]]
+    assert [first["outcome"], second["outcome"]] == ["done", "done"]
     counts = command.sql("select responses_made, verdicts_made from runs order by started_at")
-    assert [[32, 392], [0, 0]] == [list(row.values()) for row in counts]
+    assert [list(row.values()) for row in counts] == [[32, 392], [0, 0]]
 
 
 def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command: Command) -> None:
@@ -55,7 +55,7 @@ def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command:
             " order by 1"
         )
         broken = {row["status"]: row["n"] for row in command.sql(by_status) if not row["decided"]}
-        assert {"parse_error", "refused"} == broken.keys()
+        assert broken.keys() == {"parse_error", "refused"}
 
         server.behaviour = well_behaved
         calls = len(server.book)
@@ -63,7 +63,7 @@ def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command:
         assert broken["parse_error"] == len(server.book) - calls
         command("run", "--warehouse", "data", "--retry-failed")
         assert sum(broken.values()) == len(server.book) - calls
-        assert {"met", "unmet"} == {row["status"] for row in command.sql(by_status)}
+        assert {row["status"] for row in command.sql(by_status)} == {"met", "unmet"}
 
 
 def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(
@@ -77,8 +77,8 @@ def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(
         done = command("run", "--warehouse", "data", code=1)
         quiet = command("run", "--warehouse", "data", "-q", code=1)
     for stderr in (done.stderr, quiet.stderr):
-        assert 1 == stderr.count("Who are you?")
-        assert 1 == stderr.count("HOSTED_VLLM_API_KEY is set")
+        assert stderr.count("Who are you?") == 1
+        assert stderr.count("HOSTED_VLLM_API_KEY is set") == 1
         assert stderr.splitlines()[-1].startswith("exit code 1 (no call succeeded): ")
         assert stderr.endswith(
             "; correct that and run it again; `prbench doctor` tests each model\n"
@@ -101,7 +101,7 @@ def test_a_stopped_run_ends_soon_and_goes_on(
     until(lambda: len(provider.judge_requests) > 40 and provider.in_hand == CONCURRENCY, process)
     process.send_signal(stop)
     _, stderr = process.communicate(timeout=240)
-    assert 130 == process.returncode, stderr
+    assert process.returncode == 130, stderr
     interrupted, spent = stderr.splitlines()[-2:]
     assert (
         interrupted == "interrupted: finished work is kept; run the same command again to continue"
@@ -111,7 +111,7 @@ def test_a_stopped_run_ends_soon_and_goes_on(
     stored = command.sql(
         "select (select count(*) from responses) as r, (select count(*) from verdicts) as v"
     )[0]
-    assert 2 * N_TASKS == stored["r"]
+    assert stored["r"] == 2 * N_TASKS
     assert 0 < stored["v"] < 2 * N_CRITERIA
     n_calls = len(provider.book)
     provider.behaviour = well_behaved
@@ -178,4 +178,4 @@ def test_a_command_may_open_more_files_than_its_shell_says_unless_that_is_the_mo
         monkeypatch.setattr("resource.getrlimit", lambda _, hard=hard: (256, hard))
         with pytest.raises(SystemExit, match="0"):
             entry()
-    assert [(256, 256), (2_000, 2_000), (10_240, 10**6), (10_240, resource.RLIM_INFINITY)] == raised
+    assert raised == [(256, 256), (2_000, 2_000), (10_240, 10**6), (10_240, resource.RLIM_INFINITY)]

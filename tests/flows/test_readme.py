@@ -34,20 +34,20 @@ def test_the_commands_of_the_readme_print_what_it_shows(command: Command) -> Non
     shutil.copytree(PROJECT / "warehouse" / "samples", command.folder / "warehouse" / "samples")
     # The guide's commands need what the README's commands imported.
     for arguments, output in [*_console_blocks(README), *_console_blocks(GUIDE)]:
-        assert ["uv", "run", "prbench"] == arguments[:3]
+        assert arguments[:3] == ["uv", "run", "prbench"]
         done = command(*arguments[3:], "--warehouse", "data")
         assert output == done.stdout, arguments
 
 
 def test_the_readme_is_short_and_shows_sql() -> None:
-    assert 200 >= len(README.splitlines())
-    assert 3 == sum(arguments[3] == "sql" for arguments, _ in _console_blocks(README))
+    assert len(README.splitlines()) <= 200
+    assert sum(arguments[3] == "sql" for arguments, _ in _console_blocks(README)) == 3
 
 
 def test_the_example_configuration_is_valid() -> None:
     job = load_job(Arguments(config=PROJECT / "prbench.example.yaml"))
-    assert ["gpt-5.6-sol-high"] == [model.label for model in job.settings.models]
-    assert "prbench" == job.settings.benchmark
+    assert [model.label for model in job.settings.models] == ["gpt-5.6-sol-high"]
+    assert job.settings.benchmark == "prbench"
 
 
 def test_the_pictures_of_the_report_are_there_and_small() -> None:
@@ -59,7 +59,7 @@ def test_the_pictures_of_the_report_are_there_and_small() -> None:
     }
 
     assert set(pictures) == shown
-    assert 2 == len(re.findall("<img", README))
+    assert len(re.findall("<img", README)) == 2
     assert max(pictures.values()) < 100_000
     assert sum(pictures.values()) < 400_000
 
@@ -74,10 +74,8 @@ def test_every_command_of_the_guide_works_as_it_stands(
     command: Command, provider: FaultServer
 ) -> None:
     assert len(LINES) > 20
-    pinned, fresh = (
-        endpoint("pinned", provider.api_base),
-        endpoint("fresh", provider.api_base, resample="nightly"),
-    )
+    pinned = endpoint("pinned", provider.api_base)
+    fresh = endpoint("fresh", provider.api_base, resample="nightly")
     judge = endpoint("judge", provider.api_base)
     command.configure(
         dataset={"source": "sample"}, models=[pinned, fresh], judges=[judge], drift={"verdicts": 10}
@@ -86,7 +84,7 @@ def test_every_command_of_the_guide_works_as_it_stands(
         line for line in LINES if "prefect deployment run" not in line
     ):  # tested in `server/test_serve.py`
         arguments = shlex.split(line, comments=True)
-        assert ["uv", "run", "prbench"] == arguments[:3], line
+        assert arguments[:3] == ["uv", "run", "prbench"], line
         own = [] if "--warehouse" in arguments else ["--warehouse", "data"]
         command(*arguments[3:], *own)
     assert (command.folder / "restored" / "prbench.duckdb").exists()

@@ -38,8 +38,8 @@ def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(
         f"no report: {taken}: has files that are not a report; name an empty folder or a new one"
     )
     assert [warning] == done["stages"][-1]["warnings"]
-    assert ["thesis.tex"] == [path.name for path in taken.iterdir()]
-    assert 2 == filled.sql("select count(*) as n from leaderboard where is_primary")[0]["n"]
+    assert [path.name for path in taken.iterdir()] == ["thesis.tex"]
+    assert filled.sql("select count(*) as n from leaderboard where is_primary")[0]["n"] == 2
 
 
 def test_a_served_report_is_there_until_ctrl_c(filled: Command, monkeypatch: Patch) -> None:
@@ -51,6 +51,6 @@ def test_a_served_report_is_there_until_ctrl_c(filled: Command, monkeypatch: Pat
         with urllib.request.urlopen(address) as page:
             assert "Leaderboard" in page.read().decode()
         process.send_signal(signal.SIGINT)
-        assert 0 == process.wait(timeout=120)
+        assert process.wait(timeout=120) == 0
     finally:
         process.kill()

@@ -120,7 +120,8 @@ def test_an_unknown_cost_is_never_0(
     called(job, job.run_id, paid)
     with Warehouse(job.warehouse).living(job.run_id):
         (run,) = latest_runs(job)
-    assert (cost, unpriced) == (run["cost_usd"], run["unpriced_calls"])
+    assert cost == run["cost_usd"]
+    assert unpriced == run["unpriced_calls"]
     assert cost == run_total(job, job.run_id)["cost_usd"]
     assert cost == run_row(job, [], at(1), at(2), "done")["cost_usd"]
     assert at(2) == run_row(job, [], at(2), at(1), "done")["ended_at"]  # the clock was set back
@@ -129,7 +130,8 @@ def test_an_unknown_cost_is_never_0(
     (shown_run,) = rows_in(
         job, filled("history/runs", {"benchmark": "prbench", "living": [], "run": "another"})
     )
-    assert (cost, unpriced) == (shown_run["cost_usd"], shown_run["unpriced_calls"])
+    assert cost == shown_run["cost_usd"]
+    assert unpriced == shown_run["unpriced_calls"]
 
 
 def test_a_damaged_ledger_lets_every_run_begin(job: Job, capsys: Printed) -> None:
@@ -137,7 +139,7 @@ def test_a_damaged_ledger_lets_every_run_begin(job: Job, capsys: Printed) -> Non
     called(job, "killed", PAID)
     with (job.warehouse / "ledger" / "calls.sqlite").open("r+b") as file:
         file.write(b"no database")
-    assert [("killed", None)] == [(row["run_id"], row["cost_usd"]) for row in mark_killed(job)]
+    assert [(row["run_id"], row["cost_usd"]) for row in mark_killed(job)] == [("killed", None)]
     assert "is damaged" in capsys.readouterr().err
 
 

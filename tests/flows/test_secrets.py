@@ -92,7 +92,7 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(
         )
         (tmp_path / "said.txt").write_text(done.stdout + done.stderr)
         subprocess.run(["pkill", "-f", f"flows.server .*{recording}"], check=True)
-        assert 3 == done.returncode, done.stderr[-3000:]
+        assert done.returncode == 3, done.stderr[-3000:]
         certify = [PRBENCH, "certify", "figures.zip", "--warehouse", "data"]
         subprocess.run(certify, cwd=tmp_path, env=environment, check=True)
         with zipfile.ZipFile(tmp_path / "figures.zip") as archive:
@@ -120,7 +120,7 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(
         for secret in planted
         if secret.encode() in path.read_bytes()
     ]
-    assert [] == leaks
+    assert leaks == []
     assert not any(secret in stored for secret in planted)
     # The secret of the run's own Prefect server, plain and as in a header.
     own = re.compile(rb"prbench:[\w-]{43}|cHJiZW5jaD[\w+/]{20,}")

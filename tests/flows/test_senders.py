@@ -48,10 +48,10 @@ def test_a_run_on_senders_goes_on(command: Command, provider: FaultServer) -> No
     senders = [
         Path(f"/proc/{sender['pid']}") for sender in json.loads(states.read_text(encoding="utf-8"))
     ]
-    assert [True, True] == [sender.exists() for sender in senders]
+    assert [sender.exists() for sender in senders] == [True, True]
     run.send_signal(signal.SIGINT)
     _, complaint = run.communicate(timeout=120)
-    assert 130 == run.returncode, complaint
+    assert run.returncode == 130, complaint
     assert "never retrieved" not in complaint
     until(lambda: not any(sender.exists() for sender in senders))
     assert "Senders" not in command("status", "--warehouse", "data").stdout
@@ -59,14 +59,15 @@ def test_a_run_on_senders_goes_on(command: Command, provider: FaultServer) -> No
     provider.behaviour = well_behaved
     n_calls = len(provider.book)
     done = command.json("run", "--warehouse", "data")
-    assert 2 * N_CRITERIA == len(provider.book) - n_calls
-    assert 2 * N_CRITERIA == sum(
-        stage["rows"] for stage in done["stages"] if stage["stage"] == "judge"
+    assert len(provider.book) - n_calls == 2 * N_CRITERIA
+    assert (
+        sum(stage["rows"] for stage in done["stages"] if stage["stage"] == "judge")
+        == 2 * N_CRITERIA
     )
     stored = command.sql(
         "select (select count(*) from responses) as r, (select count(value) from verdicts) as v"
     )
-    assert [{"r": 2 * N_TASKS, "v": 2 * N_CRITERIA}] == stored
+    assert stored == [{"r": 2 * N_TASKS, "v": 2 * N_CRITERIA}]
 
 
 @pytest.mark.long
@@ -86,7 +87,5 @@ def test_doctor_starts_senders_and_names_what_they_lack(
         for what, each in findings.items()
         if what.startswith(f"Ray node {os.uname().nodename} (")
     )
-    assert ("PROBLEM", "mistral/mistral-small-latest: MISTRAL_API_KEY not set") == (
-        node["state"],
-        node["detail"],
-    )
+    assert node["state"] == "PROBLEM"
+    assert node["detail"] == "mistral/mistral-small-latest: MISTRAL_API_KEY not set"

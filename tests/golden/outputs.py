@@ -37,7 +37,8 @@ from tests.tasks.report.synthetic.research import research_job
 from tests.tasks.report.synthetic.world import report_world
 
 KEPT = Path(__file__).parent
-DIGITS, MOST_LINES = 9, 1500
+DIGITS = 9
+MOST_LINES = 1500
 _NOT_OF_THE_DATA = {"created_at", "selected_at", "basis"}
 """Columns that differ from build to build."""
 _LEFT_OUT = {"published_parts", "published_from"}
@@ -65,7 +66,8 @@ def moved(job: Job, folder: Path) -> Job:
     """Copy the warehouse of a job, its data and its report to a folder, and return the job
     there.
     """
-    before, source = job.warehouse.parent, Path(job.settings.dataset.source)
+    before = job.warehouse.parent
+    source = Path(job.settings.dataset.source)
     shutil.copytree(before, folder, ignore=shutil.ignore_patterns("lock", "living", "drilldown"))
     dataset = job.settings.dataset.model_copy(
         update={"source": str(folder / source.relative_to(before))}
@@ -128,7 +130,7 @@ def run_until_settled(folder: Path) -> None:
         Path("prbench.yaml").write_text(
             yaml.safe_dump({**actual, "warehouse": "data"}), encoding="utf-8"
         )
-        assert 0 == main(["run", "-q", "--no-prefect"])
+        assert main(["run", "-q", "--no-prefect"]) == 0
 
 
 def shortened(lines: list[str]) -> list[str]:
@@ -228,7 +230,8 @@ def texts(folder: Path, command: str, form: str) -> list[str]:
     exit code.
     """
     arguments = shlex.split(command)
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main([*arguments, *form.split()])
     text = out.getvalue()

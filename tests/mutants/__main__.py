@@ -24,7 +24,9 @@ from tests.mutants.making import ROOT, Mutant, drawn
 KEPT = Path(__file__).with_name("mutants.json")
 _LIMIT_S = 600
 """The time after which a mutant counts as killed: it may make a test run forever."""
-_LIVES, _KILLED, _GONE = "lives", "killed", "gone"
+_LIVES = "lives"
+_KILLED = "killed"
+_GONE = "gone"
 
 
 def main() -> int:
@@ -100,7 +102,8 @@ def _outcome(mutant: Mutant, copy: Path, worlds: Path) -> str:
     if applied is None:
         return _GONE
     path, text = applied
-    original, times = path.read_text(encoding="utf-8"), path.stat()
+    original = path.read_text(encoding="utf-8")
+    times = path.stat()
     path.write_text(text, encoding="utf-8")
     tests = ["pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *mutant.tests]
     command = [sys.executable, "-m", *(tests if mutant.tests else ["tests.mutants.marts", worlds])]

@@ -202,11 +202,9 @@ def _python_changes(text: str) -> Iterator[tuple[int, str]]:
         for left, operator, right in _operations(node):
             new = _SWAPS.get(type(operator))
             if new and left.end_lineno == right.lineno:
-                line, start, end = (
-                    lines[right.lineno - 1],
-                    left.end_col_offset or 0,
-                    right.col_offset,
-                )
+                line = lines[right.lineno - 1]
+                start = left.end_col_offset or 0
+                end = right.col_offset
                 between = re.sub(r"[^\s()]+(\s+(in|not)\b)?", new, line[start:end], count=1)
                 yield right.lineno - 1, line[:start] + between + line[end:]
         if (

@@ -41,7 +41,8 @@ def differing(folder: Path) -> list[str]:
             Warehouse(copy).publish()
             for relation, lines in relations(job.model_copy(update={"warehouse": copy})):
                 output = f"{name}/tables/{relation}"
-                if actual := differences(output, before.get(output, []), lines):
+                actual = differences(output, before.get(output, []), lines)
+                if actual:
                     return actual
     return []
 

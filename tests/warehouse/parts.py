@@ -82,7 +82,8 @@ def stored(store: PartStore, table_name: str) -> list[Row]:
 
 def standing(table_name: str, rows: Iterable[Row], retracted: Iterable[str] = ()) -> list[Row]:
     """Return the rows of a sequence that count, sorted by key."""
-    table, by_key = TABLES[table_name], {}
+    table = TABLES[table_name]
+    by_key = {}
     for row in rows:
         key = tuple(row[column] for column in table.key)
         if row.get("import_batch") is not None and row["import_batch"] in retracted:

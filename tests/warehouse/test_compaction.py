@@ -45,10 +45,11 @@ def test_many_small_parts_become_one_with_the_rows_that_stand(
     warehouse.compact()
     (merged,) = warehouse.store.standing("runs")
 
-    assert (5, sum(sizes.values())) == (len(before), sum(before))
+    assert len(before) == 5
+    assert sum(sizes.values()) == sum(before)
     assert sorted([merged.stat().st_size, sizes["labels"]]) == sorted(warehouse.part_sizes())
     standing_runs = [(each["run_id"], each["command"]) for each in stored(warehouse.store, "runs")]
-    assert [("a", "run"), ("c", "run"), ("b", "again")] == standing_runs
+    assert standing_runs == [("a", "run"), ("c", "run"), ("b", "again")]
 
 
 def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_path: Path) -> None:
@@ -60,9 +61,9 @@ def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_pa
     compact(store, large_rows=5)
     parts = store.standing("responses")
 
-    assert [3, 5, 4, 9, 1] == [pq.read_metadata(part).num_rows for part in parts]
+    assert [pq.read_metadata(part).num_rows for part in parts] == [3, 5, 4, 9, 1]
     assert {names[2], names[6], names[7]} <= {part.name for part in parts}
-    assert ["2", "3", "6", "7", "8"] == [moment_of(part).lstrip("0") for part in parts]
+    assert [moment_of(part).lstrip("0") for part in parts] == ["2", "3", "6", "7", "8"]
 
 
 def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
@@ -137,7 +138,7 @@ def test_merging_parts_leaves_what_stands(
                 standing(table_name, stored(store, table_name), gone)
                 for gone in ([], ["import-1"], BATCHES[1:])
             ]
-            assert expected == actual
+            assert actual == expected
         # Again after further parts; some are late, and their order is that of their names.
         for number, (moment, rows) in enumerate(parts[n_before:], start=n_before):
             put_cells(Path(folder), number, moment, rows)
@@ -164,9 +165,9 @@ def test_parts_that_an_earlier_version_merged_into_a_subfolder_count_as_any_othe
     for name, replaced in content.items():  # these stayed for an hour
         merged.with_name(name).write_bytes(replaced)
 
-    assert [] == warehouse.damage()
+    assert warehouse.damage() == []
     warehouse.publish()
-    assert ["a", "b"] == [each["run_id"] for each in published(warehouse, "runs")]
+    assert [each["run_id"] for each in published(warehouse, "runs")] == ["a", "b"]
     warehouse.compact()
     assert 1 == len(files_in(warehouse, "runs")) == len(warehouse.part_sizes())
 
@@ -186,13 +187,19 @@ def test_a_part_that_appears_meanwhile_is_kept(
     warehouse.compact()
     monkeypatch.undo()
 
-    assert ["a", "b", "c", "very late"] == sorted(
-        actual["run_id"] for actual in stored(warehouse.store, "runs")
-    )
+    assert sorted(actual["run_id"] for actual in stored(warehouse.store, "runs")) == [
+        "a",
+        "b",
+        "c",
+        "very late",
+    ]
     for _ in range(2):
         warehouse.compact()
-    assert ["very late", "a", "b", "c"] == [
-        actual["run_id"] for actual in stored(warehouse.store, "runs")
+    assert [actual["run_id"] for actual in stored(warehouse.store, "runs")] == [
+        "very late",
+        "a",
+        "b",
+        "c",
     ]
 
 
@@ -219,10 +226,10 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path: 
 
     assert len(folders) > 5
     for step, store in enumerate(map(PartStore, folders), start=1):
-        assert expected == standing("runs", stored(store, "runs")), step
+        assert standing("runs", stored(store, "runs")) == expected, step
         assert not gone_from(store.all_standing(), read_list(store.root)), step
         compact(store)
-        assert expected == standing("runs", stored(store, "runs")), step
+        assert standing("runs", stored(store, "runs")) == expected, step
         (part,) = store.standing("runs")
         left = {path for path in (store.root / "runs").rglob("*") if path.is_file()}
         fresh = {
@@ -247,7 +254,7 @@ def test_a_compaction_rebuilds_the_database_and_later_parts_are_added(
     write_runs(warehouse, "e", "f")
     warehouse.publish()
 
-    assert [False, True, False, True, False, True] == seen
+    assert seen == [False, True, False, True, False, True]
     assert [*"abcdef"] == [each["run_id"] for each in published(warehouse, "runs")]
 
 
@@ -261,4 +268,4 @@ def test_removed_rows_of_parts_of_one_moment_are_in_no_part(warehouse: Warehouse
     warehouse.write("removals", gone)
     warehouse.clean()
 
-    assert [] == stored(warehouse.store, "responses")
+    assert stored(warehouse.store, "responses") == []

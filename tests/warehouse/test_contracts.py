@@ -40,10 +40,10 @@ def columns(published: Reader) -> dict[str, set[str]]:
 
 
 def test_the_promised_columns_are_there(columns: dict[str, set[str]]) -> None:
-    assert 14 == len(PROMISED)
-    assert [] == [
+    assert len(PROMISED) == 14
+    assert [
         (name, each) for name, of in PROMISED.items() for each in {*of.split()} - columns[name]
-    ]
+    ] == []
 
 
 def test_every_table_view_and_column_says_in_the_database_what_it_is(published: Reader) -> None:
@@ -56,9 +56,9 @@ def test_every_table_view_and_column_says_in_the_database_what_it_is(published: 
         where database_name = 'published' and schema_name = 'main' and not internal
     """)
 
-    assert [] == [
+    assert [
         each for each in silent if each[0] not in INTERNAL and not (each[2] or "").strip()
-    ]
+    ] == []
 
 
 def test_every_table_and_model_is_in_the_database_and_users_see_tables_and_marts_alone(
@@ -78,7 +78,7 @@ def test_every_model_that_users_do_not_see_says_what_one_row_is() -> None:
     unseen = [model for model in sql.models() if "." in model.name]
 
     assert unseen
-    assert [] == [model.name for model in unseen if not model.meaning.startswith("One row: ")]
+    assert [model.name for model in unseen if not model.meaning.startswith("One row: ")] == []
 
 
 def test_no_column_has_a_type_that_other_programs_take_for_something_else(
@@ -90,21 +90,21 @@ def test_no_column_has_a_type_that_other_programs_take_for_something_else(
         " ends_with(column_name, 'basis')"
     )
 
-    assert [] == odd
+    assert odd == []
 
 
 def test_every_column_of_the_contracts_has_a_meaning_and_is_used() -> None:
     used = {column for table in TABLES.values() for column in table.columns}
 
-    assert [] == [name for name, (_, meaning) in COLUMNS.items() if not meaning.strip()]
-    assert set(COLUMNS) == used
+    assert [name for name, (_, meaning) in COLUMNS.items() if not meaning.strip()] == []
+    assert used == set(COLUMNS)
 
 
 def test_every_column_that_schema_yml_describes_exists(columns: dict[str, set[str]]) -> None:
     described = {model.name: {*model.columns} for model in KEPT if model.columns}
-    assert [] == [
+    assert [
         (name, each) for name, of_model in described.items() for each in of_model - columns[name]
-    ]
+    ] == []
 
 
 def test_no_table_that_holds_a_text_of_a_task_holds_its_canary(
@@ -113,9 +113,9 @@ def test_no_table_that_holds_a_text_of_a_task_holds_its_canary(
     texts = {"prompt", "content", "title", "text", "response_text", "scratchpad"}
 
     assert {*TABLES} <= columns.keys()
-    assert [] == [
+    assert [
         name for name, of_table in columns.items() if "canary" in of_table and of_table & texts
-    ]
+    ] == []
 
 
 OLDEST_CLIENT = ["--with", "duckdb==1.2.2", "--with", "pytz"]
@@ -159,5 +159,6 @@ def test_the_oldest_client_reads_every_table_and_view(tmp_path: Path) -> None:
         check=False,
     )
 
-    assert (0, "") == (client.returncode, client.stderr)
+    assert client.returncode == 0
+    assert client.stderr == ""
     assert held == set(client.stdout.split())

@@ -70,7 +70,7 @@ def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_d
                 look(of)
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert [] == lines()
+    assert lines() == []
 
 
 def rebuilt(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
@@ -121,8 +121,9 @@ def test_damaged_parts_of_any_table_are_restored(warehouse: Warehouse, monkeypat
         for name, rows in every_table(number):
             warehouse.write(name, rows)
     warehouse.publish()
-    before, chosen = rows_of(warehouse), random.Random(8)
-    assert [] == [name for name, rows in before.items() if not rows]
+    before = rows_of(warehouse)
+    chosen = random.Random(8)
+    assert [name for name, rows in before.items() if not rows] == []
 
     for what in ("deleted", "a flipped bit", "cut short"):
         victims = {name: chosen.choice(warehouse.store.standing(name)) for name in TABLES}
@@ -136,9 +137,9 @@ def test_damaged_parts_of_any_table_are_restored(warehouse: Warehouse, monkeypat
         assert warehouse.verify()
         reported = lines()
         assert before == rows_of(warehouse), what
-        assert [] == [
+        assert [
             path for path in victims.values() if not any(path.name in line for line in reported)
-        ]
+        ] == []
         assert any("restored from the last published database" in line for line in reported)
         aside = [
             (warehouse.root / "damaged" / name / path.name).exists()
@@ -161,8 +162,8 @@ def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(
     warehouse.verify()
 
     with warehouse.reader() as reader:
-        assert [("newer",)] == reader.table("select command from runs where run_id = 'r'")[1]
-        assert 4 == reader.value("select count(*) from runs")
+        assert reader.table("select command from runs where run_id = 'r'")[1] == [("newer",)]
+        assert reader.value("select count(*) from runs") == 4
 
 
 def failed_rows(warehouse: Warehouse) -> list[Path]:
@@ -188,13 +189,14 @@ def last_of_its_kind(warehouse: Warehouse) -> list[Path]:
 def test_restored_rows_count_as_before(
     warehouse: Warehouse, quick: None, fill: Callable[[Warehouse], list[Path]]
 ) -> None:
-    victims, before = fill(warehouse), rows_of(warehouse)
+    victims = fill(warehouse)
+    before = rows_of(warehouse)
     for path in victims:
         flip(path)
     warehouse.verify()
 
     assert before == rows_of(warehouse) == rebuilt(warehouse)
-    assert [] == warehouse.losses()
+    assert warehouse.losses() == []
 
 
 # merged parts
@@ -224,7 +226,7 @@ def test_the_file_of_the_version_is_written_anew(warehouse: Warehouse, quick: No
     content = path.read_bytes()
     for offset in range(len(content)):
         flip(path, offset, bit=offset % 7)
-        assert VERSION == refuse_other_version(warehouse.root), offset
+        assert refuse_other_version(warehouse.root) == VERSION, offset
     warehouse.verify()
 
     assert content == path.read_bytes()
@@ -265,7 +267,7 @@ def test_rows_that_nothing_restores_are_lost_until_they_come_or_are_accepted(
         "verdicts", [{name: each[name] for name in TABLES["verdicts"].columns} for each in lost]
     )
     warehouse.publish()
-    assert [20] == [loss.n_rows for loss in warehouse.losses()]
+    assert [loss.n_rows for loss in warehouse.losses()] == [20]
     assert set(rows_of(warehouse)["verdicts"]) < set(rows)
     warehouse.accept_losses()
     warehouse.verify()
@@ -282,7 +284,8 @@ def test_every_flipped_bit_of_a_database_is_found(warehouse: Warehouse, monkeypa
         warehouse.publish()
         assert is_database_whole(warehouse.database)
     assert before != (before := rows_of(warehouse))
-    content, chosen = warehouse.database.read_bytes(), random.Random(11)
+    content = warehouse.database.read_bytes()
+    chosen = random.Random(11)
     for _ in range(50):
         offset = chosen.randrange(len(content))
         flip(warehouse.database, offset, bit=chosen.randrange(8))
@@ -309,5 +312,5 @@ def test_a_damaged_database_is_refused_restores_nothing_and_is_built_anew_from_p
     warehouse.verify()
 
     assert is_database_whole(warehouse.database)
-    assert 2 == len(rows_of(warehouse)["labels"])
-    assert [("labels", 1)] == [(loss.table, loss.n_rows) for loss in warehouse.losses()]
+    assert len(rows_of(warehouse)["labels"]) == 2
+    assert [(loss.table, loss.n_rows) for loss in warehouse.losses()] == [("labels", 1)]

@@ -42,11 +42,10 @@ def expected(warehouse: Warehouse) -> dict[str, list[Row]]:
     }
 
 
-keys, moments = st.sampled_from("abcde"), st.integers(1, 12)
-statuses, batches = (
-    st.sampled_from(["ok", "timeout", "refused"]),
-    st.sampled_from([None, None, *BATCHES]),
-)
+keys = st.sampled_from("abcde")
+moments = st.integers(1, 12)
+statuses = st.sampled_from(["ok", "timeout", "refused"])
+batches = st.sampled_from([None, None, *BATCHES])
 events = st.one_of(
     st.tuples(
         st.just("responses"),

@@ -35,7 +35,7 @@ Process = subprocess.Popen[str]
 def holding(start: Start, script: str, warehouse: Warehouse) -> Process:
     process = start(script, warehouse.root)
     assert process.stdout is not None
-    assert "held\n" == process.stdout.readline()
+    assert process.stdout.readline() == "held\n"
     return process
 
 
@@ -47,7 +47,7 @@ def kill(process: Process) -> None:
 def refusal(lock: AbstractContextManager[None]) -> str:
     with pytest.raises(WarehouseBusy) as caught, lock:
         pass
-    assert 1 == len(str(caught.value).splitlines())
+    assert len(str(caught.value).splitlines()) == 1
     return str(caught.value)
 
 
@@ -93,22 +93,22 @@ def test_there_is_one_night_beside_whom_runs_go_on_and_who_waits_is_next(
         pass
     kill(process)
     assert waiting.stdout is not None
-    assert "held\n" == waiting.stdout.readline()
+    assert waiting.stdout.readline() == "held\n"
 
 
 def test_a_killed_run_can_be_told_from_one_that_goes_on(warehouse: Warehouse, start: Start) -> None:
     process = holding(start, ALIVE, warehouse)
-    assert ["a run/1"] == warehouse.living_runs()
+    assert warehouse.living_runs() == ["a run/1"]
     kill(process)
 
-    assert [] == warehouse.living_runs()
-    assert [] == list((warehouse.root / "living").iterdir())
+    assert warehouse.living_runs() == []
+    assert list((warehouse.root / "living").iterdir()) == []
 
 
 def test_the_runs_that_go_on_are_known_before_anything_of_them_is_stored(
     warehouse: Warehouse,
 ) -> None:
-    assert [] == warehouse.living_runs()
+    assert warehouse.living_runs() == []
     with warehouse.writing(), warehouse.living("a run/1"), warehouse.living("b"):
-        assert ["a run/1", "b"] == warehouse.living_runs()
+        assert warehouse.living_runs() == ["a run/1", "b"]
     assert [] == warehouse.living_runs() == list((warehouse.root / "living").iterdir())

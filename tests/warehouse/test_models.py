@@ -66,21 +66,24 @@ def test_a_query_reads_tables_models_and_shared_steps_and_nothing_else(name: str
         for relation in relations
     }
 
-    assert set() == tables_in(query) - {
-        *TABLES,
-        *MODELS,
-        *sql.queries("figures/shared"),
-        *of_scope,
-        "given",
-    }
+    assert (
+        tables_in(query)
+        - {
+            *TABLES,
+            *MODELS,
+            *sql.queries("figures/shared"),
+            *of_scope,
+            "given",
+        }
+    ) == set()
 
 
 def test_what_a_model_rests_on_comes_before_it_and_ends_at_what_is_given() -> None:
     names = [model.name for model in sql.leading_to(["leaderboard"], ["tasks", "labelled_tasks"])]
 
-    assert "leaderboard" == names[-1]
+    assert names[-1] == "leaderboard"
     assert {"intermediate.mean_scores", "temp.decided_points", "intermediate.ranks"} < set(names)
     # neither what `tasks` depends on, nor what depends on `leaderboard`
-    assert set() == {"tasks", "labelled_tasks", "quarantine", "score_history"} & set(names)
+    assert {"tasks", "labelled_tasks", "quarantine", "score_history"} & set(names) == set()
     for model in sql.leading_to(["leaderboard"], ["tasks", "labelled_tasks"]):
         assert set(names) & set(model.depends_on) <= set(names[: names.index(model.name)])

@@ -43,7 +43,7 @@ class World:
     def refused(self, process: Owner) -> str:
         with pytest.raises(WarehouseBusy) as caught:
             process.begin(self.tell)
-        assert 1 == len(str(caught.value).splitlines())
+        assert len(str(caught.value).splitlines()) == 1
         return str(caught.value)
 
 
@@ -69,23 +69,29 @@ def files(world: World) -> set[str]:
 def test_processes_of_one_machine_write_side_by_side_and_the_last_takes_the_heartbeat_away(
     world: World,
 ) -> None:
-    first, second = world.process_on("a"), world.process_on("a")
+    first = world.process_on("a")
+    second = world.process_on("a")
     first.begin(world.tell)
     second.begin(world.tell)
     first.end()
     beat(second)
-    assert (None, True) == (second.why_lost(), FILE in files(world))
+    assert second.why_lost() is None
+    assert (FILE in files(world))
     second.end()
 
-    assert {"processes.lock", "claim.lock"} == files(world)
+    assert files(world) == {"processes.lock", "claim.lock"}
     other = world.process_on("b")
     other.begin()
-    assert (None, None, "b") == (other.why_lost(), other.elsewhere(), first.elsewhere())
-    assert (0.0, []) == (world.now_s, world.lines)
+    assert other.why_lost() is None
+    assert other.elsewhere() is None
+    assert first.elsewhere() == "b"
+    assert world.now_s == 0.0
+    assert world.lines == []
 
 
 def test_a_machine_is_refused_in_one_line_while_another_one_writes(world: World) -> None:
-    writing, other = world.process_on("node7"), world.process_on("b")
+    writing = world.process_on("node7")
+    other = world.process_on("b")
     writing.begin()
     world.meanwhile = lambda: beat(writing)
     line = world.refused(other)
@@ -94,10 +100,10 @@ def test_a_machine_is_refused_in_one_line_while_another_one_writes(world: World)
         "node7 writes this warehouse, or did so until it failed, and only one machine can at a"
         " time; wait" in line
     )
-    assert [
+    assert world.lines == [
         f"{world.root}: node7 wrote here last; waiting up to 120 s to see whether it still does"
-    ] == world.lines
-    assert 10 == world.now_s
+    ]
+    assert world.now_s == 10
     assert writing.why_lost() is None
 
 
@@ -111,27 +117,30 @@ def test_who_does_not_want_to_wait_is_refused_at_once_and_told_how_to_take_over(
     ):
         world.process_on("b").begin()
 
-    assert 0 == world.now_s
+    assert world.now_s == 0
 
 
 def test_the_heartbeat_of_a_machine_that_failed_is_taken_over_by_the_readers_own_clock(
     world: World,
 ) -> None:
-    failed, other = world.process_on("a"), world.process_on("b", started_at_s=1e12)
+    failed = world.process_on("a")
+    other = world.process_on("b", started_at_s=1e12)
     failed.begin()
     other.begin(world.tell)
 
-    assert 120 + 70 == world.now_s
-    assert [
+    assert world.now_s == 120 + 70
+    assert world.lines[1:] == [
         f"{world.root}: a no longer writes here; this machine takes over in 70 s"
-    ] == world.lines[1:]
-    assert ("b", None) == (failed.elsewhere(), other.why_lost())
+    ]
+    assert failed.elsewhere() == "b"
+    assert other.why_lost() is None
 
 
 def test_who_was_stopped_for_so_long_that_another_machine_took_over_writes_nothing_more(
     world: World,
 ) -> None:
-    stopped, other = world.process_on("a"), world.process_on("b")
+    stopped = world.process_on("a")
+    other = world.process_on("b")
     stopped.begin()
     other.begin(world.tell)
     why = stopped.why_lost()
@@ -142,11 +151,13 @@ def test_who_was_stopped_for_so_long_that_another_machine_took_over_writes_nothi
 
     # Also if the other one has finished meanwhile: this machine's view of the files is outdated.
     other.end()
-    assert (stopped.why_lost(), FILE in files(world)) == (why, False)
+    assert stopped.why_lost() == why
+    assert not (FILE in files(world))
 
 
 def test_who_was_stopped_and_nobody_took_over_goes_on(world: World) -> None:
-    stopped, other = world.process_on("a"), world.process_on("b")
+    stopped = world.process_on("a")
+    other = world.process_on("b")
     stopped.begin()
     world.now_s += 1e6
     assert stopped.why_lost() is None
@@ -162,7 +173,8 @@ def test_a_machine_that_was_started_again_does_not_wait_for_itself(world: World)
     again = world.process_on("a", kernel="after", started_at_s=written_at_s + 1)
     again.begin(world.tell)
 
-    assert (0.0, None) == (world.now_s, again.why_lost())
+    assert world.now_s == 0.0
+    assert again.why_lost() is None
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b'{"host": "newer", "format": 2}'])
@@ -174,7 +186,8 @@ def test_a_heartbeat_that_cannot_be_read_is_another_machines_until_it_expires(
     assert process.elsewhere() in {"another machine", "newer"}
     process.begin(world.tell)
 
-    assert (190.0, None) == (world.now_s, process.elsewhere())
+    assert world.now_s == 190.0
+    assert process.elsewhere() is None
 
 
 def test_a_heartbeat_that_cannot_be_written_lets_nothing_be_written(world: World) -> None:
@@ -204,9 +217,9 @@ def test_who_only_reads_is_not_refused_and_takes_no_life_sign_away(warehouse: Wa
     (warehouse.root / "living").mkdir(exist_ok=True)
     (warehouse.root / "living" / "r.lock").touch()
 
-    assert "node7" == warehouse.elsewhere()
-    assert 0 == warehouse.reader().value("select count(*) from runs")
-    assert ["r"] == warehouse.living_runs()
+    assert warehouse.elsewhere() == "node7"
+    assert warehouse.reader().value("select count(*) from runs") == 0
+    assert warehouse.living_runs() == ["r"]
 
 
 def test_a_process_that_lost_its_place_writes_no_part_and_publishes_nothing(
@@ -228,12 +241,13 @@ def test_a_process_that_lost_its_place_writes_no_part_and_publishes_nothing(
 
     assert before == sorted(warehouse.root.rglob("*.parquet"))
     assert not warehouse.database.exists()
-    assert "node7" == warehouse.elsewhere()
+    assert warehouse.elsewhere() == "node7"
 
 
 def test_of_machines_that_take_over_at_once_the_last_to_write_stays(world: World) -> None:
     world.process_on("failed").begin()
-    first, second = world.process_on("b"), world.process_on("c")
+    first = world.process_on("b")
+    second = world.process_on("c")
 
     def follow() -> None:
         if world.now_s == 190:  # it checked before the first one wrote, and writes now
@@ -248,20 +262,25 @@ def test_of_machines_that_take_over_at_once_the_last_to_write_stays(world: World
 
 def test_what_a_process_of_the_machine_takes_over_the_others_wait_for(world: World) -> None:
     world.process_on("failed").begin()
-    first, second = world.process_on("b"), world.process_on("b")
+    first = world.process_on("b")
+    second = world.process_on("b")
     joining = threading.Thread(target=second.begin)
     world.meanwhile = lambda: joining.start() if world.now_s == 190 else None
     first.begin(world.tell)
     joining.join(60)
 
-    assert (None, None, 190.0) == (first.why_lost(), second.why_lost(), world.now_s)
+    assert first.why_lost() is None
+    assert second.why_lost() is None
+    assert world.now_s == 190.0
 
 
 def test_told_to_take_over_nobody_watches(world: World) -> None:
-    failed, other = world.process_on("a"), world.process_on("b")
+    failed = world.process_on("a")
+    other = world.process_on("b")
     failed.begin()
     other.takeover_after_s = 0.0
     other.begin(world.tell)
 
-    assert (70.0, None) == (world.now_s, other.why_lost())
+    assert world.now_s == 70.0
+    assert other.why_lost() is None
     assert "b took over" in (failed.why_lost() or "")

@@ -37,7 +37,7 @@ def test_content_that_is_written_again_is_the_newest(warehouse: Warehouse) -> No
     for command in ("first", "second", "first"):
         write_run(warehouse, "r", command)
 
-    assert ["first"] == runs(warehouse, "command")
+    assert runs(warehouse, "command") == ["first"]
 
 
 def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(
@@ -56,14 +56,14 @@ def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(
     process.wait()
 
     assert before == warehouse.database.read_bytes()
-    assert ["r", "s"] == runs(warehouse)
+    assert runs(warehouse) == ["r", "s"]
 
 
 def test_a_path_with_quotes_and_spaces_is_a_path(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / 'it\'s "here" [1]*')
     write_run(warehouse, "r")
 
-    assert ["r"] == runs(warehouse)
+    assert runs(warehouse) == ["r"]
 
 
 PUBLISH_OWN = """
@@ -82,7 +82,7 @@ def test_two_processes_that_publish_at_once_lose_nothing(
 ) -> None:
     processes = [start(PUBLISH_OWN, warehouse.root, name) for name in ("a", "b")]
 
-    assert [0, 0] == [process.wait(120) for process in processes]
+    assert [process.wait(120) for process in processes] == [0, 0]
     assert [f"{name}-{i}" for name in ("a", "b") for i in range(3)] == runs(warehouse)
 
 
@@ -96,7 +96,7 @@ def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(
         stored = values_in(
             warehouse.root, "select run_id, command, outcome from runs order by run_id"
         )
-        assert [("now", "judge", None), ("then", "run", None)] == stored
+        assert stored == [("now", "judge", None), ("then", "run", None)]
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def test_models_that_are_built_again_and_others_are_as_from_anew(
 def test_models_that_read_a_table_in_part_ask_for_that_part() -> None:
     parts = {table.name: table.models_read for table in TABLES.values() if table.models_read}
 
-    assert {"checks"} == parts.keys()
+    assert parts.keys() == {"checks"}
     for model in sql.models():
         n_read = sum(len(re.findall(rf"\b(?:from|join)\s+{name}\b", model.query)) for name in parts)
         assert n_read == sum(

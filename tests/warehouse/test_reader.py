@@ -33,12 +33,12 @@ def test_readers_beside_each_other_see_the_state_in_which_they_were_opened(
         publish(warehouse, f"r{number}")
         readers.append(warehouse.reader())
 
-    assert [1, 2, 3, 4] == [reader.value("select count(*) from runs") for reader in readers]
+    assert [reader.value("select count(*) from runs") for reader in readers] == [1, 2, 3, 4]
     for reader in readers:
         reader.close()
     for _ in range(3):
         with warehouse.reader() as reader:
-            assert 4 == reader.value("select count(*) from runs")
+            assert reader.value("select count(*) from runs") == 4
 
 
 def test_several_threads_can_ask_one_reader_at_once(warehouse: Warehouse) -> None:
@@ -58,7 +58,7 @@ def test_a_closed_reader_holds_no_file_and_cannot_be_used(warehouse: Warehouse) 
     reader.close()
     reader.close()
 
-    assert [] == held_files(warehouse.root)
+    assert held_files(warehouse.root) == []
     with pytest.raises(duckdb.Error), warehouse.reader():
         reader.value("select count(*) from runs")
 
@@ -70,9 +70,9 @@ def test_the_rows_of_a_relation_are_selected_by_the_values_of_their_columns(
     warehouse.publish()
 
     with warehouse.reader() as reader:
-        assert [{"run_id": "a"}, {"run_id": "b"}] == reader.select("runs", "run_id")
-        assert [{"run_id": "b"}] == reader.select("runs", "run_id", night="2026-11-01")
-        assert [{"run_id": "a"}] == reader.select("runs", "run_id", night=None)
-        assert ["b", "a"] == [
+        assert reader.select("runs", "run_id") == [{"run_id": "a"}, {"run_id": "b"}]
+        assert reader.select("runs", "run_id", night="2026-11-01") == [{"run_id": "b"}]
+        assert reader.select("runs", "run_id", night=None) == [{"run_id": "a"}]
+        assert [
             each["run_id"] for each in reader.select("runs", order="run_id desc", run_id=["a", "b"])
-        ]
+        ] == ["b", "a"]

@@ -62,8 +62,8 @@ def test_a_row_that_does_not_fit_the_contract_is_refused_in_one_line(
         warehouse.write("responses", [response("t"), response("u") | MISFITS[case]])
 
     assert str(caught.value).startswith("responses: ")
-    assert 1 == len(str(caught.value).splitlines())
-    assert [] == visible(warehouse)
+    assert len(str(caught.value).splitlines()) == 1
+    assert visible(warehouse) == []
 
 
 @pytest.mark.parametrize("change", ["lacks", "adds"])
@@ -113,7 +113,7 @@ def test_a_kill_in_the_midst_of_a_write_leaves_whole_parts_and_nothing_half(
             break
 
     # The write was interrupted: it left a temporary file, but no visible part.
-    assert [] != list(folder.glob(".*.tmp"))
+    assert list(folder.glob(".*.tmp")) != []
     assert [200] * len(visible(warehouse)) == [
         pq.read_table(path).num_rows for path in visible(warehouse)
     ]

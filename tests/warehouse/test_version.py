@@ -17,7 +17,7 @@ def test_a_new_warehouse_has_the_current_version_when_it_is_first_written(
     assert refuse_other_version(warehouse.root) is None
     warehouse.write("runs", [row("runs")])
 
-    assert {"version": 4} == read_sealed(warehouse.root / "warehouse.json")
+    assert read_sealed(warehouse.root / "warehouse.json") == {"version": 4}
 
 
 def test_a_warehouse_of_november_is_opened_as_it_is(warehouse: Warehouse) -> None:
@@ -30,7 +30,7 @@ def test_a_warehouse_of_november_is_opened_as_it_is(warehouse: Warehouse) -> Non
         warehouse.verify()
         warehouse.write("runs", [row("runs", run_id="now")])
         warehouse.publish()
-    assert ["now", "then"] == [each["run_id"] for each in published(warehouse, "runs")]
+    assert [each["run_id"] for each in published(warehouse, "runs")] == ["now", "then"]
     assert before == (warehouse.root / "warehouse.json").read_bytes()
 
 
@@ -98,4 +98,4 @@ def test_another_code_s_database_is_told_in_a_line_and_renewed_by_publishing(
     with pytest.raises(WarehouseOutdated, match=f"^{warehouse.database}: {reason}$"):
         warehouse.reader()
     assert warehouse.publish()
-    assert ["r"] == [each["run_id"] for each in published(warehouse, "runs")]
+    assert [each["run_id"] for each in published(warehouse, "runs")] == ["r"]

@@ -17,7 +17,8 @@ from tasks.rules.errors import UsageError
 from tasks.rules.text.numbers import counted, true_minus
 
 _SIDES = "first second where split"
-_MOST_DETAILED, _WORST_TASKS = 2, 5
+_MOST_DETAILED = 2
+_WORST_TASKS = 5
 """Largest number of comparisons with detailed tables (if there are more, only the first one has
 them; JSON has all), and the number of tasks that these list.
 """

@@ -86,7 +86,8 @@ def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, An
     Raises:
         UsageError: one judge is given as both, or both have judged too few of the same criteria.
     """
-    cheap, strong = given["cheap"], given["strong"]
+    cheap = given["cheap"]
+    strong = given["strong"]
     if cheap == strong:
         raise UsageError(f"{cheap}: is given as both judges; name a cheap and a strong one")
     bound = bound_of(given["bound"]) if given["bound"] else None
@@ -119,8 +120,10 @@ def _as_configured(evaluation: Evaluation, settings: Mapping[str, Any], strong: 
 
     None for a rule that uses a single judge as it is.
     """
-    cheap, when = settings.get("label") or settings["name"], evaluation.candidate.when or When()
-    if (threshold := evaluation.candidate.threshold) is not None:
+    cheap = settings.get("label") or settings["name"]
+    when = evaluation.candidate.when or When()
+    threshold = evaluation.candidate.threshold
+    if threshold is not None:
         return str(
             yaml.safe_dump([{**settings, "label": cheap, "threshold": threshold}], sort_keys=False)
         )
@@ -146,7 +149,8 @@ def _as_configured(evaluation: Evaluation, settings: Mapping[str, Any], strong: 
 
 
 def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
-    stored, halves = result.stored, result.evaluations[0]
+    stored = result.stored
+    halves = result.evaluations[0]
     n_chosen = len(stored.paired.tasks) // 2
     sentences = {
         f"{cheap} first, then {strong}; figures are against {strong} alone.": True,

@@ -52,7 +52,8 @@ def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
     """Return the distribution of tasks or criteria over labels: a chart for each split, all on one
     scale.
     """
-    what, heading = "criteria" if breakdown.of_criteria else "tasks", label or breakdown.title
+    what = "criteria" if breakdown.of_criteria else "tasks"
+    heading = label or breakdown.title
     return Figure(
         name or f"labels_{breakdown.kind}",
         breakdown.title,

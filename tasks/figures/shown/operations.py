@@ -131,7 +131,8 @@ def _moment(text: str | None) -> datetime | None:
     """
     if text is None:
         return None
-    if span := re.fullmatch(r"([1-9]\d{0,4})([dh])", text):
+    span = re.fullmatch(r"([1-9]\d{0,4})([dh])", text)
+    if span:
         return datetime.now(UTC) - timedelta(hours=int(span[1]) * (24 if span[2] == "d" else 1))
     try:
         moment = datetime.fromisoformat(text)

@@ -57,16 +57,15 @@ def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> Iterator[Log
     def number(of: Hashable, part: str, content: Hashable, stated: int) -> int:
         """Return the number of a content: the stated one, or the next free one if that is taken."""
         seen[of, part, content] += 1
-        known, key = numbers[of], (content, seen[of, part, content])
+        known = numbers[of]
+        key = (content, seen[of, part, content])
         return known.setdefault(
             key, max(known.values()) + 1 if stated in known.values() else stated
         )
 
     for run, response in responses:
-        task, part = (
-            (run, response.model, response.task_id, tuple(response.messages or ())),
-            response.group,
-        )
+        task = (run, response.model, response.task_id, tuple(response.messages or ()))
+        part = response.group
         trial = number(task, part, (response.text, response.status), response.trial or 1)
         gradings = []
         for each in response.gradings:
@@ -90,7 +89,8 @@ def read_evalscope(source: LogSource) -> Log:
     """
     rows: dict[tuple[str, str, str, int], dict[str, Row]] = defaultdict(dict)
     for name, content in source.files.items():
-        if key := _file_key(name):
+        key = _file_key(name)
+        if key:
             run, folder, model, part = key
             for row in json_rows(source.path / name, content.decode("utf-8-sig").split("\n")):
                 rows[run, model, part, as_whole_number(row.get("index")) or 0][folder] = row
@@ -237,7 +237,8 @@ def read_published(source: LogSource) -> Log:
     Raises:
         ImportRefused: a part of it is missing or has another form.
     """
-    path, document = source.path, source.document
+    path = source.path
+    document = source.document
     config = as_mapping(document["config"])
     named = re.search(r"_trial_(\d+)_", path.name) if config.get("trial_number") is None else None
     trial = number_of(
@@ -253,7 +254,8 @@ def read_published(source: LogSource) -> Log:
             == len(as_mapping(outputs))
         }
         for index, (task, output) in enumerate(as_mapping(outputs).items()):
-            where, given = f"{path}: {model}, task {task}", as_mapping(output)
+            where = f"{path}: {model}, task {task}"
+            given = as_mapping(output)
             own = {
                 name: value
                 for name, of in points.items()
@@ -289,7 +291,8 @@ def _of_published(
 
 
 def _grades(where: str, output: Mapping[str, Any]) -> Iterator[Decision]:
-    texts, grades = as_list(output.get("rubric_texts")), as_list(output.get("grades"))
+    texts = as_list(output.get("rubric_texts"))
+    grades = as_list(output.get("grades"))
     weights = as_list(output.get("weights")) or [None] * len(texts)
     if not len(texts) == len(grades) == len(weights):
         raise ImportRefused(
@@ -297,7 +300,8 @@ def _grades(where: str, output: Mapping[str, Any]) -> Iterator[Decision]:
             " weights"
         )
     for text, grade, weight in zip(texts, grades, weights, strict=True):
-        if (value := {"true": 1.0, "false": 0.0}.get(str(grade).strip().lower())) is None:
+        value = {"true": 1.0, "false": 0.0}.get(str(grade).strip().lower())
+        if value is None:
             raise ImportRefused(f"{where}: a grade is {grade!r}; it is true or false")
         yield Decision(as_text(text, "a rubric text"), value, weight=as_number(weight))
 
@@ -310,11 +314,9 @@ _USAGE = {
     "reasoning_tokens": "output_reasoning_tokens",
 }
 _SECTION = "<h3>Prompt conversation</h3>"
-_RESPONSE, _RESULTS, _GRADES = (
-    "<h3>Sampled message</h3>",
-    "<h3>Results</h3>",
-    "<p>Rubrics with grades: ",
-)
+_RESPONSE = "<h3>Sampled message</h3>"
+_RESULTS = "<h3>Results</h3>"
+_GRADES = "<p>Rubrics with grades: "
 _SCORE = re.compile(r"<p>Score: (-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)</p>")
 
 
@@ -337,9 +339,8 @@ def read_simple(source: LogSource) -> Log:
     The harness repeats a judge's call until it can read the reply, so no failure is hidden. If the
     provider refused a call, the harness stores a text of its own as the response.
     """
-    if examples := as_list(
-        as_mapping(source.document.get("metadata")).get("example_level_metadata")
-    ):
+    examples = as_list(as_mapping(source.document.get("metadata")).get("example_level_metadata"))
+    if examples:
         responses = [
             _of_example(f"{source.path}: example {n}", as_mapping(e))
             for n, e in enumerate(examples, 1)
@@ -361,7 +362,8 @@ def _of_example(where: str, example: Mapping[str, Any]) -> LoggedResponse:
         text = records.judged_text(as_mapping(completion[-1])) if completion else None
     else:
         text = cell_text(example, "completion")
-    usage, score = as_mapping(example.get("usage")), as_number(example.get("score"))
+    usage = as_mapping(example.get("usage"))
+    score = as_number(example.get("score"))
     decisions = [
         Decision(
             cell_text(item, "criterion"),
@@ -394,7 +396,8 @@ def _of_report(path: Path, text: str) -> Iterator[LoggedResponse]:
     for number, section in enumerate(text.split(_SECTION)[1:], start=1):
         conversation, _, rest = section.partition(_RESPONSE)
         sampled, _, results = rest.partition(_RESULTS)
-        message, score = next(_messages(sampled), None), _SCORE.search(results)
+        message = next(_messages(sampled), None)
+        score = _SCORE.search(results)
         grades = (
             results.partition(_GRADES)[2].rpartition("</p>")[0].replace("<br>", "\n").strip("\n")
         )
@@ -447,7 +450,8 @@ def read_m42(source: LogSource) -> Log:
 
 
 def _of_row(where: str, row: Mapping[str, Any]) -> LoggedResponse:
-    rubric, stated = as_list(row.get("rubrics")), row.get("responses")
+    rubric = as_list(row.get("rubrics"))
+    stated = row.get("responses")
     graded = as_list(ast.literal_eval(stated) if isinstance(stated, str) else stated)
     if graded and len(graded) != len(rubric):
         raise ImportRefused(
@@ -502,7 +506,8 @@ def format_of(source: LogSource, name: str = AUTO) -> Format:
         UsageError: no format that was tried recognises the source.
     """
     tried = list(FORMATS.values()) if name == AUTO else [FORMATS[name]]
-    if known_format := next((each for each in tried if each.is_of(source)), None):
+    known_format = next((each for each in tried if each.is_of(source)), None)
+    if known_format:
         return known_format
     known = ("one of: " if len(tried) > 1 else "") + ", ".join(each.title for each in tried)
     raise UsageError(

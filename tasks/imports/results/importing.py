@@ -86,7 +86,8 @@ def import_results(
             models.
     """
     with Warehouse(job.warehouse).reader() as reader:
-        tasks, criteria = Tasks(reader, job.key), Criteria(job, reader)
+        tasks = Tasks(reader, job.key)
+        criteria = Criteria(job, reader)
         known = {kind: stored_cells(reader, kind) for kind in ("responses", "verdicts")}
     logs: list[LogImport] = []
     for source in map(LogSource, files):
@@ -154,11 +155,10 @@ class LogImport:
             except NotHere as error:
                 self.unfit.append(str(error))
                 continue
-            label, conversation = (
-                self.models[logged.model],
-                self.tasks.conversations[task_id].conversation_id,
-            )
-            key, vintage = self.job.key, self.job.vintage
+            label = self.models[logged.model]
+            conversation = self.tasks.conversations[task_id].conversation_id
+            key = self.job.key
+            vintage = self.job.vintage
             cell = response_cell(
                 self.job, key, task_id, conversation, label, logged.trial or 1, vintage
             )
@@ -223,9 +223,10 @@ class LogImport:
         report = store(self.job, self.batch, self.cells)
         report.notes[0] = f"{report.notes[0]}, from {self.log.title}"
         for kind, cells in self.cells.items():
-            if failed := Counter(
+            failed = Counter(
                 row["status"] for row in cells.new.values() if row[CONTENT[kind][0]] is None
-            ):
+            )
+            if failed:
                 listed = ", ".join(f"{n} {status}" for status, n in sorted(failed.items()))
                 report.notes.append(f"failed {kind}: {listed}")
         yield report
@@ -304,7 +305,8 @@ differ.
 def _pair(
     compared: Compared, name: str, scores: Mapping[tuple[str, str, str, int], float | None]
 ) -> ScorePair:
-    response, theirs = compared.response, compared.scores.get(name)
+    response = compared.response
+    theirs = compared.scores.get(name)
     keys = [(response["response_id"], name, *judge) for judge in compared.judges]
     values = [value for key in keys if (value := scores.get(key)) is not None]
     ours = fmean(values) if len(values) == len(keys) else None
@@ -329,7 +331,8 @@ def _outcome(pairs: Sequence[ScorePair], *, is_clipped: bool) -> str:
     theirs, ours = (_by_task((pair[0], pair[index]) for pair in pairs) for index in (1, 2))
     mean = fmean(ours) if ours else None
     outcome = f"equal on {counted(len(ours), 'task')}"
-    if differing := [difference for *_, difference in pairs if difference]:
+    differing = [difference for *_, difference in pairs if difference]
+    if differing:
         # The mean is clipped for display only; scores were compared before clipping.
         mean = max(mean, 0.0) if is_clipped and mean is not None else mean
         outcome = f"differs on {some(differing, 5)}"
@@ -365,7 +368,8 @@ class Tasks:
         Raises:
             NotHere: the task does not exist, or has another conversation than the log.
         """
-        named, text = logged.task_id if logged.task_id in self.conversations else None, logged.text
+        named = logged.task_id if logged.task_id in self.conversations else None
+        text = logged.text
         is_other = False
         if named is not None and logged.transcript is not None:
             text = after(self.conversations[named].messages, logged.transcript)
@@ -427,7 +431,8 @@ def _wording(
     """Return the criterion of a decision; `seen` has the number of decisions so far with each
     name.
     """
-    if not (names := [name for name in (decision.criterion, decision.text) if name]):
+    names = [name for name in (decision.criterion, decision.text) if name]
+    if not names:
         rubric = criteria.in_order[task_id]
         if len(rubric) != len(decisions) or decision.position is None:
             raise NotHere(
@@ -511,9 +516,11 @@ def _present(usage: Mapping[str, Any], row: Mapping[str, Any]) -> Row:
 
 def _content_of(logged: LoggedResponse, text: str | None) -> Row:
     """Return the columns with the text of a response, or with its failure."""
-    status, error = logged.status, logged.error
+    status = logged.status
+    error = logged.error
     if text is not None and text.strip() in logged.failure_texts:
-        status, error = logged.failure_texts[text.strip()], f"the harness stored {text.strip()!r}"
+        status = logged.failure_texts[text.strip()]
+        error = f"the harness stored {text.strip()!r}"
     if status is None and text is not None and shows_nothing(text):
         status = EMPTY
     stored = None if status is not None else text

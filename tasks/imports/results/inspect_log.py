@@ -55,12 +55,14 @@ def decisions_of(score: Row) -> tuple[list[Decision], bool | None] | None:
     """
     metadata = as_mapping(score.get("metadata"))
     for name, stated in metadata.items():
-        if items := _items(stated):
+        items = _items(stated)
+        if items:
             # A scorer of inspect_evals writes this list, and counts a call without a decision as
             # unmet (see the README).
             may_hide = True if name == "detailed_results" else _may_hide(items)
             return [_decision(item) for item in items if item.get("status") not in _OPEN], may_hide
-    grades, weights = metadata.get("grades"), as_list(metadata.get("weights"))
+    grades = metadata.get("grades")
+    weights = as_list(metadata.get("weights"))
     if isinstance(grades, list) and grades:
         known = weights if len(weights) == len(grades) else [None] * len(grades)
         pairs = enumerate(zip(grades, known, strict=True))
@@ -69,7 +71,8 @@ def decisions_of(score: Row) -> tuple[list[Decision], bool | None] | None:
             for n, (grade, each) in pairs
         ], True
     explanation = text_or_none(score.get("explanation")) or ""
-    if marked := records.marked(explanation, {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE):
+    marked = records.marked(explanation, {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE)
+    if marked:
         return marked, True
     items = [
         {"criterion_id": name, **item} for name, item in _by_criterion(score, metadata).items()
@@ -181,7 +184,8 @@ def _failure(item: Row) -> tuple[str, str] | None:
     """Return the failure that an item states by an error or by a status, with its cause; None if it
     states none.
     """
-    status, error = text_or_none(item.get("status")), records.cause_of(item.get("error"))
+    status = text_or_none(item.get("status"))
+    error = records.cause_of(item.get("error"))
     is_other = not (
         is_blank(status) or _is_done(status) or records.decided(item.get("status")) is not None
     )
@@ -194,13 +198,14 @@ def _failure(item: Row) -> tuple[str, str] | None:
 def _decision(item: Row) -> Decision:
     # The criterion may be a separate object.
     criterion = next((inner for name in _NAMES if (inner := as_mapping(item.get(name)))), item)
-    stated, explanation = _stated(item), _explanation(item)
-    value, failure, stated_of = records.decided(stated), _failure(item), {**criterion, **item}
+    stated = _stated(item)
+    explanation = _explanation(item)
+    value = records.decided(stated)
+    failure = _failure(item)
+    stated_of = {**criterion, **item}
     if failure is None and _is_unreadable(item):
-        failure, explanation = (
-            (records.call_failure(explanation) or PARSE_ERROR, explanation or ""),
-            None,
-        )
+        failure = (records.call_failure(explanation) or PARSE_ERROR, explanation or "")
+        explanation = None
     if failure is None and value is None:
         cause = (
             f"the log has {one_line(str(stated))[:80]!r}, which is neither met, partly met nor"
@@ -219,7 +224,9 @@ def _decision(item: Row) -> Decision:
     )
 
 
-_HEADER, _START, _SAMPLES = "header.json", "_journal/start.json", "samples/"
+_HEADER = "header.json"
+_START = "_journal/start.json"
+_SAMPLES = "samples/"
 _ATTACHED = "attachment://"
 _TASK_NAMES = ("task_id", "task", "prompt_id", "sample_id")
 _JUDGE_NAMES = ("judge", "grader", "scorer")
@@ -300,12 +307,11 @@ def _response(where: str, spec: Row, sample: Row) -> LoggedResponse:
     error = records.cause_of(as_mapping(sample.get("error")).get("message"))
     error = error and re.split(r"\n\n|\\n\\n", error.strip())[-1]
     status, cause = records.finished(output, text, error)
-    if (kind := text_or_none((limit := as_mapping(sample.get("limit"))).get("type"))) is not None:
+    kind = text_or_none((limit := as_mapping(sample.get("limit"))).get("type"))
+    if kind is not None:
         reason = text_or_none(limit.get("reason")) or f"limit of {limit.get('limit')}"
-        status, cause = (
-            _LIMITS.get(kind, PROVIDER_ERROR),
-            one_line(f"stopped at the {kind} limit: {reason}"),
-        )
+        status = _LIMITS.get(kind, PROVIDER_ERROR)
+        cause = one_line(f"stopped at the {kind} limit: {reason}")
     messages = records.messages_of(sample.get("input"))
     conversation = [(role, _with_attached(content, attached) or "") for role, content in messages]
     names = {**as_mapping(sample.get("metadata")), "sample_id": sample.get("id")}
@@ -379,7 +385,8 @@ def _judge_of(spec: Row, sample: Row, scorer: str) -> str | None:
     models = as_mapping(spec.get("model_roles"))
     stated = {name: as_mapping(models.get(name)).get("model") for name in _JUDGE_NAMES}
     stated[""] = as_mapping(spec.get("metadata")).get("judge")
-    if named := records.first_text(stated, ("", *_JUDGE_NAMES)):
+    named = records.first_text(stated, ("", *_JUDGE_NAMES))
+    if named:
         return named
     for each in map(as_mapping, as_list(spec.get("scorers"))):
         named = records.first_text(as_mapping(each.get("options")), _JUDGE_OPTIONS)

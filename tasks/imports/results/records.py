@@ -164,7 +164,8 @@ def messages_of(given: Any) -> list[Message]:
 
 def text_of(output: Mapping[str, Any]) -> str | None:
     """Return a model's text without its reasoning; None if there is no output."""
-    if not (choices := as_list(output.get("choices"))):
+    choices = as_list(output.get("choices"))
+    if not choices:
         return cell_text(output, "completion") or None
     return judged_text(as_mapping(as_mapping(choices[0]).get("message")))
 
@@ -189,7 +190,8 @@ def finished(
     that was cut off.
     """
     choice = as_mapping(next(iter(as_list(output.get("choices"))), None))
-    if (reason := text_or_none(choice.get("stop_reason"))) in _STOPPED:
+    reason = text_or_none(choice.get("stop_reason"))
+    if reason in _STOPPED:
         return _STOPPED[reason], f"stopped: {reason}"
     cause = cause_of(error or output.get("error"))
     if text is not None and not (cause and is_blank(text)):
@@ -201,7 +203,8 @@ def finished(
 
 def call_failure(cause: str | None) -> str | None:
     """Return the kind of failed call that a cause describes; None if it describes none."""
-    if status := _HTTP.search(cause or ""):
+    status = _HTTP.search(cause or "")
+    if status:
         code = int(status[1] or status[2])
         return TIMEOUT if code == 408 else failure_of_status(code, cause or "").status
     if re.search(r"(?i)time[ds]?[ _-]?out", cause or ""):
@@ -253,7 +256,8 @@ def marked(
     """
     either = "|".join(map(re.escape, marks))
     begin = re.compile(rf"(?:\A|\n\n)\[({either})\] (?:\[(-?[0-9]+(?:\.[0-9]+)?)\] )?")
-    decisions, heads = [], list(begin.finditer(text))
+    decisions = []
+    heads = list(begin.finditer(text))
     for head, following in zip(heads, [*heads[1:], None], strict=False):
         item = text[head.end() : following.start() if following else len(text)]
         title, _, reason = item.rpartition(before_reason)
@@ -321,7 +325,8 @@ class LogSource:
         Raises:
             SourceError: a file begins like JSON and is neither an object nor JSON Lines.
         """
-        self.path, self.text = path, ""
+        self.path = path
+        self.text = ""
         self.files = _results_in(path) if path.is_dir() else {}
         self.content = b"" if path.is_dir() else foreign_files.read_regular(path)
         self.is_zip = self.content.startswith(b"PK\x03\x04")
@@ -346,7 +351,8 @@ class LogSource:
 
 
 def _results_in(folder: Path) -> Mapping[str, bytes]:
-    contents, n_bytes = {}, 0
+    contents = {}
+    n_bytes = 0
     for file in foreign_files.files_inside(folder):
         name = file.relative_to(folder).as_posix()
         # EvalScope keeps results in these folders.

@@ -119,14 +119,17 @@ class BatchApi:
         after it, count as too large. Requests whose turn had not come when the batch ended have
         none.
         """
-        left, replies = set(custom_ids), list[tuple[str, Reply]]()
+        left = set(custom_ids)
+        replies = list[tuple[str, Reply]]()
         reply: Reply | None
         exchange = Exchange(n_results=len(left))
         content = await self._request("afile_content", exchange, file_id=file_id)
-        is_cut, too_large = exchange.body.is_over, failure_of(ReplyTooLarge(MOST_BYTES)).reply
+        is_cut = exchange.body.is_over
+        too_large = failure_of(ReplyTooLarge(MOST_BYTES)).reply
         for number, line in enumerate(io.BytesIO(content.content), start=1):
             if len(line) >= MOST_BYTES or (is_cut and not line.endswith(b"\n")):
-                custom_id, reply = _id_in(line), too_large
+                custom_id = _id_in(line)
+                reply = too_large
             elif line.strip():
                 try:
                     custom_id, reply = self._read(json.loads(line))
@@ -141,7 +144,8 @@ class BatchApi:
                         f"batch {batch_id}, {file_id}, line {number}: cannot be read"
                         f" ({type(error).__name__})"
                     )
-                    custom_id, reply = _id_in(line), failure_of(ValueError(what)).reply
+                    custom_id = _id_in(line)
+                    reply = failure_of(ValueError(what)).reply
             else:
                 continue
             left.discard(custom_id)
@@ -161,11 +165,9 @@ class BatchApi:
         response = line.get("response") or {}
         body = response.get("body") or {"error": line.get("error")}
         body = body if isinstance(body, Mapping) else {"error": body}
-        custom_id, status, fault = (
-            str(line["custom_id"]),
-            int(response.get("status_code") or 500),
-            body.get("error"),
-        )
+        custom_id = str(line["custom_id"])
+        status = int(response.get("status_code") or 500)
+        fault = body.get("error")
         if isinstance(fault, Mapping) and fault.get("code") in {"batch_expired", "batch_cancelled"}:
             return custom_id, None
         if status == 200 and fault and not body.get("choices"):
@@ -250,7 +252,8 @@ class Submissions:
     """The batches of one model at one endpoint."""
 
     def __init__(self, ledger: Ledger, endpoint: str) -> None:
-        self._ledger, self._endpoint = ledger, endpoint
+        self._ledger = ledger
+        self._endpoint = endpoint
 
     def open(self) -> list[Submission]:
         """Return the batches that have not ended, the oldest first."""
@@ -369,9 +372,11 @@ class Batching:
         Returns:
             The calls that did not fit into the budget.
         """
-        until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
+        until_s = time.monotonic() + self._left_s(wait_s)
+        poll_s = _FIRST_POLL_S
         while True:
-            n_before, calls = self.n_submitted, await self._submit_alone(calls)
+            n_before = self.n_submitted
+            calls = await self._submit_alone(calls)
             running = list(
                 filter(None, [await self._poll(each) for each in self._submissions.open()])
             )
@@ -391,7 +396,8 @@ class Batching:
 
         Retry temporary failures: a batch that was submitted in spite of an error is then found.
         """
-        locks, name = self.ledger.call_locks, f"submitting batches to {self.target.endpoint_name}"
+        locks = self.ledger.call_locks
+        name = f"submitting batches to {self.target.endpoint_name}"
         pause_s = _FIRST_POLL_S
         while True:
             await locks.released(name)
@@ -412,7 +418,8 @@ class Batching:
         """Record batches whose submission was not recorded because of a crash."""
         for submission in self._submissions.open():
             if submission.batch_id is None:
-                if (batch_id := await self._api.find(submission.name)) is None:
+                batch_id = await self._api.find(submission.name)
+                if batch_id is None:
                     await self._submissions.ended(submission)
                 else:
                     await self._submissions.submitted(submission, batch_id)
@@ -453,7 +460,8 @@ class Batching:
             f"batch {submission.batch_id} is still running, with {len(submission.calls)} calls"
         )
         try:
-            if (batch := await self._api.ended(str(submission.batch_id))) is None:
+            batch = await self._api.ended(str(submission.batch_id))
+            if batch is None:
                 return goes_on
             with self.ledger.call_locks.holding(f"results of {submission.name}") as is_ours:
                 if not is_ours:  # another process is recording them now
@@ -467,7 +475,8 @@ class Batching:
     async def _record(self, submission: Submission, batch: Any) -> None:
         """Record the results of a batch that has ended."""
         by_key = {call.call_key: call for call in submission.calls}
-        batch_id, has_all = str(submission.batch_id), batch.status == "completed"
+        batch_id = str(submission.batch_id)
+        has_all = batch.status == "completed"
         files = [str(file) for file in (batch.output_file_id, batch.error_file_id) if file]
         replies = [
             each for file in files for each in await self._api.replies(batch_id, file, by_key)
@@ -521,7 +530,8 @@ class Batching:
 
 def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> list[list[tuple[SubmittedCall, str]]]:
     """Return the calls in groups that fit into one batch."""
-    chunks, size = list[list[tuple[SubmittedCall, str]]](), 0
+    chunks = list[list[tuple[SubmittedCall, str]]]()
+    size = 0
     for call, line in lines:
         if (
             not chunks or len(chunks[-1]) >= 20_000 or size >= 100 << 20

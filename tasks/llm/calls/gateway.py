@@ -52,7 +52,8 @@ _OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpret
 def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return our parameters in LiteLLM's form for chat completions."""
     more: dict[str, Any] = {"web_search_options": {}} if parameters.get("web_search") else {}
-    if (budget := parameters.get("thinking_budget_tokens")) is not None:
+    budget = parameters.get("thinking_budget_tokens")
+    if budget is not None:
         more["thinking"] = {"type": "enabled", "budget_tokens": budget}
     return arguments_of(parameters, more)
 
@@ -64,7 +65,8 @@ def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
         more["max_output_tokens"] = parameters["max_tokens"]
     if "reasoning_effort" in parameters:
         more["reasoning"] = {"effort": parameters["reasoning_effort"]}
-    if shape := parameters.get("response_format"):
+    shape = parameters.get("response_format")
+    if shape:
         more["text"] = {"format": {"type": shape["type"], **shape["json_schema"]}}
     tools = list(parameters.get("tools") or ())
     if parameters.get("web_search"):
@@ -107,7 +109,8 @@ class NoSender(PipelineError):
 
 async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
     """Make one attempt. A failure is also a reply, with its status and cause; it does not raise."""
-    target, prices = call.target, prices_of(call.target)
+    target = call.target
+    prices = prices_of(call.target)
     is_priced_by_litellm = (prices.price_table or "").startswith("litellm")
     spare_work(must_price=is_priced_by_litellm)
     started_s = time.monotonic()
@@ -139,7 +142,8 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
 async def _ask(
     target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]
 ) -> Any:
-    library, address = litellm(), _address(target)
+    library = litellm()
+    address = _address(target)
     make_known(address["model"])
     # `send` limits the time of the whole reply; LiteLLM's own limit must only not be shorter. Only
     # the gateway retries; LiteLLM's own retries would be silent and long.
@@ -306,8 +310,10 @@ class Gateway:
 
         A reply with the parameters of the last resort counts only if it was made for this cell.
         """
-        history, last_resort = self.history(call), call.target.last_resort
-        stored, failed = history.reply_for(call.cell), history.failed_for(call.cell)
+        history = self.history(call)
+        last_resort = call.target.last_resort
+        stored = history.reply_for(call.cell)
+        failed = history.failed_for(call.cell)
         if stored is None and last_resort is not None:
             resort = self.history(call, call.parameters(last_resort))
             is_own = any(entry.cell == call.cell for entry in resort.open)
@@ -326,7 +332,8 @@ class Gateway:
         while (reply := await self._locked_attempt(call, parameters, key)) is None:
             # Hold no admission while waiting, so that other calls of this run may start.
             await self.ledger.call_locks.released(key, self.limiter.stop_at_s)
-            if (reply := self.history(call, parameters).reply_for(call.cell)) is not None:
+            reply = self.history(call, parameters).reply_for(call.cell)
+            if reply is not None:
                 break
         failure = reply.failure
         replies = [reply]
@@ -440,7 +447,8 @@ class Gateway:
                 # During the wait, the same call may have been made for another cell or by another
                 # process.
                 history = self.history(call, parameters)
-                if (stored := history.reply_for(call.cell)) is not None:
+                stored = history.reply_for(call.cell)
+                if stored is not None:
                     return stored
                 is_lost = True  # unless the sender returns
                 reply = await self._send_and_record(call, parameters, key, history.next_attempt)
@@ -545,7 +553,8 @@ def spend_of_harmless(target: Target, reply: Reply, run_id: str, purpose: str) -
 
 def _probed(target: Target, reply: Reply) -> Probed:
     probe_call = f"1 call of {counted(_harmless_tokens(target), 'token')}"
-    if (failure := reply.failure) is None:
+    failure = reply.failure
+    if failure is None:
         cost = "of unknown cost" if reply.cost_usd is None else f"{reply.cost_usd:.2g} USD"
         return True, f"{probe_call} succeeded ({reply.latency_s or 0:.1f} s, {cost})"
     if failure.kind is Kind.BUSY:

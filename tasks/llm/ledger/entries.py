@@ -95,7 +95,9 @@ TABLES = {
 """The tables of the ledger's file, created in this order; `attempts` holds those not stored
 elsewhere.
 """
-SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
+SUBMITTING = "handing in"
+SUBMITTED = "handed in"
+ENDED = "ended"
 """The states of a batch as they are stored."""
 
 
@@ -314,7 +316,8 @@ class History(NamedTuple):
 
         The cost is on the row that the call was made for; for any other row the reply is free.
         """
-        if not (final := [entry for entry in self.open if entry.is_final]):
+        final = [entry for entry in self.open if entry.is_final]
+        if not final:
             return None
         best = max(final, key=lambda entry: (entry.reply.status == OK, entry.attempt))
         reply = replace(best.reply, attempts=len(self.open), paid=((best.call_key, best.attempt),))
@@ -348,10 +351,8 @@ def spend_of(entry: Entry) -> tuple[Any, ...]:
     price, or without a report of its usage. An attempt that the server rejected before any work
     cost nothing.
     """
-    reply, is_unpaid = (
-        entry.reply,
-        entry.reply.failure is not None and entry.reply.failure.is_unpaid,
-    )
+    reply = entry.reply
+    is_unpaid = entry.reply.failure is not None and entry.reply.failure.is_unpaid
     day = datetime.fromtimestamp(entry.finished_at_s, UTC).date().isoformat()
     return (
         entry.run_id,

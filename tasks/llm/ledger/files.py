@@ -57,7 +57,9 @@ read.
 """
 _VERIFIED = ("calls", *SEALED)
 """The tables whose rows have checksums."""
-_PAGE_BYTES, _ENTRY_BYTES, _AT_ONCE = 4096, 200, 1_000
+_PAGE_BYTES = 4096
+_ENTRY_BYTES = 200
+_AT_ONCE = 1_000
 """Bytes of a page, smallest size of a call, and number of rows of a damaged file that are read at
 once.
 """
@@ -96,7 +98,8 @@ def in_use(folder: Path) -> TextIO:
         OSError: the folder cannot be written.
         PipelineError: the disk refuses, or a file is of another version.
     """
-    lock, path = (folder / "calls.lock").open("a+"), ledger_path(folder)
+    lock = (folder / "calls.lock").open("a+")
+    path = ledger_path(folder)
     try:
         while True:
             if _try_lock(lock, fcntl.LOCK_EX):
@@ -576,7 +579,9 @@ def _readable_rows(
     except DAMAGE:  # the schema, which locates the tables, is damaged
         return
     n_expected = file.stat().st_size // _ENTRY_BYTES
-    last, most, n_at_once = 0, n_expected, _AT_ONCE
+    last = 0
+    most = n_expected
+    n_at_once = _AT_ONCE
     with contextlib.suppress(*DAMAGE, TypeError):  # after damage this may be any number
         most = min(
             100 * most, int(damaged.execute(f"select max(rowid) from {table}").fetchone()[0] or 0)
@@ -595,7 +600,8 @@ def _readable_rows(
                 if position not in read:
                     with contextlib.suppress(*DAMAGE):
                         yield from damaged.execute(query, (position, position)).fetchall()
-        last, n_at_once = last + n_at_once, min(_AT_ONCE, 2 * n_at_once)
+        last = last + n_at_once
+        n_at_once = min(_AT_ONCE, 2 * n_at_once)
 
 
 _DELETIONS = "deletions"

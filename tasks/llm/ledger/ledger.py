@@ -136,7 +136,8 @@ class Ledger:
         with files.refusing(self.path, "opened"):
             self._connection = files.connected(self.path)
         self._reader = LedgerReader(self.path)
-        self.history, self.rows = self._reader.history, self._reader.rows
+        self.history = self._reader.history
+        self.rows = self._reader.rows
         self._writes: deque[tuple[Sequence[Statement], Future[None]]] = deque()
         self._why_lost = why_lost
         self._broken: PipelineError | None = None
@@ -358,11 +359,13 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
     Raises:
         PipelineError: a file cannot be read, or is damaged.
     """
-    if (path := files.readable_path(folder)) is None:
+    path = files.readable_path(folder)
+    if path is None:
         return []
     with files.refusing(path, "read"), files.read_only(path) as connection:
         files.refuse_other_version(connection, path)
-        if (flaw := files.flaw_in(connection, ["spend"])) is not None:
+        flaw = files.flaw_in(connection, ["spend"])
+        if flaw is not None:
             raise PipelineError(files.damage_line(path, flaw))
         query = f"select {', '.join(SPEND_COLUMNS)} from spend not indexed"
         rows = connection.execute(query).fetchall()
@@ -600,7 +603,8 @@ def _delete(
     """
     connection.execute("begin immediate")
     with connection:
-        if n_removed := max(0, connection.executemany(query, values).rowcount):
+        n_removed = max(0, connection.executemany(query, values).rowcount)
+        if n_removed:
             connection.execute(
                 "delete from logprobs where not exists (select 1 from calls "
                 "where calls.call_key = logprobs.call_key and calls.attempt = logprobs.attempt)"

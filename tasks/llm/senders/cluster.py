@@ -37,7 +37,8 @@ START_S = 900
 """Time limit for the start of a local Ray, and of a sender, whose imports take minutes on a busy
 machine.
 """
-_PREFIX, _TOKEN = "ray-", "token"
+_PREFIX = "ray-"
+_TOKEN = "token"
 _SECRET = secrets.token_hex(32)
 """The token of the clusters that this process starts: Ray reads it once."""
 
@@ -267,7 +268,8 @@ class Equipment(NamedTuple):
         """The versions that differ here, such as `litellm 1.106.2 there, 1.106.0 here`; empty if
         none differ.
         """
-        own, other = versions(), self.versions
+        own = versions()
+        other = self.versions
         differing = sorted(dict(own.items() ^ other.items()))
         return "; ".join(
             f"{n} {other.get(n, 'missing')} there, {own.get(n, 'missing')} here" for n in differing

@@ -26,7 +26,9 @@ class RemoteSender:
     """A process that makes attempts, on a node."""
 
     def __init__(self, process: Any, node: Node, equipment: Equipment) -> None:
-        self.node, self.pid, self.lacking = node, equipment.pid, equipment.lacking
+        self.node = node
+        self.pid = equipment.pid
+        self.lacking = equipment.lacking
         self._heard_at_s = equipment.at_s
         self._process = process
         self.in_hand: dict[int, asyncio.Future[Reply]] = {}
@@ -71,7 +73,8 @@ class RemoteSender:
                 raise TimeoutError
             self._heard_at_s, outcomes = sent.result()
             for number, reply in outcomes:
-                if (outcome := self.in_hand.get(number)) is not None and not outcome.done():
+                outcome = self.in_hand.get(number)
+                if outcome is not None and not outcome.done():
                     outcome.set_result(reply)
             if outcomes:
                 on_reply()
@@ -85,7 +88,8 @@ class RemoteSender:
     def _send(self) -> None:
         # If the message is lost, `receive` fails; if the sender cannot read it, its attempts end at
         # their time limit.
-        attempts, self._attempts = self._attempts, []
+        attempts = self._attempts
+        self._attempts = []
         self._process.start.remote(attempts, self._heard_at_s)
 
 
@@ -108,7 +112,9 @@ class SenderPool:
         """Set the address of Ray, the number of senders (None: one per core), and all models that
         may be called.
         """
-        self._address, self._n_senders, self._targets = address, n_senders, targets
+        self._address = address
+        self._n_senders = n_senders
+        self._targets = targets
         self.on_look: Callable[[list[dict[str, Any]]], object] = len
         self._opening: asyncio.Future[Cluster] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -235,7 +241,8 @@ class SenderPool:
 
     async def _have_sender(self, cluster: Cluster, node: Node) -> None:
         """Start a sender, and use it until it is gone."""
-        process, sender = cluster.started(SenderProcess, node), None
+        process = cluster.started(SenderProcess, node)
+        sender = None
         try:
             if (equipment := await _equipment_of(process, self._targets)).other_versions:
                 self._refuse(node, f"it runs other versions: {equipment.other_versions}")

@@ -196,7 +196,8 @@ def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
     if (
         replies is None
     ):  # other names, so that the next report writes these files again, with the replies
-        blocks, replies = _blocks(subjects, {**state, "replies": "not read"}), {}
+        blocks = _blocks(subjects, {**state, "replies": "not read"})
+        replies = {}
     missing = _missing(blocks, site)
     is_quiet = subjects.scope.job.is_quiet
     with (
@@ -280,9 +281,8 @@ def read_replies(
         return None
     exchanges: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
     for entry, task_id, *key, is_older, is_in_chunks, own, verdict_ids in rows:
-        if replies := [
-            reply for verdict_id in verdict_ids for reply in by_verdict.get(verdict_id, ())
-        ]:
+        replies = [reply for verdict_id in verdict_ids for reply in by_verdict.get(verdict_id, ())]
+        if replies:
             name = " ".join(map(str, (*key, *(["older"] if is_older else []))))
             exchanges[entry, task_id][name] = _exchange(replies, own, is_in_chunks=is_in_chunks)
     return exchanges

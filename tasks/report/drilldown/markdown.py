@@ -13,11 +13,14 @@ import pyromark
 
 from tasks.rules.text.characters import visible
 
-_MOST_CHARACTERS, _MOST_HTML, _MOST_DEPTH = 200_000, 1_000_000, 16
+_MOST_CHARACTERS = 200_000
+_MOST_HTML = 1_000_000
+_MOST_DEPTH = 16
 """Larger or more deeply nested responses are shown as plain text: nobody reads responses of that
 size, and the time of cleaning grows with the square of the depth.
 """
-_LESS, _BANG = "\ufdd0", "\ufdd1"
+_LESS = "\ufdd0"
+_BANG = "\ufdd1"
 """Code points that replace `<` and the `!` of images during parsing and cleaning. Unicode reserves
 them for use within a program, so no text has them.
 """

@@ -116,10 +116,8 @@ def _write_lists(subjects: Subjects, tasks: Sequence[Row], rubrics: Rubrics, sit
         by_block[task["block"]][task_key(task["task_id"])] = rubrics[task["task_id"]]
     criteria = [criterion for rubric in rubrics.values() for criterion in rubric["criteria"]]
     # Pages fill in templates themselves (`assets/prompts.js`), so no prompts are stored.
-    used, benchmark = (
-        {each["template_hash"] for each in subjects.judge_configs},
-        subjects.scope.benchmark,
-    )
+    used = {each["template_hash"] for each in subjects.judge_configs}
+    benchmark = subjects.scope.benchmark
     known_templates = templates_by_hash(subjects.scope.job, benchmark)
     templates = {key: text for key, text in known_templates.items() if key in used}
     index = _about(subjects, tasks) | {

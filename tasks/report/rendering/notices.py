@@ -91,7 +91,8 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
             for called in (judge.cascade.members if judge.cascade else (judge,))
         )
     }
-    if judges := sorted(embedded & {row["judge"] for row in rows}):
+    judges = sorted(embedded & {row["judge"] for row in rows})
+    if judges:
         text = (
             f"The embedded model ({some(judges)}) is far too small to judge: scores show only that"
             " all stages work."
@@ -104,14 +105,16 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
     called = [
         row for row in judged if row["judge"] in configured and row["grading"] != TERNARY_AS_BINARY
     ] or judged
-    if low := [row for row in called if row.get("is_below_bar")]:
+    low = [row for row in called if row.get("is_below_bar")]
+    if low:
         text = (
             f"Below the coverage bar of {job.settings.coverage.min:.0%}, so based on only part of"
             " the split"
         )
         yield Notice("warn", f"{text}: {_models(low, rows)}", "#leaderboard")
     yield from _vintage_notices(called, rows)
-    if parts := [row for row in rows if row.get("n_tasks_skipped")]:
+    parts = [row for row in rows if row.get("n_tasks_skipped")]
+    if parts:
         text = (
             "On a random part of the tasks, since all comparisons of the model are settled; the"
             " interval allows for it"
@@ -124,7 +127,8 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
             )
             yield Notice("warn", text, "#leaderboard")
     for may_hide, meaning in _HIDING.items():
-        if hiding := [row for row in judged if row.get("may_hide_failures", False) is may_hide]:
+        hiding = [row for row in judged if row.get("may_hide_failures", False) is may_hide]
+        if hiding:
             yield Notice("warn", f"{meaning}: {_models(hiding, rows)}", "judges.html")
     if any(row.get("n_tasks", 0) > 1 and row["is_small"] is None for row in rows):
         yield Notice(
@@ -136,12 +140,12 @@ def _vintage_notices(called: Rows, rows: Rows) -> Iterator[Notice]:
     """Yield notices on vintages and trials that a leaderboard leaves out because they cover too
     little.
     """
-    if chosen := [
-        row for row in called if row.get("is_below_bar") and row.get("n_vintages", 1) > 1
-    ]:
+    chosen = [row for row in called if row.get("is_below_bar") and row.get("n_vintages", 1) > 1]
+    if chosen:
         text = "No vintage reaches the bar, so the one with most coverage is shown"
         yield Notice("warn", f"{text}: {_models(chosen, rows)}", "#leaderboard")
-    if passed_over := [row for row in rows if row.get("newer_vintage")]:
+    passed_over = [row for row in rows if row.get("newer_vintage")]
+    if passed_over:
         names = some(
             f"{row['model_label']} {row['newer_vintage']} ({coverage_text(row['newer_coverage'])}"
             f" of {row['split']})"
@@ -150,7 +154,8 @@ def _vintage_notices(called: Rows, rows: Rows) -> Iterator[Notice]:
         yield Notice(
             "warn", f"A newer vintage covers too little to be shown: {names}", "#leaderboard"
         )
-    if further := [row for row in rows if row.get("uncounted_trials")]:
+    further = [row for row in rows if row.get("uncounted_trials")]
+    if further:
         names = some(f"{row['model']} trial {_numbers(row['uncounted_trials'])}" for row in further)
         text = "Begun beyond the configured trials, so not counted until as complete as these"
         yield Notice("warn", f"{text}: {names}", "#leaderboard")
@@ -189,14 +194,16 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
     elsewhere.
     """
     lines = [notice.text for notice in board_notices(job, rows)]
-    if unbiased := {
+    unbiased = {
         row["model"]: row["unbiased_mean_score"] for row in rows if row.get("unbiased_mean_score")
-    }:
+    }
+    if unbiased:
         lines.append(
             "Without the bias of stopping:"
             f" {', '.join(f'{key} {mean:.3f}' for key, mean in unbiased.items())}"
         )
-    if unjudged := [row for row in rows if row.get("is_judged") is False]:
+    unjudged = [row for row in rows if row.get("is_judged") is False]
+    if unjudged:
         lines.append(f"Not judged on a split by this judge: {_models(unjudged, rows)}")
     labels = {row.get("label") for row in rows} & _SUBSETS.keys()
     lines += [meaning for label, meaning in _SUBSETS.items() if label in labels]
@@ -266,7 +273,8 @@ def _verdicts(scope: Scope) -> Iterator[Notice]:
     """Yield notices on judges with many failed verdicts."""
     for grader, of_grader in grouped(scope.rows("judges/judge_failures"), "grader").items():
         failures = [row for row in of_grader if row["is_failure"]]
-        n_failed, n_verdicts = sum(row["n"] for row in failures), of_grader[0]["n_verdicts"]
+        n_failed = sum(row["n"] for row in failures)
+        n_verdicts = of_grader[0]["n_verdicts"]
         if n_failed > _GRAVE_SHARE * n_verdicts:
             lost = f"{n_failed:,} of {counted(n_verdicts, 'verdict')} of {grader} failed"
             rest = (
@@ -315,9 +323,8 @@ def _quality(scope: Scope) -> Iterator[Notice]:
     )
     for level, policy in kinds:
         rows = [row for row in failed if (row["severity"] == "warn") == (level == "warn")]
-        if names := [
-            f"{row['check_name']} ({row['n_failed']} of {row['n_evaluated']})" for row in rows
-        ]:
+        names = [f"{row['check_name']} ({row['n_failed']} of {row['n_evaluated']})" for row in rows]
+        if names:
             text = f"Failed data checks ({policy}), {counted(len(names), 'check')}: {some(names)}."
             yield Notice(level, text, "data.html")
 

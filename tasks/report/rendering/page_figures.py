@@ -39,19 +39,19 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
     """
     shown = with_values(columns, rows)
     n_headings = 2 if any(column.group for column in shown) else 1
-    upper, lower = list[Markup](), list[Markup]()
+    upper = list[Markup]()
+    lower = list[Markup]()
     begun: list[tuple[Column, str]] = []  # each column with the opening tag of its cells
     for number, (group, members) in enumerate(groupby(shown, key=lambda column: column.group)):
-        mine, group_id = list(members), f"{name}-group-{number}"
+        mine = list(members)
+        group_id = f"{name}-group-{number}"
         if group:
             upper.append(
                 _HEADING.format(group_id, "center", "colgroup", 1, len(mine), visible(group))
             )
         for column in mine:
-            own_id, alignment = (
-                f"{name}-{column.name}",
-                "right" if is_number(column, rows) else "left",
-            )
+            own_id = f"{name}-{column.name}"
+            alignment = "right" if is_number(column, rows) else "left"
             heading = _HEADING.format(
                 own_id, alignment, "col", 1 if group else n_headings, 1, dated(column.title)
             )
@@ -161,7 +161,8 @@ def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
 def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
     """Return a figure with given rows, for a page without files."""
     says = Template(figure.says).substitute(words(benchmark))
-    if source := benchmark.figure_sources.get(figure.name):
+    source = benchmark.figure_sources.get(figure.name)
+    if source:
         says += f" See {source}."
     listed = figure.listed(rows)
     shown = table(figure.name, figure.columns, listed) if rows else Markup("")

@@ -100,9 +100,11 @@ def ranking_of(
     ]
     values = [*known, *(each.value for each in quoted)] or [0.0, 1.0]
     margin = 0.04 * ((max(values) - min(values)) or 1.0)  # on both sides of the axis
-    low, high = min(values) - margin, max(values) + margin
+    low = min(values) - margin
+    high = max(values) + margin
     notes = list(rank_notes([row for _, of_split, _ in splits for row in of_split]))
-    if sources := dict.fromkeys(each.source for each in quoted):
+    sources = dict.fromkeys(each.source for each in quoted)
+    if sources:
         notes.append(
             f"Rows marked paper are the paper's own scores ({'; '.join(sources)}), by the same"
             " judge with the paper's prompt, on the first release of this split. They have no rank"
@@ -191,10 +193,8 @@ def _leader(split: str, rows: Rows) -> str:
         if rows[1:]
         else "the only model"
     )
-    names, verb = (
-        some((row["model"] for row in first), _NAMED),
-        "leads" if len(first) == 1 else "lead",
-    )
+    names = some((row["model"] for row in first), _NAMED)
+    verb = "leads" if len(first) == 1 else "lead"
     # Ranks may compare fewer tasks than scores, so the leader's score is not always the highest.
     next_score = max((row["mean_score"] for row in rows if row["rank"] != best), default=math.inf)
     ahead = round(first[0]["mean_score"] - next_score, 3)
@@ -227,7 +227,8 @@ def ticks(low: float, high: float) -> list[float]:
     few enough ticks.
     """
     step = next((step for step in _STEPS if (high - low) / step <= _MOST_STEPS), high - low)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
     return [round(number * step, 10) for number in range(first, last + 1)]
 
 

@@ -26,7 +26,8 @@ _MARK = "report.json"
 written last. Only a folder with this file, or an empty one, is written to.
 """
 _HASH_HEX = 16
-_FORMAT, _VERSION = "prbench-report", 3
+_FORMAT = "prbench-report"
+_VERSION = 3
 _SEAL = "sha256"
 """The key of the hash of all other values."""
 _UNSEALED = (1, 2, 3)
@@ -207,7 +208,8 @@ def copy_assets(site: Site, names: Collection[str] | None = None) -> None:
         PipelineError: a library is missing.
     """
     there = {path.name: path for path in sorted(ASSETS.iterdir())}
-    if missing := LIBRARIES - there.keys():
+    missing = LIBRARIES - there.keys()
+    if missing:
         raise PipelineError(
             f"{ASSETS / min(missing)}: missing; `uv sync --reinstall-package prbench-pipeline`"
             " builds it"

@@ -78,7 +78,8 @@ def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indic
     """
     weights = sampled.astype(np.float64)
     strong = _means_by_task(paired, np.where(np.isnan(values), np.nan, paired.strong), here)
-    known, scores = ~np.isnan(strong), _means_by_task(paired, values, here)
+    known = ~np.isnan(strong)
+    scores = _means_by_task(paired, values, here)
     counts = weights @ known
     sampled_means = (
         intervals.quotient(weights @ np.where(known, each, 0.0), counts)
@@ -118,7 +119,8 @@ def kendall_tau(one: Floats, other: Floats) -> Floats:
     gaps = (each[..., first] - each[..., second] for each in (one, other))
     signs_one, signs_other = (np.where(np.abs(gap) <= _SAME, 0.0, np.sign(gap)) for gap in gaps)
     both = ~np.isnan(signs_one) & ~np.isnan(signs_other)
-    signs_one, signs_other = np.where(both, signs_one, 0.0), np.where(both, signs_other, 0.0)
+    signs_one = np.where(both, signs_one, 0.0)
+    signs_other = np.where(both, signs_other, 0.0)
     scale = np.sqrt((signs_one**2).sum(axis=-1) * (signs_other**2).sum(axis=-1))
     return intervals.quotient((signs_one * signs_other).sum(axis=-1), scale)
 
@@ -175,10 +177,12 @@ def figures_of(
     tables = np.stack(
         [_tables(task_index, len(here), *each, paired.strong) for each in of_rules], axis=1
     )
-    counts, agreed = tables.sum(axis=(2, 3)), _agreement(tables, tried, sampled)
+    counts = tables.sum(axis=(2, 3))
+    agreed = _agreement(tables, tried, sampled)
     by_rule = [np.bincount(task_index, each, minlength=len(here)) for each in counted & escalated]
     sums = np.stack(by_rule, axis=1).astype(np.float64)
-    n_paired, ends = counts.sum(axis=0), intervals.ratio_intervals(sums, counts, sampled=sampled)
+    n_paired = counts.sum(axis=0)
+    ends = intervals.ratio_intervals(sums, counts, sampled=sampled)
     shares = intervals.quotient(sums.sum(axis=0), n_paired)
     return [
         {
@@ -205,7 +209,8 @@ def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> tuple[Flags, 
     judge, even if another condition is met: those criteria alone would make the escalated share too
     large. The cheap judge alone escalates no criterion, so it has no decision after a failure.
     """
-    when, everything = candidate.when, np.ones(len(paired.strong), dtype=np.bool_)
+    when = candidate.when
+    everything = np.ones(len(paired.strong), dtype=np.bool_)
     first = paired.facts.first[:, 0]
     if candidate.threshold is not None:
         is_known = ~np.isnan(paired.facts.probability)
@@ -228,7 +233,8 @@ def _agreement(tables: Floats, tried: Sequence[CandidateRule], sampled: Draws) -
     Agreement is a pooled share with an interval for shares, which covers the truth more often than
     the others. A missing verdict agrees with no verdict.
     """
-    alike, counts = np.trace(tables, axis1=2, axis2=3), tables.sum(axis=(2, 3))
+    alike = np.trace(tables, axis1=2, axis2=3)
+    counts = tables.sum(axis=(2, 3))
     ends = [intervals.ratio_intervals(alike, counts, sampled=sampled)]
     ends += agreement_intervals(tables, kappa, _verdicts_f1, sampled=sampled)
     agreed, kappas, f1s = (
@@ -238,7 +244,8 @@ def _agreement(tables: Floats, tried: Sequence[CandidateRule], sampled: Draws) -
     for i, (candidate, has_cases, differs) in enumerate(
         zip(tried, (counts > 0).T, (alike < counts).T, strict=True)
     ):
-        n, n_differing = int(has_cases.sum()), int(differs.sum())
+        n = int(has_cases.sum())
+        n_differing = int(differs.sum())
         if candidate.when is None:
             ends[0][i] = 1.0
         elif n and n_differing < intervals.FEWEST_OTHERS:
@@ -282,7 +289,8 @@ def _verdicts_f1(tables: NDArray[Any]) -> Floats:
     """Return the macro-F1 of the verdicts; a missing verdict counts only as a miss of the strong
     judge's label.
     """
-    by_cascade, by_strong = np.asarray(tables).sum(axis=-1), np.asarray(tables).sum(axis=-2)
+    by_cascade = np.asarray(tables).sum(axis=-1)
+    by_strong = np.asarray(tables).sum(axis=-2)
     n_labels = (by_cascade + by_strong > 0).sum(axis=-1)
     n_verdicts = np.maximum(1, n_labels - (by_cascade[..., _NO_VERDICT] > 0))
     return np.asarray(macro_f1(tables) * (n_labels / n_verdicts))
@@ -307,7 +315,8 @@ class Evaluation:
         It is the cost, or else the calls of the strong judge and then of the cheap one; then the
         number of conditions.
         """
-        figures, when = self.chosen_on, self.candidate.when
+        figures = self.chosen_on
+        when = self.candidate.when
         conditions = 0 if when is None else len(when.given)
         if figures["thousand_usd"] is not None:
             return figures["thousand_usd"], 0.0, conditions
@@ -388,7 +397,8 @@ def front(evaluations: Sequence[Evaluation], measure: str) -> list[Evaluation]:
     """Return the rules that no other rule beats in both expense and a measure, on the tasks for
     choosing rules.
     """
-    best, kept = -np.inf, []
+    best = -np.inf
+    kept = []
     for each in sorted(
         evaluations, key=lambda each: (each.expense[:2], -each.value(measure), each.expense[2])
     ):

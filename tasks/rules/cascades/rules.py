@@ -279,7 +279,8 @@ def _some(names: NDArray[Any]) -> list[str]:
 
 
 def _name_of(when: When) -> str:
-    n_categories, listed = len(when.categories), ", ".join(when.categories)
+    n_categories = len(when.categories)
+    listed = ", ".join(when.categories)
     conditions: tuple[str, ...] = (
         "disagreement" if when.disagreement else "",
         "" if when.weight_above is None else f"weight above {when.weight_above:g}",

@@ -117,7 +117,8 @@ def effective_votes(moments: NDArray[Any], *, n_voters: int) -> Floats:
         n_voters: k, at least two.
     """
     n, a, b, aa, bb, ab = np.moveaxis(np.asarray(moments, dtype=np.float64), -1, 0)
-    first, second = n * aa - a * a, n * bb - b * b
+    first = n * aa - a * a
+    second = n * bb - b * b
     is_defined = (first > _NO_VARIANCE * n * aa) & (second > _NO_VARIANCE * n * bb)
     correlation = np.where(is_defined, quotient(n * ab - a * b, np.sqrt(first * second)), 0.0)
     mean = quotient(correlation.sum(axis=-1), is_defined.sum(axis=-1))
@@ -206,7 +207,9 @@ def check_auc(tables: Counts) -> Floats:
 
 
 Flags = NDArray[np.bool_]
-MICRO, MACRO, TASKS = "(micro average)", "(macro average)", "(mean over tasks)"
+MICRO = "(micro average)"
+MACRO = "(macro average)"
+TASKS = "(mean over tasks)"
 
 
 def label_agreement(
@@ -271,10 +274,8 @@ def _measured(over: Floats, under: Floats, sampled: Draws) -> tuple[Floats, Floa
     ends = intervals.ratio_intervals(over, under, sampled=sampled)
     of_mean = intervals.mean_intervals(of_tasks, sampled=sampled)
     values = np.array([*pooled, np.nanmean(pooled[:-1]), np.nanmean(of_tasks)])
-    weights, tails = (
-        sampled.astype(np.float64),
-        intervals.expanded_tails(np.array([max(2.0, len(over))])),
-    )
+    weights = sampled.astype(np.float64)
+    tails = intervals.expanded_tails(np.array([max(2.0, len(over))]))
     resampled = intervals.means(quotient(weights @ over[:, :-1], weights @ under[:, :-1]), axis=1)
     # As few tasks as are too few for the mean are too few for the macro average.
     of_macro = np.where(np.isnan(of_mean), np.nan, quantile_pairs(resampled[None], tails))

@@ -62,7 +62,8 @@ def paired_difference(
         resamples: number of bootstrap resamples; the p-value is at least 1 / (resamples + 1).
     """
     differences = task_differences(first, second)
-    n, differing = len(differences), int(n_differing(differences[:, None])[0])
+    n = len(differences)
+    differing = int(n_differing(differences[:, None])[0])
     mean = math.fsum(differences) / n if n else None
     if mean is None or differing < intervals.FEWEST_OTHERS:
         return PairedDifference(n, mean, None, None, _sign_test(differences), None, differing)
@@ -83,7 +84,8 @@ def paired_difference(
 
 def task_differences(first: Floats, second: Floats) -> Floats:
     """Return second minus first on the tasks that both have; rounding errors count as 0."""
-    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    a = np.asarray(first, dtype=np.float64)
+    b = np.asarray(second, dtype=np.float64)
     differences = b - a
     differences[np.abs(differences) <= _NOTHING * np.maximum(np.abs(a), np.abs(b))] = 0.0
     return np.asarray(differences[~np.isnan(differences)])
@@ -91,7 +93,8 @@ def task_differences(first: Floats, second: Floats) -> Floats:
 
 def _sign_test(differences: Floats) -> float | None:
     """Return the two-sided p-value of the number of equal signs; None if too few tasks differ."""
-    n, up = int((differences != 0).sum()), int((differences > 0).sum())
+    n = int((differences != 0).sum())
+    up = int((differences > 0).sum())
     if n <= intervals.FEWEST_OTHERS:
         return None
     return min(1.0, 2.0 * float(scipy.special.bdtr(min(up, n - up), n, 0.5)))

@@ -43,7 +43,8 @@ def limits(nights: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     charted = []
     n_pooled = n_pooled_agreeing = 0
     for night in sorted(nights, key=itemgetter("night")):
-        n, n_agreeing = night["n_decided"], night["n_agreeing"]
+        n = night["n_decided"]
+        n_agreeing = night["n_agreeing"]
         centre = lower_limit = None
         if n_pooled:
             centre = (n_pooled_agreeing + _PRIOR) / (n_pooled + 2 * _PRIOR)
@@ -68,11 +69,9 @@ def least_agreeing(n_pooled: int, n_pooled_agreeing: int, n: int) -> int:
 
     It is the lowest number with a predicted probability of at least `FALSE_ALARMS` at or below it.
     """
-    agreeing, differing, k = (
-        n_pooled_agreeing + _PRIOR,
-        n_pooled - n_pooled_agreeing + _PRIOR,
-        np.arange(n),
-    )
+    agreeing = n_pooled_agreeing + _PRIOR
+    differing = n_pooled - n_pooled_agreeing + _PRIOR
+    k = np.arange(n)
     log_beta = scipy.special.betaln
     # C(n, k) B(k + agreeing, n - k + differing) / B(agreeing, differing)
     choices = -log_beta(k + 1, n - k + 1) - np.log(n + 1)

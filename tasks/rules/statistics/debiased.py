@@ -34,7 +34,8 @@ FEWEST_EFFECTIVE = 12
 """Smallest equivalent number of equally important labels for a figure."""
 _FEWEST_OF_SIGN = 10
 """Smallest number of labels of weights of one sign for a constant of their own."""
-_TAIL, _UPPER = (1.0 - intervals.LEVEL) / 2.0, (1.0 + intervals.LEVEL) / 2.0
+_TAIL = (1.0 - intervals.LEVEL) / 2.0
+_UPPER = (1.0 + intervals.LEVEL) / 2.0
 _RANK = 1e-9
 _RESAMPLES = 2_000
 """Number of resamples, fewer than for a judge's own interval: they only show the skewness of the
@@ -245,7 +246,8 @@ def _reach(spread: Floats) -> tuple[float, float]:
     They are 0 if too few tasks differ, and at most `WIDEST` times those by Student's t, as in
     `studentised`.
     """
-    values, n = spread[:, None], len(spread)
+    values = spread[:, None]
+    n = len(spread)
     differing = intervals.n_differing(values)
     if differing[0] < intervals.FEWEST_OTHERS:
         return 0.0, 0.0
@@ -319,7 +321,8 @@ def _extra_variance(residual: Floats, importance: Floats) -> float:
     share. This adds up to two errors: the fewer, the more are observed, and none from six observed
     errors on.
     """
-    total, effective = float(importance.sum()), _effective(importance)
+    total = float(importance.sum())
+    effective = _effective(importance)
     if effective <= 0.0:
         return 0.0
     seen = float((importance * residual**2).sum())

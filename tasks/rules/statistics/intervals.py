@@ -47,7 +47,8 @@ def quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
     for probability in (tails, 1.0 - tails):
         position = np.maximum(last, 0) * probability
         below = np.floor(position).astype(np.int64)
-        low, high = rows[every, below], rows[every, np.minimum(below + 1, np.maximum(last, 0))]
+        low = rows[every, below]
+        high = rows[every, np.minimum(below + 1, np.maximum(last, 0))]
         pair.append(low + (high - low) * (position - below))
     return np.stack(pair, axis=1)
 
@@ -142,7 +143,8 @@ def _two_sided(steps: Draws, reached: float) -> float:
     above = int(np.searchsorted(steps, reached))
     if above in {0, len(steps)}:
         return 0.0 if above else 1.0
-    low, high = float(steps[above - 1]), float(steps[above])
+    low = float(steps[above - 1])
+    high = float(steps[above])
     position = above - 1 + (reached - low) / (high - low)
     return min(1.0, 2.0 * (1.0 - position / (len(steps) - 1)))
 

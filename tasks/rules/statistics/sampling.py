@@ -119,10 +119,8 @@ def group_errors(
         len(squared_errors) + _PRIOR_LABELS
     )
     n_groups = int(wanted.max()) + 1
-    n, total = (
-        np.bincount(groups, minlength=n_groups),
-        np.bincount(groups, squared_errors, n_groups),
-    )
+    n = np.bincount(groups, minlength=n_groups)
+    total = np.bincount(groups, squared_errors, n_groups)
     rates = (total + _PRIOR_LABELS * of_all) / (n + _PRIOR_LABELS)
     return np.asarray(rates[wanted])
 

@@ -96,7 +96,8 @@ class TaskSums:
 
         For the difference of two task values over disjoint sets it is the sum of both.
         """
-        decided, squares = self.decided @ leaves, self.squares @ leaves
+        decided = self.decided @ leaves
+        squares = self.squares @ leaves
         return np.asarray(
             self.spread
             * np.divide(squares, decided**2, out=np.zeros(decided.shape), where=decided > 0)
@@ -121,7 +122,8 @@ def task_sums(
         shape: number of tasks and of leaves.
     """
     is_decided = ~np.isnan(right) & (weights != 0)
-    sizes, known = np.where(is_decided, np.abs(weights), 0.0), np.where(is_decided, right, 0.0)
+    sizes = np.where(is_decided, np.abs(weights), 0.0)
+    known = np.where(is_decided, right, 0.0)
     cells = tasks * shape[1] + leaves
 
     def summed(each: Floats) -> Floats:
@@ -310,7 +312,8 @@ def _least_p_values(differences: Floats) -> Floats:
     Returns:
         NaN if too few tasks differ for the t-test.
     """
-    there, differing = ~np.isnan(differences), intervals.n_differing(differences)
+    there = ~np.isnan(differences)
+    differing = intervals.n_differing(differences)
     n = there.sum(axis=0)
     means = intervals.means(differences)
     squares = np.where(there, differences - means, 0.0) ** 2

@@ -114,7 +114,8 @@ def shows(cell: str, text: str) -> bool:
     Leading white space and marks, which spreadsheets change, are ignored. A cell that a spreadsheet
     has cut counts if it has the beginning of the text.
     """
-    shown, meant = _bare(cell), _bare(text)
+    shown = _bare(cell)
+    meant = _bare(text)
     return shown == meant or (len(cell) >= _FULL_CELL_CHARS and meant.startswith(shown))
 
 

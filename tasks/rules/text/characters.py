@@ -96,7 +96,8 @@ _HIDING = (
 """First and last of the code points that are commands, reorder text, end lines, have no width, or
 are no characters.
 """
-_JOINERS, _VARIANTS = "\u200c\u200d", "\ufe00-\ufe0f"
+_JOINERS = "\u200c\u200d"
+_VARIANTS = "\ufe00-\ufe0f"
 """Words of some scripts, and emoji, need these; anywhere else they only hide text."""
 _ALWAYS = "".join(f"{chr(first)}-{chr(last)}" for first, last in _HIDING)
 _LETTER = f"[^\x00-\xa0{_ALWAYS}{_JOINERS}{_VARIANTS}]"

@@ -32,7 +32,8 @@ def refuse_deep(value: Any, most_values: int | None = None) -> None:
     Raises:
         RecursionError: they are.
     """
-    waiting, n_seen = [(value, 1)], 0
+    waiting = [(value, 1)]
+    n_seen = 0
     while waiting:
         nested, depth = waiting.pop()
         n_seen += 1

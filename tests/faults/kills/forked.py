@@ -50,8 +50,10 @@ def _file_bytes(most: int | None) -> Iterator[None]:
 
 
 def _shift_clock(by_s: float) -> None:
-    now, now_ns = time.time, time.time_ns
-    time.time, time.time_ns = lambda: now() + by_s, lambda: now_ns() + int(by_s * 1e9)
+    now = time.time
+    now_ns = time.time_ns
+    time.time = lambda: now() + by_s
+    time.time_ns = lambda: now_ns() + int(by_s * 1e9)
 
 
 def _be_a_run(order: dict[str, Any]) -> None:
@@ -61,7 +63,8 @@ def _be_a_run(order: dict[str, Any]) -> None:
 
     def without_prefect(job: Any, _name: str, **_options: bool) -> Any:
         execution = flows.execution.execute(job, lambda: _stages(job, order))
-        if path := order.get("modules"):
+        path = order.get("modules")
+        if path:
             Path(path).write_text("\n".join(sys.modules), encoding="utf-8")
         return execution
 
@@ -89,13 +92,14 @@ def be_the_stage() -> None:
     for name in ("flows.cli.main", "flows.execution", "tests.kit", "tasks.llm.litellm_setup"):
         importlib.import_module(name)
     sys.modules["tasks.llm.litellm_setup"].litellm()
-    assert 1 == threading.active_count()
+    assert threading.active_count() == 1
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         command, what = json.loads(line)
         line_out: Any = None
         if command == "start":
-            if (line_out := os.fork()) == 0:
+            line_out = os.fork()
+            if line_out == 0:
                 _be_a_run(what)
         elif command == "poll":
             ended, status = os.waitpid(what, os.WNOHANG)
@@ -109,4 +113,4 @@ def _import_what_is_listed(path: Path) -> None:
     for name in path.read_text(encoding="utf-8").splitlines():
         with contextlib.suppress(Exception):  # some listed modules cannot be imported by name
             importlib.import_module(name)
-    assert 1 == threading.active_count()
+    assert threading.active_count() == 1

@@ -95,7 +95,7 @@ class Stages:
     def rehearse(self, folder: Path, warehouse: Path) -> None:
         """Find out from a run what else to import before forking."""
         run = self.start(folder, warehouse, modules=str(folder / "modules"))
-        assert 0 == run.wait(), run.complaint
+        assert run.wait() == 0, run.complaint
         self._say("import", str(folder / "modules"))
 
     def _say(self, *line: Any) -> Any:
@@ -109,7 +109,7 @@ class Stages:
         return json.loads(self._process.stdout.readline())
 
     def __enter__(self) -> Self:
-        assert "ready" == self._heard()
+        assert self._heard() == "ready"
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -32,8 +32,11 @@ from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
 
-SEED, FAULT_RATE, LATENCY_S = 20251114, 0.02, 0.05
-LONGEST_S, SHARE_FROM_START = 0.4, 0.3
+SEED = 20251114
+FAULT_RATE = 0.02
+LATENCY_S = 0.05
+LONGEST_S = 0.4
+SHARE_FROM_START = 0.3
 GOOD = HttpResponse("good")
 FAULTY, GOOD_OR_FAULTY = (
     seeded_faults(SEED, FAULT_RATE, then=then) for then in (well_behaved, lambda *_: GOOD)
@@ -51,14 +54,16 @@ class Killing:
     def __init__(
         self, folder: Path, server: FaultServer, start: Callable[[Path, Path], Run]
     ) -> None:
-        self.folder, self.server, self.start = folder, server, start
+        self.folder = folder
+        self.server = server
+        self.start = start
         self.n_kills = self.n_again = 0
         self._draw = random.Random(SEED)
         self._undisturbed = self._warehouse("undisturbed")
         run = self.start(self.folder, self._undisturbed)
-        assert 0 == run.wait(), run.complaint
+        assert run.wait() == 0, run.complaint
         self._expected = self._good_replies()
-        assert {1, 2} == set(self._expected.values()), "a reply was paid twice without any kill"
+        assert set(self._expected.values()) == {1, 2}, "a reply was paid twice without any kill"
 
     def kill(self, n_kills: int) -> None:
         """Kill `n_kills` times, over as many runs as needed; each run is finished in the end, and
@@ -68,7 +73,8 @@ class Killing:
             AssertionError: something was lost, duplicated or paid again without need.
         """
         while self.n_kills < n_kills:
-            warehouse, before = self._warehouse("killed"), self._good_replies()
+            warehouse = self._warehouse("killed")
+            before = self._good_replies()
             while self._is_killed(self.start(self.folder, warehouse), n_kills):
                 pass
             self._compare(warehouse, self._good_replies() - before)
@@ -79,7 +85,8 @@ class Killing:
 
     def _is_killed(self, run: Run, n_kills: int) -> bool:
         """Let a run finish, or kill it before, with all processes that it has started."""
-        if is_killed := self.n_kills < n_kills and self._instant_comes(run):
+        is_killed = self.n_kills < n_kills and self._instant_comes(run)
+        if is_killed:
             os.killpg(run.pid, signal.SIGKILL)
             self.n_kills += 1
         assert (-signal.SIGKILL if is_killed else 0) == run.wait(), run.complaint
@@ -88,7 +95,8 @@ class Killing:
 
     def _instant_comes(self, run: Run) -> bool:
         """Wait for the instant of the next kill; False if the run ends before it."""
-        longest_s, n_calls = 2 * LONGEST_S, len(self.server.entries)
+        longest_s = 2 * LONGEST_S
+        n_calls = len(self.server.entries)
         if self._draw.random() >= SHARE_FROM_START:
             longest_s = LONGEST_S
             while len(self.server.entries) == n_calls and run.poll() is None:
@@ -108,14 +116,15 @@ class Killing:
         return Counter(entry.digest for entry in paid)
 
     def _compare(self, warehouse: Path, paid: Counter[str]) -> None:
-        stored, wanted = tables(warehouse), tables(self._undisturbed)
+        stored = tables(warehouse)
+        wanted = tables(self._undisturbed)
         for name, rows in wanted.items():
             differing = [
                 pair for pair in itertools.zip_longest(stored[name], rows) if pair[0] != pair[1]
             ]
-            assert [] == differing[:2], f"{name} differ from those of the undisturbed run"
+            assert differing[:2] == [], f"{name} differ from those of the undisturbed run"
         twice = [key for key, count in recorded(warehouse).items() if count > 1]
-        assert [] == twice, (
+        assert twice == [], (
             "replies were called for again although their commit had been acknowledged"
         )
         assert self._expected.keys() == paid.keys()
@@ -146,7 +155,8 @@ N_CALLS = 2 * 2 * 8 + 2 * 98
 """Two trials of two models on eight tasks; the responses of both trials are the same, and so are
 their verdicts.
 """
-N_RESPONSES, N_ROWS = 32, 32 + 392
+N_RESPONSES = 32
+N_ROWS = 32 + 392
 
 
 @pytest.fixture
@@ -171,8 +181,8 @@ def is_complete(warehouse: Path) -> bool:
 
 
 def assert_one_line(run: Run, *parts: str) -> None:
-    assert 1 == run.code
-    assert 1 == len(run.complaint.splitlines()), run.complaint
+    assert run.code == 1
+    assert len(run.complaint.splitlines()) == 1, run.complaint
     assert all(part in run.complaint for part in ("prbench: ", *parts)), run.complaint
 
 
@@ -191,11 +201,12 @@ def test_two_runs_at_once_share_the_work_and_make_no_call_twice(
             )
             assert rows[0]["n"] == rows[0]["n_ids"]
             n_reads += 1
-        assert (0, 0) == (first.code, second.code), first.complaint + second.complaint
-        assert N_CALLS == len(server.paid)
+        assert first.code == 0, first.complaint + second.complaint
+        assert second.code == 0, first.complaint + second.complaint
+        assert len(server.paid) == N_CALLS
     assert n_reads > 2
-    assert {1} == set(recorded(data).values())
-    assert ["done", "done"] == outcomes(data)
+    assert set(recorded(data).values()) == {1}
+    assert outcomes(data) == ["done", "done"]
     assert is_complete(data)
 
 
@@ -211,10 +222,10 @@ def test_a_run_goes_on_with_what_a_killed_one_at_its_side_had_in_hand(
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
         server.behaviour = well_behaved
-        assert 0 == second.wait(), second.complaint
+        assert second.wait() == 0, second.complaint
         # Calls in flight at the kill were paid without a reply; all others were paid once.
         assert len(server.paid) <= N_CALLS + 8
-    assert {1} == set(recorded(data).values())
+    assert set(recorded(data).values()) == {1}
     assert is_complete(data)
 
 
@@ -230,19 +241,19 @@ def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(
 
     with FaultServer(fails_at_times) as server:
         data = configured(tmp_path, server.api_base)
-        assert 0 == stages.start(tmp_path, data).wait()
+        assert stages.start(tmp_path, data).wait() == 0
         failed = [
             row["verdict_id"] for row in tables(data)["verdicts"] if row["status"] == "parse_error"
         ]
         assert len(failed) > 50
         server.behaviour = well_behaved
         n_calls = len(server.book)
-        assert 0 == stages.start(tmp_path, data, clock_s=-3600.0).wait()
+        assert stages.start(tmp_path, data, clock_s=-3600.0).wait() == 0
         assert is_complete(data)
         again = Counter(entry.digest for entry in server.entries[n_calls:])
-        assert {1} == set(again.values())
+        assert set(again.values()) == {1}
         assert len(again) <= len(failed)
-    assert ["done", "done"] == outcomes(data)
+    assert outcomes(data) == ["done", "done"]
 
 
 def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(
@@ -251,18 +262,18 @@ def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(
     with FaultServer(slowed(0.02, well_behaved)) as server:
         data = configured(tmp_path, server.api_base)
         run = stages.start(tmp_path, data, file_bytes_when_calling=100_000)
-        assert 1 == run.wait()
+        assert run.wait() == 1
         assert_one_line(run, "calls.sqlite: cannot be written", "check its space")
         n_recorded = recorded(data).total()
         assert 0 < n_recorded < N_CALLS
         lost = len(server.paid) - n_recorded
         assert lost <= 2 * 8  # calls in flight, and calls that began before all batches knew
         still = stages.start(tmp_path, data, file_bytes_at_start=4_096)  # the disk is still full
-        assert 1 == still.wait()
+        assert still.wait() == 1
         assert_one_line(still, "ledger")
-        assert 0 == stages.start(tmp_path, data).wait()
+        assert stages.start(tmp_path, data).wait() == 0
         assert N_CALLS + lost == len(server.paid)
-    assert {1} == set(recorded(data).values())
+    assert set(recorded(data).values()) == {1}
     assert is_complete(data)
 
 
@@ -271,7 +282,7 @@ def test_a_disk_that_is_full_for_a_part_costs_nothing_that_it_was_to_hold(
 ) -> None:
     with FaultServer() as server:
         data = configured(tmp_path, server.api_base)
-        assert 0 == stages.start(tmp_path, data).wait()
+        assert stages.start(tmp_path, data).wait() == 0
         for table in (
             "responses",
             "verdicts",
@@ -279,9 +290,9 @@ def test_a_disk_that_is_full_for_a_part_costs_nothing_that_it_was_to_hold(
             shutil.rmtree(data / "parts" / table)
         forget_parts(Warehouse(data))
         run = stages.start(tmp_path, data, file_bytes_when_calling=4_096)
-        assert 1 == run.wait()
+        assert run.wait() == 1
         assert_one_line(run, "File too large")
         assert not list((data / "parts").glob("*/.*.tmp"))
-        assert 0 == stages.start(tmp_path, data).wait()
-        assert N_CALLS == len(server.paid)
+        assert stages.start(tmp_path, data).wait() == 0
+        assert len(server.paid) == N_CALLS
     assert is_complete(data)

@@ -84,7 +84,7 @@ def test_each_task_is_labelled_once_by_each_vocabulary(
         (kind, name): N_TASKS * n for kind in KINDS for name, n in (("ann", 2), ("bob", 1))
     } == calls
     rows = command.sql("select * from task_annotations")
-    assert {"ok": 9 * N_TASKS} == Counter(row["status"] for row in rows)
+    assert Counter(row["status"] for row in rows) == {"ok": 9 * N_TASKS}
     known = load_benchmark("prbench").annotations
     fields = {
         row["task_id"]: row["field"] for row in command.sql("select task_id, field from tasks")
@@ -110,11 +110,11 @@ def test_each_task_is_labelled_once_by_each_vocabulary(
             not was[column] or was[column] == row[column]
             for was, row in zip(before, after, strict=True)
         )
-    assert N_TASKS == n_of["jurisdiction", "annotated"]
+    assert n_of["jurisdiction", "annotated"] == N_TASKS
 
     done = command("annotate")
     assert "nothing is missing, no model call made" in done.stderr
-    assert 9 * N_TASKS == len(provider.book)
+    assert len(provider.book) == 9 * N_TASKS
 
 
 def test_an_annotator_named_like_the_data_set_s_own_labels_is_refused(

@@ -26,7 +26,9 @@ TOPICS = (
     "notice periods in employment",
 )
 MANNERS = ("briefly", "precisely", "completely")
-N_TASKS, N_CRITERIA, WEAK = 50, 8, 1
+N_TASKS = 50
+N_CRITERIA = 8
+WEAK = 1
 
 
 def is_naming(request: Request) -> bool:
@@ -69,12 +71,14 @@ def rows_and_verdicts() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     fails all equally.
     """
     dice = np.random.default_rng(5)
-    rows, verdicts = [], []
+    rows = []
+    verdicts = []
     for number in range(N_TASKS):
         task = f"t{number:02}"
         rubric = []
         for index in range(N_CRITERIA):
-            topic, is_bad = index % 4, index == 7
+            topic = index % 4
+            is_bad = index == 7
             of = f"{task}-c{index}"
             title = {"title": f"Point {index} of task {number}: {TOPICS[topic]}"}
             rubric.append(
@@ -142,17 +146,17 @@ def test_each_criterion_is_described_once_and_a_finished_analysis_makes_no_call(
     kinds = Counter("name" if is_naming(each) else "phrase" for each in planted.calls)
     nodes = command.sql("select * from capability_nodes order by position")
 
-    assert N_TASKS * N_CRITERIA == kinds["phrase"]
+    assert kinds["phrase"] == N_TASKS * N_CRITERIA
     assert (
-        N_TASKS * N_CRITERIA
-        == command.sql("select count(*)::int as n from criterion_capabilities")[0]["n"]
+        command.sql("select count(*)::int as n from criterion_capabilities")[0]["n"]
+        == N_TASKS * N_CRITERIA
     )
     assert len(nodes) - 1 <= kinds["name"]
     assert len({node["name"].casefold() for node in nodes}) == len(nodes) > 4
     in_leaves = sum(each["n_criteria"] for each in nodes if each["is_leaf"])
     assert N_TASKS * N_CRITERIA == nodes[0]["n_criteria"] == in_leaves
     assert "nothing is missing, no model call made" in planted.again
-    assert [] == planted.calls_again
+    assert planted.calls_again == []
 
 
 def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confirmed(
@@ -190,7 +194,7 @@ def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confi
     }
     assert all(TOPICS[WEAK] in each["title"] for each in result["examples"])
     assert command.json("weaknesses", "weak", "--than", "even")["weaknesses"]
-    assert [] == command.json("weaknesses", "even")["weaknesses"]
+    assert command.json("weaknesses", "even")["weaknesses"] == []
     shown = command("weaknesses", "weak").stdout
     assert "Where models are weak" in shown
     assert "\neven " in shown.partition("Candidates for weaknesses")[2]
@@ -218,11 +222,11 @@ def test_vectors_of_phrases_come_from_the_embedding_model_once(
     embedded = [each for each in provider.entries if each.path == "/v1/embeddings"]
 
     assert len(embedded) == len(stored) == len({row["phrase"] for row in stored})
-    assert {("ok", 64)} == {(row["status"], row["length"]) for row in stored}
+    assert {(row["status"], row["length"]) for row in stored} == {("ok", 64)}
     assert sum(row["prompt_tokens"] for row in stored) > len(embedded)
-    assert ["e"] == [
+    assert [
         each["vectors"] for each in command.sql("select distinct vectors from capability_trees")
-    ]
+    ] == ["e"]
     n_calls = len(provider.book)
     command("capabilities")
     assert n_calls == len(provider.book)

@@ -120,7 +120,7 @@ def test_a_benchmark_is_shown_as_if_no_other_one_were_there(world: tuple[Path, O
     folder, before = world
     now = outputs(folder)
     assert all(before.values())
-    assert [] == [name for name in before if before[name] != now[name]]
+    assert [name for name in before if before[name] != now[name]] == []
 
     # Its own settings override the shared ones.
     jobs = {
@@ -128,8 +128,10 @@ def test_a_benchmark_is_shown_as_if_no_other_one_were_there(world: tuple[Path, O
         for name in (None, "twin")
     }
 
-    assert ("prbench", 0.99) == (jobs[None].settings.benchmark, jobs[None].settings.coverage.min)
-    assert ("twin", 0.5) == (jobs["twin"].settings.benchmark, jobs["twin"].settings.coverage.min)
+    assert jobs[None].settings.benchmark == "prbench"
+    assert jobs[None].settings.coverage.min == 0.99
+    assert jobs["twin"].settings.benchmark == "twin"
+    assert jobs["twin"].settings.coverage.min == 0.5
     assert str(folder / "twin" / "finance.jsonl") == jobs["twin"].settings.dataset.source
 
 

@@ -52,17 +52,19 @@ def test_what_clipping_hides_and_which_ranks_are_possible_is_shown(
     }
     below = rows["below"]
 
-    assert (0, 0, 0) == (below["mean_score"], below["ci_low"], below["ci_high"])
+    assert below["mean_score"] == 0
+    assert below["ci_low"] == 0
+    assert below["ci_high"] == 0
     mean, low, high = (number(below[f"raw_{name}"]) for name in ("mean_score", "ci_low", "ci_high"))
     assert f" {mean} ({low} to {high}) " in line["below"]
     assert (
         "A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means."
         in shown
     )
-    assert [(1, 1, 1), (2, 2, 3), (2, 2, 3), (None, None, None)] == [
+    assert [
         tuple(rows[model][name] for name in ("rank", "rank_low", "rank_high"))
         for model in ("good", "below", "alike", "unheard")
-    ]
+    ] == [(1, 1, 1), (2, 2, 3), (2, 2, 3), (None, None, None)]
     assert " 2 to 3 " in line["below"]
     assert " 60                      59         60 " in line["good"]
     assert "Not judged on a split by this judge: unheard" in shown
@@ -135,7 +137,7 @@ def test_nothing_to_show_is_no_file(uneven: Path, tmp_path: Path, capsys: Printe
     line = run_here.refusal("reviews", "-o", str(tmp_path / "reviews.csv"))
 
     assert "reviews.csv: not written. No criterion has been reviewed yet." in line
-    assert [] == list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

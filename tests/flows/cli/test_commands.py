@@ -75,7 +75,7 @@ def refused(folder: Path, run: Run) -> Refused:
 
     def refusal(*arguments: str) -> str:
         line = run.refusal(*arguments, code=(1, 2))
-        assert [] == list(folder.iterdir())
+        assert list(folder.iterdir()) == []
         assert line.startswith("prbench: ")
         return line.removeprefix("prbench: ").strip()
 
@@ -159,7 +159,8 @@ def parsed(words: list[str]) -> click.Command:
     """Return the command that these words call, after click has parsed its options."""
     command: click.Command = cli
     while isinstance(command, click.Group) and words and words[0] in command.commands:
-        command, words = command.commands[words[0]], words[1:]
+        command = command.commands[words[0]]
+        words = words[1:]
     if isinstance(command, click.Group) and words and not words[0].startswith("-"):
         command = command.commands["tables"]  # `export FOLDER`
     with click.Context(command) as context:

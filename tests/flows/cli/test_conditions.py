@@ -66,11 +66,11 @@ def test_an_aggregation_stores_what_the_command_computes(
     assert before == run.json("conditions", *options)
     # Without the configuration the stored conditions count.
     stored = run.json("conditions", "--warehouse", copied)
-    assert {"web search", "same"} == {each["condition"] for each in stored["differences"]}
+    assert {each["condition"] for each in stored["differences"]} == {"web search", "same"}
     # A changed configuration counts immediately.
     options = configured(file, copied, {"gpt": {"baseline": "search", "none": "plain"}})
     (row,) = run.json("conditions", *options)["differences"]
-    assert pytest.approx(-(15 * 0.5 - 5 * 0.5) / N_TASKS) == row["difference"]
+    assert row["difference"] == pytest.approx(-(15 * 0.5 - 5 * 0.5) / N_TASKS)
 
 
 def test_a_condition_without_verdicts_is_named(file: Path, warehouse: Path, run: Run) -> None:

@@ -97,8 +97,9 @@ def test_a_file_that_says_nothing_usable_is_refused(file: Path, text: str, messa
 def test_without_a_file_the_embedded_default_stands() -> None:
     job = load_job(Arguments())
     models = (*job.settings.models, *job.settings.judges)
-    assert ["embedded/smollm2-135m-instruct"] * 2 == [model.name for model in models]
-    assert ("sample", 1) == (job.settings.dataset.source, job.settings.trials)
+    assert [model.name for model in models] == ["embedded/smollm2-135m-instruct"] * 2
+    assert job.settings.dataset.source == "sample"
+    assert job.settings.trials == 1
 
 
 @pytest.fixture
@@ -142,7 +143,8 @@ def test_an_option_goes_before_the_configuration_and_that_before_the_environment
     job = load_job(
         Arguments(config=configured(setting), warehouse=Path(option) if option else None)
     )
-    assert (folder / chosen, why) == (job.warehouse, job.warehouse_source)
+    assert folder / chosen == job.warehouse
+    assert why == job.warehouse_source
 
 
 def test_rows_of_the_embedded_default_are_not_beside_ones_own(folder: Path) -> None:
@@ -255,10 +257,11 @@ def test_doctor_names_a_path_that_is_not_there_and_missing_keys(file: Path) -> N
         {each.subject: getattr(each, name) for each in findings} for name in ("is_ok", "detail")
     )
 
-    assert (False, False) == (is_ok["data set"], is_ok["judge openai/y"])
+    assert not is_ok["data set"]
+    assert not is_ok["judge openai/y"]
     assert detail["data set"].startswith("nowhere.jsonl is not a file")
-    assert "OPENAI_API_KEY is not set; export it" == detail["judge openai/y"]
-    assert "prbench, 0 models, 1 judge, trials 1" == detail["configuration"]
+    assert detail["judge openai/y"] == "OPENAI_API_KEY is not set; export it"
+    assert detail["configuration"] == "prbench, 0 models, 1 judge, trials 1"
 
 
 def test_an_imported_model_calls_nobody_and_survives_being_stored(file: Path) -> None:
@@ -266,7 +269,7 @@ def test_an_imported_model_calls_nobody_and_survives_being_stored(file: Path) ->
         "dataset: {source: sample}\nmodels: [{label: x, source: imported}]", encoding="utf-8"
     )
     job = load_job(Arguments(config=file))
-    assert [] == list(callees(job))
+    assert list(callees(job)) == []
     assert job.settings == Settings.model_validate(job.settings.model_dump(mode="json"))
 
 
@@ -277,8 +280,8 @@ def test_models_that_are_named_narrow_what_is_evaluated_and_not_what_is_compared
         "dataset: {source: sample}\n" + TWO + "stopping: {pairs: [[a, b]]}", encoding="utf-8"
     )
     job = load_job(Arguments(config=file, named_models=("b",)))
-    assert ["b"] == [model.label for model in job.settings.models]
-    assert ["a", "b"] == [model.label for model in job.compared_models]
+    assert [model.label for model in job.settings.models] == ["b"]
+    assert [model.label for model in job.compared_models] == ["a", "b"]
 
 
 def test_a_rule_that_cascade_picks_can_be_pasted_into_the_configuration() -> None:
@@ -289,9 +292,9 @@ def test_a_rule_that_cascade_picks_can_be_pasted_into_the_configuration() -> Non
     picked = yaml.safe_load(shown.partition("beside both judges:\n")[2])
     given = {"dataset": {"source": "sample"}, "judges": [*judges, *picked]}
     settings, problems = sound_settings(given)
-    assert [] == problems
+    assert problems == []
     assert settings is not None
-    assert 1 == len(settings.judges)
+    assert len(settings.judges) == 1
 
 
 def test_the_problems_of_a_configuration_are_reported_together(file: Path) -> None:
@@ -319,7 +322,8 @@ def test_the_problems_of_a_configuration_are_reported_together(file: Path) -> No
 def test_a_folder_that_is_neither_empty_nor_a_warehouse_is_refused_and_stays_as_it_is(
     tmp_path: Path,
 ) -> None:
-    taken, disk = tmp_path / "taken", tmp_path / "disk"
+    taken = tmp_path / "taken"
+    disk = tmp_path / "disk"
     (taken / "apt").mkdir(parents=True)
     assert f"warehouse {taken} (--warehouse): contains apt and is no warehouse" in refusal(
         Arguments(warehouse=taken)

@@ -93,7 +93,7 @@ def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_kn
         (r["day"], r["called_model"], r["calls"], r["cost_usd"], r["unpriced_calls"])
         for r in spent(job)
     ]
-    assert [("2026-11-22", "m", 1, None, 1), ("2026-11-20", "m", 4, 2.5, 0)] == rows
+    assert rows == [("2026-11-22", "m", 1, None, 1), ("2026-11-20", "m", 4, 2.5, 0)]
 
 
 @pytest.mark.parametrize(
@@ -152,12 +152,12 @@ def test_a_run_in_progress_a_killed_one_and_a_finished_one_are_distinguished(
         rows = latest_runs(job)
     columns = ("run_id", "outcome", "responses", "verdicts", "cost_usd")
     shown = [tuple(run[name] for name in columns) for run in rows]
-    assert [
+    assert shown == [
         ("on", "running", 1, 0, 0.25),
         ("killed", "killed", 2, 0, 0.5),
         ("ended", "done", 7, 8, 0.5),
-    ] == shown
-    assert ["on"] == [run["run_id"] for run in latest_runs(job, at(2.5))]
+    ]
+    assert [run["run_id"] for run in latest_runs(job, at(2.5))] == ["on"]
 
 
 def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(
@@ -231,7 +231,7 @@ def test_doctor_tries_receivers_and_names_no_more_than_their_host(
         reached = findings(folder, alerts={"to": [{"slack": "${SLACK_URL}"}]})["alerts to slack 1"]
     gone = findings(folder, alerts={"to": [{"slack": "${SLACK_URL}"}]})["alerts to slack 1"]
 
-    assert (True, f"127.0.0.1:{port} responds") == reached
+    assert reached == (True, f"127.0.0.1:{port} responds")
     assert gone[0] is False
     assert "secret-path" not in gone[1]
 
@@ -411,7 +411,7 @@ def test_doctor_calls_each_model_once_to_try_its_key(
     called = sorted(
         (entry.request["model"], entry.request["max_tokens"]) for entry in server.entries
     )
-    assert [("judge", 1), ("m", 1)] == called
+    assert called == [("judge", 1), ("m", 1)]
     assert "reasoning_effort" not in server.entries[0].request
     for subject in ("model hosted_vllm/m", "judge hosted_vllm/judge"):
         assert rows[subject].is_ok is is_ok

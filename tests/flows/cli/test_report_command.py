@@ -37,14 +37,14 @@ def reports(tmp_path: Path, monkeypatch: Patch) -> list[Job]:
 def test_options_alone_narrow_to_splits(
     reports: list[Job], options: tuple[str, ...], splits: tuple[str, ...]
 ) -> None:
-    assert 0 == main(["report", *options])
+    assert main(["report", *options]) == 0
 
     assert [splits] == [job.settings.dataset.splits for job in reports]
 
 
 def test_live_without_serve_is_refused_in_one_line(reports: list[Job], run: Run) -> None:
     assert "--live shows a page of the local server; add --serve" in run("report", "--live", code=2)
-    assert [] == reports
+    assert reports == []
 
 
 @pytest.fixture
@@ -65,15 +65,16 @@ def test_live_writes_no_report_in_a_run(
     live = ["report", "--serve", "--live", "--warehouse", str(tmp_path / "data")]
     index = tmp_path / "data/report/prbench/index.html"
 
-    assert 0 == main(live)
-    assert ([], [(index, True)]) == (reports, served)
+    assert main(live) == 0
+    assert reports == []
+    assert [(index, True)] == served
 
     Warehouse(tmp_path / "data").publish()
     with Warehouse(tmp_path / "data").living("r"):
-        assert 0 == main(live)
-    assert [] == reports
+        assert main(live) == 0
+    assert reports == []
 
-    assert 0 == main(live)
-    assert 1 == len(reports)
-    assert 0 == main(["report", "--serve", "--warehouse", str(tmp_path / "data")])
+    assert main(live) == 0
+    assert len(reports) == 1
+    assert main(["report", "--serve", "--warehouse", str(tmp_path / "data")]) == 0
     assert [(index, True), (index, True), (index, False)] == served[1:]

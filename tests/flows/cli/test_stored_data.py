@@ -80,9 +80,9 @@ def test_the_only_revision_is_read_from_anywhere(
 
     assert as_configured == from_elsewhere
     assert "a-model" in as_configured or command[0] in {"judges", "criteria", "lengths", "export"}
-    assert 1 == notices.count("showing the only revision of prbench there")
+    assert notices.count("showing the only revision of prbench there") == 1
     assert "(finance_hard: 4 tasks, 1 responses, 2 verdicts)" in notices
-    assert "" == run.err
+    assert run.err == ""
 
 
 def test_of_several_revisions_none_is_guessed_and_those_are_named(

@@ -36,7 +36,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "aggregate -q",
         "report -q",
     ):
-        assert 0 == main([*line.split(), "--warehouse", str(folder)])
+        assert main([*line.split(), "--warehouse", str(folder)]) == 0
     return folder
 
 
@@ -87,7 +87,7 @@ def test_an_export_in_a_bucket_is_imported_into_another_warehouse(
     assert count(data) == count(tmp_path / "other")
     assert "verify: export, " in run("verify", "s3://results/shared")
     output = run("export", "s3://results/shared", "--warehouse", data, code=2)
-    assert "prbench: s3://results/shared: is not an empty folder; name a new one\n" == output
+    assert output == "prbench: s3://results/shared: is not an empty folder; name a new one\n"
 
 
 def test_publications_are_read_as_the_guide_says(

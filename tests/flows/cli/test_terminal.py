@@ -71,12 +71,12 @@ def test_what_a_query_finds_is_text_on_a_real_terminal(folder: Path, file_format
     shown = on_terminal(
         "sql", "select command from runs", "--format", file_format, "--warehouse", str(folder)
     )
-    assert [] == commands_in(HARMLESS.sub("", shown))
+    assert commands_in(HARMLESS.sub("", shown)) == []
     assert "]0;owned" in shown
     assert "[2J" in shown
     assert r"\u202e" in shown
     if file_format == "json":
-        assert [{"command": EVIL}] == json.loads(shown)
+        assert json.loads(shown) == [{"command": EVIL}]
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_an_encoding_that_knows_ascii_alone_is_no_way_round(folder: Path) -> Non
     query = "select error('x\x1b[2Jy')"
     shown = on_terminal("sql", query, "--warehouse", str(folder), PYTHONIOENCODING="ascii")
     assert r"x\x1b[2Jy" in shown
-    assert [] == commands_in(shown)
+    assert commands_in(shown) == []
 
 
 @pytest.mark.parametrize("file_format", ["csv", "json", "jsonl"])
@@ -100,8 +100,8 @@ def test_machines_get_every_character(
         str(folder),
     ]
     file = tmp_path / "rows"
-    assert 0 == main([*command, "-o", str(file)])
-    assert 0 == main(command)
+    assert main([*command, "-o", str(file)]) == 0
+    assert main(command) == 0
     piped = capfdbinary.readouterr().out
     of_rows = json.dumps([{"command": EVIL}], ensure_ascii=False, indent=2)
     of_line = json.dumps({"command": EVIL}, ensure_ascii=False)
@@ -117,8 +117,8 @@ def test_tables_and_markdown_are_for_people_in_a_pipe_too(capsys: Printed) -> No
     print_table([column], title=f"About {CLEAR}")
     print(markdown_text([f"col{CLEAR}"], [[EVIL]]))
     shown = capsys.readouterr().out
-    assert [] == commands_in(shown)
-    assert 2 == shown.count(r"col\x1b[2J")
+    assert commands_in(shown) == []
+    assert shown.count(r"col\x1b[2J") == 2
     assert r"About \x1b[2J" in shown
     assert "a b" in shown
     assert text.strip() in shown
@@ -131,7 +131,7 @@ def test_what_any_command_prints_goes_through_the_guard(capsys: Printed) -> None
         sys.stdout.writelines([f"{CLEAR}\n"])
     print("after")
     output = capsys.readouterr()
-    assert [] == commands_in(output.out + output.err)
+    assert commands_in(output.out + output.err) == []
     assert output.out.startswith(
         r"\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202eabc\u2066\u200b\U000e0041\r\x1b[2Jend"
     )
@@ -142,7 +142,7 @@ def test_an_error_is_one_line_without_commands_and_its_traceback_too(
     tmp_path: Path, run: Run
 ) -> None:
     output = run("leaderboard", "-v", "--config", str(tmp_path / f"no{EVIL}\nsuch"), code=2)
-    assert [] == commands_in(output)
+    assert commands_in(output) == []
     assert output.splitlines()[-1].startswith("prbench: ")
     assert r"no\x1b]0;owned" in output.splitlines()[-1]
 
@@ -156,7 +156,7 @@ def test_progress_bars_say_what_a_label_holds(label: str, monkeypatch: Patch) ->
         sys.stderr.write(f"and {label}\n")
         advance("sample", label, succeeded=True)
     shown = terminal.getvalue()
-    assert [] == commands_in(HARMLESS.sub("", shown))
+    assert commands_in(HARMLESS.sub("", shown)) == []
     assert f"sample {visible(label)}" in re.sub(HARMLESS, "", shown)
     assert f"meanwhile {visible(label)}" in re.sub(HARMLESS, "", shown)
     assert f"and {visible(label)}" in re.sub(HARMLESS, "", shown)
@@ -179,6 +179,6 @@ def test_log_records_are_text_whoever_shows_them() -> None:
         log.warning("odd %d", "no number")
     finally:
         logging.setLogRecordFactory(before)
-    assert [] == commands_in(shown.getvalue())
+    assert commands_in(shown.getvalue()) == []
     assert "said\nmore" in shown.getvalue()
     assert r"ValueError: \x1b]0;owned" in shown.getvalue()

@@ -148,11 +148,9 @@ class NightWorld:
     def watched(self, *arguments: str, code: int = 0, **weather: Any) -> Seen:
         """Run a command in this process, and return all that it caused."""
         self.server.behaviour = Weather(**weather)
-        n_calls, n_messages, n_pings = (
-            len(self.server.book),
-            len(self.receiver.seen),
-            len(self.switch.seen),
-        )
+        n_calls = len(self.server.book)
+        n_messages = len(self.receiver.seen)
+        n_pings = len(self.switch.seen)
         output = self.command(*arguments, "--warehouse", "data", code=code)
         messages = [call.json for call in self.receiver.seen[n_messages:]]
         return Seen(output, self.server.book[n_calls:], messages, len(self.switch.seen) - n_pings)

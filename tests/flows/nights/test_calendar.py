@@ -64,7 +64,7 @@ def test_a_night_has_the_date_of_its_time_in_every_zone_and_by_either_reading() 
 
                 labels = {night_of(nightly, reading) for reading in readings}
 
-                assert {f"{begin:%Y-%m-%d}"} == labels, zone_name
+                assert labels == {f"{begin:%Y-%m-%d}"}, zone_name
 
 
 minutes = st.integers(0, 59)

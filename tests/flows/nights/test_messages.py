@@ -78,4 +78,4 @@ def test_the_guide_shows_the_messages_that_nights_send(tmp_path: Path) -> None:
         messages = [message_of(night, tmp_path) for night in (clean, fallen, outage, again)]
 
     assert list(map(without_cost, shown_messages())) == list(map(without_cost, messages))
-    assert [1, 1, 0, 0] == [night.n_pings for night in (clean, fallen, outage, again)]
+    assert [night.n_pings for night in (clean, fallen, outage, again)] == [1, 1, 0, 0]

@@ -47,7 +47,8 @@ def test_a_late_night_stops_no_later_and_one_that_is_repeated_at_the_next_stop(
 ) -> None:
     tonight = job(tmp_path, nightly={"stop_at": "07:00"})
     of_night = as_night(tonight, now)
-    assert ("2026-11-22", utc(7)) == (of_night.night, of_night.stop_at)
+    assert of_night.night == "2026-11-22"
+    assert utc(7) == of_night.stop_at
     again = tonight.model_copy(update={"night": "2026-11-20"})
     assert utc(7) + timedelta(days=now > utc(7)) == as_night(again, now).stop_at
     assert utc(10) == as_night(again.model_copy(update={"stop_at": utc(10)}), now).stop_at
@@ -56,9 +57,10 @@ def test_a_late_night_stops_no_later_and_one_that_is_repeated_at_the_next_stop(
 def test_a_night_after_its_stop_is_skipped_with_an_alert(tmp_path: Path, capsys: Printed) -> None:
     late = job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"})
     skipped = run_night(late, is_verbose=False, scheduled_at=utc(1))
-    assert (3, "skipped") == (skipped.exit_code, skipped.outcome)
+    assert skipped.exit_code == 3
+    assert skipped.outcome == "skipped"
     (alert,) = rows_in(tmp_path, "select kind, detail from alerts")
-    assert "skipped" == alert["kind"]
+    assert alert["kind"] == "skipped"
     assert "its stop time 01:01 has passed" in alert["detail"]
     assert "did not take place: its stop time" in capsys.readouterr().err
 
@@ -73,9 +75,9 @@ def test_a_complete_night_that_is_started_again_after_its_stop_is_no_skipped_nig
 
     again = run_night(complete, is_verbose=False, scheduled_at=utc(1))
 
-    assert 0 == again.exit_code
-    assert [] == again.alerts
-    assert [] == rows_in(tmp_path, "from alerts")
+    assert again.exit_code == 0
+    assert again.alerts == []
+    assert rows_in(tmp_path, "from alerts") == []
     assert "did not take place" not in capsys.readouterr().err
 
 
@@ -89,7 +91,7 @@ def test_a_night_that_began_and_is_started_again_after_its_stop_was_not_continue
 
     skipped = run_night(begun, is_verbose=False, scheduled_at=utc(1))
 
-    assert 3 == skipped.exit_code
+    assert skipped.exit_code == 3
     assert (
         "the night of 2026-11-22 was not continued: its stop time 01:01" in capsys.readouterr().err
     )
@@ -125,8 +127,8 @@ def test_a_scheduled_night_has_the_label_and_the_stop_time_of_its_time_even_if_i
 ) -> None:
     [night], state = scheduled("2096-03-25T00:00:00+00:00", "auto-scheduled")
 
-    assert "2096-03-25" == night.night
-    assert datetime(2096, 3, 25, 6, tzinfo=UTC) == night.stop_at
+    assert night.night == "2096-03-25"
+    assert night.stop_at == datetime(2096, 3, 25, 6, tzinfo=UTC)
     assert state.is_completed()
 
 
@@ -135,7 +137,7 @@ def test_a_night_that_somebody_starts_stops_at_the_next_stop_time(
 ) -> None:
     [night], _ = scheduled("2096-03-25T09:00:00+00:00")
 
-    assert "2096-03-25" == night.night
+    assert night.night == "2096-03-25"
     assert night.stop_at is not None
     assert timedelta(0) < night.stop_at - datetime.now(UTC) <= timedelta(days=1, hours=1)
 
@@ -145,10 +147,10 @@ def test_a_scheduled_night_is_missed_when_the_next_one_has_begun(
 ) -> None:
     ran, state = scheduled("2026-03-29T00:00:00+00:00", "auto-scheduled")
 
-    assert [] == ran
-    assert "Missed" == state.name
+    assert ran == []
+    assert state.name == "Missed"
     assert not state.is_completed()
-    assert 3 == ENDINGS["missed"].exit_code
+    assert ENDINGS["missed"].exit_code == 3
     assert (
         "the night of 2026-03-29 did not take place: it was missed, and the night of"
         in capsys.readouterr().err
@@ -182,15 +184,15 @@ def test_a_night_beside_another_is_skipped_or_waits(
         Warehouse(tmp_path).publish()
         skipped, again = (run_night(each, is_verbose=False) for each in (second, first))
         waiting.start()
-        assert [] == executed
+        assert executed == []
     waiting.join(60)
 
-    assert ["2026-11-24"] == executed
-    assert [("skipped", 3)] * 2 == [(each.outcome, each.exit_code) for each in (skipped, again)]
+    assert executed == ["2026-11-24"]
+    assert [(each.outcome, each.exit_code) for each in (skipped, again)] == [("skipped", 3)] * 2
     # Starting the same night again causes no alert.
     (alert,) = skipped.alerts
     assert f"process {os.getpid()} is at work" in alert["line"]
-    assert [] == again.alerts
+    assert again.alerts == []
     assert "skipped: the night of 2026-11-22 is already in progress" in capsys.readouterr().err
 
 
@@ -204,8 +206,8 @@ def test_a_killed_night_is_an_alert_of_the_next_one(
     )
     (alert,) = run_night(tonight, is_verbose=False).alerts
 
-    assert ["2026-11-23"] == executed
-    assert "the night of 2026-11-22 was killed (run r1, begun 00:00 UTC)" == alert["line"]
+    assert executed == ["2026-11-23"]
+    assert alert["line"] == "the night of 2026-11-22 was killed (run r1, begun 00:00 UTC)"
 
 
 @pytest.mark.parametrize(
@@ -246,10 +248,10 @@ def test_a_night_that_is_refused_sends_its_alert_and_stores_nothing(
     document = {"dataset": {"source": "gone.jsonl"}, "models": [{"name": "openai/m"}]}
     Path("prbench.yaml").write_text(json.dumps(document), encoding="utf-8")
 
-    assert 2 == main(["nightly", "--night", "2026-11-22"])
-    assert 1 == len(sent)
+    assert main(["nightly", "--night", "2026-11-22"]) == 2
+    assert len(sent) == 1
     assert sent[0].startswith("the night of 2026-11-22 failed: dataset.source: gone.jsonl is not")
-    assert ["prbench.yaml"] == [path.name for path in tmp_path.iterdir()]
+    assert [path.name for path in tmp_path.iterdir()] == ["prbench.yaml"]
 
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -321,7 +323,7 @@ def test_a_time_of_day_is_the_next_one(text: str, stops: datetime) -> None:
     ],
 )
 def test_a_stop_time_may_be_written_in_many_ways(text: str) -> None:
-    assert 2026 == stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC)).year
+    assert stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC)).year == 2026
 
 
 @pytest.mark.parametrize("text", ["", "soon", "7 pm", "06:30:00", "6.30", "tomorrow 06:30", "2026"])

@@ -30,7 +30,8 @@ class Nights:
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nights]:
     with night_world(tmp_path_factory.mktemp("nights")) as world:
-        data, away = world.command.folder / "tasks.jsonl", world.command.folder / "away.jsonl"
+        data = world.command.folder / "tasks.jsonl"
+        away = world.command.folder / "away.jsonl"
         gate = ("--fail-if", "worse", "--summary", str(world.command.folder / "summary.md"))
         first = world.night("2026-11-01", *gate, code=1)
         second = world.night("2026-11-02", *gate)
@@ -46,13 +47,11 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nights]:
 def test_a_night_without_a_change_calls_for_nightly_models_and_controls_and_alerts_nobody(
     nights: Nights,
 ) -> None:
-    assert [[], []] == [night.messages for night in (nights.first, nights.second)]
-    assert {"pinned": N_TASKS, "fresh": N_TASKS} == Counter(nights.first.sampled)
-    assert 2 * N_CRITERIA + N_CONTROL == nights.first.n_judged
-    assert (["fresh"] * N_TASKS, N_CRITERIA + N_CONTROL) == (
-        nights.second.sampled,
-        nights.second.n_judged,
-    )
+    assert [night.messages for night in (nights.first, nights.second)] == [[], []]
+    assert Counter(nights.first.sampled) == {"pinned": N_TASKS, "fresh": N_TASKS}
+    assert nights.first.n_judged == 2 * N_CRITERIA + N_CONTROL
+    assert nights.second.sampled == ["fresh"] * N_TASKS
+    assert nights.second.n_judged == N_CRITERIA + N_CONTROL
 
 
 def test_a_night_tidies_up_the_ledger_that_it_wrote_itself(nights: Nights) -> None:
@@ -65,19 +64,20 @@ def test_a_night_tidies_up_the_ledger_that_it_wrote_itself(nights: Nights) -> No
 
 def test_a_regression_is_sent_with_the_right_numbers(nights: Nights) -> None:
     (alert,) = nights.regressed.alerts.values()
-    facts, compared = (
-        alert["facts"],
-        ("diff", "2026-11-02", "2026-11-03", "--model", "fresh", "--warehouse", "data"),
-    )
+    facts = alert["facts"]
+    compared = ("diff", "2026-11-02", "2026-11-03", "--model", "fresh", "--warehouse", "data")
     (shown,) = nights.world.command.json(*compared)["comparisons"]
 
-    assert ("score_drop", "fresh") == (alert["kind"], alert["subject"])
-    assert ("2026-11-02", "2026-11-03") == (facts["first_vintage"], facts["second_vintage"])
+    assert alert["kind"] == "score_drop"
+    assert alert["subject"] == "fresh"
+    assert facts["first_vintage"] == "2026-11-02"
+    assert facts["second_vintage"] == "2026-11-03"
     for name in ("first_mean", "second_mean", "difference", "ci_low", "ci_high", "p_value"):
         assert pytest.approx(shown[name]) == facts[name], name
     assert facts["p_value"] == facts["p_adjusted"] < 0.05
     assert facts["ci_low"] < facts["difference"] < facts["ci_high"] < 0
-    assert (N_TASKS, False) == (facts["n_tasks"], facts["judge_drifted"])
+    assert facts["n_tasks"] == N_TASKS
+    assert not facts["judge_drifted"]
     assert f"fresh fell by {-facts['difference']:.3f} on tasks" in alert["line"]
     assert "drifted" not in alert["line"]
 
@@ -103,21 +103,25 @@ def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivere
     nights: Nights,
 ) -> None:
     again = nights.regressed_again
-    assert ([], [], 1) == (again.calls, again.messages, again.n_pings)
+    assert again.calls == []
+    assert again.messages == []
+    assert again.n_pings == 1
     assert "alert: fresh fell on tasks: " in again.output.stderr
-    assert [{"n": 1}] == nights.world.command.sql(
+    assert nights.world.command.sql(
         "select count(*) as n from alerts where night = '2026-11-03'"
-    )
+    ) == [{"n": 1}]
 
 
 def test_a_drifting_judge_is_an_alert_and_the_drop_of_its_night_names_it(nights: Nights) -> None:
     alerts = nights.drifted.alerts
 
-    assert {"judge_drift", "score_drop"} == set(alerts)
-    assert "judge" == alerts["judge_drift"]["subject"]
+    assert set(alerts) == {"judge_drift", "score_drop"}
+    assert alerts["judge_drift"]["subject"] == "judge"
     facts = alerts["judge_drift"]["facts"]
     # At first half of the control set was met, now none of it.
-    assert (N_CONTROL, 0.5, 0.0) == (facts["n_decided"], facts["agreement"], facts["met_share"])
+    assert facts["n_decided"] == N_CONTROL
+    assert facts["agreement"] == 0.5
+    assert facts["met_share"] == 0.0
     assert alerts["score_drop"]["facts"]["judge_drifted"] is True
     assert "so the judge may be the cause, not the model" in alerts["score_drop"]["line"]
 
@@ -139,8 +143,8 @@ def test_a_receiver_that_fails_fails_no_night_and_stands_in_the_table(nights: Ni
         ("2026-11-05", "webhook 1", "sent", 1),
         ("2026-11-05", "webhook 2", "failed", 1),
     ] == [(row["night"], row["receiver"], row["status"], row["n_alerts"]) for row in delivered]
-    assert {None, "the server responded with status 500"} == {row["error"] for row in delivered}
-    assert [{"outcome": "done"}] == outcomes
+    assert {row["error"] for row in delivered} == {None, "the server responded with status 500"}
+    assert outcomes == [{"outcome": "done"}]
 
 
 def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_shown(
@@ -162,14 +166,14 @@ def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_show
 def test_a_night_that_fails_sends_one_line_that_says_why(nights: Nights) -> None:
     (alert,) = nights.failed.alerts.values()
 
-    assert "failure" == alert["kind"]
+    assert alert["kind"] == "failure"
     assert alert["line"].startswith("the night of 2026-11-05 failed: ")
     assert "tasks.jsonl is not a file" in alert["line"]
-    assert [] == nights.failed.calls
-    assert 1 == nights.failed.output.stderr.count("prbench: ")
+    assert nights.failed.calls == []
+    assert nights.failed.output.stderr.count("prbench: ") == 1
     # The dead-man's switch is called after each night that finished.
     ended = (nights.first, nights.second, nights.regressed, nights.drifted, nights.failed)
-    assert [1, 1, 1, 1, 0] == [night.n_pings for night in ended]
+    assert [night.n_pings for night in ended] == [1, 1, 1, 1, 0]
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +198,7 @@ def test_a_dry_run_shows_the_plan_and_calls_nothing(filled: NightWorld) -> None:
     )
 
     assert shown.calls == planned.calls == narrow.calls == []
-    assert {"late": N_TASKS, "locked": N_TASKS, "judge": 2 * N_CRITERIA} == calls_of(planned)
+    assert calls_of(planned) == {"late": N_TASKS, "locked": N_TASKS, "judge": 2 * N_CRITERIA}
     assert {"late": 1, "judge": n_criteria["n"]} == calls_of(narrow)
     assert all(label in shown.output.stdout for label in calls_of(planned))
 
@@ -207,9 +211,9 @@ def test_a_backfill_fills_in_what_is_missing_and_a_model_that_fails_holds_up_no_
 
     rest = filled.watched(*LATE_AND_LOCKED, code=3, refused="locked")
     sampled = Counter(rest.sampled)
-    assert N_TASKS == sampled["late"]
+    assert sampled["late"] == N_TASKS
     assert 1 <= sampled["locked"] <= CONCURRENCY + 1  # the last one is a harmless request
-    assert N_CRITERIA == rest.n_judged
+    assert rest.n_judged == N_CRITERIA
     (stopped,) = [
         line for line in rest.output.stderr.splitlines() if "stopped for this run" in line
     ]
@@ -218,7 +222,8 @@ def test_a_backfill_fills_in_what_is_missing_and_a_model_that_fails_holds_up_no_
     assert "responses of locked, trial 1: 0 of 8 are done" in rest.output.stderr
 
     healed = filled.watched(*LATE_AND_LOCKED)
-    assert (["locked"] * N_TASKS, N_CRITERIA) == (healed.sampled, healed.n_judged)
+    assert healed.sampled == ["locked"] * N_TASKS
+    assert healed.n_judged == N_CRITERIA
     both = filled.command.sql(selections)
     assert selected
     assert all(row in both for row in selected)
@@ -243,8 +248,8 @@ def test_a_night_and_a_backfill_with_a_decision_model_make_one_call_for_each_rub
         assert 2 * N_TASKS + len(world.command.sql(pieces)) == night.n_judged
         world.configure(models=[world.endpoint("late")])
         planned = world.watched("backfill", "--model", "late", "--dry-run", "--json")
-        assert {"late": N_TASKS, "judge": N_TASKS} == calls_of(planned)
-        assert N_TASKS == world.watched("backfill", "--model", "late").n_judged
+        assert calls_of(planned) == {"late": N_TASKS, "judge": N_TASKS}
+        assert world.watched("backfill", "--model", "late").n_judged == N_TASKS
 
 
 def calls_of(planned: Seen) -> dict[str, int]:

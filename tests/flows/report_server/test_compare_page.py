@@ -96,11 +96,11 @@ def cells(drawn: PageFigure) -> list[list[str]]:
 def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations(job: Job) -> None:
     flips = cells(shown(job, of="model", first="a", second="b", vintage="base")["diff_flips"])
 
-    assert [
+    assert [row[-7:] for row in flips[:2]] == [
         ["−10.00", "not met", "met", "−1.111", "t4", "why in a: 0.0", "why in b: 1"],
         ["7.00", "met", "not met", "−0.467", "t3", "why in a: 1.0", "why in b: 0"],
-    ] == [row[-7:] for row in flips[:2]]
-    assert 4 == len(flips)
+    ]
+    assert len(flips) == 4
 
 
 def test_of_several_differences_the_chosen_one_is_explained(job: Job) -> None:
@@ -108,8 +108,9 @@ def test_of_several_differences_the_chosen_one_is_explained(job: Job) -> None:
 
     pages = [compare_page(job, judges | chosen, Path("nowhere")) for chosen in ({}, {"model": "b"})]
 
-    assert ["on finance, model a", "on finance"] == [
-        page.about.removeprefix(PAIR) for page in pages
+    assert [page.about.removeprefix(PAIR) for page in pages] == [
+        "on finance, model a",
+        "on finance",
     ]
     assert pages[0].figures[1].table != pages[1].figures[1].table
 
@@ -141,7 +142,8 @@ def test_only_what_can_be_compared_is_offered_and_chosen(
     page = compare_page(job, {"of": kind}, Path("nowhere"))
 
     assert [offered, offered] == [[text for _, text in field.options] for field in page.fields[:2]]
-    assert (chosen, ()) == ([field.chosen for field in page.fields[:2]], page.figures)
+    assert chosen == [field.chosen for field in page.fields[:2]]
+    assert page.figures == ()
 
 
 def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Reader) -> None:
@@ -232,6 +234,6 @@ def test_vintages_begin_with_the_current_one_even_if_an_earlier_one_was_complete
 
 @pytest.mark.parametrize("given", [{"of": "password"}, {"first": "only one"}])
 def test_invalid_parameters_are_ignored(job: Job, given: dict[str, str]) -> None:
-    assert () == compare_page(job, given, Path("nowhere")).figures
+    assert compare_page(job, given, Path("nowhere")).figures == ()
     both = {"of": "model", "first": "a", "second": "b"}
     assert shown(job, **both)["diff_flips"] == shown(job, **both, show="x")["diff_flips"]

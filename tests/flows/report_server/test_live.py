@@ -49,9 +49,11 @@ def live(job: Job) -> dict[str, Any]:
 def test_a_folder_without_anything_has_no_run(job: Job) -> None:
     page = live(job)
 
-    assert ([], None, None) == (page["runs"], page["last"], page["trouble"])
-    assert "No run is in progress, and no run is stored here yet." == page["headline"]
-    assert "Nothing is published yet." == page["published"]
+    assert page["runs"] == []
+    assert page["last"] is None
+    assert page["trouble"] is None
+    assert page["headline"] == "No run is in progress, and no run is stored here yet."
+    assert page["published"] == "Nothing is published yet."
     assert not job.warehouse.exists()
 
 
@@ -72,7 +74,7 @@ def test_a_run_without_known_coverage_is_shown_with_the_reason(
         store(job, RUNNING, **record)
         (run,) = (each["state"] for each in live(job)["runs"])
 
-    assert "r1" == run.run_id
+    assert run.run_id == "r1"
     assert trouble in (run.trouble or "")
 
 
@@ -86,7 +88,8 @@ def state(view: LiveView) -> tuple[list[str], tuple[str, str | None] | None]:
 def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_view(
     job: Job,
 ) -> None:
-    view, other = LiveView(job, job.report_index), job.model_copy(update={"run_id": "r2"})
+    view = LiveView(job, job.report_index)
+    other = job.model_copy(update={"run_id": "r2"})
     warehouse = Warehouse(job.warehouse)
     written(job.warehouse, tasks_of(RUBRICS))
     with ExitStack() as second:
@@ -94,11 +97,11 @@ def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_
         with warehouse.living("r1"):
             store(job, RUNNING)
             store(other, RUNNING)
-            assert (["r1", "r2"], None) == state(view)
-        assert (["r2"], ("r1", "killed")) == state(view)
+            assert state(view) == (["r1", "r2"], None)
+        assert state(view) == (["r2"], ("r1", "killed"))
         store(other, DONE)
-        assert [] == view.now()["runs"]
-    assert ([], ("r2", DONE)) == state(view)
+        assert view.now()["runs"] == []
+    assert state(view) == ([], ("r2", DONE))
 
 
 def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: Job) -> None:
@@ -113,7 +116,7 @@ def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: J
         (judge, "m", trial, due, 0) for judge, due in ((None, 2), ("j", 4 + 2)) for trial in (1, 2)
     ] == cells
     assert run.job is not None
-    assert 4 == run.job.settings.limits.max_usd
+    assert run.job.settings.limits.max_usd == 4
 
 
 @pytest.mark.parametrize(
@@ -133,7 +136,8 @@ def test_the_data_of_a_run_on_other_splits_is_known(
 
     data = job_of_run(viewer, run_row(on(of_run), [], at(0), None, RUNNING)).data
 
-    assert (REVISION, tuple(of_run) or ("all",)) == (data.revision, data.splits)
+    assert data.revision == REVISION
+    assert (tuple(of_run) or ("all",)) == data.splits
 
 
 def test_the_record_of_a_run_gives_back_its_job(job: Job) -> None:
@@ -189,14 +193,15 @@ def test_a_run_says_what_is_done_and_what_it_cost_under_which_cap(tmp_path: Path
 
     shown = run_texts(going, NOW, PRBENCH)
 
-    assert {
+    assert facts(shown) == {
         "Coverage": ("60.0%", "120 of 200 responses and verdicts, those of earlier runs included"),
         "Cost so far": ("$1.50", "cap $5.00, 2 calls of unknown price"),
         "Time": ("1:02:00", "started 2026-11-23 10:58 UTC"),
-    } == facts(shown)
+    }
     coverage, of_calls = shown["figures"]
-    assert [("status-r1", 1), ("calls-r1", 1)] == [
-        (each.figure.name, each.n_rows) for each in (coverage, of_calls)
+    assert [(each.figure.name, each.n_rows) for each in (coverage, of_calls)] == [
+        ("status-r1", 1),
+        ("calls-r1", 1),
     ]
 
 
@@ -205,7 +210,8 @@ def test_a_run_that_ended_has_its_outcome() -> None:
 
     shown = run_texts(ended, NOW, PRBENCH)
 
-    assert ("Stopped at the budget (0:01:15 ago)", "warn") == (shown["outcome"], shown["level"])
+    assert shown["outcome"] == "Stopped at the budget (0:01:15 ago)"
+    assert shown["level"] == "warn"
 
 
 def test_the_page_links_to_a_report_if_there_is_one(job: Job) -> None:
@@ -244,8 +250,9 @@ def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_woul
     before = shown(job, warehouse)
     aggregate(job)
 
-    assert [("a", 7, 7), ("few", 2, 7)] == [
-        (row["model"], row["n_tasks"], row["n_tasks_wanted"]) for row in before
+    assert [(row["model"], row["n_tasks"], row["n_tasks_wanted"]) for row in before] == [
+        ("a", 7, 7),
+        ("few", 2, 7),
     ]
     assert before[0]["ci_low"] is not None
     assert before[1]["ci_low"] is None

@@ -51,14 +51,14 @@ def test_two_models_are_picked_and_changes_lead_to_tasks(
         expect(rows.first).to_be_visible(timeout=60_000)
 
         assert rows.locator("td:nth-child(6)").first.inner_text().startswith("−")
-        assert [] == whom_it_keeps_out(visit)
+        assert whom_it_keeps_out(visit) == []
         page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         assert fits(page)
         title = rows.first.locator("td").first.inner_text()
         rows.first.get_by_role("link").click()
         page.wait_for_selector(".marked")
         assert page.locator(".marked").inner_text().split("\n")[0] in title
-        assert [] == visit.faults
+        assert visit.faults == []
 
 
 def test_the_live_page_renews_itself_and_keeps_what_is_open(
@@ -66,8 +66,8 @@ def test_the_live_page_renews_itself_and_keeps_what_is_open(
 ) -> None:
     with visiting_server(browser, world_job, world_site) as visit:
         page = visit.open("live.html").page
-        assert "No run is in progress." == page.locator("#headline").inner_text()
-        assert [] == whom_it_keeps_out(visit)
+        assert page.locator("#headline").inner_text() == "No run is in progress."
+        assert whom_it_keeps_out(visit) == []
         page.locator("#ranking details.how summary").click()
         page.locator("details.numbers summary").last.click()
         with Warehouse(world_job.warehouse).living("a new run"):
@@ -77,7 +77,7 @@ def test_the_live_page_renews_itself_and_keeps_what_is_open(
         assert page.locator("details.numbers").last.get_attribute("open") is None
         page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         assert fits(page)
-        assert [] == visit.faults
+        assert visit.faults == []
         page.route("**/live.html", lambda route: route.abort())
         page.wait_for_selector("#lost:not([hidden])")
 
@@ -93,8 +93,8 @@ def test_nothing_that_anybody_wrote_acts(
             visit.value(
                 "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
             )
-            assert [] == whom_it_keeps_out(visit)
+            assert whom_it_keeps_out(visit) == []
 
-            assert [] == visit.faults
+            assert visit.faults == []
         visit.open(address)
         expect(visit.page.locator("#diff_flips tbody tr").first).to_be_visible(timeout=60_000)

@@ -83,8 +83,8 @@ def test_a_page_is_served_to_this_machine_only(port: int, path: str) -> None:
         get(port, path, **given)[0]
         for given in ({"Host": "evil.example"}, {"Origin": "http://evil.example"})
     ]
-    assert [200, 403, 403] == [get(port, path)[0], *refused]
-    assert 501 == get(port, path, "POST")[0]
+    assert [get(port, path)[0], *refused] == [200, 403, 403]
+    assert get(port, path, "POST")[0] == 501
 
 
 @pytest.mark.parametrize(
@@ -131,15 +131,17 @@ def test_only_requests_by_own_names_and_pages_are_served(
 
 def test_another_site_can_lead_here_but_not_load_or_frame_a_page(port: int) -> None:
     assert (
-        200
-        == get(
-            port, "index.html", **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
-        )[0]
+        (
+            get(
+                port, "index.html", **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+            )[0]
+        )
+        == 200
     )
     for path in ("index.html", "live.html", "nowhere.html"):
         headers = fetch(port, f"/prbench/{path}")[0].headers
-        assert "frame-ancestors 'none'" == headers["Content-Security-Policy"]
-        assert "same-origin" == headers["Cross-Origin-Resource-Policy"]
+        assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
 
 
 @pytest.mark.parametrize(
@@ -156,8 +158,8 @@ def test_another_site_can_lead_here_but_not_load_or_frame_a_page(port: int) -> N
     ],
 )
 def test_an_invalid_path_is_404_without_a_word(port: int, path: str, capfd: Printed) -> None:
-    assert [404, 404] == [fetch(port, path, method)[0].status for method in ("GET", "HEAD")]
-    assert ("", "") == capfd.readouterr()
+    assert [fetch(port, path, method)[0].status for method in ("GET", "HEAD")] == [404, 404]
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_browser_that_does_not_wait_is_nothing_to_print(tmp_path: Path, capfd: Printed) -> None:
@@ -173,7 +175,7 @@ def test_a_browser_that_does_not_wait_is_nothing_to_print(tmp_path: Path, capfd:
         browser.close()
         server.shutdown()
     # The server has waited for the thread that responds.
-    assert ("", "") == capfd.readouterr()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_links_that_lead_out_of_the_folder_are_not_followed(
@@ -198,7 +200,7 @@ def test_links_that_lead_out_of_the_folder_are_not_followed(
         "linked/",
         "linked/pipe.html",
     ):
-        assert 404 == get(port, path)[0], path
+        assert get(port, path)[0] == 404, path
     assert get(port, "same.html")[2] == get(port, "index.html")[2] == get(port, "")[2] == "a report"
 
 
@@ -231,7 +233,7 @@ def test_in_a_folder_the_page_says_how_any_two_are_compared_and_may_ask_nobody()
 def test_too_many_parameters_are_status_404_and_nothing_is_written(port: int, folder: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
-    assert 404 == get(port, "compare.html?" + "&".join(f"p{n}=1" for n in range(99)))[0]
+    assert get(port, "compare.html?" + "&".join(f"p{n}=1" for n in range(99)))[0] == 404
     for path in PATHS:
         get(port, path)
 
@@ -239,7 +241,9 @@ def test_too_many_parameters_are_status_404_and_nothing_is_written(port: int, fo
 
 
 def test_the_server_closes_when_the_page_in_progress_is_rendered(tmp_path: Path) -> None:
-    begun, go_on, has_ended = threading.Event(), threading.Event(), threading.Event()
+    begun = threading.Event()
+    go_on = threading.Event()
+    has_ended = threading.Event()
 
     def make(_: Mapping[str, str]) -> str:
         begun.set()
@@ -278,6 +282,6 @@ def test_a_broken_page_is_an_error_in_browser_and_terminal(tmp_path: Path, capsy
 
     with ReportServer(tmp_path, 0, {"/page.html": broken}) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        assert 500 == fetch(server.server_port, "/page.html")[0].status
+        assert fetch(server.server_port, "/page.html")[0].status == 500
         server.shutdown()
     assert "/page.html: unexpected ValueError: a bug" in capsys.readouterr().err

@@ -25,13 +25,13 @@ def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(
         token = {
             name: client.headers[name] for name in ("Prefect-Csrf-Token", "Prefect-Csrf-Client")
         }
-        assert 200 == client.post("/flows/filter", json={}).status_code
-        assert 200 == client.get("/admin/version").status_code
+        assert client.post("/flows/filter", json={}).status_code == 200
+        assert client.get("/admin/version").status_code == 200
         # The server's own page, reached through a tunnel with another port, or by another name of
         # this machine.
         for page in ("http://127.0.0.1:5000", "http://localhost:5000"):
             host = {"Host": page.removeprefix("http://"), "Origin": page}
-            assert 200 == client.post("/flows/filter", json={}, headers=host).status_code
+            assert client.post("/flows/filter", json={}, headers=host).status_code == 200
     with httpx.Client(timeout=60) as anybody:
         for what, request in attempts(server, token):
             http_response = anybody.send(request)
@@ -40,10 +40,10 @@ def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(
             assert server.secret.partition(":")[2] not in http_response.text
         for origin in (EVIL, "null", "http://127.0.0.1:1"):
             http_response = anybody.send(preflight(server.url, origin))
-            assert 403 == http_response.status_code
+            assert http_response.status_code == 403
             assert "access-control-allow-origin" not in http_response.headers
         assert (
-            403 == anybody.get(f"{server.url}/health", headers={"Host": "evil.example"}).status_code
+            anybody.get(f"{server.url}/health", headers={"Host": "evil.example"}).status_code == 403
         )
 
 
@@ -54,11 +54,11 @@ def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(
 ) -> None:
     at = prefect_server.url.removesuffix("/api")
 
-    assert "open" == socket_ended(prefect_server.url, path, token=prefect_server.secret)
-    assert "open" == socket_ended(prefect_server.url, path, token=prefect_server.secret, Origin=at)
-    assert "1008" == socket_ended(prefect_server.url, path)
-    assert "1008" == socket_ended(prefect_server.url, path, token="prbench:guess")
-    assert "403" == socket_ended(prefect_server.url, path, token=prefect_server.secret, Origin=EVIL)
+    assert socket_ended(prefect_server.url, path, token=prefect_server.secret) == "open"
+    assert socket_ended(prefect_server.url, path, token=prefect_server.secret, Origin=at) == "open"
+    assert socket_ended(prefect_server.url, path) == "1008"
+    assert socket_ended(prefect_server.url, path, token="prbench:guess") == "1008"
+    assert socket_ended(prefect_server.url, path, token=prefect_server.secret, Origin=EVIL) == "403"
 
 
 @pytest.mark.slow
@@ -114,7 +114,8 @@ def attempts(
     browser had added it.
     """
     at = server.url.removesuffix("/api")
-    own, port = at.removeprefix("http://"), at.rpartition(":")[2]
+    own = at.removeprefix("http://")
+    port = at.rpartition(":")[2]
     with_secret = {"Authorization": basic(server.secret)}
     strangers = {
         "without a secret": {"Host": own, **token},

@@ -81,7 +81,8 @@ def test_a_server_is_well_if_it_requires_the_configured_secret(
     is_ok: bool | None,
     sentence: str,
 ) -> None:
-    server.secret, server.status = secret, status
+    server.secret = secret
+    server.status = status
     monkeypatch.setenv("PREFECT_API_AUTH_STRING", own_secret)
     finding, detail = check_server()
 
@@ -105,6 +106,6 @@ def test_an_unreachable_server_and_one_of_a_profile_are_checked(
         f'active = "team"\n[profiles.team]\nPREFECT_API_URL = "http://{server.host}/api"\n'
         f'PREFECT_API_AUTH_STRING = "{SECRET}"\n'
     )
-    assert (True, f"{server.host} requires a secret") == check_server()
+    assert check_server() == (True, f"{server.host} requires a secret")
     server.secret = None
     assert check_server()[0] is False

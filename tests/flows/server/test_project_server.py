@@ -57,11 +57,10 @@ def ended(started: list[Any]) -> None:
 def test_a_folder_has_one_server_and_its_users_share_a_lock(
     started: list[Any], tmp_path: Path
 ) -> None:
-    first, again = (
-        own_server(job(tmp_path, retention={"prefect_days": 9})),
-        own_server(job(tmp_path)),
-    )
-    assert (again, 1) == (first, len(started))
+    first = own_server(job(tmp_path, retention={"prefect_days": 9}))
+    again = own_server(job(tmp_path))
+    assert again == first
+    assert len(started) == 1
     kept = {name: value for name, value in started[0][1]["env"].items() if "RETENTION" in name}
     days = {"SERVICES_DB_VACUUM": "P9D", "EVENTS": "P7D"}
     assert {
@@ -84,8 +83,8 @@ def test_a_secret_is_its_users_alone_and_neither_shown_nor_beside_the_data(
     finally:
         os.umask(before)
     path = secret_path(folder_of(job(tmp_path)).resolve())
-    assert [0o600, 0o700] == [stat.S_IMODE(each.stat().st_mode) for each in (path, path.parent)]
-    assert 0o700 == stat.S_IMODE(folder_of(job(tmp_path)).stat().st_mode)
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (path, path.parent)] == [0o600, 0o700]
+    assert stat.S_IMODE(folder_of(job(tmp_path)).stat().st_mode) == 0o700
     assert server.secret == path.read_text()
     assert len(server.secret) > 40
     assert server.secret not in repr(server) + str(started)
@@ -101,7 +100,7 @@ def test_a_secret_that_others_can_get_at_is_not_used(
     secret_path(folder_of(job(tmp_path)).resolve()).chmod(widened)
     with pytest.raises(NoServerError, match="other users can read this secret; delete"):
         own_server(job(tmp_path))
-    assert 1 == len(started)
+    assert len(started) == 1
 
 
 def test_a_secret_that_is_a_link_or_in_a_folder_of_others_is_not_used(
@@ -118,7 +117,7 @@ def test_a_secret_that_is_a_link_or_in_a_folder_of_others_is_not_used(
     path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(NoServerError, match="is a link"):
         own_server(job(tmp_path))
-    assert [] == started
+    assert started == []
 
 
 def test_a_port_in_use_is_refused(started: list[Any], tmp_path: Path) -> None:
@@ -141,14 +140,14 @@ def test_a_server_of_another_machine_is_not_used(
     )
     assert server_of(job(tmp_path)) is None
     stderr = capsys.readouterr().err
-    assert (
+    assert stderr == (
         "no Prefect server: the server of this data folder runs on node7; this run is not"
-        " recorded\n" == stderr
+        " recorded\n"
     )
     os.utime(address, (0, 0))
     if not is_locked:
         assert own_server(job(tmp_path)).secret
-        assert 2 == len(started)
+        assert len(started) == 2
 
 
 @pytest.mark.parametrize("content", ["", "{"])
@@ -177,7 +176,7 @@ def test_unrecorded_runs_start_no_server_nor_use_anothers(
     with monkeypatch.context() as patch:
         patch.setenv("PRBENCH_PREFECT", "off")
         assert server_of(job(tmp_path)) is None
-    assert [] == started
+    assert started == []
     own_server(job(tmp_path))
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     assert server_of(job(tmp_path)) is None
@@ -192,8 +191,8 @@ def test_a_silent_server_is_reported_without_its_password(
     assert named is not None
     assert not named.is_ready(0.3)
     stderr = capsys.readouterr().err
-    assert "Prefect's server at 127.0.0.1:1 does not respond; waiting up to 0 s for it\n" == stderr
-    assert [] == started
+    assert stderr == "Prefect's server at 127.0.0.1:1 does not respond; waiting up to 0 s for it\n"
+    assert started == []
 
 
 _AS_A_NOTEBOOK = """
@@ -222,5 +221,5 @@ def test_importing_flows_starts_no_server_and_switches_off_what_prefect_would_st
         env=environment | {"PREFECT_HOME": str(tmp_path)},
         cwd=tmp_path,
     )
-    assert ["False", "False", "3", "None"] == shown.stdout.split(), shown.stderr
+    assert shown.stdout.split() == ["False", "False", "3", "None"], shown.stderr
     assert not (tmp_path / "prefect.db").exists()

@@ -105,9 +105,9 @@ def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(
     outer = flow_of("raises-outside", calling(flow_of("raises-inside", fail)))
     with pytest.raises(PipelineError, match="the file is gone"):
         ran(outer, tmp_path)
-    assert [("FAILED", "Failed")] * 2 == [
-        state(prefect_api, f"raises-{name}")[:2] for name in ("inside", "outside")
-    ]
+    assert [state(prefect_api, f"raises-{name}")[:2] for name in ("inside", "outside")] == [
+        ("FAILED", "Failed")
+    ] * 2
 
 
 @pytest.mark.usefixtures("prefect_api")
@@ -132,9 +132,9 @@ def test_a_lost_server_changes_no_work_and_is_reported_once(
     stage = flow_of("is-lost", work)
     if not is_begun:
         monkeypatch.setattr(PrefectClient, "create_flow_run", refuse)
-    assert HALF == ran(flow_of("loses", calling(stage)), tmp_path)
-    assert ["stage"] == n_done
-    assert 1 == capsys.readouterr().err.count("does not record this run any more (ConnectError)")
+    assert ran(flow_of("loses", calling(stage)), tmp_path) == HALF
+    assert n_done == ["stage"]
+    assert capsys.readouterr().err.count("does not record this run any more (ConnectError)") == 1
     assert UNRECORDED.is_set()
 
 
@@ -148,7 +148,7 @@ def test_runs_go_on_when_the_server_is_lost(
     holding = ["flock", "-s", tmp_path / "runs.lock", "sh", "-c", "echo held; sleep 3"]
     run = subprocess.Popen(holding, stdout=subprocess.PIPE, text=True)
     assert run.stdout is not None
-    assert "held\n" == run.stdout.readline()
+    assert run.stdout.readline() == "held\n"
 
     async def lose() -> None:
         async with deployments.ServingRunner(pause_on_shutdown=False):
@@ -156,7 +156,7 @@ def test_runs_go_on_when_the_server_is_lost(
 
     with pytest.raises((RuntimeError, ExceptionGroup)):
         asyncio.run(lose())
-    assert 0 == run.poll()
+    assert run.poll() == 0
     assert "runs in progress continue" in capsys.readouterr().err
 
 
@@ -168,7 +168,7 @@ def test_a_run_ends_with_the_report_of_all_there_is_and_prefect_links_to_it(
     done = command.json("run", "--model", "brief", "--warehouse", "data", "-q")
 
     index = data / "report/prbench/index.html"
-    assert "report" == done["stages"][-1]["stage"]
+    assert done["stages"][-1]["stage"] == "report"
     assert "thorough" in index.read_text(encoding="utf-8")
     (link,) = artifacts_of(prefect_api, "report-link", done["run_id"])
     assert [index.resolve().as_uri()] == re.findall(r"\]\((.*?)\)", link)
@@ -249,21 +249,21 @@ def world(
 @pytest.mark.long
 def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypatch: Patch) -> None:
     world.command("ingest", "--no-prefect")
-    assert [] == world.servers()
+    assert world.servers() == []
     both = [
         world.command.start("run", "--limit", "2"),
         world.command.start("run", "--limit", "2", "--trials", "2"),
     ]
     outputs = [process.communicate(timeout=300)[1].splitlines() for process in both]
-    assert [0, 0] == [process.returncode for process in both], outputs
+    assert [process.returncode for process in both] == [0, 0], outputs
     address = world.url.removeprefix("http://").removesuffix("/api")
     printed = [[line for line in lines if "Prefect" in line] for lines in outputs]
     assert [[f"Prefect records this run: {address}"]] * 2 == printed
-    assert 1 == len(world.servers())
+    assert len(world.servers()) == 1
     tops = [run for run in shown(world.client(monkeypatch)) if not run["parent_task_run_id"]]
-    assert [("evaluate", "Completed")] * 2 == [
-        (run["name"].split()[0], run["state_name"]) for run in tops
-    ]
+    assert [(run["name"].split()[0], run["state_name"]) for run in tops] == [
+        ("evaluate", "Completed")
+    ] * 2
 
 
 def test_a_server_ends_by_itself_some_time_after_its_last_user(
@@ -316,15 +316,15 @@ def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(
         wanted = {"state": {"type": "CANCELLING", "name": "Cancelling"}}
         client.post(f"/flow_runs/{running}/set_state", json=wanted).raise_for_status()
     _, error = again.communicate(timeout=60)
-    assert 130 == again.returncode, error
+    assert again.returncode == 130, error
     assert error.splitlines()[-2].startswith("interrupted: finished work is kept")
     states = {run["state_name"] for run in shown(url)}
-    assert {"Completed", "Crashed", "Cancelled"} == states
+    assert states == {"Completed", "Crashed", "Cancelled"}
     stopped = [run["state"] for run in shown(url) if run["state_name"] == "Cancelled"]
-    assert {("CANCELLED", STOPPED)} == {(each["type"], each["message"]) for each in stopped}
+    assert {(each["type"], each["message"]) for each in stopped} == {("CANCELLED", STOPPED)}
     assert len(stopped) > 1  # the run, and the stage in it
     runs = world.command.sql("select outcome, verdicts_made from runs order by started_at")
-    assert ["killed", "interrupted"] == [row["outcome"] for row in runs]
+    assert [row["outcome"] for row in runs] == ["killed", "interrupted"]
     (stored,) = world.command.sql("select count(*) as n from verdicts")
     assert 0 < stored["n"] < N_CRITERIA
 
@@ -341,6 +341,6 @@ def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world: World)
     done = subprocess.run(
         command, cwd=world.command.folder, capture_output=True, text=True, check=True
     )
-    assert "0 []" == done.stdout.splitlines()[-1], done.stderr
+    assert done.stdout.splitlines()[-1] == "0 []", done.stderr
     assert n_calls == len(world.provider.book)
-    assert [] == world.servers()
+    assert world.servers() == []

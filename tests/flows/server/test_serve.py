@@ -219,16 +219,15 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
     assert "prbench" in where
     label = night["expected_start_time"][:16]
     of_night = f"select outcome, responses_made, verdicts_made from runs where night = '{label}'"
-    assert [
+    assert world.command.sql(of_night) == [
         {"outcome": "done", "responses_made": N_TASKS, "verdicts_made": N_CRITERIA}
-    ] == world.command.sql(of_night)
-    assert ("COMPLETED", "Completed") == (filled["state_type"], filled["state_name"]), filled[
-        "state"
     ]
+    assert filled["state_type"] == "COMPLETED", filled["state"]
+    assert filled["state_name"] == "Completed", filled["state"]
     second = world.command.sql(
         "select distinct task_id, model, trial from responses where trial = 2"
     )
-    assert [{"task_id": "sample-leg-2", "model": "pinned", "trial": 2}] == second
+    assert second == [{"task_id": "sample-leg-2", "model": "pinned", "trial": 2}]
     # Only the control set was judged twice, as it should be.
     again = sum(
         entry.number > 0 and is_judge_request(entry.request) for entry in world.server.entries
@@ -246,13 +245,13 @@ def test_a_night_whose_process_is_killed_before_it_begins_is_said_and_alerted(
     crashed = served.api.ended(run_id)
     until(lambda: len(world.receiver.seen) > n_messages)
 
-    assert "CRASHED" == crashed["state_type"]
+    assert crashed["state_type"] == "CRASHED"
     lines = [line for line in served.log.read_text().splitlines() if " UTC crashed: " in line]
-    assert 1 == len(lines)
+    assert len(lines) == 1
     assert lines[0].startswith("nightly of ")
     assert "SIGKILL" in lines[0]
     (alert,) = world.receiver.seen[n_messages].json["alerts"]
-    assert "failure" == alert["kind"]
+    assert alert["kind"] == "failure"
     assert alert["line"].startswith(
         "the night of 2026-11-19 crashed before it began: Process exited with status code: -9"
     )
@@ -292,15 +291,16 @@ def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(
         mine = served.api.deployment("nightly-other")["parameters"]
         assert str(world.command.folder / "other") == mine["warehouse"]
         again = served.api.deployment("nightly")
-        assert (first["parameters"], first["updated"]) == (again["parameters"], again["updated"])
+        assert first["parameters"] == again["parameters"]
+        assert first["updated"] == again["updated"]
         refused = refusal(world, "elsewhere/other", 2)
         assert refused.endswith("; choose another --name")
         n_messages = len(world.receiver.seen)
         run_id = under_way(served.api, world, "nightly-other", night="2026-11-20")
         process.kill()
-        assert "CANCELLED" == served.api.ended(run_id)["state_type"]
+        assert served.api.ended(run_id)["state_type"] == "CANCELLED"
     runs = world.command.json("sql", "select outcome from runs", "--warehouse", "other")
-    assert [{"outcome": "interrupted"}] == runs
+    assert runs == [{"outcome": "interrupted"}]
     (alert,) = [alert for call in world.receiver.seen[n_messages:] for alert in call.json["alerts"]]
     assert "stopped" in alert["line"]
 
@@ -313,15 +313,16 @@ def test_ctrl_c_ends_a_run_in_order_and_leaves_the_schedule_as_it_is(
     served.api.set_clock("nightly", "resume")
     os.killpg(served.process.pid, signal.SIGINT)
 
-    assert 0 == served.process.wait(timeout=60), served.log.read_text()
-    assert "CANCELLED" == served.api.run(run_id)["state_type"]
+    assert served.process.wait(timeout=60) == 0, served.log.read_text()
+    assert served.api.run(run_id)["state_type"] == "CANCELLED"
     (kept,) = world.command.sql("select count(*) as n from verdicts where trial = 4")
     mine = "from runs where command like '%backfill%' order by started_at desc limit 1"
     (row,) = world.command.sql(f"select outcome, verdicts_made {mine}")
     assert {"outcome": "interrupted", "verdicts_made": kept["n"]} == row
     assert 0 < kept["n"] < N_CRITERIA
     nightly = served.api.deployment("nightly")
-    assert (False, [True]) == (nightly["paused"], [each["active"] for each in nightly["schedules"]])
+    assert not nightly["paused"]
+    assert [each["active"] for each in nightly["schedules"]] == [True]
     served.api.set_clock("nightly", "pause")
 
 

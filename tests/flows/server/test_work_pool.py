@@ -80,7 +80,7 @@ class World:
         done = subprocess.run(
             shell, cwd=self.project, env=self.environment("client"), check=False, **shown
         )
-        assert 0 == done.returncode, f"{commands}\n{done.stdout}"
+        assert done.returncode == 0, f"{commands}\n{done.stdout}"
         return done.stdout
 
     @contextmanager
@@ -124,7 +124,8 @@ def postgres(folder: Path) -> Iterator[None]:
     if os.geteuid() == 0:
         as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
         shutil.chown(folder, "postgres", "postgres")
-    programs, data = _PROGRAMS[-1].parent, folder / "postgres"
+    programs = _PROGRAMS[-1].parent
+    data = folder / "postgres"
     make = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync"]
     subprocess.run([*as_user, *make], check=True, capture_output=True, cwd=folder)
     options = ["-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"]
@@ -171,7 +172,7 @@ def test_the_steps_for_several_machines_work_and_another_worker_continues(
         assert PrefectServer(f"http://127.0.0.1:{world.port}/api").is_ready(180), log.read_text()
         world.do(world.step(4))
         refused = httpx.get(f"http://127.0.0.1:{world.port}/api/work_pools/prbench")
-        assert httpx.codes.UNAUTHORIZED == refused.status_code
+        assert refused.status_code == httpx.codes.UNAUTHORIZED
         machines = {}
         for name in ("one", "two"):
             commands = world.step(5, ("$(hostname)", name))
@@ -185,17 +186,18 @@ def test_the_steps_for_several_machines_work_and_another_worker_continues(
             "select state_name from flow_run where parent_task_run_id is null and not"
             " auto_scheduled"
         )
-        assert ["Completed", "Completed"] == world.do(
-            f"psql -h {world.folder} -U prefect -Atc '{query}'"
-        ).split()
+        assert world.do(f"psql -h {world.folder} -U prefect -Atc '{query}'").split() == [
+            "Completed",
+            "Completed",
+        ]
 
-    assert {"one", "two"} == {first, second}
+    assert {first, second} == {"one", "two"}
     rows = command.sql("select task_id, trial from responses order by task_id")
-    assert [
+    assert rows == [
         {"task_id": "sample-fin-1", "trial": 2},
         {"task_id": "sample-leg-2", "trial": 2},
-    ] == rows
-    assert [{"outcome": "done"}] == command.sql("select distinct outcome from runs")
+    ]
+    assert command.sql("select distinct outcome from runs") == [{"outcome": "done"}]
 
 
 def backfilled_by(logs: Mapping[str, Path], world: World, task: str) -> str:
@@ -213,5 +215,5 @@ def backfilled_by(logs: Mapping[str, Path], world: World, task: str) -> str:
         for name, text in new.items()
         if text.count("submitting flow run") > text.count("Aborted submission")
     ]
-    assert 1 == len(won)
+    assert len(won) == 1
     return won[0]

@@ -21,7 +21,9 @@ from tests.faults.server import (
 )
 from tests.kit import endpoint, good_row, write_jsonl
 
-N_TASKS, N_CRITERIA, BLOCK = 40, 10, 20
+N_TASKS = 40
+N_CRITERIA = 10
+BLOCK = 20
 SHARES = {"good": 8, "twin": 8, "bad": 1}
 """Model -> number of criteria in ten that its responses meet."""
 

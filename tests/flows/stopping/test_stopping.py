@@ -55,7 +55,8 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stopped]:
         first = list(server.entries)
         command("run", "--warehouse", "data")
         again = server.entries[len(first) :]
-        looks, board = command.sql(_LOOKS), command.sql(_BOARD)
+        looks = command.sql(_LOOKS)
+        board = command.sql(_BOARD)
         command.configure(**given)
         command("run", "--warehouse", "data")
         filled = server.entries[len(first) + len(again) :]
@@ -66,8 +67,8 @@ def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(
     stopped: Stopped,
 ) -> None:
     # `tests/golden` has the output of `status` and of the leaderboard.
-    assert {"good": N_TASKS, "twin": N_TASKS, "bad": BLOCK} == sampled(stopped.first)
-    assert [] == stopped.again
+    assert sampled(stopped.first) == {"good": N_TASKS, "twin": N_TASKS, "bad": BLOCK}
+    assert stopped.again == []
 
 
 def test_what_rests_on_a_random_part_has_an_interval_that_allows_for_stopping(
@@ -86,10 +87,11 @@ def test_what_rests_on_a_random_part_has_an_interval_that_allows_for_stopping(
 def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stopped(
     stopped: Stopped,
 ) -> None:
-    assert {"bad": N_TASKS - BLOCK} == sampled(stopped.filled)
+    assert sampled(stopped.filled) == {"bad": N_TASKS - BLOCK}
     for row in (row for row in stopped.filled_board if row["is_primary"]):
         assert pytest.approx(mean_score(row["model"])) == row["mean_score"]
-        assert (N_TASKS, 1.0) == (row["n_tasks"], row["coverage"])
+        assert row["n_tasks"] == N_TASKS
+        assert row["coverage"] == 1.0
     assert all(row["n_tasks_skipped"] is None for row in stopped.filled_board)
 
 
@@ -112,7 +114,8 @@ def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(
 
 @pytest.mark.long
 def test_a_night_asks_whether_a_model_has_dropped_and_stops_when_it_knows(tmp_path: Path) -> None:
-    command, script = Command(tmp_path), Script()
+    command = Command(tmp_path)
+    script = Script()
     with FaultServer(script) as server:
         given = stopping_world.settings(
             server, stopping_world.write_tasks(command.folder / "tasks.jsonl"), ["good"]
@@ -120,22 +123,25 @@ def test_a_night_asks_whether_a_model_has_dropped_and_stops_when_it_knows(tmp_pa
         given["models"][0]["resample"] = "nightly"
         command.configure(**given, stopping={**STOPPING, "pairs": "earlier_nights"})
         first = command.json("nightly", "--warehouse", "data", "--night", "2026-11-01")
-        assert {"good": N_TASKS} == sampled(server.entries)  # there is nothing to compare with
-        assert [] == first["alerts"]
+        assert sampled(server.entries) == {"good": N_TASKS}  # there is nothing to compare with
+        assert first["alerts"] == []
 
-        script.version, script.shares["good"] = 2, 3
+        script.version = 2
+        script.shares["good"] = 3
         second = command.json("nightly", "--warehouse", "data", "--night", "2026-11-02")
-        assert {"good": N_TASKS + BLOCK} == sampled(server.entries)
+        assert sampled(server.entries) == {"good": N_TASKS + BLOCK}
         (alert,) = second["alerts"]
-        assert ("score_drop", "good") == (alert["kind"], alert["subject"])
+        assert alert["kind"] == "score_drop"
+        assert alert["subject"] == "good"
         facts = alert["facts"]
-        assert ("dropped", BLOCK) == (facts["decision"], facts["n_tasks_evaluated"])
+        assert facts["decision"] == "dropped"
+        assert facts["n_tasks_evaluated"] == BLOCK
         assert facts["sequence_high"] < -facts["least_difference"]
 
         # The next night is compared with the latest value of each task, whatever its night.
         script.version = 3
         third = command.json("nightly", "--warehouse", "data", "--night", "2026-11-03")
         (look,) = command.sql("select * from stopped_comparisons where vintage = '2026-11-03'")
-        assert N_TASKS == look["n_tasks_planned"]
-        assert "earlier nights" == look["compared_vintage"]
-        assert "done" == third["outcome"]
+        assert look["n_tasks_planned"] == N_TASKS
+        assert look["compared_vintage"] == "earlier nights"
+        assert third["outcome"] == "done"

@@ -171,7 +171,8 @@ class LabelledWorld:
     ) -> dict[str, float]:
         """A model's debiased figure by column, computed as the README says."""
         figure = _Figure(self, model, score, category)
-        debiased, alone = figure.estimate(uses_judge=True), figure.estimate(uses_judge=False)
+        debiased = figure.estimate(uses_judge=True)
+        alone = figure.estimate(uses_judge=False)
         names = (
             "debiased",
             "debiased_ci_low",
@@ -224,11 +225,13 @@ class _Figure:
                 i for i, c in enumerate(world.criteria[task]) if category in {None, c["category"]}
             ]
             weight = [world.criteria[task][i]["weight"] for i in used]
-            plus, minus = sum(w for w in weight if w > 0), sum(w for w in weight if w < 0)
+            plus = sum(w for w in weight if w > 0)
+            minus = sum(w for w in weight if w < 0)
             divisor = plus if score == "score" else plus - minus
             trials = [trial for trial in (1, 2) if (task, model, trial) != LOST or 0 not in used]
             self.offset[task] = 0.0 if score == "score" else -minus / divisor
-            self.positive[task], self.negative[task] = plus / divisor, minus / divisor
+            self.positive[task] = plus / divisor
+            self.negative[task] = minus / divisor
             self.judged[task] = self.likely[task] = self.offset[task]
             for trial in trials:
                 for i, w in zip(used, weight, strict=True):
@@ -265,7 +268,8 @@ class _Figure:
             r - sum(a * b for a, b in zip(x, constants, strict=True))
             for r, x in zip(rest, signs, strict=True)
         ]
-        values, spread = dict(self.offset), dict(self.offset)
+        values = dict(self.offset)
+        spread = dict(self.offset)
         for task in self.offset:
             known = (
                 constants[0] * self.positive[task]
@@ -282,7 +286,8 @@ class _Figure:
             values[cell[0]] += self.contribution[cell] * self.labels[cell][1] * r
             spread[cell[0]] += self.contribution[cell] * self.labels[cell][1] * careful
             seen += w * careful**2
-        n, effective = len(values), _kish(weight)
+        n = len(values)
+        effective = _kish(weight)
         n_errors = effective * seen / sum(weight)
         more = 2.0 * max(0.0, 1.0 - n_errors / 6.0)
         extra = max(
@@ -294,7 +299,8 @@ class _Figure:
         for cell, w in zip(cells, weight, strict=True):
             of_tasks[cell[0]] += w
         degrees = _kish(list(of_tasks.values())) - len(design[0])
-        mean, student = self.mean(values), float(stats.t.ppf(0.975, degrees))
+        mean = self.mean(values)
+        student = float(stats.t.ppf(0.975, degrees))
         down, up = (
             math.sqrt(variance) * max(student, each) for each in _resampled(list(spread.values()))
         )
@@ -309,7 +315,10 @@ def _resampled(values: Sequence[float], n_resamples: int = 2_000) -> tuple[float
     """Return the bootstrap-t interval's lengths down and up, in standard errors (Efron and
     Tibshirani 1993, 12.5).
     """
-    dice, n, mean, steps = random.Random(1), len(values), math.fsum(values) / len(values), []
+    dice = random.Random(1)
+    n = len(values)
+    mean = math.fsum(values) / len(values)
+    steps = []
     for _ in range(n_resamples):
         again = dice.choices(values, k=n)
         centre = sum(again) / n

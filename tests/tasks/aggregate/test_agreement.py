@@ -164,7 +164,7 @@ def test_every_two_graders_are_compared_once_and_agree_as_scikit_learn_says(
             ]  # scikit-learn takes a millisecond for each figure
         }
 
-    assert [] == differing(expected, figures)
+    assert differing(expected, figures) == []
 
 
 @pytest.mark.slow
@@ -186,11 +186,12 @@ def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(
                 scores = (f1_score(*each, average="macro", **how) for each in sides)
                 expected.setdefault(key, {})[column] = statistics.fmean(scores)
 
-    assert [] == differing(expected, figures)
+    assert differing(expected, figures) == []
 
 
 def test_graders_are_named_and_majorities_know_their_members(reader: Reader) -> None:
-    kinds, voices = {"people": "imported"} | dict.fromkeys(MEMBERS, "majority"), {AS_BINARY: "tern"}
+    kinds = {"people": "imported"} | dict.fromkeys(MEMBERS, "majority")
+    voices = {AS_BINARY: "tern"}
     actual = {
         each["grader"]: (each["kind"], tuple(each["members"]))
         for each in reader.rows("from graders")
@@ -248,7 +249,8 @@ def test_effective_votes_without_labels_are_against_the_majority(
 @pytest.mark.slow
 def test_effective_votes_are_against_people_who_label(few_draws: None, tmp_path: Path) -> None:
     world = graded_world(seed=2, n_tasks=16)
-    graded, labellers = Graded(world), [row("labellers", judge="people", import_batch="b")]
+    graded = Graded(world)
+    labellers = [row("labellers", judge="people", import_batch="b")]
     with aggregated(
         tmp_path, world | {"labellers": labellers}, majorities=MAJORITIES
     ).reader() as reader:
@@ -259,7 +261,8 @@ def test_effective_votes_are_against_people_who_label(few_draws: None, tmp_path:
         "panel": ("a-judge", "judge-b"),
     }.items():
         result = rows[name, "all", ""]
-        assert (len(voters), None) == (result["n_voters"], result["effective_votes_note"])
+        assert len(voters) == result["n_voters"]
+        assert result["effective_votes_note"] is None
         assert (
             pytest.approx(votes_by_hand(graded, voters, ("people",))) == result["effective_votes"]
         )
@@ -292,13 +295,14 @@ def test_reliability_is_krippendorffs_alpha_by_its_definition(
         }
 
     assert expected.keys() == reliability_of(reader).keys()
-    assert [] == differing(expected, reliability_of(reader))
+    assert differing(expected, reliability_of(reader)) == []
 
 
 def test_leniency_is_the_share_called_met_beyond_that_of_others(
     graded: Graded, reader: Reader
 ) -> None:
-    members, expected = SETS["all graders"], {}
+    members = SETS["all graders"]
+    expected = {}
     for name in members:
         beside = {
             cell: [
@@ -322,7 +326,7 @@ def test_leniency_is_the_share_called_met_beyond_that_of_others(
     actual = {each["grader"]: each for each in reader.rows("from judge_leniency")}
 
     assert expected.keys() == actual.keys()
-    assert [] == differing(expected, actual)
+    assert differing(expected, actual) == []
 
 
 # small cases
@@ -394,14 +398,18 @@ def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published:
     ]
     tables |= refused("t1")
 
-    assert ["a", "b"] == [
-        each["grader"] for each in published(tables).rows("from graders order by grader")
+    assert [each["grader"] for each in published(tables).rows("from graders order by grader")] == [
+        "a",
+        "b",
     ]
 
 
 def test_responses_of_one_length_stand_in_one_quarter(published: Fill) -> None:
     reader = published(small({"a": DECIDED, "b": DECIDED}, n_tasks=8))
 
-    assert 1 == reader.value(
-        "select count(*) from intermediate.agreement_figures where breakdown = 'length'"
+    assert (
+        reader.value(
+            "select count(*) from intermediate.agreement_figures where breakdown = 'length'"
+        )
+        == 1
     )

@@ -49,23 +49,23 @@ def test_the_world_holds_every_case_that_the_comparison_is_about(
 ) -> None:
     means = [(about, each) for about, each in rows.items() if each["mean_score"] is not None]
 
-    assert BREAKDOWNS == {label[0] for _, _, label, _ in rows}
+    assert {label[0] for _, _, label, _ in rows} == BREAKDOWNS
     assert {0, 1, 2} <= {each["n_tasks"] for each in rows.values()}
     assert any(each["is_complete"] and each["n_tasks"] > 1 for _, each in means)
     assert any(
         0 < each["n_tasks_full"] < each["n_tasks"] == each["n_tasks_wanted"] for _, each in means
     )
     assert any(
-        "score" == about[-1] and 0 == each["mean_score"] and each["n_tasks"] > 10
+        about[-1] == "score" and each["mean_score"] == 0 and each["n_tasks"] > 10
         for about, each in means
     )
-    assert {True, False} == {each["ci_low"] is None for _, each in means}
-    assert {True, False} == {each["trials_mean"] is None for _, each in means}
-    assert {True, False} == {each["is_latest"] for _, each in means}
+    assert {each["ci_low"] is None for _, each in means} == {True, False}
+    assert {each["trials_mean"] is None for _, each in means} == {True, False}
+    assert {each["is_latest"] for _, each in means} == {True, False}
     assert {(1, 1), (1, 2)} <= {(each["rank_low"], each["rank_high"]) for _, each in means}
     assert any(each["rank"] != each["latest_rank"] for _, each in means if each["is_latest"])
     assert {0, 2} <= {len(task["decision_types"]) for task in world["task_rows"]}
-    assert any(REFUSED == each["task_id"] for each in world["responses"])
+    assert any(each["task_id"] == REFUSED for each in world["responses"])
     assert {("people", 1), ("judge-b", 3)} <= {
         (run[3], len(trials)) for run, (trials, *_) in figures.runs.items()
     }
@@ -79,7 +79,7 @@ def test_every_row_and_figure_is_that_of_the_independent_checker(
 ) -> None:
     assert len(rows) == reader.value(f"select count(*) {EVERY_ROW}")
     assert figures.all_rows() == rows.keys()
-    assert [] == [wrong for each in rows.values() for wrong in figures.compared(each)[1]]
+    assert [wrong for each in rows.values() for wrong in figures.compared(each)[1]] == []
 
 
 def test_scores_are_equations_1_and_3_with_their_bounds(
@@ -123,7 +123,7 @@ def test_scores_are_equations_1_and_3_with_their_bounds(
     }
 
     assert wanted.keys() == actual.keys()
-    assert [] == differing(wanted, actual, 1e-12)
+    assert differing(wanted, actual, 1e-12) == []
     assert any(row["value"] is not None and row["value"] < 0 for row in actual_rows)
     assert any(row["value"] is None and row["n_decided"] for row in actual_rows)
 
@@ -142,7 +142,7 @@ def test_each_repetition_is_scored_alone_over_the_tasks_complete_in_it(
     }
 
     assert wanted.keys() == actual.keys()
-    assert [] == differing(wanted, actual)
+    assert differing(wanted, actual) == []
 
 
 # severities
@@ -181,7 +181,7 @@ def test_the_severity_leaderboard_pools_the_gravest_criteria(
             }
 
     assert {about[:2] for about in rows} == actual.keys()
-    assert [] == differing(wanted, actual)
+    assert differing(wanted, actual) == []
 
 
 def mistakes_at_risk(figures: Figures, run: Any, task_set: Any) -> list[int]:
@@ -212,7 +212,7 @@ def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published: Fil
     reader = published(
         tasks_of(rubrics), *(judged(of, model, rubrics=rubrics) for model, of in decided.items())
     )
-    assert [(1,)] == reader.table("select distinct rank from leaderboard where is_primary")[1]
+    assert reader.table("select distinct rank from leaderboard where is_primary")[1] == [(1,)]
 
 
 def test_a_model_that_nobody_judged_is_on_the_leaderboard_and_such_a_vintage_replaces_none(
@@ -229,10 +229,14 @@ def test_a_model_that_nobody_judged_is_on_the_leaderboard_and_such_a_vintage_rep
         (row["model"], row["vintage"]): row
         for row in reader.rows("from leaderboard where is_primary")
     }
-    assert {("judged", "base"), ("imported", "base")} == rows.keys()
-    scored, imported = rows["judged", "base"], rows["imported", "base"]
-    assert (1, 1, True, True) == tuple(
-        scored[name] for name in ("rank", "rank_high", "is_judged", "is_latest")
+    assert rows.keys() == {("judged", "base"), ("imported", "base")}
+    scored = rows["judged", "base"]
+    imported = rows["imported", "base"]
+    assert tuple(scored[name] for name in ("rank", "rank_high", "is_judged", "is_latest")) == (
+        1,
+        1,
+        True,
+        True,
     )
     names = (
         "n_tasks",
@@ -243,14 +247,15 @@ def test_a_model_that_nobody_judged_is_on_the_leaderboard_and_such_a_vintage_rep
         "is_judged",
         "is_complete",
     )
-    assert (0, 0, 2, 2, 0.0, False, False) == tuple(imported[name] for name in names)
+    assert tuple(imported[name] for name in names) == (0, 0, 2, 2, 0.0, False, False)
     assert imported["is_latest"]
-    assert {None} == {
+    assert {
         imported[name] for name in ("mean_score", "ci_low", "raw_mean_score", "rank", "latest_rank")
-    }
+    } == {None}
     # Every score is still possible: a from -0.5 to 1, b from 0 to 1; the lower end is clipped.
-    assert (0.0, 1.0) == (imported["mean_lower"], imported["mean_upper"])
-    assert 0 == reader.value("select count(*) from breakdown_leaderboard where model = 'imported'")
+    assert imported["mean_lower"] == 0.0
+    assert imported["mean_upper"] == 1.0
+    assert reader.value("select count(*) from breakdown_leaderboard where model = 'imported'") == 0
 
 
 def test_what_an_equation_takes_from_its_definition_is_read_in_one_place() -> None:
@@ -281,7 +286,7 @@ def correlations(reader: Reader) -> dict[Key, dict[str, Any]]:
         for each in rows
     }
     assert len(rows) == len(result)
-    assert [] == [each for each in rows if (each["level"] == "models") != (each["model"] is None)]
+    assert [each for each in rows if (each["level"] == "models") != (each["model"] is None)] == []
     return result
 
 
@@ -299,7 +304,8 @@ def wanted(world: Rows, figures: Figures) -> dict[Key, list[tuple[float, float]]
         figures.runs, figures.sets, figures.scores, MEASURES
     ):
         model, _, vintage, judge, _, _, *grading = run
-        scores, known = [], []
+        scores = []
+        known = []
         for task, trials in figures.of_tasks(run, task_set, ALL, score)[0].items():
             lengths = [
                 of
@@ -336,18 +342,20 @@ def test_the_correlation_is_that_of_scipy(
     }
 
     assert expected.keys() == correlations.keys()
-    assert [] == differing(expected, correlations)
+    assert differing(expected, correlations) == []
 
 
 def test_a_correlation_has_fishers_interval_from_ten_on_none_below(
     correlations: dict[Key, dict[str, Any]],
 ) -> None:
-    assert {True, False} == {result["ci_low"] is None for result in correlations.values()}
+    assert {result["ci_low"] is None for result in correlations.values()} == {True, False}
     for result in correlations.values():
-        rho, n = result["rank_correlation"], result["n"]
+        rho = result["rank_correlation"]
+        n = result["n"]
         assert (n < 50) == result["is_small"]
         if rho is None or n < 10 or abs(rho) > 1 - 1e-9:
-            assert (None, None) == (result["ci_low"], result["ci_high"])
+            assert result["ci_low"] is None
+            assert result["ci_high"] is None
         else:
             half = NormalDist().inv_cdf(0.975) * math.sqrt((1 + rho**2 / 2) / (n - 3))
             ends = [math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)]

@@ -72,15 +72,15 @@ def test_conditions_follow_the_configuration_and_stay_where_it_has_no_such_key(r
         job_on("sample", root, conditions=CONDITIONS | {"gone": {"a": "plain", "b": "other"}})
     )
     aggregate(job_on("sample", root))
-    assert {"gpt", "gone"} == {row[0] for row in stored(root)}
+    assert {row[0] for row in stored(root)} == {"gpt", "gone"}
 
     aggregate(job_on("sample", root, conditions=CONDITIONS))
-    assert {"gpt"} == {row[0] for row in stored(root)}
-    assert {"gpt"} == {row["shared_model"] for row in rows_in(root, DIFFERENCES)}
+    assert {row[0] for row in stored(root)} == {"gpt"}
+    assert {row["shared_model"] for row in rows_in(root, DIFFERENCES)} == {"gpt"}
 
     aggregate(job_on("sample", root, conditions={}))
-    assert [] == stored(root)
-    assert [] == rows_in(root, DIFFERENCES)
+    assert stored(root) == []
+    assert rows_in(root, DIFFERENCES) == []
 
 
 def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_itself(
@@ -89,10 +89,10 @@ def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_its
     n_figures = 2 * (1 + 2)  # two scores of the whole rubric and of two categories
     assert 2 * n_figures == n_tested(root, conditions=CONDITIONS)
     n_parts = len(list((root / "parts").rglob("*.parquet")))
-    assert 0 == n_tested(root, conditions=CONDITIONS)
+    assert n_tested(root, conditions=CONDITIONS) == 0
     assert n_parts == len(list((root / "parts").rglob("*.parquet")))
     (root / "prbench.duckdb").unlink()
-    assert 0 == n_tested(root, conditions=CONDITIONS)
+    assert n_tested(root, conditions=CONDITIONS) == 0
 
     more = {"gpt": {**CONDITIONS["gpt"], "more": "other"}}
     assert n_figures == n_tested(root, conditions=more)
@@ -119,13 +119,13 @@ def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(
     aggregated(tmp_path, combined(tasks_of(rubrics), *trials), conditions=TWO)
 
     columns = "criterion_id, baseline_value, value, points, is_changed, baseline_by_trial, by_trial"
-    assert [
+    assert values_in(
+        tmp_path, f"select {columns} from condition_criteria order by task_id, criterion_id"
+    ) == [
         ("t-c0", 0.0, 1.0, 8.0, True, [0.0, 0.0], [1.0]),
         ("t-c1", 0.5, 0.0, 2.0, True, [0.0, 1.0], [0.0]),
         ("t-c2", 1.0, 1.0, 0.0, False, [1.0, 1.0], [1.0]),
-    ] == values_in(
-        tmp_path, f"select {columns} from condition_criteria order by task_id, criterion_id"
-    )
+    ]
 
 
 def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all(
@@ -196,4 +196,6 @@ def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all
         "mean_latency_s": 6.0,
     }
     assert means == {name: row[name] for name in means}
-    assert (None, None, 0.0) == (row["ci_low"], row["p_value"], row["difference"])
+    assert row["ci_low"] is None
+    assert row["p_value"] is None
+    assert row["difference"] == 0.0

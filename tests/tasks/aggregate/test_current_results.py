@@ -32,7 +32,8 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     another judge.
     """
     earlier_config = night("base", 1, model_config_hash="earlier parameters")
-    first, second = night("2026-11-20", 2), night("2026-11-21", 3)
+    first = night("2026-11-20", 2)
+    second = night("2026-11-21", 3)
     rows = {
         "criteria": LINES,
         "responses": [earlier_config, first, second],

@@ -46,20 +46,27 @@ def figure(reader: Reader, model: str, score: str = "score", category: str = "")
 def test_it_is_that_of_python(
     reader: Reader, labelled: LabelledWorld, model: str, score: str, category: str
 ) -> None:
-    actual, expected = (
-        figure(reader, model, score, category),
-        labelled.expected(model, score, category or None),
-    )
+    actual = figure(reader, model, score, category)
+    expected = labelled.expected(model, score, category or None)
 
     assert actual["no_figure"] is None
-    assert 2 == actual["n_people"]
+    assert actual["n_people"] == 2
     # The quantiles of two sets of resamples differ by a few hundredths of the interval.
     off = 0.04 * (expected["labels_alone_ci_high"] - expected["labels_alone_ci_low"])
-    assert [] == differing(
-        {1: {name: value for name, value in expected.items() if "_ci_" not in name}}, {1: actual}
+    assert (
+        differing(
+            {1: {name: value for name, value in expected.items() if "_ci_" not in name}},
+            {1: actual},
+        )
+        == []
     )
-    assert [] == differing(
-        {1: {name: value for name, value in expected.items() if "_ci_" in name}}, {1: actual}, off
+    assert (
+        differing(
+            {1: {name: value for name, value in expected.items() if "_ci_" in name}},
+            {1: actual},
+            off,
+        )
+        == []
     )
     assert actual["judge_ci_low"] < actual["judge_score"] < actual["judge_ci_high"]
     if (score, category) == ("score", ""):
@@ -96,7 +103,7 @@ def test_binary_labels_correct_only_the_binary_reading(
     )
     actual = rows_in(aggregated(tmp_path, tables).root, query)
 
-    assert ["ternary_as_binary"] == [row["grading"] for row in actual]
+    assert [row["grading"] for row in actual] == ["ternary_as_binary"]
     assert pytest.approx(expected["debiased"]) == actual[0]["debiased"]
 
 
@@ -112,7 +119,7 @@ def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(
     with aggregated(tmp_path, tables).reader() as reader:
         actual = figure(reader, "ada")
 
-    assert "no sheet covers 1 of its 60 tasks" == actual["no_figure"]
+    assert actual["no_figure"] == "no sheet covers 1 of its 60 tasks"
     assert actual["debiased"] is None
     assert pytest.approx(labelled.expected("ada")["judge_score"]) == actual["judge_score"]
 
@@ -133,7 +140,8 @@ def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(
         person: {c: v for c, v in decided.items() if c in world.first}
         for person, decided in world.decided.items()
     }
-    world.second, world.known = {}, []
+    world.second = {}
+    world.known = []
     expected = world.expected("ada")
     with aggregated(tmp_path, tables).reader() as reader:
         actual = figure(reader, "ada")
@@ -159,12 +167,13 @@ def test_models_and_categories_without_a_label_are_shown_to_have_none(
 
     actual = {(row["model"], row["label"]): row for row in rows}
     for key in [("bob", ""), *(("bob", each) for each in CATEGORIES), ("ada", CATEGORIES[0])]:
-        assert ("no label", 0) == (actual[key]["no_figure"], actual[key]["n_labels"])
+        assert actual[key]["no_figure"] == "no label"
+        assert actual[key]["n_labels"] == 0
         assert actual[key]["judge_score"] is not None
     assert actual["ada", CATEGORIES[1]]["n_labels"] > 50
-    assert {"no label"} == {
+    assert {
         row["no_figure"] for row in pairs if row["n_labels_a"] == 0 or row["n_labels_b"] == 0
-    }
+    } == {"no label"}
     assert all(row["judge_difference"] is not None for row in pairs)
     assert all(row["n_labels"] for row in stored)
 
@@ -192,5 +201,5 @@ def test_a_second_judge_whose_verdicts_were_imported_labels_nothing(
     ]
     written(tmp_path, {**tables, "verdicts": [*judged, *others]})
     assert "debiased" not in aggregate(job_on("sample", tmp_path)).line
-    assert [] == rows_in(tmp_path, "select * from debiased_scores")
-    assert [] == rows_in(tmp_path, "from measures where measure = 'debiased'")
+    assert rows_in(tmp_path, "select * from debiased_scores") == []
+    assert rows_in(tmp_path, "from measures where measure = 'debiased'") == []

@@ -60,7 +60,7 @@ def test_aggregating_again_draws_nothing_nor_a_rebuild(
     assert "0 intervals computed" in report.line
     assert before == sorted((copied / "parts").rglob("*.parquet"))
     (copied / "prbench.duckdb").unlink()
-    assert [] == other_in(published_rows(figures, copied), leaderboard_rows)
+    assert other_in(published_rows(figures, copied), leaderboard_rows) == []
 
 
 def decided_at_last(world: Rows, figures: Figures) -> dict[str, Any]:
@@ -98,14 +98,14 @@ def test_a_changed_verdict_renews_figures(
     stale = published_rows(figures, copied)
 
     assert 0 < len(touched) < len(leaderboard_rows) / 2
-    assert [] == other_in(stale, leaderboard_rows | dict.fromkeys(touched, dict.fromkeys(MEASURED)))
+    assert other_in(stale, leaderboard_rows | dict.fromkeys(touched, dict.fromkeys(MEASURED))) == []
 
     report = aggregate(job_on("sample", copied, majorities=MAJORITIES))
     fresh = published_rows(figures, copied)
 
     assert f" {len(touched)} intervals computed" in report.line
-    assert [] == [wrong for about in touched for wrong in changed.compared(fresh[about])[1]]
-    assert [] == other_in(fresh, leaderboard_rows | {about: fresh[about] for about in touched})
+    assert [wrong for about in touched for wrong in changed.compared(fresh[about])[1]] == []
+    assert other_in(fresh, leaderboard_rows | {about: fresh[about] for about in touched}) == []
 
 
 def with_threads(
@@ -117,7 +117,9 @@ def with_threads(
 def test_the_order_of_rows_and_threads_changes_no_last_digit_of_figures(
     copied: Path, tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    world, figures, connect = random_world(seed=3, n_tasks=12), [], duckdb.connect
+    world = random_world(seed=3, n_tasks=12)
+    figures = []
+    connect = duckdb.connect
     for seed in (4, 1):
         monkeypatch.setattr(duckdb, "connect", partial(with_threads, connect, seed))
         with Warehouse(
@@ -158,9 +160,11 @@ def test_measures_of_november_are_recomputed(
     ]
     write_sealed(path, {**listing, "kinds": [*listing["kinds"], ["intervals", *[None] * 5, 7, 9]]})
 
-    assert {None} == {row["ci_low"] for row in published_rows(figures, copied).values()}
-    assert ([], []) == (warehouse.damage(), warehouse.losses())
+    assert {row["ci_low"] for row in published_rows(figures, copied).values()} == {None}
+    assert warehouse.damage() == []
+    assert warehouse.losses() == []
     aggregate(job_on("sample", copied, majorities=MAJORITIES))
-    assert [] == other_in(published_rows(figures, copied), leaderboard_rows, ENDS)
-    assert ([], []) == (warehouse.damage(), warehouse.losses())
+    assert other_in(published_rows(figures, copied), leaderboard_rows, ENDS) == []
+    assert warehouse.damage() == []
+    assert warehouse.losses() == []
     assert not has_damage()

@@ -39,7 +39,8 @@ class Reviews:
         self.by_key = {(each["task_id"], each["criterion_id"]): each for each in self.criteria}
         self.keys = [*self.by_key]
         self.category = {key: each["category"] for key, each in self.by_key.items()}
-        first, second = dice.sample(self.keys, 90), dice.sample(self.keys, 30)
+        first = dice.sample(self.keys, 90)
+        second = dice.sample(self.keys, 30)
         # The second sample draws criteria of rare and of frequent categories with different
         # probabilities.
         self.samples: dict[str, dict[Key, float]] = {
@@ -160,7 +161,8 @@ def test_the_share_of_agreement_weighs_by_one_over_the_probability(
     reader: Reader, world: Reviews
 ) -> None:
     rows = reader.rows("select * from review_agreement")
-    weights, agreeing = world.weights(), world.agreeing
+    weights = world.weights()
+    agreeing = world.agreeing
     actual = {(r["breakdown"], r["label"]): r for r in rows}
 
     categories = {("category", each) for each in world.category.values()}
@@ -175,7 +177,7 @@ def test_the_share_of_agreement_weighs_by_one_over_the_probability(
             "n_reviews": sum(key in of for of in world.people.values() for key in keys),
             "n_tasks": len({task for task, _ in keys}),
         }
-    assert [] == differing(wanted, actual)
+    assert differing(wanted, actual) == []
     assert all(
         figure["ci_low"] < figure["agreeing_share"] < figure["ci_high"]
         for figure in actual.values()
@@ -201,7 +203,7 @@ def test_reviewers_of_the_same_criteria_are_compared_in_each_check(
         wanted[name] = {"n": len(sides[0]), "agreement": accuracy_score(*sides), "kappa": kappa}
 
     assert wanted.keys() == actual.keys()
-    assert [] == differing(wanted, actual)
+    assert differing(wanted, actual) == []
     assert all(
         figure["kappa_ci_low"] < figure["kappa"] < figure["kappa_ci_high"]
         for figure in actual.values()
@@ -254,7 +256,7 @@ def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(
         }
 
     assert wanted.keys() == actual.keys()
-    assert [] == differing(wanted, actual)
+    assert differing(wanted, actual) == []
     assert all(
         figure["auc_ci_low"] < figure["auc"] < figure["auc_ci_high"] for figure in actual.values()
     )
@@ -269,12 +271,10 @@ def test_an_older_configuration_of_a_reviewer_counts_no_more(
         each | about | {"review_id": f"old {each['review_id']}"} for each in tables["model_reviews"]
     ]
     tables["model_reviews"] = [*tables["model_reviews"], *older]
-    reader, counted = (
-        published(tables),
-        "from intermediate.current_reviews where source = 'reviewed'",
-    )
+    reader = published(tables)
+    counted = "from intermediate.current_reviews where source = 'reviewed'"
 
-    assert [("c",)] == reader.table(f"select distinct reviewer_config_hash {counted}")[1]
+    assert reader.table(f"select distinct reviewer_config_hash {counted}")[1] == [("c",)]
     assert 8 * len(world.keys) == reader.value(
         "select count(*) from criterion_reviews where source = 'reviewed'"
     )

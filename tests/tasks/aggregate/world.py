@@ -54,7 +54,8 @@ def random_world(
     """Tasks with all kinds of labels, one task refused, and responses and verdicts, some failed or
     missing.
     """
-    dice, of_lengths = random.Random(seed), random.Random(seed)
+    dice = random.Random(seed)
+    of_lengths = random.Random(seed)
     ids = [f"t{i:03d}" for i in range(n_tasks)]
     tasks = [_task(dice, task_id, i) for i, task_id in enumerate(ids)]
     tasks.append(_task(dice, REFUSED, 0) | {"topic": "of the refused task"})
@@ -124,10 +125,8 @@ def graded_world(seed: int, n_tasks: int = 45) -> Rows:
     Some verdicts are on earlier wordings; a model's second trial has one response, to the refused
     task.
     """
-    rows, dice = (
-        random_world(seed, n_tasks, MODELS | {("euler", "base"): (1,)}),
-        random.Random(seed),
-    )
+    rows = random_world(seed, n_tasks, MODELS | {("euler", "base"): (1,)})
+    dice = random.Random(seed)
     first = [
         each
         for each in rows["verdicts"]
@@ -253,7 +252,8 @@ def small_world(seed: int) -> Rows:
     """A random world with few tasks, and the costs, lengths, people, turns, evidence and looks that
     recipes need.
     """
-    dice, rows = random.Random(seed), random_world(seed, n_tasks=12)
+    dice = random.Random(seed)
+    rows = random_world(seed, n_tasks=12)
     for each in rows["responses"]:
         each |= {
             "chars_alnum": dice.randint(100, 900),
@@ -267,10 +267,8 @@ def small_world(seed: int) -> Rows:
         }
         if each["criterion_id"] == "t000-c0":  # no model meets it
             each |= {"value": 0.0, "status": "unmet"}
-    first, labelled = (
-        rows["verdicts"][0],
-        [each for each in rows["verdicts"] if each["judge"] == "a-judge"],
-    )
+    first = rows["verdicts"][0]
+    labelled = [each for each in rows["verdicts"] if each["judge"] == "a-judge"]
     for each in labelled:
         other = {0.0: (1.0, "met"), 1.0: (0.0, "unmet")}.get(each["value"])
         decision = (

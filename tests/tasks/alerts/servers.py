@@ -18,7 +18,8 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from tests.faults.anything import AnyServer, Plain, Seen
 
-USER, PASSWORD = "a-user", "a-password-of-the-mail-server"
+USER = "a-user"
+PASSWORD = "a-password-of-the-mail-server"
 
 
 class Hook(AnyServer):

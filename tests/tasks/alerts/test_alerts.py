@@ -71,24 +71,24 @@ def test_alerts_are_large_falls_that_step_down_rejects(
         str(i) for i, (of, _) in enumerate(falls) if i in rejected and of < 0 and -of >= least_drop
     ]
 
-    assert expected == [
+    assert [
         alert.subject for alert in drops(comparisons, least_drop=least_drop, alpha=alpha)
-    ]
+    ] == expected
 
 
 def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures() -> None:
     falls = [FELL, FELL | {"judge": "another-judge", "n_tasks": 280, "p_value": 0.00001}]
     alert, other = drops(falls, least_drop=0.01, alpha=0.05, drifted_judges={"another-judge"})
 
-    assert (
+    assert alert.line == (
         "a-model fell by 0.043 on finance (score, judged by a-judge): 0.469 in 2026-11-22, 0.512 in"
-        " 2026-11-21; 95 % interval -0.062 to -0.024, corrected p 0.0002, 300 tasks" == alert.line
+        " 2026-11-21; 95 % interval -0.062 to -0.024, corrected p 0.0002, 300 tasks"
     )
     assert (
         "corrected p below 0.0001, 280 of 300 tasks; another-judge drifted the same night"
         in other.line
     )
-    assert {**FELL, "p_adjusted": 0.0002, "judge_drifted": False} == alert.facts
+    assert alert.facts == {**FELL, "p_adjusted": 0.0002, "judge_drifted": False}
 
 
 def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning() -> None:
@@ -107,11 +107,13 @@ def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning() -> 
 
     [alert] = drifts([figures])
 
-    assert ("judge_drift", "a-judge", figures) == (alert.kind, alert.subject, alert.facts)
-    assert (
+    assert alert.kind == "judge_drift"
+    assert alert.subject == "a-judge"
+    assert figures == alert.facts
+    assert alert.line == (
         "a-judge repeated its first decision on 91.0% of 200 control verdicts in 2026-11-22, below"
         " the limit (usual 98.0%, limit 95.3%); criteria met: 53.5%, at first 50.0% (+3.5 points);"
-        " the judge may be the cause of this night's changes" == alert.line
+        " the judge may be the cause of this night's changes"
     )
 
 
@@ -132,19 +134,15 @@ def test_data_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts() -
 
     (quality,) = alerts_of_reports(reports)
 
-    assert ("quality", f"ingest: data quality is below the bar: {refused}") == (
-        quality.kind,
-        quality.line,
-    )
+    assert quality.kind == "quality"
+    assert f"ingest: data quality is below the bar: {refused}" == quality.line
     assert [refused] == quality.facts["warnings"]
 
 
 @pytest.mark.parametrize("kind", ["budget", "stop_time"])
 def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(kind: str) -> None:
-    notice, skipped = (
-        "stopped at 5 USD or 06:30 UTC; finished work is kept",
-        {"sample": 3, "judge": 70},
-    )
+    notice = "stopped at 5 USD or 06:30 UTC; finished work is kept"
+    skipped = {"sample": 3, "judge": 70}
     about: Any = {
         "warnings": ["a lane: stopped for this run: outage", notice],
         f"is_at_{kind}": True,
@@ -168,14 +166,13 @@ def test_an_alert_holds_one_line_and_plain_values_and_no_secret(
     facts = {"cause": ["sk-very-secret"], "mean": float("nan")}
     alert = Alert("failure", "a\nmodel", "refused\r\nsk-very-secret \ud83d", facts)
 
-    assert ("a model", "refused [redacted] \ufffd") == (alert.subject, alert.line)
-    assert {"cause": ["[redacted]"], "mean": None} == alert.facts
+    assert alert.subject == "a model"
+    assert alert.line == "refused [redacted] \ufffd"
+    assert alert.facts == {"cause": ["[redacted]"], "mean": None}
 
 
-SENT, FAILED = (
-    Delivery("webhook 1", "sent", 1, None, 3),
-    Delivery("slack 2", "failed", 4, "no connection", 3),
-)
+SENT = Delivery("webhook 1", "sent", 1, None, 3)
+FAILED = Delivery("slack 2", "failed", 4, "no connection", 3)
 
 
 def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
@@ -192,13 +189,13 @@ def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
         ("2026-11-22", each.kind, each.subject, each.line, each.facts)
         for each in (FULL, DRIFT, DROP)
     ] == [(*list(row.values())[:-1], json.loads(str(row["facts"]))) for row in falls]
-    assert [
-        ("run-1", "slack 2", "failed", 4, "no connection"),
-        ("run-1", "webhook 1", "sent", 1, None),
-    ] == values_in(
+    assert values_in(
         tmp_path,
         "select run_id, receiver, status, attempts, error from alert_deliveries order by receiver",
-    )
+    ) == [
+        ("run-1", "slack 2", "failed", 4, "no connection"),
+        ("run-1", "webhook 1", "sent", 1, None),
+    ]
 
 
 def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for_all_nights(
@@ -219,11 +216,11 @@ def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for
         Warehouse(tmp_path).publish()
 
     assert {("webhook 1", alert_id(job, DROP))} == history_of(job, []).sent
-    assert [
+    assert values_in(
+        tmp_path,
+        "select kind, count(*) as n, min(run_id) as first from alerts group by kind order by kind",
+    ) == [
         ("failure", 3, "run-1"),
         ("quality", 1, "run-1"),
         ("score_drop", 4, "run-1"),
-    ] == values_in(
-        tmp_path,
-        "select kind, count(*) as n, min(run_id) as first from alerts group by kind order by kind",
-    )
+    ]

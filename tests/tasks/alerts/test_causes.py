@@ -78,17 +78,17 @@ def night_without(model: str = "", judge: str = "", failures: int = 0) -> LowCov
 
 def test_one_refused_model_is_one_alert_and_not_eighteen() -> None:
     incomplete = night_without("gamma")
-    assert 8 == len(incomplete.cells)
+    assert len(incomplete.cells) == 8
 
     (alert,) = coverage_alerts(incomplete, stops(gamma=REFUSED))
 
-    assert "model gamma refused all calls" == alert.headline
+    assert alert.headline == "model gamma refused all calls"
     expected = (
         f"model gamma (hosted_vllm/gamma at {ADDRESS}) refused all calls: 0 of 80 responses;"
         f" {REFUSED}"
     )
-    assert expected == alert.line
-    assert "gamma" == alert.subject
+    assert alert.line == expected
+    assert alert.subject == "gamma"
     assert incomplete.lines == alert.facts["warnings"]
 
 
@@ -97,8 +97,8 @@ def test_endpoints_that_gave_no_reply_are_alerts_of_their_own() -> None:
         night_without("gamma", "strict"), stops(gamma=SILENT, strict=SILENT)
     )
 
-    assert "model gamma gave no reply" == model.headline
-    assert "judge strict gave no reply" == judge.headline
+    assert model.headline == "model gamma gave no reply"
+    assert judge.headline == "judge strict gave no reply"
     # The verdicts on two other models in two trials, and those on the silent one.
     assert "0 of 2,400 verdicts" in judge.line
 
@@ -114,7 +114,7 @@ def test_a_model_that_was_not_stopped_but_had_no_reply_is_the_cause_of_its_missi
         "model gamma gave no reply: 0 of 80 responses, 80 provider_error; most often HTTP 503:"
         " overloaded"
     )
-    assert expected == alert.line
+    assert alert.line == expected
 
 
 def test_an_endpoint_that_stopped_half_way_is_described_as_such() -> None:
@@ -123,8 +123,8 @@ def test_an_endpoint_that_stopped_half_way_is_described_as_such() -> None:
     (silent,) = coverage_alerts(incomplete, stops(gamma=SILENT))
     (refused,) = coverage_alerts(incomplete, stops(gamma=REFUSED))
 
-    assert "model gamma stopped replying" == silent.headline
-    assert "model gamma refused further calls" == refused.headline
+    assert silent.headline == "model gamma stopped replying"
+    assert refused.headline == "model gamma refused further calls"
 
 
 def test_a_judge_that_fails_by_itself_has_an_alert_also_where_a_model_lacks_responses() -> None:
@@ -136,10 +136,10 @@ def test_a_judge_that_fails_by_itself_has_an_alert_also_where_a_model_lacks_resp
 
     model, judge = coverage_alerts(incomplete)
 
-    assert "model gamma stayed below the coverage bar: 0 of 40 responses, 40 refused" == model.line
+    assert model.line == "model gamma stayed below the coverage bar: 0 of 40 responses, 40 refused"
     assert (
-        "judge other stayed below the coverage bar: 300 of 400 verdicts, 100 parse_error"
-        == judge.line
+        judge.line
+        == "judge other stayed below the coverage bar: 300 of 400 verdicts, 100 parse_error"
     )
 
 
@@ -150,20 +150,20 @@ def test_what_a_run_at_its_budget_has_not_begun_is_no_alert_but_what_failed_is()
 
     (alert,) = coverage_alerts(incomplete, is_cut_short=True)
 
-    assert "beta" == alert.subject
+    assert alert.subject == "beta"
 
 
 def test_a_label_without_imported_responses_is_an_alert() -> None:
     (alert,) = coverage_alerts(low(without_import=("delta",)))
 
-    assert "model delta got no imported responses" == alert.headline
+    assert alert.headline == "model delta got no imported responses"
     assert "prbench import responses" in alert.line
 
 
 def test_stops_are_those_of_the_callee_whose_endpoint_and_limits_it_is() -> None:
-    assert ["model gamma"] == [str(stop.callee) for stop in stops(gamma=SILENT)]
-    assert ["judge strict"] == [str(stop.callee) for stop in stops(strict=SILENT)]
-    assert [] == stops(alpha=SILENT)  # a judge of that name was stopped, and there is none
+    assert [str(stop.callee) for stop in stops(gamma=SILENT)] == ["model gamma"]
+    assert [str(stop.callee) for stop in stops(strict=SILENT)] == ["judge strict"]
+    assert stops(alpha=SILENT) == []  # a judge of that name was stopped, and there is none
 
 
 @pytest.mark.parametrize(("n_decided", "n_alerts"), [(40, 0), (39, 1), (0, 1)])
@@ -171,8 +171,8 @@ def test_a_control_set_below_the_bar_is_an_alert(n_decided: int, n_alerts: int) 
     sets = [{"judge": "strict", "n_decided": n_decided, "n_members": 40}]
 
     assert n_alerts == len(control_alerts(sets, BAR))
-    assert [] == control_alerts(sets, 0.5 if n_decided else 0.0)
-    assert [] == control_alerts(sets, BAR, {"strict"})
+    assert control_alerts(sets, 0.5 if n_decided else 0.0) == []
+    assert control_alerts(sets, BAR, {"strict"}) == []
 
 
 numbers = st.integers(0, 40)

@@ -78,17 +78,18 @@ def title(*alerts: Alert) -> str:
 
 
 def test_the_title_says_what_happened_to_whom() -> None:
-    assert "beta fell on finance_hard: .53 to .41 (prbench, 2026-11-22)" == title(fell())
-    assert "2 endpoints gave no reply: judge strict, model gamma (prbench, 2026-11-22)" == title(
-        silent("judge strict"), silent("model gamma")
+    assert title(fell()) == "beta fell on finance_hard: .53 to .41 (prbench, 2026-11-22)"
+    assert (
+        title(silent("judge strict"), silent("model gamma"))
+        == "2 endpoints gave no reply: judge strict, model gamma (prbench, 2026-11-22)"
     )
     assert (
-        "model gamma gave no reply; beta fell on finance_hard: .53 to .41 (prbench, 2026-11-22)"
-        == title(fell(), silent("model gamma"))
+        title(fell(), silent("model gamma"))
+        == "model gamma gave no reply; beta fell on finance_hard: .53 to .41 (prbench, 2026-11-22)"
     )
     assert (
-        "beta fell on a: .53 to .41; beta fell on b: .53 to .41; and 1 more (prbench, 2026-11-22)"
-        == title(*(fell(split=split) for split in "abc"))
+        title(*(fell(split=split) for split in "abc"))
+        == "beta fell on a: .53 to .41; beta fell on b: .53 to .41; and 1 more (prbench, 2026-11-22)"
     )
 
 
@@ -119,26 +120,28 @@ def test_a_message_has_events_then_scores_and_cost_then_what_to_do(tmp_path: Pat
 
     message = night_message(night, [silent("model gamma")], RESULTS)
 
-    assert (
-        "model gamma gave no reply: 0 of 40 responses; no reply for 60 s",
+    assert message.lines == (
         (
-            "Scores by strict: finance_hard: alpha .553, beta .410 (44.2% covered). Cost: 1.23 USD"
-            " for 480 calls."
-        ),
-        (
-            "Next: `prbench status --night 2026-11-22 --config /srv/prbench.yaml` shows the errors;"
-            " `prbench nightly` with the same options tries again."
-        ),
-        "Report: https://evals.example.org/prbench/index.html",
-    ) == message.lines
+            "model gamma gave no reply: 0 of 40 responses; no reply for 60 s",
+            (
+                "Scores by strict: finance_hard: alpha .553, beta .410 (44.2% covered). Cost: 1.23 USD"
+                " for 480 calls."
+            ),
+            (
+                "Next: `prbench status --night 2026-11-22 --config /srv/prbench.yaml` shows the errors;"
+                " `prbench nightly` with the same options tries again."
+            ),
+            "Report: https://evals.example.org/prbench/index.html",
+        )
+    )
 
 
 def test_the_same_drop_under_several_judges_is_one_line() -> None:
     message = night_message(NIGHT, [fell(), fell(judge="other", second_mean=0.42)], RESULTS)
 
-    assert "beta fell on finance_hard: .53 to .41 (prbench, 2026-11-22)" == message.title
+    assert message.title == "beta fell on finance_hard: .53 to .41 (prbench, 2026-11-22)"
     assert message.lines[0].endswith("; judged by others: other .53 to .42")
-    assert 3 == len(message.lines)
+    assert len(message.lines) == 3
 
 
 def test_drops_under_a_judge_that_drifted_are_one_line_after_it() -> None:
@@ -151,14 +154,14 @@ def test_drops_under_a_judge_that_drifted_are_one_line_after_it() -> None:
 
     message = night_message(NIGHT, [*fallen, *drifts([DRIFTED])], RESULTS)
 
-    assert "judge a-judge drifted (prbench, 2026-11-22)" == message.title
+    assert message.title == "judge a-judge drifted (prbench, 2026-11-22)"
     assert (
         "a-judge repeated its first decision on 91.0% of 200 control verdicts" in message.lines[0]
     )
     expected = (
         "Perhaps caused by that: 3 models fell on finance_hard: .53 to .41: alpha, beta, gamma."
     )
-    assert expected == message.lines[1]
+    assert message.lines[1] == expected
 
 
 def test_a_drop_is_no_consequence_where_the_drift_is_known_already() -> None:
@@ -185,21 +188,23 @@ def test_a_clean_night_is_three_lines(tmp_path: Path) -> None:
 
     message = night_message(job, [], RESULTS)
 
-    assert "complete, no alerts (prbench, 2026-11-22)" == message.title
-    assert (
+    assert message.title == "complete, no alerts (prbench, 2026-11-22)"
+    assert message.lines == (
         (
-            "Scores by strict: finance_hard: alpha .553, beta .410 (44.2% covered). Cost: 1.23 USD"
-            " for 480 calls."
-        ),
-        "Next: `prbench leaderboard --vintage 2026-11-22` shows more.",
-        f"Report: {job.report_index}",
-    ) == message.lines
+            (
+                "Scores by strict: finance_hard: alpha .553, beta .410 (44.2% covered). Cost: 1.23 USD"
+                " for 480 calls."
+            ),
+            "Next: `prbench leaderboard --vintage 2026-11-22` shows more.",
+            f"Report: {job.report_index}",
+        )
+    )
 
 
 def test_an_unknown_cost_and_a_night_without_scores_are_shown_as_such() -> None:
     message = night_message(NIGHT, [], Results((), None, 1))
 
-    assert "Scores: none. Cost: unknown for 1 call." == message.lines[0]
+    assert message.lines[0] == "Scores: none. Cost: unknown for 1 call."
 
 
 names = st.text(st.sampled_from("ab1 &<>@here\n\u202e'`"), min_size=1, max_size=9)
@@ -208,7 +213,8 @@ names = st.text(st.sampled_from("ab1 &<>@here\n\u202e'`"), min_size=1, max_size=
 @st.composite
 def any_alert(draw: st.DrawFn) -> Alert:
     kind = draw(st.sampled_from(KINDS))
-    whom, happened = draw(names), draw(names)
+    whom = draw(names)
+    happened = draw(names)
     cause = draw(st.sampled_from(["", "judge a"]))
     return Alert(
         kind,
@@ -227,10 +233,10 @@ def test_a_message_has_at_most_six_lines_whatever_happened(
 ) -> None:
     message = night_message(NIGHT, alerts, results)
 
-    assert MOST_LINES >= len(message.lines)
+    assert len(message.lines) <= MOST_LINES
     assert len(message.lines) == len(message.body.splitlines())
-    assert 1 == len(message.title.splitlines())
-    assert 16_000 >= len(message.as_chat)
+    assert len(message.title.splitlines()) == 1
+    assert len(message.as_chat) <= 16_000
     assert len(alerts) == len(message.as_json["alerts"])
     assert message.title == html.unescape(escaped(message.title)).replace("\u200b", "")
 
@@ -262,17 +268,18 @@ def hold_nights(folder: Path, hook: Hook, *nights: list[Alert], when: str = "cha
 
 
 def test_a_standing_alert_is_sent_once(tmp_path: Path, hook: Hook) -> None:
-    gamma, strict = silent("model gamma"), silent("judge strict")
+    gamma = silent("model gamma")
+    strict = silent("judge strict")
 
     titles = hold_nights(tmp_path, hook, [gamma], [gamma], [gamma, strict], [gamma, strict])
 
-    assert ["model gamma gave no reply", "judge strict gave no reply"] == titles
+    assert titles == ["model gamma gave no reply", "judge strict gave no reply"]
 
 
 def test_an_alert_that_was_gone_for_a_night_is_sent_again(tmp_path: Path, hook: Hook) -> None:
     gamma = silent("model gamma")
 
-    assert 2 == len(hold_nights(tmp_path, hook, [gamma], [], [gamma]))
+    assert len(hold_nights(tmp_path, hook, [gamma], [], [gamma])) == 2
 
 
 def test_an_alert_is_sent_again_when_it_changes_also_little_by_little(
@@ -282,7 +289,7 @@ def test_an_alert_is_sent_again_when_it_changes_also_little_by_little(
 
     titles = hold_nights(tmp_path, hook, *nights)
 
-    assert 3 == len(titles)  # 80 %, 74 % and 20 %
+    assert len(titles) == 3  # 80 %, 74 % and 20 %
 
 
 def test_another_cause_is_a_change(tmp_path: Path, hook: Hook) -> None:
@@ -291,7 +298,7 @@ def test_another_cause_is_a_change(tmp_path: Path, hook: Hook) -> None:
         gamma, happened="refused all calls", facts={**gamma.facts, "happened": "refused all calls"}
     )
 
-    assert 2 == len(hold_nights(tmp_path, hook, [gamma], [refused]))
+    assert len(hold_nights(tmp_path, hook, [gamma], [refused])) == 2
 
 
 def test_an_alert_that_was_not_delivered_is_sent_the_next_night(tmp_path: Path, hook: Hook) -> None:
@@ -315,7 +322,7 @@ def test_an_alert_that_was_not_delivered_is_sent_the_next_night(tmp_path: Path, 
 def test_a_failed_night_is_news_every_night(tmp_path: Path, hook: Hook) -> None:
     full = failure("out of disk")
 
-    assert 2 == len(hold_nights(tmp_path, hook, [full], [full]))
+    assert len(hold_nights(tmp_path, hook, [full], [full])) == 2
 
 
 def test_with_always_there_is_a_message_every_night_and_only_one(
@@ -325,21 +332,24 @@ def test_with_always_there_is_a_message_every_night_and_only_one(
 
     titles = hold_nights(tmp_path, hook, [], [gamma], [gamma], when="always")
 
-    assert [
+    assert titles == [
         "complete, no alerts",
         "model gamma gave no reply",
         "nothing new; as before: model gamma gave no reply",
-    ] == titles
+    ]
     job = night_of(tmp_path, 3)
     settings = alerts_to({"webhook": hook.address}, when="always")
-    assert [] == deliver(settings, [gamma], job, RESULTS, history=history_of(job, [gamma]))
+    assert deliver(settings, [gamma], job, RESULTS, history=history_of(job, [gamma])) == []
     # A night that is run again and has no alert any more says so.
-    assert [] != deliver(
+    assert deliver(
         settings, [], night_of(tmp_path, 2), RESULTS, history=history_of(night_of(tmp_path, 2), [])
-    )
+    ) != []
 
 
 def test_with_always_a_night_that_did_not_end_sends_only_its_alerts(hook: Hook) -> None:
-    assert [] == deliver(
-        alerts_to({"webhook": hook.address}, when="always"), [], NIGHT, None, history=History()
+    assert (
+        deliver(
+            alerts_to({"webhook": hook.address}, when="always"), [], NIGHT, None, history=History()
+        )
+        == []
     )

@@ -21,10 +21,8 @@ from tests.kit import Patch
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, Trust, alerts_to
 from tests.tasks.alerts.servers import PASSWORD, USER, Hook, Mailbox, dripping, serving_mail
 
-UNTRUSTED, MISMATCH = (
-    "unable to get local issuer certificate",
-    "certificate is not valid for 'localhost'",
-)
+UNTRUSTED = "unable to get local issuer certificate"
+MISMATCH = "certificate is not valid for 'localhost'"
 
 
 def sent_to(address: str, kind: str = "webhook", **settings: Any) -> Delivery:
@@ -40,8 +38,9 @@ def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook: Hook) -> 
 
     assert [Delivery("webhook 1", "sent", 1, None, 2)] == deliveries
     [call] = hook.seen
-    assert ("POST", "application/json") == (call.method, call.headers["content-type"])
-    assert "/hooks/a-secret-path%2Fa?channel=a%20b" == call.path
+    assert call.method == "POST"
+    assert call.headers["content-type"] == "application/json"
+    assert call.path == "/hooks/a-secret-path%2Fa?channel=a%20b"
     message = night_message(NIGHT, [DROP, DRIFT])
     assert {
         "night": "2026-11-22",
@@ -108,9 +107,11 @@ def test_no_redirect_is_followed(hook: Hook, status: int, kind: str, monkeypatch
         pinged = ping(alerts_to(ping=hook.address)) if kind == "ping" else None
         delivery = pinged or sent_to("${ADDRESS}", kind.partition(" ")[0])
 
-        assert [] == elsewhere.seen
+        assert elsewhere.seen == []
         where = elsewhere.address.split("/")[2]
-    assert ("failed", 1, 1) == (delivery.status, delivery.attempts, len(hook.seen))
+    assert delivery.status == "failed"
+    assert delivery.attempts == 1
+    assert len(hook.seen) == 1
     refusal = (
         f"HTTP {status}: {hook.address.split('/')[2]} redirects to {where}, which is not followed"
     )
@@ -120,7 +121,7 @@ def test_no_redirect_is_followed(hook: Hook, status: int, kind: str, monkeypatch
 
 def test_a_server_that_drips_a_reply_cannot_stretch_the_time_limit() -> None:
     with dripping(b"SSH-2.0-something\r\n\r\n") as port:
-        assert "failed: ConnectionError" == sent_to(f"http://127.0.0.1:{port}/").error
+        assert sent_to(f"http://127.0.0.1:{port}/").error == "failed: ConnectionError"
     with dripping(b"HTTP/1.1 200 OK\r\nX-Long: ") as port:  # forever
         delivery = sent_to(f"http://127.0.0.1:{port}/", timeout_s=0.3, attempts=2)
 
@@ -163,8 +164,10 @@ def test_all_are_called_at_the_same_time_and_one_that_fails_stops_nobody(hook: H
         )
         deliveries = deliver(settings, [DROP], NIGHT)
 
-    assert [("webhook 1", "sent"), ("webhook 2", "failed"), ("webhook 3", "sent")] == [
-        (delivery.receiver, delivery.status) for delivery in deliveries
+    assert [(delivery.receiver, delivery.status) for delivery in deliveries] == [
+        ("webhook 1", "sent"),
+        ("webhook 2", "failed"),
+        ("webhook 3", "sent"),
     ]
 
 
@@ -176,10 +179,10 @@ def test_no_library_logs_an_address(
     hook.plan = [Plain(500), Plain(400, body=lambda: [b"a-secret-path is unknown"]), Plain(404)]
 
     with caplog.at_level(logging.DEBUG):
-        assert ["failed", "failed"] == [
+        assert [
             sent_to("${WHERE_TO}", "apprise").status,
             sent_to(hook.address).status,
-        ]
+        ] == ["failed", "failed"]
 
     assert caplog.records
     assert "a-secret-path" not in caplog.text
@@ -192,13 +195,15 @@ def test_a_server_with_an_untrusted_certificate_gets_nothing(
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     with Hook(trust.server) as hook:
         refused = sent_to(hook.address)
-        assert [] == hook.seen
+        assert hook.seen == []
         monkeypatch.setenv("SSL_CERT_FILE", str(trust.authority))
         taken = sent_to(hook.address)
         elsewhere = sent_to(hook.address.replace("127.0.0.1", "localhost"))
 
-    assert [("failed", 1), ("sent", 1), ("failed", 1)] == [
-        (d.status, d.attempts) for d in (refused, taken, elsewhere)
+    assert [(d.status, d.attempts) for d in (refused, taken, elsewhere)] == [
+        ("failed", 1),
+        ("sent", 1),
+        ("failed", 1),
     ]
     assert UNTRUSTED in str(refused.error)
     assert MISMATCH in str(elsewhere.error)
@@ -216,7 +221,7 @@ def test_no_library_behind_a_service_follows_a_redirect(hook: Hook) -> None:
         hook.plan = [Plain(307, {"Location": f"{hook.address}/elsewhere"})]
         with watched(), pytest.raises(Redirected):
             call()
-    assert 2 == len(hook.seen)
+    assert len(hook.seen) == 2
 
 
 def mailed(
@@ -241,13 +246,15 @@ def test_each_address_gets_a_mail_with_all_alerts_whose_subject_says_which() -> 
         delivery = mailed(mailbox.port, to=["Evals <evals@example.org>", "lead@example.org"])
 
     assert Delivery("email 1", "sent", 1, None, 2) == delivery
-    assert [["evals@example.org"], ["lead@example.org"]] == mailbox.recipients
+    assert mailbox.recipients == [["evals@example.org"], ["lead@example.org"]]
     for mail, to in zip(
         mailbox.mails, ["Evals <evals@example.org>", "lead@example.org"], strict=True
     ):
         assert night_message(NIGHT, [DROP, DRIFT]).title == mail["Subject"]
-        assert ("prbench@example.org", to) == (mail["From"], mail["To"])
-        assert ("text/plain", "auto-generated") == (mail.get_content_type(), mail["Auto-Submitted"])
+        assert mail["From"] == "prbench@example.org"
+        assert to == mail["To"]
+        assert mail.get_content_type() == "text/plain"
+        assert mail["Auto-Submitted"] == "auto-generated"
         assert all(alert.line in mail.get_content() for alert in (DROP, DRIFT))
         assert all(mail[name] for name in ("Date", "Message-ID"))
 
@@ -270,15 +277,16 @@ def test_a_password_is_sent_only_to_a_trusted_server(
         unknown = login_over_tls(mailbox, security)
         monkeypatch.setenv("SSL_CERT_FILE", str(trust.authority))
         elsewhere = login_over_tls(mailbox, security, "localhost")
-        assert [] == mailbox.logins
+        assert mailbox.logins == []
         trusted = login_over_tls(mailbox, security)
 
-    assert [("failed", 1)] * 2 == [(each.status, each.attempts) for each in (unknown, elsewhere)]
-    assert ("sent", 1) == (trusted.status, trusted.attempts)
+    assert [(each.status, each.attempts) for each in (unknown, elsewhere)] == [("failed", 1)] * 2
+    assert trusted.status == "sent"
+    assert trusted.attempts == 1
     assert UNTRUSTED in str(unknown.error)
     assert MISMATCH in str(elsewhere.error)
     assert [(USER.encode(), PASSWORD.encode())] == mailbox.logins
-    assert [True] == mailbox.were_encrypted
+    assert mailbox.were_encrypted == [True]
 
 
 def test_a_wrong_password_is_tried_once(
@@ -292,7 +300,7 @@ def test_a_wrong_password_is_tried_once(
         delivery = login_over_tls(mailbox, "starttls")
 
     assert Delivery("email 1", "failed", 1, "the server refused the mail: 535", 2) == delivery
-    assert [] == mailbox.mails
+    assert mailbox.mails == []
     assert "a-wrong-password" not in caplog.text
     assert USER not in caplog.text
 
@@ -303,8 +311,9 @@ def test_names_with_line_breaks_add_no_header() -> None:
         sent = mailed(mailbox.port, alerts=(Alert("score_drop", hostile, f"{hostile} fell"),))
 
     [mail] = mailbox.mails
-    assert ("sent", None) == (sent.status, mail["Bcc"])
-    assert [["evals@example.org"]] == mailbox.recipients
+    assert sent.status == "sent"
+    assert mail["Bcc"] is None
+    assert mailbox.recipients == [["evals@example.org"]]
 
 
 @pytest.mark.parametrize(
@@ -340,7 +349,7 @@ def test_the_dead_mans_switch_is_called_until_it_succeeds(hook: Hook) -> None:
     hook.plan = [Plain(502)]
 
     assert Delivery("ping", "sent", 2, None, 0) == ping(alerts_to(ping=hook.address))
-    assert [("GET", b"")] * 2 == [(call.method, call.body) for call in hook.seen]
+    assert [(call.method, call.body) for call in hook.seen] == [("GET", b"")] * 2
     assert ping(alerts_to()) is None
 
 
@@ -378,4 +387,4 @@ def test_where_one_address_is_refused_the_others_get_the_mail_once_and_the_deliv
 
     error = "1 of 2 addresses: the server refused the mail: 550"
     assert Delivery("email 1", "failed", 1, error, 2) == delivery
-    assert [["evals@example.org"]] == mailbox.recipients
+    assert mailbox.recipients == [["evals@example.org"]]

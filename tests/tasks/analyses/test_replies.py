@@ -31,8 +31,8 @@ def test_known_labels_are_columns_of_the_row(secondary: list[str]) -> None:
         "explanation": "why",
     }
 
-    assert expected == read(content)
-    assert expected == read(f"```json\n{json.dumps(content)}\n```")
+    assert read(content) == expected
+    assert read(f"```json\n{json.dumps(content)}\n```") == expected
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_the_schema_allows_the_listed_labels_alone_and_any_code_where_none_are_l
         return result
 
     assert list(LABELS) == properties(is_listed=True)["primary"]["enum"]
-    assert 2 == properties(is_listed=True)["secondary"]["maxItems"]
-    assert {"type": "string"} == properties(is_listed=False)["primary"]
+    assert properties(is_listed=True)["secondary"]["maxItems"] == 2
+    assert properties(is_listed=False)["primary"] == {"type": "string"}
 
 
 GOOD: dict[str, Any] = {
@@ -79,8 +79,8 @@ def test_a_reply_has_a_finding_for_each_check_in_order_whatever_the_order_of_the
     result = read_findings(json.dumps(dict(reversed(GOOD.items()))))
 
     assert list(CHECKS) == [each["name"] for each in result]
-    assert [False, True, True, True, True] == [each["passes"] for each in result]
-    assert "about atomic" == result[0]["reason"]
+    assert [each["passes"] for each in result] == [False, True, True, True, True]
+    assert result[0]["reason"] == "about atomic"
 
 
 def changed(name: str, finding: Any) -> str:
@@ -111,7 +111,7 @@ def test_anything_else_is_no_review(case: str) -> None:
 def test_a_reason_can_be_stored_whatever_it_holds() -> None:
     result = read_findings(changed("atomic", {"reason": "a\0b \ud800", "passes": False}))
 
-    assert "a\N{REPLACEMENT CHARACTER}b \N{REPLACEMENT CHARACTER}" == result[0]["reason"]
+    assert result[0]["reason"] == "a\N{REPLACEMENT CHARACTER}b \N{REPLACEMENT CHARACTER}"
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_reason_can_be_stored_whatever_it_holds() -> None:
     ],
 )
 def test_a_phrase_is_read_in_one_line(reply: str, expected: str) -> None:
-    assert expected == read_text(reply, PHRASE)
+    assert read_text(reply, PHRASE) == expected
 
 
 @pytest.mark.parametrize(
@@ -155,9 +155,9 @@ def test_a_vector_is_read_as_it_was_written(vector: list[float]) -> None:
 def test_names_that_stay_alike_are_told_apart_by_a_phrase_or_a_number() -> None:
     used = {"tax": "1", "tax: reading leases": "2"}
 
-    assert "Tax: Drafting wills" == unique_name("Tax", ["Reading leases", "Drafting wills"], used)
-    assert "Tax (2)" == unique_name("Tax", ["Reading leases"], used)
-    assert "Tax (3)" == unique_name("Tax", [], used | {"tax (2)": "3"})
+    assert unique_name("Tax", ["Reading leases", "Drafting wills"], used) == "Tax: Drafting wills"
+    assert unique_name("Tax", ["Reading leases"], used) == "Tax (2)"
+    assert unique_name("Tax", [], used | {"tax (2)": "3"}) == "Tax (3)"
 
 
 @given(st.lists(st.text(max_size=5), max_size=200))

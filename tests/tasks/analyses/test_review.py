@@ -83,10 +83,12 @@ def test_each_criterion_is_reviewed_once_and_each_finding_is_a_row(
     replied = [each for prompt in prompts for each in review(prompt).items()]
     expected = Counter((name, finding["passes"], finding["reason"]) for name, finding in replied)
     stored = Counter((row["review_check"], row["value"] == 1.0, row["explanation"]) for row in rows)
-    assert expected == stored
-    assert {"pass", "fail"} == {row["status"] for row in rows}
-    assert {("rev", 1), ("rev", 2), ("other", 1)} == {
-        (row["reviewer"], row["review_trial"]) for row in rows
+    assert stored == expected
+    assert {row["status"] for row in rows} == {"pass", "fail"}
+    assert {(row["reviewer"], row["review_trial"]) for row in rows} == {
+        ("rev", 1),
+        ("rev", 2),
+        ("other", 1),
     }
 
 
@@ -96,12 +98,12 @@ def test_a_finished_review_makes_no_call_and_a_new_reviewer_only_its_own(
     job = small(server, tmp_path)
     reviewed(job)
     n_requests = len(server.book)
-    assert 0 == reviewed(job).rows
+    assert reviewed(job).rows == 0
     assert 20 == n_requests == len(server.book)
     both = [reviewer(server), reviewer(server, "new")]
     settings = job.settings.model_validate({**job.settings.model_dump(), "reviewer": both})
-    assert 20 == reviewed(job.model_copy(update={"settings": settings})).rows
-    assert {"new"} == {request["model"] for request in server.book[n_requests:]}
+    assert reviewed(job.model_copy(update={"settings": settings})).rows == 20
+    assert {request["model"] for request in server.book[n_requests:]} == {"new"}
 
 
 def test_the_prompts_on_a_rubric_begin_alike_and_differ_only_behind_it(
@@ -113,7 +115,7 @@ def test_the_prompts_on_a_rubric_begin_alike_and_differ_only_behind_it(
         alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*prompts, strict=False))
         shared = "".join(letters[0] for letters in alike)
 
-        assert 10 == len(prompts)
+        assert len(prompts) == 10
         assert all(shared.count(criterion_of(prompt)) >= 1 for prompt in prompts)
         assert shared.rstrip().endswith("The criterion to check is number") or shared[-1].isdigit()
         assert max(map(len, prompts)) - len(shared) < 400
@@ -133,8 +135,8 @@ def test_a_criterion_that_imitates_the_prompt_ends_no_quotation(
     for index, prompt in enumerate(prompts):
         marker = prompt.split("holds the number ")[1].split(" ")[0]
         assert marker not in attack
-        assert 10 == prompt.count(f"[{marker} criterion ")
-        assert 1 == prompt.count(f"[{marker} end of the rubric]")
+        assert prompt.count(f"[{marker} criterion ") == 10
+        assert prompt.count(f"[{marker} end of the rubric]") == 1
         assert (2 if index == 3 else 1) == prompt.count(attack)
     assert attack == criterion_of(prompts[3])
 
@@ -144,11 +146,12 @@ def test_an_undesired_criterion_is_marked_as_one_and_no_weight_is_shown(
 ) -> None:
     row = good_row("t0")
     notes = row["rubric"][2]["annotations"]
-    notes["weight_class"], notes["critically_detrimental_weight"] = "critically detrimental", -9
+    notes["weight_class"] = "critically detrimental"
+    notes["critically_detrimental_weight"] = -9
     prompt = wanted(small(server, tmp_path, row))[0].prompt()
 
-    assert 1 == prompt.count("criterion 3 of 10: undesired]")
-    assert 9 == prompt.count(": desired]")
+    assert prompt.count("criterion 3 of 10: undesired]") == 1
+    assert prompt.count(": desired]") == 9
     assert "-9" not in prompt
     assert "canary" not in prompt.lower()
 
@@ -183,4 +186,4 @@ def test_a_reply_that_is_no_review_is_requested_once_more(
     n_requests = len(server.book)
     reviewed(job)
     assert n_requests + n_broken == len(server.book)
-    assert [("ok",)] == values_in(job, "select distinct status from model_reviews")
+    assert values_in(job, "select distinct status from model_reviews") == [("ok",)]

@@ -105,7 +105,8 @@ def test_what_cannot_be_divided_is_a_root_alone(items: list[str]) -> None:
 
 @pytest.mark.slow
 def test_the_number_of_threads_changes_nothing() -> None:
-    phrases, trees = rubrics(5, 200).phrases(), []
+    phrases = rubrics(5, 200).phrases()
+    trees = []
     for threads in (1, 4):
         with threadpool_limits(threads):
             trees.append(build_tree(phrases))

@@ -28,7 +28,8 @@ FILES = dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```", GUIDE, re.DOTALL | 
 ROWS = [json.loads(line) for line in FILES["minutes.jsonl"].splitlines()]
 TITLES = [[item["what"] for item in row["wanted"]] for row in ROWS]
 BAD = {**ROWS[0], "id": "too heavy", "wanted": [{**item, "worth": 7} for item in ROWS[0]["wanted"]]}
-EVEN, ODD = "meets even places", "meets odd places"
+EVEN = "meets even places"
+ODD = "meets odd places"
 
 
 def meets(model: str, position: int) -> bool:
@@ -58,7 +59,7 @@ class World:
 
     def command(self, capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
         where = ["--config", str(self.config), "--warehouse", str(self.job.warehouse), "--json"]
-        assert 0 == main([*arguments, *where])
+        assert main([*arguments, *where]) == 0
         return json.loads(capsys.readouterr().out)
 
 
@@ -85,7 +86,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         sampled(job)
         judged(job)
         n_judged = len(server.entries) - 2 * len(ROWS)
-        assert 0 == judged(job).rows
+        assert judged(job).rows == 0
         # A person who agrees with the judge on one response, except on its first criterion.
         marks = {
             title: meets(EVEN, position) != (position == 0)
@@ -121,9 +122,9 @@ def test_what_breaks_a_rule_is_refused_and_all_else_is_judged_once(world: World)
     )
     checked = values_in(world.job, "select check_name from checks where suite = 'ingest'")
 
-    assert [("weight_range", "quarantine", 3)] == failed
+    assert failed == [("weight_range", "quarantine", 3)]
     assert set(benchmarks.load_benchmark("minutes").invariants) == {name for (name,) in checked}
-    assert [("too heavy",)] == values_in(world.job, "select task_id from quarantine")
+    assert values_in(world.job, "select task_id from quarantine") == [("too heavy",)]
     assert 2 * sum(map(len, TITLES)) == world.n_judged
 
 
@@ -135,7 +136,7 @@ def test_both_scores_are_those_of_the_formulas(world: World) -> None:
         (model, name): fmean(scores_of(model, row)[name] for row in ROWS) for model, name, _ in rows
     }
 
-    assert 4 == len(rows)
+    assert len(rows) == 4
     assert pytest.approx(expected) == {(model, name): mean for model, name, mean in rows}
 
 
@@ -167,5 +168,6 @@ def test_published_marks_stand_beside_the_judge(
 ) -> None:
     (pair,) = world.command(capsys, "judges")["pairs"]
 
-    assert {"a reader", "judge"} == {pair["grader_a"], pair["grader_b"]}
-    assert (len(TITLES[0]), pytest.approx(1 - 1 / len(TITLES[0]))) == (pair["n"], pair["agreement"])
+    assert {pair["grader_a"], pair["grader_b"]} == {"a reader", "judge"}
+    assert len(TITLES[0]) == pair["n"]
+    assert pytest.approx(1 - 1 / len(TITLES[0])) == pair["agreement"]

@@ -111,8 +111,10 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
         judged(job)
         assert sum(map(len, POINTS)) == len(server.judge_requests)
     meta = write_jsonl(folder / "meta.jsonl", meta_rows())
-    assert (3, 8) == (import_responses(job, meta).rows, import_verdicts(job, meta).rows)
-    assert (0, 0) == (import_responses(job, meta).rows, import_verdicts(job, meta).rows)
+    assert import_responses(job, meta).rows == 3
+    assert import_verdicts(job, meta).rows == 8
+    assert import_responses(job, meta).rows == 0
+    assert import_verdicts(job, meta).rows == 0
     aggregate(job)
     return job
 
@@ -156,13 +158,15 @@ def test_physicians_verdicts_are_those_of_the_meta_evaluation(job: Job) -> None:
         META_MODEL,
     )
 
-    assert 8 == len(rows)
+    assert len(rows) == 8
     assert {
         ("h0", 1, "Says 0 of 0.", "physician 1", 1.0, "by ada", "Completion x."),
         ("h0", 2, "Says 0 of 0.", "physician 2", 0.0, "by bo", "Completion y."),
     } <= set(rows)
-    assert {("h0", 1, "Completion x."), ("h0", 2, "Completion y."), ("h1", 1, "Completion z.")} == {
-        (task, trial, text) for task, trial, *_, text in rows
+    assert {(task, trial, text) for task, trial, *_, text in rows} == {
+        ("h0", 1, "Completion x."),
+        ("h0", 2, "Completion y."),
+        ("h1", 1, "Completion z."),
     }
 
 
@@ -203,17 +207,18 @@ def test_what_breaks_an_invariant_is_refused(tmp_path: Path) -> None:
     )
 
     refused = values_in(tmp_path / "w", "select task_id, check_name from quarantine order by all")
-    assert [
+    assert refused == [
         ("h1", "positive_criterion"),
         ("h2", "weight_range"),
         ("h3", "turns_contiguous"),
-    ] == refused
+    ]
 
 
 # ResearchRubrics
 
 
-TASKS, CRITERIA = 2, 20
+TASKS = 2
+CRITERIA = 20
 
 
 def behaviour(request: Request, number: int) -> HttpResponse:
@@ -241,7 +246,8 @@ JUDGES = {
 
 class World:
     def __init__(self, server: FaultServer, folder: Path) -> None:
-        self.server, self.folder = server, folder
+        self.server = server
+        self.folder = folder
         self.source = write_jsonl(
             folder / "research.jsonl", [research_row(i) for i in range(TASKS)]
         )
@@ -252,10 +258,8 @@ class World:
         named = [
             endpoint(each, at, **{"name": "hosted_vllm/three"} | JUDGES[each]) for each in judges
         ]
-        models, writer = (
-            [endpoint("reporter", self.server.api_base)],
-            endpoint("writer", self.server.api_base),
-        )
+        models = [endpoint("reporter", self.server.api_base)]
+        writer = endpoint("writer", self.server.api_base)
         settings = {
             "benchmark": "researchrubrics",
             "models": models,
@@ -280,17 +284,18 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with FaultServer(behaviour) as server, pytest.MonkeyPatch.context() as patched:
         kit.publish_few(patched)
         research_world = World(server, tmp_path_factory.mktemp("research"))
-        assert [TASKS * CRITERIA, 0] == [research_world.does("three"), research_world.does("three")]
+        assert [research_world.does("three"), research_world.does("three")] == [TASKS * CRITERIA, 0]
         # No criterion is rewritten yet, so only the writer's calls can be counted.
         _, derived, of_judge = plan(research_world.job("augmented"))
-        assert [("derive", TASKS * CRITERIA), ("judge", 0)] == [
-            (p.purpose, p.calls) for p in (derived, of_judge)
+        assert [(p.purpose, p.calls) for p in (derived, of_judge)] == [
+            ("derive", TASKS * CRITERIA),
+            ("judge", 0),
         ]
         assert f"{TASKS * CRITERIA} criteria that are not rewritten yet" in of_judge.note
-        assert TASKS * CRITERIA == research_world.does("three", "two")
+        assert research_world.does("three", "two") == TASKS * CRITERIA
         # Without examples the rewritten criterion is equal, and its call was made already.
-        assert TASKS * CRITERIA // 2 == research_world.does("three", "two", "removed")
-        assert TASKS * CRITERIA - 1 == research_world.does(*JUDGES)
+        assert research_world.does("three", "two", "removed") == TASKS * CRITERIA // 2
+        assert research_world.does(*JUDGES) == TASKS * CRITERIA - 1
         patched.undo()
         Warehouse(research_world.job().warehouse).database.unlink()
         aggregate(research_world.job(*JUDGES))
@@ -316,7 +321,7 @@ def test_three_steps_are_read_as_two_without_a_call(world: World) -> None:
         "select count(*) from scores where grading = 'ternary_as_binary' and judge = 'three' and"
         " value is not null"
     )
-    assert [(2 * TASKS,)] == values_in(world.job(), query)
+    assert values_in(world.job(), query) == [(2 * TASKS,)]
 
 
 def test_a_criterion_in_other_words_has_its_own_id_and_stands_for_the_original(
@@ -326,8 +331,9 @@ def test_a_criterion_in_other_words_has_its_own_id_and_stands_for_the_original(
     rewritten = [row for row in variants if row["status"] == "ok"]
     (refused,) = [row for row in variants if row["status"] != "ok"]
 
-    assert 2 * TASKS * CRITERIA == len(variants)
-    assert ("augmented", "parse_error") == (refused["rubric"], refused["status"])
+    assert len(variants) == 2 * TASKS * CRITERIA
+    assert refused["rubric"] == "augmented"
+    assert refused["status"] == "parse_error"
     assert "no more than the original" in refused["error"]
     assert all(row["criterion_id"] != row["original_id"] for row in rewritten)
     assert not any(
@@ -371,22 +377,22 @@ def test_what_the_published_code_writes_is_read_as_verdicts() -> None:
     def cells(given: dict[str, Any], *names: str) -> list[tuple[Any, ...]]:
         return [tuple(row.get(name) for name in names) for row in read(given)]
 
-    assert [("r0", "gemini", "Says 0.", None, "Partially Satisfied")] == cells(one, *names[:-1])
+    assert cells(one, *names[:-1]) == [("r0", "gemini", "Says 0.", None, "Partially Satisfied")]
     nothing = compiled | {
         "final_presence": json.dumps({"gemini_present": {"values": ["Error", "Unknown"]}})
     }
     for given in (failed, one | {"verdict": "Unknown"}, nothing):
-        assert {(None,)} == set(cells(given, "verdict"))
+        assert set(cells(given, "verdict")) == {(None,)}
     both = [("A", "Satisfied"), ("B", "Not Satisfied")]
     assert [("r0", "gemini", "Says 0.", *each, "people") for each in both] == cells(
         compiled, *names
     )
-    assert [("a-judge",)] * 2 == cells(compiled | {"judge": "a-judge"}, "judge")
-    assert [{"task": "r0", "value": 1}] == list(read({"task": "r0", "value": 1}))
+    assert cells(compiled | {"judge": "a-judge"}, "judge") == [("a-judge",)] * 2
+    assert list(read({"task": "r0", "value": 1})) == [{"task": "r0", "value": 1}]
     alone = {"sample_id": "r0", "rubric_title": "Says 0.", "verdict": "Satisfied", "success": True}
     twice = [cells(alone, "grading", "occurrence") for _ in range(2)]
-    assert [[("binary", 1)], [("binary", 2)]] == twice
-    assert [("ternary",)] == cells(alone | {"grading": "ternary"}, "grading")
+    assert twice == [[("binary", 1)], [("binary", 2)]]
+    assert cells(alone | {"grading": "ternary"}, "grading") == [("ternary",)]
 
 
 @pytest.mark.parametrize(
@@ -428,10 +434,8 @@ def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(
         {"value": 1},
         {"verdict": "partially satisfied"},
     ]
-    about, rubric = (
-        {"task": "r1", "model": "reporter", "judge": "another"},
-        research_row(1)["rubrics"],
-    )
+    about = {"task": "r1", "model": "reporter", "judge": "another"}
+    rubric = research_row(1)["rubrics"]
     rows = [
         about | {"criterion": rubric[i]["criterion"]} | decision
         for i, decision in enumerate(decisions)
@@ -442,4 +446,4 @@ def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(
     actual = values_in(
         job, "select grading, value from verdicts where judge = 'another' order by all"
     )
-    assert [("binary", 0.0), ("binary", 1.0), ("ternary", 0.5), ("ternary", 1.0)] == actual
+    assert actual == [("binary", 0.0), ("binary", 1.0), ("ternary", 0.5), ("ternary", 1.0)]

@@ -32,7 +32,7 @@ def test_the_weight_is_the_field_that_the_weight_class_names(severity: str) -> N
     leftovers = dict.fromkeys(WEIGHT_FIELDS, 99)
     named = f"{severity.replace(' ', '_')}_weight"
 
-    assert 7.0 == only_criterion(hub_criterion("c", severity, 7, **(leftovers | {named: 7}))).weight
+    assert only_criterion(hub_criterion("c", severity, 7, **(leftovers | {named: 7}))).weight == 7.0
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,8 @@ def test_a_number_is_the_weight_and_all_else_a_text(
 ) -> None:
     criterion = only_criterion(hub_criterion("c", "important", stored))
 
-    assert (weight, text) == (criterion.weight, criterion.weight_text)
+    assert weight == criterion.weight
+    assert text == criterion.weight_text
 
 
 @pytest.mark.parametrize("weight_class", [None, "", "Important", "very important", "important "])
@@ -66,11 +67,14 @@ def test_a_weight_class_that_names_no_field_or_an_empty_one_gives_no_weight(
     item = hub_criterion("c", "important", 5)
     item["annotations"]["weight_class"] = weight_class
 
-    assert (None, weight_class) == (only_criterion(item).weight, only_criterion(item).severity)
+    assert only_criterion(item).weight is None
+    assert weight_class == only_criterion(item).severity
     beside = only_criterion(
         hub_criterion("c", "important", 5, important_weight=None, critically_important_weight=9)
     )
-    assert (None, None, "important") == (beside.weight, beside.weight_text, beside.severity)
+    assert beside.weight is None
+    assert beside.weight_text is None
+    assert beside.severity == "important"
 
 
 @pytest.mark.parametrize("item", [None, "text", {}, {"annotations": "text"}])
@@ -78,7 +82,7 @@ def test_a_criterion_that_is_no_criterion_is_still_counted(item: Any) -> None:
     criterion = only_criterion(item)
 
     actual = (criterion.criterion_id, criterion.position, criterion.title, criterion.weight)
-    assert ("position-0", 0, "", None) == actual
+    assert actual == ("position-0", 0, "", None)
 
 
 @pytest.mark.parametrize("changes", [{"important_weight": 7}, {"criteria_category": "Other"}])
@@ -130,10 +134,8 @@ def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form: 
     task = parse_row(hub_row("t", reference_texts_0=form(["First.", "Second."])))
     prompt = "Reference Text 0:\nFirst.\n\nReference Text 1:\nSecond.\n\nWhat does t cost?"
 
-    assert ((("user", prompt),), True) == (
-        build_messages(task.conversation),
-        task.has_reference_texts,
-    )
+    assert (("user", prompt),) == build_messages(task.conversation)
+    assert task.has_reference_texts
 
 
 @pytest.mark.parametrize(
@@ -191,8 +193,8 @@ def test_canary_notes_and_model_names_are_in_no_message(
 
     sent = "\n".join(role + content for role, content in build_messages(task.conversation))
 
-    assert [] == [planted for planted in (canary, notes, model) if planted in sent]
-    assert [] == [planted for planted in (notes, model) if planted in repr(task)]
+    assert [planted for planted in (canary, notes, model) if planted in sent] == []
+    assert [planted for planted in (notes, model) if planted in repr(task)] == []
 
 
 # comma-separated labels, some of which contain commas
@@ -216,8 +218,9 @@ def test_an_unknown_label_between_known_ones_is_kept() -> None:
 
     labels = ("Other", "Planning & Forecast", "Operations, Processes & Controls")
     assert labels == split_labels(", ".join(labels), vocabulary)
-    assert ("Compliance Programmes", "Compliance") == split_labels(
-        "Compliance Programmes,Compliance", {"Compliance"}
+    assert split_labels("Compliance Programmes,Compliance", {"Compliance"}) == (
+        "Compliance Programmes",
+        "Compliance",
     )
 
 
@@ -245,20 +248,20 @@ def real(name: str) -> list[Task]:
 def test_the_real_splits_have_the_numbers_that_were_counted_from_the_raw_files_and_known_labels() -> (
     None
 ):
-    finance_hard, legal_hard = real("finance_hard.parquet"), real("legal_hard_37.jsonl")
+    finance_hard = real("finance_hard.parquet")
+    legal_hard = real("legal_hard_37.jsonl")
     criteria, of_law = (
         [each for task in tasks for each in task.criteria] for tasks in (finance_hard, legal_hard)
     )
 
-    assert (300, 5085, 30) == (
-        len(finance_hard),
-        len(criteria),
-        max(len(task.criteria) for task in finance_hard),
-    )
-    assert 364 == sum((each.weight or 0) < 0 for each in criteria)
-    assert 136 == sum((task.turns or 0) > 1 for task in finance_hard)
-    assert 10 == sum(task.has_reference_texts for task in finance_hard)
-    assert (37, 721) == (len(legal_hard), len(of_law))
+    assert len(finance_hard) == 300
+    assert len(criteria) == 5085
+    assert max(len(task.criteria) for task in finance_hard) == 30
+    assert sum((each.weight or 0) < 0 for each in criteria) == 364
+    assert sum((task.turns or 0) > 1 for task in finance_hard) == 136
+    assert sum(task.has_reference_texts for task in finance_hard) == 10
+    assert len(legal_hard) == 37
+    assert len(of_law) == 721
     unknown = {
         label
         for task in finance_hard + legal_hard

@@ -65,14 +65,12 @@ def test_a_bundle_comes_back_as_it_was_written(
     paths = {name: tmp_path / "fetched" / name for name in CONTENT}
 
     assert bundle == read_bundle(there, *KINDS) == read_bundle(there, kind)
-    assert (kind, META, sum(map(len, CONTENT.values()))) == (
-        bundle.kind,
-        bundle.meta,
-        bundle.n_bytes,
-    )
+    assert kind == bundle.kind
+    assert bundle.meta == META
+    assert sum(map(len, CONTENT.values())) == bundle.n_bytes
     bundles.verify_bundle(there, bundle)
     bundles.fetch_bundle(there, bundle, paths)
-    assert CONTENT == {name: path.read_bytes() for name, path in paths.items()}
+    assert {name: path.read_bytes() for name, path in paths.items()} == CONTENT
     assert {*CONTENT, manifest_of(kind)} == there.files().keys()
 
     for content in (b"PAR2", b"PAR", None):
@@ -145,7 +143,8 @@ def test_what_is_no_manifest_is_refused_in_one_line(content: bytes, reason: str)
 
 def test_every_flipped_bit_of_a_manifest_is_found(source: Path) -> None:
     written(source, Folder(source), "backup")
-    content, bits = (source / "backup.json").read_bytes(), random.Random(3)
+    content = (source / "backup.json").read_bytes()
+    bits = random.Random(3)
     for at in range(len(content)):
         other = content[:at] + bytes([content[at] ^ 1 << bits.randrange(8)]) + content[at + 1 :]
         with pytest.raises(Damaged):
@@ -158,7 +157,7 @@ def test_manifests_of_backups_of_november_are_read_with_their_hash_or_without() 
     bundle = parse_manifest(sealed(document), "backup.json", "backup")
 
     assert bundle == parse_manifest(json.dumps(document).encode(), "backup.json", "backup")
-    assert ["files/a.0000000000000000"] == [file.name for file in bundle.files]
+    assert [file.name for file in bundle.files] == ["files/a.0000000000000000"]
     with pytest.raises(Damaged, match="was changed"):
         parse_manifest(
             sealed(document).replace(b'"version": 1', b'"version": 0'), "backup.json", "backup"
@@ -197,7 +196,7 @@ SECRETS = {
 def test_keys_in_an_address_are_refused(
     given: str, command: str, tmp_path: Path, capsys: Printed
 ) -> None:
-    assert 2 == main([*command.split(), given, "--warehouse", str(tmp_path / "data"), "-v"])
+    assert main([*command.split(), given, "--warehouse", str(tmp_path / "data"), "-v"]) == 2
 
     message = capsys.readouterr().err
     *_, line = message.splitlines()
@@ -222,11 +221,11 @@ def test_keys_in_an_address_are_refused(
 def test_an_address_to_nowhere_is_refused(
     given: str, reason: str, tmp_path: Path, capsys: Printed
 ) -> None:
-    assert 2 == main(["backup", given, "--warehouse", str(tmp_path)])
+    assert main(["backup", given, "--warehouse", str(tmp_path)]) == 2
 
     message = capsys.readouterr().err
     assert message.startswith(f"prbench: {given}: {reason}")
-    assert 1 == message.count("\n")
+    assert message.count("\n") == 1
 
 
 def test_a_store_without_its_library_says_what_to_install(monkeypatch: Patch) -> None:
@@ -262,7 +261,7 @@ def test_names_of_files_are_those_below_the_prefix_alone(store: Store, tmp_path:
     store.put({"a/b": tmp_path / "file", "c": tmp_path / "file"})
     Store("memory://bucket/prefix-2", store.filesystem, "/bucket/prefix-2").write("d", b"other")
 
-    assert {"a/b": 5, "c": 5} == store.files()
+    assert store.files() == {"a/b": 5, "c": 5}
     store.remove(["c"])
-    assert {"b": 5} == store.below("a").files()
+    assert store.below("a").files() == {"b": 5}
     assert None is store.read("c")

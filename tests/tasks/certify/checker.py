@@ -20,10 +20,8 @@ from scipy.stats import t as student_t
 
 JUDGE_CONFIG = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 SAMPLING = ("model", "model_config_hash", "vintage")
-ORIGINAL, VARIANT = (
-    ("task_id", "original_id", "original_hash"),
-    ("task_id", "criterion_id", "content_hash"),
-)
+ORIGINAL = ("task_id", "original_id", "original_hash")
+VARIANT = ("task_id", "criterion_id", "content_hash")
 ALL = ("all", "")
 NOTHING = (0.0, 0, 0.0, 0.0, 0.0)
 """Points, number of decided criteria, number of met ones, and the positive and negative weights of
@@ -36,7 +34,8 @@ def read(path, digest=None):
     actual = hashlib.sha256(content[:-64]).hexdigest()
     assert content[-64:] == actual.encode(), "the file does not have its digest"
     assert digest in {None, actual}, "the digest is not the one that was published"
-    archive, tables = zipfile.ZipFile(path), {}
+    archive = zipfile.ZipFile(path)
+    tables = {}
     manifest = json.loads(archive.read("manifest.json"))
     for member in manifest["files"]:
         content = archive.read(member["name"])
@@ -54,7 +53,8 @@ def student(degrees):
 
 @cache
 def draws(n_tasks, seed, resamples):
-    generator, shares = np.random.default_rng(seed), np.full(n_tasks, 1 / n_tasks)
+    generator = np.random.default_rng(seed)
+    shares = np.full(n_tasks, 1 / n_tasks)
     sizes = [min(1000, resamples - start) for start in range(0, resamples, 1000)]
     return np.concatenate(
         [generator.multinomial(n_tasks, shares, size=size) for size in sizes]
@@ -65,7 +65,8 @@ def interval(numerators, denominators, counts):
     """The interval (low, high) of a ratio of sums; with denominators of 1, of a mean."""
     each = np.sort(numerators / denominators)
     runs = np.split(each, np.flatnonzero(np.diff(each) > 1e-9 * np.abs(each).max()) + 1)
-    n, n_differing = len(each), len(each) - max(map(len, runs))
+    n = len(each)
+    n_differing = len(each) - max(map(len, runs))
     if n_differing < 5:
         return None, None
     ratio = numerators.sum() / denominators.sum()
@@ -73,7 +74,8 @@ def interval(numerators, denominators, counts):
     spread = math.sqrt((excess**2).sum())
     excess /= spread
     counts = counts[counts @ denominators > 0]
-    moved, off = counts @ excess, (counts @ excess) / (counts @ denominators)
+    moved = counts @ excess
+    off = (counts @ excess) / (counts @ denominators)
     squares = (
         counts @ excess**2
         - 2 * off * (counts @ (excess * denominators))
@@ -81,14 +83,17 @@ def interval(numerators, denominators, counts):
     )
     below, above = np.quantile(moved / np.sqrt(np.maximum(squares, 1e-6)), [0.025, 0.975])
     least = student(n_differing - 1) * math.sqrt(n / (n - 1))
-    most, error = max(2 * student(n - 1), least), spread / denominators.sum()
+    most = max(2 * student(n - 1), least)
+    error = spread / denominators.sum()
     low, high = (min(max(side, least), most) * error for side in (above, -below))
     return max(ratio - low, each[0]), min(ratio + high, each[-1])
 
 
 def labels_of_criteria(tables, tasks):
     """Criterion -> (weight, its labels); (task, label) -> [P, N, number of criteria]."""
-    criteria, rubrics, others = {}, defaultdict(lambda: [0.0, 0.0, 0]), defaultdict(list)
+    criteria = {}
+    rubrics = defaultdict(lambda: [0.0, 0.0, 0])
+    others = defaultdict(list)
     for row in tables["criterion_labels"]:
         others[row["task_id"], row["criterion_id"]].append((row["kind"], row["label"]))
     for row in (row for row in tables["criteria"] if row["task_id"] in tasks):
@@ -102,7 +107,8 @@ def labels_of_criteria(tables, tasks):
         labels += others[row["task_id"], row["criterion_id"]]
         criteria[row["task_id"], row["criterion_id"], row["content_hash"]] = row["weight"], labels
         for label in labels:
-            sums, weight = rubrics[row["task_id"], label], row["weight"] or 0.0
+            sums = rubrics[row["task_id"], label]
+            weight = row["weight"] or 0.0
             sums[:] = sums[0] + max(weight, 0.0), sums[1] + min(weight, 0.0), sums[2] + 1
     return criteria, rubrics
 
@@ -130,11 +136,9 @@ def verdicts_of(tables, criteria):
     """(judge configuration, response) -> label -> sums; those not imported; marks of hidden
     failures; failures.
     """
-    sums_of, other, hiding = (
-        defaultdict(lambda: defaultdict(lambda: NOTHING)),
-        set(),
-        defaultdict(set),
-    )
+    sums_of = defaultdict(lambda: defaultdict(lambda: NOTHING))
+    other = set()
+    hiding = defaultdict(set)
     failed = set()
     originals = {
         tuple(map(row.get, VARIANT)): tuple(map(row.get, ORIGINAL))
@@ -146,12 +150,11 @@ def verdicts_of(tables, criteria):
         for grading in (
             ["ternary", "ternary_as_binary"] if row["grading"] == "ternary" else [row["grading"]]
         ):
-            judge_config, value = (
-                (*(row[name] for name in JUDGE_CONFIG[:3]), grading, row["judge_trial"]),
-                row["value"],
-            )
+            judge_config = (*(row[name] for name in JUDGE_CONFIG[:3]), grading, row["judge_trial"])
+            value = row["value"]
             other |= {judge_config} if row["source"] != "imported" else set()
-            is_own, mark = row["source"] == "judged", row["may_hide_failures"]
+            is_own = row["source"] == "judged"
+            mark = row["may_hide_failures"]
             hiding[judge_config, row["response_id"]].add(False if is_own and mark is None else mark)
             failed |= {(judge_config, row["response_id"])} if value is None else set()
             value = 0.0 if value == 0.5 and grading == "ternary_as_binary" else value
@@ -167,7 +170,10 @@ def verdicts_of(tables, criteria):
 def runs_of(tables, tasks, rubrics, sums_of, other, hiding, failed):
     """Run -> (trials, response times, marks, failed tasks); (run, task, label) -> trial -> sums."""
     responses = {row["response_id"]: row for row in tables["responses"] if row["task_id"] in tasks}
-    sampled, runs, sums, labels = defaultdict(list), {}, defaultdict(dict), defaultdict(list)
+    sampled = defaultdict(list)
+    runs = {}
+    sums = defaultdict(dict)
+    labels = defaultdict(list)
     for row in responses.values():
         sampled[tuple(row[name] for name in SAMPLING)].append(row)
     for task, label in rubrics:
@@ -210,7 +216,8 @@ def count_trials(tables, runs, sums, other):
     rules = {tuple(row[name] for name in SAMPLING): row for row in tables.get("coverage_rules", ())}
     for run, (trials, *_) in runs.items():
         if run[3:] in other and run[:3] in rules:
-            wanted, decided = rules[run[:3]]["wanted_trials"], n_decided(run, sums)
+            wanted = rules[run[:3]]["wanted_trials"]
+            decided = n_decided(run, sums)
             most = max((n for trial, n in decided.items() if trial <= wanted), default=0)
             bar = bar_of(tables, run)
             further = {trial for trial in trials if trial > wanted and decided[trial] >= bar * most}
@@ -236,7 +243,8 @@ def check_ids(manifest, tables, texts):
     """Check that the ids of responses, and of verdicts on responses with given texts, are the right
     hashes.
     """
-    by_hash, of = {hashlib.sha256(text.encode()).hexdigest(): text for text in texts}, {}
+    by_hash = {hashlib.sha256(text.encode()).hexdigest(): text for text in texts}
+    of = {}
     for row in tables["responses"]:
         names = ("task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage")
         own = digest(
@@ -259,7 +267,8 @@ def pieces_of(tables):
     """Task and hash of a piece -> the hashes of its criteria, which follow each other in the
     rubric.
     """
-    rubrics, pieces = defaultdict(list), {}
+    rubrics = defaultdict(list)
+    pieces = {}
     for row in sorted(tables["criteria"], key=lambda row: row["position"]):
         rubrics[row["task_id"]].append(row["content_hash"])
     for task, rubric in rubrics.items():
@@ -284,10 +293,8 @@ def check_calls(manifest, tables):
 
 class Figures:
     def __init__(self, manifest, tables, resamples=None):
-        self.seed, self.resamples = (
-            manifest["intervals"]["seed"],
-            resamples or manifest["intervals"]["resamples"],
-        )
+        self.seed = manifest["intervals"]["seed"]
+        self.resamples = resamples or manifest["intervals"]["resamples"]
         self.scores = {row["score_name"]: row for row in tables["score_definitions"]}
         tasks = {row["task_id"]: row for row in tables["tasks"] if row["is_admitted"]}
         sets = defaultdict(set)
@@ -322,14 +329,13 @@ class Figures:
         )
         if divisor <= 0:
             return None
-        by_trial, least, trials = (
-            {},
-            factors["numerator_negative"] * negative,
-            self.sums.get((run, task, label), {}),
-        )
+        by_trial = {}
+        least = factors["numerator_negative"] * negative
+        trials = self.sums.get((run, task, label), {})
         for trial in self.runs[run][0]:
             points, decided, _, plus, minus = trials.get(trial, NOTHING)
-            low, high = points + negative - minus, points + positive - plus
+            low = points + negative - minus
+            high = points + positive - plus
             score, low, high = ((each + least) / divisor for each in (points, low, high))
             by_trial[trial] = score if decided == n else None, low, high, decided, n
         return by_trial
@@ -346,10 +352,8 @@ class Figures:
         """Return the keys of rows with figures: each run that responded to a task with such a score
         under the label.
         """
-        responding, labels = (
-            {key[:2] for key in self.sums},
-            {label for _, label in self.rubrics} | self.under.keys(),
-        )
+        responding = {key[:2] for key in self.sums}
+        labels = {label for _, label in self.rubrics} | self.under.keys()
         every = product(self.runs, self.sets, labels, self.scores)
         return {
             key for key in every if any((key[0], task) in responding for task in self.known(*key))
@@ -368,7 +372,8 @@ class Figures:
     def unranked(self, run, task_set, label, score):
         """The figures of a row with a score, without its ranks."""
         by_task, rubric = self.of_tasks(run, task_set, label, score)
-        trials, floor = self.runs[run][0], self.floor(score)
+        trials = self.runs[run][0]
+        floor = self.floor(score)
         means = {task: sum(each.values()) / len(each) for task, each in by_task.items() if each}
         figures = {"n_tasks": len(means), "n_tasks_wanted": len(by_task), "n_trials": len(trials)}
         figures["n_tasks_full"] = sum(len(each) == len(trials) for each in by_task.values())
@@ -445,7 +450,8 @@ class Figures:
 
     def compared(self, stated):
         """Return how many figures of a row were recomputed, and those that differ."""
-        figures, about = self.row(stated), self.about(stated)
+        figures = self.row(stated)
+        about = self.about(stated)
         return len(figures), [
             (about, name, stated[name], value)
             for name, value in figures.items()
@@ -454,7 +460,8 @@ class Figures:
 
     def trial_scores(self, run, task_set, label, score):
         """Trial -> the number of tasks that are complete in it, and the mean score over them."""
-        values, floor = self.of_tasks(run, task_set, label, score)[0].values(), self.floor(score)
+        values = self.of_tasks(run, task_set, label, score)[0].values()
+        floor = self.floor(score)
         trials = {trial: [of[trial] for of in values if trial in of] for trial in self.runs[run][0]}
         return {
             trial: (len(each), max(np.mean(each), floor)) for trial, each in trials.items() if each
@@ -562,7 +569,9 @@ def check(path, digest=None, resamples=None):
     """
     manifest, tables = read(path, digest)
     check_ids(manifest, tables, [])
-    figures, n, wrong = Figures(manifest, tables, resamples), 0, []
+    figures = Figures(manifest, tables, resamples)
+    n = 0
+    wrong = []
     for name in ("leaderboard", "hard_leaderboard", "breakdown_leaderboard"):
         for stated in (row for row in tables[name] if row["is_judged"]):
             n_compared, differing = figures.compared(stated)

@@ -53,14 +53,15 @@ def test_the_same_state_gives_the_same_bytes(
 
     assert certificate.read_bytes() == again.read_bytes()
     # After a rebuild, only the last digits of means may differ.
-    ours, others = certificates.members_of(certificate), certificates.members_of(rebuilt)
+    ours = certificates.members_of(certificate)
+    others = certificates.members_of(rebuilt)
     assert ours.keys() == others.keys()
     differing = {name for name in ours if ours[name] != others[name]} - {"manifest.json"}
     assert differing <= {name for name in ours if name.startswith("figures/")}
     for name in differing:
         for side, members in (("ours", ours), ("others", others)):
             (tmp_path / side).write_bytes(members[name])
-        assert [] == compare(name, tmp_path / "ours", tmp_path / "others", is_same_sql=True)[1]
+        assert compare(name, tmp_path / "ours", tmp_path / "others", is_same_sql=True)[1] == []
 
 
 def texts_in(job: Job) -> set[str]:
@@ -87,7 +88,7 @@ def test_no_text_canary_or_explanation_is_in_a_certificate(world_job: Job, tmp_p
 
     assert len(texts) > 1000
     assert any("prbench:sample" in text or "canary" in text for text in texts)
-    assert [] == [text for text in texts if text in held or json.dumps(text)[1:-1] in held]
+    assert [text for text in texts if text in held or json.dumps(text)[1:-1] in held] == []
 
 
 def test_no_certificate_replaces_a_file_or_lacks_figures(
@@ -189,20 +190,21 @@ def test_an_independent_checker_comes_to_the_figures_of_stopped_models_failures_
 
     n_checked, wrong = check(path)
 
-    assert [] == wrong
+    assert wrong == []
     assert n_checked > 3_000
     assert verify(path).is_confirmed
     judged = [
         json.loads(line)
         for line in certificates.members_of(path)["figures/leaderboard.jsonl"].splitlines()
     ]
-    assert {"a-template", "short"} == {each["template_hash"] for each in judged}
+    assert {each["template_hash"] for each in judged} == {"a-template", "short"}
     assert any(each["coverage"] < 1 and each["ci_low"] is not None for each in judged)
-    assert {"ada", "curie"} == {
-        each["model"] for each in judged if each["n_tasks_skipped"] and each["rank"]
+    assert {each["model"] for each in judged if each["n_tasks_skipped"] and each["rank"]} == {
+        "ada",
+        "curie",
     }
-    assert {("curie", "judge-b")} == {
-        (each["model"], each["judge"]) for each in judged if each["may_hide_failures"]
+    assert {(each["model"], each["judge"]) for each in judged if each["may_hide_failures"]} == {
+        ("curie", "judge-b")
     }
 
 
@@ -216,7 +218,7 @@ def test_no_stored_table_that_figures_rest_on_is_left_out_but_measures_which_are
         if name in TABLES
     }
 
-    assert {"measures"} == read - set(ROWS)
-    assert set(ROWS) == {
+    assert read - set(ROWS) == {"measures"}
+    assert {
         name for model in sql.leading_to(MODELS, ROWS) for name in model.depends_on if name in ROWS
-    }
+    } == set(ROWS)

@@ -59,7 +59,8 @@ def test_a_certificate_with_other_intervals_is_verified_and_they_are_named(
 
 
 def test_a_flipped_bit_is_found_at_every_single_place(certificate: Path, tmp_path: Path) -> None:
-    content, bits = certificate.read_bytes(), random.Random(7)
+    content = certificate.read_bytes()
+    bits = random.Random(7)
     (copy := tmp_path / "copy.zip").write_bytes(content)
     with copy.open("r+b", buffering=0) as file:
         for offset in range(len(content)):
@@ -84,7 +85,9 @@ def test_the_checker_agrees_and_a_changed_verdict_shows_in_its_figures_alone(
     )
 
     n_checked, wrong = check(research, resamples=certificates.RESEARCH_RESAMPLES)
-    assert ([], True, True) == (wrong, n_checked > 50_000, verify(research).is_confirmed)
+    assert wrong == []
+    assert (n_checked > 50_000)
+    assert verify(research).is_confirmed
     result = verify(other)
 
     # The checker recomputes them by itself.
@@ -99,8 +102,8 @@ def test_the_checker_agrees_and_a_changed_verdict_shows_in_its_figures_alone(
     assert {(leaderboard, about, figure) for leaderboard, about, figure, *_ in wrong} == ours
     assert len(ours) > 20
     assert not result.is_confirmed
-    assert 1 == len(
-        {each.row["judge"] for each in result.differences if each.column == "mean_score"}
+    assert (
+        len({each.row["judge"] for each in result.differences if each.column == "mean_score"}) == 1
     )
     assert research.read_bytes()[-64:].decode() != result.digest
 
@@ -114,7 +117,7 @@ def test_other_sql_is_named_and_never_run(certificate: Path, tmp_path: Path) -> 
 
     result = verify(forged(certificate, tmp_path / "other.zip", change))
 
-    assert ["sql/intermediate.more.sql", "sql/leaderboard.sql"] == result.other_sql
+    assert result.other_sql == ["sql/intermediate.more.sql", "sql/leaderboard.sql"]
     assert (
         "other SQL than this version, whose SQL was used: intermediate.more, leaderboard"
         in result.lines[1]
@@ -232,13 +235,16 @@ def test_a_renamed_judge_shows_in_the_ids_once_the_texts_are_given(
         certificate, tmp_path / "other.zip", _renamed("judge", "rows/verdicts.jsonl", *FIGURES)
     )
 
-    without, result = verify(other), verify(other, texts=(RESPONSES,))
+    without = verify(other)
+    result = verify(other, texts=(RESPONSES,))
 
-    assert ([], {"responses": 4, "verdicts": 0}) == (without.ids.differing, without.ids.n_checked)
+    assert without.ids.differing == []
+    assert without.ids.n_checked == {"responses": 4, "verdicts": 0}
     assert any(
         line.startswith("ids: of 46 verdicts not recomputed: that needs") for line in without.lines
     )
-    assert ([], False) == (result.differences, result.is_confirmed)
+    assert result.differences == []
+    assert not result.is_confirmed
     assert 46 == len(result.ids.differing) == result.ids.n_checked["verdicts"]
     assert result.ids.differing[0].startswith("verdict of the honest ")
     assert (
@@ -261,7 +267,9 @@ def test_a_renamed_model_shows_in_the_ids_without_any_text(
 
     result = verify(other)
 
-    assert ([], False, 4) == (result.differences, result.is_confirmed, len(result.ids.differing))
+    assert result.differences == []
+    assert not result.is_confirmed
+    assert len(result.ids.differing) == 4
     assert "does not have the id of its task, conversation, model" in result.ids.differing[0]
     with pytest.raises(AssertionError):
         check_ids(*read(other), [])
@@ -399,7 +407,7 @@ def test_a_handmade_archive_is_refused_in_one_line(
     with pytest.raises((Damaged, FileTooLarge), match=one_line(reason)):
         verify(other)
 
-    assert ["other.zip"] == [path.name for path in tmp_path.iterdir()]
+    assert [path.name for path in tmp_path.iterdir()] == ["other.zip"]
 
 
 def test_what_is_no_certificate_is_refused(tmp_path: Path) -> None:
@@ -433,10 +441,11 @@ def test_a_data_set_an_export_and_a_warehouse_match(
     for sources in ((SAMPLE, RESPONSES), (tmp_path / "exported",), (sample_job.warehouse,)):
         result = checked(certificate, *sources)
         assert EVERYTHING == result.n_checked == result.n_certified
-        assert ([], []) == (result.differing, result.missing)
-        assert [
+        assert result.differing == []
+        assert result.missing == []
+        assert result.lines == [
             "texts: 8 of 8 conversations, 98 of 98 criteria, 4 of 4 responses checked; all match"
-        ] == result.lines
+        ]
 
 
 def _weight(rows: Rows) -> None:
@@ -445,7 +454,8 @@ def _weight(rows: Rows) -> None:
 
 
 def test_changed_texts_and_weights_are_listed(certificate: Path, tmp_path: Path) -> None:
-    tasks, responses = rows_of(SAMPLE), rows_of(RESPONSES)
+    tasks = rows_of(SAMPLE)
+    responses = rows_of(RESPONSES)
     tasks[0].update(prompt_0="Another.")
     tasks[0]["rubric"][2].update(title="Other.")
     _weight(tasks[1:])
@@ -475,7 +485,9 @@ def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(
     result = checked(certificate, write_jsonl(tmp_path / "some.jsonl", given))
 
     first = f"response of {rows[0]['model']} to task {rows[0]['task']} (trial 1, vintage base)"
-    assert ([first], 1, {"response": 3}) == (result.missing, result.n_others, result.n_checked)
+    assert [first] == result.missing
+    assert result.n_others == 1
+    assert result.n_checked == {"response": 3}
     assert f"not given: {first}" in result.lines
 
 
@@ -488,8 +500,10 @@ def test_what_was_changed_left_out_or_added_differs(certificate: Path, tmp_path:
 
     actual = verify(forged(certificate, tmp_path / "other.zip", change)).differences
     assert {
+        (each.leaderboard, each.column, each.certified, each.row["model"]) for each in actual
+    } == {
         ("leaderboard", "mean_score", 0.5, "brief"),
         ("leaderboard", None, "absent", "brief"),
         ("leaderboard", None, "present", "grand"),
-    } == {(each.leaderboard, each.column, each.certified, each.row["model"]) for each in actual}
-    assert 3 == len(actual)
+    }
+    assert len(actual) == 3

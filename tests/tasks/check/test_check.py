@@ -49,11 +49,11 @@ def test_a_bad_task_is_refused_by_the_check_for_its_fault_and_no_other(
 
 def test_no_other_task_is_refused(checked: Checked) -> None:
     assert sorted(EXPECTED) == sorted(refused(checked[0]))
-    assert ADMITTED == admitted_in(checked[0])
+    assert admitted_in(checked[0]) == ADMITTED
     assert checked[1].is_below_bar
-    assert [] == [line for line in checked[1].warnings if len(line.splitlines()) != 1]
-    assert [f"{len(EXPECTED)} tasks in quarantine"] == [
-        note.split(", ")[-1] for note in checked[1].notes
+    assert [line for line in checked[1].warnings if len(line.splitlines()) != 1] == []
+    assert [note.split(", ")[-1] for note in checked[1].notes] == [
+        f"{len(EXPECTED)} tasks in quarantine"
     ]
 
 
@@ -82,7 +82,7 @@ def test_a_rule_that_warns_names_the_task_and_admits_it(checked: Checked, case: 
     root, report = checked
     caught = [line for line in report.warnings if line.startswith(f"{WARNED[case][1]} (warn)")]
 
-    assert 1 == len(caught)
+    assert len(caught) == 1
     assert case in caught[0]
     assert case in admitted_in(root)
 
@@ -96,8 +96,8 @@ def test_refused_tasks_and_their_criteria_can_still_be_looked_at(checked: Checke
         "select n_failed, failing_keys from checks where check_name = 'positive_criterion'",
     )
 
-    assert [{"n_failed": 3, "failing_keys": ["criteria-0", "criteria-none", "no-positive"]}] == rows
-    assert [(None, "five points")] == values_in(checked[0], query)
+    assert rows == [{"n_failed": 3, "failing_keys": ["criteria-0", "criteria-none", "no-positive"]}]
+    assert values_in(checked[0], query) == [(None, "five points")]
     assert set(EXPECTED) <= {
         row["task_id"] for row in rows_in(checked[0], "select task_id from tasks")
     }
@@ -110,10 +110,10 @@ def test_only_admitted_tasks_are_assembled_and_no_task_twice(
     job = job_on(bad_rows, root)
 
     assert [len(ADMITTED), 0] == [assemble(job).rows, assemble(job).rows]
-    assert ADMITTED == [
+    assert [
         r["task_id"]
         for r in rows_in(root, "select distinct task_id from messages order by task_id")
-    ]
+    ] == ADMITTED
 
 
 # policies
@@ -125,21 +125,20 @@ def test_a_check_that_stands_is_not_repeated_unless_its_policy_changes(
     first = check(job_on(bad_rows, unchecked, run_id="first"), ["ingest"])
     second = check(job_on(bad_rows, unchecked, run_id="second"), ["ingest"], reuse=True)
 
-    assert (first.warnings, first.notes, first.is_below_bar) == (
-        second.warnings,
-        second.notes,
-        second.is_below_bar,
-    )
-    assert [("first",)] == values_in(unchecked, "select distinct run_id from checks")
+    assert first.warnings == second.warnings
+    assert first.notes == second.notes
+    assert first.is_below_bar == second.is_below_bar
+    assert values_in(unchecked, "select distinct run_id from checks") == [("first",)]
     warned = job_on(
         bad_rows, unchecked, run_id="third", quality=dict.fromkeys(QUARANTINING, "warn")
     )
     assert not check(warned, ["ingest"], reuse=True).is_below_bar
-    assert {} == refused(unchecked)
+    assert refused(unchecked) == {}
     assert sorted([*ADMITTED, *EXPECTED]) == admitted_in(unchecked)
-    assert [("first",), ("third",)] == values_in(
-        unchecked, "select distinct run_id from checks order by 1"
-    )
+    assert values_in(unchecked, "select distinct run_id from checks order by 1") == [
+        ("first",),
+        ("third",),
+    ]
 
 
 def test_a_policy_of_fail_fails_in_one_line_that_names_the_check_and_the_task(
@@ -148,7 +147,7 @@ def test_a_policy_of_fail_fails_in_one_line_that_names_the_check_and_the_task(
     with pytest.raises(PipelineError) as caught:
         check(job_on(bad_rows, unchecked, quality={"positive_criterion": "fail"}), ["ingest"])
 
-    assert 1 == len(str(caught.value).splitlines())
+    assert len(str(caught.value).splitlines()) == 1
     assert "positive_criterion" in str(caught.value)
     assert "no-positive" in str(caught.value)
 
@@ -157,11 +156,11 @@ def test_an_accepted_quarantine_is_not_below_the_bar(bad_rows: Path, unchecked: 
     report = check(job_on(bad_rows, unchecked, quality={"accepted": sorted(EXPECTED)}), ["ingest"])
 
     assert not report.is_below_bar
-    assert [] == [line for line in report.warnings if "left out" in line or "--accept" in line]
+    assert [line for line in report.warnings if "left out" in line or "--accept" in line] == []
     assert report.notes[-1].endswith(
         f"{len(EXPECTED)} tasks in quarantine, {len(EXPECTED)} of them accepted"
     )
-    assert ADMITTED == admitted_in(unchecked)
+    assert admitted_in(unchecked) == ADMITTED
 
 
 def test_one_quarantine_that_is_not_accepted_is_below_the_bar(
@@ -216,7 +215,8 @@ TASK = admitted(["t"], n_criteria=2) | {"criteria": [criterion("t", 0, 5), crite
 
 def failing(published: Fill, **tables: list[dict[str, Any]]) -> dict[str, list[str]]:
     """The keys that fail, by check; checks without failures are left out."""
-    reader, key = published(TASK | tables), SAME_RESPONSE
+    reader = published(TASK | tables)
+    key = SAME_RESPONSE
     findings = run_suite(
         all_expectations({}),
         lambda table: reader.arrow(sql.read(f"checks/{table}"), key).to_pandas(),
@@ -272,7 +272,8 @@ VALUES = [
 
 
 def test_a_verdict_has_the_value_of_its_status(published: Fill) -> None:
-    of_response, of_criterion = response("t"), TASK["criteria"][0]
+    of_response = response("t")
+    of_criterion = TASK["criteria"][0]
     verdicts = [
         verdict(of_response, of_criterion, None, judge_trial=trial)
         | {
@@ -292,7 +293,8 @@ def test_a_verdict_has_the_value_of_its_status(published: Fill) -> None:
 
 
 def test_a_verdict_without_its_response_or_its_criterion_is_found(published: Fill) -> None:
-    of_response, (first, second) = response("t"), TASK["criteria"]
+    of_response = response("t")
+    (first, second) = TASK["criteria"]
     orphan = verdict(response("t", trial=9), first, 1.0)
     unasked = verdict(of_response, first | {"criterion_id": "another"}, 1.0)
     foreign = verdict(of_response | {"task_id": "u"}, second, 1.0) | {"verdict_id": "f"}
@@ -301,7 +303,7 @@ def test_a_verdict_without_its_response_or_its_criterion_is_found(published: Fil
 
     assert [orphan["verdict_id"]] == rows.pop("verdict_has_response")
     assert sorted(["f", unasked["verdict_id"]]) == sorted(rows.pop("verdict_has_criterion"))
-    assert {} == rows
+    assert rows == {}
 
 
 def test_a_response_that_lacks_verdicts_is_a_warning_once_judging_began(published: Fill) -> None:
@@ -310,18 +312,19 @@ def test_a_response_that_lacks_verdicts_is_a_warning_once_judging_began(publishe
     verdicts = [verdict(begun, first, 1.0), verdict(done, first, 1.0), verdict(done, second, 0.0)]
     rows = failing(published, responses=[begun, untouched, done], verdicts=verdicts)
 
-    assert {"verdict_count"} == set(rows)
+    assert set(rows) == {"verdict_count"}
     assert [begun["response_id"]] == [key.rpartition("/")[0] for key in rows["verdict_count"]]
 
 
 def test_what_people_did_not_label_is_not_missing_beside_a_judge(published: Fill) -> None:
-    usable, (first, second) = response("t"), TASK["criteria"]
+    usable = response("t")
+    (first, second) = TASK["criteria"]
     judged = [verdict(usable, each, 1.0) for each in (first, second)]
     label = verdict(
         usable, first, 1.0, judge="eva", judge_config_hash="imported", source="imported"
     )
     labellers = [row("labellers", judge="eva", import_batch="a-sheet")]
 
-    assert {} == failing(
-        published, responses=[usable], verdicts=[*judged, label], labellers=labellers
+    assert (
+        failing(published, responses=[usable], verdicts=[*judged, label], labellers=labellers) == {}
     )

@@ -40,33 +40,35 @@ def test_models_differ_by_their_verdicts_and_a_planted_regression_stands_in_its_
     of_b, of_c = result.differences
     flips, _ = apart(reader, result)
     lost = [Fraction(-6, 20), Fraction(-2, 10), Fraction(-7, 15), Fraction(-10, 9)]
-    assert ("model", "finance", 4, 4) == (
-        result.kind,
-        of_c.split,
-        of_c.paired.n_tasks,
-        len(of_c.wanted),
-    )
-    assert pytest.approx(1.0) == of_c.tasks["first_score"].mean()
+    assert result.kind == "model"
+    assert of_c.split == "finance"
+    assert of_c.paired.n_tasks == 4
+    assert len(of_c.wanted) == 4
+    assert of_c.tasks["first_score"].mean() == pytest.approx(1.0)
     assert (
         pytest.approx(1 + float(mean(changes(ALL_MET, MIXED)))) == of_c.tasks["second_score"].mean()
     )
     assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == of_c.paired.difference
     # Four tasks are too few for an interval or a test.
-    assert (None, None, None) == (of_c.paired.ci_low, of_c.paired.p_value, of_c.p_adjusted)
+    assert of_c.paired.ci_low is None
+    assert of_c.paired.p_value is None
+    assert of_c.p_adjusted is None
     assert [*RUBRICS] == [*of_c.tasks["task_id"]]
-    assert [("Risk", 0, 4), ("Accuracy", 0, 0), ("Clarity", 0, 0)] == [
-        (c["category"], c["n_gained"], c["n_lost"]) for c in flips["categories"]
+    assert [(c["category"], c["n_gained"], c["n_lost"]) for c in flips["categories"]] == [
+        ("Risk", 0, 4),
+        ("Accuracy", 0, 0),
+        ("Clarity", 0, 0),
     ]
     assert pytest.approx(float(mean(lost))) == flips["categories"][0]["contribution"]
     assert pytest.approx(of_b.paired.difference) == flips["explained"]
-    assert ["t4-c1", "t3-c1", "t1-c1", "t2-c1"] == [f["criterion_id"] for f in flips["flips"]]
+    assert [f["criterion_id"] for f in flips["flips"]] == ["t4-c1", "t3-c1", "t1-c1", "t2-c1"]
     lost_by_task = [(t["task_id"], t["n_gained"], t["n_lost"]) for t in flips["tasks"]]
     assert [(t, 0, 1) for t in ("t4", "t3", "t1", "t2")] == lost_by_task
     for rows, column in ((flips["flips"], "effect"), (flips["tasks"], "difference")):
         assert pytest.approx(sorted(map(float, lost))) == [each[column] for each in rows]
-    assert (11, 11, 0, 0) == tuple(
+    assert tuple(
         flips[name] for name in ("n_criteria", "n_compared", "n_undecided", "n_in_one")
-    )
+    ) == (11, 11, 0, 0)
 
 
 @pytest.mark.parametrize("is_reworded", [False, True])
@@ -78,17 +80,19 @@ def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(
         of_b["verdicts"][7]["criterion_hash"] = "of another wording"
     reader = published(tasks_of(RUBRICS), judged(ALL_MET, "a"), of_b)
     result = ask(reader, "a", "b")
-    [difference], [flips] = result.differences, apart(reader, result)
+    [difference] = result.differences
+    [flips] = apart(reader, result)
     complete = ("t1", "t2", "t4")
     of_complete = changes(
         {t: ALL_MET[t] for t in complete}, {t: WORSE_IN_RISK[t] for t in complete}
     )
-    assert (3, 4) == (difference.paired.n_tasks, len(difference.wanted))
+    assert difference.paired.n_tasks == 3
+    assert len(difference.wanted) == 4
     assert pytest.approx(float(mean(of_complete))) == difference.paired.difference
     # t3 has an undecided criterion and two decided ones.
-    assert (11, 8, 1, 2) == tuple(
+    assert tuple(
         flips[name] for name in ("n_criteria", "n_compared", "n_undecided", "n_left_out")
-    )
+    ) == (11, 8, 1, 2)
     assert {*complete} == {flip["task_id"] for flip in flips["flips"]}
     assert pytest.approx(difference.paired.difference) == flips["explained"]
 
@@ -105,15 +109,19 @@ def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None
     result = ask(reader, "a", "b")
     [flips] = apart(reader, result)
     [flip] = flips["flips"]
-    assert ("t1-c2", 1.0, 0.5) == (flip["criterion_id"], flip["first_value"], flip["second_value"])
-    assert pytest.approx(-0.5 * 4 / 20) == flip["effect"]
+    assert flip["criterion_id"] == "t1-c2"
+    assert flip["first_value"] == 1.0
+    assert flip["second_value"] == 0.5
+    assert flip["effect"] == pytest.approx(-0.5 * 4 / 20)
     # The second task counts with its complete trial, in which nothing differs.
-    assert pytest.approx(-0.5 * 4 / 20 / 2) == result.differences[0].paired.difference
+    assert result.differences[0].paired.difference == pytest.approx(-0.5 * 4 / 20 / 2)
     assert pytest.approx(result.differences[0].paired.difference) == flips["explained"]
-    assert (0, 0) == (flips["n_undecided"], flips["n_left_out"])
-    assert ["why in a: 1.0"] == flip["first_explanations"]
-    assert ["why in b: 1.0", "why in b: 0"] == flip["second_explanations"]
-    assert ("met", "met in 1 of 2 trials") == (flip["first_decision"], flip["second_decision"])
+    assert flips["n_undecided"] == 0
+    assert flips["n_left_out"] == 0
+    assert flip["first_explanations"] == ["why in a: 1.0"]
+    assert flip["second_explanations"] == ["why in b: 1.0", "why in b: 0"]
+    assert flip["first_decision"] == "met"
+    assert flip["second_decision"] == "met in 1 of 2 trials"
 
 
 def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more(
@@ -130,10 +138,10 @@ def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more
         judged({"t1": [1, 0]}, "b", criteria={"t1": twice}),
     )
     [flips] = apart(reader, ask(reader, "a", "b"))
-    assert [("again", pytest.approx(-0.6))] == [
-        (f["criterion_id"], f["effect"]) for f in flips["flips"]
+    assert [(f["criterion_id"], f["effect"]) for f in flips["flips"]] == [
+        ("again", pytest.approx(-0.6))
     ]
-    assert 2 == flips["n_compared"]
+    assert flips["n_compared"] == 2
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +153,8 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         {"model_config_hash": name, "created_at": at(when)}
         for name, when in (("old", 1), ("new", 2))
     )
-    later, tonight = {"vintage": "later"}, {"vintage": "tonight"}
+    later = {"vintage": "later"}
+    tonight = {"vintage": "tonight"}
     with reading(
         tmp_path_factory.mktemp("sittings"),
         tasks_of(RUBRICS),
@@ -417,8 +426,8 @@ def test_a_comparison_on_hard_tasks_says_that_none_are_selected(sittings: Reader
 
 def test_of_a_model_that_was_configured_again_the_latest_responses_count(sittings: Reader) -> None:
     [difference] = ask(sittings, "a", "twice", vintage="base").differences
-    assert "new" == difference.pair.sides[1].model_run.model_config_hash
-    assert 0 == difference.paired.difference
+    assert difference.pair.sides[1].model_run.model_config_hash == "new"
+    assert difference.paired.difference == 0
     assert any("twice has 2 configurations" in note for note in difference.pair.notes)
 
 
@@ -439,15 +448,18 @@ def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_
     )
     result = ask(reader, "one", "other", "reader")
     shared, human = result.differences
-    assert "judge" == result.kind
+    assert result.kind == "judge"
     assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == shared.paired.difference
-    assert "shared" == shared.pair.sides[1].model_run.template_hash
+    assert shared.pair.sides[1].model_run.template_hash == "shared"
     assert pytest.approx(float(mean(changes(ALL_MET, WORSE_IN_RISK)))) == human.paired.difference
     # All verdicts are on the same responses; each side has those of its judge.
     of_shared, of_human = apart(reader, result)
     assert pytest.approx(shared.paired.difference) == of_shared["explained"]
-    assert {"t1-c1", "t2-c1", "t3-c1", "t4-c1"} == {
-        flip["criterion_id"] for flip in of_human["flips"]
+    assert {flip["criterion_id"] for flip in of_human["flips"]} == {
+        "t1-c1",
+        "t2-c1",
+        "t3-c1",
+        "t4-c1",
     }
 
 
@@ -461,7 +473,8 @@ def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) 
     )
     result = ask(reader, "0123456789", "0123450")
     [difference] = result.differences
-    assert ("template", "0123450000") == (result.kind, difference.pair.sides[1].name)
+    assert result.kind == "template"
+    assert difference.pair.sides[1].name == "0123450000"
     assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == difference.paired.difference
     for name, message in (
         ("012345", "012345: 2 templates match"),
@@ -483,18 +496,19 @@ def test_a_name_that_could_be_two_things_asks_for_of(published: Fill) -> None:
     ):
         ask(reader, "base", "later")
     assert (
-        "base"
-        == ask(reader, "base", "later", kind="vintage").differences[0].pair.sides[0].model_run.model
+        ask(reader, "base", "later", kind="vintage").differences[0].pair.sides[0].model_run.model
+        == "base"
     )
 
 
 def test_a_name_in_full_is_meant_before_one_that_only_begins_so(sittings: Reader) -> None:
-    assert "vintage" == ask(sittings, "20260101", "20260102").kind
-    assert "run" == ask(sittings, "20260101T", "20260102").kind
+    assert ask(sittings, "20260101", "20260102").kind == "vintage"
+    assert ask(sittings, "20260101T", "20260102").kind == "run"
 
 
 def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill) -> None:
-    old, new = "aaaaaa-old", "bbbbbb-new"
+    old = "aaaaaa-old"
+    new = "bbbbbb-new"
     rubrics = {"t1": RUBRICS["t1"], "t2": RUBRICS["t2"]}
     # In the new revision t2 is gone and t5 is new; in t1 the ids and the order differ, a weight is
     # higher, and the criterion at 3 has other content.
@@ -515,34 +529,33 @@ def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill)
     )
     reader = published(tasks_of(rubrics, revision=old), of_new, before, now)
     result = ask(reader, "aaaaaa", "bbbbbb")
-    [difference], [flips] = result.differences, apart(reader, result)
-    assert ("revision", old, 1) == (
-        result.kind,
-        difference.pair.sides[0].name,
-        difference.paired.n_tasks,
-    )
+    [difference] = result.differences
+    [flips] = apart(reader, result)
+    assert result.kind == "revision"
+    assert old == difference.pair.sides[0].name
+    assert difference.paired.n_tasks == 1
     # Before (10 + 6) of 20, now (14 + 6) of 30.
     assert pytest.approx(float(Fraction(20, 30) - Fraction(16, 20))) == difference.paired.difference
     # Old point 0 (weight 10) is lost, old point 2 (now 14) is gained.
     flipped = {(f["criterion_id"], f["first_value"], f["second_value"]) for f in flips["flips"]}
-    assert {("new-2", 1, 0), ("new-0", 0, 1)} == flipped
-    assert pytest.approx([-10 / 30, 14 / 30]) == [f["effect"] for f in flips["flips"]]
-    assert (3, 2) == (flips["n_compared"], flips["n_in_one"])
+    assert flipped == {("new-2", 1, 0), ("new-0", 0, 1)}
+    assert [f["effect"] for f in flips["flips"]] == pytest.approx([-10 / 30, 14 / 30])
+    assert flips["n_compared"] == 3
+    assert flips["n_in_one"] == 2
     assert flips["explained"] != pytest.approx(difference.paired.difference)
 
 
 def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(sittings: Reader) -> None:
     result = ask(sittings, "run-one", "run-two")
-    [difference], [flips] = result.differences, apart(sittings, result)
+    [difference] = result.differences
+    [flips] = apart(sittings, result)
     both = ("t2", "t3")
     of_both = changes({t: ALL_MET[t] for t in both}, {t: MIXED[t] for t in both})
-    assert ("run", ["t2", "t3"], 2) == (
-        result.kind,
-        [*difference.tasks["task_id"]],
-        len(difference.wanted),
-    )
+    assert result.kind == "run"
+    assert [*difference.tasks["task_id"]] == ["t2", "t3"]
+    assert len(difference.wanted) == 2
     assert pytest.approx(float(mean(of_both))) == difference.paired.difference
-    assert {"t3"} == {flip["task_id"] for flip in flips["flips"]}
+    assert {flip["task_id"] for flip in flips["flips"]} == {"t3"}
     with pytest.raises(
         PipelineError, match="nothing to compare: finance: no task is complete for both"
     ):
@@ -694,4 +707,4 @@ def test_a_night_in_which_the_judge_had_drifted_is_no_measure(published: Fill) -
         },
     }
     rows = {name: [row(name, **values)] for name, values in drift.items()}
-    assert [("a-template", "2026-11-20")] == last_nights(published, responses, **rows)
+    assert last_nights(published, responses, **rows) == [("a-template", "2026-11-20")]

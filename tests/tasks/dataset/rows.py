@@ -103,6 +103,7 @@ def hub_row(task_id: str, **changes: Any) -> dict[str, Any]:
         "decision_type": "Non-decision / Informational",
         "canary": f"prbench:sample:finance:{task_id}",
     }
-    if unknown := changes.keys() - row.keys():
+    unknown = changes.keys() - row.keys()
+    if unknown:
         raise KeyError(f"not a column of the hub: {sorted(unknown)}")
     return row | changes

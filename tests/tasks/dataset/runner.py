@@ -25,7 +25,9 @@ def outcome(function: str, *arguments: str) -> dict[str, Any]:
     """Return the result of a call, or the text of its SourceError and the type of the error behind
     it.
     """
-    value, error, cause = None, None, None
+    value = None
+    error = None
+    cause = None
     try:
         value = (
             rows_of_file(*arguments)
@@ -33,7 +35,8 @@ def outcome(function: str, *arguments: str) -> dict[str, Any]:
             else getattr(source, function)(*arguments)
         )
     except source.SourceError as failure:
-        error, cause = str(failure), type(failure.__cause__).__name__
+        error = str(failure)
+        cause = type(failure.__cause__).__name__
     return {"value": value, "error": error, "cause": cause}
 
 

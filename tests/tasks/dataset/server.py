@@ -108,7 +108,8 @@ class HubServer(AnyServer):
     def _response(self, seen: Seen) -> Plain:
         path = urlsplit(seen.path).path
         for pattern, of_snapshot in ((_INFO, _info), (_TREE, _tree), (_FILE, _file)):
-            if match := pattern.fullmatch(path):
+            match = pattern.fullmatch(path)
+            if match:
                 refusal = self._refusals.get(match["id"])
                 if refusal and refusal.paths in path:
                     return _error(refusal.status, refusal.code)

@@ -30,7 +30,9 @@ from tests.tasks.dataset.server import (
 
 ID = "made-up/bench"
 LINES = "processed_data.jsonl"
-FIRST, SECOND, MISSING = "a" * 40, "b" * 40, "c" * 40
+FIRST = "a" * 40
+SECOND = "b" * 40
+MISSING = "c" * 40
 SPLITS = ("finance", "legal", "finance_hard", "legal_hard")
 TOKEN = "hf_made_up_token"
 
@@ -179,7 +181,7 @@ def run(
     done = subprocess.run(
         command, env=environment | settings, cwd=home, capture_output=True, text=True, check=False
     )
-    assert 0 == done.returncode, done.stderr
+    assert done.returncode == 0, done.stderr
     return Session(
         dict(zip(calls, json.loads(done.stdout), strict=True)), done.stderr, hub.requests[before:]
     )
@@ -224,11 +226,11 @@ def test_a_split_arrives_as_the_rows_that_were_published_at_its_revision(online:
     assert HUB_SCHEMA.names == list(online.result("first")[0])
     assert rows_of("first")["legal_hard"] == online.result("other split")
     assert rows_of("second")["finance"] == online.result("tag")
-    assert SECOND == online.result("resolved tag")
+    assert online.result("resolved tag") == SECOND
 
 
 def test_a_repository_of_one_file_of_lines_is_the_split_train(online: Session) -> None:
-    assert RESEARCH == online.result("one file of lines")
+    assert online.result("one file of lines") == RESEARCH
     assert [row["sample_id"] for row in RESEARCH] == [parse_row(row).task_id for row in RESEARCH]
 
 
@@ -244,15 +246,15 @@ def test_other_files_of_a_commit_are_another_revision() -> None:
         return open_source(dataset, load_benchmark("healthbench")).revision
 
     assert revision(a="oss.jsonl", b="hard.jsonl") == revision(full="hard.jsonl", hard="oss.jsonl")
-    assert 3 == len({FIRST, revision(a="oss.jsonl"), revision(a="consensus.jsonl")})
+    assert len({FIRST, revision(a="oss.jsonl"), revision(a="consensus.jsonl")}) == 3
 
 
 def test_a_data_file_is_downloaded_once_however_many_splits_are_read(online: Session) -> None:
     for split in SPLITS:
         request = f"GET /datasets/{ID}/resolve/{FIRST}/{data_file(split)}"
-        assert 1 == online.requests.count(request)
+        assert online.requests.count(request) == 1
     files = [request for request in online.requests if f"GET /datasets/{ID}/resolve/" in request]
-    assert {FIRST, SECOND} == {request.split("/resolve/")[1].split("/")[0] for request in files}
+    assert {request.split("/resolve/")[1].split("/")[0] for request in files} == {FIRST, SECOND}
 
 
 @pytest.mark.parametrize("name", FAILURES)
@@ -274,7 +276,7 @@ def test_a_failing_hub_is_not_tried_again_and_again(online: Session) -> None:
 def test_offline_a_commit_is_read_from_the_cache_and_is_never_another_one(offline: Session) -> None:
     assert rows_of("first")["finance"] == offline.result("first")
     assert rows_of("second")["finance"] == offline.result("second")
-    assert [] == offline.requests
+    assert offline.requests == []
 
 
 @pytest.mark.parametrize("name", ["not cached", "never seen", "tag", "another of several files"])
@@ -288,8 +290,9 @@ def test_a_failure_is_one_line_without_a_token_and_nothing_else_is_printed(
 ) -> None:
     assert TOKEN not in json.dumps(online.outcomes)
     for session in (online, offline):
-        assert "" == session.stderr
+        assert session.stderr == ""
         for outcome in session.outcomes.values():
-            if line := outcome["error"]:
+            line = outcome["error"]
+            if line:
                 assert [line] == line.splitlines()
-                assert "NoneType" != outcome["cause"] or "no split" in line
+                assert outcome["cause"] != "NoneType" or "no split" in line

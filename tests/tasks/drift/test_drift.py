@@ -119,12 +119,12 @@ def test_the_control_set_is_half_met_spread_and_fixed(
         for row in rows_in(job, "select verdict_id, value from verdicts")
     }
 
-    assert {1.0: N // 2, 0.0: N // 2} == Counter(row["first_value"] for row in members)
+    assert Counter(row["first_value"] for row in members) == {1.0: N // 2, 0.0: N // 2}
     assert all(values[row["verdict_id"]] == row["first_value"] for row in members)
-    assert 8 == len({row["task_id"] for row in members})
+    assert len({row["task_id"] for row in members}) == 8
     assert max(Counter(row["response_id"] for row in members).values()) <= 8
     assert rows_in(again, chosen) == rows_in(job, chosen)
-    assert 1 == len({row["set_id"] for row in members})
+    assert len({row["set_id"] for row in members}) == 1
 
 
 def test_a_control_set_never_changes_and_another_judging_gets_its_own(
@@ -134,15 +134,16 @@ def test_a_control_set_never_changes_and_another_judging_gets_its_own(
     choose_control_set(job)
     stored = "select * from control_set order by verdict_id"
     first = rows_in(job, stored)
-    assert (10, 0) == (len(first), choose_control_set(job_at(server, folder, verdicts=30)).rows)
+    assert len(first) == 10
+    assert choose_control_set(job_at(server, folder, verdicts=30)).rows == 0
     assert first == rows_in(job, stored)
 
     at = job.settings.judges[0].model_copy(update={"temperature": 0.5})
     other = job.model_copy(update={"settings": job.settings.model_copy(update={"judges": (at,)})})
-    assert ["control set of judge: 0 of 10 decided verdicts"] == choose_control_set(other).notes
+    assert choose_control_set(other).notes == ["control set of judge: 0 of 10 decided verdicts"]
     judged(other)
     choose_control_set(other)
-    assert 2 == len(rows_in(job, "select distinct set_id, judge_config_hash from control_set"))
+    assert len(rows_in(job, "select distinct set_id, judge_config_hash from control_set")) == 2
     assert first == rows_in(job, f"select * from ({stored}) where set_id = ?", first[0]["set_id"])
 
 
@@ -153,13 +154,15 @@ def test_a_night_asks_for_every_member_with_its_first_prompt_and_only_once(
     first = night(server, job, "2026-11-20")
     members = values_in(job, "select distinct criterion_id from control_set order by all")
     prompts_sent = prompts(first.calls)
-    assert (N, {1}) == (len(first.calls), set(prompts_sent.values()))
+    assert len(first.calls) == N
+    assert set(prompts_sent.values()) == {1}
     assert set(prompts_sent) <= set(prompts(server.judge_requests[: -len(first.calls)]))
     assert members == values_in(
         job, "select distinct criterion_id from control_verdicts order by all"
     )
     again = night(server, job, "2026-11-20")
-    assert ([], ["0 verdicts of the control set judged again"]) == (again.calls, again.report.notes)
+    assert again.calls == []
+    assert again.report.notes == ["0 verdicts of the control set judged again"]
     assert prompts_sent == prompts(night(server, job, "2026-11-21").calls)
 
 
@@ -195,17 +198,16 @@ def test_a_judge_is_found_from_the_night_on_in_which_it_decides_otherwise(
     server: FaultServer, folder: Path
 ) -> None:
     job = job_at(server, folder)
-    assert [[]] * 4 == [night(server, job, f"2026-11-1{day}").drifted for day in range(4)]
+    assert [night(server, job, f"2026-11-1{day}").drifted for day in range(4)] == [[]] * 4
     server.behaviour = lenient
-    rows, again = night(server, job, "2026-11-14"), night(server, job, "2026-11-15")
+    rows = night(server, job, "2026-11-14")
+    again = night(server, job, "2026-11-15")
 
     (one,) = rows.drifted
-    assert ("judge", N, "limit", 0.5) == (
-        one["judge"],
-        one["n_decided"],
-        one["cause"],
-        one["first_met_share"],
-    )
+    assert one["judge"] == "judge"
+    assert one["n_decided"] == N
+    assert one["cause"] == "limit"
+    assert one["first_met_share"] == 0.5
     assert one["agreement"] < one["lower_limit"]
     assert any(
         line.startswith("judge repeated its first decision on") for line in rows.report.warnings
@@ -269,7 +271,8 @@ def test_members_without_their_response_are_lost(
         job, "select response_id, count(*) as n from control_set group by all order by all limit 1"
     )[0]
     without_responses(job, member["response_id"], **changed)
-    seen, again = night(server, job, "2026-11-21"), night(server, job, "2026-11-21")
+    seen = night(server, job, "2026-11-21")
+    again = night(server, job, "2026-11-21")
     parts = Warehouse(job.warehouse).store.standing("control_verdicts")
 
     assert N - member["n"] == len(seen.calls)
@@ -277,7 +280,7 @@ def test_members_without_their_response_are_lost(
     assert [("2026-11-20", N, 0, 0), ("2026-11-21", N - member["n"], 0, member["n"])] == values_in(
         job, "select night, n_decided, n_failed, n_lost from judge_drift order by night"
     )
-    assert [] == again.calls
+    assert again.calls == []
     assert parts == Warehouse(job.warehouse).store.standing("control_verdicts")
 
 
@@ -290,10 +293,10 @@ def test_the_bar_is_the_one_that_was_configured_in_its_night(
     server.behaviour = well_behaved
     night(server, job, "2026-11-21")
 
-    assert ["bar"] == [rows["cause"] for rows in barred.drifted]
+    assert [rows["cause"] for rows in barred.drifted] == ["bar"]
     assert any("below the bar (bar 99.0%)" in line for line in barred.report.warnings)
     figures = "select min_agreement, cause from judge_drift order by night"
-    assert [(0.99, "bar"), (None, None)] == values_in(job, figures)
+    assert values_in(job, figures) == [(0.99, "bar"), (None, None)]
 
 
 def test_a_judge_that_is_left_to_provider_batches_is_asked_call_by_call(
@@ -302,5 +305,7 @@ def test_a_judge_that_is_left_to_provider_batches_is_asked_call_by_call(
     before = len(server.entries)
     seen = night(server, job_at(server, folder, mode="batch"), "2026-11-20")
 
-    assert (N, N, 0) == (len(seen.calls), seen.report.rows, seen.report.skipped)
-    assert {"/v1/chat/completions"} == {entry.path for entry in server.entries[before:]}
+    assert len(seen.calls) == N
+    assert seen.report.rows == N
+    assert seen.report.skipped == 0
+    assert {entry.path for entry in server.entries[before:]} == {"/v1/chat/completions"}

@@ -67,7 +67,7 @@ def test_agreement_and_kappa_are_those_of_the_first_and_the_new_decisions(publis
         "from judge_drift"
     )
 
-    assert 12 == len(figures)
+    assert len(figures) == 12
     wanted = {}
     for each in figures:
         tonight = [
@@ -98,7 +98,7 @@ def test_agreement_and_kappa_are_those_of_the_first_and_the_new_decisions(publis
             "met_share": sum(new) / len(new),
             "first_met_share": sum(old) / len(old),
         }
-    assert [] == differing(wanted, {(each["set_id"], each["night"]): each for each in figures})
+    assert differing(wanted, {(each["set_id"], each["night"]): each for each in figures}) == []
 
 
 def test_limits_are_shown_only_beside_the_counts_that_they_were_worked_out_with(
@@ -122,6 +122,6 @@ def test_limits_are_shown_only_beside_the_counts_that_they_were_worked_out_with(
 
     stored = {"control_set": members, "control_verdicts": tonight}
     reader = published(stored, {"control_limits": [right]})
-    assert [{"cause": "limit", "method": "m", "is_out_of_control": True}] == reader.rows(shown)
+    assert reader.rows(shown) == [{"cause": "limit", "method": "m", "is_out_of_control": True}]
     reader = published(stored, {"control_limits": [stale]})
-    assert [{"cause": None, "method": None, "is_out_of_control": False}] == reader.rows(shown)
+    assert reader.rows(shown) == [{"cause": None, "method": None, "is_out_of_control": False}]

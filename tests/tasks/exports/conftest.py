@@ -73,7 +73,8 @@ def rows_of_world() -> dict[str, list[dict[str, Any]]]:
         for task in TASKS
         for position, role in enumerate(("user", "assistant", "user"))
     ]
-    rows["responses"], rows["verdicts"] = [], []
+    rows["responses"] = []
+    rows["verdicts"] = []
     for model, (number, task), trial in product(("good", "poor"), enumerate(TASKS), (1, 2)):
         fails = number == 7 and model == "poor"
         sampled = response(

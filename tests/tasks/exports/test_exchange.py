@@ -103,15 +103,15 @@ def test_an_import_has_all_rows_of_an_export_but_canaries_and_runs(
         assert wanted == {
             n: pytest.approx(x, rel=1e-12) if isinstance(x, float) else x for n, x in actual.items()
         }
-    assert [(True,)] == values_in(empty, "select count(ci_low) > 0 from leaderboard")
+    assert values_in(empty, "select count(ci_low) > 0 from leaderboard") == [(True,)]
     for table in ("task_rows", "criteria", "responses", "verdicts", "measures", "checks"):
         query = f"select * from {table} order by all"
         assert rows_in(filled, query) == rows_in(empty, query)
-    assert [(None,)] == values_in(empty, "select distinct canary from split_members")
-    assert [("ended",)] == values_in(empty, "select run_id from runs")
+    assert values_in(empty, "select distinct canary from split_members") == [(None,)]
+    assert values_in(empty, "select run_id from runs") == [("ended",)]
     assert sum(table["n_rows"] for table in file_list_of(exported)["tables"]) == report.rows
     parts = sorted(empty.warehouse.rglob("*.parquet"))
-    assert 0 == imported(empty, exported).rows
+    assert imported(empty, exported).rows == 0
     assert parts == sorted(empty.warehouse.rglob("*.parquet"))
 
 
@@ -128,11 +128,9 @@ def test_an_export_of_november_is_imported_without_its_former_tables_and_columns
     rewritten(copy, tables=listed["tables"], files=files)
     report = imported(empty, copy)
 
-    assert (["intervals: not imported: unknown table"], []) == (
-        report.warnings,
-        rows_in(empty, "from measures"),
-    )
-    assert [(13, None)] == values_in(empty, "select count(*), any_value(expert) from tasks")
+    assert report.warnings == ["intervals: not imported: unknown table"]
+    assert rows_in(empty, "from measures") == []
+    assert values_in(empty, "select count(*), any_value(expert) from tasks") == [(13, None)]
 
 
 def test_a_large_table_is_cut_into_files_that_hold_it(
@@ -158,7 +156,7 @@ def test_a_table_that_is_not_there_is_refused_before_anything_is_written(
 ) -> None:
     with pytest.raises(UsageError, match="--table verdict: no such table"):
         export_tables(filled, tmp_path / "out", ["verdict"])
-    assert [] == list(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path: Path) -> None:
@@ -172,14 +170,15 @@ def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path: Path) -> None:
     export_tables(job, tmp_path / "own", benchmark="prbench")
 
     tasks = pq.read_table(tmp_path / "own/task_rows/part-0.parquet").to_pylist()
-    assert [("prbench", "t1"), ("prbench", "t2")] == sorted(
-        (each["benchmark"], each["task_id"]) for each in tasks
-    )
-    assert {None} == {
+    assert sorted((each["benchmark"], each["task_id"]) for each in tasks) == [
+        ("prbench", "t1"),
+        ("prbench", "t2"),
+    ]
+    assert {
         each["canary"]
         for each in pq.read_table(tmp_path / "own/split_members/part-0.parquet").to_pylist()
-    }
-    assert 1 == pq.read_metadata(tmp_path / "own/runs/part-0.parquet").num_rows
+    } == {None}
+    assert pq.read_metadata(tmp_path / "own/runs/part-0.parquet").num_rows == 1
 
 
 RESPONSE = response("t1", model="ada")
@@ -213,9 +212,9 @@ def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_o
     export_tables(other, tmp_path / "exported")
     report = imported(job, tmp_path / "exported")
 
-    assert 1 == report.rows
-    assert [("As here.",)] == values_in(job, "select text from responses")
-    assert [("met",), ("met",)] == values_in(job, "select status from verdicts")
+    assert report.rows == 1
+    assert values_in(job, "select text from responses") == [("As here.",)]
+    assert values_in(job, "select status from verdicts") == [("met",), ("met",)]
 
 
 @pytest.mark.slow
@@ -233,8 +232,9 @@ def test_checks_of_a_revision_that_was_checked_here_stay_and_retracted_rows_stay
     export_tables(other, tmp_path / "exported")
     imported(here, tmp_path / "exported")
 
-    assert ([], []) == (rows_in(here, "from refusals"), rows_in(here, "from responses"))
-    assert [(True,)] == values_in(here, "select is_admitted from tasks")
+    assert rows_in(here, "from refusals") == []
+    assert rows_in(here, "from responses") == []
+    assert values_in(here, "select is_admitted from tasks") == [(True,)]
 
 
 DAMAGE = {
@@ -259,7 +259,7 @@ def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(
     damage(copy)
     with pytest.raises(PipelineError, match=kit.one_line(reason)):
         imported(empty, copy)
-    assert [] == list(empty.warehouse.rglob("*.parquet"))
+    assert list(empty.warehouse.rglob("*.parquet")) == []
 
 
 @pytest.fixture
@@ -298,7 +298,8 @@ def test_a_publication_is_whole_and_imported(
     """It has the database and every public table, as its manifest says."""
     order = Cut(monkeypatch, n_files=1000).names
     publish(job, store)
-    bundle, files = read_bundle(latest(store), "publication"), latest(store).files()
+    bundle = read_bundle(latest(store), "publication")
+    files = latest(store).files()
     verify_bundle(latest(store), bundle)
 
     assert {"manifest.json", *(file.name for file in bundle.files)} == files.keys()
@@ -310,13 +311,13 @@ def test_a_publication_is_whole_and_imported(
         bundle.meta["warehouse_version"]
         == json.loads((job.warehouse / "warehouse.json").read_text())["version"]
     )
-    assert [] == list(job.warehouse.glob(".publication*"))
+    assert list(job.warehouse.glob(".publication*")) == []
     # The manifest is written after all files, and the pointer after the publication.
-    assert [f"{latest(store).root}/manifest.json", f"{store.root}/current.json"] == order[-2:]
+    assert order[-2:] == [f"{latest(store).root}/manifest.json", f"{store.root}/current.json"]
     members = pq.read_table(
         pa.BufferReader(latest(store).read("tables/split_members/part-0.parquet"))
     )
-    assert [None, None] == members["canary"].to_pylist()
+    assert members["canary"].to_pylist() == [None, None]
     other = job_on("sample", tmp_path / "other")
     imported(other, store)
     assert rows_in(job, "from responses") == rows_in(other, "from responses")
@@ -328,14 +329,16 @@ def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
     job: Job, store: Store
 ) -> None:
     publish(job, store)
-    first, files = latest(store).root, store.files()
+    first = latest(store).root
+    files = store.files()
     assert "unchanged since" in publish(job, store).line
     assert files == store.files()
 
     add_response(job, "t2")
     publish(job, store)
 
-    assert (2, 2) == (responses_in(store), len(publications(store)))
+    assert responses_in(store) == 2
+    assert len(publications(store)) == 2
     assert files.keys() <= store.files().keys()
     assert first != latest(store).root
 
@@ -347,17 +350,19 @@ def test_a_cut_off_publication_leaves_the_last_one(
     left: int, job: Job, store: Store, monkeypatch: kit.Patch
 ) -> None:
     publish(job, store)
-    before, n_files = store.read("current.json"), len(latest(store).files()) + 1
+    before = store.read("current.json")
+    n_files = len(latest(store).files()) + 1
     add_response(job, "t2")
     with monkeypatch.context() as patched:
         Cut(patched, n_files - left)
         with pytest.raises(KeyboardInterrupt):
             publish(job, store)
 
-    assert (before, 1) == (store.read("current.json"), responses_in(store))
-    assert [] == list(job.warehouse.glob(".publication*"))
+    assert before == store.read("current.json")
+    assert responses_in(store) == 1
+    assert list(job.warehouse.glob(".publication*")) == []
     publish(job, store, n_kept=1)
-    assert 2 == responses_in(store)
+    assert responses_in(store) == 2
 
 
 @without_scores
@@ -367,7 +372,8 @@ def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer
 ) -> None:
     publish(job, store)
     (own,) = publications(store)
-    other, cut_off = "20991231T235959Z-00000000", "20200101T000000Z-00000000"
+    other = "20991231T235959Z-00000000"
+    cut_off = "20200101T000000Z-00000000"
     begun = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-00000000"
     for name in (
         f"{other}/manifest.json",
@@ -407,7 +413,8 @@ def test_a_pointer_to_elsewhere_is_left_alone(
     for use in (lambda: publish(job, store), lambda: imported(job, store)):
         with pytest.raises(PipelineError, match=reason):
             use()
-    assert (sealed(pointer), 1) == (store.read("current.json"), len(store.files()))
+    assert sealed(pointer) == store.read("current.json")
+    assert len(store.files()) == 1
 
 
 @without_scores

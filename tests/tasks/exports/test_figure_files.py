@@ -90,9 +90,9 @@ def test_every_leaderboard_column_is_explained(
     write_csv(inspected.key, LEADERBOARD, rows, tmp_path / "board.csv")
 
     heading, *explained = lines(tmp_path / "board-columns.csv")
-    assert ["column", "meaning"] == heading
+    assert heading == ["column", "meaning"]
     assert [name for name, _ in explained] == lines(tmp_path / "board.csv")[0]
-    assert [] == [name for name, meaning in explained if len(meaning) < 10]
+    assert [name for name, meaning in explained if len(meaning) < 10] == []
 
 
 def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(
@@ -102,7 +102,7 @@ def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(
     write_csv(job.key, LEADERBOARD, rows, tmp_path / "odd.csv")
 
     _, values = lines(tmp_path / "odd.csv")
-    assert [
+    assert values[2:] == [
         f"'{FORMULA}",
         "'-3 %",
         "2026-11-22",
@@ -114,7 +114,7 @@ def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(
         "a, b",
         "2026-01-02T03:04:05+00:00",
         "2026-01-02",
-    ] == values[2:]
+    ]
 
 
 def test_excel_has_each_value_in_its_type_and_no_formula(
@@ -146,7 +146,8 @@ def test_excel_has_each_value_in_its_type_and_no_formula(
 def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visible(
     tmp_path: Path,
 ) -> None:
-    job, row = job_on("sample", tmp_path / "data"), {FORMULA: "a\u202eb"}
+    job = job_on("sample", tmp_path / "data")
+    row = {FORMULA: "a\u202eb"}
     write_csv(job.key, LEADERBOARD, [row], tmp_path / "odd.csv")
 
     heading, values = lines(tmp_path / "odd.csv")

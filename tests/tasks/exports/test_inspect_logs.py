@@ -62,7 +62,7 @@ def test_each_model_has_a_log_under_each_judge(logs: Logs, folder: Path) -> None
         logs
     )
     # Inspect View treats logs with the same task id as attempts, and hides all but the last.
-    assert 4 == len({log["header.json"]["eval"]["task_id"] for log in logs.values()})
+    assert len({log["header.json"]["eval"]["task_id"] for log in logs.values()}) == 4
     assert all(
         path.name.startswith("prbench_") and path.suffix == ".eval" for path in folder.iterdir()
     )
@@ -77,11 +77,14 @@ def test_a_sample_holds_the_conversation_and_the_response(logs: Logs) -> None:
     ]
     turns = [(turn["role"], turn["content"]) for turn in shown["messages"]]
 
-    assert ("t1", 2) == (shown["id"], shown["epoch"])
+    assert shown["id"] == "t1"
+    assert shown["epoch"] == 2
     assert [*conversation, ("assistant", "An answer.")] == turns
     assert shown["messages"][:-1] == shown["input"]
-    assert ("An answer.", "good-2026", 1.5) == tuple(
-        shown["output"][name] for name in ("completion", "model", "time")
+    assert tuple(shown["output"][name] for name in ("completion", "model", "time")) == (
+        "An answer.",
+        "good-2026",
+        1.5,
     )
 
 
@@ -89,9 +92,11 @@ def test_every_score_is_by_the_formula_and_undecided_ones_no_number(logs: Logs) 
     for ((model, judge), log), (number, task), trial in product(
         logs.items(), enumerate(TASKS), (1, 2)
     ):
-        wanted, actual = expected(model, judge, number, trial), sample(log, task, trial)
+        wanted = expected(model, judge, number, trial)
+        actual = sample(log, task, trial)
         if actual["error"]:
-            assert (None, {}) == (wanted, actual["scores"])
+            assert wanted is None
+            assert actual["scores"] == {}
             continue
         score = actual["scores"]["score"]
         assert pytest.approx(math.nan if wanted is None else wanted, nan_ok=True) == score["value"]
@@ -114,14 +119,13 @@ def test_a_failed_call_of_a_judge_is_no_unmet_criterion(logs: Logs) -> None:
 
     failed = score["metadata"]["criteria"][1]
     assert math.isnan(score["value"])
-    assert ("grader_failed", "parse_error", None) == (
-        score["reason"],
-        failed["status"],
-        failed["value"],
-    )
+    assert score["reason"] == "grader_failed"
+    assert failed["status"] == "parse_error"
+    assert failed["value"] is None
     # 10 points are certain, and 5 more are possible.
-    assert (10 / 15, 1.0) == pytest.approx(
-        (score["metadata"]["value_lower"], score["metadata"]["value_upper"])
+    assert pytest.approx((score["metadata"]["value_lower"], score["metadata"]["value_upper"])) == (
+        10 / 15,
+        1.0,
     )
     assert "| parse error |" in score["explanation"]
 
@@ -129,14 +133,16 @@ def test_a_failed_call_of_a_judge_is_no_unmet_criterion(logs: Logs) -> None:
 def test_a_failed_response_is_an_error_with_a_cause_and_no_score(logs: Logs) -> None:
     failed = sample(logs["poor", "mild"], "t7")
 
-    assert "timeout: no reply in 60 s" == failed["error"]["message"]
-    assert ({}, {}, "") == (failed["scores"], failed["model_usage"], failed["output"]["completion"])
-    assert "user" == failed["messages"][-1]["role"]
+    assert failed["error"]["message"] == "timeout: no reply in 60 s"
+    assert failed["scores"] == {}
+    assert failed["model_usage"] == {}
+    assert failed["output"]["completion"] == ""
+    assert failed["messages"][-1]["role"] == "user"
 
 
 def test_results_are_those_of_the_leaderboard_on_each_split(logs: Logs, inspected: Job) -> None:
     board = rows_in(inspected, "select * from leaderboard")
-    assert {"finance", "finance_hard"} == {row["split"] for row in board}
+    assert {row["split"] for row in board} == {"finance", "finance_hard"}
     for row in board:
         results = logs[row["model"], row["judge"]]["header.json"]["results"]
         (score,) = [
@@ -167,7 +173,7 @@ def test_tokens_and_cost_are_as_reported_and_may_stay_unknown(logs: Logs) -> Non
         sample(logs["good", "strict"], task)["role_usage"]["grader"] for task in ("t1", "t2")
     )
     names = ("input_tokens", "input_tokens_cache_read", "output_tokens", "total_cost")
-    assert [3 * 60, 3 * 40, 3 * 20, 0.003] == [known[name] for name in names]
+    assert [known[name] for name in names] == [3 * 60, 3 * 40, 3 * 20, 0.003]
     assert unknown["total_cost"] is None
     costs = {
         name: usage["total_cost"]
@@ -191,7 +197,7 @@ def test_a_text_cannot_break_out_of_its_cell() -> None:
     }
 
     *_, last = explanation_of([item | {"error": None}]).splitlines()
-    assert r"| met | 1 | a \| b \| c \| \*d\* \[e\](http://f) |  |" == last
+    assert last == r"| met | 1 | a \| b \| c \| \*d\* \[e\](http://f) |  |"
     assert explanation_of([item | {"error": "cut\noff"}]).splitlines()[-1].endswith(" | cut off |")
 
 
@@ -367,7 +373,7 @@ def test_inspect_reads_every_sample_failures_as_errors_and_undecided_ones_withou
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode and "Traceback" not in done.stderr:
         pytest.skip(f"uv cannot install {VERSION}: {done.stderr.strip()[-300:]}")
-    assert 0 == done.returncode, done.stderr
+    assert done.returncode == 0, done.stderr
     read = json.loads(done.stdout)
     logs = {
         (log["eval"]["metadata"]["model_label"], log["eval"]["metadata"]["judge"]): log["samples"]
@@ -377,7 +383,7 @@ def test_inspect_reads_every_sample_failures_as_errors_and_undecided_ones_withou
     assert {
         (model, judge) for model in ("good", "poor") for judge in ("strict", "mild")
     } == logs.keys()
-    assert [("success", 16)] * 4 == [(log["status"], n_summaries) for log, n_summaries in read]
+    assert [(log["status"], n_summaries) for log, n_summaries in read] == [("success", 16)] * 4
     everything = [(task, trial) for trial in (1, 2) for task in TASKS]
     assert [everything] * 4 == [
         [(each["id"], each["epoch"]) for each in samples] for samples in logs.values()
@@ -385,9 +391,9 @@ def test_inspect_reads_every_sample_failures_as_errors_and_undecided_ones_withou
     failed = [
         (each["id"], each["error"]["message"]) for each in logs["poor", "strict"] if each["error"]
     ]
-    assert [("t7", "timeout: no reply in 60 s")] * 2 == failed
+    assert failed == [("t7", "timeout: no reply in 60 s")] * 2
     reasons = [
         (each["id"], each["epoch"], each["scores"]["score"]["reason"])
         for each in logs["good", "strict"]
     ]
-    assert [("t2", 1, "grader_failed")] == [each for each in reasons if each[2]]
+    assert [each for each in reasons if each[2]] == [("t2", 1, "grader_failed")]

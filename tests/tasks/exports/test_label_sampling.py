@@ -23,7 +23,8 @@ from tests.tasks.dataset.rows import hub_criterion
 from tests.tasks.exports.conftest import save_sheet, sheet_rows
 
 pytestmark = pytest.mark.slow
-N_TASKS, N_CRITERIA = 30, 10
+N_TASKS = 30
+N_CRITERIA = 10
 CRITERIA = list(product(range(N_TASKS), range(N_CRITERIA)))
 """(number of the task, number of the criterion in its rubric)"""
 MODELS = ("ada", "bob model")
@@ -115,7 +116,7 @@ def test_a_sampled_sheet_has_single_verdicts_and_their_probabilities_are_stored(
     # Weight 10 has two and a half times the probability of weight 4.
     by_weight = {draw["criterion_id"].endswith("c0"): draw["probability"] for draw in draws}
     assert pytest.approx(2.5 * by_weight[False]) == by_weight[True]
-    assert {40} == set(Counter(row["model"] for row in rows).values())
+    assert set(Counter(row["model"] for row in rows).values()) == {40}
 
 
 def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_counts(
@@ -151,7 +152,7 @@ def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_c
         job, "select n_population from label_sheets"
     )
     n_uncounted = sum(row["task"] == "t0" for row in rows)
-    assert [None, None] == [no_figure for _, no_figure in counted]
+    assert [no_figure for _, no_figure in counted] == [None, None]
     assert 100 - n_uncounted == sum(n_labels for n_labels, _ in counted)
     assert n_uncounted < 3
 
@@ -184,7 +185,7 @@ def test_a_leaderboard_is_drawn_from_the_latest_vintages_a_pair_from_the_job_s(
         sampled[name] = {(row["model"], row["vintage"].lstrip("'")) for row in rows}
 
     of_base = {("ada", "base"), ("bob model", "base")}
-    assert {("ada", "2026-11-20"), ("bob model", "base")} == sampled["leaderboard"]
+    assert sampled["leaderboard"] == {("ada", "2026-11-20"), ("bob model", "base")}
     assert of_base == sampled["bob model ada"] == sampled["Financial Accuracy"]
 
 
@@ -194,7 +195,7 @@ def test_the_same_seed_draws_the_same_sheet_which_is_stored_once(job: Job, tmp_p
         for name, n in (("a", 1), ("b", 1), ("c", 2))
     ]
     assert sheets[0] == sheets[1] != sheets[2]
-    assert 40 == len(rows_in(job, "select * from label_draws"))
+    assert len(rows_in(job, "select * from label_draws")) == 40
     with pytest.raises(UsageError, match="may be filled in"):
         drawn_sheet(job, tmp_path / "a.csv", 20, seed=3)
 
@@ -218,7 +219,7 @@ def test_the_next_sheet_draws_other_verdicts_and_knows_how_wide_intervals_are_no
     widths = [row["debiased_ci_high"] - row["debiased_ci_low"] for row in scores]
     assert pytest.approx(sum(widths) / len(MODELS)) == report.expected_widths[0]["width"]
     query = "select is_known, count(*) from label_draws where sheet_id = ? group by all"
-    assert {True: 150, False: 100} == dict(values_in(job, query, report.sheet_id))
+    assert dict(values_in(job, query, report.sheet_id)) == {True: 150, False: 100}
 
 
 def test_labels_without_a_probability_do_not_count_unless_they_are_a_random_sample(
@@ -244,7 +245,7 @@ def test_labels_without_a_probability_do_not_count_unless_they_are_a_random_samp
     assert [(m, pytest.approx(N_TASKS * N_CRITERIA / n_of[m])) for m in MODELS] == factors
     ((batch,),) = values_in(job, "select distinct import_batch from labellers")
     retract(job, batch)
-    assert [] == values_in(job, query)
+    assert values_in(job, query) == []
 
 
 def test_labels_of_a_sheet_count_without_its_other_columns_unless_a_judge_gave_them(
@@ -272,7 +273,8 @@ def test_labels_of_a_sheet_count_without_its_other_columns_unless_a_judge_gave_t
 def test_what_cannot_be_sampled_is_refused_and_a_sheet_is_no_simple_random_sample(
     job: Job, tmp_path: Path
 ) -> None:
-    file, nobody = tmp_path / "a.csv", job.model_copy(update={"named_judges": ("nobody",)})
+    file = tmp_path / "a.csv"
+    nobody = job.model_copy(update={"named_judges": ("nobody",)})
     with pytest.raises(
         UsageError,
         match=r"neither `leaderboard`, nor two models .*\(ada, bob model\), nor a category",

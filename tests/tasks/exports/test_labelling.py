@@ -19,7 +19,8 @@ from tests.tasks.exports.conftest import save_sheet, sheet_rows
 
 pytestmark = pytest.mark.usefixtures("without_scores")
 
-N_TASKS, N_CRITERIA = 6, 10
+N_TASKS = 6
+N_CRITERIA = 10
 FORMULA = '=HYPERLINK("https://example.org","x")'
 MODELS = ("ada", FORMULA)
 
@@ -46,15 +47,15 @@ def test_a_sheet_has_the_rows_that_were_asked_for_and_whole_responses_but_the_la
     rows = sheet_rows(tmp_path / "sheet.csv")
     counts = Counter((row["task"], row["model"]) for row in rows)
 
-    assert [N_CRITERIA, N_CRITERIA, 5] == list(counts.values())
+    assert list(counts.values()) == [N_CRITERIA, N_CRITERIA, 5]
     assert len(rows) == report.rows == 25
     assert "judge: your name; criteria_met: yes or no; explanation: if you like" in report.line
-    assert {True} == {row["how_to_fill_in"] in report.line for row in rows}
+    assert {row["how_to_fill_in"] in report.line for row in rows} == {True}
     assert all(
         row["title"] and row["conversation"] and row["response"] and row["field"] for row in rows
     )
-    assert {("", "", "")} == {
-        (row["judge"], row["criteria_met"], row["explanation"]) for row in rows
+    assert {(row["judge"], row["criteria_met"], row["explanation"]) for row in rows} == {
+        ("", "", "")
     }
     # The rows of a response are together, so that a person reads it once.
     assert len(counts) - 1 == sum(
@@ -87,7 +88,8 @@ def test_rows_without_a_decision_are_skipped_on_demand_and_decisions_name_a_grad
 ) -> None:
     export_labelling(job, tmp_path / "sheet.csv", n_rows=10)
     rows = sheet_rows(tmp_path / "sheet.csv")
-    rows[0]["criteria_met"], rows[1]["criteria_met"] = "yes", " "
+    rows[0]["criteria_met"] = "yes"
+    rows[1]["criteria_met"] = " "
     file = save_sheet(tmp_path / "filled.csv", rows)
 
     with pytest.raises(PipelineError, match=r"row 2: the decision is missing \(--skip-empty"):
@@ -98,7 +100,7 @@ def test_rows_without_a_decision_are_skipped_on_demand_and_decisions_name_a_grad
     ):
         import_verdicts(job, file, skip_empty=True)
     report = import_verdicts(job, file, judge="eva", skip_empty=True)
-    assert 1 == report.rows
+    assert report.rows == 1
     assert "9 rows without a decision skipped" in report.line
 
 
@@ -171,7 +173,7 @@ def test_a_date_may_lose_its_mark_and_rows_without_a_vintage_are_of_the_job_s(
     twice: Job, tmp_path: Path
 ) -> None:
     rows = filled(twice, tmp_path, night=NIGHT)
-    assert {f"'{NIGHT}", "base"} == {row["vintage"] for row in rows}
+    assert {row["vintage"] for row in rows} == {f"'{NIGHT}", "base"}
     bare = [
         {name: cell.removeprefix("'").replace("\n", "\r\n") for name, cell in row.items()}
         for row in rows
@@ -184,7 +186,7 @@ def test_a_date_may_lose_its_mark_and_rows_without_a_vintage_are_of_the_job_s(
         import_verdicts(
             twice.model_copy(update={"night": night}), save_sheet(tmp_path / f"{night}.csv", cells)
         )
-        assert {("fresh", NIGHT), ("pinned", "base")} == graded(twice).keys()
+        assert graded(twice).keys() == {("fresh", NIGHT), ("pinned", "base")}
 
 
 @given(st.integers(1, 9), st.integers(1, 4), st.integers(0, 99), st.data())

@@ -84,7 +84,7 @@ def test_the_card_has_the_meaning_of_every_column_licence_notice_and_sizes(
         section = text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
         described = dict(re.findall(r"^\| `(\w+)` \| \S[^|]* \| (.+) \|$", section, re.MULTILINE))
         assert set(pq.read_schema(folder / name / "part-0.parquet").names) == set(described)
-    assert "cc-by-4.0" == yaml.safe_load(header)["license"]
+    assert yaml.safe_load(header)["license"] == "cc-by-4.0"
     assert "**Do not train on this data.**" in text
     assert f"| revision of its data set | `{job.data.revision}` |" in text
     assert re.search(

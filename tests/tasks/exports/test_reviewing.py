@@ -18,7 +18,8 @@ from tests.kit import good_row, job_on, one_line, prepared, rows_in, values_in, 
 from tests.tasks.exports.conftest import save_sheet, sheet_rows
 
 pytestmark = pytest.mark.usefixtures("without_scores")
-N_TASKS, N_CRITERIA = 4, 10
+N_TASKS = 4
+N_CRITERIA = 10
 FORMULA = '=HYPERLINK("https://example.org","x")'
 Row = dict[str, str]
 
@@ -32,7 +33,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     rows = [good_row(task) for task in ("-t0", "t1", "t2", "t3")]
     rows[1]["rubric"][0]["title"] = FORMULA
     notes = rows[1]["rubric"][1]["annotations"]
-    notes["weight_class"], notes["detrimental_weight"] = "detrimental", -5
+    notes["weight_class"] = "detrimental"
+    notes["detrimental_weight"] = -5
     for row in rows:
         row["canary"] = f"prbench:sample:finance:{row['task']}"
         for item in row["rubric"][:2]:
@@ -56,16 +58,17 @@ def test_a_sheet_shows_what_a_reviewer_needs_and_leaves_out_weights_and_canaries
     rows = exported(job, tmp_path, n_criteria=1_000)
     text = (tmp_path / "sheet.csv").read_text(encoding="utf-8-sig")
 
-    assert N_TASKS * N_CRITERIA == len(rows)
+    assert len(rows) == N_TASKS * N_CRITERIA
     assert all(
         row["title"] and row["conversation"] and row["category"] and row["severity"] for row in rows
     )
-    assert {("", "", "", "")} == {
-        (r["reviewer"], r["decision"], r["reason"], r["better_wording"]) for r in rows
+    assert {(r["reviewer"], r["decision"], r["reason"], r["better_wording"]) for r in rows} == {
+        ("", "", "", "")
     }
-    assert {"something desired": 39, "something undesired": 1} == Counter(
-        row["describes"] for row in rows
-    )
+    assert Counter(row["describes"] for row in rows) == {
+        "something desired": 39,
+        "something undesired": 1,
+    }
     assert "weight" not in rows[0]
     assert "prbench:sample" not in text
     assert not [
@@ -105,7 +108,7 @@ def test_the_probability_of_each_criterion_is_stored(case: str, job: Job, tmp_pa
     )
     assert {(design, 40)} == {(m["design"], m["n_population"]) for m in members}
     if "tasks" in case:
-        assert [N_CRITERIA] * 3 == list(Counter(row["task"] for row in rows).values())
+        assert list(Counter(row["task"] for row in rows).values()) == [N_CRITERIA] * 3
 
 
 def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(
@@ -120,7 +123,7 @@ def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(
         "select count(*), count(distinct sample_id), count(distinct population_id) from"
         " review_samples"
     )
-    assert [(24, 2, 1)] == values_in(job, query)
+    assert values_in(job, query) == [(24, 2, 1)]
 
 
 def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(
@@ -152,7 +155,7 @@ def test_reviews_come_back_with_ids_reasons_and_wordings(job: Job, tmp_path: Pat
     rows[4] |= {"decision": "AGREE", "reason": "fine"}
     (report,) = import_reviews(job, [save_sheet(tmp_path / "filled.csv", rows)])
 
-    assert N_TASKS * N_CRITERIA == report.rows
+    assert report.rows == N_TASKS * N_CRITERIA
     common = ("imported", "eva", "agree")
     assert [
         (0.0, "fail", "=vague", "Says 5.", *common),
@@ -174,10 +177,10 @@ def test_rows_without_a_decision_are_counted_and_those_that_repeat_count_once(
     file = save_sheet(tmp_path / "filled.csv", [*rows, rows[0]])
     (report,) = import_reviews(job, [file])
 
-    assert 1 == report.rows
+    assert report.rows == 1
     assert "19 rows without a decision skipped" in report.line
     parts = sorted((job.warehouse / "parts").rglob("*.parquet"))
-    assert 0 == import_reviews(job, [file])[0].rows
+    assert import_reviews(job, [file])[0].rows == 0
     assert parts == sorted((job.warehouse / "parts").rglob("*.parquet"))
 
 
@@ -191,11 +194,11 @@ def test_several_reviewers_may_review_a_criterion_and_all_files_are_read_first(
         PipelineError, match=r"ben.csv: row 1: `reviewer` is missing; add it \(--by NAME"
     ):
         import_reviews(job, [eva, ben])
-    assert [] == rows_in(job, "select 1 from expert_reviews")
-    assert [20, 0] == [each.rows for each in import_reviews(job, [eva, eva])]
-    assert [20] == [each.rows for each in import_reviews(job, [ben], reviewer="ben")]
+    assert rows_in(job, "select 1 from expert_reviews") == []
+    assert [each.rows for each in import_reviews(job, [eva, eva])] == [20, 0]
+    assert [each.rows for each in import_reviews(job, [ben], reviewer="ben")] == [20]
     query = "select reviewer, count(*) from expert_reviews group by all"
-    assert {("ben", 20), ("eva", 20)} == set(values_in(job, query))
+    assert set(values_in(job, query)) == {("ben", 20), ("eva", 20)}
 
 
 def outside(rows: list[Row]) -> dict[str, str]:
@@ -240,4 +243,4 @@ def test_an_impossible_row_is_refused_in_one_line_and_nothing_is_stored(
     rows[0] = rows[0] | spoiled(rows)
     with pytest.raises(PipelineError, match=one_line(reason)):
         import_reviews(job, [save_sheet(tmp_path / "filled.csv", rows)])
-    assert [] == rows_in(job, "select 1 from expert_reviews")
+    assert rows_in(job, "select 1 from expert_reviews") == []

@@ -40,7 +40,8 @@ GIVEN: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_six_forms_are_alike(name: str, scope: Scope, capsys: Printed) -> None:
-    figure, given = FIGURES[name], GIVEN.get(name, {})
+    figure = FIGURES[name]
+    given = GIVEN.get(name, {})
     rows = scope.rows_of(figure, given)
     if not rows:
         return

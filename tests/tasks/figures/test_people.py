@@ -13,7 +13,8 @@ from tasks.figures.queries import filled
 from tasks.figures.shown.judges import against_people
 from tests.kit import REVISION, Fill, Rows, admitted, criterion, response, verdict
 
-N_TASKS, N_CRITERIA = 60, 2
+N_TASKS = 60
+N_CRITERIA = 2
 Cell = tuple[int, int]
 SIZES = {"p1": 120, "p2": 120, "p3": 9, "p4": 1}
 NOISE = {"judge": 0.25, "p1": 0.1, "p2": 0.1, "p3": 0.6, "p4": 0.0}
@@ -79,11 +80,14 @@ def test_decisions_are_pooled_so_that_one_of_a_single_criterion_hardly_counts(
     actual = {
         row["grader"]: row for row in against_people(reader.rows(filled("people/people", GIVEN)))
     }
-    judge, people = actual["judge"], actual["(people with each other)"]
+    judge = actual["judge"]
+    people = actual["(people with each other)"]
 
-    assert (250, 4, 4, 60) == tuple(judge[name] for name in ("n", "n_people", "n_pairs", "n_tasks"))
-    assert (120 + 2 * 9 + 3 * 1, 4, 6) == tuple(
-        people[name] for name in ("n", "n_people", "n_pairs")
+    assert tuple(judge[name] for name in ("n", "n_people", "n_pairs", "n_tasks")) == (250, 4, 4, 60)
+    assert tuple(people[name] for name in ("n", "n_people", "n_pairs")) == (
+        120 + 2 * 9 + 3 * 1,
+        4,
+        6,
     )
     for row, pairs in ((judge, with_judge), (people, among_people)):
         mine, theirs = zip(*(pair for of_one in pairs for pair in of_one), strict=True)

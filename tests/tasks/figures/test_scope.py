@@ -46,11 +46,11 @@ def test_samplings_and_configurations_of_one_model_are_told_apart_by_what_differ
         ]
     ]
 
-    assert [
+    assert [row["entry"] for row in with_labels(named, "entry", "model", PARTS)] == [
         "gpt base",
         "gpt night 01234567",
         "gpt night ba987654",
-    ] == [row["entry"] for row in with_labels(named, "entry", "model", PARTS)]
+    ]
 
 
 @pytest.mark.slow
@@ -68,7 +68,7 @@ def test_the_latest_samplings_are_shown_unless_asked(
 
         assert nights == {entry["vintage"] for entry in scope.entries}
         assert world_job.settings.judges[0].label == scope.main
-        assert {"elm-chat"} == {entry["model"] for entry in of_one.entries}
+        assert {entry["model"] for entry in of_one.entries} == {"elm-chat"}
 
 
 def test_after_a_new_template_the_judge_as_configured_comes_first(scope: Scope) -> None:
@@ -112,13 +112,15 @@ def test_the_current_vintage_under_each_judge_is_shown(
         tmp_path, {**rows_by_table([*resampled("judge", "base", "n1"), *others]), **LABELLERS}
     )
 
-    assert expected == (
-        {each["judge"] for each in scope.judge_configs},
-        {each["vintage"] for each in scope.entries},
-    )
+    assert (
+        (
+            {each["judge"] for each in scope.judge_configs},
+            {each["vintage"] for each in scope.entries},
+        )
+    ) == expected
 
 
 def test_people_who_label_are_shown_where_nobody_else_judged(tmp_path: Path) -> None:
     scope = scope_of(tmp_path, {**rows_by_table(resampled("eva", "base", **IMPORTED)), **LABELLERS})
 
-    assert [("eva", "cedar")] == [(scope.main, entry["entry"]) for entry in scope.entries]
+    assert [(scope.main, entry["entry"]) for entry in scope.entries] == [("eva", "cedar")]

@@ -110,7 +110,7 @@ def test_the_probabilities_are_those_of_all_panels_of_models_and_trials(
     assert [0.05 <= probability <= 0.95 for probability, _ in actual] == [
         is_border for _, is_border in actual
     ]
-    assert {True, False} == {is_border for _, is_border in actual}
+    assert {is_border for _, is_border in actual} == {True, False}
 
 
 def test_the_overlap_without_each_model_is_that_with_what_the_others_select(
@@ -125,7 +125,7 @@ def test_the_overlap_without_each_model_is_that_with_what_the_others_select(
     assert wanted == actual
     assert {1.0} != {each[3] for each in actual.values()}
     ((n_border,),) = values_in(selected[0], "select count(*) from hard_stability where is_border")
-    assert [f"Finance: 6 of 12 tasks are hard, {n_border} on the border"] == selected[1].notes
+    assert selected[1].notes == [f"Finance: 6 of 12 tasks are hard, {n_border} on the border"]
 
 
 def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(
@@ -143,12 +143,12 @@ def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(
     )
     report = select_hard(job)
 
-    assert {"legal_hard": (3, 3, 2, 0.5)} == overlaps(job, "official")
-    assert {} == overlaps(job, "leave_one_out")
-    assert [(0.0,), (1.0,)] == values_in(
+    assert overlaps(job, "official") == {"legal_hard": (3, 3, 2, 0.5)}
+    assert overlaps(job, "leave_one_out") == {}
+    assert values_in(
         job, "select distinct inclusion_probability from hard_stability order by all"
-    )
-    assert ["Legal: 3 of 8 tasks are hard, 0 on the border"] == report.notes
+    ) == [(0.0,), (1.0,)]
+    assert report.notes == ["Legal: 3 of 8 tasks are hard, 0 on the border"]
 
 
 def test_a_second_run_writes_nothing_and_says_the_same(
@@ -184,7 +184,7 @@ def test_an_official_split_that_is_ingested_later_is_compared_all_the_same(tmp_p
     store(job, {"split_members": members_of({"finance_hard": OFFICIAL})})
     report = select_hard(job)
 
-    assert 1 == report.rows
+    assert report.rows == 1
     assert {"finance_hard": expected_overlap(chosen(TENTHS, SIZE), {*OFFICIAL})} == overlaps(
         job, "official"
     )
@@ -244,8 +244,8 @@ def test_a_judge_that_judged_several_times_selects_by_its_first_time(again: Job)
     before = values_in(again, "select selection_id from intermediate.latest_selections")
     judge = once[0]["judge"]
 
-    assert 0 == select_hard(again.model_copy(update={"named_judges": (judge,)})).rows
-    assert 0 == select_hard(again).rows
+    assert select_hard(again.model_copy(update={"named_judges": (judge,)})).rows == 0
+    assert select_hard(again).rows == 0
     assert before == values_in(again, "select selection_id from intermediate.latest_selections")
 
 
@@ -280,10 +280,10 @@ def test_where_every_model_is_sampled_nightly_the_latest_night_selects(tmp_path:
         store(job, rows_of(tenths, {"finance": TASKS}, "Finance", vintage=night))
     report = select_hard(job, must_select=False)
 
-    assert [] == report.warnings
+    assert report.warnings == []
     hard = sorted((task,) for task in chosen(TENTHS, SIZE))
     assert hard == values_in(job, "select task_id from hard_subset order by all")
     of_first_night = select_hard(job.model_copy(update={"night": "2026-11-21"}))
-    assert 1 == len(of_first_night.notes)
+    assert len(of_first_night.notes) == 1
     with pytest.raises(PipelineError, match="no verdict"):
         select_hard(job.model_copy(update={"vintage": "2026-11-20"}))

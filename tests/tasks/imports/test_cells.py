@@ -194,7 +194,7 @@ def test_labels_find_a_stored_response_that_is_itself_messages_in_json(
     import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", [label]))
 
     assert [(dialogue,)] == values_in(job, "select text from responses where model = 'bell'")
-    assert [(1.0,)] == values_in(job, "select value from verdicts where criterion_id = 't2-c0'")
+    assert values_in(job, "select value from verdicts where criterion_id = 't2-c0'") == [(1.0,)]
 
 
 @pytest.mark.parametrize("name", ["explanation", "judge", "task", "criterion"])
@@ -216,7 +216,7 @@ def test_an_id_may_be_a_number(tmp_path: Path) -> None:
         write_jsonl(tmp_path / "x.jsonl", [{"task": 17, "model": 4, "response": "A response."}]),
     )
 
-    assert [("17", "4")] == values_in(job, "select task_id, model from responses")
+    assert values_in(job, "select task_id, model from responses") == [("17", "4")]
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_a_sheet_is_read_however_a_spreadsheet_writes_it(
     (tmp_path / "x.csv").write_bytes(SHEETS[case].encode())
     import_responses(job, tmp_path / "x.csv")
 
-    assert [("Two.", 2)] == values_in(job, "select text, trial from responses where model = 'bell'")
+    assert values_in(job, "select text, trial from responses where model = 'bell'") == [("Two.", 2)]
 
 
 @pytest.mark.parametrize("trial", ["1.0", 1.0, "1.", " 1 ", float("nan"), None, "", Decimal("1.0")])
@@ -302,7 +302,7 @@ def test_a_first_trial_is_read_in_every_form(job: Job, tmp_path: Path, trial: An
         job, parquet(tmp_path / "x.parquet", task="t2", model="bell", response="Two.", trial=trial)
     )
 
-    assert [(1,)] == values_in(job, "select trial from responses where model = 'bell'")
+    assert values_in(job, "select trial from responses where model = 'bell'") == [(1,)]
 
 
 @pytest.mark.parametrize("trial", ["1.5", "1.0e0", "one", "-1", "1,0"])

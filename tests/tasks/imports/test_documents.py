@@ -63,8 +63,8 @@ def test_without_the_extra_one_line_says_what_to_install(
     advice = "PDF and DOCX files need more libraries: `uv sync --extra documents`$"
     with pytest.raises(UsageError, match=f"^{tmp_path / name}: {advice}"):
         convert([tmp_path / "no-such.md", tmp_path / name], is_quiet=True)
-    assert ["Text needs no library."] == [
-        each.text for each in convert([tmp_path / "b.md"], is_quiet=True).values()
+    assert [each.text for each in convert([tmp_path / "b.md"], is_quiet=True).values()] == [
+        "Text needs no library."
     ]
 
 
@@ -77,7 +77,7 @@ def test_a_document_is_converted_beside_modules_of_the_user(
 
     converted = convert([file], is_quiet=True)[file]
 
-    assert "In Word.\n" == converted.text
+    assert converted.text == "In Word.\n"
 
 
 def test_a_docx_becomes_markdown_in_order_and_formulas_that_are_left_out_are_told(
@@ -116,12 +116,11 @@ def test_a_docx_becomes_markdown_in_order_and_formulas_that_are_left_out_are_tol
     document.save(str(tmp_path / "x.docx"))
     with_formula = docx_to_markdown(tmp_path / "x.docx")
 
-    assert (parts, False) == (plain.text.strip().split("\n\n"), plain.lacks_formulas)
-    assert ([*parts, "It is"], True) == (
-        with_formula.text.strip().split("\n\n"),
-        with_formula.lacks_formulas,
-    )
-    assert "" == docx_to_markdown(write_docx(tmp_path / "y.docx")).text
+    assert parts == plain.text.strip().split("\n\n")
+    assert not plain.lacks_formulas
+    assert [*parts, "It is"] == with_formula.text.strip().split("\n\n")
+    assert with_formula.lacks_formulas
+    assert docx_to_markdown(write_docx(tmp_path / "y.docx")).text == ""
 
 
 def test_what_unpacks_to_far_more_than_a_report_is_refused_unread(tmp_path: Path) -> None:
@@ -145,7 +144,8 @@ def at(
     }
 
 
-LETTERS, POSITIONS = st.text("abcdefgh", min_size=1, max_size=8), st.integers(0, 600)
+LETTERS = st.text("abcdefgh", min_size=1, max_size=8)
+POSITIONS = st.integers(0, 600)
 WORDS = st.builds(at, LETTERS, POSITIONS, POSITIONS, st.integers(4, 30), st.booleans())
 
 
@@ -169,8 +169,8 @@ def test_sentences_go_on_over_pages_and_levels_of_headings_follow_sizes() -> Non
         at("and the text of it", 0, 90),
     ]
 
-    assert "going\non\n\nNew\n" == markdown_of(lines)
-    assert "# Big One\n\n## Small\n\nand the text of it\n" == markdown_of(list(lines_of(words, 1)))
+    assert markdown_of(lines) == "going\non\n\nNew\n"
+    assert markdown_of(list(lines_of(words, 1))) == "# Big One\n\n## Small\n\nand the text of it\n"
 
 
 RATES = [["Land", "Rate", "Note"], ["Köln", "3,5 %", "a|b"], ["Genève", "4 %", "two words"]]
@@ -204,15 +204,17 @@ def test_pages_come_in_order_with_headings_lists_and_tables(tmp_path: Path) -> N
 
     document = pdf_to_markdown(write_pdf(tmp_path / "x.pdf", *parts))
 
-    assert expected == document.text.strip().split("\n\n")
-    assert (0, 0) == (document.n_pages_without_text, document.n_unreadable)
+    assert document.text.strip().split("\n\n") == expected
+    assert document.n_pages_without_text == 0
+    assert document.n_unreadable == 0
 
 
 LINKS = (
     'See <a href="https://example.org/a_(b)">the source</a> and <a'
     ' href="https://example.org/c">more</a> there.'
 )
-LATIN, JAPANESE = "Größe, façade, Łukasz, œuvre, Žižka: 12 € – “so”", "東京の報告"
+LATIN = "Größe, façade, Łukasz, œuvre, Žižka: 12 € – “so”"
+JAPANESE = "東京の報告"
 SHOWN: dict[str, tuple[Flowable, str]] = {
     "rows without lines": (table(RATES, is_ruled=False), "\n\n".join(map("\t".join, RATES))),
     "a box around text": (table([["In a box."]]), "In a box."),
@@ -241,14 +243,15 @@ def test_a_page_of_pictures_has_no_text_and_one_that_is_a_drawing_is_not_searche
     tmp_path: Path,
 ) -> None:
     document = pdf_to_markdown(written_documents.write_scan(tmp_path / "x.pdf"))
-    assert ("", 1) == (document.text, document.n_pages_without_text)
+    assert document.text == ""
+    assert document.n_pages_without_text == 1
     page = written_documents.canvas(tmp_path / "y.pdf")
     for n in range(3_500):
         page.line(n % 500, n // 10, n % 500 + 40, n // 10 + (n % 3) * 0.1)
     page.drawString(72, 700, "A chart.")
     page.save()
 
-    assert "A chart.\n" == pdf_to_markdown(tmp_path / "y.pdf").text
+    assert pdf_to_markdown(tmp_path / "y.pdf").text == "A chart.\n"
 
 
 def _broken_stream(content: bytes) -> bytes:
@@ -302,7 +305,7 @@ def test_a_damaged_or_locked_file_is_refused_and_not_taken_in_part(
 
 def test_what_only_its_owner_may_change_is_read(tmp_path: Path) -> None:
     file = written_documents.write_locked_pdf(tmp_path / "x.pdf", password="")
-    assert "Behind a lock.\n" == pdf_to_markdown(file).text
+    assert pdf_to_markdown(file).text == "Behind a lock.\n"
 
 
 def test_a_font_that_does_not_tell_its_letters_is_refused(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_a_link_that_leads_out_or_a_pipe_is_refused(
     os.mkfifo(file) if target is None else file.symlink_to(target.format(secret=secret))
     with pytest.raises((PipelineError, OSError), match=one_line(reason)):
         import_responses(job, folder, skip_other=skip_other)
-    assert [] == rows_in(job, "from responses")
+    assert rows_in(job, "from responses") == []
 
 
 @pytest.mark.parametrize(
@@ -98,20 +98,20 @@ def test_a_table_names_files_of_its_folder_alone(
     reason = "is not a regular file" if name in {"pipe.md", "ada.md"} else "leads out of"
     with pytest.raises(PipelineError, match=rf"files.jsonl: row 2: [\s\S]*{reason}"):
         import_responses(job, write_jsonl(folder / "files.jsonl", rows))
-    assert [] == rows_in(job, "from responses")
+    assert rows_in(job, "from responses") == []
 
 
 def test_what_stays_inside_is_taken_however_it_is_named(
     job: Job, folder: Path, tmp_path: Path
 ) -> None:
     (folder / "ada" / "t1.md").symlink_to("t2.md")
-    assert 2 == import_responses(job, folder).rows
+    assert import_responses(job, folder).rows == 2
     files = {"t1": "ada/../ada/t2.md", "t2": str(folder / "ada" / "t1.md")}
     rows = [{"task": task, "model": "m", "file": file} for task, file in files.items()]
-    assert 2 == import_responses(job, write_jsonl(folder / "files.jsonl", rows)).rows
+    assert import_responses(job, write_jsonl(folder / "files.jsonl", rows)).rows == 2
     # The folder itself may be a link: the user chose it.
     (tmp_path / "by-link").symlink_to(folder / "ada")
-    assert 2 == import_responses(job, tmp_path / "by-link", "bell", skip_other=True).rows
+    assert import_responses(job, tmp_path / "by-link", "bell", skip_other=True).rows == 2
 
 
 @pytest.mark.parametrize("where", ["file", "folder"])
@@ -218,7 +218,8 @@ def test_an_archive_that_unpacks_to_far_more_is_refused_unread(
 def test_a_member_larger_than_the_archive_says_is_not_unpacked_whole(
     job: Job, tmp_path: Path, method: int
 ) -> None:
-    n_bytes, path = 30_000_000, tmp_path / "log.eval"
+    n_bytes = 30_000_000
+    path = tmp_path / "log.eval"
     with zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("header.json", bytes(n_bytes))
     path.write_bytes(

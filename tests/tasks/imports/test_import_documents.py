@@ -79,11 +79,11 @@ def test_a_table_names_documents_beside_rows_with_responses(job: Job, tmp_path: 
     table.write_text("\n".join([head, *rows, "t2,z,more/../b.md,,,"]), encoding="utf-8")
     import_responses(job, table)
 
-    assert [
+    assert values_in(job, RESPONSES) == [
         ("x/y", "t1", 2, "older", "ok", "A."),
         ("x/y", "t2", 1, "base", "ok", "In a row."),
         ("z", "t2", 1, "base", "ok", "B."),
-    ] == values_in(job, RESPONSES)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_other_files_are_left_out_only_when_asked_and_then_counted(job: Job, fol
 
     with pytest.raises(PipelineError, match=f"{folder / '.DS_Store'}, and 1 more"):
         import_responses(job, folder)
-    assert [] == values_in(job, RESPONSES)
+    assert values_in(job, RESPONSES) == []
     assert "2 other files skipped" in import_responses(job, folder, skip_other=True).line
-    assert 1 == len(values_in(job, RESPONSES))
+    assert len(values_in(job, RESPONSES)) == 1
 
 
 def test_a_scan_is_an_empty_response_with_its_cause(job: Job, folder: Path) -> None:
@@ -123,17 +123,17 @@ def test_a_scan_is_an_empty_response_with_its_cause(job: Job, folder: Path) -> N
     report = import_responses(job, folder)
 
     actual = values_in(job, "select status, text, error from responses")
-    assert [("empty", None, "t1.pdf has no text: it is empty, or has only pictures")] == actual
+    assert actual == [("empty", None, "t1.pdf has no text: it is empty, or has only pictures")]
     assert "1 of them without text" in report.line
-    assert 0 == import_responses(job, folder).rows
+    assert import_responses(job, folder).rows == 0
     write_pdf(folder / "ada" / "t1.pdf", body("Read by a machine."))
-    assert 1 == import_responses(job, folder).rows
-    assert [("ok", "Read by a machine.\n")] == values_in(job, "select status, text from responses")
+    assert import_responses(job, folder).rows == 1
+    assert values_in(job, "select status, text from responses") == [("ok", "Read by a machine.\n")]
 
 
 def test_the_same_folder_again_converts_nothing(job: Job, folder: Path, monkeypatch: Patch) -> None:
     write_docx(folder / "ada" / "t1.docx", "From Word.")
-    assert 1 == import_responses(job, folder).rows
+    assert import_responses(job, folder).rows == 1
     monkeypatch.setattr(documents, "LONGEST_S", 0.0)
 
     assert "0 responses imported, 1 already present" in import_responses(job, folder).line
@@ -144,7 +144,7 @@ def test_two_files_for_one_response_are_refused_unless_they_are_equal(
 ) -> None:
     write(folder, ada__t1="A.")
     (folder / "ada" / "t1.txt").write_text("A.", encoding="utf-8")
-    assert 1 == import_responses(job, folder).rows
+    assert import_responses(job, folder).rows == 1
     (folder / "ada" / "t2.txt").write_text("A.", encoding="utf-8")
 
     with pytest.raises(
@@ -163,7 +163,7 @@ def test_a_table_is_another_batch_once_a_document_changes(job: Job, tmp_path: Pa
     write(tmp_path, a="B.")
     import_responses(job, table)
 
-    assert [("B.", False)] == values_in(job, "select text, import_batch = ? from responses", batch)
+    assert values_in(job, "select text, import_batch = ? from responses", batch) == [("B.", False)]
 
 
 def _row(**values: Any) -> Callable[[Path], Path]:
@@ -204,7 +204,7 @@ def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_stored(
     with pytest.raises(PipelineError, match=one_line(reason)):
         import_responses(job, source, pattern=pattern)
 
-    assert [] == values_in(job, RESPONSES)
+    assert values_in(job, RESPONSES) == []
 
 
 def test_options_for_folders_are_refused_with_a_file(job: Job, tmp_path: Path) -> None:

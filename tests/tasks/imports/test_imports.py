@@ -78,7 +78,7 @@ def test_a_row_is_stored_once_as_given_and_marked_as_imported(shared: Job, file:
     expected = ("ada", 1, "A response.", "ok", "imported", 9, 0)
     assert [expected] == values_in(shared, f"select {columns} from responses")
     columns = "judge, judge_config_hash, template_hash, source, judge_trial"
-    assert [("imported",) * 4 + (1,)] == values_in(shared, f"select {columns} from verdicts")
+    assert values_in(shared, f"select {columns} from verdicts") == [("imported",) * 4 + (1,)]
 
 
 LONG = "word " * 40_000
@@ -139,11 +139,12 @@ def test_a_response_has_the_vintage_of_its_row_or_of_the_job_and_an_empty_one_fa
     actual = values_in(
         job, "select vintage, status, text from responses where model = 'bell' order by vintage"
     )
-    assert [("2026-11-03", "ok", "2026-11-03"), ("later", "empty", None)] == actual
+    assert actual == [("2026-11-03", "ok", "2026-11-03"), ("later", "empty", None)]
 
 
 def _twice() -> bytes:
-    columns, buffer = [pa.array(["t2"])] * 3, pa.BufferOutputStream()
+    columns = [pa.array(["t2"])] * 3
+    buffer = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_arrays(columns, names=["task", "response", "response"]), buffer)
     return bytes(buffer.getvalue())
 
@@ -326,7 +327,7 @@ def test_the_same_file_for_another_judge_is_another_batch(job: Job, file: Write)
     ((wrong,),) = values_in(job, "select import_batch from verdicts where judge = 'dora'")
     retract(job, wrong)
 
-    assert [("emil",)] == values_in(job, "select judge from verdicts where judge <> 'imported'")
+    assert values_in(job, "select judge from verdicts where judge <> 'imported'") == [("emil",)]
 
 
 REFUSED_VERDICTS: list[tuple[list[Given], str]] = [
@@ -383,10 +384,8 @@ def test_rows_on_tasks_and_criteria_that_are_not_here_are_left_out_where_that_is
 ) -> None:
     responses = file([RESPONSE | {"task": task, "model": "bell"} for task in ("t9", "t1", "t8")])
     report = import_responses(job, responses, skip_unknown=True)
-    assert (1, "2 rows skipped whose task or criterion is not in the data set") == (
-        report.rows,
-        report.notes[-1],
-    )
+    assert report.rows == 1
+    assert report.notes[-1] == "2 rows skipped whose task or criterion is not in the data set"
 
     verdicts = file(
         [
@@ -399,10 +398,8 @@ def test_rows_on_tasks_and_criteria_that_are_not_here_are_left_out_where_that_is
     ):
         import_verdicts(job, verdicts)
     report = import_verdicts(job, verdicts, skip_unknown=True)
-    assert (1, "2 rows skipped whose task or criterion is not in the data set") == (
-        report.rows,
-        report.notes[-1],
-    )
+    assert report.rows == 1
+    assert report.notes[-1] == "2 rows skipped whose task or criterion is not in the data set"
 
 
 def test_who_decided_and_in_how_many_steps_can_be_said_for_rows_that_do_not(
@@ -423,7 +420,7 @@ def test_who_decided_and_in_how_many_steps_can_be_said_for_rows_that_do_not(
     actual = values_in(
         job, "select judge, grading from verdicts where judge <> 'imported' order by all"
     )
-    assert [("dora", "binary"), ("emil", "ternary")] == actual
+    assert actual == [("dora", "binary"), ("emil", "ternary")]
 
 
 def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(
@@ -453,7 +450,7 @@ def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(
         "select position, value from verdicts inner join criteria using (task_id, criterion_id)"
         " order by all"
     )
-    assert [(0, 1.0), (2, 0.0)] == values_in(job, query)
+    assert values_in(job, query) == [(0, 1.0), (2, 0.0)]
 
 
 def counts(job: Job) -> list[tuple[int, int]]:
@@ -528,12 +525,12 @@ def test_importing_a_file_again_restores_its_rows_and_verdicts(
     ]
     before = [rows_in(job, query) for query in queries]
     retract(job, batch_of(job))
-    assert [(0, 0)] == counts(job)
+    assert counts(job) == [(0, 0)]
     judged(job)
     report = import_responses(job, file([RESPONSE]))
     judged(job)
 
     assert "1 responses and 11 verdicts restored" in report.line
-    assert [(1, 11)] == counts(job)
+    assert counts(job) == [(1, 11)]
     assert before == [rows_in(job, query) for query in queries]
-    assert 10 == len(server.book)
+    assert len(server.book) == 10

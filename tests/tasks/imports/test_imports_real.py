@@ -41,16 +41,16 @@ def test_leaderboards_of_real_rows_have_the_figures_of_the_checker(tmp_path: Pat
     aggregate(job)
     certify(job, tmp_path / "real.zip")
 
-    assert [] == checked(tmp_path / "real.zip")[1]
-    assert [(6, 95, 95)] == values_in(
+    assert checked(tmp_path / "real.zip")[1] == []
+    assert values_in(
         job, "select count(*), min(n_tasks), max(n_tasks_ranked) from leaderboard"
-    )
-    assert [("criteria_per_task", 7)] == values_in(
-        job, "select check_name, count(*) from quarantine group by all"
-    )
+    ) == [(6, 95, 95)]
+    assert values_in(job, "select check_name, count(*) from quarantine group by all") == [
+        ("criteria_per_task", 7)
+    ]
     decisions = [json.loads(line) for line in verdicts.read_text(encoding="utf-8").splitlines()]
     met = Counter((each["model"], float(each["criteria_met"])) for each in decisions)
     assert met == Counter(values_in(job, "select model, value from verdicts"))
-    assert [(300, 4734)] == values_in(
+    assert values_in(
         job, "select (select count(*) from responses), (select count(*) from verdicts)"
-    )
+    ) == [(300, 4734)]

@@ -23,7 +23,8 @@ _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 _LINKS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
-rl_config.invariant, rl_config.useA85 = 1, 0
+rl_config.invariant = 1
+rl_config.useA85 = 0
 pdfmetrics.registerFont(TTFont("Vera", "Vera.ttf"))
 pdfmetrics.registerFont(UnicodeCIDFont("HeiseiMin-W3"))
 

@@ -56,9 +56,10 @@ def test_a_file_becomes_tasks_criteria_and_members_of_the_split_of_its_name(
         "select task_id, n_criteria, positive_weight, splits, dataset_revision, is_admitted from"
         " tasks order by 1",
     )
-    assert [("t1", 10), ("t2", 12)] == values_in(
-        root, "select task_id, count(*) from criteria group by 1 order by 1"
-    )
+    assert values_in(root, "select task_id, count(*) from criteria group by 1 order by 1") == [
+        ("t1", 10),
+        ("t2", 12),
+    ]
 
 
 def test_a_configured_split_names_the_file(tmp_path: Path, root: Path) -> None:
@@ -66,7 +67,7 @@ def test_a_configured_split_names_the_file(tmp_path: Path, root: Path) -> None:
     file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())  # a byte order mark is skipped
     ingest(job_on("", root, dataset={"source": str(file), "splits": ["legal_hard"]}))
 
-    assert [("legal_hard",)] == values_in(root, "select distinct split from split_members")
+    assert values_in(root, "select distinct split from split_members") == [("legal_hard",)]
 
 
 def test_a_folder_is_a_data_set_with_a_split_for_each_file(tmp_path: Path, root: Path) -> None:
@@ -76,7 +77,7 @@ def test_a_folder_is_a_data_set_with_a_split_for_each_file(tmp_path: Path, root:
     ingest(job_on(folder, root))
 
     splits = values_in(root, "select task_id, splits, n_rows from tasks order by task_id")
-    assert [("t1", ["finance"], 1), ("t2", ["finance", "finance_hard"], 1)] == splits
+    assert splits == [("t1", ["finance"], 1), ("t2", ["finance", "finance_hard"], 1)]
 
 
 def test_the_same_revision_again_changes_no_part_and_another_one_is_stored_beside(
@@ -88,9 +89,10 @@ def test_the_same_revision_again_changes_no_part_and_another_one_is_stored_besid
         parts.append(set(parts_of(root)))
 
     assert parts[0] == parts[1] < parts[2]
-    assert [("t1", 2), ("t2", 1)] == values_in(
-        root, "select task_id, count(*) from tasks group by 1 order by 1"
-    )
+    assert values_in(root, "select task_id, count(*) from tasks group by 1 order by 1") == [
+        ("t1", 2),
+        ("t2", 1),
+    ]
 
 
 def test_a_canary_stands_in_no_table_with_a_text_and_the_authors_notes_nowhere(
@@ -107,8 +109,9 @@ def test_a_canary_stands_in_no_table_with_a_text_and_the_authors_notes_nowhere(
     )
 
     query = "select table_name from information_schema.columns where column_name = 'canary'"
-    assert [("split_members",)] == values_in(root, query)
-    assert (False, True) == ("planted-notes" in stored, "What does t cost?" in stored)
+    assert values_in(root, query) == [("split_members",)]
+    assert not ("planted-notes" in stored)
+    assert ("What does t cost?" in stored)
 
 
 # mistakes of users
@@ -175,7 +178,7 @@ def test_what_cannot_be_read_is_refused_in_one_line_and_nothing_of_it_is_stored(
         ingest(job_on(file, root))
 
     assert str(file) in str(caught.value)
-    assert [] == [part for part in parts_of(root) if "task" in part or "criteria" in part]
+    assert [part for part in parts_of(root) if "task" in part or "criteria" in part] == []
 
 
 def test_a_benchmark_s_own_mistake_names_the_row_that_showed_it(
@@ -201,7 +204,7 @@ def test_a_turn_count_that_no_table_can_hold_harms_no_other_task(
         )
     )
 
-    assert [(None,), (1,)] == values_in(root, "select turns from tasks order by task_id")
+    assert values_in(root, "select turns from tasks order by task_id") == [(None,), (1,)]
 
 
 @pytest.mark.parametrize(

@@ -219,19 +219,21 @@ def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judge
     tmp_path: Path,
 ) -> None:
     when = WHENS[name]
-    expected, all_calls = foretold(in_full, when), calls_of(provider)
+    expected = foretold(in_full, when)
+    all_calls = calls_of(provider)
 
     live = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(**when))
     sampled(live)
     report = judged(live)
 
-    assert expected == owner_of(live)
+    assert owner_of(live) == expected
     assert len(expected) == report.rows
     calls = calls_of(server)
     assert n_foretold(expected, when) == by_model(calls)
     assert all(all_calls[call] >= n for call, n in calls.items())
     again = judged(live)
-    assert (0, calls) == (again.rows, calls_of(server))
+    assert again.rows == 0
+    assert calls == calls_of(server)
 
 
 def test_calls_that_the_judges_have_made_for_themselves_are_not_made_again_and_were_free(
@@ -242,14 +244,15 @@ def test_calls_that_the_judges_have_made_for_themselves_are_not_made_again_and_w
     full = job_at(server.api_base, tmp_path, CHEAP, STRONG)
     sampled(full)
     judged(full)
-    n_before, rows = len(server.book), verdicts_of(full)
+    n_before = len(server.book)
+    rows = verdicts_of(full)
 
     both = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(**when))
     judged(both)
 
     assert n_before == len(server.book)
     assert foretold(rows, when) == owner_of(both)
-    assert {0} == {row["prompt_tokens"] for row in verdicts_of(both) if row["judge"] == "careful"}
+    assert {row["prompt_tokens"] for row in verdicts_of(both) if row["judge"] == "careful"} == {0}
 
 
 def test_a_second_judge_s_failure_is_the_verdict_s_and_is_tried_again(
@@ -266,8 +269,8 @@ def test_a_second_judge_s_failure_is_the_verdict_s_and_is_tried_again(
     judged(job)
     failed = [row for row in verdicts_of(job) if row["escalated_because"]]
     assert failed
-    assert {("strong", "parse_error", None)} == {
-        (r["decided_by"], r["status"], r["value"]) for r in failed
+    assert {(r["decided_by"], r["status"], r["value"]) for r in failed} == {
+        ("strong", "parse_error", None)
     }
     n_cheap = by_model(calls_of(server))["cheap"]
 
@@ -299,11 +302,11 @@ def test_a_verdict_holds_what_all_calls_for_it_came_to(server: FaultServer, tmp_
         )
         assert spent == pytest.approx(ledger.execute(query).fetchone()[0])
     decided_at_once = [row for row in rows if row["escalated_because"] is None]
-    assert {2} == {row["attempts"] for row in decided_at_once}
-    assert {1.0} == {row["input_usd_per_mtok"] for row in decided_at_once}
+    assert {row["attempts"] for row in decided_at_once} == {2}
+    assert {row["input_usd_per_mtok"] for row in decided_at_once} == {1.0}
     escalated = [row for row in rows if row["escalated_because"] == ["disagreement"]]
-    assert {3} == {row["attempts"] for row in escalated}
-    assert {None} == {row["input_usd_per_mtok"] for row in escalated}
+    assert {row["attempts"] for row in escalated} == {3}
+    assert {row["input_usd_per_mtok"] for row in escalated} == {None}
     assert all(row["served_model"].startswith("strong") for row in escalated)
 
 
@@ -316,10 +319,10 @@ def test_log_probabilities_are_asked_for_without_changing_the_call(
     job = job_at(server.api_base, tmp_path / "a", plain)
     sampled(job)
     judged(job)
-    assert {None} == {row["confidence"] for row in verdicts_of(job)}
+    assert {row["confidence"] for row in verdicts_of(job)} == {None}
     asking = job_at(server.api_base, tmp_path / "a", plain | {"logprobs": True})
     n_before = len(server.book)
-    assert 0 == judged(asking).rows
+    assert judged(asking).rows == 0
     assert n_before == len(server.book)
 
     for name, more in (("b", {}), ("c", {"stream": True})):

@@ -141,10 +141,13 @@ def test_each_criterion_has_a_verdict_of_its_own_and_a_share_of_the_cost_from_on
     kind: str, make: Make, server: FaultServer
 ) -> None:
     job = make(JUDGES[kind])
-    planned, report = plan(job)[-1], judged(job)
-    rows, requests, used = verdicts(job), server.judge_requests, usages(server)
+    planned = plan(job)[-1]
+    report = judged(job)
+    rows = verdicts(job)
+    requests = server.judge_requests
+    used = usages(server)
 
-    assert {} == report.failures
+    assert report.failures == {}
     assert len(rows) == report.rows > 20
     size = {"decisions": 99}.get(kind, 4)
     sizes = [
@@ -162,7 +165,7 @@ def test_each_criterion_has_a_verdict_of_its_own_and_a_share_of_the_cost_from_on
         assert sorted(float(each["criteria_met"]) for each in decided) == sorted(
             row["value"] for row in rows
         )
-        assert {"as the test says"} == {row["explanation"] for row in rows}
+        assert {row["explanation"] for row in rows} == {"as the test says"}
     else:
         decided = [each["probability"] for request in requests for each in decisions(request)]
         assert sorted(decided) == sorted(row["probability"] for row in rows)
@@ -170,7 +173,7 @@ def test_each_criterion_has_a_verdict_of_its_own_and_a_share_of_the_cost_from_on
         assert all(
             row["confidence"] == max(row["probability"], 1 - row["probability"]) for row in rows
         )
-        assert {None} == {row["explanation"] for row in rows}
+        assert {row["explanation"] for row in rows} == {None}
 
     assert sum(prompt for prompt, _ in used) == sum(row["prompt_tokens"] for row in rows)
     assert sum(reply for _, reply in used) == sum(row["completion_tokens"] for row in rows)
@@ -201,18 +204,20 @@ def test_an_entry_that_cannot_be_read_fails_its_criterion_alone_and_the_piece_is
     rows = verdicts(job)
     failed = [row for row in rows if row["status"] == "parse_error"]
 
-    assert {2} == {row["position_in_call"] for row in failed}
+    assert {row["position_in_call"] for row in failed} == {2}
     assert report.failures == {"parse_error": len(failed)}
-    assert {1} == {row["attempts"] for row in rows if row["status"] != "parse_error"}
-    assert {2} == {row["attempts"] for row in failed}
+    assert {row["attempts"] for row in rows if row["status"] != "parse_error"} == {1}
+    assert {row["attempts"] for row in failed} == {2}
     with monkeypatch.context() as later:  # replies of undecided calls are not pruned
         later.setattr(time, "time", lambda: datetime.now(UTC).timestamp() + 2 * 86_400)
         tidy(job)
-    n_before, paid_nano = len(server.judge_requests), nano(usages(server))
-    n_paid, server.behaviour = len(server.paid), well_behaved
-    assert {} == judged(job, retry_failed=True).failures
+    n_before = len(server.judge_requests)
+    paid_nano = nano(usages(server))
+    n_paid = len(server.paid)
+    server.behaviour = well_behaved
+    assert judged(job, retry_failed=True).failures == {}
     assert len(failed) == len(server.judge_requests) - n_before
-    assert {"met", "unmet"} == {row["status"] for row in verdicts(job)}
+    assert {row["status"] for row in verdicts(job)} == {"met", "unmet"}
     assert paid_nano + nano(usages(server, n_paid)) == nano_of(verdicts(job))
 
 
@@ -300,7 +305,8 @@ def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
     job = make(JUDGES[kind])
     empty = copied(job, tmp_path / "before")
     judged(job)
-    rows, n_calls = verdicts(job), len(server.judge_requests)
+    rows = verdicts(job)
+    n_calls = len(server.judge_requests)
 
     server.behaviour = well_behaved
     right = copied(empty, tmp_path / "right")
@@ -361,7 +367,7 @@ def test_a_hostile_body_is_a_failure_with_a_cause_and_never_a_verdict(
     judged(job)
     rows = verdicts(job)
 
-    assert {None} == {row["value"] for row in rows}
+    assert {row["value"] for row in rows} == {None}
     assert {"parse_error", "provider_error"} >= {row["status"] for row in rows}
     assert all(row["error"] and "\n" not in row["error"] for row in rows)
 
@@ -410,12 +416,13 @@ def test_a_piece_that_does_not_fit_is_judged_one_by_one_by_a_chat_judge_and_fail
     rows = verdicts(job)
 
     if kind == "chat":
-        assert {("met", 1, 1), ("unmet", 1, 1)} == {
-            (row["status"], row["n_in_call"], row["position_in_call"]) for row in rows
+        assert {(row["status"], row["n_in_call"], row["position_in_call"]) for row in rows} == {
+            ("met", 1, 1),
+            ("unmet", 1, 1),
         }
         assert nano(usages(server)) == nano_of(rows)
         return
-    assert {("context_length", None)} == {(row["status"], row["value"]) for row in rows}
+    assert {(row["status"], row["value"]) for row in rows} == {("context_length", None)}
 
 
 def test_what_a_partly_readable_reply_cost_is_kept_where_its_piece_is_then_too_long(
@@ -493,8 +500,8 @@ def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
     assert (
         sum(each < 0.75 for each in sure) == sum(row["decided_by"] == "second" for row in rows) > 0
     )
-    assert {("confidence",)} == {
-        tuple(row["escalated_because"]) for row in rows if row["decided_by"] == "second"
+    assert {tuple(row["escalated_because"]) for row in rows if row["decided_by"] == "second"} == {
+        ("confidence",)
     }
     assert {1 if of_second else None} == {
         row["n_in_call"] for row in rows if row["decided_by"] == "second"
@@ -524,14 +531,15 @@ def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_plann
     server.behaviour = unreadable
     failed = judged(job).failures
     planned = {each.cascade.partition(",")[0]: each.calls for each in plan(job) if each.cascade}
-    n_before, server.behaviour = len(server.judge_requests), well_behaved
+    n_before = len(server.judge_requests)
+    server.behaviour = well_behaved
     judged(job)
     again = server.judge_requests[n_before:]
 
-    assert {} == judged(job).failures
+    assert judged(job).failures == {}
     assert planned["first judge of cascade"] == 0 < len([*failed])
     assert planned["second judge of cascade"] == len({prompt_of(request) for request in again})
-    assert {"second"} == {request["model"] for request in again}
+    assert {request["model"] for request in again} == {"second"}
 
 
 def test_an_unused_threshold_is_refused_and_part_of_no_identity() -> None:
@@ -540,7 +548,7 @@ def test_an_unused_threshold_is_refused_and_part_of_no_identity() -> None:
         Judge(name="openai/judge", kind="decisions", grading=grading)
         for grading in (None, "ternary")
     ]
-    assert 1 == len({configs_of(judge, benchmark)[0].judge_config_hash for judge in judges})
+    assert len({configs_of(judge, benchmark)[0].judge_config_hash for judge in judges}) == 1
     with pytest.raises(UsageError, match="threshold"):
         configs_of(Judge(name="openai/judge", kind="decisions", threshold=0.7), benchmark)
 
@@ -575,7 +583,7 @@ def test_provider_batches_hold_one_line_for_each_piece(make: Make, server: Fault
     assert n_before == len(
         server.judge_requests
     )  # the same calls, so their replies are in the ledger
-    assert {0.0} == {row["cost_usd"] for row in rows}
+    assert {row["cost_usd"] for row in rows} == {0.0}
 
 
 @pytest.mark.long
@@ -616,20 +624,18 @@ def test_neighbours_measures_the_effect_that_the_judge_has(
     assert len(change) == effect["n"] > 20
     assert math.isclose(sum(change) / len(change), effect["change"])
     assert effect["change"] < -0.2
-    assert {0.0} == {
+    assert {
         row["value"]
         for row in rows
         if row["arrangement"] == "shuffled" and row["position_in_call"] > 1
-    }
+    } == {0.0}
     # The groups are those of the run, and its calls are not repeated.
-    n_alone, n_shuffled = (
-        len(change),
-        len({entry.digest for entry in server.paid}) - n_before - len(change),
-    )
+    n_alone = len(change)
+    n_shuffled = len({entry.digest for entry in server.paid}) - n_before - len(change)
     assert n_alone + n_shuffled == len(server.judge_requests) - n_before
     compared(job)
     assert n_alone + n_shuffled == len(server.judge_requests) - n_before
-    assert [] == rows_in(job, "select 1 from verdicts where judge like '%(alone)%'")
+    assert rows_in(job, "select 1 from verdicts where judge like '%(alone)%'") == []
 
     # The leaderboard shows the effects, but only for the data set that they were measured on.
     write_jsonl(tmp_path / "other.jsonl", [good_row("other")])
@@ -666,8 +672,10 @@ def test_neighbours_tries_again_what_failed_for_a_temporary_cause(
 
     server.behaviour = well_behaved
     compared(job)
-    assert {("alone", False), ("grouped", False), ("shuffled", False)} == {
-        (row["arrangement"], row["is_open"]) for row in rows_in(job, statuses)
+    assert {(row["arrangement"], row["is_open"]) for row in rows_in(job, statuses)} == {
+        ("alone", False),
+        ("grouped", False),
+        ("shuffled", False),
     }
 
 
@@ -705,7 +713,8 @@ def test_a_control_set_holds_whole_pieces_and_a_night_asks_for_each_once(
     members = rows_in(
         job, "select verdicts.* from control_set inner join verdicts using (verdict_id)"
     )
-    n_before, n_paid = len(server.judge_requests), len(server.paid)
+    n_before = len(server.judge_requests)
+    n_paid = len(server.paid)
     tonight = job.model_copy(update={"night": "2026-11-26"})
     killed = copied(tonight, tmp_path / "killed")
     planned = sum(each.calls for each in plan(tonight) if each.purpose == "drift")

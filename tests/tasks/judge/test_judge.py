@@ -97,7 +97,7 @@ def test_the_plan_says_what_another_template_rejudges_and_how_to_keep_the_last(
     at: Callable[..., Job],
 ) -> None:
     assert (
-        "" == plan(at("default"))[-1].judged_before
+        plan(at("default"))[-1].judged_before == ""
     )  # the first judge configuration replaces none
     n_criteria = judged(at("binary_v1")).rows
     planned = plan(at("default"))[-1]
@@ -109,10 +109,11 @@ def test_the_plan_says_what_another_template_rejudges_and_how_to_keep_the_last(
         " with it); they are kept together with the new ones"
     )
     kept = plan(at("binary_v1"))[-1]
-    assert (0, "") == (kept.calls, kept.judged_before)
+    assert kept.calls == 0
+    assert kept.judged_before == ""
 
     judged(at("default"))
-    assert "" == plan(at("default"))[-1].judged_before
+    assert plan(at("default"))[-1].judged_before == ""
     with Warehouse(at("default").warehouse).reader() as reader:
         assert 2 * n_criteria == reader.value("select count(*) from verdicts")
 
@@ -143,7 +144,8 @@ def test_replies_are_read_without_their_thinking_and_those_that_are_stored_witho
         report = judged(job())
         n_calls = len(server.book)
         sampled(job(omits_think_tag=True))
-        assert (len(server.book), report.failures) == (n_calls, {})
+        assert len(server.book) == n_calls
+        assert report.failures == {}
     with Warehouse(tmp_path).reader() as reader:
         rows = reader.rows(
             "select task_id, text, model_config_hash from responses order by task_id, len(text)"
@@ -151,7 +153,7 @@ def test_replies_are_read_without_their_thinking_and_those_that_are_stored_witho
         assert {"met", "unmet"} >= {
             row["status"] for row in reader.rows("select status from verdicts")
         }
-    assert 2 == len({row["model_config_hash"] for row in rows})
+    assert len({row["model_config_hash"] for row in rows}) == 2
     for read, as_it_came in zip(rows[::2], rows[1::2], strict=True):
         assert f"First this.</think>\n{read['text']}" == as_it_came["text"]
 
@@ -190,7 +192,7 @@ def test_a_row_with_an_unknown_end_is_made_again_without_a_call_when_its_word_is
     n_calls = len(server.book)
     stage(job())
     stage(job(ends_ok=["another end"]))
-    assert {"unclear"} == {row["status"] for row in rows_in(job(), f"select status from {table}")}
+    assert {row["status"] for row in rows_in(job(), f"select status from {table}")} == {"unclear"}
     stage(job(ends_ok=["odd end"]))
     assert "unclear" not in {row["status"] for row in rows_in(job(), f"select status from {table}")}
     assert n_calls == len(server.book)
@@ -229,7 +231,8 @@ def test_what_failed_so_is_a_row_that_only_retry_failed_asks_for_again(
     tmp_path: Path,
 ) -> None:
     server.behaviour = first_fails(http_response, is_judge=stage is judged)
-    models, judges = [endpoint("a", server.api_base)], [endpoint("judge", server.api_base)]
+    models = [endpoint("a", server.api_base)]
+    judges = [endpoint("judge", server.api_base)]
     limits = {"concurrency": 1, "attempts": 3}
     job = prepared(job_on("sample", tmp_path, models=models, judges=judges, limits=limits))
     sampled(job)
@@ -237,7 +240,8 @@ def test_what_failed_so_is_a_row_that_only_retry_failed_asks_for_again(
     stage(job)  # a redirect stops the model for its run, so the other calls are made now
     n_calls = len(server.book)
     (row,) = rows_in(job, f"select status, error, attempts from {table} where error is not null")
-    assert (status, 1) == (row["status"], row["attempts"])
+    assert status == row["status"]
+    assert row["attempts"] == 1
     if http_response is AWAY:
         assert "HTTP 307" in row["error"]
         assert "elsewhere.example" in row["error"]
@@ -245,7 +249,7 @@ def test_what_failed_so_is_a_row_that_only_retry_failed_asks_for_again(
     assert len(server.book) == n_calls
     stage(job, retry_failed=True)
     assert len(server.book) == n_calls + 1
-    assert [] == rows_in(job, f"select 1 from {table} where error is not null")
+    assert rows_in(job, f"select 1 from {table} where error is not null") == []
 
 
 @pytest.mark.slow
@@ -260,7 +264,7 @@ def test_an_opening_that_may_be_thinking_is_kept_and_noted_once(
 
     report = sampled(job, size=1)
 
-    assert 1 == sum("a: responses begin with <scratchpad>" in line for line in report.warnings)
-    assert {"<scratchpad>Hm.</scratchpad>It is void."} == {
-        row["text"] for row in rows_in(job, "from responses")
+    assert sum("a: responses begin with <scratchpad>" in line for line in report.warnings) == 1
+    assert {row["text"] for row in rows_in(job, "from responses")} == {
+        "<scratchpad>Hm.</scratchpad>It is void."
     }

@@ -197,7 +197,8 @@ def done(imported: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[W
         world.planned = total_of(planned := plan(world.job()))
         world.notes = frozenset(each.note for each in planned)
         report = world.judged()
-        assert (2 * CRITERIA, {}) == (report.rows, report.failures)
+        assert report.rows == 2 * CRITERIA
+        assert report.failures == {}
         yield world
 
 
@@ -208,8 +209,8 @@ def test_what_stands_in_the_last_paragraph_of_a_long_report_decides(done: World)
     last_calls = [
         each for each in done.prompts() if not is_search(each) and "too long to be shown" in each
     ]
-    assert CRITERIA == len(last_calls)
-    assert 1 == sum(PROOF in each for each in last_calls)
+    assert len(last_calls) == CRITERIA
+    assert sum(PROOF in each for each in last_calls) == 1
     assert not any("Paragraph" in each for each in last_calls)
 
 
@@ -219,7 +220,7 @@ def test_every_character_is_in_one_part_for_each_criterion_and_every_prompt_leav
     n_chunks = len(done.searches("Says 7 "))
     assert n_chunks > 2
     for number in range(CRITERIA):
-        assert REPORT == "".join(searched_in(each)[0] for each in done.searches(f"Says {number} "))
+        assert "".join(searched_in(each)[0] for each in done.searches(f"Says {number} ")) == REPORT
     assert len(done.searches()) == n_chunks * CRITERIA
     assert {row["attempts"] for row in done.verdicts().values()} == {n_chunks + 1}
     assert all(
@@ -228,20 +229,21 @@ def test_every_character_is_in_one_part_for_each_criterion_and_every_prompt_leav
 
 
 def test_a_report_that_fits_takes_one_call_for_each_criterion(done: World) -> None:
-    assert CRITERIA == sum(SHORT in prompt for prompt in done.prompts())
-    assert {1} == {row["attempts"] for row in done.verdicts("short").values()}
-    assert "met" == done.verdicts("short")["Says 7"]["status"]
-    assert [] == done.rows(
-        "select 1 from evidence inner join responses using (response_id) where model = 'short'"
+    assert sum(SHORT in prompt for prompt in done.prompts()) == CRITERIA
+    assert {row["attempts"] for row in done.verdicts("short").values()} == {1}
+    assert done.verdicts("short")["Says 7"]["status"] == "met"
+    assert (
+        done.rows(
+            "select 1 from evidence inner join responses using (response_id) where model = 'short'"
+        )
+        == []
     )
 
 
 def test_the_plan_counts_the_calls_of_parts(done: World) -> None:
     assert done.planned is not None
-    assert (done.planned.calls, done.notes) == (
-        len(done.prompts()),
-        {"its price is unknown; set its `price`"},
-    )
+    assert done.planned.calls == len(done.prompts())
+    assert done.notes == {"its price is unknown; set its `price`"}
     sent = sum(len(done.judge.encoding.encode(prompt)) for prompt in done.prompts())
     assert done.planned.prompt_tokens == pytest.approx(sent, rel=0.15)
 
@@ -264,24 +266,26 @@ def test_the_plan_of_a_judge_of_groups_counts_pieces_that_fit_and_else_the_calls
             )
         )
 
-    world.server.behaviour, job = listed, world.job(criteria_per_call=4)
+    world.server.behaviour = listed
+    job = world.job(criteria_per_call=4)
     planned = total_of(plan(job)).calls
     judged(job)
     assert planned == len(world.prompts())
-    assert {(1,), (4,)} == {
+    assert {
         tuple({row["n_in_call"] for row in world.verdicts(m).values()}) for m in ("long", "short")
-    }
-    assert {"Says 7": "met"} == {
+    } == {(1,), (4,)}
+    assert {
         key: row["status"] for key, row in world.verdicts().items() if row["status"] != "unmet"
-    }
+    } == {"Says 7": "met"}
 
 
 def test_the_first_criterion_asks_about_every_part_before_the_others_do(done: World) -> None:
     searches = [entry for entry in done.server.entries if is_search(prompt_of(entry.request))]
     n_chunks = len(done.searches("Says 0 "))
-    first, others = searches[:n_chunks], searches[n_chunks:]
+    first = searches[:n_chunks]
+    others = searches[n_chunks:]
     assert list(range(1, n_chunks + 1)) == [part_in(prompt_of(entry.request)) for entry in first]
-    assert {"Says 0"} == {criterion_of(prompt_of(entry.request))[:6] for entry in first}
+    assert {criterion_of(prompt_of(entry.request))[:6] for entry in first} == {"Says 0"}
     assert all(
         (entry.responded_at_s or 0) <= min(each.arrived_at_s for each in others) for entry in first
     )
@@ -292,8 +296,9 @@ def test_the_evidence_of_every_part_is_stored(done: World) -> None:
     n_chunks = len(done.searches("Says 7 "))
 
     assert [row["chunk_number"] for row in rows] == list(range(1, n_chunks + 1))
-    assert REPORT == "".join(
-        REPORT[row["first_char"] : row["first_char"] + row["n_chars"]] for row in rows
+    assert (
+        "".join(REPORT[row["first_char"] : row["first_char"] + row["n_chars"]] for row in rows)
+        == REPORT
     )
     assert [row["evidence"] for row in rows] == [[]] * (n_chunks - 1) + [[PROOF]]
     assert {(row["round"], row["n_chunks"], row["status"]) for row in rows} == {(1, n_chunks, "ok")}
@@ -315,28 +320,33 @@ def test_a_part_that_fails_is_the_verdict_s_failure_and_the_next_run_asks_for_it
         return HttpResponse("words") if is_struck else judge(request, number)
 
     world.server.behaviour = stammers
-    assert {"parse_error": 1} == judged(world.job()).failures
+    assert judged(world.job()).failures == {"parse_error": 1}
     failed = world.verdicts()["Says 7"]
-    assert ("parse_error", None, 3) == (failed["status"], failed["value"], failed["attempts"])
+    assert failed["status"] == "parse_error"
+    assert failed["value"] is None
+    assert failed["attempts"] == 3
     assert failed["error"].startswith("chunk 2 of ")
     assert [
+        (row["chunk_number"], row["status"], row["evidence"]) for row in world.evidence("Says 7")
+    ] == [
         (1, "ok", []),
         (2, "parse_error", None),
-    ] == [(row["chunk_number"], row["status"], row["evidence"]) for row in world.evidence("Says 7")]
+    ]
 
     is_well.append(True)
     before = len(world.prompts())
-    assert {} == judged(world.job()).failures
+    assert judged(world.job()).failures == {}
     n_chunks = len(world.searches("Says 6 "))
-    assert "met" == world.verdicts()["Says 7"]["status"]
+    assert world.verdicts()["Says 7"]["status"] == "met"
     assert [part_in(prompt) for prompt in world.prompts()[before:]] == [*range(2, n_chunks + 1), 0]
-    assert {"ok"} == {row["status"] for row in world.evidence("Says 7")}
+    assert {row["status"] for row in world.evidence("Says 7")} == {"ok"}
 
 
 def test_no_verdict_is_on_disk_before_its_evidence(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written, write = list[str](), Warehouse.write
+    written = list[str]()
+    write = Warehouse.write
     job = world.job()
 
     def noted(warehouse: Warehouse, table_name: str, rows: Any) -> str | None:
@@ -345,8 +355,8 @@ def test_no_verdict_is_on_disk_before_its_evidence(
 
     monkeypatch.setattr(Warehouse, "write", noted)
     judged(job)
-    assert ["evidence", "verdicts"] == written
-    assert [{"n": CRITERIA}] == world.rows("select count(distinct verdict_id) as n from evidence")
+    assert written == ["evidence", "verdicts"]
+    assert world.rows("select count(distinct verdict_id) as n from evidence") == [{"n": CRITERIA}]
 
 
 def test_the_control_set_is_judged_part_by_part_too_and_its_evidence_kept(world: World) -> None:
@@ -358,10 +368,10 @@ def test_the_control_set_is_judged_part_by_part_too_and_its_evidence_kept(world:
     n_before = world.rows("select count(*) as n from evidence")[0]["n"]
     asyncio.run(judge_control_set(night))
 
-    assert [{"n": 2 * CRITERIA}] == world.rows(
+    assert world.rows(
         "select count(*) as n from control_verdicts inner join control_set using (set_id,"
         " response_id, criterion_id) where value = first_value"
-    )
+    ) == [{"n": 2 * CRITERIA}]
     again = "evidence inner join control_verdicts using (verdict_id)"
     assert world.rows(f"select count(*) as n from {again} where evidence.status = 'ok'") == [
         {"n": n_before}
@@ -369,8 +379,8 @@ def test_the_control_set_is_judged_part_by_part_too_and_its_evidence_kept(world:
 
 
 def test_a_judge_of_unknown_context_says_itself_what_is_too_long(world: World) -> None:
-    assert {} == world.judged(context_tokens=None).failures
-    assert "met" == world.verdicts()["Says 7"]["status"]
+    assert world.judged(context_tokens=None).failures == {}
+    assert world.verdicts()["Says 7"]["status"] == "met"
     refused = [entry for entry in world.server.entries if entry.status == 400]
     assert (
         len(refused)
@@ -385,21 +395,21 @@ def test_a_judge_of_unknown_context_says_itself_what_is_too_long(world: World) -
 
 def test_a_request_that_leaves_no_room_is_a_failure_that_says_what_to_set(world: World) -> None:
     world.judge.context = 100
-    assert {"context_length": 2 * CRITERIA} == world.judged(context_tokens=500).failures
-    assert [] == world.prompts()
+    assert world.judged(context_tokens=500).failures == {"context_length": 2 * CRITERIA}
+    assert world.prompts() == []
     assert "set `context_tokens`" in world.verdicts()["Says 7"]["error"]
 
 
 def test_evidence_that_is_too_long_is_searched_again(world: World) -> None:
     world.judge.padding = "Much was found here. " * 450
-    assert {} == world.judged().failures
-    assert "met" == world.verdicts()["Says 7"]["status"]
+    assert world.judged().failures == {}
+    assert world.verdicts()["Says 7"]["status"] == "met"
     rounds = world.rows(
         "select round, count(distinct verdict_id) as n from evidence group by round order by round"
     )
-    assert [{"round": 1, "n": CRITERIA}, {"round": 2, "n": CRITERIA}] == rounds
+    assert rounds == [{"round": 1, "n": CRITERIA}, {"round": 2, "n": CRITERIA}]
     last = [each for each in world.prompts() if not is_search(each) and "Notes 1 of" in each]
-    assert CRITERIA == len(last)
+    assert len(last) == CRITERIA
 
 
 def test_evidence_that_no_round_makes_shorter_is_a_failure(world: World) -> None:
@@ -407,14 +417,15 @@ def test_evidence_that_no_round_makes_shorter_is_a_failure(world: World) -> None
     world.server.behaviour = lambda request, _: HttpResponse(
         json.dumps({"evidence": searched_in(prompt_of(request))})
     )
-    assert CRITERIA == judged(world.job()).failures["context_length"]
+    assert judged(world.job()).failures["context_length"] == CRITERIA
     assert "round 2 left" in world.verdicts()["Says 7"]["error"]
 
 
 def test_a_run_that_ends_before_its_rows_are_on_disk_pays_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, calls = VerdictRows.write, iter(range(4))
+    write = VerdictRows.write
+    calls = iter(range(4))
 
     def dies(rows: VerdictRows, verdict: JudgedCriterion) -> None:
         if verdict.searches and next(calls, None) is None:
@@ -424,31 +435,33 @@ def test_a_run_that_ends_before_its_rows_are_on_disk_pays_once(
     with monkeypatch.context() as patched:
         patched.setattr(VerdictRows, "write", dies)
         patched.setattr(PartWriter, "flush", lambda _: None)
-        world.server.behaviour, job = world.judge, world.job()
+        world.server.behaviour = world.judge
+        job = world.job()
         one_by_one = job.settings.model_copy(update={"limits": Limits(attempts=1, concurrency=1)})
         with pytest.raises(ExceptionGroup):  # when it dies, no other call is in flight
             judged(job.model_copy(update={"settings": one_by_one}))
-    assert [] == world.rows("select 1 from evidence")
+    assert world.rows("select 1 from evidence") == []
     assert len(world.searches()) > CRITERIA * 2
 
-    assert 2 * CRITERIA == world.judged().rows
-    assert "met" == world.verdicts()["Says 7"]["status"]
-    assert {0} == {entry.number for entry in world.server.entries}
-    assert [{"n": CRITERIA}] == world.rows("select count(distinct verdict_id) as n from evidence")
+    assert world.judged().rows == 2 * CRITERIA
+    assert world.verdicts()["Says 7"]["status"] == "met"
+    assert {entry.number for entry in world.server.entries} == {0}
+    assert world.rows("select count(distinct verdict_id) as n from evidence") == [{"n": CRITERIA}]
 
 
 def test_batches_hold_what_a_judge_can_read_and_calls_do_the_rest(world: World) -> None:
     without = world.judged(mode="batch")
-    assert (CRITERIA, {}) == (without.skipped, without.failures)
+    assert without.skipped == CRITERIA
+    assert without.failures == {}
     assert any(
         f"{CRITERIA} verdicts on long responses need live calls" in each
         for each in without.warnings
     )
     report = world.judged(mode="batch", allow_live=True)
-    assert {} == report.failures
+    assert report.failures == {}
     batched = [
         prompt_of(entry.request) for entry in world.server.entries if entry.path == "/v1/batches"
     ]
-    assert CRITERIA == len(batched)
+    assert len(batched) == CRITERIA
     assert all(SHORT in prompt for prompt in batched)
-    assert "met" == world.verdicts()["Says 7"]["status"]
+    assert world.verdicts()["Says 7"]["status"] == "met"

@@ -31,9 +31,11 @@ from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
-LIMIT, N_CRITERIA = 4, 47
+LIMIT = 4
+N_CRITERIA = 47
 """Half of the sample."""
-CHAT, BATCH = "/v1/chat/completions", "/v1/batches"
+CHAT = "/v1/chat/completions"
+BATCH = "/v1/batches"
 
 
 @cache
@@ -98,12 +100,13 @@ def test_a_batch_is_submitted_once_and_collected_by_a_later_run(
     server.polls_until_done = 2
     job = job_at(server, tmp_path)
     first = judged(job)
-    assert (0, N_CRITERIA) == (first.rows, first.skipped)
+    assert first.rows == 0
+    assert first.skipped == N_CRITERIA
     assert "47 calls" in first.warnings[0]
-    assert 0 == judged(job).rows
-    assert N_CRITERIA == judged(job).rows
-    assert 0 == judged(job).rows
-    assert {BATCH: N_CRITERIA} == paid_verdicts(server)
+    assert judged(job).rows == 0
+    assert judged(job).rows == N_CRITERIA
+    assert judged(job).rows == 0
+    assert paid_verdicts(server) == {BATCH: N_CRITERIA}
 
 
 def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(
@@ -114,7 +117,7 @@ def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(
     one_by_one = job_at(server, tmp_path / "live", mode="live")
     judged(one_by_one)
     assert verdicts_of(batched) == verdicts_of(one_by_one)
-    assert N_CRITERIA == len(verdicts_of(batched))
+    assert len(verdicts_of(batched)) == N_CRITERIA
 
 
 @pytest.mark.parametrize("kind", [503, 0])
@@ -130,12 +133,13 @@ def test_what_a_provider_does_not_do_at_once_is_asked_again(
         return kind if requested[request] == 1 else None
 
     server.strikes = strikes
-    assert N_CRITERIA == judged(job).rows
-    assert {"batches", "files"} == {
-        request.split("/")[2] for request in requested if requested[request] > 1
+    assert judged(job).rows == N_CRITERIA
+    assert {request.split("/")[2] for request in requested if requested[request] > 1} == {
+        "batches",
+        "files",
     }
     assert min(requested.values()) > 1 or kind == 0
-    assert {BATCH: N_CRITERIA} == paid_verdicts(server)
+    assert paid_verdicts(server) == {BATCH: N_CRITERIA}
 
 
 def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(
@@ -144,11 +148,12 @@ def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(
     job = job_at(server, tmp_path)
     server.strikes = lambda seen: 503 if seen.startswith("GET /v1/batches/") else None
     report = judged(job)
-    assert (0, N_CRITERIA) == (report.rows, report.skipped)
+    assert report.rows == 0
+    assert report.skipped == N_CRITERIA
     assert "batch batch_000001 is still running, with 47 calls" in report.warnings[0]
     assert "Struck" in report.warnings[0]
     server.strikes = lambda _: None
-    assert N_CRITERIA == judged(job).rows
+    assert judged(job).rows == N_CRITERIA
 
 
 @pytest.mark.parametrize("broken", [None, b"[]\n", b"[" * 100_000 + b"\n"])
@@ -161,12 +166,13 @@ def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
     server.written = written
     job = job_at(server, tmp_path)
     report = judged(job)
-    assert (N_CRITERIA, {"provider_error": 1}) == (report.rows, report.failures)
+    assert report.rows == N_CRITERIA
+    assert report.failures == {"provider_error": 1}
     (cause,) = [row["error"] for row in rows_of(job) if row["error"]]
     assert "batch batch_000001, file-000002, line 5: cannot be read" in cause
     server.written = lambda line, _: line
-    assert 1 == judged(job).rows
-    assert {BATCH: N_CRITERIA + 1} == paid_verdicts(server)
+    assert judged(job).rows == 1
+    assert paid_verdicts(server) == {BATCH: N_CRITERIA + 1}
 
 
 def fails_at_first(request: Request, number: int) -> HttpResponse:
@@ -194,10 +200,11 @@ def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_s_batch(
     assert 0 < failed == report.failures.total()
     again = [f"{failed} calls failed in a batch; the next run submits them again"]
     assert report.warnings == again * (status == "provider_error")
-    assert {1} == {row["attempts"] for row in rows_of(job)}
+    assert {row["attempts"] for row in rows_of(job)} == {1}
     second = judged(job)
-    assert (second.rows, second.failures) == (failed, {})
-    assert {BATCH} == set(paid_verdicts(server))
+    assert second.rows == failed
+    assert second.failures == {}
+    assert set(paid_verdicts(server)) == {BATCH}
 
 
 @pytest.mark.parametrize("behaviour", [fails_at_first, talks_at_first])
@@ -207,7 +214,8 @@ def test_they_are_made_live_if_allowed_and_counted(
     server.behaviour = behaviour
     job = job_at(server, tmp_path, judge={"allow_live": True})
     report = judged(job)
-    assert (N_CRITERIA, {}) == (report.rows, report.failures)
+    assert report.rows == N_CRITERIA
+    assert report.failures == {}
     n_live = paid_verdicts(server)[CHAT]
     assert n_live > 0
     assert (
@@ -227,8 +235,8 @@ def test_a_crash_between_handing_in_and_writing_it_down_pays_nothing_twice(
         patched.setattr(Submissions, "submitted", crash)
         with pytest.raises(KeyboardInterrupt):
             judged(job)
-    assert N_CRITERIA == judged(job).rows
-    assert {BATCH: N_CRITERIA} == paid_verdicts(server)
+    assert judged(job).rows == N_CRITERIA
+    assert paid_verdicts(server) == {BATCH: N_CRITERIA}
 
 
 @pytest.mark.parametrize(
@@ -238,7 +246,8 @@ def test_a_crash_between_handing_in_and_writing_it_down_pays_nothing_twice(
 def test_what_a_batch_that_fails_or_expires_has_is_taken_and_the_rest_submitted_by_the_next_run(
     end: str, n_responses: int, status: str, server: FaultServer, tmp_path: Path
 ) -> None:
-    server.batch_end, server.responses_before_end = end, n_responses
+    server.batch_end = end
+    server.responses_before_end = n_responses
     job = job_at(server, tmp_path)
     first = judged(job)
     assert status in first.warnings[0]
@@ -285,14 +294,14 @@ def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(
             histories = [
                 ledger.history(call.key(call.parameters(target.parameters))) for call in calls
             ]
-            assert [1] * 30 == [len(history.entries) for history in histories]
+            assert [len(history.entries) for history in histories] == [1] * 30
             ledger.close()
         return runs
 
     one, other = asyncio.run(both())
-    assert [0, 30] == sorted([one.n_submitted, other.n_submitted])
-    assert [0, 30] == sorted([len(one.replies), len(other.replies)])
-    assert 30 == len(server.paid) - n_before
+    assert sorted([one.n_submitted, other.n_submitted]) == [0, 30]
+    assert sorted([len(one.replies), len(other.replies)]) == [0, 30]
+    assert len(server.paid) - n_before == 30
     assert (30, "judge") in [
         (row["calls"], row["purpose"]) for row in spend_in(tmp_path / "ledger")
     ]

@@ -25,7 +25,7 @@ from tests.kit import ROOT
 def test_the_server_of_the_embedded_model_serves_this_process_alone() -> None:
     embedded.weights_path()
     parts = urlsplit(embedded.api_base())
-    assert "127.0.0.1" == parts.hostname
+    assert parts.hostname == "127.0.0.1"
     assert embedded.count_tokens("two words") > 0
 
     def requested(method: str, path: str, **headers: str) -> http.client.HTTPResponse:
@@ -51,10 +51,10 @@ def test_the_server_of_the_embedded_model_serves_this_process_alone() -> None:
             "/slots/0?action=erase",
         ):
             assert (
-                401 == requested("POST", path, **headers, **{"Content-Type": "text/plain"}).status
+                requested("POST", path, **headers, **{"Content-Type": "text/plain"}).status == 401
             ), path
         for path in ("/v1/models", "/props", "/slots", "/metrics"):
-            assert 401 == requested("GET", path, **headers).status, path
+            assert requested("GET", path, **headers).status == 401, path
         assert requested("GET", "/", **headers).status in {401, 404}
     for origin in ("http://evil.example", "null"):
         preflight = requested(
@@ -114,15 +114,14 @@ def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route: str) -> Non
         reply = requested(target(server.api_base, route, dimensions=64), "reading long leases")
         (request,) = server.book
 
-    assert (None, OK, 3, 0) == (
-        reply.failure,
-        reply.status,
-        reply.prompt_tokens,
-        reply.completion_tokens,
-    )
+    assert reply.failure is None
+    assert reply.status == OK
+    assert reply.prompt_tokens == 3
+    assert reply.completion_tokens == 0
     assert words_vector("reading long leases") == json.loads(reply.text)
-    assert pytest.approx(3 * 2.0 / 1_000_000) == reply.cost_usd
-    assert (["reading long leases"], 64) == (request["input"], request["dimensions"])
+    assert reply.cost_usd == pytest.approx(3 * 2.0 / 1_000_000)
+    assert request["input"] == ["reading long leases"]
+    assert request["dimensions"] == 64
     assert "api" not in request
 
 
@@ -150,7 +149,8 @@ def test_a_reply_without_a_vector_is_a_failure(
     ) as server:
         reply = requested(target(server.api_base), "leases")
 
-    assert (status, None) == (reply.status, reply.text)
+    assert status == reply.status
+    assert reply.text is None
     assert status == EMPTY or (reply.failure and reply.failure.passes)
 
 
@@ -158,5 +158,5 @@ def test_what_a_vector_costs_at_most_is_known_before_the_call() -> None:
     to = target("http://127.0.0.1:9/v1")
     most = most_of(Call(to, [{"role": "user", "content": "leases"}], "a-cell"), to.parameters)
 
-    assert 0 == most_reply_tokens(to, to.parameters)
+    assert most_reply_tokens(to, to.parameters) == 0
     assert 0 < (most.usd or 1) < 0.001

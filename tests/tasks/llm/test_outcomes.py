@@ -179,7 +179,9 @@ def test_only_a_failure_that_may_pass_is_tried_again(
     server = serve(http_response)
     reply = calling(call_to(server, **ALL_ROUTES[route]))
     harmless = [request for request in server.book if prompt_of(request) == "Hi"]
-    assert (status, None, calls) == (reply.status, reply.text, reply.attempts)
+    assert status == reply.status
+    assert reply.text is None
+    assert calls == reply.attempts
     assert len(server.book) - len(harmless) == calls
     assert len(harmless) == int(state in FATAL and route not in DECISION_ROUTES)
     assert re.fullmatch(".{1,300}", reply.error or "")
@@ -197,7 +199,9 @@ def test_a_reply_that_is_too_late_is_a_timeout(
 ) -> None:
     server = serve(late)
     reply = calling(call_to(server, timeout_s=0.3, **ALL_ROUTES[route]))
-    assert ("timeout", None, 2) == (reply.status, reply.text, reply.attempts)
+    assert reply.status == "timeout"
+    assert reply.text is None
+    assert reply.attempts == 2
     assert len(server.book) <= 2  # on a busy machine the time may be up before a request is sent
     assert "0.3 s" in str(reply.error)
 
@@ -205,12 +209,10 @@ def test_a_reply_that_is_too_late_is_a_timeout(
 @pytest.mark.parametrize("route", ALL_ROUTES)
 def test_a_server_that_is_not_there_is_a_provider_error(route: str, calling: Calling) -> None:
     reply = calling(call_to("http://127.0.0.1:9/v1", **ALL_ROUTES[route]))
-    assert ("provider_error", None, 2, True) == (
-        reply.status,
-        reply.text,
-        reply.attempts,
-        bool(reply.error),
-    )
+    assert reply.status == "provider_error"
+    assert reply.text is None
+    assert reply.attempts == 2
+    assert bool(reply.error)
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -227,19 +229,18 @@ def test_a_good_reply_has_its_text_and_what_the_provider_reported(
         )
     )
     reply = calling(call_to(server, **ROUTES[route]))
-    assert ("ok", "A \ufffd debt.", "candidate-0613") == (
-        reply.status,
-        reply.text,
-        reply.served_model,
-    )
-    assert "fp_1" == reply.served_fingerprint or route in {"responses", "streamed"}
-    assert (4, 2, 10, 7) == (
-        reply.prompt_tokens,
-        reply.cached_tokens,
-        reply.completion_tokens,
-        reply.reasoning_tokens,
-    )
-    assert (1, False, None, 1) == (reply.attempts, reply.degraded, reply.error, len(server.book))
+    assert reply.status == "ok"
+    assert reply.text == "A \ufffd debt."
+    assert reply.served_model == "candidate-0613"
+    assert reply.served_fingerprint == "fp_1" or route in {"responses", "streamed"}
+    assert reply.prompt_tokens == 4
+    assert reply.cached_tokens == 2
+    assert reply.completion_tokens == 10
+    assert reply.reasoning_tokens == 7
+    assert reply.attempts == 1
+    assert not reply.degraded
+    assert reply.error is None
+    assert len(server.book) == 1
     assert (reply.latency_s or 0) > 0
 
 
@@ -259,7 +260,8 @@ def test_the_seconds_that_a_server_asks_for_are_waited(
     )
     reply = calling(call_to(server, **ROUTES[route]))
     first, second = (entry.arrived_at_s for entry in server.entries)
-    assert ("ok", 2) == (reply.status, reply.attempts)
+    assert reply.status == "ok"
+    assert reply.attempts == 2
     assert second - first >= 0.2
 
 
@@ -314,7 +316,8 @@ def test_no_requested_wait_stops_a_model(requested: str, calling: Calling, serve
         then(failed(429, "come back tomorrow", retry_after=requested), HttpResponse("now"))
     )
     reply = calling(call_to(server))
-    assert (reply.status, reply.attempts) == ("ok", 2)
+    assert reply.status == "ok"
+    assert reply.attempts == 2
     assert list(calling.stopped.values()) == [None]
 
 
@@ -323,7 +326,8 @@ def test_no_wait_is_begun_that_ends_after_the_deadline(calling: Calling, serve: 
         0.5,
         serve(failed(503, retry_after="500")),
     )  # longer than the test's patience
-    assert ("provider_error", 1) == (calling(call_to(server)).status, len(server.book))
+    assert calling(call_to(server)).status == "provider_error"
+    assert len(server.book) == 1
 
 
 HIGH: dict[str, Any] = {"parameters": {"temperature": 1.0}, "fallback": {"temperature": 0.0}}
@@ -340,22 +344,25 @@ def temperatures(server: FaultServer) -> list[float]:
 def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(
     calling: Calling, serve: Serve
 ) -> None:
-    calling.attempts, server = 3, serve(only_low)
+    calling.attempts = 3
+    server = serve(only_low)
     call = call_to(server, **HIGH)
     first = calling(call)
     for reply in (first, calling(call)):
-        assert ("low", True, 3, first.cost_usd) == (
-            reply.text,
-            reply.degraded,
-            reply.attempts,
-            reply.cost_usd,
-        )
-        assert [1, 1, 0] == temperatures(server)
+        assert reply.text == "low"
+        assert reply.degraded
+        assert reply.attempts == 3
+        assert first.cost_usd == reply.cost_usd
+        assert temperatures(server) == [1, 1, 0]
     plain = calling(call_to(server, cell="of its parameters", parameters={"temperature": 0.0}))
-    assert ("low", False, 3) == (plain.text, plain.degraded, len(server.book))
+    assert plain.text == "low"
+    assert not plain.degraded
+    assert len(server.book) == 3
     server.behaviour = lambda _request, _number: HttpResponse("high")
     other = calling(call_to(server, cell="another", **HIGH))
-    assert ("high", False, [1, 1, 0, 1]) == (other.text, other.degraded, temperatures(server))
+    assert other.text == "high"
+    assert not other.degraded
+    assert temperatures(server) == [1, 1, 0, 1]
 
 
 def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(
@@ -363,8 +370,8 @@ def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(
 ) -> None:
     server = serve(only_low)
     replies = calling.at_once(*(call_to(server, cell=cell, **HIGH) for cell in "ab"))
-    assert [("low", True)] * 2 == [(reply.text, reply.degraded) for reply in replies]
-    assert 1 == temperatures(server).count(0)
+    assert [(reply.text, reply.degraded) for reply in replies] == [("low", True)] * 2
+    assert temperatures(server).count(0) == 1
 
 
 def test_a_fallback_that_fails_is_a_marked_failure_and_is_tried_again_in_full(
@@ -372,13 +379,13 @@ def test_a_fallback_that_fails_is_a_marked_failure_and_is_tried_again_in_full(
 ) -> None:
     server = serve(failed(500))
     first = calling(call_to(server, **HIGH))
-    assert ("provider_error", True, [1, 0]) == (first.status, first.degraded, temperatures(server))
+    assert first.status == "provider_error"
+    assert first.degraded
+    assert temperatures(server) == [1, 0]
     calling.spend(first)
     server.behaviour = lambda _request, _number: HttpResponse("now")
     reply = calling(call_to(server, **HIGH))
-    assert ("now", False, 1, [1, 0, 1]) == (
-        reply.text,
-        reply.degraded,
-        reply.attempts,
-        temperatures(server),
-    )
+    assert reply.text == "now"
+    assert not reply.degraded
+    assert reply.attempts == 1
+    assert temperatures(server) == [1, 0, 1]

@@ -47,15 +47,15 @@ def test_a_model_of_the_table_has_its_published_price_and_its_name_at_another_pr
 ):
     prices = request.prices_of(Target("openai/gpt-4o-mini"))
     actual = (prices.input_usd_per_mtok, prices.cached_usd_per_mtok, prices.output_usd_per_mtok)
-    assert pytest.approx((0.15, 0.075, 0.6)) == actual
+    assert actual == pytest.approx((0.15, 0.075, 0.6))
     assert str(prices.price_table).startswith("litellm ")
-    assert NO_PRICES == request.prices_of(Target("hosted_vllm/gpt-4o-mini"))
+    assert request.prices_of(Target("hosted_vllm/gpt-4o-mini")) == NO_PRICES
 
 
 def test_the_limit_that_is_sent_bounds_the_reply_or_else_that_of_the_table() -> None:
-    assert 16384 == request.most_reply_tokens(Target("openai/gpt-4o-mini"), {})
+    assert request.most_reply_tokens(Target("openai/gpt-4o-mini"), {}) == 16384
     for name in ("max_tokens", "max_completion_tokens", "max_output_tokens"):
-        assert 77 == request.most_reply_tokens(Target("openai/gpt-4o-mini"), {name: 77})
+        assert request.most_reply_tokens(Target("openai/gpt-4o-mini"), {name: 77}) == 77
 
 
 @pytest.mark.parametrize("text", ["", "a", "ü" * 10, "\U0001f600" * 7, "word " * 1000])
@@ -71,7 +71,7 @@ def test_no_tokenizer_makes_more_tokens_of_a_prompt_than_its_bound(text: str) ->
 
 def test_the_bound_of_the_cost_is_not_below_any_real_cost() -> None:
     most = request.most_usd(Target("x", prices=OWN), 1000, 100)
-    assert pytest.approx(1000 * 2.0 / 1e6 + 100 * 8.0 / 1e6) == most
+    assert most == pytest.approx(1000 * 2.0 / 1e6 + 100 * 8.0 / 1e6)
     for tokens in ((1000, 0, 100), (999, 0, 100), (1000, 400, 0)):
         assert (request.cost_usd(OWN, *tokens) or 1) <= (most or 0)
 
@@ -96,7 +96,7 @@ def test_a_call_costs_its_tokens_at_its_price(
     reply = calling(call_to(serve(HttpResponse("x", usage=usage)), **ROUTES[route] | own))
     prompt, cached, completion = (0.15, 0.075, 0.6) if of_table else (2.0, 0.5, 8.0)
     assert pytest.approx((600 * prompt + 400 * cached + 100 * completion) / 1e6) == reply.cost_usd
-    assert of_table or OWN == reply.prices
+    assert of_table or reply.prices == OWN
 
 
 def test_litellm_s_cost_of_a_call_counts_for_its_models(
@@ -104,7 +104,7 @@ def test_litellm_s_cost_of_a_call_counts_for_its_models(
 ) -> None:
     monkeypatch.setattr("tasks.llm.replies.cost_usd", lambda *_: 1.0)
     reply = calling(call_to(serve(HttpResponse("x", usage=USAGE)), name="openai/gpt-4o-mini"))
-    assert pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6) == reply.cost_usd
+    assert reply.cost_usd == pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6)
 
 
 MIXED = "Figures: 1.234 \u20ac, \u6771\u4eac\u306e\u5831\u544a, na\u00efve words. " * 20
@@ -124,12 +124,12 @@ def test_the_reply_has_its_room() -> None:
         return request.most_prompt_tokens_of(Target(name, parameters=parameters), context, None)
 
     assert room("hosted_vllm/nobody-knows-this") is None
-    assert 6_000 == room("hosted_vllm/nobody-knows-this", 8_000)
-    assert 7_500 == room("hosted_vllm/nobody-knows-this", 8_000, max_tokens=500)
-    assert 4_000 == room("hosted_vllm/nobody-knows-this", 8_000, max_tokens=8_000)
-    assert 128_000 - 16_384 == room("openai/gpt-4o")
-    assert 7_500 == room("openai/gpt-4o", 10_000)
-    assert 6_144 == room("embedded/smollm2-135m-instruct")
+    assert room("hosted_vllm/nobody-knows-this", 8_000) == 6_000
+    assert room("hosted_vllm/nobody-knows-this", 8_000, max_tokens=500) == 7_500
+    assert room("hosted_vllm/nobody-knows-this", 8_000, max_tokens=8_000) == 4_000
+    assert room("openai/gpt-4o") == 128_000 - 16_384
+    assert room("openai/gpt-4o", 10_000) == 7_500
+    assert room("embedded/smollm2-135m-instruct") == 6_144
 
 
 @pytest.mark.slow

@@ -38,14 +38,14 @@ def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(
     monkeypatch.setenv(name, SECRET)
     monkeypatch.setenv("PRBENCH_PLACE", "somewhere-nice")
     monkeypatch.setenv("SHORT_TOKEN", "true")
-    assert "got [redacted], and '[redacted]'" == redacted(f"got {SECRET}, and '{SECRET}'")
-    assert "somewhere-nice is true" == redacted("somewhere-nice is true")
+    assert redacted(f"got {SECRET}, and '{SECRET}'") == "got [redacted], and '[redacted]'"
+    assert redacted("somewhere-nice is true") == "somewhere-nice is true"
 
 
 def test_a_value_that_the_configuration_names_is_taken_out_anyway(monkeypatch: Patch) -> None:
     monkeypatch.setenv("PRBENCH_TEAM", "blue")
-    assert "team blue!" == filled_in("team ${PRBENCH_TEAM}!")
-    assert "the [redacted] one" == redacted("the blue one")
+    assert filled_in("team ${PRBENCH_TEAM}!") == "team blue!"
+    assert redacted("the blue one") == "the [redacted] one"
     monkeypatch.delenv("PRBENCH_NOWHERE", raising=False)
     with pytest.raises(UsageError, match="PRBENCH_NOWHERE"):
         filled_in("x ${PRBENCH_NOWHERE}")
@@ -76,7 +76,7 @@ def test_a_message_is_one_short_line_without_half_a_secret(monkeypatch: Patch) -
     monkeypatch.setenv("SOME_API_KEY", SECRET)
     for length in range(270, 310):
         assert re.fullmatch("(?!.*sk-).{1,300}", safe("x" * length + "\n" + SECRET))
-    assert "cut \ufffd" == safe("cut \ud83d")
+    assert safe("cut \ud83d") == "cut \ufffd"
 
 
 HARD_SECRET = 'sk-Planted/01+23"45\\67?&=end'
@@ -143,7 +143,8 @@ def test_a_key_that_a_provider_echoes_is_not_stored_in_any_form(
         "fingerprint": f"fp {planted}",
         "headers": {"X-Key": HARD_SECRET},
     }
-    good, error = HttpResponse(f"Your key is {planted}.", **names), f"Bad key: {planted}"
+    good = HttpResponse(f"Your key is {planted}.", **names)
+    error = f"Bad key: {planted}"
     sent = good if status == 200 else failed(status, error, X_Key=HARD_SECRET)
     reply = calling(call_to(serve(sent), **ROUTES[route]))
     assert "[redacted]" in str(reply.text or reply.error)
@@ -163,13 +164,16 @@ def test_secrets_reach_the_server_alone(
     parameters = {**ROUTES[route].get("parameters", {}), **body}
     headers = {"X-Gate": "Bearer ${PRBENCH_GATE}", "X-Team": "blue"}
     call = call_to(server, **ROUTES[route] | {"headers": headers, "parameters": parameters})
-    assert "ok" == calling(call).status
+    assert calling(call).status == "ok"
     (entry,) = server.entries
-    assert (f"Bearer {SECRET}", "blue") == (entry.headers["x-gate"], entry.headers["x-team"])
-    assert ({"token": SECRET}, "${PRBENCH_GATE}") == (entry.request["auth"], entry.request["note"])
+    assert f"Bearer {SECRET}" == entry.headers["x-gate"]
+    assert entry.headers["x-team"] == "blue"
+    assert entry.request["auth"] == {"token": SECRET}
+    assert entry.request["note"] == "${PRBENCH_GATE}"
     assert not traces(calling.folder, SECRET)
     monkeypatch.setenv("PRBENCH_GATE", "another-value")
-    assert ("ok", 1) == (calling(call).status, len(server.book))
+    assert calling(call).status == "ok"
+    assert len(server.book) == 1
 
 
 def test_an_address_is_filled_in_at_the_call(
@@ -178,5 +182,5 @@ def test_an_address_is_filled_in_at_the_call(
     server = serve(lambda _request, _number: failed(500, f"no such place: {server.api_base}"))
     monkeypatch.setenv("PRBENCH_HOST", server.api_base.split("/")[2])
     assert "127.0.0.1" not in str(calling(call_to("http://${PRBENCH_HOST}/v1")).error)
-    assert 2 == len(server.book)
+    assert len(server.book) == 2
     assert not traces(calling.folder, "127.0.0.1")

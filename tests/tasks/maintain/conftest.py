@@ -20,10 +20,8 @@ def provider() -> Iterator[FaultServer]:
 @pytest.fixture(scope="session")
 def evaluated(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A sampled, judged and aggregated job on the sample, with a ledger."""
-    folder, called = (
-        tmp_path_factory.mktemp("evaluated"),
-        {"api_base": provider.api_base, "max_tokens": 1000},
-    )
+    folder = tmp_path_factory.mktemp("evaluated")
+    called = {"api_base": provider.api_base, "max_tokens": 1000}
     job = job_on(
         "sample", folder, models=[endpoint("a", **called)], judges=[endpoint("judge", **called)]
     )

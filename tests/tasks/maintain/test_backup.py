@@ -89,7 +89,7 @@ def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_m
     after = files_in(folder)
 
     new = set(after) - set(before)
-    assert 1 == sum(name.endswith(".parquet") for name in new)
+    assert sum(name.endswith(".parquet") for name in new) == 1
     assert not [name for name in new if "ledger" in name]
     assert report.rows == len(new)
     unchanged = set(before) & set(after) - {"backup.json", "backup.lock"}
@@ -114,7 +114,7 @@ def test_merged_files_are_backed_up_in_place_of_those_they_replaced(
     restored = into(small, tmp_path / "restored")
     restore(restored, folder)
 
-    assert (["a", "b"], 0) == held(restored)
+    assert held(restored) == (["a", "b"], 0)
     copies = list((folder / "files" / "parts").rglob("*.parquet"))
     assert 1 == len(copies) == len(Warehouse(restored.warehouse).part_sizes())
 
@@ -157,9 +157,9 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(
     assert n_before < n_after
     tasks = {row["task_id"] for row in rows_in(restored, "select task_id from responses")}
     with sqlite3.connect(ledger_of(restored)) as ledger:
-        assert [("ok",)] == ledger.execute("pragma integrity_check").fetchall()
+        assert ledger.execute("pragma integrity_check").fetchall() == [("ok",)]
         halves = dict(ledger.execute("select a, count(*) from pairs group by a").fetchall())
-    assert {2} == set(halves.values())
+    assert set(halves.values()) == {2}
     # The backup has everything that was written before it began.
     assert set(written[:n_before]) <= tasks & set(halves)
     # Nothing is lost between ledger and parts: calls in the copied ledger that became rows are in
@@ -246,7 +246,7 @@ def test_an_upload_that_was_cut_off_leaves_the_last_backup(
     cut_off(2)
 
     restore(into(small, tmp_path / "restored"), store)
-    assert ["a"] == held(into(small, tmp_path / "restored"))[0]
+    assert held(into(small, tmp_path / "restored"))[0] == ["a"]
 
 
 def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(
@@ -260,8 +260,8 @@ def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(
         restore(into(small, tmp_path / "restored"), store)
     assert not list((tmp_path / "restored").rglob("*.parquet"))
 
-    assert 0 == backup(small, store).rows
-    assert 1 == backup(small, store, must_verify=True).rows
+    assert backup(small, store).rows == 0
+    assert backup(small, store, must_verify=True).rows == 1
     assert content == store.read(name)
 
 
@@ -280,6 +280,6 @@ def test_a_target_with_other_files_or_in_the_warehouse_is_refused(
             UsageError, match="has files that are not a backup; name an empty folder or prefix"
         ):
             backup(small, target)
-        assert {"notes.txt": 4} == location.files()
+        assert location.files() == {"notes.txt": 4}
     with pytest.raises(UsageError, match="is inside the warehouse"):
         backup(small, small.warehouse / "backup")

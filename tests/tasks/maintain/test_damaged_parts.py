@@ -85,14 +85,17 @@ def victim(job: Job, table: str) -> Path:
 def test_aggregate_reports_damage_and_restores_rows(
     job: Job, calls: Calls, table: str, what: str, capsys: Printed
 ) -> None:
-    before, figures = stored(job), board(job)
+    before = stored(job)
+    figures = board(job)
     DAMAGES[what](victim(job, table))
 
-    assert 3 == run(job, lambda: aggregate(job)).exit_code
+    assert run(job, lambda: aggregate(job)).exit_code == 3
     assert "rows were restored from the last published database" in capsys.readouterr().err
-    assert (before, figures) == (stored(job), board(job))
-    assert 0 == run(job, *whole_job(job)).exit_code
-    assert (before, 0) == (stored(job), calls())
+    assert before == stored(job)
+    assert figures == board(job)
+    assert run(job, *whole_job(job)).exit_code == 0
+    assert before == stored(job)
+    assert calls() == 0
 
 
 def lose(job: Job, table: str, *, with_ledger: bool = False) -> None:
@@ -107,32 +110,35 @@ def lose(job: Job, table: str, *, with_ledger: bool = False) -> None:
 def test_without_the_database_rows_come_from_the_ledger(
     job: Job, calls: Calls, table: str, capsys: Printed
 ) -> None:
-    before, figures = facts(job, table), board(job)
+    before = facts(job, table)
+    figures = board(job)
     lose(job, table)
 
-    assert 3 == run(job, lambda: aggregate(job)).exit_code
+    assert run(job, lambda: aggregate(job)).exit_code == 3
     assert f"{len(before)} rows of {table} (benchmark prbench, model a" in capsys.readouterr().err
     run(job, *whole_job(job))
-    assert (before, figures) == (facts(job, table), board(job))
-    assert 0 == run(job, lambda: aggregate(job)).exit_code
-    assert 0 == calls()
+    assert before == facts(job, table)
+    assert figures == board(job)
+    assert run(job, lambda: aggregate(job)).exit_code == 0
+    assert calls() == 0
 
 
 def test_rows_that_only_calls_restore_wait_until_asked(
     job: Job, calls: Calls, capsys: Printed
 ) -> None:
-    before, figures = facts(job, "verdicts"), board(job)
+    before = facts(job, "verdicts")
+    figures = board(job)
     lose(job, "verdicts", with_ledger=True)
 
     for _ in range(2):
-        assert 3 == run(job, *whole_job(job)).exit_code
+        assert run(job, *whole_job(job)).exit_code == 3
         output = capsys.readouterr().err
         kind = "benchmark prbench, model a, judge judge, vintage base"
         assert f"{len(before)} rows of verdicts ({kind}) are lost" in output
         assert "--replace-lost" in output
-        assert 0 == calls()
+        assert calls() == 0
         assert not facts(job, "verdicts")
-    assert 0 == run(job.model_copy(update={"replace_lost": True}), *whole_job(job)).exit_code
+    assert run(job.model_copy(update={"replace_lost": True}), *whole_job(job)).exit_code == 0
     assert len(before) == calls() == len(facts(job, "verdicts"))
     assert figures == board(job)
 
@@ -163,7 +169,7 @@ def test_other_models_are_still_called_while_rows_of_one_are_lost(job: Job, call
     run(both, lambda: sampled(both))
 
     with Warehouse(job.warehouse).reader() as reader:
-        assert ["b"] == [
-            row["model"] for row in reader.rows("select distinct model from responses")
+        assert [row["model"] for row in reader.rows("select distinct model from responses")] == [
+            "b"
         ]
         assert calls() == reader.value("select count(*) from responses")

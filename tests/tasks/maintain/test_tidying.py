@@ -44,7 +44,8 @@ def entries(job: Job) -> set[str]:
         return {cell for (cell,) in ledger.execute("select cell from calls")}
 
 
-ROW, NO_ROW = "t0/a-model/1", "t9/a-model/1"
+ROW = "t0/a-model/1"
+NO_ROW = "t9/a-model/1"
 
 
 @pytest.mark.parametrize(("days", "stay"), [(30, {NO_ROW, "new"}), (None, {ROW, NO_ROW, "new"})])
@@ -58,4 +59,4 @@ def test_old_replies_that_became_rows_go_and_their_cost_stays(
     tidy(job, only_if_needed=True)
 
     assert stay == entries(job)
-    assert 3 == sum(row["calls"] for row in spend_in(tmp_path / "ledger"))
+    assert sum(row["calls"] for row in spend_in(tmp_path / "ledger")) == 3

@@ -76,14 +76,14 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(
     job = job_at(server, tmp_path, mode="batch")
     sampled(prepared(job))
     judged(job)
-    assert 2 == store_calls(job)
+    assert store_calls(job) == 2
     of_judge, of_model = stored(job)
     sums = "select sum(cost_usd), count(*) from"
     ((of_responses, n_responses),), ((of_verdicts, _),) = (
         values_in(job, f"{sums} {table}") for table in ("responses", "verdicts")
     )
     names = ("purpose", "called_model", "calls", "failed_calls", "unpriced_calls")
-    assert ("judge", "openai/judge", N_CRITERIA, 0, 0) == tuple(of_judge[name] for name in names)
+    assert tuple(of_judge[name] for name in names) == ("judge", "openai/judge", N_CRITERIA, 0, 0)
     assert ("sample", "hosted_vllm/a", 2 * n_responses, n_responses) == tuple(
         of_model[name] for name in names[:-1]
     )
@@ -92,7 +92,7 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(
         of_model["cost_usd"],
     )
     assert of_verdicts > 0
-    assert 0 == store_calls(job)
+    assert store_calls(job) == 0
 
 
 @without_scores
@@ -146,29 +146,31 @@ def test_spend_is_written_only_when_it_is_new_and_the_ledger_may_be_read(
     job = job_at(server, tmp_path)
     Warehouse(job.warehouse).write("criteria", [kit.criterion("t", 0, 1.0)])
     Warehouse(job.warehouse).publish()
-    assert 0 == store_calls(job)
+    assert store_calls(job) == 0
     record(job, "killed", 1)
-    assert 1 == store_calls(job)
-    assert [("killed", 1, 0.5)] == figures(job)
+    assert store_calls(job) == 1
+    assert figures(job) == [("killed", 1, 0.5)]
     record(job, "killed", 2)
     record(job, "next", 1)
-    assert 2 == store_calls(job)
-    assert [("killed", 2, 1.0), ("next", 1, 0.5)] == figures(job)
+    assert store_calls(job) == 2
+    assert figures(job) == [("killed", 2, 1.0), ("next", 1, 0.5)]
     record(job, "next", 2)
-    assert [2, 2] == [
-        row["calls"] for run_id in ("killed", "next") for row in run_cost(job, run_id)
+    assert [row["calls"] for run_id in ("killed", "next") for row in run_cost(job, run_id)] == [
+        2,
+        2,
     ]
     with monkeypatch.context() as patched:
         # Two machines that open the same ledger damage it.
         patched.setattr(Warehouse, "elsewhere", lambda _: "node7")
-        assert [2, 1] == [
-            row["calls"] for run_id in ("killed", "next") for row in run_cost(job, run_id)
+        assert [row["calls"] for run_id in ("killed", "next") for row in run_cost(job, run_id)] == [
+            2,
+            1,
         ]
-        assert 0 == store_calls(job)
+        assert store_calls(job) == 0
     shutil.rmtree(job.warehouse / "ledger")
     record(job, "killed", 3)
-    assert 0 == store_calls(job)
-    assert [("killed", 2, 1.0), ("next", 1, 0.5)] == figures(job)
+    assert store_calls(job) == 0
+    assert figures(job) == [("killed", 2, 1.0), ("next", 1, 0.5)]
 
 
 COUNTS = (
@@ -227,10 +229,10 @@ def test_a_removed_response_goes_with_its_verdicts_and_is_sampled_again(
     spend = "select count(*), sum(cost_usd) from run_costs"
     spent = values_in(job, spend)
 
-    assert 1 == remove(job, ResponseChoice([bad["response_id"]]), "never ends").rows
+    assert remove(job, ResponseChoice([bad["response_id"]]), "never ends").rows == 1
     assert [(n_responses - 1, n_verdicts - n_of_bad)] == [row[:2] for row in values_in(job, COUNTS)]
-    assert [] == values_in(
-        job, f"select 1 from verdict_details {of_bad} and status <> 'not_judged'"
+    assert (
+        values_in(job, f"select 1 from verdict_details {of_bad} and status <> 'not_judged'") == []
     )
     assert [(bad["response_id"], "never ends")] == values_in(
         job, "select response_id, reason from removals"
@@ -239,17 +241,16 @@ def test_a_removed_response_goes_with_its_verdicts_and_is_sampled_again(
     assert spent == values_in(job, spend)
 
     n_calls = len(provider.book)
-    assert (1, n_of_bad) == (sampled(job).rows, judged(job).rows)
+    assert sampled(job).rows == 1
+    assert n_of_bad == judged(job).rows
     assert n_calls + 1 + n_of_bad == len(provider.book)
     assert [(bad["text"],)] != values_in(job, f"select text from responses {of_bad}")
     Warehouse(job.warehouse).database.unlink()
     Warehouse(job.warehouse).publish()
     assert before == values_in(job, COUNTS)
-    assert (0, 0, n_calls + 1 + n_of_bad) == (
-        sampled(job).rows,
-        judged(job).rows,
-        len(provider.book),
-    )
+    assert sampled(job).rows == 0
+    assert judged(job).rows == 0
+    assert n_calls + 1 + n_of_bad == len(provider.book)
 
 
 def test_a_removed_response_is_in_no_part_backup_or_export_and_its_space_is_freed(
@@ -276,7 +277,7 @@ def test_a_removed_response_is_in_no_part_backup_or_export_and_its_space_is_free
     assert bad["response_id"] not in stored_ids
     Warehouse(job.warehouse).database.unlink()
     Warehouse(job.warehouse).publish()
-    assert expected == values_in(job, COUNTS)
+    assert values_in(job, COUNTS) == expected
 
 
 @without_scores
@@ -290,7 +291,7 @@ def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(
             remove(job, ResponseChoice([bad["response_id"]]), "")
     tidy(job)
 
-    assert [] == rows_in(job, f"select 1 from responses where response_id = '{bad['response_id']}'")
+    assert rows_in(job, f"select 1 from responses where response_id = '{bad['response_id']}'") == []
     assert not in_ledger(job, "blah blah")
     assert not any(
         b"blah" in part.read_bytes()
@@ -313,7 +314,7 @@ def test_what_is_removed_is_chosen_by_all_that_is_given(
     bad = longest(job)
     assert [bad["response_id"]] == listed("--longer-than", "50000")
     assert len(rows_in(job, "from responses")) == len(listed("--model", "a", "--trial", "1"))
-    assert [] == listed("--model", "b")
+    assert listed("--model", "b") == []
     assert "name the responses to remove" in run(code=2)
     assert "nothing-like-it: no stored response has this id" in run("nothing-like-it", code=2)
     assert "1 response removed" in run(
@@ -324,7 +325,8 @@ def test_what_is_removed_is_chosen_by_all_that_is_given(
 
 @without_scores
 def test_nothing_is_removed_while_a_part_is_damaged_or_a_run_is_at_work(job: Job) -> None:
-    warehouse, wanted = Warehouse(job.warehouse), ResponseChoice([longest(job)["response_id"]])
+    warehouse = Warehouse(job.warehouse)
+    wanted = ResponseChoice([longest(job)["response_id"]])
     with warehouse.writing(), pytest.raises(WarehouseBusy):
         remove(job, wanted, "")
     with pytest.raises(UsageError, match="name the responses"):
@@ -339,7 +341,7 @@ def test_nothing_is_removed_while_a_part_is_damaged_or_a_run_is_at_work(job: Job
 
     warehouse.verify()
     remove(job, wanted, "too long")
-    assert [] == warehouse.losses()
+    assert warehouse.losses() == []
 
 
 @without_scores
@@ -351,5 +353,5 @@ def test_the_ledger_does_not_bring_a_removed_response_back(
     remove(job, ResponseChoice([longest(job)["response_id"]]), "")
 
     assert in_ledger(job, "blah blah")
-    assert 1 == sampled(job).rows
-    assert 50_000 > longest(job)["chars_alnum"]
+    assert sampled(job).rows == 1
+    assert longest(job)["chars_alnum"] < 50_000

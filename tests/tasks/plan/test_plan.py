@@ -19,22 +19,21 @@ def test_responses_that_were_never_measured_cost_from_the_shortest_to_the_longes
         "sample", "a-model", 1_000, PerCall(100, basis=COUNTED), PRICES, most_reply=2_000
     )
 
-    assert (100_000, None, None) == (
-        planned.prompt_tokens,
-        planned.completion_tokens,
-        planned.cost_usd,
-    )
-    assert pytest.approx(0.1 + 500 * 0.01) == planned.cost_usd_low
-    assert pytest.approx(0.1 + 2_000 * 0.01) == planned.cost_usd_high
-    assert ("assumed", "responses of 500 to 2,000 tokens") == (planned.basis, planned.assumed)
+    assert planned.prompt_tokens == 100_000
+    assert planned.completion_tokens is None
+    assert planned.cost_usd is None
+    assert planned.cost_usd_low == pytest.approx(0.1 + 500 * 0.01)
+    assert planned.cost_usd_high == pytest.approx(0.1 + 2_000 * 0.01)
+    assert planned.basis == "assumed"
+    assert planned.assumed == "responses of 500 to 2,000 tokens"
 
 
 def test_a_judge_of_responses_to_come_reads_an_assumed_length_beside_what_is_counted() -> None:
     planned = planned_calls("judge", "a-judge", 1_000, PerCall(base_prompt=700), PRICES)
 
     # In the cheapest case most prompt tokens are cached, at half the price.
-    assert pytest.approx(1_000 * (1 - 0.85 / 2) / 1_000 + 50 * 0.01) == planned.cost_usd_low
-    assert pytest.approx(2_700 / 1_000 + 1_000 * 0.01) == planned.cost_usd_high
+    assert planned.cost_usd_low == pytest.approx(1_000 * (1 - 0.85 / 2) / 1_000 + 50 * 0.01)
+    assert planned.cost_usd_high == pytest.approx(2_700 / 1_000 + 1_000 * 0.01)
     assert (
         "responses of 300 to 2,000 tokens to judge, replies of 50 to 1,000 tokens"
         in planned.assumed
@@ -45,8 +44,9 @@ def test_without_a_price_there_is_no_range_and_the_sum_has_none_either() -> None
     unknown = planned_calls("judge", "a-judge", 10, PerCall(base_prompt=700), Prices())
     known = planned_calls("sample", "a-model", 10, PerCall(100, basis=COUNTED), PRICES)
 
-    assert (None, None) == (unknown.cost_usd_low, unknown.cost_usd_high)
-    assert "its price is unknown; set its `price`" == unknown.note
+    assert unknown.cost_usd_low is None
+    assert unknown.cost_usd_high is None
+    assert unknown.note == "its price is unknown; set its `price`"
     assert total_of([known, unknown]).cost_usd_low is None
     assert pytest.approx(2 * (known.cost_usd_high or 0)) == total_of([known, known]).cost_usd_high
 
@@ -55,7 +55,9 @@ def test_what_is_free_costs_nothing_at_any_length_and_measured_lengths_have_one_
     planned = planned_calls(
         "judge", "a-judge", 10, PerCall(base_prompt=700), Prices(0.0, 0.0, 0.0, "embedded")
     )
-    assert (0.0, 0.0, "") == (planned.cost_usd, planned.cost_usd_high, planned.assumed)
+    assert planned.cost_usd == 0.0
+    assert planned.cost_usd_high == 0.0
+    assert planned.assumed == ""
     measured = planned_calls("sample", "a-model", 1_000, PerCall(100, 0, 10, "measured"), PRICES)
     assert (
         measured.cost_usd
@@ -63,7 +65,8 @@ def test_what_is_free_costs_nothing_at_any_length_and_measured_lengths_have_one_
         == measured.cost_usd_high
         == pytest.approx(0.1 + 0.1)
     )
-    assert ("measured", "") == (measured.basis, measured.assumed)
+    assert measured.basis == "measured"
+    assert measured.assumed == ""
 
 
 ORDER = tuple(f"t{number:03}" for number in range(100))
@@ -79,20 +82,21 @@ def progress(first: str, second: str, block: int = 0, decision: str = "open") ->
 
 def test_only_the_missing_tasks_among_those_that_are_needed_are_called() -> None:
     needed, (compared,) = simulated([progress("a", "b")], [CLEAR])
-    assert 20 == compared["tasks"]["median"]
+    assert compared["tasks"]["median"] == 20
     # 15 of the first 20 tasks are done.
     missing = [("a", task, 1) for task in ORDER[15:]]
-    assert 5 == expected_calls(Planned("sample", "a", 85), missing, needed)["calls"]["median"]
+    assert expected_calls(Planned("sample", "a", 85), missing, needed)["calls"]["median"] == 5
 
 
 def test_a_settled_comparison_needs_what_it_has_and_an_open_one_more_than_that() -> None:
     missing = [("a", task, 1) for task in ORDER[40:]]
     needed, (compared,) = simulated([progress("a", "b", 2, DIFFERENT)], [UNCLEAR])
-    assert (40, 1) == (compared["tasks"]["median"], compared["decided_share"])
-    assert 0 == expected_calls(Planned("sample", "a", 60), missing, needed)["calls"]["high"]
+    assert compared["tasks"]["median"] == 40
+    assert compared["decided_share"] == 1
+    assert expected_calls(Planned("sample", "a", 60), missing, needed)["calls"]["high"] == 0
     needed, (compared,) = simulated([progress("a", "b", 2)], [CLEAR])
-    assert 60 == compared["tasks"]["low"]
-    assert 20 == expected_calls(Planned("sample", "a", 60), missing, needed)["calls"]["median"]
+    assert compared["tasks"]["low"] == 60
+    assert expected_calls(Planned("sample", "a", 60), missing, needed)["calls"]["median"] == 20
 
 
 def test_a_judge_is_called_for_what_each_model_needs() -> None:
@@ -104,5 +108,6 @@ def test_a_judge_is_called_for_what_each_model_needs() -> None:
     # all.
     missing = [(label, task, 3) for label in ("a", "c", "alone") for task in ORDER]
     rows = expected_calls(Planned("judge", "a-judge", 900), missing, needed)
-    assert (660, 660) == (rows["calls"]["low"], rows["calls"]["median"])
+    assert rows["calls"]["low"] == 660
+    assert rows["calls"]["median"] == 660
     assert np.array_equal(needed_calls(needed, []), np.zeros(ORDERS))

@@ -21,7 +21,8 @@ _SWITCHES = (
     "--disable-component-update",
     "--disable-sync",
 )
-DESKTOP, PHONE = (1280, 900), (390, 800)
+DESKTOP = (1280, 900)
+PHONE = (390, 800)
 _PATIENCE_MS = 60_000
 
 

@@ -23,7 +23,8 @@ SHOWN = {
 def main() -> None:
     """Make all screenshots."""
     with tempfile.TemporaryDirectory() as scratch, browsing() as browser:
-        job, folder = report_world(Path(scratch)), Path(scratch) / "site"
+        job = report_world(Path(scratch))
+        folder = Path(scratch) / "site"
         write_report(job, folder)
         site = folder / job.settings.benchmark
         for name, page in SHOWN.items():

@@ -42,16 +42,17 @@ def test_each_benchmark_has_leaders_of_its_own_and_a_way_into_its_report_or_a_co
 ) -> None:
     actual = Sections(research_site.parent / "index.html")
 
-    assert ["prbench", "researchrubrics"] == list(actual.texts)
-    own, other = actual.texts["researchrubrics"], actual.texts["prbench"]
+    assert list(actual.texts) == ["prbench", "researchrubrics"]
+    own = actual.texts["researchrubrics"]
+    other = actual.texts["prbench"]
     assert all(model in own and model not in other for model in MODELS)
     assert re.search(r"\bm1\b", other)
     assert not re.search(r"\bm1\b", own)
     assert "mean compliance score, judged by careful." in own
     assert "Tasks 12 Criteria 240 Models 3 Judges 3 Last judged 2026-01-01 00:00 UTC" in own
-    assert ["researchrubrics/index.html"] == actual.links["researchrubrics"]
+    assert actual.links["researchrubrics"] == ["researchrubrics/index.html"]
     assert "prbench report --benchmark prbench" in other
-    assert [] == actual.links["prbench"]
+    assert actual.links["prbench"] == []
 
 
 def test_a_build_leaves_the_folders_of_other_benchmarks_alone(
@@ -67,11 +68,12 @@ def test_a_build_leaves_the_folders_of_other_benchmarks_alone(
         write_benchmark_index(tmp_path, reader, "researchrubrics")
 
     assert before == files(tmp_path / "prbench")
-    assert "mine" == (tmp_path / "notes.md").read_text()
+    assert (tmp_path / "notes.md").read_text() == "mine"
     # Existing reports are linked, whichever benchmark's report is built now.
-    assert {"prbench": ["prbench/index.html"], "researchrubrics": []} == Sections(
-        tmp_path / "index.html"
-    ).links
+    assert (Sections(tmp_path / "index.html").links) == {
+        "prbench": ["prbench/index.html"],
+        "researchrubrics": [],
+    }
 
 
 def test_the_page_of_one_benchmark_alone_goes_straight_to_its_report(world_site: Path) -> None:
@@ -79,7 +81,7 @@ def test_the_page_of_one_benchmark_alone_goes_straight_to_its_report(world_site:
 
     assert '<meta http-equiv="refresh" content="0; url=prbench/index.html">' in text
     assert '<a href="prbench/index.html">' in text
-    assert "prbench" == world_site.name
+    assert world_site.name == "prbench"
 
 
 def test_revisions_and_benchmarks_that_this_version_does_not_know_are_told_and_not_linked(
@@ -100,7 +102,7 @@ def test_revisions_and_benchmarks_that_this_version_does_not_know_are_told_and_n
     text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
     actual = Sections(tmp_path / "report/index.html")
     assert "<script>window" not in text
-    assert [] == actual.links[attack]
+    assert actual.links[attack] == []
     assert attack in actual.texts[attack]
     assert "No response has been judged in full yet." in actual.texts["prbench"]
 
@@ -127,7 +129,7 @@ def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_
         visit.page.wait_for_url("**/index.html")
 
         assert visit.page.get_by_role("heading", name="Benchmarks").is_visible()
-        assert [] == visit.faults
+        assert visit.faults == []
 
 
 def _lines(visit: Visit, number: int) -> list[tuple[str, str]]:
@@ -147,7 +149,7 @@ def test_labels_filter_tasks_and_three_steps_are_told_with_their_reading(
         visit.open("tasks.html")
         assert visit.page.get_by_label("Topic").is_hidden()
         visit.page.get_by_label("Exploration").select_option("Low")
-        assert "4 of 12 tasks" == visit.page.locator("#count").inner_text()
+        assert visit.page.locator("#count").inner_text() == "4 of 12 tasks"
         visit.page.get_by_role("button", name="Reset").click()
         visit.page.get_by_label("Words").fill("shallow")
         visit.page.wait_for_function(
@@ -156,7 +158,7 @@ def test_labels_filter_tasks_and_three_steps_are_told_with_their_reading(
 
         visit.open("task.html")
         assert "Conceptual breadth" in visit.page.locator("#about").inner_text()
-        assert 8 == visit.page.locator("#criteria .tag", has_text="mandatory").count()
+        assert visit.page.locator("#criteria .tag", has_text="mandatory").count() == 8
         facts = [_lines(visit, number) for number in range(20)]
         for lines in facts:
             steps = dict(lines)
@@ -173,4 +175,4 @@ def test_labels_filter_tasks_and_three_steps_are_told_with_their_reading(
             )
             == disputed
         )
-        assert [] == visit.faults
+        assert visit.faults == []

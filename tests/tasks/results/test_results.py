@@ -71,16 +71,16 @@ def test_a_table_has_all_its_rows_in_every_kind_of_frame(
 
 def test_every_listed_table_can_be_read_and_says_what_a_row_is(results: Results) -> None:
     listed = results.tables()
-    assert {"mart", "stored"} == set(listed["kind"])
-    assert 0 == listed["meaning"].null_count()
+    assert set(listed["kind"]) == {"mart", "stored"}
+    assert listed["meaning"].null_count() == 0
     assert {"leaderboard", "verdicts", "verdict_details", "tasks"} <= set(listed["name"])
     for name in listed["name"]:
         assert isinstance(results.table(name), pl.DataFrame)
 
 
 def test_a_query_takes_parameters_by_place_and_by_name(results: Results) -> None:
-    assert [2] == results.sql("select ? + 1 as n", [1])["n"].to_list()
-    assert [2] == results.sql("select $n + 1 as n", {"n": 1}, format="pandas")["n"].tolist()
+    assert results.sql("select ? + 1 as n", [1])["n"].to_list() == [2]
+    assert results.sql("select $n + 1 as n", {"n": 1}, format="pandas")["n"].tolist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -122,11 +122,9 @@ def test_a_difference_is_second_minus_first_with_its_sentence(
     }
     assert set(rows) == set(results.splits)
     row = rows["legal"]
-    assert ("alder-large", "cedar-mini", "strict-judge") == (
-        row["first"],
-        row["second_model"],
-        row["first_judge"],
-    )
+    assert row["first"] == "alder-large"
+    assert row["second_model"] == "cedar-mini"
+    assert row["first_judge"] == "strict-judge"
     assert pytest.approx(row["second_mean"] - row["first_mean"]) == row["difference"]
     assert row["ci_low"] < row["difference"] < row["ci_high"]
     assert "cedar-mini" in row["sentence"]
@@ -160,24 +158,20 @@ def test_columns_have_their_types_where_no_value_is_known_and_where_there_is_no_
     lawyers = results.leaderboard(judges=["lawyers"])
     assert len(lawyers) == lawyers["ci_low"].null_count()
     nobody = results.leaderboard(vintage="2026-10-05", models=["birch-2"])
-    assert 0 == len(nobody)
+    assert len(nobody) == 0
     for board in (lawyers, nobody):
         types = dict(board.schema)
         assert types["ci_low"] == types["mean_score"] == types["cost_usd"] == pl.Float64
-        assert (types["rank"], types["is_below_bar"], types["model"]) == (
-            pl.Int64,
-            pl.Boolean,
-            pl.String,
-        )
+        assert types["rank"] == pl.Int64
+        assert types["is_below_bar"] == pl.Boolean
+        assert types["model"] == pl.String
     assert results.leaderboard(by="topic").schema["label"] == pl.String
     few = results.diff("alder-large", "birch-2", judges=["lawyers"])
     assert len(few) == few["ci_low"].null_count()
     types = dict(few.schema)
-    assert (pl.Float64, pl.Float64, pl.Boolean) == (
-        types["ci_low"],
-        types["p_adjusted"],
-        types["is_significant"],
-    )
+    assert pl.Float64 == types["ci_low"]
+    assert pl.Float64 == types["p_adjusted"]
+    assert pl.Boolean == types["is_significant"]
 
 
 def published(tmp_path: Path) -> Job:
@@ -194,7 +188,7 @@ def test_a_publication_a_store_and_a_copied_file_hold_the_same(tmp_path: Path) -
     copied.write_bytes((job.warehouse / DATABASE).read_bytes())
     for opened in (job.warehouse, tmp_path / "board", "memory://board", copied):
         with open_results(opened) as results:
-            assert ["t1", "t2"] == sorted(results.table("tasks")["task_id"])
+            assert sorted(results.table("tasks")["task_id"]) == ["t1", "t2"]
 
 
 def test_a_copy_from_a_store_is_deleted_when_it_is_closed(
@@ -245,7 +239,7 @@ def test_it_shows_the_leaderboard_and_charts(
     texts = [each["text/plain"] for each in shown]
     assert "prbench" in texts[0]
     assert "birch-2" in texts[1]
-    assert 2 == sum("vegaEmbed" in each.get("text/html", "") for each in shown)
+    assert sum("vegaEmbed" in each.get("text/html", "") for each in shown) == 2
     assert any("label" in text and "mean_score" in text for text in texts)
     assert not list(tmp_path.iterdir())
 

@@ -28,13 +28,14 @@ def turn(prompt: str | None, response: str | None = None, *references: str) -> T
 
 def test_a_conversation_is_user_and_assistant_in_turn_without_a_system_prompt() -> None:
     messages = build_messages([turn("a", "b"), turn("c", None, "R")])
-    assert (("user", "a"), ("assistant", "b"), ("user", "Reference Text 0:\nR\n\nc")) == messages
+    assert messages == (("user", "a"), ("assistant", "b"), ("user", "Reference Text 0:\nR\n\nc"))
 
 
 @pytest.mark.parametrize("nothing", [None, "", " \n\t"])
 def test_a_blank_slot_makes_no_message(nothing: str | None) -> None:
-    assert (("user", "a"), ("user", "b")) == build_messages(
-        [turn("a", nothing), turn("b"), turn(nothing)]
+    assert build_messages([turn("a", nothing), turn("b"), turn(nothing)]) == (
+        ("user", "a"),
+        ("user", "b"),
     )
 
 
@@ -63,9 +64,12 @@ def test_a_template_is_told_what_it_lacks() -> None:
         ITEM,
         "<conversation>",
     )
-    assert [[], [ITEM], [CONVERSATION], [CONVERSATION, ITEM]] == list(
-        map(missing_placeholders, templates)
-    )
+    assert list(map(missing_placeholders, templates)) == [
+        [],
+        [ITEM],
+        [CONVERSATION],
+        [CONVERSATION, ITEM],
+    ]
 
 
 # replies
@@ -77,7 +81,7 @@ TAGS = ("think", "thinking", "thought", "reasoning", "reason", "seed:think")
     "name", [spelling(tag) for tag in TAGS for spelling in (str, str.upper, str.title)]
 )
 def test_thinking_is_taken_away_under_every_tag(name: str) -> None:
-    assert "The reply." == final_text(f"<{name}>first\n\nthen</{name}>\nThe reply.")
+    assert final_text(f"<{name}>first\n\nthen</{name}>\nThe reply.") == "The reply."
 
 
 REPLIES = {
@@ -173,7 +177,7 @@ FORMATS = {
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_thinking_in_the_format_of_a_model_is_taken_away(name: str) -> None:
-    assert "The <|end|> reply." == final_text(FORMATS[name])
+    assert final_text(FORMATS[name]) == "The <|end|> reply."
     assert unknown_opening(final_text(FORMATS[name])) is None
 
 
@@ -181,7 +185,7 @@ def test_thinking_in_the_format_of_a_model_is_taken_away(name: str) -> None:
     "text", [ANALYSIS, "[THINK]Is it", "<seed:think>Is it</think>", "<|START_THINKING|>Is it"]
 )
 def test_thinking_in_the_format_of_a_model_that_never_ends_leaves_nothing(text: str) -> None:
-    assert "" == final_text(text)
+    assert final_text(text) == ""
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ GOOD = {
 @pytest.mark.parametrize("case", GOOD)
 def test_a_list_of_texts_is_read(case: str) -> None:
     reply, expected = GOOD[case]
-    assert expected == parse_evidence(reply)
+    assert parse_evidence(reply) == expected
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(
 def test_borders_are_those_of_paragraphs_then_sentences_then_words(
     text: str, most: int, expected: list[str]
 ) -> None:
-    assert expected == cut(text, most, len)
+    assert cut(text, most, len) == expected
 
 
 def test_where_no_character_fits_there_is_no_room() -> None:

@@ -71,9 +71,10 @@ def of_decisions(given: Any, grading: str = "binary") -> Read:
 def test_a_missing_doubled_or_malformed_entry_is_no_verdict_and_the_others_are(
     entries: Any, expected: Read
 ) -> None:
-    assert expected == of_chat(entries)
-    assert expected == of_chat(
-        f"```json\n{entries if isinstance(entries, str) else json.dumps(entries)}\n```"
+    assert of_chat(entries) == expected
+    assert (
+        of_chat(f"```json\n{entries if isinstance(entries, str) else json.dumps(entries)}\n```")
+        == expected
     )
 
 
@@ -111,21 +112,23 @@ def test_decisions_that_are_given_twice_decide_nothing() -> None:
     )
     first, *others = parse_decisions(doubled, 3, "binary", 0.5)
     assert isinstance(first, VerdictError)
-    assert [0.0, 1.0] == [each.value for each in others if not isinstance(each, VerdictError)]
+    assert [each.value for each in others if not isinstance(each, VerdictError)] == [0.0, 1.0]
 
 
 @pytest.mark.parametrize("probability", ODD)
 def test_a_probability_that_is_none_fails_its_criterion_alone(probability: Any) -> None:
-    assert [1.0, None, 1.0] == of_decisions(
-        [DECIDED[0], {**DECIDED[1], "probability": probability}, DECIDED[2]]
-    )
-    assert [1.0, None, 1.0] == of_decisions(
+    assert of_decisions([DECIDED[0], {**DECIDED[1], "probability": probability}, DECIDED[2]]) == [
+        1.0,
+        None,
+        1.0,
+    ]
+    assert of_decisions(
         {
             "c1": {"type": "noul", "noul": 0.9},
             "c2": {"type": "noul", "noul": probability},
             "c3": {"type": "noul", "noul": 0.5},
         }
-    )
+    ) == [1.0, None, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +145,7 @@ def test_a_probability_that_is_none_fails_its_criterion_alone(probability: Any) 
 def test_decisions_are_matched_by_name_and_by_order_only_if_none_has_a_name(
     decisions: Any, expected: Read
 ) -> None:
-    assert expected == of_decisions(decisions)
+    assert of_decisions(decisions) == expected
 
 
 @pytest.mark.parametrize(
@@ -163,11 +166,9 @@ def test_of_three_values_the_likeliest_counts_or_the_lower_of_two(
         reply = json.dumps({"answers": [{"name": "c1", "probabilities": probabilities}]})
         (read,) = parse_decisions(reply, 1, "ternary", 0.5)
         assert not isinstance(read, VerdictError)
-        assert (value, odds[0] + odds[1] / 2, max(odds)) == (
-            read.value,
-            read.probability,
-            read.confidence,
-        )
+        assert value == read.value
+        assert odds[0] + odds[1] / 2 == read.probability
+        assert max(odds) == read.confidence
 
 
 @pytest.mark.parametrize(
@@ -183,5 +184,6 @@ def test_a_reply_that_is_no_list_is_refused_whole(reply: str) -> None:
 @given(st.integers(0, 10**12), st.integers(1, 128))
 def test_shares_add_up_and_differ_by_one_at_most(total: int, n: int) -> None:
     each = shares(total, n)
-    assert (total, n) == (sum(each), len(each))
+    assert total == sum(each)
+    assert n == len(each)
     assert max(each) - min(each) <= 1

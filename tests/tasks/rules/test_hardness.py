@@ -27,16 +27,16 @@ SCORES = st.dictionaries(
 def test_the_tasks_with_the_lowest_mean_are_selected_hardest_first() -> None:
     scores = {"easy": [0.9, 1.0], "hard": [-0.5, 0.0], "mild": [0.5, 0.0]}
 
-    assert [("hard", -0.25), ("mild", 0.25)] == [*hardness.select_hardest(scores, 2).items()]
+    assert [*hardness.select_hardest(scores, 2).items()] == [("hard", -0.25), ("mild", 0.25)]
 
 
 def test_a_tie_in_exact_figures_is_a_tie_in_every_order_of_the_models() -> None:
     # Added from left to right, the first sum is 0.6000000000000001 and the second 0.6.
     scores = {"b": [0.1, 0.2, 0.3], "a": [0.3, 0.2, 0.1]}
 
-    assert ["a", "b"] == [*hardness.select_hardest(scores, 2)]
+    assert [*hardness.select_hardest(scores, 2)] == ["a", "b"]
     # A mean over trials is already rounded.
-    assert ["a", "b"] == [*hardness.select_hardest({"b": [0.3], "a": [0.1 + 0.2]}, 2)]
+    assert [*hardness.select_hardest({"b": [0.3], "a": [0.1 + 0.2]}, 2)] == ["a", "b"]
 
 
 @given(SCORES, st.data())
@@ -51,7 +51,7 @@ def test_no_task_that_is_left_out_is_harder_than_one_in(
 
     assert size == len(selected)
     hardest_out = min((float(means[task]) for task in left_out), default=9.0)
-    assert [] == [task for task in selected if float(means[task]) > hardest_out + 1e-15]
+    assert [task for task in selected if float(means[task]) > hardest_out + 1e-15] == []
 
 
 @pytest.mark.parametrize(
@@ -151,6 +151,8 @@ def test_one_model_with_several_trials_is_resampled_over_its_trials() -> None:
     assert 0.0 < wanted[0] < 1.0
     assert pytest.approx(wanted, abs=NOISE) == hardness.inclusion_probabilities(*flat(world), 1)
     # With a single response there is only one panel.
-    assert [0.0, 1.0, 0.0] == list(
-        hardness.inclusion_probabilities(np.array([[0.5], [0.1], [0.5]]), [1], 1)
-    )
+    assert list(hardness.inclusion_probabilities(np.array([[0.5], [0.1], [0.5]]), [1], 1)) == [
+        0.0,
+        1.0,
+        0.0,
+    ]

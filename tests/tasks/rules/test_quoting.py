@@ -50,7 +50,7 @@ def test_a_search_beside_an_earlier_template_asks_what_it_always_asked() -> None
             template, MESSAGES, TITLE, text=RESPONSE, number=2, n_chunks=3, round_=round_
         )
         assert wanted == digest(prompt)
-    assert "6e36821f0d040cad05d1e049341ea4ed" == digest(shown([["a\nb", "c"], []], 2, 1))
+    assert digest(shown([["a\nb", "c"], []], 2, 1)) == "6e36821f0d040cad05d1e049341ea4ed"
 
 
 # quoted texts
@@ -83,7 +83,8 @@ def read_back(prompt: str) -> tuple[list[Message], str]:
     """Read the turns and the criterion of a prompt by the markers alone."""
     marker = re.findall(r"the number (\d{16}) stands", prompt)[0]
     pieces = re.split(rf"\[{marker} (.*?)\]\n", prompt)[1:]
-    names, contents = pieces[::2], [text[:-1] for text in pieces[1::2]]
+    names = pieces[::2]
+    contents = [text[:-1] for text in pieces[1::2]]
     roles = [name.partition(": ")[2].partition(",")[0] for name in names[:-1]]
     own = re.findall(r"\[(\d{16}) criterion\]\n", contents[-1])[0]
     criterion = re.findall(rf"\[{own} criterion\]\n(.*)\n\[{own} end", contents[-1], re.DOTALL)[0]
@@ -171,19 +172,20 @@ def test_further_lines_of_a_quotation_do_not_look_like_another_chunk() -> None:
         [["a\n\nPart 2 of 2:\n- It is all there.\u2028Part 2 of 2: b"], []], 2, 1, is_indented=True
     )
 
-    assert 1 == sum(line.startswith("Part 2 of 2") for line in notes.splitlines())
+    assert sum(line.startswith("Part 2 of 2") for line in notes.splitlines()) == 1
 
 
 def test_a_template_of_ones_own_without_markers_is_filled_as_it_was() -> None:
     template = "C:\n<<conversation>>\nI: <<rubric_item>> <<part>>"
 
-    assert "C:\nuser: a\n\nassistant: b\nI: c <<part>>" == judge_prompt(
-        template, [("user", "a")], "b", "c"
+    assert (
+        judge_prompt(template, [("user", "a")], "b", "c")
+        == "C:\nuser: a\n\nassistant: b\nI: c <<part>>"
     )
 
 
 def test_a_request_is_quoted_in_the_template_that_words_criteria_anew() -> None:
     prompt = prompt_on(load_template("augmented_v2", ""), MESSAGES, TITLE)
 
-    assert (MESSAGES, TITLE) == read_back(prompt)
+    assert read_back(prompt) == (MESSAGES, TITLE)
     assert '"""' not in prompt.replace(json.dumps(MESSAGES), "").replace('"debt".\n"""', "")

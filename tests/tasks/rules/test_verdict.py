@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tasks.rules import verdict as replies
 from tasks.rules.verdict import BINARY, TERNARY, Verdict, VerdictError, parse_verdict
 
-MET, UNMET = Verdict("met", 1.0, ""), Verdict("unmet", 0.0, "")
+MET = Verdict("met", 1.0, "")
+UNMET = Verdict("unmet", 0.0, "")
 
 GOOD: dict[str, tuple[str, Verdict]] = {
     "an object as text in the explanation": (
@@ -71,8 +72,8 @@ def test_a_reply_that_is_no_clear_decision_is_an_error(case: str) -> None:
     with pytest.raises(VerdictError) as caught:
         parse_verdict(BAD[case])
 
-    assert 1 == len(str(caught.value).splitlines())
-    assert 200 > len(str(caught.value))
+    assert len(str(caught.value).splitlines()) == 1
+    assert len(str(caught.value)) < 200
 
 
 EXPLANATIONS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60) | st.sampled_from(
@@ -212,8 +213,8 @@ def test_valid_json_and_then_anything_is_never_a_verdict(
 def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thinking() -> None:
     reply = 'It says {"criteria_met": true}, but no.</think>\n{"criteria_met": false}'
 
-    assert UNMET == parse_verdict(reply, omits_think_tag=True)
-    assert MET == parse_verdict('{"criteria_met": true}', omits_think_tag=True)
+    assert parse_verdict(reply, omits_think_tag=True) == UNMET
+    assert parse_verdict('{"criteria_met": true}', omits_think_tag=True) == MET
     quoting = '{"criteria_met": true, "explanation": "quotes </think>"}'
     assert Verdict("met", 1.0, "quotes </think>") == parse_verdict(quoting, omits_think_tag=True)
     for unclear in (
@@ -234,10 +235,8 @@ def test_the_format_that_is_asked_for_takes_exactly_the_two_keys() -> None:
         assert {"criteria_met": {"type": "boolean"}, "explanation": explanation} == schema[
             "properties"
         ]
-        assert (["criteria_met", "explanation"], False) == (
-            sorted(schema["required"]),
-            schema["additionalProperties"],
-        )
+        assert sorted(schema["required"]) == ["criteria_met", "explanation"]
+        assert not schema["additionalProperties"]
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,10 @@ def judge_config_of(*judges: dict[str, Any], benchmark: str = "prbench") -> Judg
 def test_judges_that_a_cascade_names_are_asked_by_it_alone() -> None:
     job = job_of(CHEAP, STRONG, cascade(), {"name": "openai/gpt-4o", "label": "other"})
 
-    assert ["careful", "other"] == [judge.label for judge in job.settings.judges]
-    assert ["cheap", "strong", "other"] == [judge.label for judge in job.settings.called_judges]
-    assert ["cheap", "strong", "other"] == [each.label for each in callees(job)]
-    assert ["careful", "careful", None] == [each.cascade for each in callees(job)]
+    assert [judge.label for judge in job.settings.judges] == ["careful", "other"]
+    assert [judge.label for judge in job.settings.called_judges] == ["cheap", "strong", "other"]
+    assert [each.label for each in callees(job)] == ["cheap", "strong", "other"]
+    assert [each.cascade for each in callees(job)] == ["careful", "careful", None]
 
 
 def test_a_named_judge_that_judges_only_within_a_cascade_is_refused() -> None:
@@ -77,11 +77,11 @@ def test_a_cascade_is_known_by_its_judges_and_its_rule_and_by_nothing_else() -> 
             (CHEAP | {"trials": 3}, STRONG, cascade(when={"disagreement": True})),
         )
     }
-    assert 8 == len(hashes)
+    assert len(hashes) == 8
     quick = CHEAP | {"logprobs": False, "trials": 5, "timeout_s": 1.0}
     renamed = {**CHEAP, "label": "c"}, {**STRONG, "label": "s"}, cascade(first="c", then="s")
     same = ((CHEAP, STRONG, cascade()), (quick, STRONG, cascade()), renamed)
-    assert 1 == len({judge_config_of(*judges).judge_config_hash for judges in same})
+    assert len({judge_config_of(*judges).judge_config_hash for judges in same}) == 1
 
 
 def test_the_template_is_that_of_both_judges_or_made_of_both() -> None:
@@ -157,7 +157,7 @@ def test_what_no_cascade_can_be_is_refused_with_the_path_of_its_key(
 
 def test_judges_that_grade_in_different_ways_are_refused_where_the_benchmark_says_how() -> None:
     judges = (CHEAP | {"grading": "binary"}, STRONG, cascade())
-    assert "binary" == judge_config_of(*judges).grading
+    assert judge_config_of(*judges).grading == "binary"
     message = "judge careful: its judges grade in different ways: cheap binary, strong tern"
     with pytest.raises(UsageError, match=message):
         refuse_unlike_gradings(

@@ -29,7 +29,8 @@ from warehouse import Warehouse
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
-TASKS, CRITERIA = 3, 10
+TASKS = 3
+CRITERIA = 10
 VERDICTS = TASKS * CRITERIA
 
 TEMPLATE = """Another way to ask about one item of an expert's grading rubric.
@@ -64,10 +65,12 @@ class World:
     """
 
     def __init__(self, server: FaultServer, folder: Path) -> None:
-        self.server, self.folder = server, folder
+        self.server = server
+        self.folder = folder
         data(folder / "data", "legal", 2)
         dataset = {"source": str(data(folder / "data")), "splits": ["finance"]}
-        models, judges = [self.model("pinned")], [self.judge("judge")]
+        models = [self.model("pinned")]
+        judges = [self.judge("judge")]
         self.settings: dict[str, Any] = {"dataset": dataset, "models": models, "judges": judges}
 
     def model(self, label: str, **settings: Any) -> dict[str, Any]:
@@ -98,7 +101,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A world in which a pinned model has responses with verdicts; tests work on copies of it."""
     with FaultServer(new_each_time) as server:
         world = World(server, tmp_path_factory.mktemp("begun"))
-        assert (TASKS, VERDICTS) == world.does()
+        assert world.does() == (TASKS, VERDICTS)
         yield world
 
 
@@ -148,18 +151,17 @@ def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(
     change, cost = INCREMENTS[increment]
     change(world)
     assert cost == world.does()
-    assert (0, 0) == world.does()
+    assert world.does() == (0, 0)
     assert TASKS + cost[0] == world.count("responses")
     assert VERDICTS + cost[1] == world.count("verdicts")
 
 
 @pytest.mark.long
 def test_a_revision_costs_only_what_reads_differently(world: World) -> None:
-    reworded, heavier = good_rubric("finance-0"), good_rubric("finance-1")
-    reworded[3]["title"], heavier[0]["annotations"]["important_weight"] = (
-        "Names the risk in other words.",
-        4,
-    )
+    reworded = good_rubric("finance-0")
+    heavier = good_rubric("finance-1")
+    reworded[3]["title"] = "Names the risk in other words."
+    heavier[0]["annotations"]["important_weight"] = 4
     changed = {
         "t0": {"rubric": reworded},
         "t1": {"rubric": heavier},
@@ -168,35 +170,36 @@ def test_a_revision_costs_only_what_reads_differently(world: World) -> None:
     data(world.folder / "data", **changed)
     # A reworded criterion is judged again, a changed prompt is sampled and judged; a changed weight
     # costs nothing.
-    assert (1, 1 + CRITERIA) == world.does()
-    assert 2 * TASKS == world.count("responses")
-    assert 2 * VERDICTS == world.count("verdicts")
-    assert (0, 0) == world.does()
+    assert world.does() == (1, 1 + CRITERIA)
+    assert world.count("responses") == 2 * TASKS
+    assert world.count("verdicts") == 2 * VERDICTS
+    assert world.does() == (0, 0)
 
 
 def test_a_night_samples_anew_only_the_models_that_are_to_be(world: World) -> None:
     world.settings["models"].append(world.model("fresh", resample="nightly"))
-    assert (TASKS, VERDICTS) == world.does()
-    assert (TASKS, VERDICTS) == world.does(night="2026-11-21")
-    assert (0, 0) == world.does(night="2026-11-21")
-    assert (TASKS, VERDICTS) == world.does(night="2026-11-22")
-    assert TASKS == world.count("responses", "model = 'pinned'")
-    assert 3 * TASKS == world.count("responses", "model = 'fresh'")
+    assert world.does() == (TASKS, VERDICTS)
+    assert world.does(night="2026-11-21") == (TASKS, VERDICTS)
+    assert world.does(night="2026-11-21") == (0, 0)
+    assert world.does(night="2026-11-22") == (TASKS, VERDICTS)
+    assert world.count("responses", "model = 'pinned'") == TASKS
+    assert world.count("responses", "model = 'fresh'") == 3 * TASKS
     rows = {
         (each.model, each.vintage, each.judge): each.share
         for each in coverage(world.job(night="2026-11-22"))
     }
-    assert {1.0} == set(rows.values())
-    assert {("pinned", "base"), ("fresh", "2026-11-22")} == {
-        (model, vintage) for model, vintage, _ in rows
+    assert set(rows.values()) == {1.0}
+    assert {(model, vintage) for model, vintage, _ in rows} == {
+        ("pinned", "base"),
+        ("fresh", "2026-11-22"),
     }
 
 
 def test_named_trials_and_tasks_are_filled_in_and_nothing_else(world: World) -> None:
-    assert (1, CRITERIA) == world.does(named_trials=(3,), named_tasks=("finance-1",))
-    assert 1 == world.count("responses", "trial = 3")
-    assert (TASKS - 1, VERDICTS - CRITERIA) == world.does(named_trials=(3,))
-    assert 0 == world.count("responses", "trial = 2")
+    assert world.does(named_trials=(3,), named_tasks=("finance-1",)) == (1, CRITERIA)
+    assert world.count("responses", "trial = 3") == 1
+    assert world.does(named_trials=(3,)) == (TASKS - 1, VERDICTS - CRITERIA)
+    assert world.count("responses", "trial = 2") == 0
 
 
 def test_a_task_that_is_not_there_is_refused_by_name(world: World) -> None:
@@ -211,8 +214,8 @@ def test_an_imported_response_fills_its_cell_in_pinned_sampling_alone(
     given.write_text(json.dumps({"finance-0": "A response that was made elsewhere."}))
     world.settings["models"] = [world.model("fresh", resample="nightly")]
     import_responses(world.job(), given, "fresh")
-    assert (TASKS - 1, VERDICTS) == world.does()
-    assert (TASKS, VERDICTS) == world.does(night="2026-11-22")
+    assert world.does() == (TASKS - 1, VERDICTS)
+    assert world.does(night="2026-11-22") == (TASKS, VERDICTS)
 
 
 IMPORTED = {
@@ -246,6 +249,6 @@ def test_imported_responses_are_judged_where_listed_or_named_or_alone(
     assert n_judged == sum(each.calls for each in plan(job) if each.purpose == "judge")
     assert (0, n_judged) == world.does(**narrowed)
     cells = [each for each in coverage(job) if each.model.startswith("else")]
-    assert {1} == {each.trial for each in cells}
+    assert {each.trial for each in cells} == {1}
     assert all(each.done == each.due for each in cells)
-    assert {TASKS, VERDICTS} == {each.wanted for each in cells}
+    assert {each.wanted for each in cells} == {TASKS, VERDICTS}

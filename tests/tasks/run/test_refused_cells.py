@@ -32,7 +32,8 @@ from tests.kit import (
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
-N_TASKS, N_CRITERIA = 6, 10
+N_TASKS = 6
+N_CRITERIA = 10
 
 
 @pytest.fixture(autouse=True)

@@ -53,10 +53,10 @@ def test_an_error_in_the_work_on_one_model_loses_no_reply_of_another(
             with pytest.raises(ExceptionGroup):
                 sampled(job)
         sampled(job)
-        assert N_TASKS == calls_of(server, "slow")
-        assert N_TASKS == calls_of(server, "quick")
+        assert calls_of(server, "slow") == N_TASKS
+        assert calls_of(server, "quick") == N_TASKS
     rows = rows_in(job, "select status from responses")
-    assert ["ok"] * 2 * N_TASKS == [row["status"] for row in rows]
+    assert [row["status"] for row in rows] == ["ok"] * 2 * N_TASKS
 
 
 @pytest.mark.usefixtures("without_scores")

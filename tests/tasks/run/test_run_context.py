@@ -36,7 +36,7 @@ def job(tmp_path: Path, monkeypatch: Patch) -> Job:
 def test_a_missing_key_is_named_before_anything_starts(job: Job, monkeypatch: Patch) -> None:
     with pytest.raises(UsageError) as refused:
         refuse_unready(job)
-    assert "model mini: OPENAI_API_KEY is not set; export it" == str(refused.value)
+    assert str(refused.value) == "model mini: OPENAI_API_KEY is not set; export it"
     assert not Warehouse(job.warehouse).database.exists()
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
     assert refuse_unready(job) is None
@@ -157,4 +157,4 @@ def test_the_env_file_that_is_read_is_the_one_that_litellm_reads(tmp_path: Path)
         capture_output=True,
         text=True,
     )
-    assert ["Bearer also", "from-the-file from-the-file", "None"] == printed.stdout.splitlines()
+    assert printed.stdout.splitlines() == ["Bearer also", "from-the-file from-the-file", "None"]

@@ -21,7 +21,7 @@ def test_it_is_part_of_the_identity_only_where_it_is_set() -> None:
         target_of(Model(name="openai/x", system_prompt=prompt)) for prompt in (None, "a", "b")
     )
     assert "system_prompt" not in plain.identity
-    assert 3 == len({each.config_hash for each in (plain, *others)})
+    assert len({each.config_hash for each in (plain, *others)}) == 3
 
 
 @pytest.mark.slow
@@ -43,7 +43,8 @@ def test_the_model_gets_it_before_the_conversation_and_the_judge_never(tmp_path:
         messages for messages in to_models if messages[0] == {"role": "system", "content": PROMPT}
     ]
     others = [messages for messages in to_models if messages[0]["role"] != "system"]
-    assert (2, 2) == (len(prompted), len(others))
+    assert len(prompted) == 2
+    assert len(others) == 2
     assert sorted(map(str, others)) == sorted(str(messages[1:]) for messages in prompted)
     more = planned["prompted"].prompt_tokens - planned["plain"].prompt_tokens
     assert 2 * 5 < more < 2 * 25  # the plan counts it
@@ -54,8 +55,8 @@ def test_the_model_gets_it_before_the_conversation_and_the_judge_never(tmp_path:
             "select model, conversation_id, model_config_hash from responses order by model,"
             " task_id"
         )
-        assert 0 == reader.value("select count(*) from messages where content like '%indigo%'")
+        assert reader.value("select count(*) from messages where content like '%indigo%'") == 0
     assert [row["conversation_id"] for row in rows[:2]] == [
         row["conversation_id"] for row in rows[2:]
     ]
-    assert 2 == len({row["model_config_hash"] for row in rows})
+    assert len({row["model_config_hash"] for row in rows}) == 2

@@ -14,7 +14,9 @@ def comparison(first: str, second: str, vintage: str = "base") -> PlannedCompari
     )
 
 
-A_B, A_C, B_C = comparison("a", "b"), comparison("a", "c"), comparison("b", "c")
+A_B = comparison("a", "b")
+A_C = comparison("a", "c")
+B_C = comparison("b", "c")
 
 
 def test_models_of_open_comparisons_get_the_next_block() -> None:
@@ -22,20 +24,22 @@ def test_models_of_open_comparisons_get_the_next_block() -> None:
         [Progress(A_B, 1), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, DIFFERENT)], after=0
     )
     assert block is not None
-    assert (2, (A_B,)) == (block.number, block.comparisons)
+    assert block.number == 2
+    assert block.comparisons == (A_B,)
     assert {"a": frozenset(ORDER[20:40]), "b": frozenset(ORDER[20:40])} == block.tasks
 
 
 def test_the_comparison_that_is_furthest_behind_comes_first() -> None:
     block = next_block([Progress(A_B, 2), Progress(A_C, 0)], after=0)
     assert block is not None
-    assert (1, {"a", "c"}) == (block.number, set(block.tasks))
+    assert block.number == 1
+    assert set(block.tasks) == {"a", "c"}
 
 
 def test_what_could_not_be_looked_at_is_passed_by_in_this_run() -> None:
     block = next_block([Progress(A_B, 0)], after=2)
     assert block is not None
-    assert 3 == block.number
+    assert block.number == 3
     assert frozenset(ORDER[40:]) == block.tasks["a"]
     assert next_block([Progress(A_B, 0)], after=3) is None
 
@@ -49,6 +53,6 @@ def test_a_task_is_left_out_of_a_model_that_none_of_its_comparisons_needs_any_mo
         [Progress(A_B, 2, DIFFERENT), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, OPEN)]
     )
     assert {"a": frozenset(ORDER[40:])} == left_out
-    assert {} == left_out_of([Progress(A_B, 3, OPEN)])
+    assert left_out_of([Progress(A_B, 3, OPEN)]) == {}
     left_out = left_out_of([Progress(comparison("a", "a", EARLIER), 1, DIFFERENT)])
     assert {"a": frozenset(ORDER[20:])} == left_out

@@ -29,12 +29,14 @@ def conversation_of(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The turns of a row of PRBench, with reference texts in front of the prompts."""
     turns = []
     for i in range(10):
-        if prompt := row.get(f"prompt_{i}"):
+        prompt = row.get(f"prompt_{i}")
+        if prompt:
             texts = enumerate(row.get(f"reference_texts_{i}") or [])
             turns.append(
                 ("user", "".join(f"Reference Text {n}:\n{text}\n\n" for n, text in texts) + prompt)
             )
-        if response := row.get(f"response_{i}"):
+        response = row.get(f"response_{i}")
+        if response:
             turns.append(("assistant", response))
     return turns
 
@@ -69,7 +71,8 @@ def published(path: Path, given: Sequence[Row] | None = None, **config: Any) -> 
 
 
 def _output(model: str, row: Row) -> Row:
-    task, weights = task_of(row), [int(weight) for weight in weights_of(row)]
+    task = task_of(row)
+    weights = [int(weight) for weight in weights_of(row)]
     text = "N/A" if (model, task) == workload.UNANSWERED else response_to(model, task)
     met = [
         text != "N/A" and is_met(*cell) and cell != workload.UNREADABLE
@@ -100,7 +103,8 @@ def _score(kind: str, output: Row) -> float:
 
 def example(model: str, row: Row) -> Row:
     """An example as simple-evals stores it, with the system prompt that its samplers send."""
-    task, text = task_of(row), response_to(model, task_of(row))
+    task = task_of(row)
+    text = response_to(model, task_of(row))
     decided = (
         {"criteria_met": is_met(model, task, i), "explanation": f"Place {i}."}
         for i in itertools.count()

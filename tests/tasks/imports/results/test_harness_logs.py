@@ -34,7 +34,8 @@ def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(
     actual = {tuple(cell): value for *cell, value in values_in(side_by_side.job, SCORES)}
     wanted = {}
     for model, row in [(model, row) for model in MODELS for row in rows()]:
-        task, true = row["task"], true_score(model, row)
+        task = row["task"]
+        true = true_score(model, row)
         has_response = (model, task) != UNANSWERED
         wanted[model, task, 1] = (
             true_score(model, row, hides_failures=True) if has_response else None
@@ -50,7 +51,8 @@ def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(
 def test_failed_calls_are_failures_with_their_cause_and_never_unmet(
     side_by_side: SideBySide,
 ) -> None:
-    job, inspected = side_by_side.job, "openai-api/workload"
+    job = side_by_side.job
+    inspected = "openai-api/workload"
     lost = rows_in(
         job, "select judge, status, error, may_hide_failures from verdicts where value is null"
     )
@@ -69,15 +71,16 @@ def test_failed_calls_are_failures_with_their_cause_and_never_unmet(
     assert "N/A" in failed[0][3]
     assert failed[1][3].startswith("BadRequestError")
     assert "14 grades of failed responses left out" in side_by_side.notes["published"]
-    assert [] == rows_in(job, "from verdicts where task_id = ? and model = 'brief'", UNANSWERED[1])
+    assert rows_in(job, "from verdicts where task_id = ? and model = 'brief'", UNANSWERED[1]) == []
 
 
 def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: SideBySide) -> None:
-    job, notes = side_by_side.job, side_by_side.notes
+    job = side_by_side.job
+    notes = side_by_side.notes
     assert "may store a failed judge call as a decision" in notes["published"]
     assert "may store" not in notes["inspect"]
     marked = "select distinct model from verdict_details where may_hide_failures order by 1"
-    assert [("brief",), ("thorough",)] == values_in(job, marked)
+    assert values_in(job, marked) == [("brief",), ("thorough",)]
     # A leaderboard shows it as unknown if its verdicts do not say it.
     hiding = {"": True, "openai-api/workload/": None, "evalscope ": False}
     of_boards = values_in(
@@ -119,22 +122,21 @@ def test_usage_and_time_of_calls_are_kept(side_by_side: SideBySide) -> None:
     )
     cell = "task_id = 'sample-fin-2' and trial = 1 and model like '%_thorough'"
     of_responses = values_in(side_by_side.job, f"select {columns} from responses where {cell}")
-    assert [(176, 88, 17, "thorough-2026-11-01", "stop", True)] * 2 == of_responses
+    assert of_responses == [(176, 88, 17, "thorough-2026-11-01", "stop", True)] * 2
     query = (
         "select min(latency_s) > 0, min(completion_tokens) > 0 from verdicts where model like"
         " 'evalscope %'"
     )
-    assert [(True, True)] == values_in(side_by_side.job, query)
+    assert values_in(side_by_side.job, query) == [(True, True)]
 
 
 @pytest.mark.slow
 def test_a_log_in_either_form_of_inspect_is_the_same(job: Job) -> None:
-    (first, *_), (again, *_) = (
-        import_results(job, [LOGS / "brief.eval"]),
-        import_results(job, [LOGS / "brief.json"]),
-    )
+    (first, *_) = import_results(job, [LOGS / "brief.eval"])
+    (again, *_) = import_results(job, [LOGS / "brief.json"])
 
-    assert (52, 0) == (first.rows, again.rows)
+    assert first.rows == 52
+    assert again.rows == 0
     assert "52 already present" in again.notes[0]
 
 
@@ -168,7 +170,7 @@ def test_the_other_adapter_of_evalscope_comes_in_with_its_scores(
 ) -> None:
     notes = notes_of(import_results(health, [unpacked("evalhealth", tmp_path)]))
 
-    assert 2 == notes.count("equal on 3 tasks")
+    assert notes.count("equal on 3 tasks") == 2
     actual = {(model, task): value for model, task, _, value in values_in(health, SCORES)}
     wanted = {(m, r["prompt_id"]): true_score(m, r) for m in MODELS for r in rows("healthbench")}
     assert pytest.approx(wanted) == actual
@@ -190,10 +192,10 @@ def test_every_form_of_simple_evals_is_the_same(health: Job, tmp_path: Path, for
         )
         == actual
     )
-    assert 3 == len(
-        rows_in(health, "from responses where text like '%<b>text</b> & nothing else.'")
+    assert (
+        len(rows_in(health, "from responses where text like '%<b>text</b> & nothing else.'")) == 3
     )
-    assert [("grader",)] == values_in(health, "select distinct judge from verdicts")
+    assert values_in(health, "select distinct judge from verdicts") == [("grader",)]
 
 
 @pytest.mark.slow
@@ -207,9 +209,10 @@ def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(
     }
     import_results(health, [simple_evals(tmp_path / "r.json", [first, refused])], model="m")
 
-    assert [(1, "ok"), (2, "provider_error")] == values_in(
-        health, "select trial, status from responses order by trial"
-    )
+    assert values_in(health, "select trial, status from responses order by trial") == [
+        (1, "ok"),
+        (2, "provider_error"),
+    ]
 
 
 @pytest.mark.slow
@@ -316,7 +319,7 @@ def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_t
     notes = notes_of(import_results(job, [log]))
     for model, mean in (("brief", "0.4000"), ("thorough", "0.8125")):
         assert f"{model}: mean score {mean} in the log, {mean} here: equal on 2 tasks" in notes
-    assert 2 == len(rows_in(job, "select distinct judge from verdicts"))
+    assert len(rows_in(job, "select distinct judge from verdicts")) == 2
 
 
 def _with_scores(path: Path, scored: Callable[[Row, Row], Row]) -> Path:
@@ -391,7 +394,8 @@ def test_a_mean_is_compared_where_a_value_is_called_a_score(
     assert is_named == ("its verdicts are marked" in notes)
 
 
-_HASH, _ALIKE = criterion_hash("Same."), (("a", 5.0), ("b", 3.0), ("c", 3.0))
+_HASH = criterion_hash("Same.")
+_ALIKE = (("a", 5.0), ("b", 3.0), ("c", 3.0))
 ALIKE = [Wording("t", name, "Same.", _HASH, None, weight, "original") for name, weight in _ALIKE]
 """Criteria with the same text, two of them with the same weight."""
 
@@ -408,8 +412,8 @@ def _met(*given: tuple[float, float], is_reordered: bool = True) -> list[str]:
 
 
 def test_equal_texts_that_were_put_in_another_order_are_told_apart_by_their_weights() -> None:
-    assert ["b", "c", "a"] == _met((3, 0), (3, 0), (5, 1))
-    assert ["a", "b", "c"] == _met((3, 0), (5, 0), (3, 1), is_reordered=False)
+    assert _met((3, 0), (3, 0), (5, 1)) == ["b", "c", "a"]
+    assert _met((3, 0), (5, 0), (3, 1), is_reordered=False) == ["a", "b", "c"]
     refused, name, _ = _met((3, 0), (5, 0), (3, 1))
-    assert "a" == name
+    assert name == "a"
     assert "several times, and the log does not say which decision is on which" in refused

@@ -115,7 +115,8 @@ def test_decisions_are_found_in_each_custom(case: str) -> None:
     score, decisions, may_hide = CUSTOMS[case]
 
     actual, hides = decisions_of(score) or ([], None)
-    assert (decisions, may_hide) == ([(each.criterion, each.value) for each in actual], hides)
+    assert decisions == [(each.criterion, each.value) for each in actual]
+    assert may_hide == hides
 
 
 def test_grades_by_place_are_of_the_rubric_in_its_order_and_may_hide_failures(
@@ -141,7 +142,7 @@ def test_grades_by_place_are_of_the_rubric_in_its_order_and_may_hide_failures(
     assert pytest.approx({task: score for task, score in scores if score is not None}) == dict(
         values_in(job, query)
     )
-    assert [(True,)] == values_in(job, "select distinct may_hide_failures from verdicts")
+    assert values_in(job, "select distinct may_hide_failures from verdicts") == [(True,)]
 
 
 def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job: Job, tmp_path: Path) -> None:
@@ -244,7 +245,10 @@ def test_what_is_no_decision_is_a_failure_with_its_cause(case: str) -> None:
 
     actual: Any = decisions_of({"metadata": {"criteria": items}})
     (lost, decided), hides = actual
-    assert (None, status, 1.0, may_hide) == (lost.value, lost.status, decided.value, hides)
+    assert lost.value is None
+    assert status == lost.status
+    assert decided.value == 1.0
+    assert may_hide == hides
     assert lost.error.startswith(cause)
 
 
@@ -289,7 +293,7 @@ def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(
         "select trial, status, value from verdicts where task_id = ? and value is null order by 1"
     )
     before = rows_in(job, query, UNREADABLE[1])
-    assert 2 == len(before)
+    assert len(before) == 2
 
     same_responses = edited(
         published(tmp_path / "q.json"), lambda document: document["outputs"].pop("brief")
@@ -345,7 +349,7 @@ def test_invalidated_samples_are_left_out_and_counted(job: Job, tmp_path: Path) 
 
     assert n_invalid > 0
     assert re.search(rf"^{n_invalid} invalidated samples? left out$", notes, re.MULTILINE)
-    assert [] == values_in(job, "select 1 from responses where task_id = 'sample-fin-2'")
+    assert values_in(job, "select 1 from responses where task_id = 'sample-fin-2'") == []
     assert [(len(samples) - n_invalid,)] == values_in(job, "select count(*) from responses")
 
 
@@ -412,7 +416,7 @@ def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(
     import_results(job, [folder], skip_unknown=True)
 
     assert (model,) in values_in(job, "select distinct model from responses")
-    assert [] != values_in(job, f"select 1 from verdicts where model = '{model}'")
+    assert values_in(job, f"select 1 from verdicts where model = '{model}'") != []
 
 
 @pytest.mark.parametrize(
@@ -473,7 +477,7 @@ def test_messages_in_parts_of_a_log_are_their_text(job: Job, tmp_path: Path) -> 
             message["content"] = [text, {"type": "image", "image": "x.png"}]
 
     import_results(job, [LOGS / "brief.json"])
-    assert 0 == import_results(job, [brief_log(tmp_path / "x.json", split)])[0].rows
+    assert import_results(job, [brief_log(tmp_path / "x.json", split)])[0].rows == 0
 
 
 def _another_turn(document: dict[str, Any]) -> None:
@@ -588,7 +592,7 @@ def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(
     }
     for name, file in ((name, file) for name, files in logs.items() for file in files):
         assert [name] == [known for known, each in FORMATS.items() if each.is_of(LogSource(file))]
-    assert RESULT_FORMATS == tuple(FORMATS)
+    assert tuple(FORMATS) == RESULT_FORMATS
     assert "brief.eval: is not a result file of m42's code" in refused(
         finance, logs["inspect"], format_name="m42"
     )

@@ -46,7 +46,9 @@ def entry(number: int, attempt: int = 1) -> Entry:
     reply = Reply(
         "ok", f"reply {number}", prompt_tokens=number, cost_usd=(number + 1) / 7, logprobs=LOGPROBS
     )
-    cell, run_id, finished_at_s = f"cell-{number}", f"run-{number % 3}", 1.7e9 + 86_400 * number
+    cell = f"cell-{number}"
+    run_id = f"run-{number % 3}"
+    finished_at_s = 1.7e9 + 86_400 * number
     return Entry(
         f"key-{number}",
         attempt,

@@ -29,11 +29,16 @@ def hold(folder: Path, is_locked: "Event") -> None:
 
 
 def test_what_one_has_locked_no_other_gets_until_it_is_released(tmp_path: Path) -> None:
-    one, other = CallLocks(tmp_path), CallLocks(tmp_path)
+    one = CallLocks(tmp_path)
+    other = CallLocks(tmp_path)
     with one.holding("a") as first:
         with other.holding("a") as second, other.holding("b") as beside:
-            assert (True, False, True) == (first, second, beside)
-        assert (True, True, False) == (one.is_held("a"), other.is_held("a"), other.is_held("b"))
+            assert first
+            assert not second
+            assert beside
+        assert one.is_held("a")
+        assert other.is_held("a")
+        assert not other.is_held("b")
         with one.holding("a") as again:
             assert again is False
         assert other.is_held("a")  # a block without the lock releases nothing
@@ -73,13 +78,13 @@ async def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(
         waiting_calls = [asyncio.create_task(gateway.complete(call)) for call in calls]
         await asyncio.gather(*waiting_calls[4:])
         await asyncio.sleep(0.1)
-        assert [False] * 4 + [True] * 2 == [task.done() for task in waiting_calls]
-        assert [0] == [endpoint.in_hand for endpoint in calling.limiter.endpoints.values()]
-        assert 2 == len(server.book)
+        assert [task.done() for task in waiting_calls] == [False] * 4 + [True] * 2
+        assert [endpoint.in_hand for endpoint in calling.limiter.endpoints.values()] == [0]
+        assert len(server.book) == 2
         theirs.close()
         replies = await asyncio.gather(*waiting_calls)
-    assert [("ok", 1)] * 6 == [(reply.status, reply.attempts) for reply in replies]
-    assert 6 == len(server.book)
+    assert [(reply.status, reply.attempts) for reply in replies] == [("ok", 1)] * 6
+    assert len(server.book) == 6
 
 
 async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(
@@ -98,13 +103,13 @@ async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(
             other = Gateway(Limiter(4, Budget(None, None)), theirs, "another-run")
             for own, of in ((gateway, ledger), (other, theirs)):
                 replies = [await own.complete(call) for call in calls]
-                assert ["refused", "ok"] * 15 == [reply.status for reply in replies]
+                assert [reply.status for reply in replies] == ["refused", "ok"] * 15
                 for reply in replies[::2]:
                     of.mark_used(reply.paid)  # as if the failed row were on disk
-    assert 30 == len(server.book)
+    assert len(server.book) == 30
     async with calling.opened() as (gateway, _):
         await gateway.complete(calls[0])  # the next run retries failures
-    assert 31 == len(server.book)
+    assert len(server.book) == 31
 
 
 async def test_a_permission_that_led_to_no_call_is_not_counted_against_the_requests_a_minute() -> (

@@ -51,7 +51,7 @@ async def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: S
             assert (prompt.upper(),) in stored(calling.folder, "text")
 
         await asyncio.gather(*(one(f"question {number}") for number in range(20)))
-    assert 20 == len(stored(calling.folder))
+    assert len(stored(calling.folder)) == 20
 
 
 def test_the_next_run_repeats_no_successful_call(calling: Calling, serve: Serve) -> None:
@@ -60,7 +60,7 @@ def test_the_next_run_repeats_no_successful_call(calling: Calling, serve: Serve)
     )
     calls = [call_to(server, f"q{number}", name="openai/c", prices=DEAR) for number in range(5)]
     assert calling.at_once(*calls) == calling.at_once(*calls)
-    assert 5 == len(server.book)
+    assert len(server.book) == 5
 
 
 @pytest.mark.parametrize(
@@ -78,18 +78,24 @@ def test_a_lasting_failure_stays_until_its_row(
     server = serve(sent)
     call = call_to(server)
     first = calling(call)
-    assert (status, status, 1) == (first.status, calling(call).status, len(server.book))
+    assert status == first.status
+    assert status == calling(call).status
+    assert len(server.book) == 1
     calling.spend(first)
     server.behaviour = lambda _request, _number: HttpResponse("now")
     later = calling(call)
-    assert ("ok", "now", 1, 2) == (later.status, later.text, later.attempts, len(server.book))
+    assert later.status == "ok"
+    assert later.text == "now"
+    assert later.attempts == 1
+    assert len(server.book) == 2
     assert later.paid != first.paid
 
 
 def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(
     calling: Calling, serve: Serve
 ) -> None:
-    calling.attempts, server = 2, serve(failed(503))
+    calling.attempts = 2
+    server = serve(failed(503))
     call = call_to(server)
     calling.spend(calling(call))
     server.behaviour = then(HttpResponse(""), HttpResponse("now"))
@@ -104,14 +110,14 @@ def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(
 def test_a_call_whose_attempts_were_all_made_gets_one_more_after_a_restart(
     calling: Calling, serve: Serve
 ) -> None:
-    calling.attempts, server = (
-        2,
-        serve(then(failed(503), failed(503), failed(503), HttpResponse("now"))),
-    )
+    calling.attempts = 2
+    server = serve(then(failed(503), failed(503), failed(503), HttpResponse("now")))
     call = call_to(server)
-    assert 2 == calling(call).attempts
-    assert ("provider_error", 3) == (calling(call).status, len(server.book))
-    assert ("now", 4) == (calling(call).text, len(server.book))
+    assert calling(call).attempts == 2
+    assert calling(call).status == "provider_error"
+    assert len(server.book) == 3
+    assert calling(call).text == "now"
+    assert len(server.book) == 4
 
 
 def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(
@@ -121,8 +127,8 @@ def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(
     calls = [call_to(server, "a b c", cell=cell, prices=DEAR) for cell in "abc"]
     for replies in (calling.at_once(*calls), calling.at_once(*calls)):
         paid = [(reply.cost_usd, reply.prompt_tokens, reply.completion_tokens) for reply in replies]
-        assert [(0.0, 0, 0), (0.0, 0, 0), (5.0, 3, 2)] == sorted(paid)
-    assert 1 == len(server.book)
+        assert sorted(paid) == [(0.0, 0, 0), (0.0, 0, 0), (5.0, 3, 2)]
+    assert len(server.book) == 1
 
 
 def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(
@@ -131,7 +137,9 @@ def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(
     server = serve(then(HttpResponse("", usage=USED), HttpResponse("x")))
     call = call_to(server, "a b c", prices=DEAR)
     for reply in (calling(call), calling(call)):
-        assert (5.0 + 4.0, 2, 2) == (reply.cost_usd, reply.attempts, len(server.book))
+        assert reply.cost_usd == 5.0 + 4.0
+        assert reply.attempts == 2
+        assert len(server.book) == 2
 
 
 def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling: Calling, serve: Serve) -> None:
@@ -143,8 +151,8 @@ def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling: Calling, serv
         {"fallback": {"temperature": 0}},
         {"prices": DEAR},
     ):
-        assert "x" == calling(call_to(server, **other)).text
-    assert 1 == len(server.book)
+        assert calling(call_to(server, **other)).text == "x"
+    assert len(server.book) == 1
 
 
 async def use(folder: Path) -> None:
@@ -194,12 +202,12 @@ def test_log_probabilities_come_back_and_go_with_their_reply_and_damaged_ones_ar
     tmp_path: Path,
 ) -> None:
     written(tmp_path, [entry("a", LOGPROBS), entry("b", None), entry("c", LOGPROBS, 9.0)])
-    assert [("{true}", LOGPROBS), ("{true}", None)] == kept(tmp_path, "a", "b")
-    assert 2 == prune(tmp_path, 5.0, lambda cells: dict.fromkeys(cells, True)).entries
+    assert kept(tmp_path, "a", "b") == [("{true}", LOGPROBS), ("{true}", None)]
+    assert prune(tmp_path, 5.0, lambda cells: dict.fromkeys(cells, True)).entries == 2
     with opened(tmp_path) as connection:
-        assert [("c",)] == connection.execute("select call_key from logprobs").fetchall()
+        assert connection.execute("select call_key from logprobs").fetchall() == [("c",)]
         connection.execute("update logprobs set tokens = '[[1'")
-    assert [("{true}", None)] == kept(tmp_path, "c")
+    assert kept(tmp_path, "c") == [("{true}", None)]
 
 
 @contextmanager
@@ -209,7 +217,7 @@ def opened(folder: Path) -> Iterator[sqlite3.Connection]:
 
 
 def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: Serve) -> None:
-    assert [] == spend_in(calling.folder)
+    assert spend_in(calling.folder) == []
     calling.attempts = 1
     calling(
         call_to(serve(HttpResponse("late", delay_s=2.0)), timeout_s=0.2, prices=DEAR)
@@ -225,8 +233,8 @@ def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: 
         )
     )
     (row,) = spend_in(calling.folder)
-    assert 10 == len(row.pop("day"))
-    assert {
+    assert len(row.pop("day")) == 10
+    assert row == {
         "run_id": "a-run",
         "purpose": "unknown",
         "called_model": "hosted_vllm/candidate",
@@ -237,7 +245,7 @@ def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: 
         "cached_tokens": 3,
         "completion_tokens": 6,
         "cost_usd": 10.0,
-    } == row
+    }
 
 
 @pytest.mark.parametrize(
@@ -254,8 +262,8 @@ def test_a_file_of_another_version_is_refused_and_kept(
         PipelineError, match=rf"calls\.sqlite: is of version {version}, .*{why}"
     ) as error:
         calling(call_to(server))
-    assert 1 == len(str(error.value).splitlines())
+    assert len(str(error.value).splitlines()) == 1
     with opened(calling.folder) as connection:
         assert (version,) == connection.execute("pragma user_version").fetchone()
-        assert (1,) == connection.execute("select count(*) from calls").fetchone()
+        assert connection.execute("select count(*) from calls").fetchone() == (1,)
     assert not list(calling.folder.glob("damaged-*"))

@@ -142,8 +142,9 @@ def test_flipped_bytes_make_no_call_wrong_and_hide_none(
 ) -> None:
     first = 8 * PAGE  # behind the tables' root pages: without its root page a table is lost
     struck = hit(copy, seed, [1, 30, 300, 300][seed], first=first if seed < 3 else 0)
-    before, pages = calls_in(whole), pages_of(whole)
-    assert N_CALLS == len(pages)
+    before = calls_in(whole)
+    pages = pages_of(whole)
+    assert len(pages) == N_CALLS
     after, _ = repaired(copy, capsys)
     with closing(Ledger(copy.parent)) as ledger:
         used = {
@@ -171,7 +172,8 @@ def test_every_whole_call_of_a_cut_file_is_recovered(
 
 def killed_in_a_run(folder: Path, n_calls: int) -> tuple[Path, Path]:
     """The folder of a ledger with some calls, and a copy of it in the state after a kill."""
-    running, killed = folder / "running", folder / "killed"
+    running = folder / "running"
+    killed = folder / "killed"
 
     async def fill() -> None:
         ledger = Ledger(running)
@@ -189,7 +191,8 @@ def test_damage_to_the_log_of_a_killed_run_spares_earlier_calls(
     seed: int, tmp_path: Path, capsys: Printed
 ) -> None:
     running, killed = killed_in_a_run(tmp_path, 60)
-    path, log = killed / "calls.sqlite", killed / "calls.sqlite-wal"
+    path = killed / "calls.sqlite"
+    log = killed / "calls.sqlite-wal"
     assert log.stat().st_size > 50 * PAGE
     hit(log, seed, 1 + seed, first=0 if seed else 40)
     if not seed:  # the log's header: without it SQLite silently ignores the whole log
@@ -198,7 +201,7 @@ def test_damage_to_the_log_of_a_killed_run_spares_earlier_calls(
     after, printed = repaired(path, capsys)
     assert "is damaged (its log" in printed
     assert {number: before[number] for number in range(len(after))} == after
-    assert 1 == len(list(killed.glob("damaged-*-calls.sqlite-wal")))
+    assert len(list(killed.glob("damaged-*-calls.sqlite-wal"))) == 1
 
 
 def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path: Path, capsys: Printed) -> None:
@@ -206,7 +209,8 @@ def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path: Path, capsys
     log = killed / "calls.sqlite-wal"
     os.truncate(log, log.stat().st_size - 1000)
     after, printed = repaired(killed / "calls.sqlite", capsys)
-    assert ("", []) == (printed, list(killed.glob("damaged-*")))
+    assert printed == ""
+    assert list(killed.glob("damaged-*")) == []
     assert len(after) >= 28
 
 
@@ -218,7 +222,9 @@ def test_what_is_no_database_is_kept_aside_and_begun_anew(
     path.write_bytes(content)
     after, printed = repaired(path, capsys)
     (aside,) = tmp_path.glob("damaged-*")
-    assert ({}, content, 1) == (after, aside.read_bytes(), len(printed.splitlines()))
+    assert after == {}
+    assert content == aside.read_bytes()
+    assert len(printed.splitlines()) == 1
     assert aside.name in printed
 
 
@@ -230,10 +236,11 @@ def test_open_batches_and_spent_failures_and_sums_outlive_damage(
     assert "damaged" in repaired(copy, capsys)[1]
     with closing(Ledger(copy.parent)) as ledger:
         (open_,) = Submissions(ledger, "an endpoint").open()
-        assert ("batch-1", ["key"]) == (open_.batch_id, [call.call_key for call in open_.calls])
-        assert 4 == ledger.history("a failed one").next_attempt
-    assert [(N_CALLS, "unknown")] == [
-        (row["calls"], row["purpose"]) for row in spend_in(copy.parent)
+        assert open_.batch_id == "batch-1"
+        assert [call.call_key for call in open_.calls] == ["key"]
+        assert ledger.history("a failed one").next_attempt == 4
+    assert [(row["calls"], row["purpose"]) for row in spend_in(copy.parent)] == [
+        (N_CALLS, "unknown")
     ]
 
 
@@ -246,10 +253,8 @@ def test_a_kill_in_the_midst_of_a_repair_loses_nothing(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    rename, name = (
-        Path.rename,
-        "calls.sqlite" if after == "the new file" else "repaired-calls.sqlite",
-    )
+    rename = Path.rename
+    name = "calls.sqlite" if after == "the new file" else "repaired-calls.sqlite"
     with monkeypatch.context() as patched:
         patched.setattr(Path, "rename", lambda p, to: killed() if p.name == name else rename(p, to))
         with pytest.raises(KeyboardInterrupt):
@@ -257,7 +262,7 @@ def test_a_kill_in_the_midst_of_a_repair_loses_nothing(
     assert spend_in(whole.parent) == spend_in(copy.parent)  # its rows are still readable
     Ledger(copy.parent).close()
     assert calls_in(whole) == calls_in(copy)
-    assert 1 == len(list(copy.parent.glob("damaged-*.sqlite")))
+    assert len(list(copy.parent.glob("damaged-*.sqlite"))) == 1
     assert not list(copy.parent.glob("repaired-*"))
 
 
@@ -270,8 +275,8 @@ def test_a_call_whose_stored_reply_was_changed_is_made_again(
     path = calling.folder / "calls.sqlite"
     path.write_bytes(path.read_bytes().replace(b"The result is 42.", b"The result is 43.", 1))
     for _ in range(2):
-        assert {"The result is 42."} == {reply.text for reply in calling.at_once(*calls)}
-        assert 61 == len(server.book)
+        assert {reply.text for reply in calling.at_once(*calls)} == {"The result is 42."}
+        assert len(server.book) == 61
     (printed,) = [line for line in capsys.readouterr().err.splitlines() if "damaged" in line]
     assert str(path) in printed
 
@@ -306,7 +311,7 @@ async def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_
     half: Statement = ("insert into submissions values (?, ?)", values())
     with pytest.raises(PipelineError, match="cut off"):
         await ledger.write(half)
-    assert [] == submissions.open()
+    assert submissions.open() == []
     with pytest.raises(PipelineError):  # after a failed write nothing more is written
         await submissions.begin([])
     ledger.close()

@@ -52,7 +52,7 @@ def entry(number: int, *, finished_at_s: float = 0.0, attempt: int = 1) -> Entry
 
 def left(folder: Path) -> set[tuple[str, int]]:
     with closing(sqlite3.connect(folder / "calls.sqlite")) as connection:
-        assert ("ok",) == connection.execute("pragma quick_check").fetchone()
+        assert connection.execute("pragma quick_check").fetchone() == ("ok",)
         return set(connection.execute("select call_key, attempt from calls"))
 
 
@@ -96,9 +96,10 @@ def test_only_what_ended_before_and_has_its_row_is_removed(
 
 def test_the_disk_gets_the_space_back_and_what_was_spent_stays(tmp_path: Path) -> None:
     written(tmp_path, [entry(number, finished_at_s=float(number)) for number in range(1_000)])
-    before, spend = size_of(tmp_path), spend_in(tmp_path)
+    before = size_of(tmp_path)
+    spend = spend_in(tmp_path)
     pruned = prune(tmp_path, 900.0, all_stored)
-    assert 900 == pruned.entries
+    assert pruned.entries == 900
     assert pruned.freed_bytes == before - size_of(tmp_path) > 0.85 * before
     assert spend == spend_in(tmp_path)
     assert {(f"key-{number}", 1) for number in range(900, 1_000)} == left(tmp_path)
@@ -109,7 +110,7 @@ def test_a_ledger_that_is_in_use_is_left_for_later(tmp_path: Path) -> None:
     written(tmp_path, [entry(1)])
     with closing(Ledger(tmp_path)):
         assert Pruned(is_in_use=True) == prune(tmp_path, 1e12, all_stored)
-    assert 1 == prune(tmp_path, 1e12, all_stored).entries
+    assert prune(tmp_path, 1e12, all_stored).entries == 1
 
 
 def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_time_goes_on(
@@ -119,10 +120,10 @@ def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_time_goes_on(
     process = get_context("spawn").Process(target=prune_and_die, args=(tmp_path,))
     process.start()
     process.join()
-    assert -signal.SIGKILL == process.exitcode
-    assert 300 == len(left(tmp_path))
-    assert 300 == prune(tmp_path, 1e12, all_stored).entries
-    assert set() == left(tmp_path)
+    assert process.exitcode == -signal.SIGKILL
+    assert len(left(tmp_path)) == 300
+    assert prune(tmp_path, 1e12, all_stored).entries == 300
+    assert left(tmp_path) == set()
 
 
 def test_the_ledger_has_another_mark_whenever_replies_were_deleted_from_it(tmp_path: Path) -> None:
@@ -139,18 +140,20 @@ def test_the_ledger_has_another_mark_whenever_replies_were_deleted_from_it(tmp_p
     ):
         delete()
         marks.append(deletion_mark(folder))
-    assert (0, 0) == (marks[0], marks[1])
-    assert 4 == len(set(marks))
+    assert marks[0] == 0
+    assert marks[1] == 0
+    assert len(set(marks)) == 4
     assert marks[-2] == marks[-1]
 
 
 def test_the_mark_of_deletions_outlives_a_repair(tmp_path: Path) -> None:
     written(tmp_path, [entry(number) for number in range(20)])
     prune(tmp_path, 15.0, knowing({"cell-0": True}))
-    mark, path = deletion_mark(tmp_path), tmp_path / "calls.sqlite"
+    mark = deletion_mark(tmp_path)
+    path = tmp_path / "calls.sqlite"
     content = path.read_bytes()
     path.write_bytes(content[:4096] + b"\xff" * 4096 + content[8192:])
     Ledger(tmp_path).close()
 
-    assert 1 == len(list(tmp_path.glob("damaged-*.sqlite")))
+    assert len(list(tmp_path.glob("damaged-*.sqlite"))) == 1
     assert mark == deletion_mark(tmp_path) > 0

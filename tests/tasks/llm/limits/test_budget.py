@@ -56,17 +56,20 @@ def test_calls_of_the_dearest_stop_before_the_cap(
     """The most expensive provider: a token for each byte, and as many reply tokens as allowed."""
 
     def dearest(request: dict[str, Any], _number: int) -> HttpResponse:
-        prompt, most = len(request["messages"][0]["content"].encode()), request["max_tokens"]
+        prompt = len(request["messages"][0]["content"].encode())
+        most = request["max_tokens"]
         usage = {"prompt_tokens": prompt, "completion_tokens": most, "total_tokens": prompt + most}
         return HttpResponse("x", usage=usage, delay_s=0.02)
 
-    server, calling = serve(dearest), replace(calling, concurrency=at_once, **cap)
+    server = serve(dearest)
+    calling = replace(calling, concurrency=at_once, **cap)
     target: dict[str, Any] = {
         "prices": Prices(100.0, None, 1000.0, "a list"),
         "parameters": {"max_tokens": 50},
     }
     replies = calling.at_once(*(call_to(server, f"täglich {'ü' * n}", **target) for n in range(60)))
-    n_calls, prompts = len(server.book), [r["messages"][0]["content"].encode() for r in server.book]
+    n_calls = len(server.book)
+    prompts = [r["messages"][0]["content"].encode() for r in server.book]
     assert {"Reply": n_calls, "BudgetSpent": 60 - n_calls} == Counter(
         type(reply).__name__ for reply in replies
     )
@@ -89,7 +92,9 @@ def test_calls_of_the_dearest_stop_before_the_cap(
 def test_an_attempt_of_unknown_use_counts_in_full(
     http_response: HttpResponse, calling: Calling, serve: Serve
 ) -> None:
-    server, calling.max_tokens, calling.attempts = serve(http_response), 600, 50
+    server = serve(http_response)
+    calling.max_tokens = 600
+    calling.attempts = 50
     calling(
         call_to(
             server, timeout_s=0.1 if http_response.delay_s else 30.0, parameters={"max_tokens": 90}
@@ -111,17 +116,19 @@ def test_refused_attempts_and_replies_from_the_ledger_cost_nothing(
     calling.attempts = 7
     for cap, used in ((150, 2), (0, 0)):
         calling.max_tokens = cap
-        assert "now" == calling(call_to(server, "q", parameters={"max_tokens": 90})).text
+        assert calling(call_to(server, "q", parameters={"max_tokens": 90})).text == "now"
         assert used == calling.limiter.budget.used_tokens
 
 
 def test_a_call_that_is_cancelled_under_way_counts_as_what_was_set_aside(
     calling: Calling, serve: Serve
 ) -> None:
-    server, calling.max_tokens, calling.patience_s = serve(HttpResponse("x", delay_s=30)), 1000, 2.0
+    server = serve(HttpResponse("x", delay_s=30))
+    calling.max_tokens = 1000
+    calling.patience_s = 2.0
     with pytest.raises(TimeoutError):
         calling(call_to(server, parameters={"max_tokens": 90}))
-    assert 1 == len(server.book)
+    assert len(server.book) == 1
     assert calling.limiter.budget.used_tokens >= 90
 
 
@@ -136,10 +143,12 @@ def by_the_batch(server: FaultServer) -> list[Call]:
 async def test_an_open_batch_counts_as_used_and_a_live_call_without_room_stops(
     calling: Calling, serve: Serve
 ) -> None:
-    server, budget = serve(HttpResponse("x")), Budget(None, 150)
+    server = serve(HttpResponse("x"))
+    budget = Budget(None, 150)
     server.polls_until_done = 10**9  # it never ends
     merged = await calling.batched(by_the_batch(server), budget, wait_s=0.0)
-    assert (1, 100) == (merged.n_submitted, budget.used_tokens)
+    assert merged.n_submitted == 1
+    assert budget.used_tokens == 100
     with pytest.raises(NotCalled, match="100 of 150 tokens used"):
         await Limiter(4, budget).acquire(LIVE)
     assert budget.is_spent
@@ -151,18 +160,21 @@ async def test_a_live_call_goes_when_a_batch_gives_back_what_was_set_aside(
     server = serve(
         HttpResponse("x", usage={"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7})
     )
-    server.polls_until_done, budget = 2, Budget(None, 150)
+    server.polls_until_done = 2
+    budget = Budget(None, 150)
     looking = asyncio.create_task(calling.batched(by_the_batch(server), budget))
     while not server.book:  # noqa: ASYNC110 - a budget tells only when something is given back
         await asyncio.sleep(0.01)
     await Limiter(4, budget).acquire(LIVE)
-    assert (1, 7) == (len((await looking).replies), budget.used_tokens)
+    assert len((await looking).replies) == 1
+    assert budget.used_tokens == 7
 
 
 async def test_a_batch_waits_for_the_room_that_a_live_call_holds_within_limits(
     calling: Calling, serve: Serve
 ) -> None:
-    server, budget = serve(HttpResponse("x")), Budget(None, 150)
+    server = serve(HttpResponse("x"))
+    budget = Budget(None, 150)
     limiter = Limiter(4, budget)
     admission = await limiter.acquire(LIVE)
     merged = await calling.batched(by_the_batch(server), budget, wait_s=0.2)
@@ -174,17 +186,19 @@ async def test_a_batch_waits_for_the_room_that_a_live_call_holds_within_limits(
     )  # fits once the other call ends
     looking = asyncio.create_task(calling.batched(by_the_batch(server), budget))
     limiter.release(admission)
-    assert 1 == len((await looking).replies)
+    assert len((await looking).replies) == 1
 
 
 @pytest.mark.parametrize("end", ["failed", "expired"])
 async def test_what_a_batch_that_was_cut_short_did_not_do_is_free(
     end: Any, calling: Calling, serve: Serve
 ) -> None:
-    server, budget = serve(HttpResponse("x")), Budget(None, 1000)
-    server.batch_end, server.responses_before_end = end, 0
+    server = serve(HttpResponse("x"))
+    budget = Budget(None, 1000)
+    server.batch_end = end
+    server.responses_before_end = 0
     await calling.batched(by_the_batch(server), budget)
-    assert 0 == budget.used_tokens
+    assert budget.used_tokens == 0
     assert budget.reserve(Usage(None, 1000))
 
 
@@ -201,7 +215,9 @@ class Simulation:
     """Live calls of two limiters, and batches, with the same cap."""
 
     def __init__(self, cap: int, concurrency: int) -> None:
-        self.cap, self.budget, self.reserved = cap, Budget(None, cap), 0
+        self.cap = cap
+        self.budget = Budget(None, cap)
+        self.reserved = 0
         self.limiters = [Limiter(concurrency, self.budget), Limiter(concurrency, self.budget)]
 
     async def hold(self, most: int, turns: int) -> None:

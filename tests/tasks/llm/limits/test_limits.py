@@ -64,7 +64,8 @@ def test_no_minute_passes_the_limit_but_for_a_last_call(
     """After each pause, some requests (or one call with tokens) are made as soon as they are
     allowed.
     """
-    meter, now_s = TokenBucket(limit, 0.0), 0.0
+    meter = TokenBucket(limit, 0.0)
+    now_s = 0.0
     went: list[tuple[float, float]] = []
     for pause_s, number, share in steps:
         now_s += pause_s
@@ -79,7 +80,9 @@ def test_no_minute_passes_the_limit_but_for_a_last_call(
 
 @given(limit=st.integers(1, 10_000))
 def test_a_meter_lets_nearly_all_of_its_limit_through(limit: int) -> None:
-    meter, now_s, number = TokenBucket(limit, 0.0), 0.0, 0
+    meter = TokenBucket(limit, 0.0)
+    now_s = 0.0
+    number = 0
     while now_s <= 600.0 and number <= 3_000:
         meter.consume(1, now_s)
         number += 1
@@ -90,9 +93,9 @@ def test_a_meter_lets_nearly_all_of_its_limit_through(limit: int) -> None:
 def test_tokens_that_were_taken_and_not_used_are_given_back() -> None:
     meter = TokenBucket(6100, 0.0)
     meter.consume(1100, 0.0)
-    assert pytest.approx(10.01, abs=0.1) == meter.wait_s(0.0)
+    assert meter.wait_s(0.0) == pytest.approx(10.01, abs=0.1)
     meter.consume(-1000, 0.0)
-    assert pytest.approx(0.01, abs=0.02) == meter.wait_s(0.0)
+    assert meter.wait_s(0.0) == pytest.approx(0.01, abs=0.02)
 
 
 # a bucket with one token, and no other for a hundred seconds; usage without any guess
@@ -107,11 +110,9 @@ async def test_a_wrong_guess_holds_no_call_up(tpm: float | None, guessed: int, u
 
 def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Serve) -> None:
     usage = {"prompt_tokens": 500, "completion_tokens": 1500, "total_tokens": 2000}
-    server, calling.concurrency, calling.limits = (
-        serve(HttpResponse("x", usage=usage)),
-        1,
-        {"tpm": 240_000},
-    )
+    server = serve(HttpResponse("x", usage=usage))
+    calling.concurrency = 1
+    calling.limits = {"tpm": 240_000}
     calling.at_once(*(call_to(server, f"q{number}") for number in range(6)))
     arrived_at_s = [entry.arrived_at_s for entry in server.entries]
     assert arrived_at_s[-1] - arrived_at_s[0] > 1.0
@@ -132,29 +133,33 @@ async def test_where_tokens_are_limited_one_call_goes_until_its_use_is_known(
     limits.release(went[0], Reply("ok", prompt_tokens=100, completion_tokens=900))
     await turns()
     under_way = [ask.result() for ask in asks if ask.done()][1:]
-    assert 1000 == under_way[-1].tokens, (
+    assert under_way[-1].tokens == 1000, (
         "what the next call sets aside follows what the first one used"
     )
     for ask in asks:
         ask.cancel()
-    assert (first_go, 4) == (len(went), len(under_way))
+    assert first_go == len(went)
+    assert len(under_way) == 4
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_no_more_calls_are_under_way_at_once_than_allowed(
     concurrency: int, calling: Calling, serve: Serve
 ) -> None:
-    server, calling.concurrency = serve(HttpResponse("x", delay_s=0.05)), concurrency
+    server = serve(HttpResponse("x", delay_s=0.05))
+    calling.concurrency = concurrency
     calling.at_once(
         *(call_to(server, f"q{n}", name=f"hosted_vllm/{name}") for n in range(6) for name in "ab")
     )
-    assert (12, concurrency) == (len(server.book), server.most_in_hand)
+    assert len(server.book) == 12
+    assert concurrency == server.most_in_hand
 
 
 def test_calls_go_by_priority_and_then_by_coming_also_across_models(
     calling: Calling, serve: Serve
 ) -> None:
-    servers, calling.concurrency = [serve(HttpResponse("x", delay_s=0.02)) for _ in range(2)], 1
+    servers = [serve(HttpResponse("x", delay_s=0.02)) for _ in range(2)]
+    calling.concurrency = 1
     priorities = {
         "first": (9,),
         "c": (2, 0),
@@ -167,8 +172,14 @@ def test_calls_go_by_priority_and_then_by_coming_also_across_models(
     calls = [call_to(servers[q in "abf"], q) for q in priorities]
     calling.at_once(*(replace(call, priority=priorities[call.cell]) for call in calls))
     entries = sorted(servers[0].entries + servers[1].entries, key=lambda entry: entry.arrived_at_s)
-    assert ["first", "a", "b", "c", "d", "e", "f"] == [
-        each.request["messages"][0]["content"] for each in entries
+    assert [each.request["messages"][0]["content"] for each in entries] == [
+        "first",
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+        "f",
     ]
 
 
@@ -185,7 +196,8 @@ async def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
     for each in waiting[2:]:
         limits.release(each.result(), FREE)
         await turns()
-    assert (0, 0) == (limits.endpoints["a"].in_hand, limits.n_calls)
+    assert limits.endpoints["a"].in_hand == 0
+    assert limits.n_calls == 0
 
 
 @pytest.mark.parametrize("failure", [BUSY, LATE], ids=["429", "time-out"])
@@ -198,10 +210,10 @@ def test_concurrency_goes_down_when_a_model_is_busy_and_up_again_when_it_replies
         endpoint.failed(failure, float(second), 0.1)
         levels.append(endpoint.limit)
     assert all(after < before or before == 1.0 for before, after in pairwise(levels))
-    assert 1.0 == endpoint.limit
+    assert endpoint.limit == 1.0
     for _ in range(1000):
         endpoint.succeeded(100.0)
-    assert 16.0 == endpoint.limit
+    assert endpoint.limit == 16.0
 
 
 def test_failures_of_one_moment_cut_the_concurrency_once() -> None:
@@ -223,10 +235,11 @@ async def test_all_that_wait_are_told_when_the_time_is_up_and_what_is_under_way_
     admission = await limits.acquire(Admission("a"))
     waiting = [limits.acquire(Admission(endpoint)) for endpoint in "aac"]
     assert min(await asyncio.gather(*map(refused, waiting))) >= stop_at_s
-    assert 3 == limits.too_late
+    assert limits.too_late == 3
     limits.release(admission, Reply("ok", prompt_tokens=1, completion_tokens=1))
     await refused(limits.acquire(Admission("a")))
-    assert (1, 4) == (limits.n_calls, limits.too_late)
+    assert limits.n_calls == 1
+    assert limits.too_late == 4
 
 
 async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: Patch) -> None:
@@ -240,16 +253,20 @@ async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: P
 async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(
     tmp_path: Path, serve: Serve
 ) -> None:
-    slow, broken = serve(HttpResponse("x", delay_s=3.0)), serve(replace(failed(503), delay_s=1.8))
+    slow = serve(HttpResponse("x", delay_s=3.0))
+    broken = serve(replace(failed(503), delay_s=1.8))
     with closing(Ledger(tmp_path)) as ledger:
         stop_at_s = time.time() + 2.0
         gateway = Gateway(limiter(2, stop_at_s=stop_at_s), ledger, "a-run")
         kept, given_up = await asyncio.gather(
             gateway.complete(call_to(slow)), gateway.complete(call_to(broken))
         )
-    assert ("x", "provider_error", 1) == (kept.text, given_up.status, given_up.attempts)
-    assert (1, 1) == (len(slow.book), len(broken.book))
-    assert 2 == sum(row["calls"] for row in spend_in(tmp_path))
+    assert kept.text == "x"
+    assert given_up.status == "provider_error"
+    assert given_up.attempts == 1
+    assert len(slow.book) == 1
+    assert len(broken.book) == 1
+    assert sum(row["calls"] for row in spend_in(tmp_path)) == 2
 
 
 async def test_a_wait_for_another_process_ends_when_the_time_is_up(
@@ -270,17 +287,20 @@ async def test_a_stage_says_that_it_stopped_if_a_call_was_refused(
     stage: str, purpose: str, tmp_path: Path
 ) -> None:
     stop_at = datetime(2026, 1, 2, 9, 30, tzinfo=timezone(timedelta(hours=2)))
-    quiet, late = StageReport(stage), StageReport(stage)
+    quiet = StageReport(stage)
+    late = StageReport(stage)
     async with open_run_context(
         job_on("sample", tmp_path).model_copy(update={"stop_at": stop_at})
     ) as context:
         context.add_notices(quiet)
         await refused(context.gateway(stage, "a-model").complete(call_to("http://127.0.0.1:9/v1")))
-        assert 1 == context.limiters[purpose].too_late
+        assert context.limiters[purpose].too_late == 1
         context.add_notices(late)
-    assert (False, []) == (quiet.is_at_stop_time, quiet.warnings)
+    assert not quiet.is_at_stop_time
+    assert quiet.warnings == []
     warnings = ["stopped at 07:30 UTC, the stop time; finished work is kept"]
-    assert (True, warnings) == (late.is_at_stop_time, late.warnings)
+    assert late.is_at_stop_time
+    assert warnings == late.warnings
 
 
 # causes that stop a model for the run, immediately or after an outage, and causes that do not
@@ -290,9 +310,11 @@ def test_an_unset_variable_stops_the_model_before_any_call(
     calling: Calling, serve: Serve, monkeypatch: Patch
 ) -> None:
     monkeypatch.delenv("NOWHERE_SET", raising=False)
-    calling.attempts, server = 2, serve(HttpResponse("x"))
+    calling.attempts = 2
+    server = serve(HttpResponse("x"))
     reply = calling(call_to(server, headers={"X-Team": "${NOWHERE_SET}"}))
-    assert (1, 0) == (reply.attempts, len(server.book))
+    assert reply.attempts == 1
+    assert len(server.book) == 0
     assert "NOWHERE_SET" in str(calling.stopped.popitem()[1])
 
 
@@ -307,13 +329,15 @@ def test_a_bad_request_fails_its_cell_alone(calling: Calling, serve: Serve) -> N
         *(call_to(server, prompt) for prompt in ["good", *(f"bad {n}" for n in range(9))])
     )
     assert ["ok", *["provider_error"] * 9] == [reply.status for reply in replies]
-    assert (10, [None]) == (len(server.book), list(calling.stopped.values()))
+    assert len(server.book) == 10
+    assert list(calling.stopped.values()) == [None]
 
 
 def test_a_model_whose_first_calls_are_all_bad_requests_stops(
     calling: Calling, serve: Serve
 ) -> None:
-    server, calling.concurrency = serve(failed(400, "no such parameter")), 1
+    server = serve(failed(400, "no such parameter"))
+    calling.concurrency = 1
     replies = calling.at_once(*(call_to(server, f"q{n}") for n in range(30)))
     n_harmless = [prompt_of(request) for request in server.book].count("Hi")
     assert n_harmless == 1
@@ -327,12 +351,15 @@ def test_a_model_whose_first_calls_are_all_bad_requests_stops(
 def test_a_dead_endpoint_costs_few_calls_and_leaves_other_models_alone(
     calling: Calling, serve: Serve
 ) -> None:
-    good, dead = serve(HttpResponse("fine")), "http://127.0.0.1:9/v1"
-    calling.attempts, calling.limits, calling.concurrency = 5, {"outage_s": 1.0}, 8
+    good = serve(HttpResponse("fine"))
+    dead = "http://127.0.0.1:9/v1"
+    calling.attempts = 5
+    calling.limits = {"outage_s": 1.0}
+    calling.concurrency = 8
     replies = calling.at_once(
         *(call_to(address, f"q{n}") for n in range(200) for address in (dead, good))
     )
-    assert {"ok"} == {reply.status for reply in replies[1::2]}
+    assert {reply.status for reply in replies[1::2]} == {"ok"}
     n_stopped = sum(isinstance(reply, ModelStopped) for reply in replies[::2])
     assert n_stopped > 150
     assert 200 - n_stopped == sum(
@@ -353,14 +380,14 @@ def test_an_open_breaker_lets_one_call_try_after_a_pause() -> None:
     for _ in range(5):
         endpoint.failed(DOWN, now_s=10.0, latency_s=0.0)
     assert 0 < endpoint.wait_s(10.0) <= 1
-    assert 0.0 == endpoint.wait_s(12.0)
+    assert endpoint.wait_s(12.0) == 0.0
     endpoint.in_hand += 1
     assert math.inf == endpoint.wait_s(12.0)
     endpoint.in_hand -= 1
     endpoint.succeeded(12.0)
     for _ in range(3):
         endpoint.in_hand += 1
-    assert 0.0 == endpoint.wait_s(12.0)
+    assert endpoint.wait_s(12.0) == 0.0
 
 
 @pytest.mark.parametrize("status", [400, 401, 403])

@@ -23,11 +23,14 @@ from tests.faults.server import Entry, FaultServer, HttpResponse, Request
 from tests.kit import configure, endpoint
 
 PRBENCH = Path(sys.executable).with_name("prbench")
-CALLS_A_MODEL, N_MODELS = 106, int(os.environ.get("PRBENCH_TEST_NODES_MODELS", "10"))
+CALLS_A_MODEL = 106
+N_MODELS = int(os.environ.get("PRBENCH_TEST_NODES_MODELS", "10"))
 """With 38 models there are 4,028 calls. The rate grows with the number of models, so faults last
 equally long.
 """
-RPM, AT_ONCE, LATENCY_S = 40 * N_MODELS, 16 * N_MODELS // 10, 1.0
+RPM = 40 * N_MODELS
+AT_ONCE = 16 * N_MODELS // 10
+LATENCY_S = 1.0
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
@@ -76,7 +79,8 @@ class World:
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     pytest.importorskip("ray")
-    if why := why_no_network():
+    why = why_no_network()
+    if why:
         pytest.skip(why)
     with ray_cluster(3) as (address, cluster):
         behaviour = lambda request, number: replace(naming(request, number), delay_s=LATENCY_S)  # noqa: E731
@@ -115,7 +119,7 @@ def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alon
     one.machine.plug(is_in=False)
     world.until_requests(0.92)
     one.machine.plug(is_in=True)
-    assert 0 == world.run.wait(300), (folder / "log").read_text()
+    assert world.run.wait(300) == 0, (folder / "log").read_text()
 
     entries = list(world.server.entries)
     with closing(sqlite3.connect(warehouse / "ledger" / "calls.sqlite")) as ledger:
@@ -152,10 +156,10 @@ def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alon
     ]
     keys = [key.encode() for node in world.cluster.nodes for key in node.keys]
     assert any(path.suffix == ".log" for path in written)
-    assert [] == [path for path in written if any(key in path.read_bytes() for key in keys)]
+    assert [path for path in written if any(key in path.read_bytes() for key in keys)] == []
 
     world.server.behaviour = naming
     folder, undisturbed = world.settings("undisturbed")
     command = [PRBENCH, "run", "--warehouse", undisturbed, "-q"]
-    assert 0 == subprocess.run(command, cwd=folder, check=False).returncode
+    assert subprocess.run(command, cwd=folder, check=False).returncode == 0
     assert tables(undisturbed) == tables(warehouse)

@@ -37,7 +37,8 @@ from tests.tasks.llm.conftest import DECISION_ROUTES, ROUTES, Calling, Serve, ca
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 SECRET = "sk-planted-0123456789abcdef"
-N_CALLS, AT_ONCE = 60, 12
+N_CALLS = 60
+AT_ONCE = 12
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
@@ -48,7 +49,8 @@ def with_pool(
     """Do some work with a gateway and two senders on this machine, and return its result."""
 
     async def run() -> Any:
-        ledger, pool = Ledger(folder / "by-senders"), SenderPool(nodes.LOCAL, 2, targets)
+        ledger = Ledger(folder / "by-senders")
+        pool = SenderPool(nodes.LOCAL, 2, targets)
         try:
             gateway = Gateway(
                 Limiter(AT_ONCE, Budget(None, None)), ledger, "a-run", 2, None, "judge", pool
@@ -136,7 +138,7 @@ def test_a_killed_sender_costs_its_own_calls(
         there = await asyncio.gather(*map(gateway.complete, odd_calls))
         await until(lambda: len(pool.senders) == 2)
         assert addresses_listened_on() <= {"127.0.0.1", "::ffff:127.0.0.1"}
-        assert {0o700} == {stat.S_IMODE(folder.stat().st_mode) for folder in folders}
+        assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
         first = [sender.pid for sender in pool.senders]
         calls = [
             asyncio.create_task(gateway.complete(call_to(server, str(n)))) for n in range(N_CALLS)
@@ -162,13 +164,13 @@ def test_a_killed_sender_costs_its_own_calls(
     assert [replace(each, latency_s=None) for each in here] == [
         replace(each, latency_s=None) for each in there
     ]
-    assert {"ok"} == {reply.status for reply in replies}
+    assert {reply.status for reply in replies} == {"ok"}
     again = [reply for reply in replies if reply.attempts > 1]
     assert 0 < len(again) <= AT_ONCE
     assert written
-    assert [] == [path for path, content in written.items() if SECRET.encode() in content]
+    assert [path for path, content in written.items() if SECRET.encode() in content] == []
     assert not any(folder.exists() for folder in folders)
-    assert [[]] == [processes(folder.name) for folder in folders]
+    assert [processes(folder.name) for folder in folders] == [[]]
 
 
 def _job(folders: list[Path], tmp_path: Path) -> str:
@@ -265,7 +267,9 @@ def test_calls_of_a_silent_sender_are_made_by_another(
     )
     call = call_to("http://127.0.0.1:9/v1")
     reply = with_pool(tmp_path, [call.target], lambda gateway, _: gateway.complete(call))
-    assert ("ok", "here", 2) == (reply.status, reply.text, reply.attempts)
+    assert reply.status == "ok"
+    assert reply.text == "here"
+    assert reply.attempts == 2
     assert "a sender on a-node is gone: it gives no sign of life" in capsys.readouterr().err
 
 
@@ -299,13 +303,14 @@ def test_the_next_start_ends_and_removes_what_a_killed_driver_left(
         while len(processes(f"{left}/")) < 2:
             time.sleep(0.01)
         living = nodes.Cluster(nodes.LOCAL)
-        assert -signal.SIGKILL == ours.wait(60)
+        assert ours.wait(60) == -signal.SIGKILL
         (folder,) = tmp_path.glob("ray-*")
-        assert (0o700, True) == (stat.S_IMODE(folder.stat().st_mode), (folder / "token").is_file())
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert (folder / "token").is_file()
         nodes.Cluster(nodes.LOCAL).close()
         assert [folder] == list(tmp_path.glob("ray-*"))
         living.close()
-        assert [] == list(tmp_path.glob("ray-*"))
+        assert list(tmp_path.glob("ray-*")) == []
         assert others.poll() is None
     finally:
         ours.kill()
@@ -351,7 +356,7 @@ async def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_mad
     with FaultServer(lambda _request, _number: HttpResponse("paid")) as server:
         await process.start([(1, call_to(server), {})], time.monotonic() - nodes.SILENCE_S)
         _, outcomes = await process.outcomes()
-        assert [] == server.book
-    assert [(1, Kind.LOST)] == [
-        (number, reply.failure and reply.failure.kind) for number, reply in outcomes
+        assert server.book == []
+    assert [(number, reply.failure and reply.failure.kind) for number, reply in outcomes] == [
+        (1, Kind.LOST)
     ]

@@ -85,8 +85,9 @@ def test_a_word_for_trouble_of_the_server_is_a_failure_that_is_tried_again(
 ) -> None:
     server = serve(then(HttpResponse("Half of", finish_reason=word), HttpResponse("All of it.")))
     reply = calling(call_to(server, **ROUTES[route]))
-    assert ("ok", "All of it.") == (reply.status, reply.text)
-    assert 2 == len(server.book)
+    assert reply.status == "ok"
+    assert reply.text == "All of it."
+    assert len(server.book) == 2
 
 
 @pytest.mark.parametrize(("word", "route"), in_turn(["error", "abort"], CHAT))
@@ -96,9 +97,11 @@ def test_a_failure_by_its_end_names_the_word_and_counts_what_was_used(
     reply = calling(
         call_to(serve(HttpResponse("Half of", finish_reason=word, usage=USAGE)), **ROUTES[route])
     )
-    assert ("provider_error", None, word) == (reply.status, reply.text, reply.finish_reason)
+    assert reply.status == "provider_error"
+    assert reply.text is None
+    assert word == reply.finish_reason
     assert f'ended with "{word}"' in str(reply.error)
-    assert 7 == reply.prompt_tokens
+    assert reply.prompt_tokens == 7
 
 
 FAILED = {
@@ -122,7 +125,9 @@ def test_a_word_for_a_limit_or_a_filter_is_a_permanent_failure(
 ) -> None:
     server = serve(HttpResponse("Half of", finish_reason=word))
     reply = calling(call_to(server, **ROUTES[route]))
-    assert (FAILED[word], None, 1) == (reply.status, reply.text, len(server.book))
+    assert FAILED[word] == reply.status
+    assert reply.text is None
+    assert len(server.book) == 1
 
 
 STREAMED_ROUTES = [ROUTES["streamed"], ROUTES["openai-streamed"]]
@@ -191,11 +196,13 @@ def test_whatever_else_stands_for_a_word_is_a_permanent_failure_that_names_it(
     server = serve(HttpResponse("Half of", finish_reason=stated))
     reply = calling(call_to(server, **ROUTES[route]))
     word = stated if isinstance(stated, str) else json.dumps(stated)
-    assert ("unclear", None, word) == (reply.status, reply.text, reply.finish_reason)
+    assert reply.status == "unclear"
+    assert reply.text is None
+    assert word == reply.finish_reason
     assert f'ended with "{word}"' in str(reply.error)
-    assert 1 == len(server.book)
-    assert "unclear" == calling(call_to(server, **ROUTES[route])).status
-    assert 1 == len(server.book)
+    assert len(server.book) == 1
+    assert calling(call_to(server, **ROUTES[route])).status == "unclear"
+    assert len(server.book) == 1
 
 
 @pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
@@ -203,7 +210,9 @@ def test_a_stream_must_say_how_it_ended(route: str, calling: Calling, serve: Ser
     nothing: Any = None
     server = serve(HttpResponse("A debt.", finish_reason=nothing))
     reply = calling(call_to(server, **ROUTES[route]))
-    assert ("provider_error", None, 2) == (reply.status, reply.text, len(server.book))
+    assert reply.status == "provider_error"
+    assert reply.text is None
+    assert len(server.book) == 2
 
 
 @pytest.mark.parametrize("route", CHAT)
@@ -215,9 +224,11 @@ def test_a_word_that_is_accepted_later_needs_no_call(
     calling.spend(failed)
     call = call_to(server, ends_ok=("weird end",), **ROUTES[route])
     reply = calling(call)
-    assert ("ok", "A debt.", None) == (reply.status, reply.text, reply.error)
+    assert reply.status == "ok"
+    assert reply.text == "A debt."
+    assert reply.error is None
     assert failed.cost_usd == reply.cost_usd
-    assert 1 == len(server.book)
+    assert len(server.book) == 1
     assert call.target.config_hash == call_to(server, **ROUTES[route]).target.config_hash
 
 
@@ -225,21 +236,22 @@ def test_a_word_that_is_accepted_from_the_start_is_a_success(
     calling: Calling, serve: Serve
 ) -> None:
     server = serve(HttpResponse("A debt.", finish_reason="weird"))
-    assert "ok" == calling(call_to(server, ends_ok=("weird",))).status
-    assert "ok" == calling(call_to(server)).status
-    assert 1 == len(server.book)
+    assert calling(call_to(server, ends_ok=("weird",))).status == "ok"
+    assert calling(call_to(server)).status == "ok"
+    assert len(server.book) == 1
 
 
 def test_another_word_than_the_accepted_one_stays_a_failure(calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("A debt.", finish_reason="weird"))
-    assert "unclear" == calling(call_to(server, ends_ok=("odd",))).status
+    assert calling(call_to(server, ends_ok=("odd",))).status == "unclear"
 
 
 async def test_a_result_of_a_batch_ends_like_any_reply(calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("Half of", finish_reason="weird"))
     call = call_to(server, name="openai/candidate")
     (reply,) = (await calling.batched([call])).replies
-    assert ("unclear", None) == (reply.status, reply.text)
+    assert reply.status == "unclear"
+    assert reply.text is None
 
 
 async def test_a_result_of_a_batch_may_have_content_in_parts(
@@ -249,7 +261,8 @@ async def test_a_result_of_a_batch_may_have_content_in_parts(
     parts = json.dumps([THINKING, TEXT]).encode()
     server.written = lambda line, _number: line.replace(b'"A debt."', parts)
     (reply,) = (await calling.batched([call_to(server, name="openai/candidate")])).replies
-    assert ("ok", "A debt.") == (reply.status, reply.text)
+    assert reply.status == "ok"
+    assert reply.text == "A debt."
 
 
 PARTS: dict[str, list[Any]] = {
@@ -280,8 +293,9 @@ def test_text_in_parts_is_the_text(parts: str, name: str, monkeypatch: pytest.Mo
             is_streamed=True,
         ),
     ):
-        assert ("ok", "A debt.") == (reply.status, reply.text)
-        assert 7 == reply.prompt_tokens
+        assert reply.status == "ok"
+        assert reply.text == "A debt."
+        assert reply.prompt_tokens == 7
 
 
 @pytest.mark.parametrize(
@@ -301,7 +315,8 @@ def test_a_part_of_another_type_is_a_failure_that_names_it(part: Any, kind: str)
         reply_to(whole({"content": [TEXT, part]}), {"Content-Type": "application/json"}),
         reply_to(streamed({"content": [TEXT]}, {"content": [part]}), EVENTS, is_streamed=True),
     ):
-        assert ("unclear", None) == (reply.status, reply.text)
+        assert reply.status == "unclear"
+        assert reply.text is None
         assert str(reply.error).endswith(f"a part of unknown type: {kind}")
         assert reply.is_final
 
@@ -311,7 +326,9 @@ def test_an_error_in_a_choice_is_a_failure_whatever_the_end() -> None:
     reply = reply_to(
         whole({"content": "Half of"}, error=error), {"Content-Type": "application/json"}
     )
-    assert ("provider_error", None, False) == (reply.status, reply.text, reply.is_final)
+    assert reply.status == "provider_error"
+    assert reply.text is None
+    assert not reply.is_final
     assert "Provider disconnected" in str(reply.error)
 
 
@@ -321,7 +338,7 @@ def test_a_reply_that_is_only_in_the_reasoning_says_so(field: str) -> None:
         reply_to(whole({"content": None, field: "A debt."}), {"Content-Type": "application/json"}),
         reply_to(streamed({field: "A debt."}), EVENTS, is_streamed=True),
     ):
-        assert "empty" == reply.status
+        assert reply.status == "empty"
         assert "reasoning_content" in str(reply.error)
 
 
@@ -379,7 +396,8 @@ def test_the_status_of_a_response_is_its_end(
 ) -> None:
     with response(status=status) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
-    assert (expected, n_calls) == (reply.status, len(server.book))
+    assert reply.status == expected
+    assert n_calls == len(server.book)
 
 
 @pytest.mark.parametrize(
@@ -415,12 +433,14 @@ def test_a_failed_response_is_tried_again_if_its_cause_may_pass(
 ) -> None:
     with response(status="failed", output=[], error=error) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
-    assert ("provider_error", n_calls) == (reply.status, len(server.book))
+    assert reply.status == "provider_error"
+    assert n_calls == len(server.book)
 
 
 def test_a_part_of_a_response_of_another_type_is_a_failure_that_names_it(calling: Calling) -> None:
     content = [*RESPONSE["output"][0]["content"], {"type": "picture"}]
     with response(output=[{**RESPONSE["output"][0], "content": content}]) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
-    assert ("unclear", 1) == (reply.status, len(server.book))
+    assert reply.status == "unclear"
+    assert len(server.book) == 1
     assert "picture" in str(reply.error)

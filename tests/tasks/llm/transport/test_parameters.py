@@ -26,7 +26,7 @@ def sent(
 ) -> dict[str, Any]:
     """Make a call to a configured model, and return the body of its request."""
     model = Model.model_validate({"name": "openai/gpt-5", "api_base": server.api_base} | configured)
-    assert "ok" == calling(Call(target_of(model), MESSAGES, "a-cell", shape)).status
+    assert calling(Call(target_of(model), MESSAGES, "a-cell", shape)).status == "ok"
     (entry,) = server.entries
     assert ("/v1/responses" if model.api == "responses" else "/v1/chat/completions") == entry.path
     return dict(entry.request)
@@ -48,11 +48,12 @@ def test_nothing_is_sent_to_the_responses_api_that_was_not_configured(
 ) -> None:
     body = sent(calling, serve(HttpResponse("x")), api="responses")
     given = [(item["role"], item["content"]) for item in body.pop("input")]
-    assert [("system", "Be brief."), ("user", "What is a bond?")] == given
-    assert {"model": "gpt-5"} == {name: value for name, value in body.items() if value is not None}
+    assert given == [("system", "Be brief."), ("user", "What is a bond?")]
+    assert {name: value for name, value in body.items() if value is not None} == {"model": "gpt-5"}
 
 
-VLLM, SHAPE = "hosted_vllm/candidate", reply_format(200)
+VLLM = "hosted_vllm/candidate"
+SHAPE = reply_format(200)
 SAMPLING: dict[str, Any] = {"temperature": 0.0, "seed": 7, "params": {"top_p": 0.5}}
 SENT: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     *(
@@ -111,7 +112,7 @@ def test_what_is_set_is_sent(
 def test_a_thinking_budget_is_sent_as_the_library_takes_it() -> None:
     """OpenAI's interface has no field for it, so the server's requests cannot show it."""
     arguments = chat_arguments({"thinking_budget_tokens": 2048, "temperature": 1.0})
-    assert {"temperature": 1.0, "thinking": {"type": "enabled", "budget_tokens": 2048}} == arguments
+    assert arguments == {"temperature": 1.0, "thinking": {"type": "enabled", "budget_tokens": 2048}}
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,8 @@ def test_headers_and_the_key_are_sent(way: dict[str, Any], calling: Calling, ser
     server = serve(HttpResponse("x"))
     sent(calling, server, headers={"X-Team": "blue"}, **way)
     headers = server.entries[0].headers
-    assert ("blue", "Bearer sk-of-the-tests") == (headers["x-team"], headers["authorization"])
+    assert headers["x-team"] == "blue"
+    assert headers["authorization"] == "Bearer sk-of-the-tests"
 
 
 @pytest.mark.parametrize(

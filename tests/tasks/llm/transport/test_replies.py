@@ -59,7 +59,7 @@ def test_a_stream_that_breaks_off_is_never_a_reply(
     reply = calling(call_to(server, **ROUTES[route]))
     assert reply.status in {"provider_error", "empty"}
     assert reply.text is None
-    assert 2 == len(server.book)
+    assert len(server.book) == 2
 
 
 def completion(**replaced: Any) -> HttpResponse:
@@ -115,7 +115,9 @@ def test_no_completion_is_a_provider_error_of_one_line(
 ) -> None:
     server = serve(NO_COMPLETIONS[kind])
     reply = calling(call_to(server, **ROUTES[route]))
-    assert ("provider_error", None, 2) == (reply.status, reply.text, len(server.book))
+    assert reply.status == "provider_error"
+    assert reply.text is None
+    assert len(server.book) == 2
     assert not NO_CODE.search(reply.error or "\n")
 
 
@@ -171,8 +173,10 @@ def test_odd_fields_of_a_reply_do_not_keep_others_from_being_stored(
     calls = [call_to(server, name="openai/candidate", prompt=prompt) for prompt in given]
     odd_reply, plain = calling.at_once(*calls)
     assert isinstance(odd_reply, Reply)
-    assert ("ok", "hi", "hi") == (plain.status, plain.text, calling(calls[1]).text)
-    assert 2 == len(server.book)
+    assert plain.status == "ok"
+    assert plain.text == "hi"
+    assert calling(calls[1]).text == "hi"
+    assert len(server.book) == 2
 
 
 NO_VERDICTS = {
@@ -214,7 +218,9 @@ def test_one_clear_object_is_a_verdict(kind: str, calling: Calling, serve: Serve
     text, value = VERDICTS[kind]
     server = serve(HttpResponse(text))
     reply, verdict = decided(calling, server)
-    assert (value, "ok", 1) == (verdict.value, reply.status, len(server.book))
+    assert value == verdict.value
+    assert reply.status == "ok"
+    assert len(server.book) == 1
     verdict.explanation.encode()
 
 
@@ -224,7 +230,10 @@ def test_anything_else_is_asked_for_again_and_then_is_a_parse_error(
 ) -> None:
     server = serve(HttpResponse(NO_VERDICTS[kind]))
     reply, verdict = decided(calling, server)
-    assert (None, "parse_error", 2, 2) == (verdict, reply.status, reply.attempts, len(server.book))
+    assert verdict is None
+    assert reply.status == "parse_error"
+    assert reply.attempts == 2
+    assert len(server.book) == 2
     assert 0 < len(reply.error or "") <= 300
     first, second = (request["messages"] for request in server.book)
     printed = {"role": "assistant", "content": NO_VERDICTS[kind]}
@@ -237,7 +246,10 @@ def test_a_good_reply_to_a_reminder_makes_a_verdict(calling: Calling, serve: Ser
         lambda request, _n: met if len(request["messages"]) > 1 else HttpResponse("Well, yes.")
     )
     reply, verdict = decided(calling, server)
-    assert ("met", "ok", 2, 2) == (verdict.status, reply.status, reply.attempts, len(reply.paid))
+    assert verdict.status == "met"
+    assert reply.status == "ok"
+    assert reply.attempts == 2
+    assert len(reply.paid) == 2
 
 
 CUT = HttpResponse("{", finish_reason="length")
@@ -251,11 +263,9 @@ def test_a_failed_judge_is_not_reminded(
 ) -> None:
     server = serve(sent)
     reply, verdict = decided(calling, server)
-    assert (None, status, [1] * n) == (
-        verdict,
-        reply.status,
-        [len(request["messages"]) for request in server.book],
-    )
+    assert verdict is None
+    assert status == reply.status
+    assert [1] * n == [len(request["messages"]) for request in server.book]
 
 
 def test_a_failed_verdict_costs_both_replies(calling: Calling, serve: Serve) -> None:
@@ -263,7 +273,7 @@ def test_a_failed_verdict_costs_both_replies(calling: Calling, serve: Serve) -> 
     reply, _ = decided(
         calling, serve(HttpResponse("words", usage=usage)), prices=Prices(3.0, None, 9.0, "a list")
     )
-    assert pytest.approx(2 * 1000 * 3.0 / 1e6) == reply.cost_usd
+    assert reply.cost_usd == pytest.approx(2 * 1000 * 3.0 / 1e6)
 
 
 CHAT = [route for route in ROUTES if route != "responses"]
@@ -285,13 +295,15 @@ def test_an_odd_usage_is_unknown_and_the_reply_stays(
 ) -> None:
     server = serve(HttpResponse("A debt.", usage=USAGES[usage]))
     reply = calling(call_to(server, **ROUTES[route]))
-    assert ("ok", "A debt.", 1) == (reply.status, reply.text, len(server.book))
-    assert [None] * 4 == [
+    assert reply.status == "ok"
+    assert reply.text == "A debt."
+    assert len(server.book) == 1
+    assert [
         reply.prompt_tokens,
         reply.completion_tokens,
         reply.reasoning_tokens,
         reply.cost_usd,
-    ]
+    ] == [None] * 4
 
 
 @pytest.mark.parametrize("route", CHAT)
@@ -301,12 +313,10 @@ def test_a_detail_of_the_usage_that_is_none_spoils_no_other(
     prompt = {"prompt_tokens_details": {"cached_tokens": "most"}}
     usage = GOOD | prompt | {"completion_tokens_details": "no", "total_tokens": "x"}
     reply = calling(call_to(serve(HttpResponse("A debt.", usage=usage)), **ROUTES[route]))
-    assert ("ok", 7, 3, None) == (
-        reply.status,
-        reply.prompt_tokens,
-        reply.completion_tokens,
-        reply.cached_tokens,
-    )
+    assert reply.status == "ok"
+    assert reply.prompt_tokens == 7
+    assert reply.completion_tokens == 3
+    assert reply.cached_tokens is None
 
 
 @pytest.mark.parametrize(
@@ -317,12 +327,10 @@ def test_a_word_of_success_is_stored_as_it_came(
 ) -> None:
     server = serve(HttpResponse("A debt.", finish_reason=word))
     reply = calling(call_to(server, **ROUTES[route]))
-    assert ("ok", "A debt.", word, 1) == (
-        reply.status,
-        reply.text,
-        reply.finish_reason,
-        len(server.book),
-    )
+    assert reply.status == "ok"
+    assert reply.text == "A debt."
+    assert word == reply.finish_reason
+    assert len(server.book) == 1
 
 
 @pytest.mark.parametrize(("reason", "route"), in_turn([None, "", " "], CHAT[:2]))
@@ -330,14 +338,17 @@ def test_a_whole_reply_needs_no_word(
     reason: Any, route: str, calling: Calling, serve: Serve
 ) -> None:
     reply = calling(call_to(serve(HttpResponse("A debt.", finish_reason=reason)), **ROUTES[route]))
-    assert ("ok", "A debt.", None) == (reply.status, reply.text, reply.finish_reason)
+    assert reply.status == "ok"
+    assert reply.text == "A debt."
+    assert reply.finish_reason is None
 
 
 def test_a_provider_s_own_word_for_a_cut_reply_is_understood(
     calling: Calling, serve: Serve
 ) -> None:
     reply = calling(call_to(serve(HttpResponse("A de", finish_reason="MAX_TOKENS"))))
-    assert ("truncated", "length") == (reply.status, reply.finish_reason)
+    assert reply.status == "truncated"
+    assert reply.finish_reason == "length"
 
 
 async def test_the_same_holds_for_the_results_of_a_batch(calling: Calling, serve: Serve) -> None:
@@ -349,9 +360,7 @@ async def test_the_same_holds_for_the_results_of_a_batch(calling: Calling, serve
     )
     call = call_to(server, name="openai/candidate")
     (reply,) = (await calling.batched([call])).replies
-    assert ("ok", "A debt.", None, None) == (
-        reply.status,
-        reply.text,
-        reply.finish_reason,
-        reply.prompt_tokens,
-    )
+    assert reply.status == "ok"
+    assert reply.text == "A debt."
+    assert reply.finish_reason is None
+    assert reply.prompt_tokens is None

@@ -33,7 +33,8 @@ def drill(job: Job, folder: Path) -> Path:
     folder.
     """
     with Warehouse(job.warehouse).reader() as reader:
-        site, scope = Site(folder), Scope(job, reader)
+        site = Site(folder)
+        scope = Scope(job, reader)
         copy_assets(site)
         common = {
             "heading": "A report",

@@ -45,7 +45,8 @@ class Stored:
         self.responses = {
             row["response_id"]: row for row in of["responses"] if row["task_id"] in self.tasks
         }
-        self.criteria, self.turns = self._by_task(of["criteria"]), self._by_task(of["message_rows"])
+        self.criteria = self._by_task(of["criteria"])
+        self.turns = self._by_task(of["message_rows"])
         self.openings = {
             row["task_id"]: row["prompt"]
             for row in of["conversation_turns"]
@@ -121,7 +122,8 @@ def test_the_conversation_and_the_criteria_are_as_they_were_sent(
 ) -> None:
     for task_id in stored.tasks:
         part = held[f"task-{task_key(task_id)}"]["task"]
-        expected, actual = stored.turns[task_id], part["conversation"]
+        expected = stored.turns[task_id]
+        actual = part["conversation"]
         assert [(t["role"], t["content"]) for t in expected] == [
             (t["role"], t["content"]) for t in actual
         ]
@@ -157,8 +159,8 @@ def test_every_response_stands_in_the_file_of_its_task_word_for_word(
         for response in part.get("responses", ())
     }
 
-    assert expected == actual
-    assert {"ok", "refused", "truncated"} == {status for status, *_ in actual.values()}
+    assert actual == expected
+    assert {status for status, *_ in actual.values()} == {"ok", "refused", "truncated"}
 
 
 def test_every_verdict_of_every_judge_stands_beside_its_response(
@@ -177,16 +179,17 @@ def test_every_verdict_of_every_judge_stands_beside_its_response(
     assert {
         cell: tuple(row[name] for name in same) for cell, row in stored.verdicts.items()
     } == actual
-    assert 3 == len(
+    assert len(
         {judge_config for *_, judge_config, _ in actual}
-    )  # two judges, one with two configurations
+    ) == 3  # two judges, one with two configurations
     assert {"met", "unmet", "timeout", "parse_error"} <= {status for status, *_ in actual.values()}
 
 
 def test_the_list_of_verdicts_has_a_letter_for_every_criterion(
     held: dict[str, Any], stored: Stored
 ) -> None:
-    index, criteria = held["index"], held["criteria"]
+    index = held["index"]
+    criteria = held["criteria"]
     rows = [row for task in index["tasks"] for row in stored.criteria[task["task_id"]]]
     failed = {
         (r["task_id"], entry_key(r), r["trial"])
@@ -226,7 +229,7 @@ def test_scores_and_bounds_are_those_of_the_marts(world_job: Job, held: dict[str
             assert (row["value"] and pytest.approx(row["value"], abs=1e-5)) == value
             if row["value"] is None and len(row) > 1:
                 assert pytest.approx([row["value_lower"], row["value_upper"]], abs=1e-5) == bounds
-    assert {True, False} == {row["value"] is None for row in rows.values()}
+    assert {row["value"] is None for row in rows.values()} == {True, False}
 
 
 def test_no_file_has_a_canary_or_ends_a_script(
@@ -234,11 +237,11 @@ def test_no_file_has_a_canary_or_ends_a_script(
 ) -> None:
     plain = frozenset((string.ascii_letters + string.digits + '+/=-."{}[](),:;\n').encode())
 
-    assert [] == [
+    assert [
         name for name, content in files(world_drilldown).items() if CANARY.encode() in content
-    ]
+    ] == []
     assert CANARY not in repr(held)
     for site in (world_drilldown, hostile_site):
-        assert [] == [
+        assert [
             name for name, content in files(site / "data").items() if set(content) - plain
-        ]
+        ] == []

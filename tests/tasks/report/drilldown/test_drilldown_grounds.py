@@ -111,7 +111,7 @@ def visit(job: Job, browser: Browser) -> Iterator[Visit]:
     """A visit that must end without faults."""
     with visiting(browser, job.warehouse.parent / "site") as visit:
         yield visit
-        assert [] == visit.faults
+        assert visit.faults == []
 
 
 def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_for_word(
@@ -127,12 +127,12 @@ def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_
         reminder("binary"),
         REPLY,
     ] == [each.text_content() for each in visit.page.locator(".exchange pre").all()]
-    assert [
+    assert visit.page.locator(".exchange h4").all_inner_texts() == [
         "Prompt",
         "First reply, which could not be read",
         "Reminder, sent after prompt and first reply",
         "Reply, as the judge wrote it",
-    ] == visit.page.locator(".exchange h4").all_inner_texts()
+    ]
     assert len(criteria) == visit.page.locator(".exchange").count()
 
 
@@ -175,8 +175,10 @@ def test_the_question_is_there_before_it_is_assembled(visit: Visit) -> None:
     visit.open(f"task.html#task={task_key('t2')}")
     turns = visit.page.locator("#conversation .turn")
 
-    assert ["Is it so?", "It says 7.", "It is."] == [
-        text.split("\n", 1)[1].strip() for text in turns.all_inner_texts()
+    assert [text.split("\n", 1)[1].strip() for text in turns.all_inner_texts()] == [
+        "Is it so?",
+        "It says 7.",
+        "It is.",
     ]
     assert "not assembled" in visit.page.locator("#conversation").inner_text()
 
@@ -195,8 +197,8 @@ def test_tasks_are_found_by_criteria_and_responses(
     visit.open(f"tasks.html#words={words}{where}")
 
     assert (
-        expected
-        == visit.page.locator("#tasks .tabulator-row .tabulator-frozen a").all_inner_texts()
+        visit.page.locator("#tasks .tabulator-row .tabulator-frozen a").all_inner_texts()
+        == expected
     )
 
 
@@ -215,7 +217,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stored, second = (
         response(each, "m1") | {"response_id": f"{each}/m1/1/base"} for each in ("t1", "t2")
     )
-    wanted, of_second = criterion("t1", 0, 5.0), criterion("t2", 0, 5.0)
+    wanted = criterion("t1", 0, 5.0)
+    of_second = criterion("t2", 0, 5.0)
     searched = verdict(stored, wanted, 1.0, judge="searcher")
     rewritten = {"criterion_id": "other words", "content_hash": "other"}
     part = {
@@ -279,10 +282,10 @@ def test_a_page_shows_them_as_text_below_the_verdict(browser: Browser, site: Pat
         assert "Searched in 3 chunks, something found in 1" in shown
         assert all(quote in shown for quote in QUOTES)
         named = visit.page.locator(".evidence dt").all_inner_texts()
-        assert ["Chunk 1 of 2", "Chunk 2 of 2", "Round 2, notes 1 of 1"] == named
+        assert named == ["Chunk 1 of 2", "Chunk 2 of 2", "Round 2, notes 1 of 1"]
         quoted = visit.page.locator(".evidence dd").all_inner_texts()
         assert ["nothing", "\n".join(QUOTES), "parse error"] == quoted
-        assert [] == visit.faults
+        assert visit.faults == []
 
 
 def test_a_cascades_verdict_says_which_judge_decided_and_why(browser: Browser, site: Path) -> None:
@@ -294,4 +297,4 @@ def test_a_cascades_verdict_says_which_judge_decided_and_why(browser: Browser, s
             f"decided by strong {ATTACK}, because of weight, confidence unknown",
             "decided by cheap",
         } == {*shown}
-        assert [] == visit.faults
+        assert visit.faults == []

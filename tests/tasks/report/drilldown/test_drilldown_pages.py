@@ -30,7 +30,7 @@ def visit(browser: Browser, world_drilldown: Path) -> Iterator[Visit]:
     """A visit, at the end of which nothing may have been wrong."""
     with visiting(browser, world_drilldown) as visit:
         yield visit
-        assert [] == visit.faults
+        assert visit.faults == []
 
 
 def entry(held: Row, label: str) -> dict[str, Any]:
@@ -61,11 +61,11 @@ def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_site: P
         visit.page.locator(".anchor").first.click()
         visit.page.locator("td.marked pre, .marked").first.wait_for()
 
-        assert [] == visit.faults
+        assert visit.faults == []
         addresses = visit.value(
             "[...document.querySelectorAll('.markdown a[href]')].map((each) => each.href)"
         )
-        assert [] == [each for each in addresses if not re.match("(https?|mailto):", each)]
+        assert [each for each in addresses if not re.match("(https?|mailto):", each)] == []
 
 
 def test_tasks_are_filtered_by_labels_and_words_and_a_link_keeps_the_filter(
@@ -84,13 +84,13 @@ def test_tasks_are_filtered_by_labels_and_words_and_a_link_keeps_the_filter(
     visit.page.wait_for_function(
         "(n) => document.querySelectorAll('.tabulator-row').length === n", arg=len(expected)
     )
-    assert expected == texts(visit.page.locator(".tabulator-frozen a"))
-    assert [f"{len(expected)} of {len(held['index']['tasks'])} tasks"] == texts(
-        visit.page.locator("#count")
-    )
+    assert texts(visit.page.locator(".tabulator-frozen a")) == expected
+    assert texts(visit.page.locator("#count")) == [
+        f"{len(expected)} of {len(held['index']['tasks'])} tasks"
+    ]
     visit.page.reload()
     visit.page.wait_for_selector("html[data-rendered]", state="attached")
-    assert expected == texts(visit.page.locator(".tabulator-frozen a"))
+    assert texts(visit.page.locator(".tabulator-frozen a")) == expected
     visit.page.get_by_role("button", name="Reset").click()
     visit.page.wait_for_function(
         "(n) => document.querySelectorAll('.tabulator-row').length > n", arg=len(expected)
@@ -119,7 +119,7 @@ def test_tasks_are_sorted_by_any_column_with_what_is_missing_last(
         assert [f"{value:.2f}" for value in order] == cells[: len(known)]
         assert all(" to " in cell for cell in cells[len(known) :])
         assert 5 < len(known) < len(cells) == len(held["index"]["tasks"])
-    assert "ascending" == heading.get_attribute("aria-sort")
+    assert heading.get_attribute("aria-sort") == "ascending"
 
 
 def test_the_response_is_set_as_markdown_or_shown_word_for_word(visit: Visit, held: Row) -> None:
@@ -170,7 +170,8 @@ def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(
     visit: Visit, held: Row
 ) -> None:
     task = held["index"]["tasks"][0]
-    one, other = entry(held, "alder-large")["key"], entry(held, "cedar-mini")["key"]
+    one = entry(held, "alder-large")["key"]
+    other = entry(held, "cedar-mini")["key"]
     flips = _flips(held, task, one, other)
     visit.open(f"task.html#task={task['key']}&a={one}")
     visit.page.locator("[name=b]").select_option(f"{other} 1")
@@ -204,8 +205,8 @@ def test_what_failed_says_why_and_is_never_called_unmet(visit: Visit, held: Row)
     # Only the hash of the address has changed, so the page is not loaded again and already counts
     # as rendered.
     visit.page.locator("#responses article", has_text="No response: truncated.").first.wait_for()
-    assert {"∅ no response"} == set(texts(visit.page.locator("#criteria td[data-label^=A] .badge")))
-    assert 0 == visit.page.locator("td .flip").count()
+    assert set(texts(visit.page.locator("#criteria td[data-label^=A] .badge"))) == {"∅ no response"}
+    assert visit.page.locator("td .flip").count() == 0
 
 
 def test_what_a_task_without_a_response_lacks_takes_one_line(
@@ -215,17 +216,20 @@ def test_what_a_task_without_a_response_lacks_takes_one_line(
         visit.open("task.html")
 
         assert (
-            "No model in this report has a response to this task."
-            == visit.page.locator("#responses").inner_text()
+            visit.page.locator("#responses").inner_text()
+            == "No model in this report has a response to this task."
         )
-        assert ["Conversation", "Responses", "Criteria and verdicts"] == texts(
-            visit.page.locator("h2:visible")
-        )
-        assert [] == visit.faults
+        assert texts(visit.page.locator("h2:visible")) == [
+            "Conversation",
+            "Responses",
+            "Criteria and verdicts",
+        ]
+        assert visit.faults == []
 
 
 def test_every_verdict_has_a_link(browser: Browser, world_drilldown: Path, held: Row) -> None:
-    task, who = held["index"]["tasks"][3], entry(held, "birch-2")
+    task = held["index"]["tasks"][3]
+    who = entry(held, "birch-2")
     part = held[f"task-{task['key']}"]
     with visiting(browser, world_drilldown) as visit:
         visit.open(f"task.html#task={task['key']}&a={who['key']}")
@@ -234,7 +238,8 @@ def test_every_verdict_has_a_link(browser: Browser, world_drilldown: Path, held:
     with visiting(browser, world_drilldown, PHONE) as visit:
         visit.page.goto(address)
         visit.page.wait_for_selector("html[data-rendered]", state="attached")
-        marked, cell = visit.page.locator("td.marked"), (1, 8, held["index"]["main"])
+        marked = visit.page.locator("td.marked")
+        cell = (1, 8, held["index"]["main"])
         names = ("trial", "position", "judge_config")
         (verdict,) = [
             each
@@ -242,7 +247,7 @@ def test_every_verdict_has_a_link(browser: Browser, world_drilldown: Path, held:
             if cell == tuple(each[name] for name in names)
         ]
 
-        assert [] == visit.faults
+        assert visit.faults == []
         assert verdict["explanation"] in marked.inner_text()  # the explanation is shown
         assert 0 <= (marked.bounding_box() or {"y": -1})["y"] < PHONE[1]
 
@@ -277,7 +282,7 @@ def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: Row)
         "(n) => document.getElementById('count').dataset.total === n", arg=str(len(expected))
     )
     assert 10 < len(expected) < 1000
-    assert {"✗ not met"} == set(texts(visit.page.locator("#verdicts .badge")))
+    assert set(texts(visit.page.locator("#verdicts .badge"))) == {"✗ not met"}
 
 
 def test_failures_are_found_among_all_verdicts_and_lead_to_their_causes(visit: Visit) -> None:
@@ -314,7 +319,8 @@ def test_data_that_is_missing_is_told_on_the_page(
 def test_an_open_page_goes_on_working_when_the_report_is_renewed(
     browser: Browser, tmp_path: Path
 ) -> None:
-    job, site = tiny_job(tmp_path), tmp_path / "site"
+    job = tiny_job(tmp_path)
+    site = tmp_path / "site"
     drill(job, site)
     with visiting(browser, site) as visit:
         visit.open(f"task.html#task={task_key('t1')}")
@@ -327,4 +333,4 @@ def test_an_open_page_goes_on_working_when_the_report_is_renewed(
         visit.page.locator("#next").click()
         visit.page.locator("#responses", has_text="m1 says t2.").wait_for()
 
-        assert [] == visit.faults
+        assert visit.faults == []

@@ -91,14 +91,15 @@ def test_a_report_of_texts_that_exceed_the_memory_limit_is_built_without_it(
 def test_a_second_build_makes_nothing_and_touches_no_file(job: Job, site: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in (site / "data").iterdir()}
 
-    assert set() == written(job, site)
+    assert written(job, site) == set()
     assert before == {path: path.stat().st_mtime_ns for path in (site / "data").iterdir()}
 
 
 def test_a_night_of_one_model_makes_its_files_alone_and_the_next_build_deletes_old_ones(
     tmp_path: Path,
 ) -> None:
-    job, site = tiny_job(tmp_path, TASKS), tmp_path / "site"
+    job = tiny_job(tmp_path, TASKS)
+    site = tmp_path / "site"
     drill(job, site)
     first = files(site)
     store(job, response_rows_of(TASKS[:2], "m1", "night", created_at=None))
@@ -106,7 +107,8 @@ def test_a_night_of_one_model_makes_its_files_alone_and_the_next_build_deletes_o
     new = written(job, site)
 
     # The sampling before the night stays, to compare with: the first two tasks have another file.
-    assert (6, 2) == (len(parts(site) - new), len(new))
+    assert len(parts(site) - new) == 6
+    assert len(new) == 2
     fresh = files(drill(job, tmp_path / "afresh"))
     assert {*fresh, *first} == files(site).keys() > fresh.keys()
     drill(job, site)
@@ -114,7 +116,8 @@ def test_a_night_of_one_model_makes_its_files_alone_and_the_next_build_deletes_o
 
 
 def test_a_verdict_that_comes_later_renews_its_own_file_and_no_other(tmp_path: Path) -> None:
-    job, site = tiny_job(tmp_path, TASKS, ("m1",)), tmp_path / "site"
+    job = tiny_job(tmp_path, TASKS, ("m1",))
+    site = tmp_path / "site"
     rows = response_rows_of(TASKS, "m2")
     failed = rows["verdicts"][2] | {
         "status": "timeout",
@@ -126,7 +129,7 @@ def test_a_verdict_that_comes_later_renews_its_own_file_and_no_other(tmp_path: P
     drill(job, site)
     store(job, {"verdicts": [rows["verdicts"][2]]})
 
-    assert 1 == len(written(job, site))
+    assert len(written(job, site)) == 1
 
 
 @pytest.mark.parametrize(
@@ -153,7 +156,8 @@ def test_a_file_that_is_damaged_cut_off_or_gone_is_made_again(
 def test_a_killed_build_leaves_the_report_to_the_next_one(
     tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    job, site = tiny_job(tmp_path, TASKS), tmp_path / "site"
+    job = tiny_job(tmp_path, TASKS)
+    site = tmp_path / "site"
     drill(job, site)
     before = data(site)
     store(job, response_rows_of(TASKS, "m1", "night", created_at=None))
@@ -202,7 +206,8 @@ def test_another_version_of_a_library_makes_all_again(job: Job, site: Path) -> N
 def test_of_two_responses_in_a_trial_todays_counts(
     tmp_path: Path, older: str, newer: str | None, listed: str
 ) -> None:
-    job, parts_of = tiny_job(tmp_path, ("t1",), models=("other",)), []
+    job = tiny_job(tmp_path, ("t1",), models=("other",))
+    parts_of = []
     for conversation_id, status in (("a-conversation", newer), ("an earlier one", older)):
         rows = response_rows_of(["t1"], "m1", conversation_id=conversation_id, status=status)
         for each in (*rows["responses"], *rows["verdicts"]):
@@ -239,7 +244,8 @@ def test_everything_that_the_pages_show_is_in_the_fingerprint() -> None:
         for each in re.split(r",(?=\s+(?:--[^\n]*\s+)*\w+:)", one)
     ]
 
-    assert (3, 40) == (len(shown), len(values))
+    assert len(shown) == 3
+    assert len(values) == 40
     assert set().union(*map(words, values)) - _FUNCTIONS <= words(
         sql.read("report/drilldown/blocks")
     )

@@ -28,7 +28,8 @@ from warehouse import Reader
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_leaderboard")]
 TASKS = ("t1", "t2")
-OLD_S, NEW_S = 1_000.0, 2_000.0
+OLD_S = 1_000.0
+NEW_S = 2_000.0
 
 
 def entry(
@@ -94,15 +95,17 @@ def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_pa
         store(job, rows)
     recorded(job, entry(first["verdicts"][0]["verdict_id"], "met, says the judge"))
 
-    assert {"1 0": ["met, says the judge"], "2 0": ["met, says the judge"]} == replies(
-        drill(job, tmp_path / "site")
-    )
+    assert replies(drill(job, tmp_path / "site")) == {
+        "1 0": ["met, says the judge"],
+        "2 0": ["met, says the judge"],
+    }
 
 
 def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminder(
     tmp_path: Path,
 ) -> None:
-    job, rows = tiny_job(tmp_path, TASKS, models=()), response_rows_of(["t1"], "m1")
+    job = tiny_job(tmp_path, TASKS, models=())
+    rows = response_rows_of(["t1"], "m1")
     store(job, rows)
     reminded, again = (each["verdict_id"] for each in rows["verdicts"])
     recorded(
@@ -113,15 +116,17 @@ def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminde
         entry(again, "of this one", "d", NEW_S),
     )
 
-    assert {"1 0": ["{}", "no JSON"], "1 1": ["of this one"]} == replies(
-        drill(job, tmp_path / "site")
-    )
+    assert replies(drill(job, tmp_path / "site")) == {
+        "1 0": ["{}", "no JSON"],
+        "1 1": ["of this one"],
+    }
 
 
 def test_a_night_reads_its_own_replies(
     job: Job, site: Path, monkeypatch: Patch, tmp_path: Path
 ) -> None:
-    looked_up, given = [], LedgerReader.replies_for
+    looked_up = []
+    given = LedgerReader.replies_for
     lookup = lambda self, cells: looked_up.append({*cells}) or given(self, cells)  # noqa: E731
     monkeypatch.setattr(LedgerReader, "replies_for", lookup)
     rows = response_rows_of(TASKS[:1], "m1", "night", created_at=None, text="Another response.")
@@ -130,7 +135,7 @@ def test_a_night_reads_its_own_replies(
     drill(job, site)
 
     assert [{each["verdict_id"] for each in rows["verdicts"]}] == looked_up
-    assert 2 == len(replies(site))  # one of each sampling
+    assert len(replies(site)) == 2  # one of each sampling
     drill(job, site)
     assert files(drill(job, tmp_path / "afresh")) == files(site)
 
@@ -143,8 +148,8 @@ def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(
     prune(job.warehouse / "ledger", NEW_S, lambda cells: {cell: cell != kept for cell in cells})
     drill(job, site)
 
-    assert {"1 0": [f"reply on {kept}"]} == replies(site)
-    assert {} == replies(site, "t2")
+    assert replies(site) == {"1 0": [f"reply on {kept}"]}
+    assert replies(site, "t2") == {}
     drill(job, site)
     assert files(drill(job, tmp_path / "afresh")) == files(site)
 
@@ -157,7 +162,7 @@ def test_an_unreadable_ledger_is_read_by_the_next_build(
     with monkeypatch.context() as broken:
         broken.setattr(LedgerReader, "replies_for", _fail)
         drill(job, site)
-    assert {} == replies(site)
+    assert replies(site) == {}
 
     drill(job, site)
     drill(job, site)  # the next build deletes what the previous one left
@@ -183,5 +188,5 @@ def test_of_too_many_verdicts_failed_ones_have_replies(
 
     drill(job, site)
 
-    assert {"1 0": [f"reply on {rows['verdicts'][0]['verdict_id']}"]} == replies(site)
-    assert {} == replies(site, "t2")
+    assert replies(site) == {"1 0": [f"reply on {rows['verdicts'][0]['verdict_id']}"]}
+    assert replies(site, "t2") == {}

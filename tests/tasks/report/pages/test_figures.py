@@ -63,13 +63,13 @@ def test_no_chart_shows_two_judges_or_splits_or_a_hard_split_beside_its_full_one
     plots = FIGURES[name].drawn(rows)
 
     titles = [plot.title for plot in plots]
-    assert all(1 == len({each["judge_config"] for each in drawn([plot])}) for plot in plots)
+    assert all(len({each["judge_config"] for each in drawn([plot])}) == 1 for plot in plots)
     assert len(titles) == len(set(titles))
     assert not [title for title in titles if "_hard" in title]
     for split in ("finance", "legal"):
         assert any(title.endswith(f"{split}, judged by {JUDGES[0]}") for title in titles)
     listed = FIGURES[name].listed(rows)
-    assert {"finance", "legal"} == {each["split"] for each in listed}
+    assert {each["split"] for each in listed} == {"finance", "legal"}
 
 
 def drawn(plots: list[Any]) -> list[Row]:
@@ -116,12 +116,12 @@ def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(
     rows = rows_of(FIGURES["costs"], scope)
 
     columns = ("response_usd", "n_unpriced_responses", "all_responses_usd", "task_usd")
-    assert {
+    assert {each["model"]: tuple(each[name] for name in columns) for each in rows} == {
         "dear": (2.0, 1, None, pytest.approx(2.01)),
         "free": (0.0, 0, 0.0, pytest.approx(0.01)),
         "odd": (None, 2, None, None),
-    } == {each["model"]: tuple(each[name] for name in columns) for each in rows}
-    assert ["dear"] == [each["model"] for each in drawn(FIGURES["costs"].drawn(rows)[:1])]
+    }
+    assert [each["model"] for each in drawn(FIGURES["costs"].drawn(rows)[:1])] == ["dear"]
 
 
 def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> None:
@@ -130,10 +130,12 @@ def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> N
     scope = scope_of(tmp_path, tables)
     (cost,), (judge,) = (rows_of(FIGURES[name], scope) for name in ("costs", "judge_costs"))
 
-    assert (1.0, None, None) == (cost["response_usd"], cost["verdicts_usd"], cost["task_usd"])
+    assert cost["response_usd"] == 1.0
+    assert cost["verdicts_usd"] is None
+    assert cost["task_usd"] is None
     columns = ("thousand_usd", "cost_usd", "n_unpriced", "cached_share")
-    assert (None, None, 2, None) == tuple(judge[name] for name in columns)
-    assert [] == FIGURES["judge_costs"].drawn([judge])
+    assert tuple(judge[name] for name in columns) == (None, None, 2, None)
+    assert FIGURES["judge_costs"].drawn([judge]) == []
 
 
 def test_around_the_border_are_the_last_inside_and_the_first_outside() -> None:
@@ -206,7 +208,8 @@ def test_the_last_run_of_each_suite_counts_and_failures_come_first_the_gravest_b
 def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unknown(
     tmp_path: Path,
 ) -> None:
-    row, criteria = response("t1"), [criterion("t1", position, 5.0) for position in range(5)]
+    row = response("t1")
+    criteria = [criterion("t1", position, 5.0) for position in range(5)]
     decided = [
         verdict(row, criteria[0], 1.0, judge="careful", decided_by="cheap", cost_usd=0.1),
         verdict(row, criteria[1], 0.0, judge="careful", decided_by="cheap", cost_usd=0.2),
@@ -233,11 +236,11 @@ def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unkn
     scope = scope_of(tmp_path, admitted(["t1"]) | {"responses": [row], "verdicts": decided})
 
     columns = ("reason", "decided_by", "n", "n_failed", "cost_usd", "share")
-    assert {
+    assert {tuple(each[name] for name in columns) for each in rows_of(DECISIONS, scope)} == {
         ("decided at once", "cheap", 2, 0, 0.3, 0.5),
         ("weight", "strong", 2, 1, None, 0.5),
         ("disagreement", "strong", 1, 0, 0.5, 0.25),
-    } == {tuple(each[name] for name in columns) for each in rows_of(DECISIONS, scope)}
+    }
 
 
 def test_a_served_page_leads_only_to_pages_that_are_there(tmp_path: Path) -> None:
@@ -304,9 +307,9 @@ def test_a_line_ends_where_something_changed(
     histories: Any, what: str, expected: list[Any], n_lines: int
 ) -> None:
     # of each point: the sampling, the change of the score, and what changed in the setup
-    assert expected == [
+    assert [
         (each["vintage"], each["change"], each["changed"]) for each in histories[what]
-    ]
+    ] == expected
     assert n_lines == len({each["line"] for each in histories[what]})
 
 
@@ -316,8 +319,8 @@ def test_each_judge_has_its_history_with_the_nights_in_which_it_was_out_of_contr
     rows = histories["two judges"]
 
     expected = [("judge", False), ("judge", True), ("second", False), ("second", False)]
-    assert expected == [(each["judged_by"], each["is_drifted"]) for each in rows]
-    assert [["second"], ["second"]] == [each["judge_config"] for each in rows][2:]
+    assert [(each["judged_by"], each["is_drifted"]) for each in rows] == expected
+    assert [each["judge_config"] for each in rows][2:] == [["second"], ["second"]]
 
 
 RUNS = [
@@ -403,11 +406,11 @@ def test_what_a_killed_run_made_is_counted_and_every_run_cost_what_its_calls_did
     rows = rows_of(FIGURES["runs"], scope_of(tmp_path, {**tables, "runs": RUNS, "spend": SPEND}))
 
     columns = ("run_id", "responses", "verdicts", "cost_usd", "unpriced_calls", "minutes")
-    assert [
+    assert [tuple(each[name] for name in columns) for each in rows] == [
         ("third", 2, 4, 0.125, 0, None),
         ("second", 2, 4, 0.75, 6, None),
         ("first", 4, 9, 8.0, 0, 10.0),
-    ] == [tuple(each[name] for name in columns) for each in rows]
+    ]
     assert at(2000).replace(tzinfo=None) == rows[0]["started_at"]
 
 
@@ -418,7 +421,8 @@ def test_a_score_below_0_goes_on_unclipped(tmp_path: Path) -> None:
     scope = scope_of(tmp_path, tables)
 
     first, second = rows_of(FIGURES["history"], scope)
-    assert [(0.0, -1.0), (0.0, -2.0)] == [
-        (each["mean_score"], each["raw_mean_score"]) for each in (first, second)
+    assert [(each["mean_score"], each["raw_mean_score"]) for each in (first, second)] == [
+        (0.0, -1.0),
+        (0.0, -2.0),
     ]
-    assert -1.0 == second["change"]
+    assert second["change"] == -1.0

@@ -57,7 +57,7 @@ def test_what_is_wrong_is_said_the_fall_first_and_the_steady_model_is_not_named(
 ) -> None:
     actual = notices(scope)
 
-    assert "bad" == actual[0].level
+    assert actual[0].level == "bad"
     for expected in (
         f"{DROPPING} fell since",
         "Below the coverage bar of 99%",
@@ -85,20 +85,21 @@ def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
     for folder in ("one", "other"):
         write_report(job, tmp_path / folder)
 
-    one, other = files(tmp_path / "one"), files(tmp_path / "other")
+    one = files(tmp_path / "one")
+    other = files(tmp_path / "other")
     assert len(one) > 50
-    assert set() == {name for name, _ in one.items() ^ other.items()}
+    assert {name for name, _ in one.items() ^ other.items()} == set()
 
 
 def test_file_names_hold_nothing_that_came_from_data(hostile_site: Path) -> None:
     names = [path.relative_to(hostile_site).as_posix() for path in hostile_site.rglob("*")]
 
-    assert [] == [
+    assert [
         name
         for name in names
         if not all(c.isascii() and (c.isalnum() or c in "._-/") for c in name)
-    ]
-    assert "prbench-report" == json.loads((hostile_site / "report.json").read_text())["format"]
+    ] == []
+    assert json.loads((hostile_site / "report.json").read_text())["format"] == "prbench-report"
 
 
 WHOLE = {each.name for page in PAGES for each in page.figures if each.reach == "warehouse"}
@@ -125,7 +126,7 @@ def test_every_link_to_a_task_leads_to_one_that_the_report_has(finance: Path) ->
         for key in re.findall(r'href="task\.html#task=([^&"]+)', page.read_text(encoding="utf-8"))
     ]
 
-    assert 24 == len(known)
+    assert len(known) == 24
     assert len(links) > 20
     assert set(links) <= known
 
@@ -227,19 +228,22 @@ def test_responses_without_a_verdict_are_told_counted_and_priced_and_can_be_read
     refusal = row("refusals", task_id="t3", check_name="criteria_per_task", severity="quarantine")
     store(job, {"responses": responses, "refusals": [refusal]})
     write_report(job)
-    scope, site = scope_of(job), job.report_index.parent
+    scope = scope_of(job)
+    site = job.report_index.parent
 
     assert texts(scope, "bad")[0].startswith(
         "No response has been judged yet, so there are no scores"
     )
     assert "1 task refused and left out of all scores." in texts(scope, "warn")
     shown = {name: (value, beside) for name, value, beside in facts(scope)}
-    assert ("2", "4", "$1.00") == (shown["Models"][0], shown["Responses"][0], shown["Cost"][0])
+    assert shown["Models"][0] == "2"
+    assert shown["Responses"][0] == "4"
+    assert shown["Cost"][0] == "$1.00"
     costs = scope.rows("costs/costs")
     priced = [
         (each["model"], each["split"], each["response_usd"], each["mean_score"]) for each in costs
     ]
-    assert [("m1", "finance", 0.25, None), ("m2", "finance", 0.25, None)] == priced
+    assert priced == [("m1", "finance", 0.25, None), ("m2", "finance", 0.25, None)]
     parts = [
         part
         for name, task in data(site).items()
@@ -247,7 +251,7 @@ def test_responses_without_a_verdict_are_told_counted_and_priced_and_can_be_read
         for part in task.values()
     ]
     texts_of = sorted(each["text"] for part in parts for each in part.get("responses", ()))
-    assert ["m1 says t1.", "m1 says t2.", "m2 says t1.", "m2 says t2."] == texts_of
+    assert texts_of == ["m1 says t1.", "m1 says t2.", "m2 says t1.", "m2 says t2."]
 
 
 def test_a_report_of_tasks_alone_says_that_there_is_nothing_to_rank(tmp_path: Path) -> None:
@@ -288,7 +292,7 @@ def test_many_failed_responses_and_verdicts_are_grave_and_few_are_not(tmp_path: 
     refused = [each | {"value": None, "status": "refused"} for each in one["verdicts"]]
     store(job, {"responses": one["responses"], "verdicts": refused})
 
-    assert ["1 of 3 responses of m2 failed (timeout)."] == texts(scope_of(job), "bad")
+    assert texts(scope_of(job), "bad") == ["1 of 3 responses of m2 failed (timeout)."]
 
 
 def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(
@@ -313,4 +317,4 @@ def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(
     with visiting(browser, site) as visit:
         for path in sorted({*site.glob("*.html")} - {site / "compare.html"}):  # it has no chart
             visit.open(path.name)
-        assert [] == visit.faults
+        assert visit.faults == []

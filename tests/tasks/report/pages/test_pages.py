@@ -106,16 +106,16 @@ def test_a_page_works_alone_and_keeps_nobody_out(
         visit.open(name)
         assert visit.value(_CHARTS) == visit.value("document.querySelectorAll('.chart svg').length")
         assert visit.value("document.documentElement.scrollWidth") <= DESKTOP[0]
-        assert [] == whom_it_keeps_out(visit)
+        assert whom_it_keeps_out(visit) == []
 
         visit.page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         visit.page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
-        assert [] == visit.value(_BROKEN)
+        assert visit.value(_BROKEN) == []
         if page in IN_THE_DARK:
             visit.page.emulate_media(color_scheme="dark")
             visit.open(name)
-            assert [] == whom_it_keeps_out(visit)
-        assert [] == visit.faults
+            assert whom_it_keeps_out(visit) == []
+        assert visit.faults == []
 
 
 def test_on_a_phone_the_response_comes_first_and_differences_are_on_screen(
@@ -146,7 +146,7 @@ def test_nothing_that_a_model_or_a_judge_wrote_does_anything(
         over = "(each) => each.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))"
         visit.value(f"document.querySelectorAll('td, .tabulator-cell').forEach({over})")
 
-        assert [] == visit.faults
+        assert visit.faults == []
         assert visit.value("document.documentElement.scrollWidth") <= DESKTOP[0]
 
 
@@ -179,10 +179,10 @@ def test_a_table_is_sorted_by_the_keyboard_and_filtered_by_a_word(
         assert len(set(rising)) > 5
         scores = [[float(text.removesuffix("*")) for text in texts] for texts in (rising, falling)]
         assert [sorted(scores[0]), sorted(scores[1], reverse=True)] == scores
-        assert "descending" == heading.get_attribute("aria-sort")
+        assert heading.get_attribute("aria-sort") == "descending"
 
         visit.page.get_by_label("Filter the rows").first.fill("LEGAL_hard")
-        assert {"legal_hard"} == set(_column(visit, "leaderboard", "leaderboard-split"))
+        assert set(_column(visit, "leaderboard", "leaderboard-split")) == {"legal_hard"}
 
 
 def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(
@@ -196,16 +196,17 @@ def test_chosen_models_and_judge_hold_for_charts_tables_and_the_next_page(
         visit.page.locator("#choice").get_by_label("elm-chat").check()
         visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
 
-        assert {"birch-2", "elm-chat"} == set(_column(visit, "leaderboard", "leaderboard-model"))
-        assert {"mild-judge"} == set(_column(visit, "leaderboard", "leaderboard-judge_config"))
+        assert set(_column(visit, "leaderboard", "leaderboard-model")) == {"birch-2", "elm-chat"}
+        assert set(_column(visit, "leaderboard", "leaderboard-judge_config")) == {"mild-judge"}
         board = visit.page.locator(".boards:visible tbody").first
-        assert {"birch-2", "elm-chat"} == set(
-            board.locator("td:nth-child(2):visible").all_inner_texts()
-        )
+        assert set(board.locator("td:nth-child(2):visible").all_inner_texts()) == {
+            "birch-2",
+            "elm-chat",
+        }
 
         _open_leaderboard(visit)
-        assert {"birch-2", "elm-chat"} == set(_column(visit, "leaderboard", "leaderboard-model"))
-        assert [] == visit.faults
+        assert set(_column(visit, "leaderboard", "leaderboard-model")) == {"birch-2", "elm-chat"}
+        assert visit.faults == []
 
 
 def test_a_board_without_ranks_shows_the_chosen_models_and_names_their_intervals(
@@ -222,9 +223,9 @@ def test_a_board_without_ranks_shows_the_chosen_models_and_names_their_intervals
         visit.page.locator("#choice").get_by_label("birch-2").check()
         rows = visit.page.locator(".boards:visible table").first.locator("tbody tr:visible")
 
-        assert 1 == rows.count()
-        assert "birch-2" == rows.locator("td:visible").first.inner_text()
-        assert 3 == rows.locator("td:visible").count()
+        assert rows.count() == 1
+        assert rows.locator("td:visible").first.inner_text() == "birch-2"
+        assert rows.locator("td:visible").count() == 3
         assert re.fullmatch(
             r"0\.\d+ to 0\.\d+", rows.get_by_role("img").get_attribute("aria-label") or ""
         )
@@ -233,8 +234,8 @@ def test_a_board_without_ranks_shows_the_chosen_models_and_names_their_intervals
 def test_a_single_night_has_visible_limits(browser: Browser, world_site: Path) -> None:
     with visiting(browser, world_site) as visit:
         visit.open("judges.html")
-        assert [True] * 3 == visit.value(_ONE_NIGHT)
-        assert [] == visit.faults
+        assert visit.value(_ONE_NIGHT) == [True] * 3
+        assert visit.faults == []
 
 
 def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(
@@ -242,10 +243,11 @@ def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(
 ) -> None:
     with visiting(browser, world_site) as visit:
         visit.open("categories.html")
-        count, chosen = visit.page.locator("#n-models"), visit.page.locator("#choice input:checked")
-        assert "6 of 7 shown, the best by strict-judge" == count.inner_text()
+        count = visit.page.locator("#n-models")
+        chosen = visit.page.locator("#choice input:checked")
+        assert count.inner_text() == "6 of 7 shown, the best by strict-judge"
         visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
-        assert "6 of 7 shown, the best by mild-judge" == count.inner_text()
+        assert count.inner_text() == "6 of 7 shown, the best by mild-judge"
         ranks = [
             row for row in numbers(world_site, "leaderboard") if row["judge_config"] == "mild-judge"
         ]
@@ -253,7 +255,7 @@ def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(
         assert worst["model"] not in [box.get_attribute("value") for box in chosen.all()]
         ticks = visit.value(_TICKS)
         assert len(ticks) > 1
-        assert 1 == len(set(ticks))
+        assert len(set(ticks)) == 1
         assert ticks[0].count("%") > 2
 
         visit.page.locator("#choice summary").click()
@@ -262,8 +264,8 @@ def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(
             "categories.html"
         )  # as from another page: the choice is kept, and is in the link again
         assert visit.page.url.endswith("categories.html?judge=mild-judge")
-        assert "5 of 7 shown" == count.inner_text()
-        assert [] == visit.faults
+        assert count.inner_text() == "5 of 7 shown"
+        assert visit.faults == []
 
 
 def test_charts_follow_when_the_system_turns_dark(browser: Browser, world_site: Path) -> None:
@@ -272,7 +274,7 @@ def test_charts_follow_when_the_system_turns_dark(browser: Browser, world_site: 
         light = visit.value(_INK)
         visit.page.emulate_media(color_scheme="dark")
         visit.page.wait_for_function(f"() => {_INK} !== '{light}'")
-        assert [] == visit.faults
+        assert visit.faults == []
 
 
 def test_without_scripts_all_numbers_can_still_be_read(browser: Browser, world_site: Path) -> None:
@@ -280,4 +282,4 @@ def test_without_scripts_all_numbers_can_still_be_read(browser: Browser, world_s
         visit.page.goto(f"{world_site.as_uri()}/index.html")
 
         assert visit.page.locator("#leaderboard td").first.is_visible()
-        assert 1 == visit.page.locator(".leader:visible").count()
+        assert visit.page.locator(".leader:visible").count() == 1

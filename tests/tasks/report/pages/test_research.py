@@ -37,7 +37,7 @@ def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_
     }
 
     assert "conditions" not in pages
-    assert [] == [name for name, text in actual.items() if OTHERS_WORDS.search(text) or "$" in text]
+    assert [name for name, text in actual.items() if OTHERS_WORDS.search(text) or "$" in text] == []
     assert "Mean compliance score" in actual["leaderboard"]
     assert "criteria that are met (half the weight of those partly met)" in actual["leaderboard"]
     assert "Mean paper score" in actual["categories"]
@@ -69,7 +69,7 @@ def test_the_first_benchmark_still_names_where_its_paper_shows_the_like(world_si
 def test_a_formula_is_that_of_the_declared_factors(
     factors: tuple[float, float, float], expected: str
 ) -> None:
-    assert expected == formula(ScoreDefinition("score", *factors, clips_mean=True, is_primary=True))
+    assert formula(ScoreDefinition("score", *factors, clips_mean=True, is_primary=True)) == expected
 
 
 @pytest.fixture(scope="module")
@@ -83,11 +83,12 @@ def test_the_index_tells_the_labels_and_calls_the_field_what_the_benchmark_does(
 ) -> None:
     index = held["index"]
 
-    assert "Domain" == index["field_title"]
+    assert index["field_title"] == "Domain"
     assert [*FAMILIES[1:], "necessity"] == [each["kind"] for each in index["breakdowns"]]
-    assert set(FAMILIES) == {each["kind"] for each in index["tasks"][0]["labels"]}
-    assert {"mandatory", "optional"} == {
-        each["label"] for of in held["criteria"]["labels"] for each in of
+    assert {each["kind"] for each in index["tasks"][0]["labels"]} == set(FAMILIES)
+    assert {each["label"] for of in held["criteria"]["labels"] for each in of} == {
+        "mandatory",
+        "optional",
     }
 
 
@@ -107,7 +108,8 @@ def test_a_reading_points_at_what_it_reads_and_repeats_no_explanation(held: dict
         [each for each in verdicts if each["judge_config"] == judge_configs[label]["key"]]
         for label in ("careful", "careful (as binary)")
     )
-    assert {(None, "met"), (None, "unmet")} == {
-        (each["explanation"], each["status"]) for each in read
+    assert {(each["explanation"], each["status"]) for each in read} == {
+        (None, "met"),
+        (None, "unmet"),
     }
-    assert set(VALUES) == {each["status"] for each in careful}
+    assert {each["status"] for each in careful} == set(VALUES)

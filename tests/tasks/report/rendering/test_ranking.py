@@ -68,8 +68,8 @@ def test_leaders_are_named_with_those_that_could_be_first(
 
 def test_of_a_part_the_highest_score_is_told_and_where_there_is_none_that_there_is_none() -> None:
     part = leaders([row("ada", 3)], set(), "j", is_part=True)
-    assert "Judged by j, ada has the highest score shown on finance, 0.700." == part
-    assert "No model has a score by j yet." == leaders([row("ada", None)], set(), "j")
+    assert part == "Judged by j, ada has the highest score shown on finance, 0.700."
+    assert leaders([row("ada", None)], set(), "j") == "No model has a score by j yet."
 
 
 def test_models_are_ordered_by_their_mean_rank_and_those_without_one_come_last() -> None:
@@ -81,7 +81,7 @@ def test_models_are_ordered_by_their_mean_rank_and_those_without_one_come_last()
         row("cy", None),
     ]
 
-    assert ["bob", "ada", "cy"] == order_of(rows, ["cy", "ada", "bob"])
+    assert order_of(rows, ["cy", "ada", "bob"]) == ["bob", "ada", "cy"]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_ticks_are_round_numbers_within_what_is_shown(
 def test_a_judge_is_known_by_the_name_of_its_model_without_provider_and_date() -> None:
     judge = Judge(name="openai/o4-mini-2025-04-16", label="mine")
 
-    assert {"o4-mini"} == called_names(judge_target(judge).config_hash, [judge])
+    assert called_names(judge_target(judge).config_hash, [judge]) == {"o4-mini"}
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_label_or_a_name_makes_no_judge_the_papers_without_its_configuration(
 
 
 def test_the_papers_scores_are_of_splits_that_the_benchmark_has_and_of_its_judge() -> None:
-    assert {"o4-mini"} == {each.judge for each in BENCHMARK.references}
+    assert {each.judge for each in BENCHMARK.references} == {"o4-mini"}
     assert set(BENCHMARK.hard_splits.values()) <= {each.split for each in BENCHMARK.references}
     assert all(0 < each.value < 1 and each.source for each in BENCHMARK.references)
 
@@ -154,9 +154,11 @@ def test_a_score_of_the_paper_stands_between_the_models_without_a_rank() -> None
 
     names = [(1, "ada"), (None, "somebody <small>paper</small>"), (2, "<b>")]
     assert names == [(line["rank"], line["model"]) for line in lines]
-    assert ["99.9%", "–", "99.9%"] == re.findall(
-        r'<td headers="board-coverage".*?>(.*?)</td>', html
-    )
+    assert re.findall(r'<td headers="board-coverage".*?>(.*?)</td>', html) == [
+        "99.9%",
+        "–",
+        "99.9%",
+    ]
     drawn = re.findall(
         r'<td headers="board-drawn".*?><svg class="(.*?)" role="img" aria-label="(.*?)"', html
     )

@@ -13,7 +13,8 @@ from tasks.report.rendering.site import Site, is_whole, only_writer, report_file
 from tasks.rules.errors import UsageError
 
 OWN = {"report.json"}
-OLD, NEW = "data/0000000000000000.js", "data/0000000000000001.js"
+OLD = "data/0000000000000000.js"
+NEW = "data/0000000000000001.js"
 
 
 def files_of(folder: Path) -> dict[str, str]:
@@ -43,8 +44,9 @@ def test_a_later_report_replaces_an_earlier_one_and_leaves_nothing_of_it(tmp_pat
     size = second.finish()
 
     actual = files_of(folder)
-    assert {"index.html": "new", "same.html": "ours"} == {
-        n: text for n, text in actual.items() if n not in OWN
+    assert {n: text for n, text in actual.items() if n not in OWN} == {
+        "index.html": "new",
+        "same.html": "ours",
     }
     assert before == (folder / "same.html").stat().st_ino
     assert sum(map(len, actual.values())) == size
@@ -63,7 +65,7 @@ def test_a_folder_with_other_files_is_refused_and_left_alone_without_a_lock(
         pass
     with pytest.raises(UsageError, match="has files that are not a report"):
         Site(tmp_path / "mine")
-    assert {other: "mine"} == files_of(tmp_path / "mine")
+    assert files_of(tmp_path / "mine") == {other: "mine"}
 
 
 @pytest.mark.parametrize(
@@ -109,7 +111,7 @@ def test_what_people_put_into_a_report_stays_and_so_do_their_folders(tmp_path: P
 
     assert {"index.html", "figures/stays.csv", *mine} == files_of(site).keys() - OWN
     assert (site / "empty").is_dir()
-    assert ["figures/stays.csv", "index.html", "report.json"] == report_files(site)
+    assert report_files(site) == ["figures/stays.csv", "index.html", "report.json"]
 
 
 def test_what_a_killed_build_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
@@ -120,7 +122,7 @@ def test_what_a_killed_build_left_is_removed_by_the_next_one(tmp_path: Path) -> 
     (site / f"data/.{'0' * 32}.tmp").write_text("cut off")
 
     site_with(site, "index.html")
-    assert {"index.html", "mine.txt"} == files_of(site).keys() - OWN
+    assert files_of(site).keys() - OWN == {"index.html", "mine.txt"}
 
 
 def test_a_data_file_that_the_report_before_names_is_deleted_by_the_build_after_this_one(
@@ -128,15 +130,17 @@ def test_a_data_file_that_the_report_before_names_is_deleted_by_the_build_after_
 ) -> None:
     site = site_with(tmp_path / "site", OLD)
 
-    assert [{OLD, NEW}, {NEW}] == [files_of(site_with(site, NEW)).keys() - OWN for _ in range(2)]
+    assert [files_of(site_with(site, NEW)).keys() - OWN for _ in range(2)] == [{OLD, NEW}, {NEW}]
 
 
 def test_only_a_data_file_that_is_there_whole_is_kept(tmp_path: Path) -> None:
     site = site_with(tmp_path / "site", OLD, NEW)
     (site / OLD).write_text("our")
 
-    assert [False, True, False] == [
-        Site(site).keep(name) for name in (OLD, NEW, "data/0000000000000002.js")
+    assert [Site(site).keep(name) for name in (OLD, NEW, "data/0000000000000002.js")] == [
+        False,
+        True,
+        False,
     ]
     assert not is_whole(site)
     assert is_whole(site_with(site, OLD, NEW))
@@ -186,7 +190,8 @@ def test_a_report_without_hashes_is_written_again_in_full(tmp_path: Path) -> Non
 
 def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> None:
     site = site_with(tmp_path / "site", "index.html", "data/chunk.js")
-    elsewhere, nothing = tmp_path / "elsewhere", tmp_path / "nothing-in-it"
+    elsewhere = tmp_path / "elsewhere"
+    nothing = tmp_path / "nothing-in-it"
     for name, folder in (("other", elsewhere), ("shelf", nothing)):
         folder.mkdir()
         (site / name).symlink_to(folder)
@@ -202,8 +207,8 @@ def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> 
 
     site_with(site, "index.html")
 
-    assert [True, True] == [(site / name).is_symlink() for name in ("shelf", "other")]
-    assert "mine" == (elsewhere / "mine.txt").read_text()
+    assert [(site / name).is_symlink() for name in ("shelf", "other")] == [True, True]
+    assert (elsewhere / "mine.txt").read_text() == "mine"
 
 
 def test_a_second_writer_waits_for_the_first(tmp_path: Path) -> None:
@@ -222,5 +227,5 @@ def test_a_second_writer_waits_for_the_first(tmp_path: Path) -> None:
         order.append("first")
     second.join(30)
 
-    assert ["first", "second"] == order
+    assert order == ["first", "second"]
     assert not (tmp_path / "site/other.html").exists()

@@ -67,7 +67,7 @@ def test_characters_that_hide_or_reorder_text_are_visible_in_cells(kind: Kind) -
     )
 
     assert SHOWN in _cells(html, "td")[0][1]
-    assert [SHOWN, SHOWN] == [text for _, text in _cells(html, "th")]
+    assert [text for _, text in _cells(html, "th")] == [SHOWN, SHOWN]
     assert not set(HIDING) - set(SHOWN) & set(html)
 
 
@@ -98,9 +98,9 @@ def test_a_page_tells_its_scripts_the_characters_that_hide_or_reorder_text() -> 
     hidden = re.compile(
         re.sub(r"\\u\{(\w+)\}", lambda code: f"\\U{int(code[1], 16):08x}", unescape(pattern))
     )
-    assert [] == [
+    assert [
         n for n in range(0x110000) if bool(hidden.search(chr(n))) != (visible(chr(n)) != chr(n))
-    ]
+    ] == []
 
 
 def test_each_cell_names_its_heading_and_that_of_the_group_above_and_an_empty_column_is_left_out() -> (

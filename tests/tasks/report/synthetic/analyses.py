@@ -173,7 +173,8 @@ def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -
         for criterion in each.task.criteria
     ]
     sampled = [one for one in reviewed if (one[0] + one[1]) % 2 == 0]
-    people, model = [taint.name(name) for name in PEOPLE], taint.name(MODEL)
+    people = [taint.name(name) for name in PEOPLE]
+    model = taint.name(MODEL)
     return {
         "review_samples": [
             row(

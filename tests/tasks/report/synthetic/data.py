@@ -14,7 +14,8 @@ from tests.tasks.report.synthetic.results import PosedTask
 from tests.tasks.report.synthetic.texts import MATTERS, hub_task
 
 N_TASKS = sum(matter.n_tasks for matter in MATTERS)
-_REFUSED, _REFUSED_CRITERIA = N_TASKS, 7
+_REFUSED = N_TASKS
+_REFUSED_CRITERIA = 7
 """Number of the task with too few criteria."""
 _JUDGE_PRICES = (1.1, 0.4)
 
@@ -34,7 +35,8 @@ def write_data(folder: Path, taint: Taint, every: int = 1) -> list[PosedTask]:
     folder.mkdir(parents=True)
     topics = {matter.topic: taint(matter.topic) for matter in MATTERS}
     matters = [matter for matter in MATTERS for _ in range(matter.n_tasks)] + [MATTERS[0]]
-    posed_tasks, rows = [], {}
+    posed_tasks = []
+    rows = {}
     for number, matter in list(enumerate(matters))[::every]:
         task_id = taint(f"{matter.field.lower()}-{number:02}")
         row = hub_task(

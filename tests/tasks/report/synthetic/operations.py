@@ -22,7 +22,8 @@ from tests.tasks.report.synthetic.contenders import DRIFT_NIGHT, NIGHTS, run_of
 from tests.tasks.report.synthetic.results import BASE_RUN, CAUSES, IMPORT_RUN, Row
 
 N_CONTROL = 60
-_DRIFT_SHARE, _USUAL_SHARE = 0.6, 0.03
+_DRIFT_SHARE = 0.6
+_USUAL_SHARE = 0.03
 """The share of unmet verdicts that become met in the night of the drift; the share that changes in
 other nights.
 """
@@ -146,7 +147,8 @@ def check_rows(revision: str, tasks: Sequence[Task], refused: str, tables: Rows)
         "responses": len(tables["responses"]),
         "verdicts": len(tables["verdicts"]),
     }
-    run_id, now = run_of(NIGHTS[-1]), datetime.fromisoformat(f"{NIGHTS[-1]}T00:59:00+00:00")
+    run_id = run_of(NIGHTS[-1])
+    now = datetime.fromisoformat(f"{NIGHTS[-1]}T00:59:00+00:00")
     checks = [
         row(
             "checks",

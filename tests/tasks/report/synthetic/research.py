@@ -42,7 +42,8 @@ PERSON = "historian"
 VALUES = {"met": 1.0, "partial": 0.5, "unmet": 0.0}
 _STEPS = tuple(VALUES)
 _WEIGHTS = (5, 4, 4, 3, 3, 2, 1, 1, -2, -4)
-_N_TASKS, _RESAMPLES = 12, 200
+_N_TASKS = 12
+_RESAMPLES = 200
 
 
 def research_row(number: int, taint: Taint) -> Row:

@@ -23,7 +23,8 @@ from tests.tasks.report.synthetic.contenders import (
 from tests.tasks.report.synthetic.texts import Matter, explanation, response_text
 
 TRIALS = (1, 2)
-BASE_RUN, IMPORT_RUN = "20260930T200000-base", "20260930T230000-import"
+BASE_RUN = "20260930T200000-base"
+IMPORT_RUN = "20260930T230000-import"
 LOST_TASKS = {"Finance": (4, 13), "Legal": (30, 41)}
 """Numbers of the tasks with failures; all others are complete for every model."""
 CAUSES = {
@@ -78,7 +79,9 @@ def response_rows(
 
 
 def _response(sampling: Sampling, each: PosedTask, trial: int, revision: str, taint: Taint) -> Row:
-    who, task, is_import = sampling.who, each.task, sampling.who is OUTSIDER
+    who = sampling.who
+    task = each.task
+    is_import = sampling.who is OUTSIDER
     dice = random.Random(f"answer {who.label} {each.number} {trial} {sampling.night}")
     met = [
         c.title
@@ -87,10 +90,8 @@ def _response(sampling: Sampling, each: PosedTask, trial: int, revision: str, ta
     ]
     text = taint(response_text(each.matter, met, who.style, dice))
     status, error = _fate(who, each.number, trial)
-    prompt, completion = (
-        sum(tokens_of(turn.prompt or "") for turn in task.conversation),
-        tokens_of(text),
-    )
+    prompt = sum(tokens_of(turn.prompt or "") for turn in task.conversation)
+    completion = tokens_of(text)
     prices = who.usd_per_mtok or (None, None)
     cost = (
         None if prices[0] is None else (prompt * prices[0] + completion * (prices[1] or 0.0)) / 1e6

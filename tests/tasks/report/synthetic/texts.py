@@ -57,10 +57,8 @@ def hub_task(
 ) -> dict[str, Any]:
     """A task in the hub's shape, different for each number; `n_criteria` cuts its rubric."""
     dice = random.Random(f"task {number}")
-    client, amount = (
-        TEXTS["clients"][number % len(TEXTS["clients"])],
-        f"€{dice.randint(3, 180) * 50_000:,}",
-    )
+    client = TEXTS["clients"][number % len(TEXTS["clients"])]
+    amount = f"€{dice.randint(3, 180) * 50_000:,}"
     words = {
         "client": client,
         "amount": amount,

@@ -35,24 +35,26 @@ def test_kendalls_tau_is_that_of_the_textbook() -> None:
         return float(kendall_tau(np.array(a), np.array(b)))
 
     orders: list[list[float]] = [[1, 2, 3, 4], [4, 3, 2, 1], [1, 3, 2, 4]]
-    assert [1.0, -1.0, pytest.approx(4 / 6)] == [one(orders[0], other) for other in orders]
+    assert [one(orders[0], other) for other in orders] == [1.0, -1.0, pytest.approx(4 / 6)]
     assert [1.0, pytest.approx(2 / np.sqrt(2 * 3))] == [
         one([1, 1, 2], other) for other in ([1, 1, 2], [1, 2, 3])
     ]
     assert np.isnan(one([1, 1], [1, 2]))
-    assert 1.0 == one([1, 2, np.nan], [1, 2, 3])
+    assert one([1, 2, np.nan], [1, 2, 3]) == 1.0
 
 
 def test_the_strong_judge_alone_agrees_with_itself_and_costs_itself() -> None:
     paired = noise(1, 40)
     (alone,) = evaluate(paired, [CandidateRule("strong alone", None)], PRICED, 500)
 
-    measures, ends = ("agreement", "kappa"), ("", "_ci_low", "_ci_high")
-    assert {1.0} == {alone.held_out[f"{measure}{end}"] for measure in measures for end in ends}
-    assert 20.0 == pytest.approx(alone.held_out["thousand_usd"])
-    assert (1_000.0, 0.0) == (alone.held_out["strong_calls"], alone.held_out["cheap_calls"])
-    assert 1.0 == alone.held_out["ranking_tau"]
-    assert 0.0 == alone.held_out["score_change"]
+    measures = ("agreement", "kappa")
+    ends = ("", "_ci_low", "_ci_high")
+    assert {alone.held_out[f"{measure}{end}"] for measure in measures for end in ends} == {1.0}
+    assert pytest.approx(alone.held_out["thousand_usd"]) == 20.0
+    assert alone.held_out["strong_calls"] == 1_000.0
+    assert alone.held_out["cheap_calls"] == 0.0
+    assert alone.held_out["ranking_tau"] == 1.0
+    assert alone.held_out["score_change"] == 0.0
 
 
 def test_comparing_repetitions_costs_two_calls_and_the_escalated_share() -> None:
@@ -84,7 +86,7 @@ def test_the_cheapest_rule_within_the_bound_is_picked_and_the_strong_judge_where
     shown = front(evaluated, "agreement")
     values = [each.value("agreement") for each in shown]
     assert sorted(values) == values
-    assert 1.0 == shown[-1].value("agreement")
+    assert shown[-1].value("agreement") == 1.0
 
 
 def test_few_tasks_that_differ_do_not_pass_for_certainty() -> None:
@@ -105,7 +107,8 @@ def test_halves_are_halves_whatever_the_order_of_the_tasks(n: int) -> None:
     assert chosen[::-1].tolist() == for_choosing(tasks[::-1]).tolist()
 
 
-ALONE, WEIGHT = CandidateRule("cheap alone", When()), CandidateRule("w", When(weight_above=7.0))
+ALONE = CandidateRule("cheap alone", When())
+WEIGHT = CandidateRule("w", When(weight_above=7.0))
 DISAGREEMENT = CandidateRule("d", When(disagreement=True))
 BOTH = CandidateRule("d or w", When(disagreement=True, weight_above=7.0))
 
@@ -139,7 +142,8 @@ def test_what_the_cheap_judge_failed_on_is_escalated_by_each_rule_and_counts() -
     paired = with_failures(noise(11, 40), 0.2)
     here = held_out(paired)
     by_weight, by_disagreement = (each.held_out for each in evaluated(paired, WEIGHT, DISAGREEMENT))
-    first, weights = paired.facts.first, paired.facts.weights
+    first = paired.facts.first
+    weights = paired.facts.weights
     goes = [bool(np.isnan(first[i, 0]) or weights[i] > 7) for i in here]
     assert len(here) == by_weight["n_paired"]
     assert pytest.approx(1_000 * sum(goes) / len(here)) == by_weight["strong_calls"]
@@ -167,7 +171,8 @@ def test_the_cheap_judge_alone_escalates_nothing_and_does_not_agree_where_it_fai
         )
         / len(decisions) ** 2
     )
-    assert (0.0, len(decisions)) == (alone["escalated_share"], alone["n_paired"])
+    assert alone["escalated_share"] == 0.0
+    assert len(decisions) == alone["n_paired"]
     figures = (alone["agreement"], alone["macro_f1"], alone["kappa"])
     assert pytest.approx((agreed, sum(f1) / 2, (agreed - by_chance) / (1 - by_chance))) == figures
     whole = [
@@ -188,11 +193,12 @@ def test_a_rule_with_disagreement_counts_only_criteria_with_a_second_verdict() -
     paired = without_second(noise(14, 120), 0.2)
     here = [i for i in held_out(paired) if paired.has_second[i]]
     weight, both = (each.held_out for each in evaluated(paired, WEIGHT, BOTH))
-    first, weights = paired.facts.first, paired.facts.weights
+    first = paired.facts.first
+    weights = paired.facts.weights
     goes = [bool(first[i, 0] != first[i, 1] or weights[i] > 7) for i in here]
     assert len(here) == both["n_paired"]
     assert pytest.approx(sum(goes) / len(here)) == both["escalated_share"]
-    assert 180 == weight["n_ranked_responses"]
+    assert weight["n_ranked_responses"] == 180
     # In 3.5 % of the responses all 15 criteria have a second verdict.
     assert 0 < both["n_ranked_responses"] < 20
 
@@ -201,13 +207,16 @@ def test_a_rule_that_nothing_can_be_replayed_for_is_unknown_and_never_the_cheape
     paired = without_second(noise(15, 40), 1.1)
     unknown, known = evaluated(paired, DISAGREEMENT, WEIGHT)
     actual = unknown.held_out
-    assert (0, None, None) == (actual["n_paired"], actual["agreement"], actual["strong_calls"])
+    assert actual["n_paired"] == 0
+    assert actual["agreement"] is None
+    assert actual["strong_calls"] is None
     assert unknown.expense > known.expense
 
 
 def test_failures_do_not_make_a_category_one_in_which_the_cheap_judge_errs() -> None:
     paired = noise(16, 40)
-    names, first = np.array(["a", "b"])[paired.task % 2], paired.strong.copy()
+    names = np.array(["a", "b"])[paired.task % 2]
+    first = paired.strong.copy()
     first[(names == "a") & (np.arange(len(first)) % 3 == 0)] = np.nan
     wrong = (names == "b") & (np.arange(len(first)) % 10 == 0)
     first[wrong] = 1.0 - first[wrong]
@@ -286,8 +295,8 @@ def test_many_criteria_are_decided_as_each_alone(when: When, criteria: list[Case
 
 
 def test_repetitions_are_asked_only_where_they_are_compared() -> None:
-    assert 3 == When(disagreement=True).n_repetitions(3)
-    assert 1 == When(weight_above=7).n_repetitions(3)
+    assert When(disagreement=True).n_repetitions(3) == 3
+    assert When(weight_above=7).n_repetitions(3) == 1
 
 
 def test_a_confidence_at_the_limit_is_not_below_it() -> None:

@@ -82,11 +82,14 @@ def of_picked(
     agree, with the probability that both are wrong: the mean square of a beta distribution.
     """
     chosen = picked(evaluate(paired, tried, Costs(0.001, 0.02), resamples), bound)
-    when, figures = chosen.candidate.when, chosen.held_out
-    a, b = errs * 8, (1 - errs) * 8
+    when = chosen.candidate.when
+    figures = chosen.held_out
+    a = errs * 8
+    b = (1 - errs) * 8
     stays_wrong = a * (a + 1) / ((a + b) * (a + b + 1)) if when and when.disagreement else errs
     truth = 1.0 - stays_wrong * (0.0 if when is None else 1.0 - _share(when))
-    low, high = figures["agreement_ci_low"], figures["agreement_ci_high"]
+    low = figures["agreement_ci_low"]
+    high = figures["agreement_ci_high"]
     return Outcome(str(when), low <= truth <= high, truth >= bound.least)
 
 

@@ -91,7 +91,7 @@ def test_agreement_is_that_of_scikit_learn(labelled: tuple[int, list[tuple[int, 
 @pytest.mark.parametrize("measure", [*MEASURES, agreement.krippendorff_alpha])
 def test_nothing_to_agree_on_has_no_agreement(measure) -> None:
     assert np.isnan(measure(np.zeros((2, 2))))
-    assert (0,) == measure(np.zeros((0, 2, 2))).shape
+    assert measure(np.zeros((0, 2, 2))).shape == (0,)
 
 
 @given(TABLES)
@@ -103,8 +103,8 @@ def test_leading_axes_are_figures_of_their_own(tables: np.ndarray) -> None:
 
 
 def test_alpha_of_the_textbook_is_found() -> None:
-    assert pytest.approx(0.743, abs=5e-4) == agreement.krippendorff_alpha(
-        coincidences_of(TEXTBOOK, 6)
+    assert agreement.krippendorff_alpha(coincidences_of(TEXTBOOK, 6)) == pytest.approx(
+        0.743, abs=5e-4
     )
 
 
@@ -129,14 +129,16 @@ def test_an_interval_of_agreement_is_what_drawing_whole_tasks_gives(
         for _ in range(8_000)
     )
     tail = NormalDist().cdf(-((n_tasks / (n_tasks - 1)) ** 0.5) * student)
-    low, high = result[int(tail * 8_000)], result[int((1 - tail) * 8_000)]
+    low = result[int(tail * 8_000)]
+    high = result[int((1 - tail) * 8_000)]
 
     actual = agreement.agreement_intervals(tables, agreement.kappa)[0][0]
     assert pytest.approx((low, high), abs=0.06 * (high - low)) == actual
 
 
 def test_agreement_has_the_same_interval_alone_and_among_many() -> None:
-    tables, sampled = task_tables(20, 230), draws(20, FEW)
+    tables = task_tables(20, 230)
+    sampled = draws(20, FEW)
     among = agreement.agreement_intervals(tables, agreement.kappa, sampled=sampled)[0]
     alone = agreement.agreement_intervals(tables[:, [205]], agreement.kappa, sampled=sampled)[0]
 
@@ -148,7 +150,7 @@ def test_a_resample_without_agreement_is_left_out_and_a_single_task_has_no_inter
     tables[:3, 0] = [[3, 1], [1, 3]]
     low, high = agreement.agreement_intervals(tables, agreement.kappa, sampled=draws(6, FEW))[0][0]
 
-    assert pytest.approx((0.5, 0.5)) == (low, high)
+    assert (low, high) == pytest.approx((0.5, 0.5))
     tables[1:] = 0
     for too_few in (tables, tables[:0]):
         assert np.isnan(agreement.agreement_intervals(too_few, agreement.kappa)[0]).all()
@@ -160,7 +162,8 @@ CELL = st.integers(1, 30)
 @given(CELL, CELL, CELL, CELL)
 def test_the_auc_and_the_rates_are_those_of_plain_counts(a: int, b: int, c: int, d: int) -> None:
     table = np.array([[a, b], [c, d]])
-    fails_of_cases, fails_of_others = [1] * a + [0] * c, [1] * b + [0] * d
+    fails_of_cases = [1] * a + [0] * c
+    fails_of_others = [1] * b + [0] * d
     pairs = [(x > y) + (x == y) / 2 for x in fails_of_cases for y in fails_of_others]
 
     assert pytest.approx(sum(pairs) / len(pairs)) == agreement.check_auc(table)
@@ -215,7 +218,8 @@ def votes_by_hand(errors: list[list[float]]) -> float | None:
 def test_votes_are_kishs_with_the_mean_correlation_of_all_pairs_that_have_one(
     errors: list[list[float]],
 ) -> None:
-    expected, result = votes_by_hand(errors), votes_of(np.array(errors))
+    expected = votes_by_hand(errors)
+    result = votes_of(np.array(errors))
 
     assert math.isnan(result) if expected is None else pytest.approx(expected) == result
     assert expected is None or 1.0 <= result <= len(errors[0]) + 1e-9

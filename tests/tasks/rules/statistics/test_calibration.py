@@ -28,7 +28,8 @@ EDGES = np.linspace(0, 1, calibration.BINS + 1)[1:-1]
 def test_brier_score_and_calibration_error_are_those_of_scikit_learn(
     cases: list[tuple[float, bool]],
 ) -> None:
-    p, y = np.array([each for each, _ in cases]), np.array([float(met) for _, met in cases])
+    p = np.array([each for each, _ in cases])
+    y = np.array([float(met) for _, met in cases])
     sums = sums_of(p[None], y[None])[0]
     shares, means = calibration_curve(y, p, n_bins=calibration.BINS)
     sizes = np.bincount(np.searchsorted(EDGES, p), minlength=calibration.BINS)

@@ -33,7 +33,7 @@ def test_the_difference_is_the_second_above_the_first_with_the_interval_of_a_mea
     first, second = pair(40, 0.05)
     result = paired_difference(first, second)
 
-    assert 40 == result.n_tasks
+    assert result.n_tasks == 40
     assert pytest.approx(result.difference) == fmean(second) - fmean(first)
     assert [(result.ci_low, result.ci_high)] == [
         tuple(row) for row in mean_intervals(np.sort(second - first)[:, None])
@@ -47,7 +47,8 @@ def test_the_interval_leaves_out_zero_exactly_if_p_is_below_its_error(
 ) -> None:
     result = paired_difference(np.zeros(len(differences)), differences, level=level, resamples=FEW)
     if result.n_differing < FEWEST_OTHERS:
-        assert (None, None) == (result.ci_low, result.ci_high)
+        assert result.ci_low is None
+        assert result.ci_high is None
     else:
         low, high, p_value = map(float, (result.ci_low, result.ci_high, result.p_value))
         assert (p_value <= 1 - level) == (low > 0 or high < 0)
@@ -88,13 +89,17 @@ def test_where_too_few_tasks_differ_there_is_neither_an_interval_nor_a_test(
 
 
 def test_five_tasks_of_a_hundred_that_rise_show_nothing_and_ten_do() -> None:
-    few, more = np.zeros(100), np.zeros(100)
-    few[:5], more[:10] = 1.0, 1.0
+    few = np.zeros(100)
+    more = np.zeros(100)
+    few[:5] = 1.0
+    more[:10] = 1.0
     of_few, of_more = (paired_difference(np.zeros(100), each) for each in (few, more))
 
-    assert (5, True) == (of_few.n_differing, of_few.is_small)
+    assert of_few.n_differing == 5
+    assert of_few.is_small
     assert (of_few.p_value or 0) > 0.05 > (of_more.p_value or 1)
-    assert (10, False) == (of_more.n_differing, of_more.is_small)
+    assert of_more.n_differing == 10
+    assert not of_more.is_small
     assert (of_few.ci_low or 0) < 0 < (of_more.ci_low or 0)
 
 
@@ -109,19 +114,21 @@ def test_the_p_value_of_many_tasks_is_near_that_of_a_t_test(gain: float) -> None
 
 
 def test_no_p_value_is_below_one_in_as_many_resamples_as_were_made() -> None:
-    assert pytest.approx(1 / (FEW + 1)) == paired_difference(*pair(50, 1.0), resamples=FEW).p_value
+    assert paired_difference(*pair(50, 1.0), resamples=FEW).p_value == pytest.approx(1 / (FEW + 1))
 
 
 def test_a_task_without_a_value_of_both_does_not_count() -> None:
     first, second = pair(20, 0.05)
-    first[3], second[7] = np.nan, np.nan
+    first[3] = np.nan
+    second[7] = np.nan
     both = ~np.isnan(first) & ~np.isnan(second)
 
     assert paired_difference(first, second) == paired_difference(first[both], second[both])
 
 
 def test_fewer_than_two_tasks_and_a_model_beside_itself_say_nothing_about_the_difference() -> None:
-    none, one = np.array([]), np.array([0.5])
+    none = np.array([])
+    one = np.array([0.5])
 
     assert PairedDifference(0, None, None, None, None, None) == paired_difference(none, none)
     assert PairedDifference(40, 0.0, None, None, None, None) == paired_difference(
@@ -139,8 +146,8 @@ def test_a_difference_of_the_smallest_detectable_size_is_found_four_times_in_fiv
     size = paired_difference(np.zeros(n_tasks), unit, resamples=FEW).smallest_detectable
 
     samples = np.random.default_rng(1).normal(size or 0, 1, size=(4_000, n_tasks))
-    assert (
-        pytest.approx(0.8, abs=0.03) == (stats.ttest_1samp(samples, 0, axis=1).pvalue < 0.05).mean()
+    assert (stats.ttest_1samp(samples, 0, axis=1).pvalue < 0.05).mean() == pytest.approx(
+        0.8, abs=0.03
     )
 
 
@@ -149,8 +156,9 @@ def test_adjusted_p_values_are_those_worked_by_hand_and_what_was_not_tested_does
 ):
     # Sorted: 0.005 * 4, 0.01 * 3, 0.03 * 2, 0.04 * 1; none may be below the previous one.
     expected = [pytest.approx(p) if p else p for p in (0.03, 0.06, None, 0.06, 0.02)]
-    assert expected == holm([0.01, 0.04, None, 0.03, 0.005])
-    assert ([None], []) == (holm([None]), holm([]))
+    assert holm([0.01, 0.04, None, 0.03, 0.005]) == expected
+    assert holm([None]) == [None]
+    assert holm([]) == []
 
 
 @given(P_VALUES, st.floats(0.001, 0.2))

@@ -37,7 +37,7 @@ def in_a_row(*counts: tuple[int, int], bar: float | None = None) -> list[Row]:
 
 
 def test_the_first_night_has_no_limits() -> None:
-    assert {None} == {in_a_row((200, 20))[0][name] for name in ("centre", "lower_limit", "cause")}
+    assert {in_a_row((200, 20))[0][name] for name in ("centre", "lower_limit", "cause")} == {None}
 
 
 def test_a_judge_that_decides_otherwise_from_a_night_on_is_out_of_control_from_that_night_on() -> (
@@ -45,7 +45,7 @@ def test_a_judge_that_decides_otherwise_from_a_night_on_is_out_of_control_from_t
 ):
     result = in_a_row((200, 194), (200, 195), (200, 170), (200, 171), (200, 194))
 
-    assert [None, None, "limit", "limit", None] == [each["cause"] for each in result]
+    assert [each["cause"] for each in result] == [None, None, "limit", "limit", None]
     # Nights out of control do not lower the expected agreement.
     assert in_a_row((200, 194), (200, 195), (200, 194))[-1]["centre"] == result[-1]["centre"]
 
@@ -54,7 +54,7 @@ def test_the_limit_itself_is_in_control_and_one_less_is_not() -> None:
     least = least_agreeing(400, 390, 100)
 
     assert in_a_row((400, 390), (100, least))[-1]["cause"] is None
-    assert "limit" == in_a_row((400, 390), (100, least - 1))[-1]["cause"]
+    assert in_a_row((400, 390), (100, least - 1))[-1]["cause"] == "limit"
 
 
 def test_the_bar_holds_in_the_first_night_and_is_told_apart_from_the_limit() -> None:
@@ -62,18 +62,16 @@ def test_the_bar_holds_in_the_first_night_and_is_told_apart_from_the_limit() -> 
         each["cause"] for each in in_a_row((100, 89), (100, 98), (100, 60), (100, 88), bar=0.9)
     ]
 
-    assert ["bar", None, "limit and bar", "bar"] == causes
+    assert causes == ["bar", None, "limit and bar", "bar"]
 
 
 def test_a_night_without_a_decision_says_nothing_and_changes_nothing() -> None:
     first, nothing, last = in_a_row((50, 49), (0, 0), (50, 50), bar=0.5)
 
-    assert (None, None, None, None) == (
-        first["cause"],
-        nothing["cause"],
-        nothing["lower_limit"],
-        last["cause"],
-    )
+    assert first["cause"] is None
+    assert nothing["cause"] is None
+    assert nothing["lower_limit"] is None
+    assert last["cause"] is None
     assert in_a_row((50, 49), (50, 50))[-1]["centre"] == last["centre"]
 
 
@@ -99,4 +97,4 @@ def test_the_limit_is_the_lowest_number_that_is_likely_enough(
     predicted = stats.betabinom(n, agreeing + 0.5, n_pooled - agreeing + 0.5)
 
     assert predicted.cdf(least) >= FALSE_ALARMS * (1 - 1e-6)
-    assert 0 == least or predicted.cdf(least - 1) < FALSE_ALARMS * (1 + 1e-6)
+    assert least == 0 or predicted.cdf(least - 1) < FALSE_ALARMS * (1 + 1e-6)

@@ -24,14 +24,16 @@ def one_verdict_a_task(
 ) -> tuple[KnownTasks, Labels]:
     """Tasks with one verdict; one verdict in `every` has a label."""
     indices = np.arange(0, len(people), every)
-    nothing, ones = np.zeros(len(people)), np.ones(len(people))
+    nothing = np.zeros(len(people))
+    ones = np.ones(len(people))
     labels = Labels(indices, ones[indices], people[indices], judge[indices], every * ones[indices])
     return KnownTasks(nothing, ones, nothing, judge), labels
 
 
 def test_with_a_label_for_every_verdict_the_judge_does_not_matter() -> None:
     dice = np.random.default_rng(1)
-    people, judge = dice.random(N) < 0.6, dice.random(N) < 0.3
+    people = dice.random(N) < 0.6
+    judge = dice.random(N) < 0.3
     known, labels = one_verdict_a_task(people.astype(float), judge.astype(float), every=1)
     result = estimate(corrected(known, labels))
 
@@ -44,7 +46,7 @@ def test_a_judge_that_is_always_right_is_left_as_it_is_and_used_fully() -> None:
     known, labels = one_verdict_a_task(people, people, every=4)
     result = corrected(known, labels)
 
-    assert pytest.approx(1.0) == result.power
+    assert result.power == pytest.approx(1.0)
     assert pytest.approx(people.mean()) == estimate(result).mean
     assert estimate(result).error < estimate(corrected(known, labels, uses_judge=False)).error
 
@@ -52,9 +54,10 @@ def test_a_judge_that_is_always_right_is_left_as_it_is_and_used_fully() -> None:
 def test_a_judge_that_says_the_opposite_is_not_used() -> None:
     people = (np.random.default_rng(3).random(N) < 0.6).astype(float)
     known, labels = one_verdict_a_task(people, 1.0 - people, every=4)
-    debiased, alone = corrected(known, labels), corrected(known, labels, uses_judge=False)
+    debiased = corrected(known, labels)
+    alone = corrected(known, labels, uses_judge=False)
 
-    assert 0.0 == debiased.power
+    assert debiased.power == 0.0
     assert estimate(alone) == estimate(debiased)
 
 
@@ -82,12 +85,12 @@ def test_two_models_that_meet_everything_differ_by_nothing_with_an_interval_all_
     for uses_judge in (True, False):
         some = corrected(known, labels, uses_judge=uses_judge)
         result = estimated_difference(some, some, (everywhere, everywhere))
-        assert 0.0 == result.mean
+        assert result.mean == 0.0
         assert result.low < 0.0 < result.high
     # With a label for every verdict nothing is unknown.
     whole = corrected(*one_verdict_a_task(all_met, all_met, every=1))
     nothing = replace(whole, values=all_met, spread=all_met, extra_variance=0.0)
-    assert 0.0 == estimated_difference(nothing, nothing, (everywhere, everywhere)).error
+    assert estimated_difference(nothing, nothing, (everywhere, everywhere)).error == 0.0
 
 
 def test_few_labels_that_outweigh_all_others_are_too_few() -> None:

@@ -54,9 +54,10 @@ def by_hand(
 def test_every_resample_draws_as_many_tasks_as_there_are(n_tasks: int) -> None:
     sampled = intervals.draws(n_tasks, resamples=2_500)
 
-    assert ((2_500, n_tasks), np.float32) == (sampled.shape, sampled.dtype)
+    assert (2_500, n_tasks) == sampled.shape
+    assert np.float32 == sampled.dtype
     assert (sampled.sum(axis=1) == n_tasks).all()
-    assert pytest.approx(1.0, abs=0.1) == sampled.mean(axis=0)
+    assert sampled.mean(axis=0) == pytest.approx(1.0, abs=0.1)
     assert not (sampled[:1_000] == sampled[1_000:2_000]).all(axis=1).all()
     assert (sampled != intervals.draws(n_tasks, resamples=2_500, seed=2)).any()
 
@@ -89,14 +90,15 @@ def test_where_too_few_tasks_differ_from_the_commonest_value_there_is_no_interva
 def test_values_that_are_equal_but_for_rounding_are_one_value() -> None:
     values = np.array([0.3, 0.1 + 0.2, 0.6 - 0.3, 0.5, np.nan])
 
-    assert [1] == intervals.n_differing(values[:, None]).tolist()
-    assert [0, 0] == intervals.n_differing(np.array([[np.nan, 1.0]])).tolist()
-    assert [0] == intervals.n_differing(np.empty((0, 1))).tolist()
+    assert intervals.n_differing(values[:, None]).tolist() == [1]
+    assert intervals.n_differing(np.array([[np.nan, 1.0]])).tolist() == [0, 0]
+    assert intervals.n_differing(np.empty((0, 1))).tolist() == [0]
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_a_figure_has_the_same_interval_alone_and_among_many(missing: float) -> None:
-    scores, sampled = random_scores(50, 230, missing), intervals.draws(50, 1_000)
+    scores = random_scores(50, 230, missing)
+    sampled = intervals.draws(50, 1_000)
     among = intervals.mean_intervals(scores, sampled=sampled)
     alone = [
         intervals.mean_intervals(scores[:, i : i + 1], sampled=sampled)[0] for i in (0, 101, 229)
@@ -106,7 +108,8 @@ def test_a_figure_has_the_same_interval_alone_and_among_many(missing: float) -> 
 
 
 def test_tasks_that_do_not_count_are_as_good_as_absent() -> None:
-    scores, sampled = random_scores(60, 3), intervals.draws(60)
+    scores = random_scores(60, 3)
+    sampled = intervals.draws(60)
     scores[40:, 1] = np.nan
     among = intervals.mean_intervals(scores, sampled=sampled)[1]
     # A figure leaves out resamples without any of its tasks.
@@ -142,8 +145,10 @@ def test_an_interval_is_the_wider_of_what_drawing_whole_tasks_gives_and_students
         * scores.std(ddof=1)
         / math.sqrt(n_tasks)
     )
-    low, high = min(low, scores.mean() - half), max(high, scores.mean() + half)
-    low, high = max(low, scores.min()), min(high, scores.max())
+    low = min(low, scores.mean() - half)
+    high = max(high, scores.mean() + half)
+    low = max(low, scores.min())
+    high = min(high, scores.max())
 
     assert (
         pytest.approx((low, high), abs=0.06 * (high - low)) == intervals.mean_intervals(scores)[0]
@@ -238,4 +243,4 @@ def test_a_figure_rests_on_few_when_tasks_are_few_or_hardly_any_differs() -> Non
     rare[49:, 2] = np.nan  # 49 tasks
     rare[:, 3] = 0.5  # no spread at all
 
-    assert [True, False, True, True] == intervals.few_to_rest_on(rare).tolist()
+    assert intervals.few_to_rest_on(rare).tolist() == [True, False, True, True]

@@ -26,10 +26,12 @@ label_sets = st.sets(st.integers(0, len(LABELS) - 1), min_size=1, max_size=3)
 def test_measures_and_averages_are_those_of_scikit_learn(
     tasks: list[tuple[set[int], set[int]]],
 ) -> None:
-    named, expected = flags([each for each, _ in tasks]), flags([other for _, other in tasks])
+    named = flags([each for each, _ in tasks])
+    expected = flags([other for _, other in tasks])
     used = np.flatnonzero(named.any(axis=0) | expected.any(axis=0))
     assume(len(used) > 1)  # scikit-learn treats a single label as another kind of data
-    result, both = label_agreement(named, expected, LABELS), (expected[:, used], named[:, used])
+    result = label_agreement(named, expected, LABELS)
+    both = (expected[:, used], named[:, used])
 
     assert {LABELS[index] for index in used} | set(AVERAGES) == set(result)
     for name, average in AVERAGES.items():
@@ -52,6 +54,6 @@ def test_a_figure_that_hardly_any_task_could_change_has_no_interval() -> None:
     result = label_agreement(named, expected, LABELS)
 
     value, *ends, _ = result["a"]["recall"]
-    assert pytest.approx(26 / 30) == value
+    assert value == pytest.approx(26 / 30)
     assert np.isnan([*ends, *result[MACRO]["f1"][1:3]]).all()
-    assert (26, 30, 26) == tuple(result["a"][name][3] for name in ("precision", "recall", "f1"))
+    assert tuple(result["a"][name][3] for name in ("precision", "recall", "f1")) == (26, 30, 26)

@@ -105,11 +105,10 @@ def test_a_sample_has_the_number_wanted_and_the_same_seed_draws_the_same(
 
 def test_each_verdict_is_drawn_as_often_as_its_probability_says() -> None:
     size = np.random.default_rng(0).pareto(1.5, 60) + 0.1
-    probabilities, keys = (
-        sampling.inclusion_probabilities(size, 12),
-        [f"k{index}" for index in range(60)],
-    )
-    n_draws, sampled = 1_000, np.zeros(60)
+    probabilities = sampling.inclusion_probabilities(size, 12)
+    keys = [f"k{index}" for index in range(60)]
+    n_draws = 1_000
+    sampled = np.zeros(60)
     for seed in range(n_draws):
         sampled[
             sampling.systematic_sample(probabilities, keys, seed, [key[-1] for key in keys])
@@ -128,21 +127,22 @@ def test_verdicts_that_others_disagree_with_or_whose_group_was_wrong_are_expecte
     of_group = sampling.group_errors(np.repeat([0, 1], 40), np.repeat([0.0, 1.0], 40), np.arange(3))
     of_nothing = sampling.group_errors(np.array([], dtype=np.int64), np.array([]), np.arange(1))
     assert of_group[0] < of_group[2] < of_group[1]
-    assert [pytest.approx(sampling.PRIOR_ERROR)] == of_nothing.tolist()
+    assert of_nothing.tolist() == [pytest.approx(sampling.PRIOR_ERROR)]
 
     result = sampling.expected_errors(
         np.full(3, 0.1), np.array([0.0, 0.0, 1.0]), np.array([0.0, 2.0, 2.0])
     )
     assert result[1] < result[0] < result[2]
-    assert [sampling.LEAST_ERROR] == sampling.expected_errors(
-        np.zeros(1), np.zeros(1), np.ones(1)
-    ).tolist()
+    assert sampling.expected_errors(np.zeros(1), np.zeros(1), np.ones(1)).tolist() == [
+        sampling.LEAST_ERROR
+    ]
 
 
 def test_more_labels_are_expected_to_narrow_an_interval_and_all_of_them_leave_the_spread_of_tasks() -> (
     None
 ):
-    contributions, errors = np.full(100, 0.01), np.full(100, 0.2)
+    contributions = np.full(100, 0.01)
+    errors = np.full(100, 0.2)
     widths = [
         sampling.expected_width(
             0.0004, [sampling.label_variance(contributions, errors, np.full(100, n / 100))], [n]
@@ -150,7 +150,7 @@ def test_more_labels_are_expected_to_narrow_an_interval_and_all_of_them_leave_th
         for n in (30, 60, 100)
     ]
     assert sorted(widths, reverse=True) == widths
-    assert pytest.approx(2 * 1.96 * 0.02, rel=0.02) == widths[-1]
+    assert widths[-1] == pytest.approx(2 * 1.96 * 0.02, rel=0.02)
     # Labels that represent only themselves add degrees of freedom.
     few = sampling.expected_width(0.0004, [0.0], [8])
     assert sampling.expected_width(0.0004, [0.0], [8], n_known=1_000) < 0.9 * few

@@ -14,10 +14,8 @@ from tests.benchmarks import weakness_evidence
 
 PARENTS = (-1, 0, 0, 1, 1, 1)
 """A root with nodes 1 and 2; node 1 is divided into 3, 4 and 5. The leaves are 2, 3, 4, 5."""
-WEIGHTS, VALUES = (
-    st.sampled_from([-3.0, -1.0, 1.0, 2.0, 8.0]),
-    st.sampled_from([0.0, 0.5, 1.0, np.nan]),
-)
+WEIGHTS = st.sampled_from([-3.0, -1.0, 1.0, 2.0, 8.0])
+VALUES = st.sampled_from([0.0, 0.5, 1.0, np.nan])
 CRITERIA = st.lists(
     st.tuples(st.integers(0, 5), st.integers(0, 3), WEIGHTS, VALUES), min_size=1, max_size=40
 )
@@ -60,9 +58,10 @@ def test_a_task_value_is_the_min_normalised_score_of_the_decided_criteria(
                 if t == task and leaf in within and not np.isnan(v)
             ]
             points = sum(w * v for w, v in there)
-            most, least = sum(w for w, _ in there if w > 0), sum(w for w, _ in there if w < 0)
+            most = sum(w for w, _ in there if w > 0)
+            least = sum(w for w, _ in there if w < 0)
             expected = (points - least) / (most - least) if there else np.nan
-            assert expected == pytest.approx(result[task, node], nan_ok=True)
+            assert pytest.approx(result[task, node], nan_ok=True) == expected
 
 
 def test_the_test_is_that_of_a_paired_difference_on_one_side_corrected_over_the_tree() -> None:
@@ -75,13 +74,14 @@ def test_the_test_is_that_of_a_paired_difference_on_one_side_corrected_over_the_
     expected = holm(np.maximum(one_sided, by_chance).tolist())
     result = weaknesses.candidates(contrast, PARENTS)
 
-    assert [2] == [each.node for each in result]
+    assert [each.node for each in result] == [2]
     assert pytest.approx(result[0].p_value) == expected[1]
 
 
 def test_the_variance_by_chance_is_that_of_dealing_verdicts_out_to_the_criteria_of_a_task() -> None:
     dice = np.random.default_rng(1)
-    right, weights = np.array([1.0, 0, 0, 1, 0, 0, 1]), np.array([3.0, 1, 2, 5, 1, 8, 2])
+    right = np.array([1.0, 0, 0, 1, 0, 0, 1])
+    weights = np.array([3.0, 1, 2, 5, 1, 8, 2])
     leaves = np.array([0, 0, 1, 1, 2, 3, 3])
     inside = np.isin(leaves, [0, 1])
     dealt = [dice.permutation(right) for _ in range(40_000)]
@@ -101,14 +101,15 @@ def test_a_node_without_any_success_is_not_found_where_hardly_anything_succeeds(
     # Two in a hundred criteria succeed, none of the twelve in the node: that has a chance of four
     # in five.
     n_tasks = 12
-    tasks, leaves = np.repeat(np.arange(n_tasks), 10), np.tile([2, *[0] * 9], n_tasks)
+    tasks = np.repeat(np.arange(n_tasks), 10)
+    leaves = np.tile([2, *[0] * 9], n_tasks)
     right = np.zeros(len(tasks))
     right[[1, 12, 33, 54, 75, 96]] = 1.0
     contrast = weaknesses.Contrast(
         weaknesses.task_sums(right, np.ones(len(tasks)), tasks, leaves, (n_tasks, 4))
     )
 
-    assert [] == nodes(contrast)
+    assert nodes(contrast) == []
 
 
 @pytest.mark.parametrize(
@@ -121,24 +122,26 @@ def test_a_node_without_any_success_is_not_found_where_hardly_anything_succeeds(
     ],
 )
 def test_the_node_that_is_weak_is_named(lowered: dict[int, float], expected: list[int]) -> None:
-    assert expected == nodes(world(lowered))
+    assert nodes(world(lowered)) == expected
 
 
 def test_a_node_that_is_always_worse_by_the_same_is_found_by_its_signs() -> None:
-    tasks, leaves = np.repeat(np.arange(30), 4), np.tile(np.arange(4), 30)
+    tasks = np.repeat(np.arange(30), 4)
+    leaves = np.tile(np.arange(4), 30)
     sums = weaknesses.task_sums(
         (leaves != 0).astype(float), np.ones(len(tasks)), tasks, leaves, (30, 4)
     )
 
-    assert [2] == nodes(weaknesses.Contrast(sums))
+    assert nodes(weaknesses.Contrast(sums)) == [2]
 
 
 def test_candidates_are_confirmed_on_other_tasks_and_corrected_for_their_number() -> None:
-    true, chance = world({0: 0.4}, seed=1), world({}, seed=2)
+    true = world({0: 0.4}, seed=1)
+    chance = world({}, seed=2)
     result = weaknesses.candidates(world({0: 0.4}, seed=4), PARENTS)
     first, second = weaknesses.confirmed([(true, PARENTS, result), (chance, PARENTS, result)])
 
-    assert [(True, False)] == [(a.is_weak, b.is_weak) for a, b in zip(first, second, strict=True)]
+    assert [(a.is_weak, b.is_weak) for a, b in zip(first, second, strict=True)] == [(True, False)]
     alone = weaknesses.confirmed([(true, PARENTS, result)])[0][0]
     assert pytest.approx(2 * alone.p_value) == first[0].p_value
 
@@ -146,7 +149,7 @@ def test_candidates_are_confirmed_on_other_tasks_and_corrected_for_their_number(
 def test_tasks_keep_their_half_and_both_halves_have_about_as_many() -> None:
     halves = [weaknesses.is_for_selection(f"task {number}") for number in range(2000)]
 
-    assert 0.001 < stats.binomtest(sum(halves), len(halves)).pvalue
+    assert stats.binomtest(sum(halves), len(halves)).pvalue > 0.001
     assert halves[:50] == [weaknesses.is_for_selection(f"task {number}") for number in range(50)]
 
 

@@ -31,8 +31,8 @@ def test_two_equal_looks_cross_as_often_as_in_the_literature() -> None:
     # Pocock's constants for two-sided 5 % (Biometrika 1977, table 1).
     for n_looks, constant in ((2, 2.178), (5, 2.413), (10, 2.555)):
         ends = np.arange(1.0, n_looks + 1)
-        assert pytest.approx(0.05, abs=2e-4) == stopping.crossing_chance(
-            ends, np.full(n_looks, constant**2)
+        assert stopping.crossing_chance(ends, np.full(n_looks, constant**2)) == pytest.approx(
+            0.05, abs=2e-4
         )
 
 
@@ -60,7 +60,9 @@ def test_a_small_last_block_does_not_evade_the_thresholds(
     squares = thresholds(block_ends(n_tasks, block), alpha)
     looks = np.array(list(squares), dtype=np.float64)
     assert n_tasks == looks[-1]
-    dice, crossed, n_sums = np.random.default_rng(6), 0, 40_000
+    dice = np.random.default_rng(6)
+    crossed = 0
+    n_sums = 40_000
     for _ in range(5):
         steps = dice.normal(size=(n_sums // 5, len(looks))) * np.sqrt(np.diff(looks, prepend=0.0))
         crossed += (
@@ -72,13 +74,13 @@ def test_a_small_last_block_does_not_evade_the_thresholds(
 
 
 def test_only_the_last_of_two_looks_next_to_each_other_is_taken() -> None:
-    assert [950, 1_001] == sorted(thresholds(block_ends(1_001, 50), 0.05))[-2:]
+    assert sorted(thresholds(block_ends(1_001, 50), 0.05))[-2:] == [950, 1_001]
     assert 180 in thresholds(block_ends(190, 20), 0.05)
 
 
 def test_no_look_is_taken_at_few_tasks_and_with_very_many_looks_the_mixture_stands() -> None:
-    assert FEWEST_TASKS == min(thresholds(block_ends(100, 5), 0.05))
-    assert {} == thresholds(block_ends(10, 5), 0.05)
+    assert min(thresholds(block_ends(100, 5), 0.05)) == FEWEST_TASKS
+    assert thresholds(block_ends(10, 5), 0.05) == {}
     # Also if the chance cannot be computed precisely enough.
     for n_tasks, block, alpha in ((400, 2, 0.05), (2_000, 20, 1e-300)):
         squares = thresholds(block_ends(n_tasks, block), alpha)
@@ -95,22 +97,22 @@ def test_an_interval_shifts_with_its_values_and_few_differing_tasks_have_none() 
     with_gaps = np.concatenate([values, np.full((10, 3), np.nan)])
     assert pytest.approx(ends) == sequence_ends(with_gaps, 6.0)
     sparse = np.zeros((60, 2))
-    sparse[:6, 0], sparse[:12, 1] = 0.1, dice.normal(size=12)
-    assert [True, False] == np.isnan(sequence_ends(sparse, 6.0)).all(axis=1).tolist()
+    sparse[:6, 0] = 0.1
+    sparse[:12, 1] = dice.normal(size=12)
+    assert np.isnan(sequence_ends(sparse, 6.0)).all(axis=1).tolist() == [True, False]
     assert np.isnan(sequence_ends(np.ones((60, 1)), 6.0)).all()
 
 
 def test_a_long_tail_makes_the_interval_longer_on_its_side() -> None:
     values = np.random.default_rng(3).exponential(size=(80, 1))
-    (low, high), mean = sequence_ends(values, 6.0)[0], values.mean()
+    (low, high) = sequence_ends(values, 6.0)[0]
+    mean = values.mean()
     assert high - mean > 1.3 * (mean - low)
 
 
 def test_no_end_is_nearer_to_the_mean_than_what_unseen_tasks_may_move_it_by() -> None:
-    values, rule = (
-        np.random.default_rng(5).normal(0.05, 0.001, (40, 2)),
-        Rule("different", 0.05, 0.02, (20, 40, 60)),
-    )
+    values = np.random.default_rng(5).normal(0.05, 0.001, (40, 2))
+    rule = Rule("different", 0.05, 0.02, (20, 40, 60))
     values[20:, 1] = np.nan
     mean = np.nanmean(values, axis=0)
     low, high = rule.ends_at(values).T
@@ -129,13 +131,15 @@ def test_an_interval_decides_what_it_excludes() -> None:
         (-0.03, 0.01),
         (float("nan"), float("nan")),
     ]
-    different, equal, still_open = stopping.DIFFERENT, stopping.EQUAL, stopping.OPEN
+    different = stopping.DIFFERENT
+    equal = stopping.EQUAL
+    still_open = stopping.OPEN
     assert [different, different, equal, still_open, still_open] == differ.decisions(
         np.array(ends)
     ).tolist()
     ends = [(-0.2, -0.021), (-0.2, -0.019), (-0.019, 0.3), (0.1, 0.2)]
     expected = [stopping.DROPPED, still_open, stopping.NOT_DROPPED, stopping.NOT_DROPPED]
-    assert expected == drop.decisions(np.array(ends)).tolist()
+    assert drop.decisions(np.array(ends)).tolist() == expected
 
 
 STRATA = {f"t{i}": "Finance" if i % 4 else "Legal" for i in range(100)}
@@ -150,7 +154,8 @@ def test_the_order_depends_on_the_seed_and_the_tasks_and_not_on_the_order_given(
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=80), st.integers(0, 5))
 def test_every_beginning_holds_its_share_of_each_stratum(fields: list[str], seed: int) -> None:
     strata = {f"t{i}": field for i, field in enumerate(fields)}
-    sizes, order = Counter(fields), task_order(strata, str(seed))
+    sizes = Counter(fields)
+    order = task_order(strata, str(seed))
     for n in range(1, len(order) + 1):
         seen = Counter(strata[task] for task in order[:n])
         assert all(
@@ -159,13 +164,14 @@ def test_every_beginning_holds_its_share_of_each_stratum(fields: list[str], seed
 
 
 def test_the_last_block_holds_the_rest() -> None:
-    assert [[20, 40, 50], [20, 40], [7], []] == [
-        block_ends(n_tasks, 20) for n_tasks in (50, 40, 7, 0)
+    assert [block_ends(n_tasks, 20) for n_tasks in (50, 40, 7, 0)] == [
+        [20, 40, 50],
+        [20, 40],
+        [7],
+        [],
     ]
 
 
 def test_alpha_is_divided_among_all_comparisons() -> None:
-    assert (pytest.approx(0.005), 0.05) == (
-        stopping.alpha_of_each(0.05, 10),
-        stopping.alpha_of_each(0.05, 0),
-    )
+    assert stopping.alpha_of_each(0.05, 10) == pytest.approx(0.005)
+    assert stopping.alpha_of_each(0.05, 0) == 0.05

@@ -24,7 +24,7 @@ def test_a_number_has_a_true_minus_sign_and_none_before_a_rounded_zero(
 def test_in_a_text_only_what_begins_a_number_is_a_minus_sign() -> None:
     text = "o4-mini of 2026-11-22 is -0.250 to -.1, gpt-5-high -low"
 
-    assert "o4-mini of 2026-11-22 is −0.250 to −.1, gpt-5-high -low" == true_minus(text)
+    assert true_minus(text) == "o4-mini of 2026-11-22 is −0.250 to −.1, gpt-5-high -low"
 
 
 @pytest.mark.parametrize(
