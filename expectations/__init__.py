@@ -62,8 +62,17 @@ def expect(
     return Expectation(suite, table, check, meaning, kind, severity, arguments)
 
 
-IS_OK = {"type": "comparison", "column": {"name": "status"}, "operator": "==", "parameter": "ok"}
-_HAS_STATUS = {"type": "nullity", "column": {"name": "status"}, "is_null": False}
+IS_OK = {
+    "type": "comparison",
+    "column": {"name": "status"},
+    "operator": "==",
+    "parameter": "ok",
+}
+_HAS_STATUS = {
+    "type": "nullity",
+    "column": {"name": "status"},
+    "is_null": False,
+}
 IS_NOT_OK = {"type": "and", "conditions": [IS_OK | {"operator": "!="}, _HAS_STATUS]}
 """Each is a `row_condition`: only these rows are checked."""
 

@@ -251,7 +251,11 @@ def _begin_served_run() -> None:
             time.sleep(_LOOK_EVERY_S)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    threading.Thread(target=watch, name="runner", daemon=True).start()
+    threading.Thread(
+        target=watch,
+        name="runner",
+        daemon=True,
+    ).start()
 
 
 def _job(**given: Any) -> Job:

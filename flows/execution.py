@@ -385,7 +385,11 @@ def _git_commit() -> str | None:
     command = ["git", "-C", str(checkout), "rev-parse", "HEAD"]
     try:
         return subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=5
+            command,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=5,
         ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None
@@ -437,7 +441,11 @@ def run_interruptibly(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result
         elif time.monotonic() - stopped_s > _ECHO_S:
             raise KeyboardInterrupt
 
-    threading.Thread(target=run, name="flow", daemon=True).start()
+    threading.Thread(
+        target=run,
+        name="flow",
+        daemon=True,
+    ).start()
     cancel = begun.result()
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {

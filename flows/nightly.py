@@ -167,7 +167,12 @@ def _alerts_of(execution: Execution) -> list[Alert]:
     compared = [each for each in comparisons(job) if each["model"] not in looked_at]
     fallen = [
         *stopping_drops(looks, drifted_judges=drifting),
-        *drops(compared, least_drop=alerts.least_drop, alpha=alerts.alpha, drifted_judges=drifting),
+        *drops(
+            compared,
+            least_drop=alerts.least_drop,
+            alpha=alerts.alpha,
+            drifted_judges=drifting,
+        ),
     ]
     failed = [
         failure(warning)

@@ -19,7 +19,11 @@ from tasks.stopping import conclude, look_at, upcoming_block
 from warehouse import Warehouse
 
 
-@flow(name="evaluate", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="evaluate",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def evaluate(job: Job) -> list[StageReport]:
     """Run the full pipeline: each stage does only missing work."""
@@ -28,7 +32,11 @@ async def evaluate(job: Job) -> list[StageReport]:
         return [*reports, *await _finish(job, reports)]
 
 
-@flow(name="night", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="night",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def night(job: Job) -> list[StageReport]:
     """Run one night: the full pipeline, the control sets of the judges, and compaction if there are
@@ -41,7 +49,11 @@ async def night(job: Job) -> list[StageReport]:
     return [*reports, await call(stages.compact_flow, job, only_if_needed=True)]
 
 
-@flow(name="sample-missing", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="sample-missing",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def sample(job: Job) -> list[StageReport]:
     """Sample the missing responses, and compare coverage with the configured minimum."""
@@ -49,7 +61,11 @@ async def sample(job: Job) -> list[StageReport]:
     return [report, coverage_report(job, "sample", [report])]
 
 
-@flow(name="judge-missing", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="judge-missing",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def judge(job: Job) -> list[StageReport]:
     """Judge the criteria without a verdict, and compare coverage with the configured minimum."""
@@ -57,7 +73,11 @@ async def judge(job: Job) -> list[StageReport]:
     return [report, coverage_report(job, "judge", [report])]
 
 
-@flow(name="backfill", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="backfill",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def backfill(job: Job) -> list[StageReport]:
     """Fill in missing responses and verdicts, all models in parallel: one that fails does not stop
@@ -76,7 +96,11 @@ async def backfill(job: Job) -> list[StageReport]:
         return [*reports, *await _finish(job, reports)]
 
 
-@flow(name="fill", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="fill",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def fill(job: Job) -> list[StageReport]:
     """Sample and judge the missing work of one model."""
@@ -92,7 +116,10 @@ async def _fill_model(job: Job, label: str) -> list[StageReport]:
     except Exception as error:  # noqa: BLE001 - reported as the failure of this model; the others go on
         _, line = explained(error)
         report = StageReport(
-            "fill", notes=[f"{label} failed"], warnings=[f"{label}: {line}"], has_failed=True
+            "fill",
+            notes=[f"{label} failed"],
+            warnings=[f"{label}: {line}"],
+            has_failed=True,
         )
         return [await log_stage(job, report)]
 

@@ -160,7 +160,10 @@ def state_of(outcome: str, message: str, data: Any = None) -> State[Any]:
     """Return the final Prefect state of a run with this outcome."""
     ending = ENDINGS[outcome]
     return State(
-        type=StateType(ending.state_type), name=ending.state_name, message=message, data=data
+        type=StateType(ending.state_type),
+        name=ending.state_name,
+        message=message,
+        data=data,
     )
 
 

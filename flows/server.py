@@ -157,7 +157,11 @@ def own_server(job: "Job", port: int = 0) -> PrefectServer:
         NoServerError: it belongs to another user or machine, or its port or secret cannot be used.
     """
     folder = job.warehouse.resolve() / FOLDER
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir(
+        mode=0o700,
+        parents=True,
+        exist_ok=True,
+    )
     if folder.stat().st_uid != os.getuid():
         raise NoServerError(f"{folder} is another user's")
     if folder not in HELD:
@@ -239,7 +243,11 @@ def _started(job: "Job", folder: Path, running: BinaryIO, port: int) -> PrefectS
         given = (listening.fileno(), file.fileno(), running.fileno())
         # -P: no modules from the current folder.
         command = [sys.executable, "-P", "-m", "flows.server", *map(str, given), str(folder)]
-        about = {"url": url, "machine": this_machine().kernel, "host": this_machine().host}
+        about = {
+            "url": url,
+            "machine": this_machine().kernel,
+            "host": this_machine().host,
+        }
         (folder / ADDRESS).write_text(json.dumps(about), encoding="utf-8")
         kept = {}
         days = job.settings.retention.prefect_days
@@ -273,7 +281,11 @@ def secret_path(folder: Path) -> Path:
 
 def _secret_file(folder: Path) -> BinaryIO:
     path = secret_path(folder)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.parent.mkdir(
+        mode=0o700,
+        parents=True,
+        exist_ok=True,
+    )
     # The file has this mode from its creation, and is never a link to another file.
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -410,7 +422,11 @@ def main() -> None:
     secret = os.pread(int(sys.argv[2]), 1024, 0).decode()
     folder = Path(sys.argv[4])
     unused_s = float(sys.argv[5])
-    threading.Thread(target=_end_when_unused, args=(folder, unused_s), daemon=True).start()
+    threading.Thread(
+        target=_end_when_unused,
+        args=(folder, unused_s),
+        daemon=True,
+    ).start()
     os.environ |= {
         "PREFECT_SERVER_API_AUTH_STRING": secret,
         "PREFECT_SERVER_API_CSRF_PROTECTION_ENABLED": "true",

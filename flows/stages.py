@@ -49,7 +49,11 @@ SAMPLES_A_BATCH = 200
 VERDICTS_A_BATCH = 1_000
 ITEMS_A_BATCH = 1_000
 
-as_batch = task(cache_policy=NO_CACHE, retries=1, retry_condition_fn=may_pass)
+as_batch = task(
+    cache_policy=NO_CACHE,
+    retries=1,
+    retry_condition_fn=may_pass,
+)
 """Makes a Prefect task of a function that works on a batch."""
 sample_batch = as_batch(sample_cells)
 judge_batch = as_batch(judge_responses)
@@ -181,21 +185,33 @@ async def _stage(job: Job, step: str, work: Awaitable[StageReport]) -> StageRepo
     return await log_stage(job, report, started_s)
 
 
-@flow(name="ingest", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="ingest",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def ingest_flow(job: Job) -> StageReport:
     """Read the data set and check it; tasks that break an invariant are quarantined."""
     return await _stage(job, "loading the data set", to_thread(ingest_and_check, job))
 
 
-@flow(name="assemble", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="assemble",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def assemble_flow(job: Job) -> StageReport:
     """Build the conversations of the admitted tasks."""
     return await _stage(job, "building conversations", to_thread(assemble, job))
 
 
-@flow(name="sample", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="sample",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def sample_flow(job: Job) -> StageReport:
     """Sample the responses that are missing, in batches."""
@@ -205,14 +221,22 @@ async def sample_flow(job: Job) -> StageReport:
     return await _run_by_label(job, "sample", "responses", sample_batch, cells, SAMPLES_A_BATCH)
 
 
-@flow(name="derive", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="derive",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def derive_flow(job: Job) -> StageReport:
     """Rewrite the criteria for judges that use another rubric than the original one."""
     return await _stage(job, "rewriting criteria", derive(job))
 
 
-@flow(name="judge", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="judge",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def judge_flow(job: Job) -> StageReport:
     """Judge the criteria without a verdict, in batches of whole responses."""
@@ -247,7 +271,11 @@ async def judge_flow(job: Job) -> StageReport:
     return await run_batches(job, "judge", "verdicts", batches, totals, first)
 
 
-@flow(name="aggregate", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="aggregate",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def aggregate_flow(job: Job) -> StageReport:
     """Compute scores, leaderboard and intervals."""
@@ -264,21 +292,33 @@ def _select_hard(job: Job, must_select: bool = True) -> StageReport:
     return report
 
 
-@flow(name="select-hard", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="select-hard",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
     """Select the hard subset of each field."""
     return await _stage(job, "selecting hard tasks", to_thread(_select_hard, job, must_select))
 
 
-@flow(name="check", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="check",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def check_flow(job: Job) -> StageReport:
     """Run all data-quality suites on the stored data."""
     return await _stage(job, "checking data", to_thread(check, job))
 
 
-@flow(name="drift", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="drift",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def drift_flow(job: Job) -> StageReport:
     """Judge the control sets again, and choose one for each judge without one."""
@@ -298,7 +338,11 @@ def _write_report(job: Job) -> StageReport:
     return StageReport("report", notes=[f"{job.report_index} ({n_bytes / 1e6:,.1f} MB)"])
 
 
-@flow(name="report", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="report",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def report_flow(job: Job) -> StageReport:
     """Write the report, and link to it."""
@@ -308,7 +352,11 @@ async def report_flow(job: Job) -> StageReport:
     return report
 
 
-@flow(name="compact", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="compact",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def compact_flow(job: Job, only_if_needed: bool = False) -> StageReport:
     """Merge small files into large ones, and delete raw replies that are older than the configured
@@ -321,14 +369,22 @@ async def compact_flow(job: Job, only_if_needed: bool = False) -> StageReport:
 # and neighbours
 
 
-@flow(name="review", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="review",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def review_flow(job: Job) -> list[StageReport]:
     """Have reviewers check the criteria without a review, then update the measures."""
     return await _measured(job, await _ask(job, REVIEW, "reviews"))
 
 
-@flow(name="annotate", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="annotate",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def annotate_flow(job: Job) -> list[StageReport]:
     """Label the tasks without labels, then measure the agreement of annotators and the leaderboards
@@ -337,7 +393,11 @@ async def annotate_flow(job: Job) -> list[StageReport]:
     return await _measured(job, await _ask(job, ANNOTATION, "annotations"))
 
 
-@flow(name="capabilities", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="capabilities",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def capabilities_flow(job: Job) -> list[StageReport]:
     """Describe the capability behind each criterion, group capabilities in trees, name the nodes,
@@ -360,7 +420,11 @@ async def capabilities_flow(job: Job) -> list[StageReport]:
     return [*reports, *await _run_local(job, write_names), *await _run_local(job, measure)]
 
 
-@flow(name="neighbours", flow_run_name=run_name, validate_parameters=False)
+@flow(
+    name="neighbours",
+    flow_run_name=run_name,
+    validate_parameters=False,
+)
 @reported
 async def neighbours_flow(job: Job) -> list[StageReport]:
     """Judge a sample one by one, in groups, and in shuffled groups, then measure the

@@ -65,7 +65,15 @@ def ingest(job: Job) -> StageReport:
     for name, rows_of in _ROWS_OF_TASK.items():
         warehouse.write(
             name,
-            [{**key, "task_id": task.task_id, **row} for task in tasks for row in rows_of(task)],
+            [
+                {
+                    **key,
+                    "task_id": task.task_id,
+                    **row,
+                }
+                for task in tasks
+                for row in rows_of(task)
+            ],
         )
     # Last, because a split with members counts as stored.
     warehouse.write(
@@ -112,7 +120,11 @@ _ROWS_OF_TASK: dict[str, Callable[[Task], Rows]] = {
         {"kind": kind, "label": label} for kind, label in dict.fromkeys(task.labels)
     ],
     "criterion_labels": lambda task: [
-        {"criterion_id": criterion_id, "kind": kind, "label": label}
+        {
+            "criterion_id": criterion_id,
+            "kind": kind,
+            "label": label,
+        }
         for criterion_id, kind, label in dict.fromkeys(
             (c.criterion_id, *of) for c in task.criteria for of in c.labels
         )
@@ -128,13 +140,23 @@ def _reference_rows(benchmark: Benchmark) -> dict[str, Rows]:
     name = benchmark.name
     return {
         "labels": [
-            {"benchmark": name, "field": field, "kind": kind, "label": label}
+            {
+                "benchmark": name,
+                "field": field,
+                "kind": kind,
+                "label": label,
+            }
             for field, kinds in benchmark.vocabularies.items()
             for kind, labels in kinds.items()
             for label in sorted(labels)
         ],
         "severities": [
-            {"benchmark": name, "severity": severity, "min_weight": low, "max_weight": high}
+            {
+                "benchmark": name,
+                "severity": severity,
+                "min_weight": low,
+                "max_weight": high,
+            }
             for severity, (low, high) in benchmark.severities.items()
         ],
         "score_definitions": [{"benchmark": name, **asdict(score)} for score in benchmark.scores],

@@ -18,7 +18,12 @@ from hypothesis import settings
 # No deadline: the time of an example on a shared machine says nothing about the property. The same
 # examples every time, so that a passing test passes again; `HYPOTHESIS_PROFILE=search` looks for
 # new ones.
-settings.register_profile("shared-machine", deadline=None, derandomize=True, max_examples=30)
+settings.register_profile(
+    "shared-machine",
+    deadline=None,
+    derandomize=True,
+    max_examples=30,
+)
 settings.register_profile("search", deadline=None, max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "shared-machine"))
 

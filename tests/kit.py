@@ -105,11 +105,25 @@ def admitted(task_ids: Sequence[str], split: str = "finance", **values: Any) -> 
     """The rows by table that put tasks into a split, checked and admitted."""
     return {
         "task_rows": [
-            row("task_rows", task_id=t, **{"field": "Finance", "n_criteria": 0, **values})
+            row(
+                "task_rows",
+                task_id=t,
+                **{
+                    "field": "Finance",
+                    "n_criteria": 0,
+                    **values,
+                },
+            )
             for t in task_ids
         ],
         "split_members": [
-            row("split_members", split=split, task_id=t, position=i) for i, t in enumerate(task_ids)
+            row(
+                "split_members",
+                split=split,
+                task_id=t,
+                position=i,
+            )
+            for i, t in enumerate(task_ids)
         ],
         "checks": [
             row(
@@ -160,7 +174,12 @@ def response(
     )
 
 
-_STATUS = {1.0: "met", 0.5: "partial", 0.0: "unmet", None: "parse_error"}
+_STATUS = {
+    1.0: "met",
+    0.5: "partial",
+    0.0: "unmet",
+    None: "parse_error",
+}
 
 
 def verdict(of_response: Row, of_criterion: Row, value: float | None, **values: Any) -> Row:
@@ -278,7 +297,13 @@ def call_entry(
     key: str, run_id: str = "a-run", *, cost_usd: float | None = 0.5, **values: Any
 ) -> Entry:
     """A finished call for a ledger."""
-    reply = Reply("ok", "x", prompt_tokens=1, completion_tokens=1, cost_usd=cost_usd)
+    reply = Reply(
+        "ok",
+        "x",
+        prompt_tokens=1,
+        completion_tokens=1,
+        cost_usd=cost_usd,
+    )
     usual = {
         "attempt": 1,
         "cell": "c",
@@ -287,7 +312,15 @@ def call_entry(
         "parameters": "{}",
         "is_final": True,
     }
-    return Entry(**{"call_key": key, "run_id": run_id, "reply": reply, **usual, **values})
+    return Entry(
+        **{
+            "call_key": key,
+            "run_id": run_id,
+            "reply": reply,
+            **usual,
+            **values,
+        }
+    )
 
 
 def imported(job: Job, source: Path | Store) -> StageReport:
@@ -333,12 +366,24 @@ def one_line(reason: str = "") -> str:
 def job_on(source: Path | str, warehouse: Path, run_id: str = "a-run", **settings: Any) -> Job:
     """A job without models on a data set, in a warehouse."""
     given = Settings.model_validate({"dataset": {"source": str(source)}, **settings})
-    return with_revision(Job(settings=given, warehouse=warehouse, run_id=run_id, is_quiet=True))
+    return with_revision(
+        Job(
+            settings=given,
+            warehouse=warehouse,
+            run_id=run_id,
+            is_quiet=True,
+        )
+    )
 
 
 def endpoint(label: str, api_base: str, **settings: Any) -> dict[str, Any]:
     """The settings of a model or judge at an address."""
-    return {"name": f"hosted_vllm/{label}", "label": label, "api_base": api_base, **settings}
+    return {
+        "name": f"hosted_vllm/{label}",
+        "label": label,
+        "api_base": api_base,
+        **settings,
+    }
 
 
 def configure(folder: Path, **settings: Any) -> Path:
@@ -475,5 +520,11 @@ def tracked_files() -> list[Path]:
     if git is None or not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")
     command = [git, "ls-files", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    listed = subprocess.run(
+        command,
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     return [Path(line) for line in listed.stdout.splitlines() if (ROOT / line).exists()]

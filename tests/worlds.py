@@ -85,7 +85,11 @@ def sample_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
         expectation="any",
         n_evaluated=8,
     )
-    check |= {"severity": "quarantine", "success": True, "n_failed": 0}
+    check |= {
+        "severity": "quarantine",
+        "success": True,
+        "n_failed": 0,
+    }
     written(job.warehouse, {"checks": [check]}, job.data.revision)
     ingest(job)
     import_responses(job, RESPONSES)

@@ -73,7 +73,11 @@ def note_replaced(
     """
     order = standing_order(table)
     replaced = sql.template(
-        "warehouse/replaced_rows", key=", ".join(key), view=view, condition=condition, order=order
+        "warehouse/replaced_rows",
+        key=", ".join(key),
+        view=view,
+        condition=condition,
+        order=order,
     )
     connection.execute(f"create or replace temp table {REPLACED} as {replaced}")
     return holds(connection, f"from {REPLACED}")
@@ -93,7 +97,11 @@ def view_parts(
     connection.register(f"{name}_contract", table.schema.empty_table())
     has_key = " and ".join(f'"{column}" is not null' for column in table.key)
     query = sql.template(
-        "warehouse/rows_of_parts", view=name, columns=columns, files=files, has_key=has_key
+        "warehouse/rows_of_parts",
+        view=name,
+        columns=columns,
+        files=files,
+        has_key=has_key,
     )
     connection.execute(query)
 

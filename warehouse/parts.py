@@ -104,7 +104,14 @@ def write_list(parts_root: Path, listing: Listing) -> None:
         each: sorted(part for table, part in listing.parts if table == each) for each in tables
     }
     rows = [[*kind, *numbers] for kind, numbers in listing.rows.items()]
-    write_sealed(parts_root / LIST, {"parts": by_table, "kinds": rows, "version": VERSION})
+    write_sealed(
+        parts_root / LIST,
+        {
+            "parts": by_table,
+            "kinds": rows,
+            "version": VERSION,
+        },
+    )
 
 
 def read_list(parts_root: Path) -> Listing | None:

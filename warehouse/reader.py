@@ -40,7 +40,9 @@ def engine(spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     try:
         # The order of rows has no meaning, and preserving it takes a third of the time.
         with connect(
-            memory_limit=memory(), temp_directory=str(spill), preserve_insertion_order=False
+            memory_limit=memory(),
+            temp_directory=str(spill),
+            preserve_insertion_order=False,
         ) as connection:
             yield connection
     finally:

@@ -56,7 +56,11 @@ class SetupFinding:
         """The result in a word."""
         if self.is_warning:
             return "warning"
-        return {True: "ok", False: "PROBLEM", None: "unknown"}[self.is_ok]
+        return {
+            True: "ok",
+            False: "PROBLEM",
+            None: "unknown",
+        }[self.is_ok]
 
 
 def examine(job: Job, *, may_call: bool = False) -> list[SetupFinding]:

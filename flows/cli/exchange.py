@@ -25,7 +25,12 @@ the lists.
 """
 
 
-@command(name="import", location=WAREHOUSE, cls=Group, invoke_without_command=True)
+@command(
+    name="import",
+    location=WAREHOUSE,
+    cls=Group,
+    invoke_without_command=True,
+)
 @click.option(
     "--list",
     "is_list",
@@ -247,7 +252,13 @@ def import_verdicts(context: Context, file: Path, **own: Any) -> int:
         "vintage": "Vintage of the responses.  [default: base]",
     },
 )
-@click.argument("files", type=_PATH, metavar="FILE", nargs=-1, required=True)
+@click.argument(
+    "files",
+    type=_PATH,
+    metavar="FILE",
+    nargs=-1,
+    required=True,
+)
 @click.option(
     "--format",
     "format_name",
@@ -285,7 +296,13 @@ def import_results(context: Context, files: tuple[Path, ...], **own: Any) -> int
     name="reviews",
     texts={"by": "Reviewer of rows that name none."},
 )
-@click.argument("files", type=_PATH, metavar="FILE", nargs=-1, required=True)
+@click.argument(
+    "files",
+    type=_PATH,
+    metavar="FILE",
+    nargs=-1,
+    required=True,
+)
 def import_reviews(
     context: Context, files: tuple[Path, ...], judge: str | None, skip_unknown: bool
 ) -> int:
@@ -308,7 +325,11 @@ def import_reviews(
     )
 
 
-@command(of=import_, name="warehouse", location=WAREHOUSE)
+@command(
+    of=import_,
+    name="warehouse",
+    location=WAREHOUSE,
+)
 @click.argument("source", metavar="FOLDER|ADDRESS")
 def import_warehouse(context: Context, source: str) -> int:
     """Import the output of `prbench export` or `prbench publish`.

@@ -137,7 +137,11 @@ def main(arguments: Sequence[str]) -> int:
 def _outcome(given: list[str]) -> tuple[int, str]:
     """Return the exit code, and the line to show with it."""
     try:
-        return cli.main(args=given, prog_name="prbench", standalone_mode=False) or 0, ""
+        return cli.main(
+            args=given,
+            prog_name="prbench",
+            standalone_mode=False,
+        ) or 0, ""
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return 2, ""

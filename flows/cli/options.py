@@ -40,7 +40,14 @@ class Command(click.Command):
     def __init__(self, *arguments: Any, help: str | None = None, **settings: Any) -> None:  # noqa: A002 - click's name
         text, _, lines = cleandoc(help or "").partition("\n\nExamples:\n")
         epilog = lines and f"\b\nExamples:\n{lines}"
-        super().__init__(*arguments, **{"help": text, "epilog": epilog, **settings})
+        super().__init__(
+            *arguments,
+            **{
+                "help": text,
+                "epilog": epilog,
+                **settings,
+            },
+        )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under the headings of their groups."""
@@ -108,11 +115,22 @@ CALLS = ("retry-failed", "replace-lost", "max-usd", "max-tokens", "stop-at")
 
 
 def _flag(group: str, names: str, text: str) -> GroupedOption:
-    return GroupedOption(names.split(), group=group, is_flag=True, help=text)
+    return GroupedOption(
+        names.split(),
+        group=group,
+        is_flag=True,
+        help=text,
+    )
 
 
 def _value(group: str, names: str, metavar: str, text: str, **more: Any) -> GroupedOption:
-    return GroupedOption(names.split(), group=group, metavar=metavar, help=text, **more)
+    return GroupedOption(
+        names.split(),
+        group=group,
+        metavar=metavar,
+        help=text,
+        **more,
+    )
 
 
 _several = partial(_value, SELECTION, multiple=True)
@@ -146,7 +164,13 @@ _OPTIONS: dict[str, GroupedOption] = {
         OWN, "--table tables", "NAME", "Only this table or view (repeatable).", multiple=True
     ),
     "seed": _value(
-        OWN, "--seed", "N", "Seed of the random sample.", type=int, default=0, show_default=True
+        OWN,
+        "--seed",
+        "N",
+        "Seed of the random sample.",
+        type=int,
+        default=0,
+        show_default=True,
     ),
     "retry-failed": _flag(
         OWN,
@@ -269,7 +293,12 @@ def number(
     """Return a decorator for a command's own option that is a whole number, at least `least`."""
     value_type = click.IntRange(min=least)
     return click.option(
-        *names.split(), help=text, type=value_type, default=default, show_default=True, metavar="N"
+        *names.split(),
+        help=text,
+        type=value_type,
+        default=default,
+        show_default=True,
+        metavar="N",
     )
 
 

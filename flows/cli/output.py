@@ -151,7 +151,15 @@ def show_json(value: Any, output: Path | None = None) -> None:
 
 
 def _json(value: Any, indent: int | None = 2) -> str:
-    return json.dumps(value, default=str, ensure_ascii=False, indent=indent) + "\n"
+    return (
+        json.dumps(
+            value,
+            default=str,
+            ensure_ascii=False,
+            indent=indent,
+        )
+        + "\n"
+    )
 
 
 def put(context: Context, text: str, *, is_json: bool = False) -> None:
@@ -213,7 +221,11 @@ def show_figure(
     shown = columns if is_wide else [column for column in columns if column not in boards]
     # Commands without --wide show no other figure than the leaderboard.
     print_table(
-        shown, boards, title=title, is_wide=is_wide, wide_command="prbench leaderboard --wide"
+        shown,
+        boards,
+        title=title,
+        is_wide=is_wide,
+        wide_command="prbench leaderboard --wide",
     )
 
 
@@ -287,7 +299,12 @@ def _table(table_layout: "Layout", indices: Sequence[int], *, has_header: bool) 
     )
     for column, width in zip(table_layout.columns, table_layout.widths, strict=True):
         side: Literal["right", "left"] = "right" if column.is_number else "left"
-        table.add_column(Text(column.heading), justify=side, overflow="fold", width=width)
+        table.add_column(
+            Text(column.heading),
+            justify=side,
+            overflow="fold",
+            width=width,
+        )
     for index in indices:
         table.add_row(*(Text(column.cells[index]) for column in table_layout.columns))
     return table

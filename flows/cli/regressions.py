@@ -88,7 +88,14 @@ def gate_of_night(execution: "Execution", *, fail_if: str | None, summary: TextI
     for each, p_adjusted in zip(compared, adjusted, strict=True):
         names = {side: f"{each['model']} {each[f'{side}_vintage']}" for side in ("first", "second")}
         counts = {"n_tasks_wanted": each["n_wanted"], "p_adjusted": p_adjusted}
-        rows.append({**each, **names, **counts, "second_judge": each["judge"]})
+        rows.append(
+            {
+                **each,
+                **names,
+                **counts,
+                "second_judge": each["judge"],
+            }
+        )
     lower = [alert["line"] for alert in execution.alerts if alert["kind"] == "score_drop"]
     missing = untested(rows)
     if not rows and not lower:

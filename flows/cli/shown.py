@@ -95,7 +95,11 @@ def judges(
 
     job = context.stored_job(checked=())
     refuse_unknown_graders(job, judge=graders, people=people)
-    given = {"breakdown": breakdown or "all", "graders": list(graders), "people": list(people)}
+    given = {
+        "breakdown": breakdown or "all",
+        "graders": list(graders),
+        "people": list(people),
+    }
     parts = {"": "people_agreement"} if people else {"pairs": "judge_agreement"}
     if not people and breakdown in {None, "category", "severity"}:
         parts["sets"] = "judge_reliability"
@@ -181,7 +185,11 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
         "examples": "weakness_examples",
         "compared": "weakness_candidates",
     }
-    given = {"model": model, "than": than, "n_examples": n_examples}
+    given = {
+        "model": model,
+        "than": than,
+        "n_examples": n_examples,
+    }
     narrowed = job.model_copy(update={"named_judges": judges})
     show_parts(
         context,
@@ -338,9 +346,22 @@ def diff(
     with summarised(summary, title):
         # Compared revisions need not include the configured one.
         job = context.job if of == "revision" else context.stored_job()
-        rows_by_part = show_parts(context, job, parts, {**own, "names": names, "of": of})
+        rows_by_part = show_parts(
+            context,
+            job,
+            parts,
+            {
+                **own,
+                "names": names,
+                "of": of,
+            },
+        )
     return conclude_diff(
-        rows_by_part["comparisons"], title, fail_if=fail_if, least=least or 0.0, summary=summary
+        rows_by_part["comparisons"],
+        title,
+        fail_if=fail_if,
+        least=least or 0.0,
+        summary=summary,
     )
 
 
@@ -352,7 +373,11 @@ def _show_debiased(
     if click.get_current_context().get_parameter_source("n_flips") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--debiased shows no flipped criteria; leave --flips out")
     job = context.stored_job(checked=("split", "judge"), model=names)
-    given = {**own, "first": names[0], "others": list(names[1:])}
+    given = {
+        **own,
+        "first": names[0],
+        "others": list(names[1:]),
+    }
     show_parts(context, job, {"": "debiased_differences"}, given)
 
 
@@ -409,7 +434,11 @@ def cascade(context: Context, bound: str | None, **own: Any) -> None:
         return [f"{kept} Under `judges:` in prbench.yaml, {where}:", shown]
 
     job = context.stored_job(checked=("split",))
-    given = {**own, "bound": bound, "splits": list(context.arguments.splits)}
+    given = {
+        **own,
+        "bound": bound,
+        "splits": list(context.arguments.splits),
+    }
     show_parts(
         context, job, {"rules": "cascade"}, given, nothing="No rule was evaluated.", after=after
     )

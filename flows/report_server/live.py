@@ -247,7 +247,11 @@ def run_texts(run: RunState, at: datetime, benchmark: Benchmark) -> dict[str, An
         "facts": _facts(run, until, n_done, n_due) if run.row else [],
         "figures": _figures([(STATUS, cells), (CALLS, run.calls)], benchmark, f"-{run.run_id}"),
         "outcome": None if is_living else ENDINGS[run.outcome].state_name + ended,
-        "level": {DONE: "good", FAILED: "bad", KILLED: "bad"}.get(run.outcome, "warn"),
+        "level": {
+            DONE: "good",
+            FAILED: "bad",
+            KILLED: "bad",
+        }.get(run.outcome, "warn"),
     }
 
 

@@ -185,7 +185,10 @@ def renderers_of(job: Job, index: Path, *, is_live: bool) -> Renderers:
     folder = index.parent
     benchmark = load_benchmark(job.settings.benchmark)
     served = partial(
-        served_page, benchmark=benchmark, folder=folder, pages=(LIVE,) if is_live else ()
+        served_page,
+        benchmark=benchmark,
+        folder=folder,
+        pages=(LIVE,) if is_live else (),
     )
     renderers: dict[str, Renderer] = {
         f"{COMPARE.name}.html": lambda given: served(

@@ -254,7 +254,11 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
             f"--benchmark {wanted}: the data set in {where} belongs to {configured}; add one for"
             f" {wanted} there under {_OWN}.{wanted}.dataset, or use another configuration"
         )
-    return {**common, **own.get(chosen, {}), "benchmark": chosen}
+    return {
+        **common,
+        **own.get(chosen, {}),
+        "benchmark": chosen,
+    }
 
 
 # The folder of the data

@@ -101,7 +101,12 @@ def coverage_alerts(
 def _missing_import(low: LowCoverage, label: str) -> Alert:
     [line] = LowCoverage(low.bar, [], [label]).lines
     happened = "got no imported responses"
-    facts = {"warnings": [line], "of": MODEL, "happened": happened, "share": 0.0}
+    facts = {
+        "warnings": [line],
+        "of": MODEL,
+        "happened": happened,
+        "share": 0.0,
+    }
     return Alert("coverage", label, line, facts, whom=f"model {label}", happened=happened)
 
 
@@ -171,7 +176,12 @@ def control_alerts(
             " of the judge may be missed"
         )
         share = row["n_decided"] / row["n_members"]
-        facts = {**row, "of": JUDGE, "happened": happened, "share": share}
+        facts = {
+            **row,
+            "of": JUDGE,
+            "happened": happened,
+            "share": share,
+        }
         alerts.append(
             Alert("coverage", judge, line, facts, whom=f"judge {judge}", happened=happened)
         )

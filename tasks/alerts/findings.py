@@ -170,7 +170,13 @@ def _drop(
         cause = f"judge {judge}"
     facts = {**row, "judge_drifted": has_drifted}
     return Alert(
-        "score_drop", row["model"], line, facts, whom=row["model"], happened=happened, cause=cause
+        "score_drop",
+        row["model"],
+        line,
+        facts,
+        whom=row["model"],
+        happened=happened,
+        cause=cause,
     )
 
 
@@ -245,7 +251,11 @@ def _stopped(kind: Kind, what: str, reports: Sequence[StageReport]) -> list[Aler
     line = "; ".join([f"the run reached {what}; skipped: {by_stage}", *why])
     n_done = sum(report.rows for report in reports)
     share = n_done / (n_done + sum(n_skipped.values()) or 1)
-    facts = {"skipped": n_skipped, "warnings": list(why), "share": share}
+    facts = {
+        "skipped": n_skipped,
+        "warnings": list(why),
+        "share": share,
+    }
     return [Alert(kind, "", line, facts, happened=f"the run reached {what}")]
 
 
@@ -261,9 +271,11 @@ def alert_id(job: Job, alert: Alert) -> str:
     A failed or skipped run has a new id each time. A finding about data quality has the same id
     every night until the data changes.
     """
-    of = {"failure": job.run_id, "skipped": job.run_id, "quality": ""}.get(
-        alert.kind, job.night or job.run_id
-    )
+    of = {
+        "failure": job.run_id,
+        "skipped": job.run_id,
+        "quality": "",
+    }.get(alert.kind, job.night or job.run_id)
     facts = json.dumps(alert.facts, sort_keys=True)
     return digest("alert", of, job.settings.benchmark, alert.kind, alert.subject, alert.line, facts)
 

@@ -19,7 +19,13 @@ _TITLED = 2
 _STEPS = 2
 """The number of commands to try next."""
 _CALLS_EVERYBODY = re.compile(r"@(?=(?:here|channel|everyone|all)\b)", re.IGNORECASE)
-_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_ESCAPES = str.maketrans(
+    {
+        "&": "&amp;",
+        "<": "&lt;",
+        ">": "&gt;",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -135,7 +141,11 @@ def _nothing_new(standing: Sequence[Alert]) -> str:
     return f"nothing new; as before: {_phrases(standing)}" if standing else "complete, no alerts"
 
 
-_NOUNS = {"coverage": "endpoints", "judge_drift": "judges", "score_drop": "models"}
+_NOUNS = {
+    "coverage": "endpoints",
+    "judge_drift": "judges",
+    "score_drop": "models",
+}
 """Kind of alert -> what several of them are about."""
 
 
@@ -207,7 +217,11 @@ def next_step(job: Job, alert: Alert | None) -> str:
         kind = "look"
     subject = "" if alert is None else alert.subject
     command, effect = _COMMANDS[kind]
-    values = {"night": job.night, **facts, "model": shlex.quote(subject)}
+    values = {
+        "night": job.night,
+        **facts,
+        "model": shlex.quote(subject),
+    }
     words = ["prbench", command.format(**values), *job.location]
     return f"`{' '.join(words)}` {effect}"
 

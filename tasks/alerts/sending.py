@@ -252,7 +252,10 @@ def _send(service: Callable[[Any], Any], message: Message, timeout_s: float) -> 
     from apprise import Apprise, AppriseAsset, NotifyFormat
 
     asset = AppriseAsset(
-        app_id="prbench", app_desc="prbench", http_redirects=False, async_mode=False
+        app_id="prbench",
+        app_desc="prbench",
+        http_redirects=False,
+        async_mode=False,
     )
     plugin = service(asset)
     if plugin is None:
@@ -287,7 +290,11 @@ def _mail(email: Email, to: str, asset: Any) -> Any:
         smtp_host=email.host,
         host=email.host,
         port=email.port,
-        secure_mode={"starttls": "starttls", "tls": "ssl", "none": "insecure"}[email.security],
+        secure_mode={
+            "starttls": "starttls",
+            "tls": "ssl",
+            "none": "insecure",
+        }[email.security],
         user=quote(filled_in(email.user or "")),
         password=quote(filled_in(email.password or "")),
         from_addr=email.sender,
@@ -379,7 +386,11 @@ def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()
     """Write deliveries, and alerts that are not stored yet; the next publication shows them."""
     warehouse = Warehouse(job.warehouse)
     known = {row["alert_id"] for row in _stored(job, "alerts", "alert_id")} if alerts else set()
-    common = {"run_id": job.run_id, "night": job.night, "created_at": datetime.now(UTC)}
+    common = {
+        "run_id": job.run_id,
+        "night": job.night,
+        "created_at": datetime.now(UTC),
+    }
     rows = [
         common
         | {

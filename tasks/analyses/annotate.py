@@ -34,9 +34,18 @@ def reply_format(
 ) -> dict[str, Any]:
     """Return the structured output to request; only labels that the prompt lists are allowed."""
     label = {"type": "string", "enum": list(labels)} if is_listed else {"type": "string"}
-    secondary = {"type": "array", "items": label, "maxItems": most_secondary}
+    secondary = {
+        "type": "array",
+        "items": label,
+        "maxItems": most_secondary,
+    }
     return strict_format(
-        "labels", {"explanation": {"type": "string"}, "primary": label, "secondary": secondary}
+        "labels",
+        {
+            "explanation": {"type": "string"},
+            "primary": label,
+            "secondary": secondary,
+        },
     )
 
 
@@ -72,7 +81,11 @@ def read_labels(
 
 
 TEMPLATE = "annotation_v1"
-_UNANSWERED = {"primary_label": None, "secondary_labels": None, "explanation": None}
+_UNANSWERED = {
+    "primary_label": None,
+    "secondary_labels": None,
+    "explanation": None,
+}
 
 
 def refuse_unready(job: Job) -> None:
@@ -143,7 +156,10 @@ def _items_of_field(
         "<<most_secondary>>": str(most),
     }
     read = partial(
-        read_labels, labels=labels, most_secondary=most, omits_think_tag=annotator.omits_think_tag
+        read_labels,
+        labels=labels,
+        most_secondary=most,
+        omits_think_tag=annotator.omits_think_tag,
     )
     shape = reply_format(labels, most, is_listed=vocabulary.is_listed)
     reply_spec: ReplySpec[Columns] = ReplySpec(read, shape, REMINDER)

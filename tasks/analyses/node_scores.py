@@ -72,10 +72,28 @@ def measure(job: Job) -> StageReport:
                 "analysis_id": config["analysis_id"],
             }
             now = {"created_at": datetime.now(UTC)}
-            warehouse.write("capability_measures", [{**common, **row, **now} for row in measured])
+            warehouse.write(
+                "capability_measures",
+                [
+                    {
+                        **common,
+                        **row,
+                        **now,
+                    }
+                    for row in measured
+                ],
+            )
             of_method = {"method": METHOD, **now}
             warehouse.write(
-                "weakness_candidates", [{**common, **row, **of_method} for row in candidates]
+                "weakness_candidates",
+                [
+                    {
+                        **common,
+                        **row,
+                        **of_method,
+                    }
+                    for row in candidates
+                ],
             )
             # Written last: only rows of an analysis that is listed here count.
             warehouse.write("capability_analyses", [{**common, **of_method}])
@@ -149,7 +167,11 @@ def _right(
     """Return each model's handling of each criterion of a tree (0 to 1 for right; NaN: undecided),
     and the weights.
     """
-    given = {**key, "tree_id": tree.tree_id, "judging_id": config["judging_id"]}
+    given = {
+        **key,
+        "tree_id": tree.tree_id,
+        "judging_id": config["judging_id"],
+    }
     columns = {
         name: np.ma.filled(column.astype(np.float64), np.nan)
         for name, column in reader.arrays(sql.read("queries/capabilities/values"), given).items()

@@ -114,7 +114,11 @@ def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
             Item(
                 row_id=digest("capability", common, given, conversation.conversation_id),
                 group=row["task_id"],
-                columns={**common, **given, "phrase": None},
+                columns={
+                    **common,
+                    **given,
+                    "phrase": None,
+                },
                 reply_spec=reply_spec,
                 prompt=partial(prompt_on, template, conversation.messages, row["title"]),
             )
@@ -144,7 +148,11 @@ def embedding_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Anal
             row_id=digest("embedding", common, phrase),
             group=phrase,
             reply_spec=vector_reply_spec(),
-            columns={**common, "phrase": phrase, "vector": None},
+            columns={
+                **common,
+                "phrase": phrase,
+                "vector": None,
+            },
             prompt=partial(str, phrase),
         )
         for phrase in sorted({row["phrase"] for row in stored_phrases(job, reader, wanted.key)})
@@ -289,7 +297,12 @@ def _item(
         row_id=digest("capability name", common, node["node_id"], phrases, attempt, taken),
         group=f"{node['node_id']} {attempt}",
         reply_spec=text_reply_spec(analyst, NAME),
-        columns={**common, "node_id": node["node_id"], "attempt": attempt, "name": None},
+        columns={
+            **common,
+            "node_id": node["node_id"],
+            "attempt": attempt,
+            "name": None,
+        },
         prompt=partial(naming_prompt, template, phrases, taken),
     )
 

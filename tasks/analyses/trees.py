@@ -74,7 +74,10 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
 
     keys = [" ".join(phrase.casefold().split()) for phrase in phrases]
     distinct, first, which, counts = np.unique(
-        keys, return_index=True, return_inverse=True, return_counts=True
+        keys,
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
     )
     with threadpool_limits(limits=1):
         if vectors is None:
@@ -96,7 +99,9 @@ def tfidf(phrases: Sequence[str]) -> Floats:
 
     try:
         weighted = TfidfVectorizer(
-            ngram_range=(1, 2), sublinear_tf=True, stop_words="english"
+            ngram_range=(1, 2),
+            sublinear_tf=True,
+            stop_words="english",
         ).fit_transform(phrases)
     except ValueError:  # no phrase has a counted word
         return np.zeros((len(phrases), 1))
@@ -193,7 +198,11 @@ def trees_to_grow(
     for embedding in job.settings.capability_embedding:  # one at most
         label = embedding.label
         by = target_of(embedding).config_hash
-        of_model = {**key, "model_config_hash": by, "status": OK}
+        of_model = {
+            **key,
+            "model_config_hash": by,
+            "status": OK,
+        }
         embedded = reader.select("phrase_embeddings", "phrase, vector", order="phrase", **of_model)
         vectors = {row["phrase"]: row["vector"] for row in embedded}
     for field, rows in groupby(stored_phrases(job, reader, key), key=lambda row: row["field"]):
@@ -277,7 +286,11 @@ def nodes_to_name(job: Job, reader: Reader) -> list[Row]:
     names, _ = naming_of(job, reader, key)
     now = datetime.now(UTC)
     return [
-        {**row, "name": names[row["node_id"]], "created_at": now}
+        {
+            **row,
+            "name": names[row["node_id"]],
+            "created_at": now,
+        }
         for row in reader.select("capability_nodes", **key)
         if names.get(row["node_id"], row["name"]) != row["name"]
     ]

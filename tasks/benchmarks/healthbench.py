@@ -53,7 +53,14 @@ def parse_row(row: Row) -> Task:
     turns = _conversation(as_items(row.get("prompt")))
     criteria = _criteria(as_items(row.get("rubrics")))
     task_id, canary = (cell_label(row, name) for name in ("prompt_id", "canary"))
-    return task_from(task_id, turns, criteria, field=theme, labels=labels, canary=canary)
+    return task_from(
+        task_id,
+        turns,
+        criteria,
+        field=theme,
+        labels=labels,
+        canary=canary,
+    )
 
 
 def _conversation(messages: Sequence[Row]) -> tuple[Turn, ...]:

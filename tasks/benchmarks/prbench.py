@@ -361,7 +361,11 @@ BENCHMARK = Benchmark(
     parse_row=parse_row,
     invariants={
         **USUAL_INVARIANTS,
-        "weight_range": {"lowest": -10, "highest": 10, "is_whole": True},
+        "weight_range": {
+            "lowest": -10,
+            "highest": 10,
+            "is_whole": True,
+        },
         "criteria_per_task": {"fewest": 10, "most": 30},
         "weight_class_known": {"classes": list(SEVERITIES)},
         "weight_in_band": {},

@@ -109,7 +109,12 @@ def parse_row(row: Row) -> Task:
     turn = Turn(cell_text(row, "prompt"), (), None)
     criteria = tuple(_criterion(i, item) for i, item in enumerate(as_items(row.get("rubrics"))))
     return task_from(
-        task_id, (turn,), criteria, field=domain, labels=labels, canary=cell_label(row, "canary")
+        task_id,
+        (turn,),
+        criteria,
+        field=domain,
+        labels=labels,
+        canary=cell_label(row, "canary"),
     )
 
 
@@ -123,7 +128,13 @@ def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
     severity = band_of(stored, SEVERITIES)
     labels = (("necessity", "mandatory" if abs(weight) >= 4 else "optional"),) if weight else ()
     return criterion_from(
-        criterion_id, position, title, stored, category=axis, severity=severity, labels=labels
+        criterion_id,
+        position,
+        title,
+        stored,
+        category=axis,
+        severity=severity,
+        labels=labels,
     )
 
 

@@ -79,7 +79,11 @@ def stored_pair(
         )
         raise UsageError(f"the judges grade in different ways: {each}; a cascade needs one grading")
     first, second, *_ = [*(row["judging_id"] for row in cheap), None]
-    given = {"first": first, "second": second, "strong_first": strong[0]["judging_id"]}
+    given = {
+        "first": first,
+        "second": second,
+        "strong_first": strong[0]["judging_id"],
+    }
     verdicts = pl.DataFrame(
         reader.arrow(sql.read("queries/cascade/verdicts"), {**parameters, **given})
     )

@@ -38,7 +38,11 @@ _STORED = ("conversation_turns", "criteria", "responses")
 Row = Mapping[str, Any]
 Key = Mapping[str, str]
 """Benchmark and revision of a data set."""
-_SEVERAL = {CONVERSATION: "conversations", CRITERION: "criteria", RESPONSE: "responses"}
+_SEVERAL = {
+    CONVERSATION: "conversations",
+    CRITERION: "criteria",
+    RESPONSE: "responses",
+}
 _NAMED = {
     CONVERSATION: "conversation of task {}",
     CRITERION: "criterion {1} of task {0}",

@@ -95,7 +95,11 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
         findings = run_suite(
             expectations, lambda table: reader.arrow(sql.read(f"checks/{table}"), key).to_pandas()
         )
-    common = {**key, "run_id": job.run_id, "created_at": datetime.now(UTC)}
+    common = {
+        **key,
+        "run_id": job.run_id,
+        "created_at": datetime.now(UTC),
+    }
     # One refusal for each task and check, with all findings.
     refused: dict[tuple[str, str], list[str]] = defaultdict(list)
     for each in findings:

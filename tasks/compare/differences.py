@@ -32,7 +32,11 @@ from tasks.rules.text.numbers import counted, some
 from warehouse import Reader
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    eq=False,
+)
 class ScoreDifference:
     """The second side's score minus the first side's on a set of tasks, before any clipping.
 
@@ -112,7 +116,10 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
             for own in [values.filter(model_run_id=side.model_run.model_run_id)]
         )
         wanted = first.join(
-            second, on=["split", "task_id"], suffix="_second", maintain_order="left"
+            second,
+            on=["split", "task_id"],
+            suffix="_second",
+            maintain_order="left",
         )
         for split in splits:
             if pair.splits is not None and split not in pair.splits:
@@ -205,7 +212,11 @@ _CONTEXT = {
     "dataset_revision": "revision",
 }
 """Attribute of a model run -> its name for people."""
-_DECISIONS = {1.0: "met", 0.5: "partly met", 0.0: "not met"}
+_DECISIONS = {
+    1.0: "met",
+    0.5: "partly met",
+    0.0: "not met",
+}
 
 
 def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
@@ -439,11 +450,20 @@ def apart(
     complete on both sides. `explained` is the part of the difference that flips explain: all of it,
     unless the rubrics differ.
     """
-    parts: dict[str, list[Row]] = {"verdicts": [], "categories": [], "tasks": [], "flips": []}
+    parts: dict[str, list[Row]] = {
+        "verdicts": [],
+        "categories": [],
+        "tasks": [],
+        "flips": [],
+    }
     # Differences of one pair follow each other.
     for pair, of_pair in groupby(differences, key=lambda each: each.pair):
         first, second = (side.model_run.model_run_id for side in pair.sides)
-        parameters = {"first": first, "second": second, "score": result.score}
+        parameters = {
+            "first": first,
+            "second": second,
+            "score": result.score,
+        }
         cells = pl.DataFrame(reader.arrow(sql.read("queries/compare/flips"), parameters))
         for difference in of_pair:
             labels = _labels(result, difference)
@@ -483,7 +503,12 @@ def _parts(
     both_responded = cells.filter(pl.col("task_id").is_in(responded.implode()))
     shared = both_responded.filter("is_in_both")
     decided = shared.drop_nulls(["first_value", "second_value"])
-    compared = decided.join(tasks, on="task_id", how="semi", maintain_order="left")
+    compared = decided.join(
+        tasks,
+        on="task_id",
+        how="semi",
+        maintain_order="left",
+    )
     flips = compared.filter(pl.col("first_value") != pl.col("second_value"))
     categories = compared.group_by("category").agg(
         pl.len().alias("n_criteria"),

@@ -259,9 +259,11 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
     every = model_runs(reader, job.settings.benchmark, is_hard=comparison.is_hard)
     kind, names = resolved(reader, comparison, every)
     vintage = None if comparison.vintage == EVERY_VINTAGE else comparison.vintage
-    if {"model": job.named_models, "judge": job.named_judges, "vintage": comparison.vintage}.get(
-        kind
-    ):
+    if {
+        "model": job.named_models,
+        "judge": job.named_judges,
+        "vintage": comparison.vintage,
+    }.get(kind):
         raise UsageError(f"--{kind}: {kind}s are compared; leave the option out")
     requested = [
         each

@@ -192,7 +192,9 @@ class Model(Endpoint):
         """
         yield from super().problems()
         if self.is_imported and self != Model.model_construct(
-            name=self.label, label=self.label, source=self.source
+            name=self.label,
+            label=self.label,
+            source=self.source,
         ):
             yield (
                 "a model with `source: imported` is never called, so it has a `label` and nothing"
@@ -479,7 +481,13 @@ def deciding(judges: Sequence[Judge]) -> tuple[Judge, ...]:
             )
             cascade = judge.cascade.model_copy(update={"first": first, "then": then})
             judges_kept.append(
-                then.model_copy(update={"label": judge.label, "trials": 1, "cascade": cascade})
+                then.model_copy(
+                    update={
+                        "label": judge.label,
+                        "trials": 1,
+                        "cascade": cascade,
+                    }
+                )
             )
         elif judge.label not in named:
             judges_kept.append(judge)

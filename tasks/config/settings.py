@@ -277,7 +277,14 @@ class Email(Strict):
     to: Annotated[tuple[MailAddress, ...], Field(min_length=1)]
     sender: MailAddress
     host: str
-    port: Annotated[int, Field(ge=1, le=65535, strict=True)] = 587
+    port: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=65535,
+            strict=True,
+        ),
+    ] = 587
     security: Literal["starttls", "tls", "none"] = "starttls"
     user: str | None = None
     password: str | None = None

@@ -223,7 +223,11 @@ def working(what: str, *, is_quiet: bool = False, is_whole: bool = False) -> Ite
     with _shown([step]):
         if is_whole and not is_quiet and not _bars:
             notice(f"{what}: started")
-            threading.Thread(target=_break_silence, args=(step, ended), daemon=True).start()
+            threading.Thread(
+                target=_break_silence,
+                args=(step, ended),
+                daemon=True,
+            ).start()
         try:
             yield
         finally:

@@ -250,7 +250,9 @@ def with_revision(job: Job) -> Job:
         # A missing split is reported only by commands that need its tasks.
         source = _located(dataset, load_benchmark(benchmark))
         return DataRevision(
-            name=source.name, revision=source.revision, splits=dataset.splits or source.splits
+            name=source.name,
+            revision=source.revision,
+            splits=dataset.splits or source.splits,
         )
 
     return job.looking_up(find)

@@ -99,13 +99,23 @@ def _chosen(
 ) -> list[dict[str, Any]]:
     number = {"of_response": _OF_RESPONSE, "number": job.settings.drift.verdicts}
     rows = reader.rows(
-        sql.read("queries/drift/candidates"), {**wanted.key, **judge_config.columns, **number}
+        sql.read("queries/drift/candidates"),
+        {
+            **wanted.key,
+            **judge_config.columns,
+            **number,
+        },
     )
     set_id = digest(
         "control set", wanted.key, judge_config.columns, sorted(row["verdict_id"] for row in rows)
     )
     return [
-        {**row, "set_id": set_id, "run_id": job.run_id, "created_at": datetime.now(UTC)}
+        {
+            **row,
+            "set_id": set_id,
+            "run_id": job.run_id,
+            "created_at": datetime.now(UTC),
+        }
         for row in rows
     ]
 
@@ -299,7 +309,11 @@ async def _judge(
 
 
 def _lost_rows(job: Job, wanted: WantedTasks, missing: _Missing) -> list[dict[str, Any]]:
-    own = {"set_id": missing.set_id, "judge_vintage": job.night, "verdict_id": None}
+    own = {
+        "set_id": missing.set_id,
+        "judge_vintage": job.night,
+        "verdict_id": None,
+    }
     nothing = Reply(LOST, attempts=0, error=f"its {_GONE}")
     lost = [JudgedCriterion(row, "", reply=nothing) for row in missing.newly_lost]
     return [verdict_columns(job, wanted, missing.judge_config, each) | own for each in lost]

@@ -261,7 +261,11 @@ def _write_log(
         }
         # The times of the first response and the last verdict, and the usage of all samples.
         completed_at = max((each["completed_at"] for each in summaries), default="")
-        stats = {"started_at": about["eval"]["created"], "completed_at": completed_at, **usages}
+        stats = {
+            "started_at": about["eval"]["created"],
+            "completed_at": completed_at,
+            **usages,
+        }
         results = _results(figures, summaries, primary, log_of.scorer_parameters)
         header = {
             "version": VERSION,

@@ -139,12 +139,24 @@ def expected_widths(reader: Reader, population: Population, n_rows: int, seed: i
     known = [now[name]["width"] for name in map(" ".join, groups) if name in now]
     has_figures = len(known) == len(groups)
     width = float(np.mean(known)) if has_figures else None
-    expected: list[Row] = [{"n_labels": 0, "width": width, "is_enough": has_figures}]
+    expected: list[Row] = [
+        {
+            "n_labels": 0,
+            "width": width,
+            "is_enough": has_figures,
+        }
+    ]
     for n in sorted({50, 100, 200, n_rows}):
         labelled = population.free.with_columns(probability=pl.Series(population.probabilities(n)))
         widths = [_width(population, labelled, group, now.get(" ".join(group))) for group in groups]
         is_enough = all(each.no_figure is None for each in outlooks(population, n, seed))
-        expected.append({"n_labels": n, "width": float(np.mean(widths)), "is_enough": is_enough})
+        expected.append(
+            {
+                "n_labels": n,
+                "width": float(np.mean(widths)),
+                "is_enough": is_enough,
+            }
+        )
     return expected
 
 

@@ -177,7 +177,10 @@ def population_of(
     key = pl.concat_str("response_id", "criterion_id", "criterion_hash", separator="/")
     is_known = pl.col("label_value").is_not_null()
     verdicts = frame.with_columns(
-        key=key, contribution=share, error=pl.Series(errors), is_known=is_known
+        key=key,
+        contribution=share,
+        error=pl.Series(errors),
+        is_known=is_known,
     )
     responses = pl.DataFrame(
         reader.arrow(

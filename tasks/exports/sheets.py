@@ -79,7 +79,14 @@ def write_sheet(
     """
     conversations = complete_conversations(reader, wanted, {row["task"] for row in rows})
     texts = {task_id: readable(conversation) for task_id, conversation in conversations.items()}
-    given = ({**row, SHEET_COLUMN: how, "conversation": texts[row["task"]]} for row in rows)
+    given = (
+        {
+            **row,
+            SHEET_COLUMN: how,
+            "conversation": texts[row["task"]],
+        }
+        for row in rows
+    )
     cells = [{name: row.get(name) for name in columns} for row in given]
     # All cells are quoted, because some spreadsheets separate cells by semicolons; without a byte
     # order mark they assume another encoding.

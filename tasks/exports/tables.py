@@ -269,7 +269,12 @@ def import_tables(job: Job, export: Export) -> StageReport:
     unknown = [
         f"{table.name}: not imported: unknown table" for table in given if table not in known
     ]
-    return StageReport("import", rows=n_imported.total(), notes=[note], warnings=unknown)
+    return StageReport(
+        "import",
+        rows=n_imported.total(),
+        notes=[note],
+        warnings=unknown,
+    )
 
 
 def _new_rows(
@@ -385,7 +390,11 @@ def _publish_from(
     meta = tables.meta | meta
     bundle = bundles.write_bundle(target, "publication", files | tables.files, meta)
     # Until the pointer is replaced, readers see the earlier publication.
-    pointer = {"publication": name, "content": content, "published_at": published_at.isoformat()}
+    pointer = {
+        "publication": name,
+        "content": content,
+        "published_at": published_at.isoformat(),
+    }
     bundles.write_bundle(location, "publication", {}, pointer, name=bundles.POINTER)
     note = f"{counted(len(bundle.files), 'file')} ({bundle.n_bytes / 1e6:.1f} MB) in {target}"
     return StageReport("publish", rows=tables.n_rows, notes=[note])

@@ -34,7 +34,11 @@ def _charts(
         how: options of the chart, by name. Titles of axes are the usual headings of their columns,
             tips may be names of columns, and a share is in percent.
     """
-    for axis, title in {"value": "title", "x": "x_title", "y": "y_title"}.items():
+    for axis, title in {
+        "value": "title",
+        "x": "x_title",
+        "y": "y_title",
+    }.items():
         if axis in how:
             how.setdefault(title, usual(how[axis])[1])
     how.setdefault("percent", usual(how.get("value", ""))[0] == "share")

@@ -239,7 +239,11 @@ class Chart:
             )
         named |= {f"{name}_{end}" for name in named for end in ("low", "high", "ci_low", "ci_high")}
         rows = [{name: value for name, value in row.items() if name in named} for row in self.rows]
-        return {**self.how, "kind": self.kind, "rows": rows}
+        return {
+            **self.how,
+            "kind": self.kind,
+            "rows": rows,
+        }
 
     @property
     def has_marks(self) -> bool:

@@ -113,7 +113,9 @@ class Scope:
     score: str | None = field(default=None, kw_only=True)
     steps: tuple[Mapping[str, str], Mapping[str, Any]] = field(default=({}, {}), kw_only=True)
     known: dict[Any, dict[str, list[dict[str, Any]]]] = field(
-        default_factory=dict, init=False, compare=False
+        default_factory=dict,
+        init=False,
+        compare=False,
     )
 
     @cached_property
@@ -155,7 +157,11 @@ class Scope:
         split.
         """
         shown = Rows.of(self.judge_configs, (*JUDGE_CONFIG, "judge_config"))
-        given = {**self.given_members, "vintage": self.vintage, "shown_judge_configs": shown}
+        given = {
+            **self.given_members,
+            "vintage": self.vintage,
+            "shown_judge_configs": shown,
+        }
         labels = (("vintage", "{}"), ("model_config_hash", "{:.8}"))
         return with_labels(
             self.reader.rows(filled("scope/entries", given)), "entry", "model", labels
@@ -287,7 +293,16 @@ class Scope:
         parameters.
         """
         steps, of_steps = self.steps
-        return filled(query, {**self.values, **of_steps, **(given or {})}, self._columns_of, steps)
+        return filled(
+            query,
+            {
+                **self.values,
+                **of_steps,
+                **(given or {}),
+            },
+            self._columns_of,
+            steps,
+        )
 
     def query_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> str:
         """Return the query of a figure in this scope; `given` replaces the figure's parameters."""
@@ -298,7 +313,14 @@ class Scope:
     ) -> list[dict[str, Any]]:
         """Return the rows of a figure in this scope; `given` replaces the figure's parameters."""
         if figure.compute is not None:
-            return figure.compute(self, {**self.values, **figure.given, **(given or {})})
+            return figure.compute(
+                self,
+                {
+                    **self.values,
+                    **figure.given,
+                    **(given or {}),
+                },
+            )
         return self.reader.rows(self.query_of(figure, given))
 
     def rows(self, query: str, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:

@@ -297,7 +297,12 @@ def _rows(
     }
     tables = {
         "hard_subset": [
-            {"task_id": task, "rank": rank, "mean_score": mean, **of_panel}
+            {
+                "task_id": task,
+                "rank": rank,
+                "mean_score": mean,
+                **of_panel,
+            }
             for rank, (task, mean) in enumerate(hardest, start=1)
         ],
         "hard_stability": [
@@ -316,7 +321,11 @@ def _rows(
             selection, official, frozenset(row["task_id"] for row in members)
         ),
     }
-    of_field = {"selection_id": selection.identity, **job.key, "field": field}
+    of_field = {
+        "selection_id": selection.identity,
+        **job.key,
+        "field": field,
+    }
     return {table: [of_field | row for row in rows] for table, rows in tables.items()}
 
 

@@ -117,7 +117,12 @@ def _converted_apart(content: BinaryIO, kind: str) -> Converted:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
         process = subprocess.run(
-            command, check=True, capture_output=True, stdin=content, timeout=LONGEST_S, env=env
+            command,
+            check=True,
+            capture_output=True,
+            stdin=content,
+            timeout=LONGEST_S,
+            env=env,
         )
     except subprocess.SubprocessError as error:
         how = (

@@ -142,7 +142,12 @@ def _with_texts(row: Given) -> Given:
     texts = {name: cell_text(row, name) for name in _TEXTS if name in row}
     labels = {name: cell_label(row, name) for name in _LABELS if name in row}
     response = {"response": response_text(row, "response")} if "response" in row else {}
-    return {**row, **texts, **labels, **response}
+    return {
+        **row,
+        **texts,
+        **labels,
+        **response,
+    }
 
 
 def _read(file: Path) -> Iterable[Any]:

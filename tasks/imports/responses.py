@@ -326,8 +326,18 @@ def response_cell(
 def content_columns(text: str | None, failure: str, cause: str | None) -> Row:
     """Return the columns with the text of a response, or with the failure if there is no text."""
     if text is None:
-        return {"status": failure, "text": None, "chars_alnum": None, "error": cause}
-    return {"status": OK, "text": text, "chars_alnum": count_alphanumeric(text), "error": None}
+        return {
+            "status": failure,
+            "text": None,
+            "chars_alnum": None,
+            "error": cause,
+        }
+    return {
+        "status": OK,
+        "text": text,
+        "chars_alnum": count_alphanumeric(text),
+        "error": None,
+    }
 
 
 def _notes(texts: Mapping[Path, Converted], n_left_out: int) -> Iterator[str]:

@@ -113,7 +113,11 @@ class StoredResponses:
         """Read the responses."""
         self._job = job
         vintages = {*job.vintages, *(files.text_in(row, "vintage") for row in rows)} - {None}
-        key: dict[str, Any] = {**job.key, "vintage": list(vintages), "status": OK}
+        key: dict[str, Any] = {
+            **job.key,
+            "vintage": list(vintages),
+            "status": OK,
+        }
         self._by_cell: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         columns = "response_id, task_id, model, trial, vintage, text"
         for response in reader.select("responses", columns, order="response_id", **key):
@@ -218,7 +222,14 @@ def import_verdicts(
     benchmark = load_benchmark(job.settings.benchmark)
     key = job.key
     given = list(
-        files.given_rows(file, benchmark, task=task, model=model, judge=judge, grading=grading)
+        files.given_rows(
+            file,
+            benchmark,
+            task=task,
+            model=model,
+            judge=judge,
+            grading=grading,
+        )
     )
     for names, option in (
         (["task"], "--task ID"),
@@ -426,7 +437,14 @@ def _label_tables(
     stored = {row["judge"] for row in reader.select("labellers", import_batch=batch)}
     people = sorted({row["judge"] for row in rows} - stored)
     tables = {
-        "labellers": [{"benchmark": key["benchmark"], "judge": judge, **now} for judge in people]
+        "labellers": [
+            {
+                "benchmark": key["benchmark"],
+                "judge": judge,
+                **now,
+            }
+            for judge in people
+        ]
     }
     if not is_random_sample:
         return tables
@@ -439,7 +457,11 @@ def _label_tables(
     for row in rows:
         of_model[row["model"], row["vintage"]][_cell(row)] = row
     for (model, vintage), cells in sorted(of_model.items()):
-        given = {**key, "model": model, "vintage": vintage}
+        given = {
+            **key,
+            "model": model,
+            "vintage": vintage,
+        }
         (population,) = reader.rows(sql.read("queries/imports/population_of_model"), given)
         n = len(cells)
         n_population = population["n_population"]
@@ -465,7 +487,14 @@ def _label_tables(
         drawn = (
             {name: row[name] for name in ("task_id", *_CELL)} for _, row in sorted(cells.items())
         )
-        tables["label_draws"] += [{**sheet, **of_verdict, **chance} for of_verdict in drawn]
+        tables["label_draws"] += [
+            {
+                **sheet,
+                **of_verdict,
+                **chance,
+            }
+            for of_verdict in drawn
+        ]
     return tables
 
 

@@ -84,7 +84,13 @@ class ContextFit:
             NoRoom: the conversation and the template leave almost none.
         """
         around = evidence_prompt(
-            self.evidence_template, messages, "", text="", number=1, n_chunks=1, round_=round_
+            self.evidence_template,
+            messages,
+            "",
+            text="",
+            number=1,
+            n_chunks=1,
+            round_=round_,
         )
         most = self._beside(around) - step_tokens
         if most < 64:  # a smaller chunk is not worth a call

@@ -75,7 +75,11 @@ class CriterionToJudge:
     @classmethod
     def of(cls, row: Mapping[str, Any], messages: Sequence[Message]) -> Self:
         """Return the criterion in a row, which may have further columns."""
-        given = {**row, "messages": messages, "piece": tuple(row["piece"] or ())}
+        given = {
+            **row,
+            "messages": messages,
+            "piece": tuple(row["piece"] or ()),
+        }
         return cls(**{each.name: given[each.name] for each in fields(cls)})
 
 
@@ -380,7 +384,16 @@ class ResponseJudge:
         error = (
             f"{cause}; if the judge's context has another size than assumed, set `context_tokens`"
         )
-        self._finish(judged, replace(last, status=CONTEXT_LENGTH, error=error, paid=paid), None)
+        self._finish(
+            judged,
+            replace(
+                last,
+                status=CONTEXT_LENGTH,
+                error=error,
+                paid=paid,
+            ),
+            None,
+        )
 
     def _finish(self, judged: JudgedCriterion, reply: Reply, verdict: Verdict | None) -> None:
         """Pass a finished criterion to `done`.

@@ -273,5 +273,9 @@ def _shares(attempt: Entry, n_shares: int, cell: str) -> Iterator[Reply]:
     for *counts, nano in zip(*shares, strict=True):
         usd = None if nano is None else nano / _NANO
         yield replace(
-            reply, text=None, attempts=1, cost_usd=usd, **dict(zip(_TOKENS, counts, strict=True))
+            reply,
+            text=None,
+            attempts=1,
+            cost_usd=usd,
+            **dict(zip(_TOKENS, counts, strict=True)),
         )

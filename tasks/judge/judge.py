@@ -136,7 +136,11 @@ async def judge_responses(
     """
     wanted, criteria = criteria_to_judge(job, context, judge_config, response_ids)
     report = StageReport("judge")
-    own_columns = {"source": "judged", "import_batch": None, "may_hide_failures": False}
+    own_columns = {
+        "source": "judged",
+        "import_batch": None,
+        "may_hide_failures": False,
+    }
     with VerdictRows(job, context, wanted, judge_config, report, "verdicts", own_columns) as rows:
         await judge_criteria(rows, criteria, batch_index)
     return report

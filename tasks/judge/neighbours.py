@@ -71,7 +71,11 @@ def missing(job: Job, reader: Reader) -> list[Arranged]:
     out.
     """
     wanted = missing_work.wanted_tasks(job, reader)
-    given = {**wanted.key, "tasks": list(wanted.task_ids), "number": job.n_responses}
+    given = {
+        **wanted.key,
+        "tasks": list(wanted.task_ids),
+        "number": job.n_responses,
+    }
     sampled = [
         row["response_id"]
         for row in reader.rows(sql.read("queries/neighbours/sampled_responses"), given)

@@ -74,7 +74,11 @@ def count_tokens(text: str) -> int:
     address = f"{_server().listening_address}/tokenize"
     # A proxy of the environment must not be used for this machine.
     http_response = httpx.post(
-        address, json={"content": text}, headers=headers, timeout=60.0, trust_env=False
+        address,
+        json={"content": text},
+        headers=headers,
+        timeout=60.0,
+        trust_env=False,
     )
     return len(http_response.raise_for_status().json()["tokens"])
 
@@ -94,7 +98,11 @@ async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
     n_reply = 0
     headers = {"Authorization": f"Bearer {API_KEY}"}
     address = f"{api_base()}/chat/completions"
-    async with httpx.AsyncClient(headers=headers, timeout=None, trust_env=False) as client:
+    async with httpx.AsyncClient(
+        headers=headers,
+        timeout=None,
+        trust_env=False,
+    ) as client:
         for each in questions:
             values = [choice["value"] for choice in each.get("choices", ())]
             options = [str(n) for n in range(1, len(values) + 1)] or ["yes", "no"]
@@ -138,8 +146,18 @@ async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
                     }
                 )
             )
-    usage = {"input_tokens": n_prompt, "output_tokens": n_reply, "total_tokens": n_prompt + n_reply}
-    return OpenAIDecisionResponse.model_validate({"model": MODEL, "answers": given, "usage": usage})
+    usage = {
+        "input_tokens": n_prompt,
+        "output_tokens": n_reply,
+        "total_tokens": n_prompt + n_reply,
+    }
+    return OpenAIDecisionResponse.model_validate(
+        {
+            "model": MODEL,
+            "answers": given,
+            "usage": usage,
+        }
+    )
 
 
 def idle_threads(n_cpus: int, load: float) -> int:

@@ -38,7 +38,11 @@ def from_result(api: str | None, result: Any, body: Body) -> Reply:
     """Return the reply in LiteLLM's result of a call by its `api`, and the received body, without
     its cost and time.
     """
-    by_api = {RESPONSES: _from_response, EMBEDDING: _from_embedding, DECISIONS: _from_decisions}
+    by_api = {
+        RESPONSES: _from_response,
+        EMBEDDING: _from_embedding,
+        DECISIONS: _from_decisions,
+    }
     try:
         reply = by_api.get(api or "", _from_chat)(result, body)
     except Exception as error:  # noqa: BLE001 - a provider may put anything into a reply

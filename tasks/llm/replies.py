@@ -144,7 +144,11 @@ class Failure(NamedTuple):
         if self.alone is None:
             return self
         status, kind = self.alone
-        return self._replace(status=status, kind=kind, alone=None)
+        return self._replace(
+            status=status,
+            kind=kind,
+            alone=None,
+        )
 
     @property
     def reply(self) -> Reply:

@@ -101,7 +101,13 @@ class Target:
     def config_hash(self) -> str:
         """Identity of the model with its endpoint and parameters."""
         return config_hash(
-            self.name, self.endpoint, {**self.parameters, **self.sent_along, **self.identity}
+            self.name,
+            self.endpoint,
+            {
+                **self.parameters,
+                **self.sent_along,
+                **self.identity,
+            },
         )
 
     @property

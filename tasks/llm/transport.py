@@ -170,8 +170,16 @@ def without_decisions(content: Mapping[str, Any]) -> dict[str, Any]:
     """
     usage = _usage(content.get("usage"))
     counts = {name: usage.get(name) or 0 for name in ("input_tokens", "output_tokens")}
-    usage = {**usage, **counts, "total_tokens": sum(counts.values())}
-    return {**content, "answers": type(content["answers"])(), "usage": usage}
+    usage = {
+        **usage,
+        **counts,
+        "total_tokens": sum(counts.values()),
+    }
+    return {
+        **content,
+        "answers": type(content["answers"])(),
+        "usage": usage,
+    }
 
 
 def _no_usage(content: Mapping[str, Any]) -> dict[str, Any] | None:

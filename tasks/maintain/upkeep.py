@@ -200,7 +200,11 @@ def total_cost(job: Job, night: str | None = None) -> Row:
     Raises:
         PipelineError: a file of the ledger cannot be read.
     """
-    given = {"run_id": job.run_id, "night": night, "benchmark": job.settings.benchmark}
+    given = {
+        "run_id": job.run_id,
+        "night": night,
+        "benchmark": job.settings.benchmark,
+    }
     (row,) = _cost_rows(job, "total_cost", given)
     return row
 
@@ -235,7 +239,14 @@ def _cost_rows(job: Job, query_name: str, given: Mapping[str, Any]) -> list[Row]
     structure = json.dumps([{name: types.get(name, "BIGINT") for name in SPEND_COLUMNS}])
     with warehouse.reader() as reader:
         query = sql.read(f"queries/maintain/{query_name}")
-        return reader.rows(query, {"spend": json.dumps(spend), "structure": structure, **given})
+        return reader.rows(
+            query,
+            {
+                "spend": json.dumps(spend),
+                "structure": structure,
+                **given,
+            },
+        )
 
 
 class ResponseChoice(NamedTuple):
@@ -427,6 +438,11 @@ def disk_use(job: Job) -> list[Row]:
         )
         sizes[what].append(n_bytes)
     used = [
-        {"what": what, "n_files": len(each), "n_bytes": sum(each)} for what, each in sizes.items()
+        {
+            "what": what,
+            "n_files": len(each),
+            "n_bytes": sum(each),
+        }
+        for what, each in sizes.items()
     ]
     return sorted(used, key=lambda each: (-each["n_bytes"], each["what"]))

@@ -52,7 +52,14 @@ def pair_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Results]
     tables, task = _empty(figures, values)
     a, b = ((2 * values[name]).astype(np.int64) for name in ("value_a", "value_b"))
     np.add.at(tables, (task, values["figure"], a, b), values["n"])
-    return _measured(tables, {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement})
+    return _measured(
+        tables,
+        {
+            "kappa": kappa,
+            "macro_f1": macro_f1,
+            "agreement": raw_agreement,
+        },
+    )
 
 
 def set_reliability(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
@@ -127,7 +134,12 @@ def votes_of_set(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     value = float(rule(moments.sum(axis=0))[0])
     yield {
         "effective_votes": MeasureResult(
-            value, low, high, n=n, is_small=len(tasks) < SMALL, note=note
+            value,
+            low,
+            high,
+            n=n,
+            is_small=len(tasks) < SMALL,
+            note=note,
         )
     }
 
@@ -187,7 +199,11 @@ def calibration_of(figures: Sequence[Row], values: Columns) -> Iterator[Results]
         n = int(own[..., 0].sum())
         error, low, high = calibration.corrected_error(own, draws(len(own))).tolist()
         is_small = len(own) < SMALL
-        parts = {"reliability": reliability, "resolution": resolution, "uncertainty": uncertainty}
+        parts = {
+            "reliability": reliability,
+            "resolution": resolution,
+            "uncertainty": uncertainty,
+        }
         yield {
             "brier": MeasureResult(
                 float(brier(total)), ends[index][0], ends[index][1], n=n, is_small=is_small

@@ -91,7 +91,12 @@ class Measure:
                 (self.condition, *(f"figures.{name} = ${name}" for name in where))
             ),
         )
-        given = {**on[1], **where, "measure": self.name, "method": self.method}
+        given = {
+            **on[1],
+            **where,
+            "measure": self.name,
+            "method": self.method,
+        }
         return reader.rows(sql.with_ctes(query, on[0]), given)
 
     def rows(self, reader: Reader, figures: Sequence[Row], on: Steps = STORED) -> Iterator[Row]:
@@ -130,7 +135,11 @@ class Measure:
             "method": self.method,
             "measure": name,
         }
-        return {**key, **fields, "created_at": datetime.now(UTC)}
+        return {
+            **key,
+            **fields,
+            "created_at": datetime.now(UTC),
+        }
 
     def fresh(self, reader: Reader, on: Steps = STORED, **where: Any) -> list[Row]:
         """Compute the stale figures without writing them."""

@@ -322,7 +322,13 @@ def _verdicts(
     cells = [(model, each.task_id, each.n_criteria) for each in missing]
     cells += [(model, task_id, sizes[task_id]) for task_id in to_come]
     return (
-        replace(planned, note=note, judged_before=before, cascade=called.note, model=model),
+        replace(
+            planned,
+            note=note,
+            judged_before=before,
+            cascade=called.note,
+            model=model,
+        ),
         cells,
     )
 
@@ -370,7 +376,11 @@ def _control(
     """Return the calls for the control set in a night; a set that is not chosen yet has its
     configured size.
     """
-    given = {**wanted.key, **judge_config.columns, "night": job.night}
+    given = {
+        **wanted.key,
+        **judge_config.columns,
+        "night": job.night,
+    }
     (chosen,) = reader.rows(sql.read("queries/plan/control_calls"), given)
     n_left = chosen["n_calls"]
     if not chosen["n_members"]:

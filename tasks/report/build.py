@@ -86,7 +86,11 @@ def _build(
                 advance("report pages", succeeded=True)
         # The earlier vintages of comparisons, so that pages can show both responses side by side.
         earlier = [
-            {**each, "vintage": each["first_vintage"], "entry": each["model"]}
+            {
+                **each,
+                "vintage": each["first_vintage"],
+                "entry": each["model"],
+            }
             for each in scope.changes
         ]
         write_drilldown(scope, site, common, earlier)
@@ -113,7 +117,11 @@ def _rendered(
             "table": table,
         }
     if page is CAPABILITIES:
-        more = {"trees": trees(scope), "score_columns": SCORE_COLUMNS, "table": table}
+        more = {
+            "trees": trees(scope),
+            "score_columns": SCORE_COLUMNS,
+            "table": table,
+        }
     return render(page, common, figures=figures, **more)
 
 
@@ -161,7 +169,11 @@ def served_page(
     """
     written = [page for page in (*PAGES, *NAVIGATED) if (folder / f"{page.name}.html").is_file()]
     footer = "This page is made when it is opened, on this machine alone."
-    common = {"heading": benchmark.title, "pages": (*written, COMPARE, *pages), "footer": footer}
+    common = {
+        "heading": benchmark.title,
+        "pages": (*written, COMPARE, *pages),
+        "footer": footer,
+    }
     return render(page, common, policy=SERVED_POLICY, **values)
 
 
@@ -170,7 +182,12 @@ REVISION = "revision.txt"
 _MOST = 3
 """Number of ranks that each leaderboard shows."""
 _LEADERS = columns("split rank model mean_score ci_low ci_high n_tasks")
-_COUNTS = {"Tasks": "n_tasks", "Criteria": "n_criteria", "Models": "n_models", "Judges": "n_judges"}
+_COUNTS = {
+    "Tasks": "n_tasks",
+    "Criteria": "n_criteria",
+    "Models": "n_models",
+    "Judges": "n_judges",
+}
 
 
 def benchmarks_of(reader: Reader, own: str) -> dict[str, list[Row]]:
@@ -197,7 +214,11 @@ def write_benchmark_index(folder: Path, reader: Reader, own: str) -> None:
         _entry(folder, reader, name, rows) for name, rows in benchmarks_of(reader, own).items()
     ]
     page = Page("index", "Benchmarks", "", template="benchmark_index.html")
-    common = {"heading": page.title, "pages": [], "footer": ""}
+    common = {
+        "heading": page.title,
+        "pages": [],
+        "footer": "",
+    }
     site.write("index.html", render(page, common, entries=entries))
     site.finish()
 
@@ -217,7 +238,11 @@ def _entry(
     )
     revisions = sorted(revisions, key=lambda each: each["dataset_revision"] != shown)
     revision = revisions[0]["dataset_revision"] if revisions else ""
-    given = {"benchmark": name, "dataset_revision": revision, "most": _MOST}
+    given = {
+        "benchmark": name,
+        "dataset_revision": revision,
+        "most": _MOST,
+    }
     says = "No response has been judged in full yet."
     rows = reader.rows(filled("benchmark_index/leaders", given))
     if rows:

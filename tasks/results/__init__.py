@@ -214,7 +214,12 @@ class Results(AbstractContextManager["Results"]):
         named = {"named_models": tuple(models) or None, "named_judges": tuple(judges) or None}
         job = self._job.model_copy(update=named)
         return on_stored_data(
-            job, {"model": models, "judge": judges, "vintage": [each for each in vintages if each]}
+            job,
+            {
+                "model": models,
+                "judge": judges,
+                "vintage": [each for each in vintages if each],
+            },
         )
 
 
@@ -248,7 +253,11 @@ def _listed() -> list[dict[str, str]]:
     marts = {name: described["meaning"] for name, described in sql.schema()["marts"].items()}
     kinds = {"mart": marts, "stored": {name: table.meaning for name, table in TABLES.items()}}
     return [
-        {"name": name, "kind": kind, "meaning": of[name]}
+        {
+            "name": name,
+            "kind": kind,
+            "meaning": of[name],
+        }
         for kind, of in kinds.items()
         for name in sorted(of)
     ]

@@ -27,13 +27,19 @@ def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job
             stored = reader.rows(sql.read("queries/run/stored_revisions"))
         row = _chosen(given, stored, benchmark, revision)
         data = DataRevision(
-            name=given, revision=row["dataset_revision"], splits=tuple(row["splits"])
+            name=given,
+            revision=row["dataset_revision"],
+            splits=tuple(row["splits"]),
         )
         settings = Settings.model_validate(
             {"benchmark": row["benchmark"], "dataset": {"source": "sample"}}
         )
         return (
-            Job(settings=settings, warehouse=folder, run_id="").looking_up(lambda: data),
+            Job(
+                settings=settings,
+                warehouse=folder,
+                run_id="",
+            ).looking_up(lambda: data),
             closing.pop_all(),
         )
     raise AssertionError("an exception leaves the block")

@@ -230,7 +230,11 @@ def prompt_on(
     texts = [*(content for _, content in turns), *(more or {}).values()]
     texts += [text for _, entries, _ in (listed or {}).values() for _, text in entries]
     spoken = "\n\n".join(f"{role}: {content}" for role, content in turns)
-    values = {PLACEHOLDERS[0]: spoken, PLACEHOLDERS[1]: criterion, **(more or {})}
+    values = {
+        PLACEHOLDERS[0]: spoken,
+        PLACEHOLDERS[1]: criterion,
+        **(more or {}),
+    }
     marker = ""
     if is_marked(template):
         marker = marker_of(texts, texts)

@@ -64,7 +64,14 @@ def evidence_format(*, is_bounded: bool) -> dict[str, Any]:
     # ends.
     bound, number = ({"maxLength": 2_000}, {"maxItems": 100}) if is_bounded else ({}, {})
     return strict_format(
-        "evidence", {"evidence": {"type": "array", "items": {"type": "string", **bound}, **number}}
+        "evidence",
+        {
+            "evidence": {
+                "type": "array",
+                "items": {"type": "string", **bound},
+                **number,
+            }
+        },
     )
 
 

@@ -55,7 +55,12 @@ def _is_moment(year: int, month: int, day: int, hour: int = 0, minute: int = 0) 
 
 def digest(*parts: Any) -> str:
     """Hash any JSON-like values to 128 bits, as 32 hexadecimal characters."""
-    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    text = json.dumps(
+        parts,
+        sort_keys=True,
+        separators=(",", ":"),
+        ensure_ascii=True,
+    )
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:DIGEST_HEX]
 
 

@@ -29,9 +29,17 @@ TERNARY = "ternary"
 GRADINGS = (BINARY, TERNARY)
 TERNARY_AS_BINARY = "ternary_as_binary"
 """Ternary verdicts read as binary ones: partly met is not met. No judge uses this grading."""
-VALUES = {MET: 1.0, PARTIAL: 0.5, UNMET: 0.0}
+VALUES = {
+    MET: 1.0,
+    PARTIAL: 0.5,
+    UNMET: 0.0,
+}
 
-WORDS = {"satisfied": MET, "partially satisfied": PARTIAL, "not satisfied": UNMET}
+WORDS = {
+    "satisfied": MET,
+    "partially satisfied": PARTIAL,
+    "not satisfied": UNMET,
+}
 """The words of a ternary judge."""
 
 _DECISIONS: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -70,7 +78,11 @@ def strict_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return a structured output with exactly these properties."""
     return {
         "type": "json_schema",
-        "json_schema": {"name": name, "strict": True, "schema": object_of(properties)},
+        "json_schema": {
+            "name": name,
+            "strict": True,
+            "schema": object_of(properties),
+        },
     }
 
 
@@ -343,7 +355,12 @@ def questions_on(criteria: Sequence[str], grading: str) -> tuple[dict[str, Any],
     if grading == TERNARY:
         kind = {"type": "choice", "choices": [{"value": word} for word in WORDS]}
     return tuple(
-        {**kind, "name": f"c{n}", "instructions": text} for n, text in enumerate(criteria, start=1)
+        {
+            **kind,
+            "name": f"c{n}",
+            "instructions": text,
+        }
+        for n, text in enumerate(criteria, start=1)
     )
 
 

@@ -33,11 +33,24 @@ def new_coverage_rules(reader: Reader, job: Job) -> list[dict[str, Any]]:
         "wanted_trials": job.settings.trials,
         "min_coverage": job.settings.coverage.min,
     }
-    rules = [{**wanted, "model": OTHERS, "model_config_hash": OTHERS, "vintage": OTHERS}]
+    rules = [
+        {
+            **wanted,
+            "model": OTHERS,
+            "model_config_hash": OTHERS,
+            "vintage": OTHERS,
+        }
+    ]
     for model in job.settings.models:
         if not model.is_imported:
             identity = {"model": model.label, "model_config_hash": model_hash(model)}
-            rules.append({**wanted, **identity, "vintage": job.vintage_of(model)})
+            rules.append(
+                {
+                    **wanted,
+                    **identity,
+                    "vintage": job.vintage_of(model),
+                }
+            )
     stored = {
         tuple(row[name] for name in _KEY): row
         for row in reader.select("coverage_rules", benchmark=benchmark)

@@ -212,7 +212,12 @@ def undecided(job: Job, judge_config: JudgeConfig) -> dict[str, Any]:
     judge = judge_config.judge
     of_judge = {"rubric": judge.rubric, "piece_size": judge_config.piece_size}
     called = judge.cascade.members if judge.cascade else (judge,)
-    return {**judge_config.columns, **of_judge, **_retried(job, *called), "settled": SETTLED}
+    return {
+        **judge_config.columns,
+        **of_judge,
+        **_retried(job, *called),
+        "settled": SETTLED,
+    }
 
 
 def accepted_ends(*called: Endpoint) -> list[str]:

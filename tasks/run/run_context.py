@@ -114,7 +114,11 @@ def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str]) -> lis
     ):  # which are then to be judged
         verdicts = {judge.label for judge in settings.judges}
     writers = {each.label for each in chosen if each.kind == RUBRIC_WRITER and AUGMENTED in rubrics}
-    labels = {MODEL: responses, JUDGE: verdicts, RUBRIC_WRITER: writers}
+    labels = {
+        MODEL: responses,
+        JUDGE: verdicts,
+        RUBRIC_WRITER: writers,
+    }
     # An analysis without missing items makes no call and needs no key.
     return [
         each

@@ -61,7 +61,11 @@ def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[st
         row = own[0]
         named = splits or tuple(own[0]["splits"])
         notice(f"{lacking}; showing the only revision of {benchmark} there, {_in_words(row)}")
-        data = DataRevision(name=str(folder), revision=row["dataset_revision"], splits=named)
+        data = DataRevision(
+            name=str(folder),
+            revision=row["dataset_revision"],
+            splits=named,
+        )
         return job.on_splits(splits).looking_up(lambda: data)
     if stored:
         listed = "; ".join(f"{row['benchmark']} {_in_words(row)}" for row in stored)

@@ -58,7 +58,11 @@ STAGES = {
     "capabilities": Stage(
         (CAPABILITY_MODEL, CAPABILITY_EMBEDDING),
         "capabilities",
-        {"criterion_capabilities": None, "phrase_embeddings": None, "capability_names": None},
+        {
+            "criterion_capabilities": None,
+            "phrase_embeddings": None,
+            "capability_names": None,
+        },
     ),
 }
 """By name. The calls of all stages except `sample` share the judges' limits."""

@@ -31,7 +31,11 @@ CRITERIA = 17
 VERDICTS_A_BATCH = 1_000
 BATCHES_IN_HAND = 4
 """As in `flows/stages.py`."""
-SENDERS = {"1 sender": 1, "2 senders": 2, "4 senders": 4}
+SENDERS = {
+    "1 sender": 1,
+    "2 senders": 2,
+    "4 senders": 4,
+}
 """Clients: the judge stage with this many Ray senders on this machine."""
 WARM_UP = 4 * CRITERIA
 """Calls before the clock starts: imports and connections are not measured."""
@@ -102,15 +106,30 @@ def _fill(folder: Path, n_tasks: int, revision: str) -> None:
 
 def _tables(n_tasks: int) -> dict[str, list[dict[str, Any]]]:
     ids = [f"task-{number:05d}" for number in range(n_tasks)]
-    tables = admitted(ids, split="speed", conversation_id="a-conversation", n_criteria=CRITERIA)
-    tables |= {"criteria": [], "message_rows": [], "responses": []}
+    tables = admitted(
+        ids,
+        split="speed",
+        conversation_id="a-conversation",
+        n_criteria=CRITERIA,
+    )
+    tables |= {
+        "criteria": [],
+        "message_rows": [],
+        "responses": [],
+    }
     for number, task_id in enumerate(ids):
         prompt, response_text, titles = texts_of(number)
         tables["criteria"] += [
             criterion(task_id, i, 5.0) | {"title": title} for i, title in enumerate(titles)
         ]
         tables["message_rows"].append(
-            row("message_rows", task_id=task_id, position=0, role="user", content=prompt)
+            row(
+                "message_rows",
+                task_id=task_id,
+                position=0,
+                role="user",
+                content=prompt,
+            )
         )
         tables["responses"].append(
             response(task_id) | {"source": "imported", "text": response_text}
@@ -208,7 +227,11 @@ def client_figures(client: str, api_base: str, n_calls: int, at_once: int) -> Fi
     `litellm`.
     """
     if client in SENDERS:
-        calls = {"where": "ray", "address": "local", "senders": SENDERS[client]}
+        calls = {
+            "where": "ray",
+            "address": "local",
+            "senders": SENDERS[client],
+        }
         return judge_stage(api_base, n_calls, at_once, calls=calls)
     if client == "stage":
         return judge_stage(api_base, n_calls, at_once)

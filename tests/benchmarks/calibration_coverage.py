@@ -65,7 +65,11 @@ def changed(
     luck = generator.logistic(size=odds.shape)  # mostly shared by the single call and the group
     again = np.where(generator.random(odds.shape) < 0.9, luck, generator.logistic(size=odds.shape))
     change = (again < odds + neighbours + order * position).astype(float) - (luck < odds)
-    return {"all": change, "first third": change[:, :6], "last third": change[:, 12:]}
+    return {
+        "all": change,
+        "first third": change[:, :6],
+        "last third": change[:, 12:],
+    }
 
 
 def cells(true: float, estimates: Sequence[tuple[float, float, float]]) -> tuple[str, str, str]:
@@ -108,7 +112,13 @@ def calibrations(n: int) -> Iterator[Sequence[object]]:
             task, bin_ = (index.ravel() for index in np.indices(sums.shape[:2]))
             by_name = dict(zip(SUMS, sums.reshape(-1, len(SUMS)).T, strict=True))
             (measured,) = calibration_of(
-                [{}], {"task": task, "figure": 0 * task, "bin": bin_, **by_name}
+                [{}],
+                {
+                    "task": task,
+                    "figure": 0 * task,
+                    "bin": bin_,
+                    **by_name,
+                },
             )
             for name, of_name in results.items():
                 of_name.append(

@@ -238,7 +238,11 @@ def two_sheets(of: Replication, n: int, dice: np.random.Generator) -> debiased.L
     return of.labels(indices, factor[indices])
 
 
-DESIGNS = {"uniform": uniform, "chosen": one_sheet, "two sheets": two_sheets}
+DESIGNS = {
+    "uniform": uniform,
+    "chosen": one_sheet,
+    "two sheets": two_sheets,
+}
 
 
 class Outcome(NamedTuple):

@@ -46,7 +46,13 @@ def cost_of(
     n_before = len(server.entries) if server else 0
     before = os.times()
     began_s = time.monotonic()
-    done = subprocess.run(command, cwd=folder, env=own, capture_output=True, check=False)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=own,
+        capture_output=True,
+        check=False,
+    )
     wall_s = time.monotonic() - began_s
     after = os.times()
     if done.returncode:

@@ -41,7 +41,11 @@ def job_of(folder: Path) -> Job:
     return job_on(
         "hub",
         folder,
-        dataset={"source": "hub", "revision": REVISION, "splits": ["finance", "legal"]},
+        dataset={
+            "source": "hub",
+            "revision": REVISION,
+            "splits": ["finance", "legal"],
+        },
     )
 
 

@@ -305,7 +305,11 @@ def _mixture_rows(
 
 
 def _power_rows(replications: int, comparisons: Sequence[int]) -> Iterator[Sequence[object]]:
-    truths = {1_100: (0.0, 0.02, 0.03), 300: (0.05, 0.075), 100: (0.075, 0.1)}
+    truths = {
+        1_100: (0.0, 0.02, 0.03),
+        300: (0.05, 0.075),
+        100: (0.075, 0.1),
+    }
     for n_tasks, true in (
         (n_tasks, true) for n_tasks, several in truths.items() for true in several
     ):
@@ -378,7 +382,11 @@ def main() -> None:
     spreads = (0.02, 0.05, 0.1, 0.15)
     header = ["share of tasks", "differ by", *(f"others {spread}" for spread in spreads)]
     markdown(header, _mixture_rows(n, n_tasks, spreads))
-    families = {1: n * 2, 10: n, 190: max(1, n // 4)}
+    families = {
+        1: n * 2,
+        10: n,
+        190: max(1, n // 4),
+    }
     print(f"\nFamilies with any false decision in %, {n_tasks} tasks, a look after every {BLOCK}")
     header = ["world", *(f"{each} comparisons ({families[each]:,})" for each in families)]
     markdown(header, _false_rows(families, n_tasks))

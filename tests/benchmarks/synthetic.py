@@ -20,7 +20,12 @@ from warehouse.tables import TABLES
 
 FIELDS = {"Finance": ("finance", 600, 10_264), "Legal": ("legal", 500, 9_092)}
 """Field -> split, tasks and criteria, as in the paper's table 1."""
-_SQL_TYPES = {"string": "varchar", "int64": "bigint", "double": "double", "bool": "boolean"}
+_SQL_TYPES = {
+    "string": "varchar",
+    "int64": "bigint",
+    "double": "double",
+    "bool": "boolean",
+}
 REVISION = "0" * 40
 """A full commit hash, so that a job with it does not ask the hub for one."""
 
@@ -60,7 +65,12 @@ def fill(warehouse: Warehouse, size: Size) -> None:
     warehouse.write(
         "severities",
         [
-            row("severities", severity=name, min_weight=low, max_weight=high)
+            row(
+                "severities",
+                severity=name,
+                min_weight=low,
+                max_weight=high,
+            )
             for name, (low, high) in SEVERITIES.items()
         ],
     )

@@ -37,13 +37,21 @@ def results(frame: pd.DataFrame, kind: str, **arguments: Any) -> ExpectationResu
 KINDS: list[tuple[str, dict[str, Any], dict[str, list[Any]], list[int]]] = [
     (
         "ExpectColumnValuesToBeBetween",
-        {"column": "a", "min_value": 1, "max_value": 2},
+        {
+            "column": "a",
+            "min_value": 1,
+            "max_value": 2,
+        },
         {"a": [1, 2, 3, None]},
         [2],
     ),
     (
         "ExpectColumnValuesToBeBetween",
-        {"column": "a", "min_value": 0, "strict_min": True},
+        {
+            "column": "a",
+            "min_value": 0,
+            "strict_min": True,
+        },
         {"a": [0, 1, -1]},
         [0, 2],
     ),
@@ -75,7 +83,11 @@ KINDS: list[tuple[str, dict[str, Any], dict[str, list[Any]], list[int]]] = [
     ),
     (
         "ExpectColumnValueLengthsToBeBetween",
-        {"column": "a", "min_value": 1, "row_condition": IS_OK},
+        {
+            "column": "a",
+            "min_value": 1,
+            "row_condition": IS_OK,
+        },
         {"a": ["", "x", ""], "status": ["bad", "ok", "ok"]},
         [2],
     ),
@@ -97,11 +109,15 @@ def test_the_failing_rows_are_named_and_all_counted(
 
     assert [KEYS[index] for index in failing] == [failure.key for failure in finding.failures]
     assert len(frame) == finding.n_evaluated
-    assert not (not finding.failures)
+    assert finding.failures
 
 
 def test_a_failure_has_the_task_and_the_note_of_its_row() -> None:
-    frame = rows(task_id=["t1", "t2"], note=["good", "bad $note {x}"], a=[1.0, None])
+    frame = rows(
+        task_id=["t1", "t2"],
+        note=["good", "bad $note {x}"],
+        a=[1.0, None],
+    )
     finding = results(frame, "ExpectColumnValuesToNotBeNull", column="a")
 
     assert (FailedRow("two\n", "t2", "bad $note {x}"),) == finding.failures

@@ -124,7 +124,11 @@ def test_an_invariant_that_cannot_be_checked_is_refused_by_name(
 def test_a_benchmark_can_declare_a_check_of_its_own() -> None:
     (own,) = of_ingest({"short_titles": OWN})
     frame = pd.DataFrame(
-        {"key": ["k1", "k2"], "task_id": ["t1", "t2"], "title": ["short", "much too long"]}
+        {
+            "key": ["k1", "k2"],
+            "task_id": ["t1", "t2"],
+            "title": ["short", "much too long"],
+        }
     )
     (finding,) = run_suite([own], lambda table: frame)
 

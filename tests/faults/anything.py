@@ -60,7 +60,10 @@ class AnyServer:
 
     def __enter__(self) -> Self:
         threading.Thread(
-            target=self._server.serve_forever, args=(0.02,), name="anything", daemon=True
+            target=self._server.serve_forever,
+            args=(0.02,),
+            name="anything",
+            daemon=True,
         ).start()
         return self
 

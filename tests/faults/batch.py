@@ -98,7 +98,11 @@ def result_of(custom_id: str, entry: Entry, endpoint: str, behaviour: Behaviour)
     return _result(
         custom_id,
         entry,
-        {"status_code": reply.status, "request_id": request_id, "body": body},
+        {
+            "status_code": reply.status,
+            "request_id": request_id,
+            "body": body,
+        },
         None,
     )
 

@@ -72,7 +72,11 @@ def flaw_of(request: object, field: str) -> str | None:
         return "The body is not a JSON object."
     if not isinstance(request.get("model"), str):
         return "You must provide a model parameter."
-    kinds = {"messages": list, "input": list | str, "questions": list | dict}
+    kinds = {
+        "messages": list,
+        "input": list | str,
+        "questions": list | dict,
+    }
     return (
         None
         if isinstance(request.get(field), kinds[field])
@@ -197,10 +201,22 @@ def decisions(request: Request) -> list[dict[str, Any]]:
                 "probabilities": of_words,
                 "confidence": best["probability"],
             }
-            given.append({"type": "choice", "name": name, **of_choice})
+            given.append(
+                {
+                    "type": "choice",
+                    "name": name,
+                    **of_choice,
+                }
+            )
         else:
             probability = probability_of(text, wording["instructions"])
-            given.append({"type": "predicate", "name": name, "probability": probability})
+            given.append(
+                {
+                    "type": "predicate",
+                    "name": name,
+                    "probability": probability,
+                }
+            )
     return given
 
 
@@ -217,7 +233,11 @@ def entries(prompt: str) -> list[dict[str, Any]]:
     """Return the test judge's entries on the criteria of a group."""
     shared = prompt.split(criteria_of(prompt)[0], maxsplit=1)[0]
     return [
-        {"number": n, "explanation": "as the test says", **decision(shared + text)}
+        {
+            "number": n,
+            "explanation": "as the test says",
+            **decision(shared + text),
+        }
         for n, text in enumerate(criteria_of(prompt), start=1)
     ]
 
@@ -262,9 +282,18 @@ def failed(
     status: int, message: str = "no", code: str | None = None, kind: str = "", **headers: str
 ) -> HttpResponse:
     """An error in OpenAI's format; names of headers are given with underscores."""
-    error = {"message": message, "type": kind or f"error_{status}", "param": None, "code": code}
+    error = {
+        "message": message,
+        "type": kind or f"error_{status}",
+        "param": None,
+        "code": code,
+    }
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return HttpResponse(status=status, error=error, headers=named)
+    return HttpResponse(
+        status=status,
+        error=error,
+        headers=named,
+    )
 
 
 FAULTS: dict[str, Callable[[HttpResponse], HttpResponse]] = {

@@ -85,12 +85,21 @@ def _embeddings(request: Request, reply: HttpResponse) -> dict[str, Any]:
     texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
     vectors = enumerate(map(words_vector, texts))
     data = [
-        {"object": "embedding", "index": position, "embedding": vector}
+        {
+            "object": "embedding",
+            "index": position,
+            "embedding": vector,
+        }
         for position, vector in vectors
     ]
     tokens = sum(len(text.split()) for text in texts)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-    return {"object": "list", "data": data, "model": _served(request, reply), "usage": usage}
+    return {
+        "object": "list",
+        "data": data,
+        "model": _served(request, reply),
+        "usage": usage,
+    }
 
 
 def _decisions(path: str, request: Request, reply: HttpResponse) -> dict[str, Any]:
@@ -151,9 +160,17 @@ def _served(request: Request, reply: HttpResponse) -> str:
 
 
 def _chat(request: Request, reply: HttpResponse) -> dict[str, Any]:
-    message = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
+    message = {
+        "role": "assistant",
+        "content": reply.text,
+        "refusal": reply.refusal,
+    }
     wanted = {"logprobs": _logprobs(reply.text or "", reply)} if request.get("logprobs") else {}
-    choice = {"message": message, "finish_reason": reply.finish_reason, **wanted}
+    choice = {
+        "message": message,
+        "finish_reason": reply.finish_reason,
+        **wanted,
+    }
     choices = [{"index": index, **choice} for index in range(reply.choices)]
     return {
         **_head(request, reply, "chat.completion"),
@@ -211,11 +228,19 @@ def _events(request: Request, reply: HttpResponse) -> Iterator[dict[str, Any]]:
         "choices": [_delta(index, {}, reply.finish_reason) for index in range(reply.choices)],
     }
     if wants_usage and (usage := _chat_usage(request, reply)):
-        yield {**head, "choices": [], **usage}
+        yield {
+            **head,
+            "choices": [],
+            **usage,
+        }
 
 
 def _delta(index: int, delta: dict[str, Any], finish_reason: str | None) -> dict[str, Any]:
-    return {"index": index, "delta": delta, "finish_reason": finish_reason}
+    return {
+        "index": index,
+        "delta": delta,
+        "finish_reason": finish_reason,
+    }
 
 
 def _pieces(text: str) -> list[str]:
@@ -278,14 +303,31 @@ def _output(request: Request, reply: HttpResponse) -> list[dict[str, Any]]:
     status = "incomplete" if reply.finish_reason in _INCOMPLETE else "completed"
     content: list[dict[str, Any]] = []
     if reply.text is not None:
-        content.append({"type": "output_text", "text": reply.text, "annotations": []})
+        content.append(
+            {
+                "type": "output_text",
+                "text": reply.text,
+                "annotations": [],
+            }
+        )
     if reply.refusal is not None:
         content.append({"type": "refusal", "refusal": reply.refusal})
-    message = {"type": "message", "role": "assistant", "status": status, "content": content}
+    message = {
+        "type": "message",
+        "role": "assistant",
+        "status": status,
+        "content": content,
+    }
     messages: list[dict[str, Any]] = [
         {"id": f"msg_{name}_{index}", **message} for index in range(reply.choices)
     ]
-    thought: list[dict[str, Any]] = [{"type": "reasoning", "id": f"rs_{name}", "summary": []}]
+    thought: list[dict[str, Any]] = [
+        {
+            "type": "reasoning",
+            "id": f"rs_{name}",
+            "summary": [],
+        }
+    ]
     return thought + messages if reply.reasoning_tokens and messages else messages
 
 
@@ -321,7 +363,11 @@ async def send(
     headers.update(reply.headers)
     is_plain = not (reply.body_delay_s or reply.cuts_body) and content_type != EVENTS
     if is_plain:  # a single write for headers and body makes the server fast
-        response: web.StreamResponse = web.Response(body=body, status=reply.status, headers=headers)
+        response: web.StreamResponse = web.Response(
+            body=body,
+            status=reply.status,
+            headers=headers,
+        )
     else:
         response = web.StreamResponse(status=reply.status, headers=headers)
         if content_type != EVENTS:

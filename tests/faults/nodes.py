@@ -23,7 +23,10 @@ def why_no_network() -> str:
     if shutil.which("ip") is None:
         return "network namespaces need the command `ip` (iproute2)"
     tried = subprocess.run(
-        ["ip", "netns", "add", _name("try")], capture_output=True, text=True, check=False
+        ["ip", "netns", "add", _name("try")],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if tried.returncode == 0:
         _ip("netns", "delete", _name("try"))
@@ -98,7 +101,12 @@ def _name(what: str | int) -> str:
 
 
 def _ip(*words: str) -> str:
-    return subprocess.run(["ip", *words], check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["ip", *words],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
 
 
 PROJECT = Path(__file__).parents[2]
@@ -145,7 +153,12 @@ class RayNode:
         )
         with (self._cluster.folder / f"{self.name}.log").open("ab") as log:
             return subprocess.Popen(
-                command, env=environment, cwd="/", stdout=log, stderr=log, start_new_session=True
+                command,
+                env=environment,
+                cwd="/",
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
 
 

@@ -22,7 +22,9 @@ class ServerProcess:
     def __init__(self, *, latency_s: float = 0.0) -> None:
         self._address, theirs = get_context("spawn").Pipe()
         self._process = get_context("spawn").Process(
-            target=_serve, args=(theirs, latency_s), daemon=True
+            target=_serve,
+            args=(theirs, latency_s),
+            daemon=True,
         )
         self.api_base = ""
 

@@ -105,7 +105,9 @@ class FaultServer(Book):
     def __enter__(self) -> Self:
         ready = threading.Event()
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(self.serve(ready.set)), name="provider", daemon=True
+            target=lambda: asyncio.run(self.serve(ready.set)),
+            name="provider",
+            daemon=True,
         )
         self._thread.start()
         if not ready.wait(_START_S):

@@ -88,7 +88,11 @@ def browser(url: str, secret: str | None = None) -> httpx.Client:
     its own token.
     """
     user, _, password = (secret or os.environ["PREFECT_API_AUTH_STRING"]).partition(":")
-    client = httpx.Client(base_url=url, timeout=60, auth=(user, password))
+    client = httpx.Client(
+        base_url=url,
+        timeout=60,
+        auth=(user, password),
+    )
     token = client.get("/csrf-token", params={"client": "tests"}).raise_for_status().json()["token"]
     client.headers.update({"Prefect-Csrf-Token": token, "Prefect-Csrf-Client": "tests"})
     return client

@@ -45,7 +45,9 @@ def checkout(command: Command, provider: FaultServer) -> Command:
     )
     fresh = endpoint("fresh", provider.api_base, resample="nightly", **priced)
     command.configure(
-        dataset={"source": "sample"}, models=[baseline, candidate, fresh], judges=[judge]
+        dataset={"source": "sample"},
+        models=[baseline, candidate, fresh],
+        judges=[judge],
     )
     return command
 
@@ -59,7 +61,11 @@ def run_step(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
     uv = tools / "uv"
     uv.write_text('#!/bin/sh\nshift\nexec "$@"\n', encoding="utf-8")
     uv.chmod(0o755)
-    environment: dict[str, Any] = {**os.environ, **JOB["env"], "OPENAI_API_KEY": "a-key"}
+    environment: dict[str, Any] = {
+        **os.environ,
+        **JOB["env"],
+        "OPENAI_API_KEY": "a-key",
+    }
     environment["PATH"] = os.pathsep.join([str(tools), str(PRBENCH.parent), os.environ["PATH"]])
     environment["GITHUB_STEP_SUMMARY"] = str(folder / "summary.md")
     return subprocess.run(

@@ -57,7 +57,11 @@ def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(
     def looked_up() -> DataRevision:
         lookups.append(1)
         sleep(0.05)  # so that all threads arrive during the first lookup
-        return DataRevision(name="x", revision=str(len(lookups)), splits=())
+        return DataRevision(
+            name="x",
+            revision=str(len(lookups)),
+            splits=(),
+        )
 
     job = job_of(tmp_path, f"{{source: {file}}}").looking_up(looked_up)
     with ThreadPoolExecutor(8) as pool:

@@ -52,7 +52,12 @@ class Installation:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     folder = tmp_path_factory.mktemp("installed")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=PROJECT, check=True, capture_output=True)
+    subprocess.run(
+        build,
+        cwd=PROJECT,
+        check=True,
+        capture_output=True,
+    )
     (wheel,) = folder.glob("*.whl")
     installation = Installation(wheel, folder / "environment")
     venv.create(installation.environment, with_pip=True)
@@ -84,7 +89,11 @@ def test_an_installed_package_stays_as_it_is(
     installed: Installation, provider: FaultServer, tmp_path: Path
 ) -> None:
     endpoint = {"name": "hosted_vllm/alpha", "api_base": provider.api_base}
-    settings = {"dataset": {"source": "sample"}, "models": [endpoint], "judges": [endpoint]}
+    settings = {
+        "dataset": {"source": "sample"},
+        "models": [endpoint],
+        "judges": [endpoint],
+    }
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump(settings))
     before = installed.digests()
 

@@ -15,7 +15,11 @@ from tests.kit import Patch, until
 from warehouse.locks import Machine, Owner
 
 pytestmark = pytest.mark.slow
-FAST = {"every_s": 0.3, "takeover_after_s": 2.7, "settling_s": 2.1}
+FAST = {
+    "every_s": 0.3,
+    "takeover_after_s": 2.7,
+    "settling_s": 2.1,
+}
 NODE7 = Machine("kernel of node7", "node7", 0.0)
 FASTER = f"""
 import sys
@@ -35,7 +39,11 @@ COMMAND = f"{FASTER}\nfrom flows.cli.main import entry\nentry()"
 @contextmanager
 def started(script: str, *arguments: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
     """A piece of Python as a process, which is killed with the block."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+    }
     with subprocess.Popen(
         [sys.executable, "-c", script, *arguments], cwd=folder, text=True, **pipes
     ) as process:  # type: ignore[call-overload]
@@ -56,7 +64,11 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
 ) -> None:
     data = command.folder / "data"
     data.mkdir()
-    command.configure(dataset={"source": "sample"}, models=[], judges=[])
+    command.configure(
+        dataset={"source": "sample"},
+        models=[],
+        judges=[],
+    )
     with started(ON_NODE7, str(data), folder=PROJECT) as node7:
         assert node7.stdout is not None
         assert node7.stdout.readline() == "writes\n"
@@ -88,7 +100,10 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
     ) as server:
         at = {"api_base": server.api_base, "name": "hosted_vllm/m"}
         command.configure(
-            dataset={"source": "sample"}, models=[at], judges=[at], limits={"concurrency": 4}
+            dataset={"source": "sample"},
+            models=[at],
+            judges=[at],
+            limits={"concurrency": 4},
         )
         with started(
             COMMAND, "run", "--limit", "3", "--warehouse", "data", folder=command.folder

@@ -70,7 +70,11 @@ def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(
     command: Command, monkeypatch: Patch
 ) -> None:
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "a-wrong-key")
-    error = {"message": "Who are you?", "type": "auth", "code": None}
+    error = {
+        "message": "Who are you?",
+        "type": "auth",
+        "code": None,
+    }
     with FaultServer(lambda _request, _number: HttpResponse(status=401, error=error)) as server:
         given = settings(server)
         command.configure(**given | {"models": given["models"][:1], "coverage": {"min": 0}})
@@ -160,7 +164,11 @@ def test_a_run_opens_only_so_many_files(
         command.configure(**settings(server, trials=1, limits={"concurrency": 500}))
         run = f"ulimit {limit} && exec {PRBENCH} run --limit 5 --warehouse data"
         done = subprocess.run(
-            ["bash", "-c", run], cwd=command.folder, capture_output=True, text=True, check=False
+            ["bash", "-c", run],
+            cwd=command.folder,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert code == done.returncode, done.stderr
         assert server.most_in_hand <= most_in_hand

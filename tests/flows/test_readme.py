@@ -78,7 +78,10 @@ def test_every_command_of_the_guide_works_as_it_stands(
     fresh = endpoint("fresh", provider.api_base, resample="nightly")
     judge = endpoint("judge", provider.api_base)
     command.configure(
-        dataset={"source": "sample"}, models=[pinned, fresh], judges=[judge], drift={"verdicts": 10}
+        dataset={"source": "sample"},
+        models=[pinned, fresh],
+        judges=[judge],
+        drift={"verdicts": 10},
     )
     for line in (
         line for line in LINES if "prefect deployment run" not in line

@@ -83,7 +83,12 @@ def test_every_command_page_and_table_shows_the_same_cost_of_a_run_that_was_kill
         "criterion_id": "c",
     }
     control_verdict = row(
-        "control_verdicts", **ids, status="met", value=1.0, run_id="killed", cost_usd=2.5
+        "control_verdicts",
+        **ids,
+        status="met",
+        value=1.0,
+        run_id="killed",
+        cost_usd=2.5,
     )
     publish(job, runs=[begun("killed")], control_verdicts=[control_verdict])
     called(job, "killed", PAID)
@@ -94,7 +99,11 @@ def test_every_command_page_and_table_shows_the_same_cost_of_a_run_that_was_kill
     Warehouse(job.warehouse).publish()
     with Warehouse(job.warehouse).reader() as reader:
         for name in ("history/runs", "costs/spend", "history/night_costs"):
-            given = {"benchmark": "prbench", "living": [], "run": "another"}
+            given = {
+                "benchmark": "prbench",
+                "living": [],
+                "run": "another",
+            }
             costs[f"report {name}"] = summed(reader.rows(filled(name, given)))
         costs["stored"] = reader.value("select cost_usd from runs where run_id = 'killed'")
         costs["run_costs"] = reader.value(
@@ -128,7 +137,15 @@ def test_an_unknown_cost_is_never_0(
     assert len(paid) == store_calls(job)
     Warehouse(job.warehouse).publish()
     (shown_run,) = rows_in(
-        job, filled("history/runs", {"benchmark": "prbench", "living": [], "run": "another"})
+        job,
+        filled(
+            "history/runs",
+            {
+                "benchmark": "prbench",
+                "living": [],
+                "run": "another",
+            },
+        ),
     )
     assert cost == shown_run["cost_usd"]
     assert unpriced == shown_run["unpriced_calls"]
@@ -167,6 +184,10 @@ def test_a_changed_bit_of_a_sum_is_damage_and_a_cost_that_was_not_published_at_a
     (shown,) = rows_in(
         job, "select cost_usd, calls, unpriced_calls from run_costs where run_id = 'a-run'"
     )
-    assert shown == {"cost_usd": cost, "calls": 2, "unpriced_calls": 0 if cost else 2}
+    assert shown == {
+        "cost_usd": cost,
+        "calls": 2,
+        "unpriced_calls": 0 if cost else 2,
+    }
     run("doctor", "--no-call", *at_warehouse)
     run("aggregate", "--no-prefect", *at_warehouse)

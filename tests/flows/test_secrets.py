@@ -44,7 +44,12 @@ def _echoing(request: Request, number: int) -> HttpResponse:
         )
         status = 400 if sum(map(ord, request["messages"][0]["content"])) % 2 else 500
         return HttpResponse(
-            status=status, error={"message": f"no: {planted}", "type": "x", "code": None}
+            status=status,
+            error={
+                "message": f"no: {planted}",
+                "type": "x",
+                "code": None,
+            },
         )
     good = well_behaved(request, number)
     keys = f"{KEY} {' '.join(FORMS)}"
@@ -53,7 +58,13 @@ def _echoing(request: Request, number: int) -> HttpResponse:
         if is_judge_request(request)
         else f"{good.text} Your key is {keys}."
     )
-    return replace(good, text=text, model=f"m {keys}", fingerprint=keys, headers={"X-Key": KEY})
+    return replace(
+        good,
+        text=text,
+        model=f"m {keys}",
+        fingerprint=keys,
+        headers={"X-Key": KEY},
+    )
 
 
 def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(
@@ -66,8 +77,20 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(
         endpoint = {"api_base": server.api_base, "headers": {"X-Team": "${TEAM_HEADER}"}}
         config = {
             "dataset": {"source": "sample"},
-            "models": [{"name": "hosted_vllm/alpha", "label": "alpha", **endpoint}],
-            "judges": [{"name": "hosted_vllm/judge", "label": "judge", **endpoint}],
+            "models": [
+                {
+                    "name": "hosted_vllm/alpha",
+                    "label": "alpha",
+                    **endpoint,
+                }
+            ],
+            "judges": [
+                {
+                    "name": "hosted_vllm/judge",
+                    "label": "judge",
+                    **endpoint,
+                }
+            ],
             "limits": {"attempts": 2},
         }
         (tmp_path / "prbench.yaml").write_text(yaml.safe_dump(config))
@@ -94,7 +117,12 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(
         subprocess.run(["pkill", "-f", f"flows.server .*{recording}"], check=True)
         assert done.returncode == 3, done.stderr[-3000:]
         certify = [PRBENCH, "certify", "figures.zip", "--warehouse", "data"]
-        subprocess.run(certify, cwd=tmp_path, env=environment, check=True)
+        subprocess.run(
+            certify,
+            cwd=tmp_path,
+            env=environment,
+            check=True,
+        )
         with zipfile.ZipFile(tmp_path / "figures.zip") as archive:
             archive.extractall(tmp_path / "certified")
         headers = [entry.headers for entry in server.entries]

@@ -25,7 +25,11 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(find_spec("ray") is None, reason="Ray (an extra) is not installed"),
 ]
-CALLS = {"where": "ray", "address": "local", "senders": 2}
+CALLS = {
+    "where": "ray",
+    "address": "local",
+    "senders": 2,
+}
 
 
 def hanging(request: Request, number: int) -> HttpResponse:
@@ -76,7 +80,11 @@ def test_doctor_starts_senders_and_names_what_they_lack(
 ) -> None:
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
     models = [{"name": "mistral/mistral-small-latest"}]
-    command.configure(dataset={"source": "sample"}, models=models, calls={**CALLS, "senders": 1})
+    command.configure(
+        dataset={"source": "sample"},
+        models=models,
+        calls={**CALLS, "senders": 1},
+    )
     # Ray's processes would import from this folder first.
     put_packages_of_the_user(command.folder)
     findings = {

@@ -81,7 +81,11 @@ STAGES: list[tuple[str, Callable[[Job], object]]] = [
 def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_path: Path) -> None:
     with FaultServer() as server:
         at = {"name": "hosted_vllm/m", "api_base": server.api_base}
-        judge = {**at, "label": "judge", "rubric": "examples_removed"}
+        judge = {
+            **at,
+            "label": "judge",
+            "rubric": "examples_removed",
+        }
         settings = {
             "models": [{**at, "label": "a"}],
             "judges": [judge, {**at, "label": "plain"}],
@@ -108,7 +112,12 @@ def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_p
         assert has_work(night, "night")
         assert not has_work(night, "evaluate")
         # A finished night still has work while a control set lacks verdicts.
-        ended = row("runs", night=night.night, outcome="done", config='{"benchmark": "prbench"}')
+        ended = row(
+            "runs",
+            night=night.night,
+            outcome="done",
+            config='{"benchmark": "prbench"}',
+        )
         written(job.warehouse, {"runs": [ended]}).publish()
         assert has_work(night, "night")
         choose_control_set(night)
@@ -171,6 +180,16 @@ def test_a_report_is_up_to_date_until_it_is_harmed_or_something_else_than_a_run_
         assert (page == above) == is_up_to_date(job), page
         page.write_text("a page", encoding="utf-8")
 
-    warehouse.write("labels", [{"benchmark": "prbench", "field": "f", "kind": "k", "label": "l"}])
+    warehouse.write(
+        "labels",
+        [
+            {
+                "benchmark": "prbench",
+                "field": "f",
+                "kind": "k",
+                "label": "l",
+            }
+        ],
+    )
     warehouse.publish()
     assert not is_up_to_date(job)

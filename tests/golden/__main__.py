@@ -17,7 +17,10 @@ parser = argparse.ArgumentParser(
 )
 parser.add_argument("--keep", action="store_true", help="replace what is kept")
 parser.add_argument(
-    "--whole", type=Path, metavar="DIR", help="write all outputs, whole, to this folder"
+    "--whole",
+    type=Path,
+    metavar="DIR",
+    help="write all outputs, whole, to this folder",
 )
 options = parser.parse_args()
 os.environ["PRBENCH_PREFECT"] = "off"

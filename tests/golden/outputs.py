@@ -108,7 +108,11 @@ def outputs_of(part: str, folder: Path, jobs: Mapping[str, Job]) -> Outputs:
 
 def help_of(name: str, command: click.Command) -> list[str]:
     """Return the help of a command as on a terminal of 108 columns."""
-    about = {"info_name": f"prbench {name}".strip(), "terminal_width": 108, **cli.context_settings}
+    about = {
+        "info_name": f"prbench {name}".strip(),
+        "terminal_width": 108,
+        **cli.context_settings,
+    }
     with click.Context(command, **about) as context:
         return command.get_help(context).splitlines()
 
@@ -179,7 +183,11 @@ def _kind(name: str) -> str:
 
 def configure(job: Job, folder: Path) -> None:
     """Write the configuration of a job to a folder, and its report if there is none."""
-    settings = job.settings.model_dump(mode="json", exclude_unset=True, exclude_defaults=True)
+    settings = job.settings.model_dump(
+        mode="json",
+        exclude_unset=True,
+        exclude_defaults=True,
+    )
     settings["dataset"] = {"source": os.path.relpath(job.settings.dataset.source, folder)}
     settings |= {
         "benchmark": job.settings.benchmark,

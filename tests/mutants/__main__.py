@@ -37,7 +37,10 @@ def main() -> int:
     parser.add_argument("--draw", action="store_true", help="draw a new set")
     parser.add_argument("--keep", action="store_true", help="keep the set and what this run found")
     parser.add_argument(
-        "--only", default="", metavar="PATH", help="only mutants of files whose path begins so"
+        "--only",
+        default="",
+        metavar="PATH",
+        help="only mutants of files whose path begins so",
     )
     options = parser.parse_args()
     kept = (
@@ -84,7 +87,12 @@ def _run(mutants: list[Mutant]) -> dict[Mutant, str]:
                 return _outcome(mutant, copy, worlds)
             finally:
                 copies.put(copy)
-                print(".", end="", file=sys.stderr, flush=True)
+                print(
+                    ".",
+                    end="",
+                    file=sys.stderr,
+                    flush=True,
+                )
 
         with ThreadPoolExecutor(copies.qsize()) as pool:
             actual = dict(zip(mutants, pool.map(run, mutants), strict=True))
@@ -110,7 +118,12 @@ def _outcome(mutant: Mutant, copy: Path, worlds: Path) -> str:
     try:
         environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(
-            command, cwd=copy, env=environment, capture_output=True, timeout=_LIMIT_S, check=False
+            command,
+            cwd=copy,
+            env=environment,
+            capture_output=True,
+            timeout=_LIMIT_S,
+            check=False,
         )
         return _LIVES if done.returncode == 0 else _KILLED
     except subprocess.TimeoutExpired:

@@ -54,7 +54,11 @@ TESTS = {
 """Source -> the tests that can detect a change in it; without tests, results of SQL are compared
 with the rows of `tests/golden`.
 """
-_SHARES = {"tasks/rules/": 110, "tasks/llm/": 40, "sql/": 90}
+_SHARES = {
+    "tasks/rules/": 110,
+    "tasks/llm/": 40,
+    "sql/": 90,
+}
 """Number of mutants of each part."""
 _SWAPS = {
     ast.Lt: "<=",

@@ -58,7 +58,11 @@ def start() -> Iterator[Start]:
         command = [sys.executable, "-c", script, *map(str, arguments)]
         started.append(
             subprocess.Popen(
-                command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                command,
+                cwd=ROOT,
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
             )
         )
         return started[-1]

@@ -63,7 +63,11 @@ def put_of_old(root: Path) -> None:
     """Write a part of runs as from an earlier version: with other columns, and a row without a
     key.
     """
-    earlier = {"run_id": ["then", None], "command": ["run", "lost"], "a_column_of_old": [1, 2]}
+    earlier = {
+        "run_id": ["then", None],
+        "command": ["run", "lost"],
+        "a_column_of_old": [1, 2],
+    }
     put_table(root, "runs", 1, pa.table(earlier))
 
 

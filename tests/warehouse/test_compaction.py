@@ -36,7 +36,17 @@ def test_many_small_parts_become_one_with_the_rows_that_stand(
 ) -> None:
     write_runs(warehouse, "a", "b", "c")
     write_runs(warehouse, "b", command="again")
-    warehouse.write("labels", [row("labels", field="f", kind="k", label="l")])
+    warehouse.write(
+        "labels",
+        [
+            row(
+                "labels",
+                field="f",
+                kind="k",
+                label="l",
+            )
+        ],
+    )
     sizes = {
         name: sum(part.stat().st_size for part in warehouse.store.standing(name))
         for name in ("runs", "labels")
@@ -105,7 +115,12 @@ def put_cells(
         "responses",
         moment,
         [
-            response(key, status=status, import_batch=batch, error=f"{number}.{i}")
+            response(
+                key,
+                status=status,
+                import_batch=batch,
+                error=f"{number}.{i}",
+            )
             for i, (key, status, batch) in enumerate(rows)
         ],
     )
@@ -119,7 +134,11 @@ def put_cells(
 
 @pytest.mark.slow
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
-@given(parts=some_parts, large_rows=st.integers(2, 12), n_before=st.integers(1, 8))
+@given(
+    parts=some_parts,
+    large_rows=st.integers(2, 12),
+    n_before=st.integers(1, 8),
+)
 def test_merging_parts_leaves_what_stands(
     parts: list[tuple[int, list[Any]]], large_rows: int, n_before: int
 ) -> None:

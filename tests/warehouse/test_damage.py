@@ -45,7 +45,17 @@ def filled(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
         warehouse.write(
             "runs", [row("runs", run_id="r", command=f"{number}"), row("runs", run_id=f"r{number}")]
         )
-        warehouse.write("labels", [row("labels", field="Law", kind="k", label=f"{number}")])
+        warehouse.write(
+            "labels",
+            [
+                row(
+                    "labels",
+                    field="Law",
+                    kind="k",
+                    label=f"{number}",
+                )
+            ],
+        )
     warehouse.publish()
     return rows_of(warehouse)
 
@@ -85,7 +95,12 @@ def rebuilt(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
 
 def every_table(number: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Made-up rows for every stored table."""
-    of_type = {pa.string(): "text", pa.int64(): 7, pa.float64(): 0.5, pa.bool_(): True}
+    of_type = {
+        pa.string(): "text",
+        pa.int64(): 7,
+        pa.float64(): 0.5,
+        pa.bool_(): True,
+    }
     for table in TABLES.values():
         rows = []
         for i in range(5):

@@ -57,7 +57,16 @@ events = st.one_of(
         moments,
         st.lists(st.tuples(keys, statuses, batches, keys), min_size=1, max_size=3),
     ),
-    st.tuples(st.just("runs"), moments, st.lists(keys, min_size=1, max_size=3, unique=True)),
+    st.tuples(
+        st.just("runs"),
+        moments,
+        st.lists(
+            keys,
+            min_size=1,
+            max_size=3,
+            unique=True,
+        ),
+    ),
     st.tuples(st.just("retractions"), moments, st.tuples(st.sampled_from(BATCHES), st.booleans())),
     *[st.just(("publish", 0, None))] * 2,
     st.tuples(st.just("compact"), st.integers(2, 8), st.none()),
@@ -79,7 +88,12 @@ def happen(warehouse: Warehouse, number: int, what: str, moment: int, given: Any
             moment,
             [
                 {
-                    **response(key, status=status, import_batch=batch, error=f"{number}.{i}"),
+                    **response(
+                        key,
+                        status=status,
+                        import_batch=batch,
+                        error=f"{number}.{i}",
+                    ),
                     "response_id": key,
                 }
                 for i, (key, status, batch) in enumerate(given)
@@ -111,7 +125,11 @@ def happen(warehouse: Warehouse, number: int, what: str, moment: int, given: Any
         )
     else:
         batch, is_retracted = given
-        values = {"import_batch": batch, "is_retracted": is_retracted, "created_at": at(number)}
+        values = {
+            "import_batch": batch,
+            "is_retracted": is_retracted,
+            "created_at": at(number),
+        }
         put(warehouse.root, what, moment, [row("retractions", **values)])
 
 

@@ -76,7 +76,7 @@ def test_processes_of_one_machine_write_side_by_side_and_the_last_takes_the_hear
     first.end()
     beat(second)
     assert second.why_lost() is None
-    assert (FILE in files(world))
+    assert FILE in files(world)
     second.end()
 
     assert files(world) == {"processes.lock", "claim.lock"}
@@ -152,7 +152,7 @@ def test_who_was_stopped_for_so_long_that_another_machine_took_over_writes_nothi
     # Also if the other one has finished meanwhile: this machine's view of the files is outdated.
     other.end()
     assert stopped.why_lost() == why
-    assert not (FILE in files(world))
+    assert FILE not in files(world)
 
 
 def test_who_was_stopped_and_nobody_took_over_goes_on(world: World) -> None:
@@ -225,7 +225,12 @@ def test_who_only_reads_is_not_refused_and_takes_no_life_sign_away(warehouse: Wa
 def test_a_process_that_lost_its_place_writes_no_part_and_publishes_nothing(
     warehouse: Warehouse,
 ) -> None:
-    member = row("split_members", split="s", task_id="t", position=1)
+    member = row(
+        "split_members",
+        split="s",
+        task_id="t",
+        position=1,
+    )
     with warehouse.writing():
         warehouse.write("split_members", [member])
         before = sorted(warehouse.root.rglob("*.parquet"))

@@ -48,7 +48,12 @@ CRITICAL = Figure(
     " n_mistakes_possible mistake_coverage responses_with_mistake_share n_responses_at_risk",
     tuple(
         charts.intervals(
-            "split", what, value=f"{side}_share", ends=f"{side}_ci", from_zero=True, hollow=few
+            "split",
+            what,
+            value=f"{side}_share",
+            ends=f"{side}_ci",
+            from_zero=True,
+            hollow=few,
         )
         for what, side, few in (
             ("Critical criteria missed", "missed", "is_critical_small"),
@@ -86,7 +91,12 @@ _MAP = charts.heat(
     tips="ci_low ci_high n_tasks",
 )
 """A line for each label, a column for each model."""
-_DOTS = charts.intervals("split", label="label", name="model", hollow="is_small")
+_DOTS = charts.intervals(
+    "split",
+    label="label",
+    name="model",
+    hollow="is_small",
+)
 """Under each label a dot with its interval for each model."""
 
 
@@ -221,7 +231,11 @@ EXAMPLES = Figure(
     "The criteria of a model's weaknesses that it handled wrongly in every trial, those with the"
     " largest weight first.",
     "capability task_id weight title",
-    given={"model": "", "than": None, "n_examples": 2},
+    given={
+        "model": "",
+        "than": None,
+        "n_examples": 2,
+    },
     essential="capability task_id weight title",
 )
 """A further figure of `prbench weaknesses`."""

@@ -100,7 +100,11 @@ def _worst(rows: Rows) -> list[Row]:
 _FLIPS = "Flips: n_gained n_lost"
 _GAINS = {"n_gained": "raise the score", "n_lost": "lower the score"}
 _COMMON: dict[str, Any] = {
-    "given": {"names": (), "of": None, "n_flips": 10},
+    "given": {
+        "names": (),
+        "of": None,
+        "n_flips": 10,
+    },
     "empty": "No criterion flipped.",
 }
 DIFF = Figure(
@@ -206,7 +210,11 @@ CONDITIONS = Page(
             f" better. {_TRUST}",
             f"{_COMPARISON} {_DIFFERENCE}",
             charts.intervals(
-                "split", value="difference", label="name", zero=True, hollow="is_small"
+                "split",
+                value="difference",
+                label="name",
+                zero=True,
+                hollow="is_small",
             ),
             headings={"mean_score": _OF_CONDITION},
             query="condition_differences",
@@ -310,7 +318,11 @@ STOPPING = Page(
             "model compared_with judge decision difference ci~ unbiased_difference n_tasks"
             " n_tasks_evaluated n_tasks_planned least_difference comparison_alpha looked_at",
             charts.intervals(
-                "judge", known="difference", value="difference", label="comparison", zero=True
+                "judge",
+                known="difference",
+                value="difference",
+                label="comparison",
+                zero=True,
             ),
             headings={"ci": "Interval at every look", "n_tasks": "Tasks: With both"},
             essential="model compared_with decision difference ci_low",

@@ -45,7 +45,11 @@ _RULES = (
     " macro_f1± ranking_tau± score_change± changed_model n_ranked_responses is_on_front n_paired"
     " n_tasks"
 )
-_AGREEMENT = {"y": "agreement", "y_title": "Agreement", "name": "name"}
+_AGREEMENT = {
+    "y": "agreement",
+    "y_title": "Agreement",
+    "name": "name",
+}
 CASCADES = Page(
     "cascades",
     "Cascades",
@@ -62,7 +66,12 @@ CASCADES = Page(
             f"cascade {_RULES}",
             (
                 charts.scatter(
-                    "cascade", "Cost", rows=_priced, x="thousand_usd", usd=True, **_AGREEMENT
+                    "cascade",
+                    "Cost",
+                    rows=_priced,
+                    x="thousand_usd",
+                    usd=True,
+                    **_AGREEMENT,
                 ),
                 charts.scatter("cascade", "Calls", rows=_on_front, x="strong_calls", **_AGREEMENT),
             ),
@@ -125,7 +134,16 @@ def _as_configured(evaluation: Evaluation, settings: Mapping[str, Any], strong: 
     threshold = evaluation.candidate.threshold
     if threshold is not None:
         return str(
-            yaml.safe_dump([{**settings, "label": cheap, "threshold": threshold}], sort_keys=False)
+            yaml.safe_dump(
+                [
+                    {
+                        **settings,
+                        "label": cheap,
+                        "threshold": threshold,
+                    }
+                ],
+                sort_keys=False,
+            )
         )
     if not when.given:
         return None
@@ -135,7 +153,11 @@ def _as_configured(evaluation: Evaluation, settings: Mapping[str, Any], strong: 
     }
     entry = {
         "label": f"{cheap}-then-{strong}",
-        "cascade": {"first": cheap, "then": strong, "when": given},
+        "cascade": {
+            "first": cheap,
+            "then": strong,
+            "when": given,
+        },
     }
     is_chat = settings.get("kind") != "decisions"
     needed = {
@@ -145,7 +167,14 @@ def _as_configured(evaluation: Evaluation, settings: Mapping[str, Any], strong: 
     needs = "".join(
         f"# {cheap} needs `{setting}`\n" for setting, is_needed in needed.items() if is_needed
     )
-    return needs + str(yaml.safe_dump([entry], sort_keys=False, allow_unicode=True, width=100))
+    return needs + str(
+        yaml.safe_dump(
+            [entry],
+            sort_keys=False,
+            allow_unicode=True,
+            width=100,
+        )
+    )
 
 
 def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
@@ -188,7 +217,13 @@ CASCADE = Figure(
     f"{_RULES} is_within_bound is_picked",
     headings={"agreement": "Agreement"},
     compute=evaluated_rules,
-    given={"cheap": "", "strong": "", "splits": [], "bound": None, "is_all": False},
+    given={
+        "cheap": "",
+        "strong": "",
+        "splits": [],
+        "bound": None,
+        "is_all": False,
+    },
     listed=lambda rows: [row for row in rows if row["is_on_front"] or row["is_picked"]],
     notes=lambda rows: rows[0]["notes"],
     essential="rule thousand_usd agreement is_picked",
@@ -196,7 +231,11 @@ CASCADE = Figure(
 """The figures of `prbench cascade`."""
 
 
-_ESTIMATES = {"judge": "judge's own", "labels_alone": "labels alone", "debiased": "debiased"}
+_ESTIMATES = {
+    "judge": "judge's own",
+    "labels_alone": "labels alone",
+    "debiased": "debiased",
+}
 """The values of each model in charts: prefixes of column names."""
 _EMPTY = (
     "No verdict of a judge has a label of known probability. prbench export labelling --for"

@@ -137,7 +137,12 @@ _MEASURES = "precision± recall± f1± jaccard± n_annotated n_compared_with n_b
 
 
 _BY_KIND = charts.intervals(
-    "kind", label="label", value="f1", hollow="is_small", name="comparison", least=(0, 1)
+    "kind",
+    label="label",
+    value="f1",
+    hollow="is_small",
+    name="comparison",
+    least=(0, 1),
 )
 """Under each label or average, a dot with its interval for each comparison."""
 

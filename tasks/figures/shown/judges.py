@@ -15,7 +15,11 @@ from tasks.figures.shown.corrections import DECISIONS
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
 from tasks.rules.statistics.intervals import few_to_rest_on, known, means
 
-_OF_PEOPLE = {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement}
+_OF_PEOPLE = {
+    "kappa": kappa,
+    "macro_f1": macro_f1,
+    "agreement": raw_agreement,
+}
 _LABELS = 3
 """The possible decisions: unmet, partial, met."""
 
@@ -126,9 +130,19 @@ _AGREEMENT = Figure(
             down=True,
             tips="n",
         ),
-        charts.intervals(what="Kappa", rows=_paired, label="pair", value="kappa", least=(0, 1)),
         charts.intervals(
-            what="Macro-F1", rows=_paired, label="pair", value="macro_f1", least=(0, 1)
+            what="Kappa",
+            rows=_paired,
+            label="pair",
+            value="kappa",
+            least=(0, 1),
+        ),
+        charts.intervals(
+            what="Macro-F1",
+            rows=_paired,
+            label="pair",
+            value="macro_f1",
+            least=(0, 1),
         ),
     ),
     given={"breakdown": "all"},
@@ -149,7 +163,13 @@ _VARIANTS = Figure(
     " three steps than on two, so do not compare gradings.",
     "rubric grading grader reference macro_f1± macro_f1_task_mean macro_f1_task_mean_absent_as_0"
     " kappa agreement n n_tasks",
-    charts.intervals(label="variant", value="macro_f1", name="pair", hollow="is_few", least=(0, 1)),
+    charts.intervals(
+        label="variant",
+        value="macro_f1",
+        name="pair",
+        hollow="is_few",
+        least=(0, 1),
+    ),
     headings={"macro_f1": "Macro-F1, all criteria"},
     essential="grader reference macro_f1 kappa n",
     boards="rubric grading",
@@ -201,7 +221,11 @@ _RELIABILITY = Figure(
     " fewer votes than their number.",
     "grader_set label n_graders alpha± unanimous_share n_voters effective_votes±"
     " effective_votes_is_small effective_votes_note n n_tasks",
-    charts.intervals(label="grader_set", value="alpha", least=(0, 1)),
+    charts.intervals(
+        label="grader_set",
+        value="alpha",
+        least=(0, 1),
+    ),
     given={"breakdown": "all"},
     essential="grader_set n_graders alpha unanimous_share n n_tasks",
     boards="label",
@@ -259,7 +283,11 @@ _LENIENCY = Figure(
     "The share that a grader calls met minus the share that the others call met, on the same"
     " criteria, those with a negative weight included.",
     "grader kind leniency; Called met: met_share others_met_share; n",
-    charts.bars(name="grader", value="leniency", percent=True),
+    charts.bars(
+        name="grader",
+        value="leniency",
+        percent=True,
+    ),
     headings={"met_share": "by it"},
     query="from presented_judge_leniency order by leniency desc, grader",
     essential="grader kind leniency met_share others_met_share n",
@@ -321,7 +349,11 @@ _FAILURES = Figure(
         whole=True,
         title="Failed verdicts",
     ),
-    headings={"n": "Verdicts", "n_verdicts": "of", "attempts": ("count", "Calls")},
+    headings={
+        "n": "Verdicts",
+        "n_verdicts": "of",
+        "attempts": ("count", "Calls"),
+    },
     essential="grader status n share",
 )
 

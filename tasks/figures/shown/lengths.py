@@ -16,7 +16,11 @@ def _parts(rows: Rows) -> list[dict[str, Any]]:
     two is unknown.
     """
     return [
-        {**row, "part": part, "usd": row[column]}
+        {
+            **row,
+            "part": part,
+            "usd": row[column],
+        }
         for row in rows
         if row["task_usd"] is not None
         for part, column in (("response", "response_usd"), ("judging", "verdicts_usd"))
@@ -58,7 +62,12 @@ TOKENS = Figure(
     "Mean tokens of a response as the provider reported them, thinking included.",
     "split model; Tokens: prompt_tokens cached_share completion_tokens reasoning_tokens;"
     " mean_chars_alnum latency_s n_responses n_failed",
-    charts.bars("split", known="completion_tokens", name="model", value="completion_tokens"),
+    charts.bars(
+        "split",
+        known="completion_tokens",
+        name="model",
+        value="completion_tokens",
+    ),
     essential=(
         "model prompt_tokens completion_tokens reasoning_tokens latency_s n_responses n_failed"
     ),
@@ -71,10 +80,16 @@ JUDGE_COSTS = Figure(
     " cached_share completion_tokens; Cost: thousand_usd cost_usd n_unpriced",
     (
         charts.bars(
-            what="1,000 verdicts", known="thousand_usd", name="judged_by", value="thousand_usd"
+            what="1,000 verdicts",
+            known="thousand_usd",
+            name="judged_by",
+            value="thousand_usd",
         ),
         charts.bars(
-            what="Cached prompts", known="cached_share", name="judged_by", value="cached_share"
+            what="Cached prompts",
+            known="cached_share",
+            name="judged_by",
+            value="cached_share",
         ),
     ),
     headings={"cost_usd": "All"},
@@ -131,7 +146,10 @@ LENGTHS = Page(
             query="leaderboard",
             given=WHOLE,
             charts=charts.scatter(
-                "split", known="mean_score", x="mean_chars_alnum", y="mean_score"
+                "split",
+                known="mean_score",
+                x="mean_chars_alnum",
+                y="mean_score",
             ),
             listed=lambda rows: on_full_splits([row for row in rows if row["is_judged"]]),
             essential="model mean_chars_alnum mean_score ci_low n_tasks coverage",

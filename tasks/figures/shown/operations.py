@@ -65,7 +65,11 @@ _COSTS = Figure(
     "night purpose cost_usd calls failed_calls unpriced_calls; Tokens: prompt_tokens cached_tokens"
     " completion_tokens",
     charts.bars(
-        known="cost_usd", name="night", value="cost_usd", colour="purpose", is_upright=True
+        known="cost_usd",
+        name="night",
+        value="cost_usd",
+        colour="purpose",
+        is_upright=True,
     ),
     headings={"prompt_tokens": "in", "completion_tokens": "out"},
     empty="No night has made a call yet; prbench nightly and prbench serve run nights.",

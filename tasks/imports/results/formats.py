@@ -78,7 +78,11 @@ def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> Iterator[Log
         yield response._replace(trial=trial, gradings=gradings)
 
 
-_SCORES = {"clipped_score": PRIMARY, "overall_score": PRIMARY, "normalized_score": MIN_NORMALIZED}
+_SCORES = {
+    "clipped_score": PRIMARY,
+    "overall_score": PRIMARY,
+    "normalized_score": MIN_NORMALIZED,
+}
 
 
 def read_evalscope(source: LogSource) -> Log:
@@ -462,7 +466,12 @@ def _of_row(where: str, row: Mapping[str, Any]) -> LoggedResponse:
     known = [guess if reply.get("explanation") == "None" else reply for reply in replies]
     items = [{**reply, **as_mapping(item)} for item, reply in zip(rubric, known, strict=False)]
     return _of_example(
-        where, {**row, "completion": row.get("prompt_response"), "rubric_items": items}
+        where,
+        {
+            **row,
+            "completion": row.get("prompt_response"),
+            "rubric_items": items,
+        },
     )
 
 

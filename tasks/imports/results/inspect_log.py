@@ -231,7 +231,12 @@ _ATTACHED = "attachment://"
 _TASK_NAMES = ("task_id", "task", "prompt_id", "sample_id")
 _JUDGE_NAMES = ("judge", "grader", "scorer")
 _JUDGE_OPTIONS = ("judge", "judge_model", "grader_model", "grader", "scorer_model", "model")
-_LIMITS = {"token": TRUNCATED, "context": CONTEXT_LENGTH, "time": TIMEOUT, "working": TIMEOUT}
+_LIMITS = {
+    "token": TRUNCATED,
+    "context": CONTEXT_LENGTH,
+    "time": TIMEOUT,
+    "working": TIMEOUT,
+}
 _LABEL = "model_label"
 """The key with the label of the model in logs of `prbench export inspect`; older ones have the
 label as `model`.

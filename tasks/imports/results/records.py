@@ -116,7 +116,11 @@ class Log(NamedTuple):
 
 
 FAILURES = {REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY, TIMEOUT, PROVIDER_ERROR}
-_STOPPED = {"max_tokens": TRUNCATED, "content_filter": REFUSED, "model_length": CONTEXT_LENGTH}
+_STOPPED = {
+    "max_tokens": TRUNCATED,
+    "content_filter": REFUSED,
+    "model_length": CONTEXT_LENGTH,
+}
 """Why a model stopped -> the failure that this is."""
 _HTTP = re.compile(
     r"\b(?:HTTP|status|code)\w*\W{0,4}([45]\d\d)\b|\b([45]\d\d) (?:Client|Server) Error",

@@ -69,8 +69,21 @@ class BatchApi:
         )
         wire.pop("stream", None)
         own = wire.pop("extra_body", {})
-        body = {"model": self._model, "messages": list(messages), **wire, **own, **extra}
-        return json.dumps({"custom_id": custom_id, "method": "POST", "url": _URL, "body": body})
+        body = {
+            "model": self._model,
+            "messages": list(messages),
+            **wire,
+            **own,
+            **extra,
+        }
+        return json.dumps(
+            {
+                "custom_id": custom_id,
+                "method": "POST",
+                "url": _URL,
+                "body": body,
+            }
+        )
 
     async def submit(self, submission: str, lines: Iterable[str]) -> str:
         """Upload the requests, start the batch, and return its id."""

@@ -147,7 +147,12 @@ async def _ask(
     make_known(address["model"])
     # `send` limits the time of the whole reply; LiteLLM's own limit must only not be shorter. Only
     # the gateway retries; LiteLLM's own retries would be silent and long.
-    common = {**address, "timeout": target.timeout_s + 5, "max_retries": 0, "num_retries": 0}
+    common = {
+        **address,
+        "timeout": target.timeout_s + 5,
+        "max_retries": 0,
+        "num_retries": 0,
+    }
     if parameters.get("api") == RESPONSES:
         return await library.aresponses(input=messages, **common, **response_arguments(parameters))
     if parameters.get("api") == EMBEDDING:
@@ -160,7 +165,12 @@ async def _ask(
             input=messages[0]["content"], **common, **arguments_of(parameters, {})
         )
     logprobs = {"logprobs": True} if target.wants_logprobs else {}
-    arguments = {"messages": messages, **common, **chat_arguments(parameters), **logprobs}
+    arguments = {
+        "messages": messages,
+        **common,
+        **chat_arguments(parameters),
+        **logprobs,
+    }
     if not target.is_streamed:
         return await library.acompletion(**arguments)
     stream = await library.acompletion(
@@ -320,7 +330,10 @@ class Gateway:
             if is_own and (last := resort.reply_for(call.cell)) is not None:
                 n_attempts = len(failed) + last.attempts
                 stored = replace(
-                    last, degraded=True, cost_usd=total_usd([*failed, last]), attempts=n_attempts
+                    last,
+                    degraded=True,
+                    cost_usd=total_usd([*failed, last]),
+                    attempts=n_attempts,
                 )
         return stored, failed
 
@@ -489,7 +502,12 @@ class Gateway:
 def _summed_up(replies: Sequence[Reply], n_attempts: int) -> Reply:
     """Return the last reply, with the cost and the ledger keys of all replies."""
     paid = tuple(one for each in replies for one in each.paid)
-    return replace(replies[-1], attempts=n_attempts, cost_usd=total_usd(replies), paid=paid)
+    return replace(
+        replies[-1],
+        attempts=n_attempts,
+        cost_usd=total_usd(replies),
+        paid=paid,
+    )
 
 
 def backoff_s(attempt: int) -> float:
@@ -529,7 +547,13 @@ def harmless_call(target: Target, parameters: Mapping[str, Any]) -> tuple[Call, 
     """
     kept = {name: value for name, value in parameters.items() if name not in _COSTLY}
     if kept.get("api") == DECISIONS:
-        kept["questions"] = [{"type": "predicate", "name": "c1", "instructions": "Is this a word?"}]
+        kept["questions"] = [
+            {
+                "type": "predicate",
+                "name": "c1",
+                "instructions": "Is this a word?",
+            }
+        ]
     elif kept.get("api") != EMBEDDING:
         kept["max_tokens"] = _harmless_tokens(target)
     short = replace(target, timeout_s=min(target.timeout_s, 30.0))

@@ -210,7 +210,12 @@ class Entry:
             of_reply["unaccepted_text"] = of_reply.pop("text")
         reply = Reply(named["status"], **of_reply, prices=prices, logprobs=_logprobs_of(logprobs))
         own = {name: named[name] for name in _OWN}
-        return cls(**own, reply=reply, is_final=bool(named["is_final"]), is_late=bool(is_late))
+        return cls(
+            **own,
+            reply=reply,
+            is_final=bool(named["is_final"]),
+            is_late=bool(is_late),
+        )
 
 
 def checksum_of(values: Sequence[Any]) -> str:
@@ -296,7 +301,14 @@ class History(NamedTuple):
             reply = entry.reply.accepted(ends_ok)
             is_new = reply is not entry.reply
             entries.append(
-                replace(entry, reply=reply, is_final=True, is_late=True) if is_new else entry
+                replace(
+                    entry,
+                    reply=reply,
+                    is_final=True,
+                    is_late=True,
+                )
+                if is_new
+                else entry
             )
         return self._replace(entries=tuple(entries))
 

@@ -255,7 +255,10 @@ def connected(path: Path, *, may_lack_checksums: bool = False) -> sqlite3.Connec
     """
     with contextlib.ExitStack() as stack:
         connection = sqlite3.connect(
-            path, check_same_thread=False, isolation_level=None, timeout=30
+            path,
+            check_same_thread=False,
+            isolation_level=None,
+            timeout=30,
         )
         stack.callback(connection.close)
         # Works only on a new file: it lets the space of removed replies be freed step by step.

@@ -256,7 +256,12 @@ class LedgerReader:
     def __init__(self, path: Path) -> None:
         self._path = path
         address = f"{path.absolute().as_uri()}?mode=ro"
-        self._connection = sqlite3.connect(address, uri=True, check_same_thread=False, timeout=30)
+        self._connection = sqlite3.connect(
+            address,
+            uri=True,
+            check_same_thread=False,
+            timeout=30,
+        )
         # Decode damaged texts too, so that other rows stay readable; a row's checksum detects the
         # damage.
         self._connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")

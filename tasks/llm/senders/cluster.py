@@ -243,7 +243,11 @@ def versions() -> Mapping[str, str]:
     libraries = {
         name: version(name) for name in ("litellm", "openai", "httpx", "aiohttp", "pydantic", "ray")
     }
-    return {"Python": platform.python_version(), **libraries, "prbench": digest.hexdigest()[:12]}
+    return {
+        "Python": platform.python_version(),
+        **libraries,
+        "prbench": digest.hexdigest()[:12],
+    }
 
 
 LIFE_SIGN_EVERY_S = 5.0

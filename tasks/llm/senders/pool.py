@@ -215,7 +215,11 @@ class SenderPool:
                     self._n_on[node.node_id] += 1
                     self._run(self._have_sender(cluster, node))
             states = [
-                {"node": each.node.name, "pid": each.pid, "n_in_hand": len(each.in_hand)}
+                {
+                    "node": each.node.name,
+                    "pid": each.pid,
+                    "n_in_hand": len(each.in_hand),
+                }
                 for each in self.senders
             ]
             self.on_look(states)

@@ -112,7 +112,12 @@ class Site:
 
     def _list(self, sizes: Mapping[str, int]) -> None:
         hashes = {name: self._hashes[name] for name in sizes}
-        mark = {"format": _FORMAT, "version": _VERSION, "files": sizes, "hashes": hashes}
+        mark = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "files": sizes,
+            "hashes": hashes,
+        }
         sealed = {**mark, _SEAL: hash_of_document(mark)}
         write_atomically(self.folder / _MARK, f"{json.dumps(sealed, indent=0)}\n".encode())
 
@@ -287,5 +292,10 @@ def render(page: Page, report: Mapping[str, Any], *, policy: str = POLICY, **val
     return (
         templates()
         .get_template(page.template)
-        .render(page=page, report=report, policy=policy, **values)
+        .render(
+            page=page,
+            report=report,
+            policy=policy,
+            **values,
+        )
     )

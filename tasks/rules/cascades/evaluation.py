@@ -95,14 +95,22 @@ def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indic
     changes = scores - strong
     means = intervals.means(changes)
     if np.isnan(means).all():
-        return {**ranking, **_estimate("score_change"), "changed_model": None}
+        return {
+            **ranking,
+            **_estimate("score_change"),
+            "changed_model": None,
+        }
     most = int(np.nanargmax(np.abs(means)))
     change = _estimate(
         "score_change",
         means[most],
         intervals.mean_intervals(changes[:, [most]], sampled=sampled)[0],
     )
-    return {**ranking, **change, "changed_model": paired.models[most]}
+    return {
+        **ranking,
+        **change,
+        "changed_model": paired.models[most],
+    }
 
 
 def kendall_tau(one: Floats, other: Floats) -> Floats:
@@ -296,7 +304,11 @@ def _verdicts_f1(tables: NDArray[Any]) -> Floats:
     return np.asarray(macro_f1(tables) * (n_labels / n_verdicts))
 
 
-MEASURES = {"agreement": "agreement", "kappa": "kappa", "ranking": "ranking_tau"}
+MEASURES = {
+    "agreement": "agreement",
+    "kappa": "kappa",
+    "ranking": "ranking_tau",
+}
 """Measure of a bound -> its column."""
 
 

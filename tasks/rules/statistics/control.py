@@ -56,7 +56,14 @@ def limits(nights: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             if n and bound is not None and n_agreeing / n < bound
         ]
         cause = " and ".join(below) or None
-        charted.append({**night, "centre": centre, "lower_limit": lower_limit, "cause": cause})
+        charted.append(
+            {
+                **night,
+                "centre": centre,
+                "lower_limit": lower_limit,
+                "cause": cause,
+            }
+        )
         if cause is None:
             n_pooled += n
             n_pooled_agreeing += n_agreeing

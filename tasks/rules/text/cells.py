@@ -91,7 +91,13 @@ _MARKDOWN = re.compile(
 """Characters that mean something in a table of Markdown. Links and images need `](` or `]`; an
 underscore within a word and a backslash before a letter mean nothing.
 """
-_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_HTML = str.maketrans(
+    {
+        "&": "&amp;",
+        "<": "&lt;",
+        ">": "&gt;",
+    }
+)
 
 
 def markdown_cell(text: str) -> str:

@@ -87,7 +87,11 @@ class Stages:
     def start(self, folder: Path, warehouse: Path, **order: Any) -> Run:
         """Start a run with the settings of a folder."""
         log = folder / f"run-{len(self._runs)}-of-{self._process.pid}.log"
-        paths = {"config": folder / "prbench.yaml", "warehouse": warehouse, "log": log}
+        paths = {
+            "config": folder / "prbench.yaml",
+            "warehouse": warehouse,
+            "log": log,
+        }
         pid = self._say("start", {**order, **{name: str(path) for name, path in paths.items()}})
         self._runs.append(Run(pid, log, lambda: self._say("poll", pid)))
         return self._runs[-1]

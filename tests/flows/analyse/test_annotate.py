@@ -46,7 +46,13 @@ def labelled(request: Request, _: int) -> HttpResponse:
     has_second = seed[1] % 3 == 0 and "further labels, at most 0" not in prompt
     secondary = [labels[(index + 1) % len(labels)]] if has_second else []
     return HttpResponse(
-        json.dumps({"explanation": "so", "primary": labels[index], "secondary": secondary})
+        json.dumps(
+            {
+                "explanation": "so",
+                "primary": labels[index],
+                "secondary": secondary,
+            }
+        )
     )
 
 
@@ -60,7 +66,11 @@ def ready(command: Command, provider: FaultServer, *annotators: dict[str, Any]) 
     """The sample, assembled, with these annotators."""
     annotator = list(annotators) or endpoint("ann", provider.api_base)
     command.configure(
-        dataset={"source": "sample"}, warehouse="data", models=[], judges=[], annotator=annotator
+        dataset={"source": "sample"},
+        warehouse="data",
+        models=[],
+        judges=[],
+        annotator=annotator,
     )
     command("ingest", "-q")
     command("assemble", "-q")

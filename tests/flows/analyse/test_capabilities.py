@@ -61,7 +61,11 @@ def provider() -> Iterator[FaultServer]:
 
 def described_by(provider: FaultServer, **more: Any) -> dict[str, Any]:
     return {
-        "model": {"name": "hosted_vllm/describer", "label": "d", "api_base": provider.api_base},
+        "model": {
+            "name": "hosted_vllm/describer",
+            "label": "d",
+            "api_base": provider.api_base,
+        },
         **more,
     }
 
@@ -87,7 +91,13 @@ def rows_and_verdicts() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             for model in ("weak", "even"):
                 is_right = dice.random() < (0.15 if (model, topic) == ("weak", WEAK) else 0.7)
                 decided = {"criterion": of, "criteria_met": bool(is_right != is_bad)}
-                verdicts.append({"task": task, "model": model, **decided})
+                verdicts.append(
+                    {
+                        "task": task,
+                        "model": model,
+                        **decided,
+                    }
+                )
         rows.append(good_row(task, rubric=rubric))
     return rows, verdicts
 
@@ -111,7 +121,11 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
     rows, verdicts = rows_and_verdicts()
     write_jsonl(command.folder / "finance.jsonl", rows)
     responses = [
-        {"task": row["task"], "model": model, "response": f"{model} says"}
+        {
+            "task": row["task"],
+            "model": model,
+            "response": f"{model} says",
+        }
         for row in rows
         for model in ("weak", "even")
     ]
@@ -204,7 +218,11 @@ def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confi
 def test_vectors_of_phrases_come_from_the_embedding_model_once(
     command: Command, provider: FaultServer
 ) -> None:
-    embedding = {"name": "hosted_vllm/embedder", "label": "e", "api_base": provider.api_base}
+    embedding = {
+        "name": "hosted_vllm/embedder",
+        "label": "e",
+        "api_base": provider.api_base,
+    }
     command.configure(
         dataset={"source": "sample"},
         warehouse="data",

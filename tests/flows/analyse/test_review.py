@@ -15,7 +15,12 @@ pytestmark = pytest.mark.slow
 
 def ready(command: Command) -> int:
     """The assembled sample, and its number of criteria."""
-    command.configure(dataset={"source": "sample"}, warehouse="data", models=[], judges=[])
+    command.configure(
+        dataset={"source": "sample"},
+        warehouse="data",
+        models=[],
+        judges=[],
+    )
     command("ingest", "-q")
     command("assemble", "-q")
     query = (
@@ -32,7 +37,11 @@ def fill(source: Path, target: Path, reviewer_name: str, worst: int) -> Path:
     for index, row in enumerate(rows[:-1]):
         row |= {"reviewer": reviewer_name, "decision": "agree"}
         if index % worst == 0:
-            row |= {"decision": "disagree", "reason": "vague", "better_wording": "Says which."}
+            row |= {
+                "decision": "disagree",
+                "reason": "vague",
+                "better_wording": "Says which.",
+            }
     with target.open("w", encoding="utf-8", newline="") as lines:
         writer = csv.DictWriter(lines, list(rows[0]), delimiter=";")
         writer.writeheader()

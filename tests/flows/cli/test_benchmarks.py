@@ -48,7 +48,11 @@ Outputs = dict[str, Any]
 def fill(folder: Path, name: str) -> Job:
     """Put made-up results of a benchmark in the warehouse of a folder."""
     job = load_job(
-        Arguments(config=folder / "prbench.yaml", benchmark=name, warehouse=folder / "warehouse")
+        Arguments(
+            config=folder / "prbench.yaml",
+            benchmark=name,
+            warehouse=folder / "warehouse",
+        )
     )
     revision = job.data.revision
     for table_name, rows in small_world(seed=len(name)).items():
@@ -141,7 +145,11 @@ def test_the_sample_is_that_of_the_benchmark_that_is_asked_for(tmp_path: Path) -
         source = source_of(load_job(Arguments(config=tmp_path / "x.yaml", benchmark=name)))
         benchmark = load_benchmark(name)
         tasks = [benchmark.parse_row(row) for row in source.rows("sample")]
-        assert {"prbench": 8, "researchrubrics": 2, "healthbench": 3}[name] == len(tasks)
+        assert {
+            "prbench": 8,
+            "researchrubrics": 2,
+            "healthbench": 3,
+        }[name] == len(tasks)
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,11 @@ MANY = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in ran
 def test_differences_that_the_goldens_lack_are_explained_in_sentences(
     tmp_path: Path, capsys: Printed
 ) -> None:
-    models = {"good": [1, 0.0], "twin": [1, 0.0], "fallen": [0, 0.0]}
+    models = {
+        "good": [1, 0.0],
+        "twin": [1, 0.0],
+        "fallen": [0, 0.0],
+    }
     decided = [
         judged(dict.fromkeys(MANY, values), model, rubrics=MANY) for model, values in models.items()
     ]

@@ -44,4 +44,8 @@ def test_a_differing_figure_is_shown_with_both_values(
     assert not result["is_confirmed"]
     assert len(result["differences"]) == 1
     assert result["texts"] is None
-    assert result["leaderboards"]["leaderboard"] == {"rows": 4, "figures": 164, "differing": 1}
+    assert result["leaderboards"]["leaderboard"] == {
+        "rows": 4,
+        "figures": 164,
+        "differing": 1,
+    }

@@ -32,7 +32,11 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("warehouse")
     plain = {task: [0, 1.0] for task in MANY}
     search = {task: [float(index < 15), float(index >= 5)] for index, task in enumerate(MANY)}
-    of_models = {"plain": plain, "search": search, "twin": plain}
+    of_models = {
+        "plain": plain,
+        "search": search,
+        "twin": plain,
+    }
     decided = (judged(of, model, rubrics=MANY) for model, of in of_models.items())
     written(folder, combined(tasks_of(MANY), *decided)).publish()
     return folder
@@ -75,7 +79,15 @@ def test_an_aggregation_stores_what_the_command_computes(
 
 def test_a_condition_without_verdicts_is_named(file: Path, warehouse: Path, run: Run) -> None:
     options = configured(
-        file, warehouse, {"gpt": {"baseline": "plain", "web": "search", "later": "new"}}
+        file,
+        warehouse,
+        {
+            "gpt": {
+                "baseline": "plain",
+                "web": "search",
+                "later": "new",
+            }
+        },
     )
     file.write_text(file.read_text() + "models: [{name: openai/new, label: new}]\n")
 

@@ -83,7 +83,15 @@ def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_kn
     # `here` is only in the ledger, `both` also in the tables (with fewer calls), `gone` only in the
     # tables.
     write(
-        folder, spend=[spend_row(run_id="gone"), spend_row(run_id="both", calls=1, cost_usd=0.25)]
+        folder,
+        spend=[
+            spend_row(run_id="gone"),
+            spend_row(
+                run_id="both",
+                calls=1,
+                cost_usd=0.25,
+            ),
+        ],
     )
     for key, run_id in (("a", "both"), ("b", "both"), ("c", "here")):
         record(folder, key, run_id, NOW - timedelta(days=2))
@@ -170,13 +178,27 @@ def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(
         row("runs", run_id="killed", outcome="running"),
     ]
     write(job.warehouse, runs=runs, responses=[done])
-    cells = {"a": done["response_id"], "b": "lost in the kill", "c": "lost too"}
+    cells = {
+        "a": done["response_id"],
+        "b": "lost in the kill",
+        "c": "lost too",
+    }
     of_killed = [
         call_entry(key, "killed", cell=cell, purpose="sample") for key, cell in cells.items()
     ]
-    failed_once = call_entry("d", "killed", cell="no reply yet", is_final=False, purpose="sample")
+    failed_once = call_entry(
+        "d",
+        "killed",
+        cell="no reply yet",
+        is_final=False,
+        purpose="sample",
+    )
     of_judge = call_entry(
-        "e", "unknown to the tables", cell="a verdict", model="j", purpose="judge"
+        "e",
+        "unknown to the tables",
+        cell="a verdict",
+        model="j",
+        purpose="judge",
     )
     of_other_kinds = [
         call_entry("f", "ended", cell="removed by now", purpose="sample"),
@@ -302,7 +324,11 @@ def test_doctor_does_not_call_a_hub_ok_that_cannot_be_reached(tmp_path: Path) ->
     config = tmp_path / "prbench.yaml"
     dataset = f"{{source: hub, revision: {'a' * 40}, splits: [finance]}}"
     config.write_text(f"dataset: {dataset}\nmodels: []\njudges: []\n", encoding="utf-8")
-    environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{port}", "HF_HUB_OFFLINE": "0"}
+    environment = {
+        **os.environ,
+        "HF_ENDPOINT": f"http://127.0.0.1:{port}",
+        "HF_HUB_OFFLINE": "0",
+    }
     command = [
         PRBENCH,
         "doctor",
@@ -314,7 +340,13 @@ def test_doctor_does_not_call_a_hub_ok_that_cannot_be_reached(tmp_path: Path) ->
         "--json",
     ]
 
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     (finding,) = [each for each in json.loads(done.stdout) if each["what"] == "data set"]
     assert done.returncode == 1
@@ -402,7 +434,11 @@ def test_doctor_calls_each_model_once_to_try_its_key(
         price = {"input_usd_per_mtok": 1, "output_usd_per_mtok": 1}
         judges = [
             {**endpoint, "label": "judge"},
-            {**endpoint, "name": "hosted_vllm/judge", "price": price},
+            {
+                **endpoint,
+                "name": "hosted_vllm/judge",
+                "price": price,
+            },
         ]
         job = job_on("sample", folder, models=[endpoint], judges=judges)
         record(folder, "k", "earlier", NOW)

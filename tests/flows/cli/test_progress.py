@@ -41,7 +41,12 @@ def test_a_command_prints_a_line_before_it_imports_large_libraries() -> None:
     commands = ["run", "nightly", "backfill", "sample", "aggregate", "plan", "report"]
 
     call = [sys.executable, "-c", REFUSE_HEAVY, *commands]
-    process = subprocess.run(call, check=False, capture_output=True, text=True)
+    process = subprocess.run(
+        call,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
 
     lines = process.stderr.splitlines()
     assert process.stdout == ""

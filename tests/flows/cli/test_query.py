@@ -61,7 +61,18 @@ def test_what_writes_is_refused(
 
 def test_every_format_holds_every_column_and_row(run_here: Run, tmp_path: Path) -> None:
     query = "select 1 as a, 'x,y' as a, null::double as b union all select 2, 'z', 0.5 order by 1"
-    rows = [{"a": 1, "a_1": "x,y", "b": None}, {"a": 2, "a_1": "z", "b": 0.5}]
+    rows = [
+        {
+            "a": 1,
+            "a_1": "x,y",
+            "b": None,
+        },
+        {
+            "a": 2,
+            "a_1": "z",
+            "b": 0.5,
+        },
+    ]
     assert run_here.json("sql", "select 'nan'::double as n") == [{"n": None}]
     assert rows == json.loads(run_here("sql", query, "--format", "json"))
     assert rows == [
@@ -124,7 +135,12 @@ def test_no_row_of_a_query_as_csv_begins_within_a_text(run_here: Run, tmp_path: 
 
 def test_formats_for_machines_are_exact(run_here: Run, tmp_path: Path) -> None:
     query = HOSTILE.replace("\\'", "'")
-    exact = {"=x": "=1+1", "label": "<script>[a](javascript:b)|`c`", "n": -1.5, "mark": "'-1"}
+    exact = {
+        "=x": "=1+1",
+        "label": "<script>[a](javascript:b)|`c`",
+        "n": -1.5,
+        "mark": "'-1",
+    }
     run_here("sql", query, "-o", str(tmp_path / "q.parquet"))
 
     assert [exact] == run_here.json("sql", query)
@@ -202,7 +218,13 @@ def test_help_and_commands_that_only_read_import_nothing_heavy(folder: Path) -> 
         " json.loads(sys.argv[1])]; print(sys.modules.keys() & heavy, file=sys.stderr)"
     )
     command = [sys.executable, "-c", code, json.dumps(reading)]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     errors = done.stderr.splitlines()
     assert [errors[0], errors[-1]] == ["set()"] * 2, errors
     assert "Usage: prbench sql" in done.stdout
@@ -247,7 +269,7 @@ def test_a_terminal_too_narrow_names_the_columns_that_are_left_out(
     monkeypatch.setenv("TERM", "dumb")
     show_table(columns, rows)
     *table, hidden = capsys.readouterr().out.partition("A wider terminal (or --wide) also shows: ")
-    assert ("a_column_5" in table[0])
+    assert "a_column_5" in table[0]
     assert " ".join(columns[6:]) == " ".join(hidden.replace(",", "").split())
     assert max(map(len, table[0].splitlines())) <= 80
 

@@ -28,7 +28,13 @@ def job(tmp_path: Path) -> Job:
     job = job_on("sample", tmp_path).model_copy(update={"is_quiet": False, "night": NIGHT})
     config = json.dumps({"benchmark": "prbench"})
     runs = [
-        row("runs", run_id=run_id, outcome="done", night=NIGHT, config=config)
+        row(
+            "runs",
+            run_id=run_id,
+            outcome="done",
+            night=NIGHT,
+            config=config,
+        )
         for run_id in ("earlier", "a-run")
     ]
     written(tmp_path, {"runs": runs}).publish()
@@ -98,7 +104,12 @@ def test_the_reason_for_exit_code_3_is_the_first_warning_of_a_stage_below_the_ba
 
 def test_the_reason_for_a_stop_is_the_time_and_for_a_failure_its_error(job: Job) -> None:
     stopped = job.model_copy(update={"stop_at": datetime(2026, 11, 22, 6, 30, tzinfo=UTC)})
-    report = StageReport("review", rows=3, skipped=2, is_at_stop_time=True)
+    report = StageReport(
+        "review",
+        rows=3,
+        skipped=2,
+        is_at_stop_time=True,
+    )
     failed = StageReport("report", warnings=["no report: the disk is full"], has_failed=True)
 
     lines = ended(stopped, report, outcome=outcomes.STOPPED_AT_TIME)

@@ -21,11 +21,21 @@ def fill(folder: Path, revision: str, n_responses: int = 1) -> None:
     tasks.
     """
     rubrics = {task: [(5, "Accuracy"), (-3, "Risk")] for task in TASKS}
-    imported = {"judge": "reader", "judge_config_hash": IMPORTED, "source": "imported"}
+    imported = {
+        "judge": "reader",
+        "judge_config_hash": IMPORTED,
+        "source": "imported",
+    }
     of_response = {"model_config_hash": IMPORTED}
     decided = {task: [1.0, 1.0] for task in TASKS[:n_responses]}
     turns = [
-        row("conversation_turns", task_id=task, position=0, prompt="Why?", reference_texts=[])
+        row(
+            "conversation_turns",
+            task_id=task,
+            position=0,
+            prompt="Why?",
+            reference_texts=[],
+        )
         for task in TASKS
     ]
     rows = combined(

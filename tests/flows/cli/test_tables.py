@@ -181,7 +181,11 @@ def test_what_is_the_same_in_all_rows_is_in_the_heading_of_a_terminal_but_for_es
     on_terminal(monkeypatch, 200)
     board = FIGURES["leaderboard"]
     rows = [
-        {**usual_row(board, f"model-{index}"), "judge_config": "strict", "n_tasks": index}
+        {
+            **usual_row(board, f"model-{index}"),
+            "judge_config": "strict",
+            "n_tasks": index,
+        }
         for index in range(2)
     ]
 

@@ -49,7 +49,13 @@ def on_terminal(*arguments: str, stdin: bytes | None = None, **environment: str)
     error.
     """
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "NO_COLOR": "1", **environment}
+    environment = {
+        **os.environ,
+        "TERM": "xterm",
+        "COLUMNS": "200",
+        "NO_COLOR": "1",
+        **environment,
+    }
     outputs = {"stdout": theirs, "stderr": theirs}
     process = subprocess.Popen(
         [PRBENCH, *arguments], stdin=subprocess.DEVNULL, env=environment, **outputs
@@ -105,7 +111,11 @@ def test_machines_get_every_character(
     piped = capfdbinary.readouterr().out
     of_rows = json.dumps([{"command": EVIL}], ensure_ascii=False, indent=2)
     of_line = json.dumps({"command": EVIL}, ensure_ascii=False)
-    wanted = {"csv": f'command\n"{EVIL}"', "json": of_rows, "jsonl": of_line}[file_format]
+    wanted = {
+        "csv": f'command\n"{EVIL}"',
+        "json": of_rows,
+        "jsonl": of_line,
+    }[file_format]
     assert f"{wanted}\n".encode() == piped == file.read_bytes()
 
 

@@ -51,7 +51,12 @@ class Weather:
     def __call__(self, request: Request, number: int) -> HttpResponse:
         if request["model"] == self.refused:
             return HttpResponse(
-                status=401, error={"message": "wrong key", "type": "auth", "code": None}
+                status=401,
+                error={
+                    "message": "wrong key",
+                    "type": "auth",
+                    "code": None,
+                },
             )
         if request["model"] in self.silent:
             return HttpResponse(cuts_connection=True)

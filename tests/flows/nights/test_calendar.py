@@ -48,7 +48,11 @@ def fired(nightly: Nightly, start: datetime, n_nights: int) -> list[datetime]:
     nights.
     """
     schedule: Schedule = schedule_of(nightly)
-    cron = CronSchedule(cron=schedule.cron, timezone=schedule.timezone, day_or=schedule.day_or)
+    cron = CronSchedule(
+        cron=schedule.cron,
+        timezone=schedule.timezone,
+        day_or=schedule.day_or,
+    )
     times = asyncio.run(cron.get_dates(n_nights, start))
     return [datetime.fromtimestamp(moment.timestamp(), UTC) for moment in times]
 
@@ -83,7 +87,11 @@ def nights(draw: st.DrawFn) -> tuple[Nightly, datetime]:
     start = draw(st.sampled_from(changes(zone_name) or (FIRST_DAY,))) - 2 * DAY
     cron = f"{draw(minutes)} {draw(hours)} {draw(days)}"
     stop_at = f"{draw(hours):02}:{draw(minutes):02}"
-    return Nightly(cron=cron, timezone=zone_name, stop_at=stop_at), start
+    return Nightly(
+        cron=cron,
+        timezone=zone_name,
+        stop_at=stop_at,
+    ), start
 
 
 @settings(max_examples=200)
@@ -207,7 +215,11 @@ def test_a_night_near_a_change_of_the_clocks(
 def test_a_stop_time_near_a_change_of_the_clocks(
     cron: str, stop_at: str, moment: str, end: str
 ) -> None:
-    nightly = Nightly(cron=cron, timezone="Europe/London", stop_at=stop_at)
+    nightly = Nightly(
+        cron=cron,
+        timezone="Europe/London",
+        stop_at=stop_at,
+    )
 
     stop = end_of(nightly, datetime.fromisoformat(moment))
 

@@ -49,7 +49,11 @@ def record_kill(world: NightWorld, night: str) -> None:
     """Store the row of a run whose process is gone."""
     folder = world.command.folder
     job = load_job(
-        Arguments(config=folder / "prbench.yaml", warehouse=folder / "data", night=night)
+        Arguments(
+            config=folder / "prbench.yaml",
+            warehouse=folder / "data",
+            night=night,
+        )
     )
     warehouse = Warehouse(folder / "data")
     warehouse.write("runs", [run_row(job, [], at(0), None, "running")])
@@ -65,7 +69,11 @@ def test_the_guide_shows_the_messages_that_nights_send(tmp_path: Path) -> None:
         world.configure(
             models=models,
             judges=[world.endpoint(label, price=PRICE) for label in ("strict", "mild")],
-            limits={"concurrency": CONCURRENCY, "attempts": 2, "outage_s": 3},
+            limits={
+                "concurrency": CONCURRENCY,
+                "attempts": 2,
+                "outage_s": 3,
+            },
             report={"enabled": True},
             alerts={**world.settings["alerts"], "when": "always"},
         )

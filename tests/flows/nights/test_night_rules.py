@@ -70,7 +70,12 @@ def test_a_complete_night_that_is_started_again_after_its_stop_is_no_skipped_nig
 ) -> None:
     monkeypatch.setattr(nightly, "has_work", lambda *_: False)
     complete = prepared(
-        job(tmp_path, models=[], judges=[], nightly={"cron": "0 1 * * *", "stop_at": "01:01"})
+        job(
+            tmp_path,
+            models=[],
+            judges=[],
+            nightly={"cron": "0 1 * * *", "stop_at": "01:01"},
+        )
     )
 
     again = run_night(complete, is_verbose=False, scheduled_at=utc(1))
@@ -178,7 +183,11 @@ def test_a_night_beside_another_is_skipped_or_waits(
         ready.model_copy(update={"night": f"2026-11-2{day}", "run_id": "r"}) for day in (2, 3)
     )
     queued = job(tmp_path, nightly={"overlap": "queue"}).model_copy(update={"night": "2026-11-24"})
-    waiting = threading.Thread(target=run_night, args=(queued,), kwargs={"is_verbose": False})
+    waiting = threading.Thread(
+        target=run_night,
+        args=(queued,),
+        kwargs={"is_verbose": False},
+    )
     with Warehouse(tmp_path).only_one("night-prbench", wait=False), Warehouse(tmp_path).living("r"):
         Warehouse(tmp_path).write("runs", [run_row(first, [], at(0), None, "running")])
         Warehouse(tmp_path).publish()
@@ -285,7 +294,12 @@ def test_a_night_is_the_day_at_which_the_schedule_last_fired(
     st.integers(0, 59),
 )
 def test_a_night_lasts_until_the_next_one_begins(moment: datetime, hour: int, minute: int) -> None:
-    begun = moment.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    begun = moment.replace(
+        hour=hour,
+        minute=minute,
+        second=0,
+        microsecond=0,
+    )
     night = begun - timedelta(days=begun > moment)
     assert f"{night:%Y-%m-%d}" == night_of(
         Nightly(cron=f"{minute} {hour} * * *"), moment.replace(tzinfo=UTC)

@@ -198,7 +198,11 @@ def test_a_dry_run_shows_the_plan_and_calls_nothing(filled: NightWorld) -> None:
     )
 
     assert shown.calls == planned.calls == narrow.calls == []
-    assert calls_of(planned) == {"late": N_TASKS, "locked": N_TASKS, "judge": 2 * N_CRITERIA}
+    assert calls_of(planned) == {
+        "late": N_TASKS,
+        "locked": N_TASKS,
+        "judge": 2 * N_CRITERIA,
+    }
     assert {"late": 1, "judge": n_criteria["n"]} == calls_of(narrow)
     assert all(label in shown.output.stdout for label in calls_of(planned))
 

@@ -75,7 +75,11 @@ def reader(folder: Path) -> Iterator[Reader]:
 def job(folder: Path, reader: Reader) -> Job:
     job = job_on("sample", folder)
     return job.looking_up(
-        lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",))
+        lambda: DataRevision(
+            name="made up",
+            revision=REVISION,
+            splits=("finance",),
+        )
     )
 
 
@@ -94,7 +98,15 @@ def cells(drawn: PageFigure) -> list[list[str]]:
 
 
 def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations(job: Job) -> None:
-    flips = cells(shown(job, of="model", first="a", second="b", vintage="base")["diff_flips"])
+    flips = cells(
+        shown(
+            job,
+            of="model",
+            first="a",
+            second="b",
+            vintage="base",
+        )["diff_flips"]
+    )
 
     assert [row[-7:] for row in flips[:2]] == [
         ["−10.00", "not met", "met", "−1.111", "t4", "why in a: 0.0", "why in b: 1"],
@@ -104,7 +116,11 @@ def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations
 
 
 def test_of_several_differences_the_chosen_one_is_explained(job: Job) -> None:
-    judges = {"of": "judge", "first": "a-judge", "second": "second-judge"}
+    judges = {
+        "of": "judge",
+        "first": "a-judge",
+        "second": "second-judge",
+    }
 
     pages = [compare_page(job, judges | chosen, Path("nowhere")) for chosen in ({}, {"model": "b"})]
 
@@ -116,7 +132,15 @@ def test_of_several_differences_the_chosen_one_is_explained(job: Job) -> None:
 
 
 def test_runs_are_compared_as_the_command_does(job: Job) -> None:
-    page = compare_page(job, {"of": "run", "first": "a-run", "second": "later"}, Path("nowhere"))
+    page = compare_page(
+        job,
+        {
+            "of": "run",
+            "first": "a-run",
+            "second": "later",
+        },
+        Path("nowhere"),
+    )
 
     assert {each.name for each in COMPARE.figures} == {
         each.figure.name for each in page.figures if each.n_rows
@@ -152,7 +176,13 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
         *map(with_verdicts, rows_of(result), apart(reader, result, result.differences)["verdicts"])
     ]
 
-    difference = shown(job, of="model", first="a", second="b", judge="a-judge")["diff"]
+    difference = shown(
+        job,
+        of="model",
+        first="a",
+        second="b",
+        judge="a-judge",
+    )["diff"]
 
     columns = as_text(DIFF.columns, rows)
     assert [[column.cells[0] for column in columns if not column.is_absent]] == cells(difference)
@@ -164,23 +194,48 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
     ("choices", "trouble"),
     [
         (
-            {"of": "model", "first": "a", "second": "nobody"},
+            {
+                "of": "model",
+                "first": "a",
+                "second": "nobody",
+            },
             "nobody: no model with verdicts has this name",
         ),
-        ({"of": "model", "first": "a", "second": "a"}, "a: given twice"),
         (
-            {"of": "model", "first": "a", "second": "alone"},
+            {
+                "of": "model",
+                "first": "a",
+                "second": "a",
+            },
+            "a: given twice",
+        ),
+        (
+            {
+                "of": "model",
+                "first": "a",
+                "second": "alone",
+            },
             (
                 "nothing to compare: a and alone share no combination of dataset revision, judge,"
                 " judge configuration"
             ),
         ),
         (
-            {"of": "model", "first": "a", "second": "b", "split": "nowhere"},
+            {
+                "of": "model",
+                "first": "a",
+                "second": "b",
+                "split": "nowhere",
+            },
             "the chosen splits have no admitted task",
         ),
         (
-            {"of": "model", "first": "a", "second": "b", "judge": "nobody"},
+            {
+                "of": "model",
+                "first": "a",
+                "second": "b",
+                "judge": "nobody",
+            },
             "a has no verdict under these options",
         ),
     ],
@@ -195,7 +250,15 @@ def test_an_impossible_comparison_shows_its_reason_and_choices(
 
 
 def test_models_begin_in_their_current_vintages_and_another_one_can_be_chosen(job: Job) -> None:
-    page = compare_page(job, {"of": "model", "first": "a", "second": "b"}, Path("nowhere"))
+    page = compare_page(
+        job,
+        {
+            "of": "model",
+            "first": "a",
+            "second": "b",
+        },
+        Path("nowhere"),
+    )
     [vintage] = [field for field in page.fields if field.name == "vintage"]
 
     assert vintage.chosen == ""
@@ -208,7 +271,13 @@ def test_models_begin_in_their_current_vintages_and_another_one_can_be_chosen(jo
     assert "why in a: 1" in page.figures[1].table
     assert (
         "why in a: 1.0"
-        in shown(job, of="model", first="a", second="b", vintage="base")["diff_flips"].table
+        in shown(
+            job,
+            of="model",
+            first="a",
+            second="b",
+            vintage="base",
+        )["diff_flips"].table
     )
 
 
@@ -225,7 +294,11 @@ def test_vintages_begin_with_the_current_one_even_if_an_earlier_one_was_complete
         judged({task: ALL_MET[task] for task in later}, "a", of_response=completed),
         judged(MIXED, "a", of_response=NIGHT),
     ):
-        data = DataRevision(name="made up", revision=REVISION, splits=("finance",))
+        data = DataRevision(
+            name="made up",
+            revision=REVISION,
+            splits=("finance",),
+        )
         job = job_on("sample", tmp_path / "data").looking_up(lambda: data)
         page = compare_page(job, {"of": "vintage"}, Path("nowhere"))
 
@@ -235,5 +308,9 @@ def test_vintages_begin_with_the_current_one_even_if_an_earlier_one_was_complete
 @pytest.mark.parametrize("given", [{"of": "password"}, {"first": "only one"}])
 def test_invalid_parameters_are_ignored(job: Job, given: dict[str, str]) -> None:
     assert compare_page(job, given, Path("nowhere")).figures == ()
-    both = {"of": "model", "first": "a", "second": "b"}
+    both = {
+        "of": "model",
+        "first": "a",
+        "second": "b",
+    }
     assert shown(job, **both)["diff_flips"] == shown(job, **both, show="x")["diff_flips"]

@@ -25,10 +25,19 @@ from warehouse import Warehouse
 def job(tmp_path: Path) -> Job:
     """A job on made-up tasks."""
     models, judges = ([{"name": f"x/{label}", "label": label}] for label in "mj")
-    settings = {"models": models, "judges": judges, "trials": 2, "limits": {"max_usd": 4}}
+    settings = {
+        "models": models,
+        "judges": judges,
+        "trials": 2,
+        "limits": {"max_usd": 4},
+    }
     job = job_on("sample", tmp_path / "data", run_id="r1", **settings)
     return job.looking_up(
-        lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",))
+        lambda: DataRevision(
+            name="made up",
+            revision=REVISION,
+            splits=("finance",),
+        )
     )
 
 
@@ -131,7 +140,11 @@ def test_the_data_of_a_run_on_other_splits_is_known(
         )
 
     viewer = on(served).looking_up(
-        lambda: DataRevision(name="n", revision=REVISION, splits=tuple(served) or ("all",))
+        lambda: DataRevision(
+            name="n",
+            revision=REVISION,
+            splits=tuple(served) or ("all",),
+        )
     )
 
     data = job_of_run(viewer, run_row(on(of_run), [], at(0), None, RUNNING)).data
@@ -189,7 +202,11 @@ def test_a_run_says_what_is_done_and_what_it_cost_under_which_cap(tmp_path: Path
             "cost_usd": 1.5,
         }
     ]
-    going = run(cells=[CELL], calls=calls, job=job_on("sample", tmp_path, limits={"max_usd": 5.0}))
+    going = run(
+        cells=[CELL],
+        calls=calls,
+        job=job_on("sample", tmp_path, limits={"max_usd": 5.0}),
+    )
 
     shown = run_texts(going, NOW, PRBENCH)
 

@@ -25,7 +25,11 @@ def visiting_server(browser: Browser, job: Job, site: Path, **more: Any) -> Iter
     with ReportServer(
         site.parent, 0, renderers_of(job, site / "index.html", is_live=True)
     ) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        threading.Thread(
+            target=server.serve_forever,
+            args=(0.02,),
+            daemon=True,
+        ).start()
         with visiting(
             browser, f"http://127.0.0.1:{server.server_port}/{site.name}", (1400, 900), **more
         ) as visit:

@@ -54,7 +54,11 @@ def port(folder: Path) -> Iterator[int]:
     index.write_text("a report")
     renderers = renderers_of(job_on("sample", folder / "data"), index, is_live=True)
     with ReportServer(folder / "report", 0, renderers) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        threading.Thread(
+            target=server.serve_forever,
+            args=(0.02,),
+            daemon=True,
+        ).start()
         yield server.server_port
         server.shutdown()
 
@@ -166,7 +170,11 @@ def test_a_browser_that_does_not_wait_is_nothing_to_print(tmp_path: Path, capfd:
     (tmp_path / "large.html").write_text("a report " * 10**6)
     with ReportServer(tmp_path, 0, {}) as server:
         server.daemon_threads = False
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        threading.Thread(
+            target=server.serve_forever,
+            args=(0.02,),
+            daemon=True,
+        ).start()
         # Such a socket resets the connection when it closes.
         browser = socket.create_connection(("127.0.0.1", server.server_port))
         browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -221,7 +229,11 @@ def test_the_pages_have_a_policy_and_names_and_parameters_are_text_in_them(port:
 
 
 def test_in_a_folder_the_page_says_how_any_two_are_compared_and_may_ask_nobody() -> None:
-    common = {"heading": "A benchmark", "pages": (COMPARE,), "footer": ""}
+    common = {
+        "heading": "A benchmark",
+        "pages": (COMPARE,),
+        "footer": "",
+    }
 
     page = render(COMPARE, common, comparison=None)
 
@@ -252,7 +264,11 @@ def test_the_server_closes_when_the_page_in_progress_is_rendered(tmp_path: Path)
         return ""
 
     server = ReportServer(tmp_path, 0, {"/prbench/slow": make})
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    threading.Thread(
+        target=server.serve_forever,
+        args=(0.02,),
+        daemon=True,
+    ).start()
     with ThreadPoolExecutor() as others:
         others.submit(get, server.server_port, "slow")
         assert begun.wait(30)
@@ -281,7 +297,11 @@ def test_a_broken_page_is_an_error_in_browser_and_terminal(tmp_path: Path, capsy
         raise ValueError("a bug")
 
     with ReportServer(tmp_path, 0, {"/page.html": broken}) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        threading.Thread(
+            target=server.serve_forever,
+            args=(0.02,),
+            daemon=True,
+        ).start()
         assert fetch(server.server_port, "/page.html")[0].status == 500
         server.shutdown()
     assert "/page.html: unexpected ValueError: a bug" in capsys.readouterr().err

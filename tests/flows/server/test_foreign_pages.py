@@ -67,7 +67,11 @@ def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(
 ) -> None:
     with closing(browser(prefect_server.url, prefect_server.secret)) as client:
         flow = client.post("/flows/", json={"name": "seen"}).raise_for_status().json()["id"]
-        run = {"flow_id": flow, "name": "a-run-to-see", "state": {"type": "COMPLETED"}}
+        run = {
+            "flow_id": flow,
+            "name": "a-run-to-see",
+            "state": {"type": "COMPLETED"},
+        }
         client.post("/flow_runs/", json=run).raise_for_status()
     address = prefect_server.url.removesuffix("/api")
     with browsing() as chromium:
@@ -119,24 +123,41 @@ def attempts(
     with_secret = {"Authorization": basic(server.secret)}
     strangers = {
         "without a secret": {"Host": own, **token},
-        "with a wrong secret": {"Host": own, "Authorization": basic("prbench:guess"), **token},
+        "with a wrong secret": {
+            "Host": own,
+            "Authorization": basic("prbench:guess"),
+            **token,
+        },
     }
     insiders = {
-        "from a foreign page": {"Host": own, "Origin": EVIL, **with_secret, **token},
+        "from a foreign page": {
+            "Host": own,
+            "Origin": EVIL,
+            **with_secret,
+            **token,
+        },
         "from a page of another port": {
             "Host": own,
             "Origin": "http://127.0.0.1:1",
             **with_secret,
             **token,
         },
-        "by a foreign name": {"Host": "evil.example", **with_secret, **token},
+        "by a foreign name": {
+            "Host": "evil.example",
+            **with_secret,
+            **token,
+        },
         "by a foreign name that leads here": {
             "Host": f"evil.example:{port}",
             "Origin": f"http://evil.example:{port}",
             **with_secret,
             **token,
         },
-        "without a token": {"Host": own, "Origin": at, **with_secret},
+        "without a token": {
+            "Host": own,
+            "Origin": at,
+            **with_secret,
+        },
         "with a guessed token": {
             "Host": own,
             "Origin": at,

@@ -40,7 +40,11 @@ WRONG = [StageReport("fill", warnings=["a: wrong key"], has_failed=True), StageR
 def shown(url: str, **wanted: Any) -> list[dict[str, Any]]:
     """The flow runs that a server shows, the latest first."""
     with closing(browser(url)) as client:
-        query = {"sort": "START_TIME_DESC", "limit": 50, **wanted}
+        query = {
+            "sort": "START_TIME_DESC",
+            "limit": 50,
+            **wanted,
+        }
         runs: list[dict[str, Any]] = (
             client.post("/flow_runs/filter", json=query).raise_for_status().json()
         )
@@ -61,7 +65,11 @@ def flow_of(name: str, work: Callable[[Job], Any]) -> Any:
     async def run(job: Job) -> Any:
         return await work(job)
 
-    return flow(name=name, flow_run_name=run_name, validate_parameters=False)(reported(run))
+    return flow(
+        name=name,
+        flow_run_name=run_name,
+        validate_parameters=False,
+    )(reported(run))
 
 
 def calling(stage: Any) -> Callable[[Job], Any]:
@@ -236,7 +244,11 @@ def world(
     models, judges = ([endpoint(label, provider.api_base)] for label in ("a", "j"))
     limits = {"concurrency": 4}
     command.configure(
-        dataset={"source": "sample"}, warehouse="data", models=models, judges=judges, limits=limits
+        dataset={"source": "sample"},
+        warehouse="data",
+        models=models,
+        judges=judges,
+        limits=limits,
     )
     world = World(command, provider)
     world.prefect.mkdir(parents=True, mode=0o700)
@@ -276,7 +288,10 @@ def test_a_server_ends_by_itself_some_time_after_its_last_user(
     time.sleep(4)
     assert server.is_ready(0)
     shown_ = subprocess.run(
-        ["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True
+        ["ps", "-eww", "-o", "args"],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     (pid,) = world.servers()
     secret = server.secret.partition(":")[2]
@@ -339,7 +354,11 @@ def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world: World)
     )
     command = [sys.executable, "-c", code]
     done = subprocess.run(
-        command, cwd=world.command.folder, capture_output=True, text=True, check=True
+        command,
+        cwd=world.command.folder,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.splitlines()[-1] == "0 []", done.stderr
     assert n_calls == len(world.provider.book)

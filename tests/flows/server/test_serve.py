@@ -55,7 +55,10 @@ class Api:
         """The runs of a deployment, the earliest first."""
         only = {"id": {"any_": [self.deployment(name)["id"]]}}
         runs: list[Any] = self.post(
-            "/flow_runs/filter", deployments=only, sort="EXPECTED_START_TIME_ASC", limit=50
+            "/flow_runs/filter",
+            deployments=only,
+            sort="EXPECTED_START_TIME_ASC",
+            limit=50,
         )
         return runs
 
@@ -205,7 +208,12 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
 ) -> None:
     world.server.behaviour = Weather()
     filled = api.ended(
-        api.trigger("backfill", models=["pinned"], trials=[2], tasks=["sample-leg-2"])
+        api.trigger(
+            "backfill",
+            models=["pinned"],
+            trials=[2],
+            tasks=["sample-leg-2"],
+        )
     )
     api.set_clock("nightly", "resume")
     until(lambda: by_the_clock(api, "COMPLETED"), within_s=480)
@@ -220,14 +228,24 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
     label = night["expected_start_time"][:16]
     of_night = f"select outcome, responses_made, verdicts_made from runs where night = '{label}'"
     assert world.command.sql(of_night) == [
-        {"outcome": "done", "responses_made": N_TASKS, "verdicts_made": N_CRITERIA}
+        {
+            "outcome": "done",
+            "responses_made": N_TASKS,
+            "verdicts_made": N_CRITERIA,
+        }
     ]
     assert filled["state_type"] == "COMPLETED", filled["state"]
     assert filled["state_name"] == "Completed", filled["state"]
     second = world.command.sql(
         "select distinct task_id, model, trial from responses where trial = 2"
     )
-    assert second == [{"task_id": "sample-leg-2", "model": "pinned", "trial": 2}]
+    assert second == [
+        {
+            "task_id": "sample-leg-2",
+            "model": "pinned",
+            "trial": 2,
+        }
+    ]
     # Only the control set was judged twice, as it should be.
     again = sum(
         entry.number > 0 and is_judge_request(entry.request) for entry in world.server.entries

@@ -66,7 +66,12 @@ class World:
         path = f"{Path(sys.executable).parent}:{_PROGRAMS[-1].parent}:{own['PATH']}"
         quick = {f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in UNUSED}
         quick["PREFECT_WORKER_QUERY_SECONDS"] = "1"
-        return {**own, **quick, "PATH": path, "PREFECT_HOME": str(self.folder / home)}
+        return {
+            **own,
+            **quick,
+            "PATH": path,
+            "PREFECT_HOME": str(self.folder / home),
+        }
 
     def do(self, commands: str) -> str:
         """Run commands to their end."""
@@ -78,7 +83,11 @@ class World:
             "timeout": 300,
         }
         done = subprocess.run(
-            shell, cwd=self.project, env=self.environment("client"), check=False, **shown
+            shell,
+            cwd=self.project,
+            env=self.environment("client"),
+            check=False,
+            **shown,
         )
         assert done.returncode == 0, f"{commands}\n{done.stdout}"
         return done.stdout
@@ -127,7 +136,12 @@ def postgres(folder: Path) -> Iterator[None]:
     programs = _PROGRAMS[-1].parent
     data = folder / "postgres"
     make = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync"]
-    subprocess.run([*as_user, *make], check=True, capture_output=True, cwd=folder)
+    subprocess.run(
+        [*as_user, *make],
+        check=True,
+        capture_output=True,
+        cwd=folder,
+    )
     options = ["-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"]
     with (folder / "postgres.log").open("wb") as log:
         server = subprocess.Popen(
@@ -162,8 +176,17 @@ def test_the_steps_for_several_machines_work_and_another_worker_continues(
     world: World, provider: FaultServer
 ) -> None:
     command = Command(world.project)
-    model = {"name": "hosted_vllm/pinned", "label": "pinned", "api_base": provider.api_base}
-    command.configure(dataset={"source": "sample"}, models=[model], judges=[], warehouse="data")
+    model = {
+        "name": "hosted_vllm/pinned",
+        "label": "pinned",
+        "api_base": provider.api_base,
+    }
+    command.configure(
+        dataset={"source": "sample"},
+        models=[model],
+        judges=[],
+        warehouse="data",
+    )
     with ExitStack() as started:
         started.enter_context(postgres(world.folder))
         world.do(world.step(1))

@@ -24,7 +24,11 @@ from tests.kit import endpoint, good_row, write_jsonl
 N_TASKS = 40
 N_CRITERIA = 10
 BLOCK = 20
-SHARES = {"good": 8, "twin": 8, "bad": 1}
+SHARES = {
+    "good": 8,
+    "twin": 8,
+    "bad": 1,
+}
 """Model -> number of criteria in ten that its responses meet."""
 
 
@@ -44,7 +48,11 @@ class Script:
         model = next(name for name in self.shares if f" by {name}." in prompt_of(request))
         met = [_digit(each, model) < self.shares[model] for each in criteria_of(prompt_of(request))]
         verdicts = [
-            {"number": n, "explanation": "as scripted", "criteria_met": each}
+            {
+                "number": n,
+                "explanation": "as scripted",
+                "criteria_met": each,
+            }
             for n, each in enumerate(met, 1)
         ]
         return HttpResponse(json.dumps(verdicts))

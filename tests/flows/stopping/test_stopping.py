@@ -67,7 +67,11 @@ def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(
     stopped: Stopped,
 ) -> None:
     # `tests/golden` has the output of `status` and of the leaderboard.
-    assert sampled(stopped.first) == {"good": N_TASKS, "twin": N_TASKS, "bad": BLOCK}
+    assert sampled(stopped.first) == {
+        "good": N_TASKS,
+        "twin": N_TASKS,
+        "bad": BLOCK,
+    }
     assert stopped.again == []
 
 

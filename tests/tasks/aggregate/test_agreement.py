@@ -353,14 +353,22 @@ def small(
     [
         # On the fourth criterion one says met, one unmet, and one nothing: no majority.
         (
-            {"a": (1.0, 1.0, 0.0, 1.0), "b": (1.0, 0.0, 0.0, None), "people": (0.0, 0.0, 0.0, 0.0)},
+            {
+                "a": (1.0, 1.0, 0.0, 1.0),
+                "b": (1.0, 0.0, 0.0, None),
+                "people": (0.0, 0.0, 0.0, 0.0),
+            },
             {"people": {"source": "imported"}},
             [("a", 6, 2 / 3, 1 / 3), ("b", 6, 1 / 3, 1 / 3), ("majority", 6, 1 / 3, 0.0)],
         ),
         # On the first criterion two say partly met, on the third all say unmet; on the second and
         # fourth no majority.
         (
-            {"a": (0.5, 1.0, 0.0, 1.0), "b": (0.5, 0.5, 0.0, 0.0), "c": (0.0, 0.0, 0.0, 0.5)},
+            {
+                "a": (0.5, 1.0, 0.0, 1.0),
+                "b": (0.5, 0.5, 0.0, 0.0),
+                "c": (0.0, 0.0, 0.0, 0.5),
+            },
             {name: {"grading": "ternary"} for name in "abc"},
             [("a", 4, 0.25, 0.25), ("b", 4, 0.25, 0.25), ("c", 4, 0.0, 0.25)],
         ),
@@ -392,7 +400,13 @@ def test_a_configured_majority_may_replace_the_usual_one(tmp_path: Path) -> None
 
 
 def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published: Fill) -> None:
-    tables = small({"a": DECIDED, "b": DECIDED, "c": DECIDED})
+    tables = small(
+        {
+            "a": DECIDED,
+            "b": DECIDED,
+            "c": DECIDED,
+        }
+    )
     tables["verdicts"] = [
         each for each in tables["verdicts"] if each["judge"] != "c" or each["task_id"] == "t1"
     ]

@@ -204,7 +204,11 @@ def mistakes_at_risk(figures: Figures, run: Any, task_set: Any) -> list[int]:
 
 def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published: Fill) -> None:
     rubrics = {task: [(1, "Risk")] * 10 for task in "abc"}
-    n_met = {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}
+    n_met = {
+        "x": (0, 0, 3),
+        "y": (1, 1, 1),
+        "z": (0, 1, 2),
+    }
     decided = {
         m: {t: [1.0] * n + [0.0] * (10 - n) for t, n in zip("abc", of, strict=True)}
         for m, of in n_met.items()

@@ -41,7 +41,11 @@ def world(*graders: list[dict[str, Any]]) -> Rows:
         verdict(RESPONSE, MET, 1.0, probability=0.95, confidence=0.95),
         verdict(RESPONSE, UNMET, 0.0, probability=0.05, confidence=0.95),
     ]
-    given = {"criteria": [*CRITERIA], "responses": [RESPONSE], "verdicts": judge}
+    given = {
+        "criteria": [*CRITERIA],
+        "responses": [RESPONSE],
+        "verdicts": judge,
+    }
     return combined(admitted(["t0"]), given, *({"verdicts": rows} for rows in graders))
 
 

@@ -16,7 +16,13 @@ RUBRICS: dict[str, Rubric] = {
     f"t{i:02d}": [(10, "Accuracy"), (6, "Risk"), (-5, "Risk")] for i in range(24)
 }
 MODELS = ("plain", "search", "tools", "other")
-CONDITIONS = {"gpt": {"baseline": "plain", "web search": "search", "search and code": "tools"}}
+CONDITIONS = {
+    "gpt": {
+        "baseline": "plain",
+        "web search": "search",
+        "search and code": "tools",
+    }
+}
 TWO = {"gpt": {"baseline": "plain", "web": "search"}}
 DIFFERENCES = "select * from condition_differences order by all"
 
@@ -166,7 +172,11 @@ def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all
             "cost_usd": 9.0,
             "latency_s": 9.0,
         },
-        ("c", "search"): {"status": "timeout", "text": None, "cost_usd": 5.0},
+        ("c", "search"): {
+            "status": "timeout",
+            "text": None,
+            "cost_usd": 5.0,
+        },
     }
     for each in (*plain["responses"], *search["responses"]):
         each.update(facts[each["task_id"], each["model"]])

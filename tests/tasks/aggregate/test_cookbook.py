@@ -31,7 +31,12 @@ def attempt(number: int, **values: Any) -> dict[str, Any]:
         called_model="openai/bell",
         finished_at=finished_at,
         latency_s=2.0,
-        **{"status": "provider_error", "attempt": 1, "cost_usd": 0.0, **values},
+        **{
+            "status": "provider_error",
+            "attempt": 1,
+            "cost_usd": 0.0,
+            **values,
+        },
     )
 
 
@@ -67,7 +72,12 @@ CALLS = {
         attempt(1, http_status=429),
         attempt(2, http_status=429, attempt=2),
         attempt(3, status="timeout"),
-        attempt(4, status="ok", row_id="t000/bell/1/2026-11-20", cost_usd=0.5),
+        attempt(
+            4,
+            status="ok",
+            row_id="t000/bell/1/2026-11-20",
+            cost_usd=0.5,
+        ),
     ],
 }
 

@@ -14,7 +14,11 @@ LINES = [criterion("t1", 0, 5.0), criterion("t1", 1, -5.0)]
 
 
 def night(vintage: str, second: int, **values: Any) -> dict[str, Any]:
-    of_night = {"vintage": vintage, "created_at": at(second), **values}
+    of_night = {
+        "vintage": vintage,
+        "created_at": at(second),
+        **values,
+    }
     return response("t1", **of_night) | {
         "response_id": f"t1/{vintage}/{values.get('model_config_hash', '')}"
     }
@@ -46,7 +50,14 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         ],
     }
     tasks = admitted(["t1"], topic="Tax")
-    tasks["split_members"].append(row("split_members", split="hard", task_id="t1", position=0))
+    tasks["split_members"].append(
+        row(
+            "split_members",
+            split="hard",
+            task_id="t1",
+            position=0,
+        )
+    )
     with reading(tmp_path_factory.mktemp("current"), tasks, rows) as opened:
         yield opened
 
@@ -126,6 +137,14 @@ def test_a_person_who_labels_is_no_main_judge(tmp_path: Any) -> None:
         )
 
     assert judges == [
-        {"judge": "a person", "is_person": True, "is_main": False},
-        {"judge": "z-judge", "is_person": False, "is_main": True},
+        {
+            "judge": "a person",
+            "is_person": True,
+            "is_main": False,
+        },
+        {
+            "judge": "z-judge",
+            "is_person": False,
+            "is_main": True,
+        },
     ]

@@ -36,7 +36,12 @@ def sampled(
     of_response = {"vintage": vintage, "created_at": EPOCH + timedelta(days=days)}
     decisions = {task: [1.0] for task in tasks}
     return judged(
-        decisions, model, rubrics=FINANCE | LEGAL, trial=trial, of_response=of_response, judge=judge
+        decisions,
+        model,
+        rubrics=FINANCE | LEGAL,
+        trial=trial,
+        of_response=of_response,
+        judge=judge,
     )
 
 
@@ -50,7 +55,11 @@ def tasks_of_both() -> Rows:
 
 def rule(min_coverage: float, wanted_trials: int = 1, **of_model: Any) -> Rows:
     """A stored rule of coverage, by default of all models without one of their own."""
-    identity = {"model": "", "model_config_hash": "", "vintage": ""} | of_model
+    identity = {
+        "model": "",
+        "model_config_hash": "",
+        "vintage": "",
+    } | of_model
     return {
         "coverage_rules": [
             row(
@@ -221,7 +230,12 @@ def test_the_mean_over_the_task_scores_that_are_latest_on_a_split_is_that_of_its
 
 
 def test_each_configuration_on_a_warehouse_has_a_bar_of_its_own(published: Fill) -> None:
-    of_b = rule(0.3, model="b", model_config_hash="a-configuration", vintage=NIGHT)
+    of_b = rule(
+        0.3,
+        model="b",
+        model_config_hash="a-configuration",
+        vintage=NIGHT,
+    )
     both = [
         sampled(vintage, day, tasks, model=model)
         for model in ("a", "b")
@@ -242,7 +256,11 @@ def board(reader: Reader) -> dict[str, Any]:
     return only
 
 
-WANTED = {"model": "a", "model_config_hash": "a-configuration", "vintage": "base"}
+WANTED = {
+    "model": "a",
+    "model_config_hash": "a-configuration",
+    "vintage": "base",
+}
 
 
 def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(
@@ -255,7 +273,12 @@ def test_a_trial_begun_beyond_the_configured_ones_does_not_lower_the_coverage(
 
     reader = published(tasks_of(FINANCE), rule(0.99, 2, **WANTED), *two_trials, third)
 
-    assert board(reader) == {"n_trials": 2, "coverage": 1.0, "n_tasks": N_TASKS, "mean_score": 1.0}
+    assert board(reader) == {
+        "n_trials": 2,
+        "coverage": 1.0,
+        "n_tasks": N_TASKS,
+        "mean_score": 1.0,
+    }
     assert reader.value("select count(*) from scores where score_name = 'score' and trial = 3") == 2
 
 
@@ -276,7 +299,13 @@ def test_a_configured_trial_that_is_not_begun_lowers_the_coverage(published: Fil
 def configured(folder: Path, model: str, trials: int, bar: float, vintage: str = "base") -> Job:
     """A job of a configuration with one model."""
     models = [{"name": f"openai/{model}", "label": model}]
-    job = job_on("sample", folder, models=models, trials=trials, coverage={"min": bar})
+    job = job_on(
+        "sample",
+        folder,
+        models=models,
+        trials=trials,
+        coverage={"min": bar},
+    )
     return job.model_copy(update={"vintage": vintage})
 
 

@@ -107,7 +107,14 @@ def test_the_figure_shows_a_judge_without_any_other_verdict(
     )
 
 
-THIRDS = {2: "", 3: "fml", 4: "fmll", 5: "fmmll", 6: "ffmmll", 7: "ffmmlll"}
+THIRDS = {
+    2: "",
+    3: "fml",
+    4: "fmll",
+    5: "fmmll",
+    6: "ffmmll",
+    7: "ffmmlll",
+}
 """Number of criteria in a call -> the third of each position: first, middle or last; fewer than
 three have none.
 """
@@ -126,7 +133,11 @@ def test_a_position_belongs_to_the_third_of_its_call(tmp_path: Path) -> None:
     ) as reader:
         rows = reader.rows("from intermediate.neighbour_changes where breakdown = 'position'")
 
-    names = {"f": "first third", "m": "middle third", "l": "last third"}
+    names = {
+        "f": "first third",
+        "m": "middle third",
+        "l": "last third",
+    }
     expected = {
         f"{position} of {n}": names[letter]
         for n, letters in THIRDS.items()

@@ -200,7 +200,11 @@ def test_reviewers_of_the_same_criteria_are_compared_in_each_check(
     for name, (a, b) in expected.items():
         sides = [*zip(*((a[key], b[key]) for key in a if key in b), strict=True)]
         kappa = cohen_kappa_score(*sides)
-        wanted[name] = {"n": len(sides[0]), "agreement": accuracy_score(*sides), "kappa": kappa}
+        wanted[name] = {
+            "n": len(sides[0]),
+            "agreement": accuracy_score(*sides),
+            "kappa": kappa,
+        }
 
     assert wanted.keys() == actual.keys()
     assert differing(wanted, actual) == []

@@ -100,7 +100,12 @@ def random_world(
         "checks": admitted([*ids, REFUSED])["checks"],
         "task_rows": tasks,
         "split_members": [
-            row("split_members", split=split, task_id=task_id, position=i)
+            row(
+                "split_members",
+                split=split,
+                task_id=task_id,
+                position=i,
+            )
             for i, task_id in enumerate(is_hard)
             for split in ["everything", "hard"][: 1 + is_hard[task_id]]
         ],
@@ -110,7 +115,12 @@ def random_world(
         ],
         **refused(REFUSED),
         "severities": [
-            row("severities", severity=s, min_weight=a, max_weight=b)
+            row(
+                "severities",
+                severity=s,
+                min_weight=a,
+                max_weight=b,
+            )
             for s, (a, b) in SEVERITIES.items()
         ],
         "criteria": [line for rubric in rubrics.values() for line in rubric],
@@ -218,7 +228,12 @@ def refused(task_id: str) -> Rows:
     """The row that refuses a task."""
     return {
         "refusals": [
-            row("refusals", task_id=task_id, check_name="weight_range", severity="quarantine")
+            row(
+                "refusals",
+                task_id=task_id,
+                check_name="weight_range",
+                severity="quarantine",
+            )
         ]
     }
 
@@ -228,14 +243,22 @@ def figures_of(tables: Rows) -> Figures:
     out = {each["task_id"] for each in tables.get("refusals", [])}
     kinds = {"decision_type": "decision_types", "economic_pathway": "economic_pathways"}
     given = (
-        {"criterion_labels": [], "criterion_variants": [], "stopping_scores": []}
+        {
+            "criterion_labels": [],
+            "criterion_variants": [],
+            "stopping_scores": [],
+        }
         | tables
         | {
             "tasks": [
                 each | {"is_admitted": each["task_id"] not in out} for each in tables["task_rows"]
             ],
             "labelled_tasks": [
-                {"task_id": each["task_id"], "kind": kind, "label": label}
+                {
+                    "task_id": each["task_id"],
+                    "kind": kind,
+                    "label": label,
+                }
                 for each in tables["task_rows"]
                 for kind, column in kinds.items()
                 for label in each[column] or ()

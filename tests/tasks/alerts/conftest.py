@@ -47,7 +47,14 @@ def _short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def alerts_to(*receivers: dict[str, Any], **settings: Any) -> Alerts:
     """Settings with these receivers and short waits."""
-    return Alerts.model_validate({"to": receivers, "attempts": 3, "timeout_s": 60.0, **settings})
+    return Alerts.model_validate(
+        {
+            "to": receivers,
+            "attempts": 3,
+            "timeout_s": 60.0,
+            **settings,
+        }
+    )
 
 
 @dataclass(frozen=True)

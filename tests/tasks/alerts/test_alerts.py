@@ -56,15 +56,37 @@ def parts(first: int, last: int) -> st.SearchStrategy[float]:
 _FALLS = st.lists(st.tuples(parts(-40, 40), st.none() | parts(0, 1024)), max_size=12)
 
 
-@given(falls=_FALLS, least_drop=parts(0, 30), alpha=parts(1, 1023))
-@example(falls=[(-0.0625, 0.0625)], least_drop=0.0, alpha=0.0625)  # just significant
-@example(falls=[(-0.0625, 0.0)], least_drop=0.0625, alpha=0.5)  # just large enough
-@example(falls=[(0.0, 0.0)], least_drop=0.0, alpha=0.5)  # no fall
+@given(
+    falls=_FALLS,
+    least_drop=parts(0, 30),
+    alpha=parts(1, 1023),
+)
+@example(
+    falls=[(-0.0625, 0.0625)],
+    least_drop=0.0,
+    alpha=0.0625,
+)  # just significant
+@example(
+    falls=[(-0.0625, 0.0)],
+    least_drop=0.0625,
+    alpha=0.5,
+)  # just large enough
+@example(
+    falls=[(0.0, 0.0)],
+    least_drop=0.0,
+    alpha=0.5,
+)  # no fall
 def test_alerts_are_large_falls_that_step_down_rejects(
     falls: list[tuple[float, float | None]], least_drop: float, alpha: float
 ) -> None:
     comparisons = [
-        FELL | {"model": str(i), "difference": of, "p_value": p} for i, (of, p) in enumerate(falls)
+        FELL
+        | {
+            "model": str(i),
+            "difference": of,
+            "p_value": p,
+        }
+        for i, (of, p) in enumerate(falls)
     ]
     rejected = stepped_down([p_value for _, p_value in falls], alpha)
     expected = [
@@ -77,8 +99,21 @@ def test_alerts_are_large_falls_that_step_down_rejects(
 
 
 def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures() -> None:
-    falls = [FELL, FELL | {"judge": "another-judge", "n_tasks": 280, "p_value": 0.00001}]
-    alert, other = drops(falls, least_drop=0.01, alpha=0.05, drifted_judges={"another-judge"})
+    falls = [
+        FELL,
+        FELL
+        | {
+            "judge": "another-judge",
+            "n_tasks": 280,
+            "p_value": 0.00001,
+        },
+    ]
+    alert, other = drops(
+        falls,
+        least_drop=0.01,
+        alpha=0.05,
+        drifted_judges={"another-judge"},
+    )
 
     assert alert.line == (
         "a-model fell by 0.043 on finance (score, judged by a-judge): 0.469 in 2026-11-22, 0.512 in"
@@ -88,7 +123,11 @@ def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures() ->
         "corrected p below 0.0001, 280 of 300 tasks; another-judge drifted the same night"
         in other.line
     )
-    assert alert.facts == {**FELL, "p_adjusted": 0.0002, "judge_drifted": False}
+    assert alert.facts == {
+        **FELL,
+        "p_adjusted": 0.0002,
+        "judge_drifted": False,
+    }
 
 
 def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning() -> None:

@@ -131,7 +131,13 @@ def test_a_judge_that_fails_by_itself_has_an_alert_also_where_a_model_lacks_resp
     incomplete = low(
         cell("gamma", refused=40),
         cell("gamma", "strict", due=400),
-        cell("alpha", "other", done=300, due=400, parse_error=100),
+        cell(
+            "alpha",
+            "other",
+            done=300,
+            due=400,
+            parse_error=100,
+        ),
     )
 
     model, judge = coverage_alerts(incomplete)
@@ -168,7 +174,13 @@ def test_stops_are_those_of_the_callee_whose_endpoint_and_limits_it_is() -> None
 
 @pytest.mark.parametrize(("n_decided", "n_alerts"), [(40, 0), (39, 1), (0, 1)])
 def test_a_control_set_below_the_bar_is_an_alert(n_decided: int, n_alerts: int) -> None:
-    sets = [{"judge": "strict", "n_decided": n_decided, "n_members": 40}]
+    sets = [
+        {
+            "judge": "strict",
+            "n_decided": n_decided,
+            "n_members": 40,
+        }
+    ]
 
     assert n_alerts == len(control_alerts(sets, BAR))
     assert control_alerts(sets, 0.5 if n_decided else 0.0) == []

@@ -64,7 +64,11 @@ RESULTS = Results(SCORES, 1.234, 480)
 def silent(whom: str, share: float = 0.0) -> Alert:
     """An alert about an endpoint that gave no reply, such as `model gamma`."""
     kind, label = whom.split()
-    facts = {"of": kind, "happened": "gave no reply", "share": share}
+    facts = {
+        "of": kind,
+        "happened": "gave no reply",
+        "share": share,
+    }
     line = f"{whom} gave no reply: 0 of 40 responses; no reply for 60 s"
     return Alert("coverage", label, line, facts, whom=whom, happened="gave no reply")
 
@@ -107,7 +111,11 @@ def test_the_title_says_what_happened_to_whom() -> None:
 def test_means_have_as_many_decimals_as_their_difference_needs(
     first: float, second: float, shown: str
 ) -> None:
-    alert = fell(first_mean=first, second_mean=second, difference=second - first)
+    alert = fell(
+        first_mean=first,
+        second_mean=second,
+        difference=second - first,
+    )
 
     assert f"beta fell on finance_hard: {shown}" == alert.headline
 
@@ -165,7 +173,12 @@ def test_drops_under_a_judge_that_drifted_are_one_line_after_it() -> None:
 
 
 def test_a_drop_is_no_consequence_where_the_drift_is_known_already() -> None:
-    (alert,) = drops([FELL], least_drop=0.01, alpha=0.05, drifted_judges={"strict"})
+    (alert,) = drops(
+        [FELL],
+        least_drop=0.01,
+        alpha=0.05,
+        drifted_judges={"strict"},
+    )
 
     assert "strict drifted the same night" in night_message(NIGHT, [alert], RESULTS).lines[0]
 
@@ -258,7 +271,16 @@ def hold_nights(folder: Path, hook: Hook, *nights: list[Alert], when: str = "cha
         job = night_of(folder, day)
         config = '{"benchmark": "prbench"}'
         warehouse.write(
-            "runs", [row("runs", run_id=job.run_id, night=job.night, config=config, outcome="done")]
+            "runs",
+            [
+                row(
+                    "runs",
+                    run_id=job.run_id,
+                    night=job.night,
+                    config=config,
+                    outcome="done",
+                )
+            ],
         )
         warehouse.publish()
         store(job, alerts)
@@ -305,7 +327,15 @@ def test_an_alert_that_was_not_delivered_is_sent_the_next_night(tmp_path: Path, 
     gamma = silent("model gamma")
     job = night_of(tmp_path, 1)
     Warehouse(tmp_path).write(
-        "runs", [row("runs", run_id=job.run_id, night=job.night, config='{"benchmark": "prbench"}')]
+        "runs",
+        [
+            row(
+                "runs",
+                run_id=job.run_id,
+                night=job.night,
+                config='{"benchmark": "prbench"}',
+            )
+        ],
     )
     store(
         job,
@@ -341,9 +371,16 @@ def test_with_always_there_is_a_message_every_night_and_only_one(
     settings = alerts_to({"webhook": hook.address}, when="always")
     assert deliver(settings, [gamma], job, RESULTS, history=history_of(job, [gamma])) == []
     # A night that is run again and has no alert any more says so.
-    assert deliver(
-        settings, [], night_of(tmp_path, 2), RESULTS, history=history_of(night_of(tmp_path, 2), [])
-    ) != []
+    assert (
+        deliver(
+            settings,
+            [],
+            night_of(tmp_path, 2),
+            RESULTS,
+            history=history_of(night_of(tmp_path, 2), []),
+        )
+        != []
+    )
 
 
 def test_with_always_a_night_that_did_not_end_sends_only_its_alerts(hook: Hook) -> None:

@@ -236,7 +236,16 @@ def mailed(
         "host": "127.0.0.1",
         "port": port,
     }
-    settings = alerts_to({"email": {**given, "security": "none", **email}}, timeout_s=timeout_s)
+    settings = alerts_to(
+        {
+            "email": {
+                **given,
+                "security": "none",
+                **email,
+            }
+        },
+        timeout_s=timeout_s,
+    )
     [delivery] = deliver(settings, alerts, NIGHT)
     return delivery
 
@@ -261,7 +270,11 @@ def test_each_address_gets_a_mail_with_all_alerts_whose_subject_says_which() -> 
 
 def login_over_tls(mailbox: Mailbox, security: str, host: str = "127.0.0.1") -> Delivery:
     return mailed(
-        mailbox.port, security=security, host=host, user=USER, password="${MAIL_PASSWORD}"
+        mailbox.port,
+        security=security,
+        host=host,
+        user=USER,
+        password="${MAIL_PASSWORD}",
     )
 
 

@@ -24,7 +24,11 @@ def read(content: object, most: int = 2) -> Any:
 
 @pytest.mark.parametrize("secondary", [[], ["Other"], ["Other", "Planning & Forecasts"]])
 def test_known_labels_are_columns_of_the_row(secondary: list[str]) -> None:
-    content = {"explanation": "why", "primary": "Capital & Funding", "secondary": secondary}
+    content = {
+        "explanation": "why",
+        "primary": "Capital & Funding",
+        "secondary": secondary,
+    }
     expected = {
         "primary_label": "Capital & Funding",
         "secondary_labels": secondary,
@@ -48,7 +52,14 @@ def test_known_labels_are_columns_of_the_row(secondary: list[str]) -> None:
             "named twice",
         ),
         ({"primary": "Other", "secondary": "Capital & Funding"}, "not a list"),
-        ({"primary": "Other", "secondary": [], "explanation": 3}, "explanation is not a text"),
+        (
+            {
+                "primary": "Other",
+                "secondary": [],
+                "explanation": 3,
+            },
+            "explanation is not a text",
+        ),
         ('{"primary": "Other", "primary": "Other"}', "a key appears twice"),
         ('The label is {"primary": "Other"}', "not one JSON object"),
         ("", "not one JSON object"),
@@ -95,7 +106,14 @@ WRONG = {
     "a bare boolean": changed("atomic", True),
     "a number": changed("atomic", {"reason": "x", "passes": 1}),
     "no decision": changed("atomic", {"reason": "x"}),
-    "another key inside": changed("atomic", {"reason": "x", "passes": True, "fails": False}),
+    "another key inside": changed(
+        "atomic",
+        {
+            "reason": "x",
+            "passes": True,
+            "fails": False,
+        },
+    ),
     "a failed check without a reason": changed("atomic", {"reason": " ", "passes": False}),
     "a reason that is no text": changed("objective", {"reason": ["x"], "passes": True}),
     "a key twice": json.dumps(GOOD)[:-1] + ', "atomic": {"reason": "x", "passes": true}}',

@@ -27,7 +27,11 @@ GUIDE = Path(benchmarks.__file__).with_name("guide.md").read_text(encoding="utf-
 FILES = dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```", GUIDE, re.DOTALL | re.MULTILINE))
 ROWS = [json.loads(line) for line in FILES["minutes.jsonl"].splitlines()]
 TITLES = [[item["what"] for item in row["wanted"]] for row in ROWS]
-BAD = {**ROWS[0], "id": "too heavy", "wanted": [{**item, "worth": 7} for item in ROWS[0]["wanted"]]}
+BAD = {
+    **ROWS[0],
+    "id": "too heavy",
+    "wanted": [{**item, "worth": 7} for item in ROWS[0]["wanted"]],
+}
 EVEN = "meets even places"
 ODD = "meets odd places"
 
@@ -78,10 +82,20 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             [endpoint(name, server.api_base) for name in of] for of in ((EVEN, ODD), ("judge",))
         )
         config = configure(
-            folder, benchmark="minutes", dataset={"source": "sample"}, models=models, judges=judges
+            folder,
+            benchmark="minutes",
+            dataset={"source": "sample"},
+            models=models,
+            judges=judges,
         )
         job = prepared(
-            load_job(Arguments(config=config, warehouse=folder / "warehouse", is_quiet=True))
+            load_job(
+                Arguments(
+                    config=config,
+                    warehouse=folder / "warehouse",
+                    is_quiet=True,
+                )
+            )
         )
         sampled(job)
         judged(job)
@@ -92,7 +106,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             title: meets(EVEN, position) != (position == 0)
             for position, title in enumerate(TITLES[0])
         }
-        published = [{"id": ROWS[0]["id"], "writer": EVEN, "reader": "a reader", "marks": marks}]
+        published = [
+            {
+                "id": ROWS[0]["id"],
+                "writer": EVEN,
+                "reader": "a reader",
+                "marks": marks,
+            }
+        ]
         assert (
             len(marks) == import_verdicts(job, write_jsonl(folder / "marks.jsonl", published)).rows
         )

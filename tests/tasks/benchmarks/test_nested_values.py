@@ -18,7 +18,11 @@ HEALTH_ROW = {
         {"role": "user", "content": "Yesterday. [1, 2]"},
     ],
     "rubrics": [
-        {"criterion": 'Asks "where".', "points": 5, "tags": ["axis:accuracy", "level:example"]}
+        {
+            "criterion": 'Asks "where".',
+            "points": 5,
+            "tags": ["axis:accuracy", "level:example"],
+        }
     ],
     "example_tags": ["theme:hedging", "loose"],
 }
@@ -56,7 +60,11 @@ def test_a_row_whose_criteria_are_json_in_texts_is_the_same_task(name: str) -> N
 
 def test_texts_that_look_like_json_stay_texts() -> None:
     title = '{"a": [1]}'
-    criterion = {"criterion": title, "points": 5, "tags": []}
+    criterion = {
+        "criterion": title,
+        "points": 5,
+        "tags": [],
+    }
     messages = [{"role": "user", "content": "[1, 2]"}]
 
     task = healthbench.parse_row(

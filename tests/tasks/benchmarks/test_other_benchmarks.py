@@ -62,7 +62,11 @@ def health_row(number: int, **changed: Any) -> dict[str, Any]:
         "prompt_id": f"h{number}",
         "prompt": [{"role": role, "content": content} for role, content in turns],
         "rubrics": [
-            {"criterion": f"Says {index} of {number}.", "points": points, "tags": TAGS[index]}
+            {
+                "criterion": f"Says {index} of {number}.",
+                "points": points,
+                "tags": TAGS[index],
+            }
             for index, points in enumerate(POINTS[number])
         ],
         "example_tags": [
@@ -105,7 +109,13 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
         source = write_jsonl(folder / "oss.jsonl", [health_row(i) for i in range(len(POINTS))])
         models, judges = ([endpoint(label, server.api_base)] for label in ("helper", "reader"))
         job = prepared(
-            job_on(source, folder / "w", benchmark="healthbench", models=models, judges=judges)
+            job_on(
+                source,
+                folder / "w",
+                benchmark="healthbench",
+                models=models,
+                judges=judges,
+            )
         )
         sampled(job)
         judged(job)
@@ -198,7 +208,16 @@ def test_a_row_that_can_be_no_task_is_refused_with_its_cause(
 
 
 def test_what_breaks_an_invariant_is_refused(tmp_path: Path) -> None:
-    bad, too_much = ([{"criterion": "A.", "points": points, "tags": []}] for points in (-3, 11))
+    bad, too_much = (
+        [
+            {
+                "criterion": "A.",
+                "points": points,
+                "tags": [],
+            }
+        ]
+        for points in (-3, 11)
+    )
     unanswered = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
     changes = ({}, {"rubrics": bad}, {"rubrics": too_much}, {"prompt": unanswered})
     rows = [health_row(number, **changed) for number, changed in enumerate(changes)]
@@ -389,7 +408,12 @@ def test_what_the_published_code_writes_is_read_as_verdicts() -> None:
     )
     assert cells(compiled | {"judge": "a-judge"}, "judge") == [("a-judge",)] * 2
     assert list(read({"task": "r0", "value": 1})) == [{"task": "r0", "value": 1}]
-    alone = {"sample_id": "r0", "rubric_title": "Says 0.", "verdict": "Satisfied", "success": True}
+    alone = {
+        "sample_id": "r0",
+        "rubric_title": "Says 0.",
+        "verdict": "Satisfied",
+        "success": True,
+    }
     twice = [cells(alone, "grading", "occurrence") for _ in range(2)]
     assert twice == [[("binary", 1)], [("binary", 2)]]
     assert cells(alone | {"grading": "ternary"}, "grading") == [("ternary",)]
@@ -434,7 +458,11 @@ def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(
         {"value": 1},
         {"verdict": "partially satisfied"},
     ]
-    about = {"task": "r1", "model": "reporter", "judge": "another"}
+    about = {
+        "task": "r1",
+        "model": "reporter",
+        "judge": "another",
+    }
     rubric = research_row(1)["rubrics"]
     rows = [
         about | {"criterion": rubric[i]["criterion"]} | decision

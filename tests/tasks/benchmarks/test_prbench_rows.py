@@ -142,17 +142,65 @@ def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form: 
     ("changes", "pattern"),
     [
         ({}, "u"),
-        ({"turns": 2, "response_0": "a", "prompt_1": "u"}, "uau"),
+        (
+            {
+                "turns": 2,
+                "response_0": "a",
+                "prompt_1": "u",
+            },
+            "uau",
+        ),
         ({"turns": 2, "response_0": "a"}, "ua"),
         ({"turns": 2, "prompt_1": "u"}, "u-u"),
         ({"turns": 1, "prompt_0": ""}, "e"),
-        ({"turns": 2, "response_0": "a", "prompt_1": ""}, "uae"),
-        ({"turns": 3, "response_0": "a", "response_1": "a", "prompt_2": "u"}, "uaeau"),
-        ({"turns": 1, "prompt_0": None, "response_0": None, "prompt_1": "u"}, "e-u"),
-        ({"turns": 1, "response_0": "a", "prompt_1": "u"}, "uau"),
-        ({"turns": 0, "prompt_0": None, "reference_texts_0": []}, ""),
         (
-            {"turns": 0, "prompt_0": None, "reference_texts_0": ["a text that nobody asks about"]},
+            {
+                "turns": 2,
+                "response_0": "a",
+                "prompt_1": "",
+            },
+            "uae",
+        ),
+        (
+            {
+                "turns": 3,
+                "response_0": "a",
+                "response_1": "a",
+                "prompt_2": "u",
+            },
+            "uaeau",
+        ),
+        (
+            {
+                "turns": 1,
+                "prompt_0": None,
+                "response_0": None,
+                "prompt_1": "u",
+            },
+            "e-u",
+        ),
+        (
+            {
+                "turns": 1,
+                "response_0": "a",
+                "prompt_1": "u",
+            },
+            "uau",
+        ),
+        (
+            {
+                "turns": 0,
+                "prompt_0": None,
+                "reference_texts_0": [],
+            },
+            "",
+        ),
+        (
+            {
+                "turns": 0,
+                "prompt_0": None,
+                "reference_texts_0": ["a text that nobody asks about"],
+            },
             "e",
         ),
     ],
@@ -189,7 +237,15 @@ def test_canary_notes_and_model_names_are_in_no_message(
     turns |= {f"response_{i}": f"a{i}" for i in range(n_turns - 1)} | {
         f"model_{i}": model for i in range(n_turns - 1)
     }
-    task = parse_row(good_row("t", turns=n_turns, canary=canary, scratchpad=notes, **turns))
+    task = parse_row(
+        good_row(
+            "t",
+            turns=n_turns,
+            canary=canary,
+            scratchpad=notes,
+            **turns,
+        )
+    )
 
     sent = "\n".join(role + content for role, content in build_messages(task.conversation))
 

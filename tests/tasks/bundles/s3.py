@@ -15,7 +15,11 @@ SECRET = "a-planted-secret-value"
 def bucket() -> Iterator[None]:
     from moto.server import ThreadedMotoServer
 
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server = ThreadedMotoServer(
+        ip_address="127.0.0.1",
+        port=0,
+        verbose=False,
+    )
     server.start()
     host, port = server.get_host_and_port()
     with pytest.MonkeyPatch.context() as patched:

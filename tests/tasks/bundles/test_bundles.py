@@ -21,11 +21,21 @@ from tests.kit import Patch, Printed, one_line
 from tests.tasks.bundles.manifests import sealed
 from tests.tasks.bundles.s3 import bucket
 
-CONTENT = {"a.parquet": b"PAR1", "deeper/b.jsonl": '{"name": "é"}\n'.encode(), "empty": b""}
+CONTENT = {
+    "a.parquet": b"PAR1",
+    "deeper/b.jsonl": '{"name": "é"}\n'.encode(),
+    "empty": b"",
+}
 FILE = {"n_bytes": 4, "sha256": "0" * 64}
 META = {
     "made_at": "2026-11-25T16:00:00+00:00",
-    "tables": [{"name": "tasks", "n_rows": 3, "files": ["a.parquet"]}],
+    "tables": [
+        {
+            "name": "tasks",
+            "n_rows": 3,
+            "files": ["a.parquet"],
+        }
+    ],
 }
 
 
@@ -103,7 +113,11 @@ NAMES = ("/outside", "../outside", "files/../../outside", "files//outside", "./o
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_that_is_no_plain_path_in_the_folder_is_refused(name: str) -> None:
-    document = {"format": "prbench-export", "version": 2, "files": [{**FILE, "name": name}]}
+    document = {
+        "format": "prbench-export",
+        "version": 2,
+        "files": [{**FILE, "name": name}],
+    }
     with pytest.raises(Damaged, match=one_line("which is not a file of the export")):
         parse_manifest(sealed(document), "manifest.json", "export")
 
@@ -152,8 +166,19 @@ def test_every_flipped_bit_of_a_manifest_is_found(source: Path) -> None:
 
 
 def test_manifests_of_backups_of_november_are_read_with_their_hash_or_without() -> None:
-    files = [{"path": "a", "stored_as": "files/a.0000000000000000", **FILE}]
-    document = {"format": "prbench-backup", "version": 1, "made_at": "2026-11-01", "files": files}
+    files = [
+        {
+            "path": "a",
+            "stored_as": "files/a.0000000000000000",
+            **FILE,
+        }
+    ]
+    document = {
+        "format": "prbench-backup",
+        "version": 1,
+        "made_at": "2026-11-01",
+        "files": files,
+    }
     bundle = parse_manifest(sealed(document), "backup.json", "backup")
 
     assert bundle == parse_manifest(json.dumps(document).encode(), "backup.json", "backup")
@@ -164,7 +189,13 @@ def test_manifests_of_backups_of_november_are_read_with_their_hash_or_without() 
         )
     with pytest.raises(Damaged, match="is of version 1; write the export again"):
         parse_manifest(
-            sealed({"format": "prbench-export", "version": 1, "tables": []}),
+            sealed(
+                {
+                    "format": "prbench-export",
+                    "version": 1,
+                    "tables": [],
+                }
+            ),
             "manifest.json",
             "export",
         )

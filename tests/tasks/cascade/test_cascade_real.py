@@ -97,7 +97,14 @@ def cheap(strong: list[Row]) -> list[Row]:
 @pytest.fixture(scope="module")
 def job(strong: list[Row], cheap: list[Row], tmp_path_factory: pytest.TempPathFactory) -> Job:
     folder = tmp_path_factory.mktemp("real")
-    judges = [{"name": "openai/d", "label": "cheap", "kind": "decisions", "threshold": 0.4}]
+    judges = [
+        {
+            "name": "openai/d",
+            "label": "cheap",
+            "kind": "decisions",
+            "threshold": 0.4,
+        }
+    ]
     job = job_on(TASKS, folder / "warehouse", quality={"criteria_per_task": "warn"}, judges=judges)
     ingest(job)
     import_responses(job, RESPONSES)
@@ -109,7 +116,12 @@ def job(strong: list[Row], cheap: list[Row], tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture(scope="module")
 def result(job: Job) -> CascadeResult:
-    given = {**job.key, "cheap": "cheap", "strong": "strong", "splits": []}
+    given = {
+        **job.key,
+        "cheap": "cheap",
+        "strong": "strong",
+        "splits": [],
+    }
     with Warehouse(job.warehouse).reader() as reader:
         return evaluated(reader, given, Bound("agreement", 0.95), 500)
 
@@ -261,7 +273,12 @@ def test_criteria_that_one_judge_failed_on_are_counted_and_left_out(
 def test_a_rule_with_another_threshold_is_shown_as_a_judge_of_the_configuration(job: Job) -> None:
     Warehouse(job.warehouse).publish()
     with Warehouse(job.warehouse).reader() as reader:
-        given = {"cheap": "cheap", "strong": "strong", "bound": None, "splits": []}
+        given = {
+            "cheap": "cheap",
+            "strong": "strong",
+            "bound": None,
+            "splits": [],
+        }
         rows = evaluated_rules(Scope(job, reader), given)
     shown = [
         yaml.safe_load(row["configuration"])

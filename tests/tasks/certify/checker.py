@@ -375,7 +375,11 @@ class Figures:
         trials = self.runs[run][0]
         floor = self.floor(score)
         means = {task: sum(each.values()) / len(each) for task, each in by_task.items() if each}
-        figures = {"n_tasks": len(means), "n_tasks_wanted": len(by_task), "n_trials": len(trials)}
+        figures = {
+            "n_tasks": len(means),
+            "n_tasks_wanted": len(by_task),
+            "n_trials": len(trials),
+        }
         figures["n_tasks_full"] = sum(len(each) == len(trials) for each in by_task.values())
         every = [
             each for of in self.known(run, task_set, label, score).values() for each in of.values()
@@ -400,8 +404,16 @@ class Figures:
         counts = draws(len(self.sets[task_set]), self.seed, self.resamples)[
             :, [self.sets[task_set].index(t) for t in means]
         ]
-        ends = {"raw_ci": (None, None), "met_ci": (None, None), "trials_ci": (None, None)}
-        figures |= {"met_share": None, "n_judged": None, "trials_mean": None}
+        ends = {
+            "raw_ci": (None, None),
+            "met_ci": (None, None),
+            "trials_ci": (None, None),
+        }
+        figures |= {
+            "met_share": None,
+            "n_judged": None,
+            "trials_mean": None,
+        }
         if means:
             figures |= {"met_share": met.sum() / judged.sum(), "n_judged": int(judged.sum())}
             ends["raw_ci"] = interval(np.array([*means.values()]), np.ones(len(means)), counts)
@@ -542,7 +554,11 @@ class Figures:
         ends = {other: each for other, each in ends.items() if None not in (*each, *ends[run])}
         above = sum(low > ends[run][1] for low, _ in ends.values())
         below = sum(high < ends[run][0] for _, high in ends.values())
-        ranks = {name: rank, n_name: len(shared), f"{name}_low": min(1 + above, rank)}
+        ranks = {
+            name: rank,
+            n_name: len(shared),
+            f"{name}_low": min(1 + above, rank),
+        }
         return ranks | {f"{name}_high": max(len(ranked) - below, rank)}
 
 

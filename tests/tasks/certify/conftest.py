@@ -79,7 +79,11 @@ def forged(
     document = json.loads(members.pop("manifest.json"))
     change(members)
     document["files"] = [
-        {"name": name, "n_bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        {
+            "name": name,
+            "n_bytes": len(content),
+            "sha256": hashlib.sha256(content).hexdigest(),
+        }
         for name, content in members.items()
     ]
     if manifest is not None:

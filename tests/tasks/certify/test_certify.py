@@ -143,7 +143,12 @@ def in_other_words(rows: dict[str, list[dict[str, Any]]]) -> None:
         reworded = {"criterion_id": f"short-{each['criterion_id']}", "criterion_hash": "other"}
         other = reworded if each["criterion_id"] in others else {}
         rows["verdicts"].append(
-            {**each, "verdict_id": f"{each['verdict_id']}-2", "template_hash": "short", **other}
+            {
+                **each,
+                "verdict_id": f"{each['verdict_id']}-2",
+                "template_hash": "short",
+                **other,
+            }
         )
     rows["criteria"][0]["weight"] = None
 
@@ -152,7 +157,11 @@ def stopped_and_hidden(rows: dict[str, list[dict[str, Any]]]) -> None:
     """Stop a model, another one whose skipped tasks were evaluated later, and a third one that may
     hide failures.
     """
-    stopped = {"ada": (30, 20, -0.9), "bell": (9, 1, 0.1), "curie": (30, 20, None)}
+    stopped = {
+        "ada": (30, 20, -0.9),
+        "bell": (9, 1, 0.1),
+        "curie": (30, 20, None),
+    }
     rows["stopping_scores"] = [
         row(
             "stopping_scores",
@@ -184,7 +193,13 @@ def test_an_independent_checker_comes_to_the_figures_of_stopped_models_failures_
     job = job_on("sample", tmp_path / "random")
     written(job.warehouse, rows)
     revision = rows["criteria"][0]["dataset_revision"]
-    job = job.looking_up(lambda: DataRevision(name="random", revision=revision, splits=()))
+    job = job.looking_up(
+        lambda: DataRevision(
+            name="random",
+            revision=revision,
+            splits=(),
+        )
+    )
     aggregate(job)
     path = certificates.certified(job, tmp_path / "random.zip")
 

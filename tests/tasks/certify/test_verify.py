@@ -86,7 +86,7 @@ def test_the_checker_agrees_and_a_changed_verdict_shows_in_its_figures_alone(
 
     n_checked, wrong = check(research, resamples=certificates.RESEARCH_RESAMPLES)
     assert wrong == []
-    assert (n_checked > 50_000)
+    assert n_checked > 50_000
     assert verify(research).is_confirmed
     result = verify(other)
 
@@ -134,7 +134,13 @@ def in_groups(tmp_path_factory: pytest.TempPathFactory) -> Path:
     job = job_on("sample", folder / "warehouse")
     written(job.warehouse, rows)
     revision = rows["criteria"][0]["dataset_revision"]
-    job = job.looking_up(lambda: DataRevision(name="grouped", revision=revision, splits=()))
+    job = job.looking_up(
+        lambda: DataRevision(
+            name="grouped",
+            revision=revision,
+            splits=(),
+        )
+    )
     aggregate(job)
     return certificates.certified(job, folder / "groups.zip")
 
@@ -418,7 +424,11 @@ def test_what_is_no_certificate_is_refused(tmp_path: Path) -> None:
 
 
 Rows = list[dict[str, Any]]
-EVERYTHING = {"conversation": 8, "criterion": 98, "response": 4}
+EVERYTHING = {
+    "conversation": 8,
+    "criterion": 98,
+    "response": 4,
+}
 
 
 def rows_of(path: Path) -> Rows:

@@ -321,10 +321,21 @@ def test_what_people_did_not_label_is_not_missing_beside_a_judge(published: Fill
     (first, second) = TASK["criteria"]
     judged = [verdict(usable, each, 1.0) for each in (first, second)]
     label = verdict(
-        usable, first, 1.0, judge="eva", judge_config_hash="imported", source="imported"
+        usable,
+        first,
+        1.0,
+        judge="eva",
+        judge_config_hash="imported",
+        source="imported",
     )
     labellers = [row("labellers", judge="eva", import_batch="a-sheet")]
 
     assert (
-        failing(published, responses=[usable], verdicts=[*judged, label], labellers=labellers) == {}
+        failing(
+            published,
+            responses=[usable],
+            verdicts=[*judged, label],
+            labellers=labellers,
+        )
+        == {}
     )

@@ -29,9 +29,19 @@ RUBRICS: dict[str, Rubric] = {
 ALL_MET: dict[str, list[float | None]] = {
     task: [1.0 if weight > 0 else 0.0 for weight, _ in rubric] for task, rubric in RUBRICS.items()
 }
-WORSE_IN_RISK: Decisions = {"t1": [1, 0, 1, 0], "t2": [1, 0], "t3": [1, 0, 1], "t4": [1, 1]}
+WORSE_IN_RISK: Decisions = {
+    "t1": [1, 0, 1, 0],
+    "t2": [1, 0],
+    "t3": [1, 0, 1],
+    "t4": [1, 1],
+}
 """`ALL_MET` with four criteria of the category Risk handled wrongly, one in each task."""
-MIXED: Decisions = {"t1": [0, 1, 1, 1], "t2": [1, 1], "t3": [0, 0, 1], "t4": [0, 0]}
+MIXED: Decisions = {
+    "t1": [0, 1, 1, 1],
+    "t2": [1, 1],
+    "t3": [0, 0, 1],
+    "t4": [0, 0],
+}
 
 
 def tasks_of(
@@ -110,7 +120,11 @@ def ask(reader: Reader, *names: str, revision: str = REVISION, **options: Any) -
     dataset = {"source": "unused", "splits": options.pop("splits", ["finance"])}
     models = options.pop("configured", [])
     job = job_on("unused", Path("unused"), dataset=dataset, models=models).model_copy(update=named)
-    data = DataRevision(name="unused", revision=revision, splits=("finance",))
+    data = DataRevision(
+        name="unused",
+        revision=revision,
+        splits=("finance",),
+    )
     return compare(reader, Comparison(job.looking_up(lambda: data), names, **options))
 
 

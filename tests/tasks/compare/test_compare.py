@@ -272,7 +272,11 @@ def test_a_model_that_lacks_a_vintage_is_pinned_by_its_configuration_or_if_it_ha
     """The model `a` was sampled in other vintages, so it is not pinned unless the configuration
     says so.
     """
-    nightly = {"name": "openai/only-base", "label": "only-base", "resample": "nightly"}
+    nightly = {
+        "name": "openai/only-base",
+        "label": "only-base",
+        "resample": "nightly",
+    }
     pinned = {"name": "openai/a", "label": "a"}
     missing = "nothing to compare: {} has no verdict in vintage tonight under these options"
 
@@ -443,7 +447,12 @@ def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_
         tasks_of(RUBRICS),
         judged(ALL_MET, "a", judge="one", template_hash="shared"),
         more_verdicts(MIXED, judge="other", template_hash="shared"),
-        more_verdicts(ALL_MET, judge="other", template_hash="own", created_at=at(9)),
+        more_verdicts(
+            ALL_MET,
+            judge="other",
+            template_hash="own",
+            created_at=at(9),
+        ),
         more_verdicts(WORSE_IN_RISK, judge="reader", template_hash="imported"),
     )
     result = ask(reader, "one", "other", "reader")
@@ -621,7 +630,11 @@ def last_nights(
         "runs": [row("runs", run_id=night, night=night) for night in NIGHTS[1:]],
         **more,
     }
-    options = {"benchmark": "prbench", "dataset_revision": REVISION, "night": "2026-11-22"}
+    options = {
+        "benchmark": "prbench",
+        "dataset_revision": REVISION,
+        "night": "2026-11-22",
+    }
     pairs = published(rows).rows(sql.read("queries/nightly/pairs"), options)
     return [(each["template_hash"], each["last_vintage"]) for each in pairs]
 
@@ -687,7 +700,12 @@ def test_each_judging_has_its_own_last_night_and_the_first_of_one_has_none(publi
 @without_scores
 def test_a_night_in_which_the_judge_had_drifted_is_no_measure(published: Fill) -> None:
     responses = [response_in(night) for night in NIGHTS]
-    same = {"set_id": "set", "response_id": "r", "criterion_id": "c", "criterion_hash": "h"}
+    same = {
+        "set_id": "set",
+        "response_id": "r",
+        "criterion_id": "c",
+        "criterion_hash": "h",
+    }
     night = "2026-11-21"
     drift = {
         "control_set": {
@@ -697,7 +715,12 @@ def test_a_night_in_which_the_judge_had_drifted_is_no_measure(published: Fill) -
             "model": "m",
             "first_value": 1.0,
         },
-        "control_verdicts": {**same, "judge_vintage": night, "status": "unmet", "value": 0.0},
+        "control_verdicts": {
+            **same,
+            "judge_vintage": night,
+            "status": "unmet",
+            "value": 0.0,
+        },
         "control_limits": {
             "set_id": "set",
             "night": night,

@@ -17,7 +17,11 @@ from tasks.dataset import source
 
 def rows_of_file(dataset_id: str, revision: str, file: str) -> list[Any]:
     """The rows of a data set that is one file of a repository."""
-    dataset = Dataset(id=dataset_id, revision=revision, files={"only": file})
+    dataset = Dataset(
+        id=dataset_id,
+        revision=revision,
+        files={"only": file},
+    )
     return list(source.open_source(dataset, load_benchmark("healthbench")).rows("only"))
 
 
@@ -37,7 +41,11 @@ def outcome(function: str, *arguments: str) -> dict[str, Any]:
     except source.SourceError as failure:
         error = str(failure)
         cause = type(failure.__cause__).__name__
-    return {"value": value, "error": error, "cause": cause}
+    return {
+        "value": value,
+        "error": error,
+        "cause": cause,
+    }
 
 
 if __name__ == "__main__":

@@ -137,7 +137,12 @@ def _error(status: int, code: str | None) -> Plain:
 def _info(snapshot: Snapshot, _: str) -> Plain:
     """The description of a data set at a commit."""
     siblings = [{"rfilename": name} for name in sorted(snapshot.files)]
-    info = {"id": snapshot.dataset_id, "sha": snapshot.commit, "siblings": siblings, "tags": []}
+    info = {
+        "id": snapshot.dataset_id,
+        "sha": snapshot.commit,
+        "siblings": siblings,
+        "tags": [],
+    }
     return _content(json.dumps(info).encode())
 
 

@@ -116,7 +116,12 @@ class Session:
 
 def rows_of(version: str) -> dict[str, list[dict[str, Any]]]:
     """Two tasks a split, the first with two turns, named for the version of the data set."""
-    turns = {"turns": 2, "response_0": "Two.", "model_0": "made-up", "prompt_1": "And taxed?"}
+    turns = {
+        "turns": 2,
+        "response_0": "Two.",
+        "model_0": "made-up",
+        "prompt_1": "And taxed?",
+    }
     return {
         split: [hub_row(f"{version}-{split}-0", **turns), hub_row(f"{version}-{split}-1")]
         for split in SPLITS
@@ -124,8 +129,16 @@ def rows_of(version: str) -> dict[str, list[dict[str, Any]]]:
 
 
 HEALTH = [
-    {"prompt_id": "h0", "prompt": [], "ideal": None},
-    {"prompt_id": "h1", "prompt": [], "ideal": {"refs": ["x"]}},
+    {
+        "prompt_id": "h0",
+        "prompt": [],
+        "ideal": None,
+    },
+    {
+        "prompt_id": "h1",
+        "prompt": [],
+        "ideal": {"refs": ["x"]},
+    },
 ]
 RESEARCH = [research_row(number) for number in range(3)]
 META = [{"prompt_id": "h0", "binary_labels": [True, False]}]
@@ -179,7 +192,12 @@ def run(
     }
     command = [sys.executable, "-m", "tests.tasks.dataset.runner", json.dumps(list(calls.values()))]
     done = subprocess.run(
-        command, env=environment | settings, cwd=home, capture_output=True, text=True, check=False
+        command,
+        env=environment | settings,
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return Session(
@@ -242,7 +260,11 @@ def test_a_file_of_a_repository_is_a_split_where_that_is_asked_and_is_cached(
 
 def test_other_files_of_a_commit_are_another_revision() -> None:
     def revision(**files: str) -> str:
-        dataset = Dataset(id=ID, revision=FIRST, files=files)
+        dataset = Dataset(
+            id=ID,
+            revision=FIRST,
+            files=files,
+        )
         return open_source(dataset, load_benchmark("healthbench")).revision
 
     assert revision(a="oss.jsonl", b="hard.jsonl") == revision(full="hard.jsonl", hard="oss.jsonl")

@@ -36,8 +36,22 @@ def job_at(
     return job_on(
         "sample",
         folder,
-        models=[{"name": "hosted_vllm/a", "label": "a", "resample": "nightly", **at}],
-        judges=[{"name": "openai/judge", "label": "judge", "mode": mode, **at}],
+        models=[
+            {
+                "name": "hosted_vllm/a",
+                "label": "a",
+                "resample": "nightly",
+                **at,
+            }
+        ],
+        judges=[
+            {
+                "name": "openai/judge",
+                "label": "judge",
+                "mode": mode,
+                **at,
+            }
+        ],
         limits={"batch_wait_s": 0.0, "attempts": 1},
         drift=drift,
         **settings,
@@ -243,7 +257,14 @@ def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(
     server.behaviour = well_behaved
     again = night(server, job, "2026-11-20")
     assert n_failed == len(again.calls)
-    assert [{**counts, "n_decided": N, "n_failed": 0, "n_agreeing": N}] == rows_in(job, figures)
+    assert [
+        {
+            **counts,
+            "n_decided": N,
+            "n_failed": 0,
+            "n_agreeing": N,
+        }
+    ] == rows_in(job, figures)
 
 
 def without_responses(job: Job, response_id: str, **changed: Any) -> None:

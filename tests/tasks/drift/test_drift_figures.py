@@ -8,7 +8,11 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score
 
 from tests.kit import Fill, differing, row
 
-VALUES = {0.0: "unmet", 0.5: "partial", 1.0: "met"}
+VALUES = {
+    0.0: "unmet",
+    0.5: "partial",
+    1.0: "met",
+}
 FAILED = ("provider_error", "lost")
 
 
@@ -31,7 +35,13 @@ def decided(of: dict[str, Any], night: str, value: float | None, failed: str) ->
     same = ("set_id", "response_id", "task_id", "criterion_id", "criterion_hash", "model", "judge")
     status = failed if value is None else VALUES[value]
     given = {name: of[name] for name in same}
-    return row("control_verdicts", **given, judge_vintage=night, status=status, value=value)
+    return row(
+        "control_verdicts",
+        **given,
+        judge_vintage=night,
+        status=status,
+        value=value,
+    )
 
 
 def rows_shown(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -122,6 +132,18 @@ def test_limits_are_shown_only_beside_the_counts_that_they_were_worked_out_with(
 
     stored = {"control_set": members, "control_verdicts": tonight}
     reader = published(stored, {"control_limits": [right]})
-    assert reader.rows(shown) == [{"cause": "limit", "method": "m", "is_out_of_control": True}]
+    assert reader.rows(shown) == [
+        {
+            "cause": "limit",
+            "method": "m",
+            "is_out_of_control": True,
+        }
+    ]
     reader = published(stored, {"control_limits": [stale]})
-    assert reader.rows(shown) == [{"cause": None, "method": None, "is_out_of_control": False}]
+    assert reader.rows(shown) == [
+        {
+            "cause": None,
+            "method": None,
+            "is_out_of_control": False,
+        }
+    ]

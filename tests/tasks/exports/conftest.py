@@ -38,7 +38,12 @@ HARD = TASKS[:3]
 WEIGHTS = (10.0, 5.0, -5.0)
 CANARY = "a canary that must not leave"
 JUDGES = ("strict", "mild")
-CALL = {"prompt_tokens": 100, "cached_tokens": 40, "completion_tokens": 20, "cost_usd": 0.001}
+CALL = {
+    "prompt_tokens": 100,
+    "cached_tokens": 40,
+    "completion_tokens": 20,
+    "cost_usd": 0.001,
+}
 
 
 def values_of(model: str, judge: str, task: int, trial: int) -> tuple[float | None, ...]:
@@ -53,7 +58,13 @@ def rows_of_world() -> dict[str, list[dict[str, Any]]]:
     """Two models in two trials under two judges; `t7` times out, and not all judges judged `t6`."""
     rows = dict(admitted(TASKS, topic="A topic", expert="Expert"))
     rows["split_members"] += [
-        row("split_members", split="finance_hard", task_id=task, position=0) for task in HARD
+        row(
+            "split_members",
+            split="finance_hard",
+            task_id=task,
+            position=0,
+        )
+        for task in HARD
     ]
     for member in rows["split_members"]:
         member["canary"] = CANARY

@@ -221,14 +221,37 @@ def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_o
 def test_checks_of_a_revision_that_was_checked_here_stay_and_retracted_rows_stay_away(
     tmp_path: Path,
 ) -> None:
-    responses = [{**RESPONSE, "import_batch": "a-file", "source": "imported"}]
+    responses = [
+        {
+            **RESPONSE,
+            "import_batch": "a-file",
+            "source": "imported",
+        }
+    ]
     retractions = [row("retractions", import_batch="a-file", is_retracted=True)]
     refusals = [
-        row("refusals", task_id="t1", check_name="any", severity="quarantine", created_at=kit.at(9))
+        row(
+            "refusals",
+            task_id="t1",
+            check_name="any",
+            severity="quarantine",
+            created_at=kit.at(9),
+        )
     ]
-    checks = [{**admitted([])["checks"][0], "run_id": "later", "created_at": kit.at(9)}]
+    checks = [
+        {
+            **admitted([])["checks"][0],
+            "run_id": "later",
+            "created_at": kit.at(9),
+        }
+    ]
     here = warehouse_with(tmp_path / "a", responses=responses, retractions=retractions)
-    other = warehouse_with(tmp_path / "b", responses=responses, checks=checks, refusals=refusals)
+    other = warehouse_with(
+        tmp_path / "b",
+        responses=responses,
+        checks=checks,
+        refusals=refusals,
+    )
     export_tables(other, tmp_path / "exported")
     imported(here, tmp_path / "exported")
 

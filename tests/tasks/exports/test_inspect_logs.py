@@ -234,7 +234,11 @@ def test_people_who_label_have_a_log_only_where_they_are_named(
     inspected: Job, tmp_path: Path
 ) -> None:
     job = kit.copied(inspected, tmp_path / "data")
-    given = {"judge": "eva", "judge_config_hash": "imported", "source": "imported"}
+    given = {
+        "judge": "eva",
+        "judge_config_hash": "imported",
+        "source": "imported",
+    }
     label = verdict(
         response("t1", "good"),
         criterion("t1", 0, 10),
@@ -276,7 +280,14 @@ def named_logs(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Logs
         ],
     }
     run = kit.row("runs", run_id="a-run", config=json.dumps(endpoints))
-    kit.written(job.warehouse, {"responses": [imported], "verdicts": [label], "runs": [run]})
+    kit.written(
+        job.warehouse,
+        {
+            "responses": [imported],
+            "verdicts": [label],
+            "runs": [run],
+        },
+    )
     aggregate(job)
     configured = Settings.model_validate(
         {
@@ -370,7 +381,12 @@ def test_inspect_reads_every_sample_failures_as_errors_and_undecided_ones_withou
         "python",
     ]
     command = [*python, str(Path(__file__).with_name("inspect_reader.py")), str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode and "Traceback" not in done.stderr:
         pytest.skip(f"uv cannot install {VERSION}: {done.stderr.strip()[-300:]}")
     assert done.returncode == 0, done.stderr

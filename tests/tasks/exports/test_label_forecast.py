@@ -19,7 +19,11 @@ from tests.tasks.exports.conftest import save_sheet, sheet_rows
 pytestmark = pytest.mark.slow
 FINANCE = [f"f{number}" for number in range(24)]
 LEGAL = [f"l{number}" for number in range(14)]
-SPLITS = {"finance": FINANCE, "finance_hard": FINANCE[:16], "legal": LEGAL}
+SPLITS = {
+    "finance": FINANCE,
+    "finance_hard": FINANCE[:16],
+    "legal": LEGAL,
+}
 MODELS = ("ada", "bob")
 N_CRITERIA = 10
 
@@ -73,7 +77,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 def exported(job: Job, file: Path, n_rows: int, **options: Any) -> LabellingReport:
     return export_sampled_labelling(
-        job, file, **{"sampled_for": "leaderboard", "n_rows": n_rows, **options}
+        job,
+        file,
+        **{
+            "sampled_for": "leaderboard",
+            "n_rows": n_rows,
+            **options,
+        },
     )
 
 

@@ -38,7 +38,13 @@ def truth(task: str, model: str, criterion: str) -> bool:
 def cells(n: int, i: int = 0, *models: str, **more: Any) -> list[Row]:
     """The first columns of rows on a criterion, for each model."""
     return [
-        {"task": f"t{n}", "model": m, "criterion": f"t{n}-c{i}", **more} for m in models or MODELS
+        {
+            "task": f"t{n}",
+            "model": m,
+            "criterion": f"t{n}-c{i}",
+            **more,
+        }
+        for m in models or MODELS
     ]
 
 
@@ -93,7 +99,13 @@ def filled(rows: list[Row], person: str = "eva") -> list[Row]:
 def drawn_sheet(job: Job, file: Path, n_rows: int, **options: Any) -> list[Row]:
     """The rows of a drawn sheet."""
     export_sampled_labelling(
-        job, file, **{"sampled_for": "leaderboard", "n_rows": n_rows, **options}
+        job,
+        file,
+        **{
+            "sampled_for": "leaderboard",
+            "n_rows": n_rows,
+            **options,
+        },
     )
     return [dict(row) for row in sheet_rows(file)]
 
@@ -102,7 +114,11 @@ def test_a_sampled_sheet_has_single_verdicts_and_their_probabilities_are_stored(
     job: Job, tmp_path: Path
 ) -> None:
     report = export_sampled_labelling(
-        job, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=80, seed=3
+        job,
+        tmp_path / "a.csv",
+        sampled_for="leaderboard",
+        n_rows=80,
+        seed=3,
     )
     rows = sheet_rows(tmp_path / "a.csv")
     draws = rows_in(job, "select * from label_draws")

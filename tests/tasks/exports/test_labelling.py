@@ -34,7 +34,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
         job_on(write_jsonl(folder / "finance.jsonl", map(good_row, tasks)), folder / "warehouse")
     )
     responses = [
-        {"task": t, "model": m, "response": f"- a response\nto {t}"} for t in tasks for m in MODELS
+        {
+            "task": t,
+            "model": m,
+            "response": f"- a response\nto {t}",
+        }
+        for t in tasks
+        for m in MODELS
     ]
     import_responses(job, write_jsonl(folder / "responses.jsonl", responses))
     return job
@@ -72,7 +78,11 @@ def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(
         cell for row in rows for cell in row.values() if cell[:1] and cell[0] in "=+-@\t\r\n"
     ]
     for number, row in enumerate(rows):
-        row |= {"judge": "eva", "criteria_met": str(number % 2 == 0).upper(), "explanation": "so"}
+        row |= {
+            "judge": "eva",
+            "criteria_met": str(number % 2 == 0).upper(),
+            "explanation": "so",
+        }
     report = import_verdicts(job, save_sheet(tmp_path / "filled.csv", rows))
 
     assert N_TASKS * len(MODELS) * N_CRITERIA == report.rows
@@ -112,13 +122,22 @@ def in_two_vintages(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """One task with two vintages of both models; only `fresh` is sampled nightly."""
     folder = tmp_path_factory.mktemp("vintages")
     models = [
-        {"name": "m/fresh", "label": "fresh", "resample": "nightly"},
+        {
+            "name": "m/fresh",
+            "label": "fresh",
+            "resample": "nightly",
+        },
         {"name": "m/pinned", "label": "pinned"},
     ]
     file = write_jsonl(folder / "finance.jsonl", [good_row("t0")])
     job = prepared(job_on(file, folder / "warehouse", models=models))
     responses = [
-        {"task": "t0", "model": model, "vintage": vintage, "response": f"- {model}\nin {vintage}"}
+        {
+            "task": "t0",
+            "model": model,
+            "vintage": vintage,
+            "response": f"- {model}\nin {vintage}",
+        }
         for model in ("fresh", "pinned")
         for vintage in ("base", NIGHT)
     ]
@@ -194,7 +213,14 @@ def test_responses_spread_over_tasks_and_models(
     n_tasks: int, n_models: int, seed: int, data: st.DataObject
 ) -> None:
     pairs = product(range(n_tasks), range(n_models))
-    cells = [{"task_id": f"t{i}", "model": f"m{j}", "response_id": f"{i}/{j}"} for i, j in pairs]
+    cells = [
+        {
+            "task_id": f"t{i}",
+            "model": f"m{j}",
+            "response_id": f"{i}/{j}",
+        }
+        for i, j in pairs
+    ]
     order = list(spread(data.draw(st.permutations(cells)), seed))
     taken = order[: data.draw(st.integers(1, len(cells)))]
     tasks, models = (Counter(each[name] for each in taken) for name in ("task_id", "model"))

@@ -22,7 +22,11 @@ OF_OTHERS = "a text of another revision"
 def job(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A world with two more tasks: one of another revision, and one of another benchmark."""
     job = copied(inspected, tmp_path_factory.mktemp("world") / "data")
-    other = {"task_id": "foreign", "benchmark": "other", "dataset_revision": job.data.revision}
+    other = {
+        "task_id": "foreign",
+        "benchmark": "other",
+        "dataset_revision": job.data.revision,
+    }
     rows = [row("task_rows", topic=OF_OTHERS, **each) for each in ({"task_id": "old"}, other)]
     written(job.warehouse, {"task_rows": rows}).publish()
     return job

@@ -151,7 +151,11 @@ def test_a_conversation_that_no_cell_holds_is_shown_without_its_middle(tmp_path:
 
 def test_reviews_come_back_with_ids_reasons_and_wordings(job: Job, tmp_path: Path) -> None:
     rows = agreeing(exported(job, tmp_path, n_criteria=1_000))
-    rows[3] |= {"decision": " Disagree ", "reason": "'=vague", "better_wording": "Says 5."}
+    rows[3] |= {
+        "decision": " Disagree ",
+        "reason": "'=vague",
+        "better_wording": "Says 5.",
+    }
     rows[4] |= {"decision": "AGREE", "reason": "fine"}
     (report,) = import_reviews(job, [save_sheet(tmp_path / "filled.csv", rows)])
 
@@ -203,7 +207,12 @@ def test_several_reviewers_may_review_a_criterion_and_all_files_are_read_first(
 
 def outside(rows: list[Row]) -> dict[str, str]:
     other = "t2" if rows[0]["task"] != "t2" else "t3"
-    return {"task": other, "criterion": f"{other}-c3", "criterion_hash": "", "title": ""}
+    return {
+        "task": other,
+        "criterion": f"{other}-c3",
+        "criterion_hash": "",
+        "title": "",
+    }
 
 
 WRONG: dict[str, tuple[Callable[[list[Row]], dict[str, str]], str]] = {

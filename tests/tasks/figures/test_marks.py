@@ -9,15 +9,28 @@ FIGURE = Figure(
     "Scores",
     "",
     FEW,
-    charts.intervals(value="mean_score", label="model", hollow="is_small"),
+    charts.intervals(
+        value="mean_score",
+        label="model",
+        hollow="is_small",
+    ),
 )
 
 
 def row(
     model: str, value: float | None, *, is_small: bool, is_hard: bool = False
 ) -> dict[str, object]:
-    values = {"mean_score": value, "ci_low": 0.1, "ci_high": 0.9}
-    return {"model": model, "is_small": is_small, "is_hard": is_hard, **values}
+    values = {
+        "mean_score": value,
+        "ci_low": 0.1,
+        "ci_high": 0.9,
+    }
+    return {
+        "model": model,
+        "is_small": is_small,
+        "is_hard": is_hard,
+        **values,
+    }
 
 
 def test_a_note_explains_an_asterisk_in_the_table() -> None:

@@ -16,8 +16,19 @@ from tests.kit import REVISION, Fill, Rows, admitted, criterion, response, verdi
 N_TASKS = 60
 N_CRITERIA = 2
 Cell = tuple[int, int]
-SIZES = {"p1": 120, "p2": 120, "p3": 9, "p4": 1}
-NOISE = {"judge": 0.25, "p1": 0.1, "p2": 0.1, "p3": 0.6, "p4": 0.0}
+SIZES = {
+    "p1": 120,
+    "p2": 120,
+    "p3": 9,
+    "p4": 1,
+}
+NOISE = {
+    "judge": 0.25,
+    "p1": 0.1,
+    "p2": 0.1,
+    "p3": 0.6,
+    "p4": 0.0,
+}
 GIVEN = {
     "benchmark": "prbench",
     "dataset_revision": REVISION,

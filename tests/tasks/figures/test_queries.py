@@ -26,7 +26,7 @@ connection = duckdb.connect()
 def test_a_literal_is_read_as_the_value(value: object) -> None:
     ((result,),) = connection.execute(f"select {literal(value)}").fetchall()
 
-    assert type(value) == type(result)
+    assert type(value) is type(result)
     assert value == result
 
 

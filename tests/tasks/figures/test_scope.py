@@ -38,7 +38,11 @@ def test_labels_are_unique_and_begin_with_the_name(named: list[tuple[str, str, s
 
 def test_samplings_and_configurations_of_one_model_are_told_apart_by_what_differs() -> None:
     named = [
-        {"model": "gpt", "vintage": vintage, "model_config_hash": configuration}
+        {
+            "model": "gpt",
+            "vintage": vintage,
+            "model_config_hash": configuration,
+        }
         for vintage, configuration in [
             ("base", "0123456789ab"),
             ("night", "0123456789ab"),
@@ -87,7 +91,11 @@ def test_after_a_new_template_the_judge_as_configured_comes_first(scope: Scope) 
 
 def resampled(judge: str, *vintages: str, **other: Any) -> list[Sampling]:
     """Return samplings of a model in several vintages, a day apart, with verdicts of a judge."""
-    days = {"base": 0, "n1": 86_400, "n2": 2 * 86_400}
+    days = {
+        "base": 0,
+        "n1": 86_400,
+        "n2": 2 * 86_400,
+    }
     return [
         Sampling(each, days[each], (1, 1, 1, each == "base"), "cedar", judge, other=other)
         for each in vintages

@@ -21,7 +21,11 @@ SIZE = 6
 def random_tenths() -> Tenths:
     dice = random.Random(5)
     ease = {task: dice.randint(1, 8) for task in TASKS}
-    n_trials = {"gpt": 2, "kimi": 1, "opus": 2}
+    n_trials = {
+        "gpt": 2,
+        "kimi": 1,
+        "opus": 2,
+    }
     return {
         model: {task: [ease[task] + dice.randint(-1, 2) for _ in range(n)] for task in TASKS}
         for model, n in n_trials.items()
@@ -82,7 +86,12 @@ def rows_of(tenths: Tenths, splits: Splits, field: str, vintage: str = "base") -
 
 def members_of(splits: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     return [
-        row("split_members", split=split, task_id=task, position=i)
+        row(
+            "split_members",
+            split=split,
+            task_id=task,
+            position=i,
+        )
         for split, members in splits.items()
         for i, task in enumerate(members)
     ]

@@ -38,9 +38,21 @@ IN_PARTS = [
     {
         "role": "assistant",
         "content": [
-            {"type": "thinking", "thinking": "Hm.", "text": None},
-            {"type": "text", "thinking": None, "text": "Two "},
-            {"type": "output_text", "thinking": None, "text": "parts."},
+            {
+                "type": "thinking",
+                "thinking": "Hm.",
+                "text": None,
+            },
+            {
+                "type": "text",
+                "thinking": None,
+                "text": "Two ",
+            },
+            {
+                "type": "output_text",
+                "thinking": None,
+                "text": "parts.",
+            },
         ],
     },
 ]
@@ -97,7 +109,14 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     import_responses(
         job,
         write_jsonl(
-            folder / "x.jsonl", [{"task": "t1", "model": "ada", "response": "A response."}]
+            folder / "x.jsonl",
+            [
+                {
+                    "task": "t1",
+                    "model": "ada",
+                    "response": "A response.",
+                }
+            ],
         ),
     )
     return job
@@ -131,7 +150,15 @@ def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(
     job: Job, tmp_path: Path, case: str
 ) -> None:
     cell, text = READ[case]
-    import_responses(job, parquet(tmp_path / "x.parquet", task=b"t2", model="bell", response=cell))
+    import_responses(
+        job,
+        parquet(
+            tmp_path / "x.parquet",
+            task=b"t2",
+            model="bell",
+            response=cell,
+        ),
+    )
 
     assert [(text,)] == values_in(
         job, "select text from responses where task_id = 't2' and model = 'bell'"
@@ -143,7 +170,12 @@ def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(
     shared: Job, tmp_path: Path, case: str
 ) -> None:
     cell, type_name = REFUSED[case]
-    file = parquet(tmp_path / "x.parquet", task="t2", model="bell", response=cell)
+    file = parquet(
+        tmp_path / "x.parquet",
+        task="t2",
+        model="bell",
+        response=cell,
+    )
 
     line = str(refusal(import_responses, shared, file))
 
@@ -163,7 +195,14 @@ def test_a_response_with_a_part_that_is_no_text_is_refused_with_the_type_of_the_
         {"role": "assistant", "content": [{"type": kind}, {"type": "text", "text": "See above."}]}
     ]
     file = write_jsonl(
-        tmp_path / "x.jsonl", [{"task": "t2", "model": "bell", "response": form(response)}]
+        tmp_path / "x.jsonl",
+        [
+            {
+                "task": "t2",
+                "model": "bell",
+                "response": form(response),
+            }
+        ],
     )
 
     line = str(refusal(import_responses, shared, file))
@@ -175,7 +214,16 @@ def test_the_last_message_of_the_assistant_is_the_response_in_json_too(
     job: Job, tmp_path: Path
 ) -> None:
     (tmp_path / "x.json").write_text(json.dumps({"t2": IN_PARTS}), encoding="utf-8")
-    write_jsonl(tmp_path / "x.jsonl", [{"task": "t2", "model": "cora", "response": CONVERSATION}])
+    write_jsonl(
+        tmp_path / "x.jsonl",
+        [
+            {
+                "task": "t2",
+                "model": "cora",
+                "response": CONVERSATION,
+            }
+        ],
+    )
     import_responses(job, tmp_path / "x.json", "bell")
     import_responses(job, tmp_path / "x.jsonl")
 
@@ -190,7 +238,11 @@ def test_labels_find_a_stored_response_that_is_itself_messages_in_json(
     response = [{"role": "assistant", "content": dialogue}]
     row = {"task": "t2", "model": "bell"}
     import_responses(job, write_jsonl(tmp_path / "x.jsonl", [row | {"response": response}]))
-    label = row | {"criterion": "t2-c0", "criteria_met": True, "response": dialogue}
+    label = row | {
+        "criterion": "t2-c0",
+        "criteria_met": True,
+        "response": dialogue,
+    }
     import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", [label]))
 
     assert [(dialogue,)] == values_in(job, "select text from responses where model = 'bell'")
@@ -201,7 +253,12 @@ def test_labels_find_a_stored_response_that_is_itself_messages_in_json(
 def test_labels_with_a_cell_that_is_no_text_are_refused_with_their_row(
     shared: Job, tmp_path: Path, name: str
 ) -> None:
-    row = {"task": "t1", "model": "ada", "criterion": "t1-c0", "criteria_met": True}
+    row = {
+        "task": "t1",
+        "model": "ada",
+        "criterion": "t1-c0",
+        "criteria_met": True,
+    }
     file = write_jsonl(tmp_path / "x.jsonl", [row, row | {"criterion": "t1-c1", name: ["x"]}])
 
     line = str(refusal(import_verdicts, shared, file))
@@ -213,7 +270,16 @@ def test_an_id_may_be_a_number(tmp_path: Path) -> None:
     job = ingested(tmp_path, "17")
     import_responses(
         job,
-        write_jsonl(tmp_path / "x.jsonl", [{"task": 17, "model": 4, "response": "A response."}]),
+        write_jsonl(
+            tmp_path / "x.jsonl",
+            [
+                {
+                    "task": 17,
+                    "model": 4,
+                    "response": "A response.",
+                }
+            ],
+        ),
     )
 
     assert values_in(job, "select task_id, model from responses") == [("17", "4")]
@@ -299,7 +365,14 @@ def test_a_sheet_is_read_however_a_spreadsheet_writes_it(
 @pytest.mark.parametrize("trial", ["1.0", 1.0, "1.", " 1 ", float("nan"), None, "", Decimal("1.0")])
 def test_a_first_trial_is_read_in_every_form(job: Job, tmp_path: Path, trial: Any) -> None:
     import_responses(
-        job, parquet(tmp_path / "x.parquet", task="t2", model="bell", response="Two.", trial=trial)
+        job,
+        parquet(
+            tmp_path / "x.parquet",
+            task="t2",
+            model="bell",
+            response="Two.",
+            trial=trial,
+        ),
     )
 
     assert values_in(job, "select trial from responses where model = 'bell'") == [(1,)]
@@ -308,7 +381,15 @@ def test_a_first_trial_is_read_in_every_form(job: Job, tmp_path: Path, trial: An
 @pytest.mark.parametrize("trial", ["1.5", "1.0e0", "one", "-1", "1,0"])
 def test_what_is_no_whole_number_is_no_trial(shared: Job, tmp_path: Path, trial: str) -> None:
     file = write_jsonl(
-        tmp_path / "x.jsonl", [{"task": "t2", "model": "bell", "response": "Two.", "trial": trial}]
+        tmp_path / "x.jsonl",
+        [
+            {
+                "task": "t2",
+                "model": "bell",
+                "response": "Two.",
+                "trial": trial,
+            }
+        ],
     )
 
     assert f"row 1: `trial` is {trial!r}" in str(refusal(import_responses, shared, file))

@@ -24,7 +24,11 @@ from tasks.rules.errors import UsageError
 from tests.tasks.imports import written_documents
 from tests.tasks.imports.written_documents import body, heading, table, write_docx, write_pdf
 
-ENCODINGS = {"utf-16": "not UTF-8", "utf-16-le": "NUL", "latin-1": "at byte 3"}
+ENCODINGS = {
+    "utf-16": "not UTF-8",
+    "utf-16-le": "NUL",
+    "latin-1": "at byte 3",
+}
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)

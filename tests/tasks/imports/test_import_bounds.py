@@ -94,7 +94,14 @@ def test_a_table_names_files_of_its_folder_alone(
     (folder / "ada.md").mkdir()
     os.mkfifo(folder / "pipe.md")
     files = {"t2": "ada/t2.md", "t1": name.format(secret=secret)}
-    rows = [{"task": task, "model": "m", "file": file} for task, file in files.items()]
+    rows = [
+        {
+            "task": task,
+            "model": "m",
+            "file": file,
+        }
+        for task, file in files.items()
+    ]
     reason = "is not a regular file" if name in {"pipe.md", "ada.md"} else "leads out of"
     with pytest.raises(PipelineError, match=rf"files.jsonl: row 2: [\s\S]*{reason}"):
         import_responses(job, write_jsonl(folder / "files.jsonl", rows))
@@ -107,7 +114,14 @@ def test_what_stays_inside_is_taken_however_it_is_named(
     (folder / "ada" / "t1.md").symlink_to("t2.md")
     assert import_responses(job, folder).rows == 2
     files = {"t1": "ada/../ada/t2.md", "t2": str(folder / "ada" / "t1.md")}
-    rows = [{"task": task, "model": "m", "file": file} for task, file in files.items()]
+    rows = [
+        {
+            "task": task,
+            "model": "m",
+            "file": file,
+        }
+        for task, file in files.items()
+    ]
     assert import_responses(job, write_jsonl(folder / "files.jsonl", rows)).rows == 2
     # The folder itself may be a link: the user chose it.
     (tmp_path / "by-link").symlink_to(folder / "ada")

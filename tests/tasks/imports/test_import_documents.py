@@ -156,7 +156,16 @@ def test_two_files_for_one_response_are_refused_unless_they_are_equal(
 
 def test_a_table_is_another_batch_once_a_document_changes(job: Job, tmp_path: Path) -> None:
     write(tmp_path, a="A.")
-    table = write_jsonl(tmp_path / "m.jsonl", [{"task": "t1", "model": "ada", "file": "a.md"}])
+    table = write_jsonl(
+        tmp_path / "m.jsonl",
+        [
+            {
+                "task": "t1",
+                "model": "ada",
+                "file": "a.md",
+            }
+        ],
+    )
     import_responses(job, table)
     ((batch,),) = values_in(job, "select import_batch from responses")
     retract(job, batch)
@@ -168,8 +177,16 @@ def test_a_table_is_another_batch_once_a_document_changes(job: Job, tmp_path: Pa
 
 def _row(**values: Any) -> Callable[[Path], Path]:
     rows = [
-        {"task": "t2", "model": "ada", "file": "a.md"},
-        {"task": "t1", "model": "ada", **values},
+        {
+            "task": "t2",
+            "model": "ada",
+            "file": "a.md",
+        },
+        {
+            "task": "t1",
+            "model": "ada",
+            **values,
+        },
     ]
     return lambda folder: write_jsonl(write(folder, a="A.") / "m.jsonl", rows)
 

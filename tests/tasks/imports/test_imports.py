@@ -35,8 +35,17 @@ pytestmark = pytest.mark.usefixtures("without_scores")
 
 Given = dict[str, Any]
 Write = Callable[[list[Given]], Path]
-RESPONSE = {"task": "t1", "model": "ada", "response": "A response."}
-VERDICT = {"task": "t1", "model": "ada", "criterion": "t1-c0", "criteria_met": True}
+RESPONSE = {
+    "task": "t1",
+    "model": "ada",
+    "response": "A response.",
+}
+VERDICT = {
+    "task": "t1",
+    "model": "ada",
+    "criterion": "t1-c0",
+    "criteria_met": True,
+}
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +140,12 @@ def test_a_response_has_the_vintage_of_its_row_or_of_the_job_and_an_empty_one_fa
     job: Job, file: Write
 ) -> None:
     rows = [
-        RESPONSE | {"model": "bell", "vintage": vintage, "response": vintage}
+        RESPONSE
+        | {
+            "model": "bell",
+            "vintage": vintage,
+            "response": vintage,
+        }
         for vintage in ("2026-11-03", " ")
     ]
     import_responses(job.model_copy(update={"vintage": "later"}), file(rows))
@@ -307,7 +321,12 @@ def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(
     job: Job, file: Write, column: str
 ) -> None:
     rows = [
-        {**VERDICT, "criteria_met": None, column: word, "judge": f"judge-{i:02}"}
+        {
+            **VERDICT,
+            "criteria_met": None,
+            column: word,
+            "judge": f"judge-{i:02}",
+        }
         for i, word in enumerate(WORDS)
     ]
     import_verdicts(job, file(rows), grading="ternary")
@@ -316,7 +335,17 @@ def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(
     assert [(value,) for value in WORDS.values()] == actual
     with pytest.raises(PipelineError, match="the decision is 'unsatisfied'"):
         import_verdicts(
-            job, file([{**VERDICT, "criteria_met": None, column: "unsatisfied"}]), grading="ternary"
+            job,
+            file(
+                [
+                    {
+                        **VERDICT,
+                        "criteria_met": None,
+                        column: "unsatisfied",
+                    }
+                ]
+            ),
+            grading="ternary",
         )
 
 
@@ -406,15 +435,27 @@ def test_who_decided_and_in_how_many_steps_can_be_said_for_rows_that_do_not(
     job: Job, file: Write
 ) -> None:
     rows = [
-        {**VERDICT, "criteria_met": None, "value": 1},
-        {**VERDICT, "judge": "dora", "grading": "binary"},
+        {
+            **VERDICT,
+            "criteria_met": None,
+            "value": 1,
+        },
+        {
+            **VERDICT,
+            "judge": "dora",
+            "grading": "binary",
+        },
     ]
     with pytest.raises(
         PipelineError, match=r"`task` is missing; add it \(--task ID gives it to all rows\)"
     ):
         import_verdicts(job, file([{**row, "task": ""} for row in rows]))
     import_verdicts(
-        job, file([{**row, "task": ""} for row in rows]), task="t1", judge="emil", grading="ternary"
+        job,
+        file([{**row, "task": ""} for row in rows]),
+        task="t1",
+        judge="emil",
+        grading="ternary",
     )
 
     actual = values_in(
@@ -443,7 +484,12 @@ def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(
         with pytest.raises(PipelineError, match=reason):
             import_verdicts(job, file([{**row, **more}]))
     # An unknown category is ignored: other data may name categories differently.
-    second = {**row, "occurrence": "2", "category": "Other", "criteria_met": False}
+    second = {
+        **row,
+        "occurrence": "2",
+        "category": "Other",
+        "criteria_met": False,
+    }
     import_verdicts(job, file([{**row, "occurrence": 1}, second]))
 
     query = (

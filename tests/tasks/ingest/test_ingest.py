@@ -110,8 +110,8 @@ def test_a_canary_stands_in_no_table_with_a_text_and_the_authors_notes_nowhere(
 
     query = "select table_name from information_schema.columns where column_name = 'canary'"
     assert values_in(root, query) == [("split_members",)]
-    assert not ("planted-notes" in stored)
-    assert ("What does t cost?" in stored)
+    assert "planted-notes" not in stored
+    assert "What does t cost?" in stored
 
 
 # mistakes of users

@@ -40,7 +40,14 @@ CONCURRENCY = 4
 
 def cascade(**when: Any) -> dict[str, Any]:
     """The configuration of the cascade."""
-    return {"label": "careful", "cascade": {"first": "cheap", "then": "strong", "when": when}}
+    return {
+        "label": "careful",
+        "cascade": {
+            "first": "cheap",
+            "then": "strong",
+            "when": when,
+        },
+    }
 
 
 def job_at(api_base: str, folder: Path, *judges: dict[str, Any]) -> Job:
@@ -49,7 +56,13 @@ def job_at(api_base: str, folder: Path, *judges: dict[str, Any]) -> Job:
     given = [judge if "cascade" in judge else judge | at for judge in judges]
     limits = {"concurrency": CONCURRENCY, "attempts": 2}
     job = prepared(
-        job_on("sample", folder, models=[endpoint("a", api_base)], judges=given, limits=limits)
+        job_on(
+            "sample",
+            folder,
+            models=[endpoint("a", api_base)],
+            judges=given,
+            limits=limits,
+        )
     )
     return job.model_copy(update={"limit": 4})
 
@@ -92,7 +105,11 @@ WHENS: dict[str, dict[str, Any]] = {
     "weight": {"weight_above": 6},
     "categories": {"categories": ["Financial Accuracy", "Legal Accuracy"]},
     "confidence": {"confidence_below": 0.8},
-    "several": {"disagreement": True, "weight_above": 8, "confidence_below": 0.6},
+    "several": {
+        "disagreement": True,
+        "weight_above": 8,
+        "confidence_below": 0.6,
+    },
 }
 
 

@@ -50,10 +50,26 @@ from tests.kit import (
 from warehouse import Warehouse
 
 PRICE = {"input_usd_per_mtok": 0.7, "output_usd_per_mtok": 1.3}
-OPENAI = {"name": "openai/a-decider", "kind": "decisions", "criteria_per_call": "all"}
-SYSTEM_ONE = {"name": "hosted_vllm/a-decider", "kind": "decisions", "criteria_per_call": 4}
-CHAT = {"name": "hosted_vllm/a-chat", "criteria_per_call": 4, "temperature": 0.0}
-JUDGES = {"decisions": OPENAI, "systemone": SYSTEM_ONE, "chat": CHAT}
+OPENAI = {
+    "name": "openai/a-decider",
+    "kind": "decisions",
+    "criteria_per_call": "all",
+}
+SYSTEM_ONE = {
+    "name": "hosted_vllm/a-decider",
+    "kind": "decisions",
+    "criteria_per_call": 4,
+}
+CHAT = {
+    "name": "hosted_vllm/a-chat",
+    "criteria_per_call": 4,
+    "temperature": 0.0,
+}
+JUDGES = {
+    "decisions": OPENAI,
+    "systemone": SYSTEM_ONE,
+    "chat": CHAT,
+}
 COLUMNS = (
     "verdict_id, response_id, task_id, criterion_id, status, value, explanation, probability,"
     " confidence, n_in_call, position_in_call, prompt_tokens, completion_tokens, cost_usd,"
@@ -77,8 +93,17 @@ def job_of(
     **settings: Any,
 ) -> Job:
     """A job on two tasks with one model, a judge with these settings, and more judges."""
-    own = {"label": "judge", "api_base": server.api_base, "price": PRICE, **judge}
-    given = {"models": [endpoint("a", server.api_base)], "judges": [own, *more], **settings}
+    own = {
+        "label": "judge",
+        "api_base": server.api_base,
+        "price": PRICE,
+        **judge,
+    }
+    given = {
+        "models": [endpoint("a", server.api_base)],
+        "judges": [own, *more],
+        **settings,
+    }
     job = job_on(given.pop("dataset", {"source": "sample"})["source"], warehouse, **given)
     return job.model_copy(update={"limit": 2})
 
@@ -374,7 +399,14 @@ def test_a_hostile_body_is_a_failure_with_a_cause_and_never_a_verdict(
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"kind": "decisions", "criteria_per_call": 129}, "at most 128"),
-    ({"kind": "decisions", "grading": "ternary", "threshold": 0.5}, "of three values"),
+    (
+        {
+            "kind": "decisions",
+            "grading": "ternary",
+            "threshold": 0.5,
+        },
+        "of three values",
+    ),
     ({"kind": "decisions", "temperature": 0.0}, "`temperature` is for `kind: chat`"),
     ({"kind": "decisions", "mode": "batch"}, "`mode` is for `kind: chat`"),
     ({"threshold": 0.5}, "`threshold` is for `kind: decisions`"),
@@ -456,7 +488,11 @@ def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_it
     expected = [nano(usages(server, model=name)) / 1e9 for name in ("a-decider", "second")]
     for threshold in (0.5, 0.75):
         job = make({**OPENAI, "threshold": threshold})
-        given = {**job.key, "cheap": "judge", "strong": "second"}
+        given = {
+            **job.key,
+            "cheap": "judge",
+            "strong": "second",
+        }
         configured = {
             each.judge_config_hash
             for each in configs_of(job.settings.judges[0], load_benchmark("prbench"))
@@ -483,7 +519,11 @@ def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
         "price": PRICE,
         **of_second,
     }
-    when = {"first": "judge", "then": "second", "when": {"confidence_below": 0.75}}
+    when = {
+        "first": "judge",
+        "then": "second",
+        "when": {"confidence_below": 0.75},
+    }
     job = make(OPENAI, more=[second, {"label": "cascade", "cascade": when}])
     judged(job)
     rows = rows_in(
@@ -519,7 +559,11 @@ def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_plann
         "api_base": server.api_base,
         "price": PRICE,
     }
-    when = {"first": "judge", "then": "second", "when": {"confidence_below": 0.75}}
+    when = {
+        "first": "judge",
+        "then": "second",
+        "when": {"confidence_below": 0.75},
+    }
     job = make(SYSTEM_ONE, more=[second, {"label": "cascade", "cascade": when}])
 
     def unreadable(request: Request, number: int) -> HttpResponse:
@@ -545,12 +589,23 @@ def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_plann
 def test_an_unused_threshold_is_refused_and_part_of_no_identity() -> None:
     benchmark = load_benchmark("researchrubrics")  # ternary by default
     judges = [
-        Judge(name="openai/judge", kind="decisions", grading=grading)
+        Judge(
+            name="openai/judge",
+            kind="decisions",
+            grading=grading,
+        )
         for grading in (None, "ternary")
     ]
     assert len({configs_of(judge, benchmark)[0].judge_config_hash for judge in judges}) == 1
     with pytest.raises(UsageError, match="threshold"):
-        configs_of(Judge(name="openai/judge", kind="decisions", threshold=0.7), benchmark)
+        configs_of(
+            Judge(
+                name="openai/judge",
+                kind="decisions",
+                threshold=0.7,
+            ),
+            benchmark,
+        )
 
 
 @pytest.mark.parametrize("name", ["mine.txt", "mine_v3.txt"])
@@ -569,7 +624,13 @@ def test_provider_batches_hold_one_line_for_each_piece(make: Make, server: Fault
     live = make(CHAT)
     judged(live)
     expected = [(row["criterion_id"], row["value"]) for row in verdicts(live)]
-    job = make({**CHAT, "mode": "batch", "label": "batched"})
+    job = make(
+        {
+            **CHAT,
+            "mode": "batch",
+            "label": "batched",
+        }
+    )
     n_before = len(server.judge_requests)
     server.behaviour = well_behaved
     judged(job)
@@ -665,7 +726,11 @@ def test_neighbours_tries_again_what_failed_for_a_temporary_cause(
         " order by all"
     )
     failed = [
-        {"status": "parse_error", "is_open": True, "arrangement": name}
+        {
+            "status": "parse_error",
+            "is_open": True,
+            "arrangement": name,
+        }
         for name in sorted(ARRANGEMENTS)
     ]
     assert failed == rows_in(job, statuses)
@@ -737,7 +802,9 @@ def test_a_control_set_holds_whole_pieces_and_a_night_asks_for_each_once(
 
 
 AWAY = HttpResponse(
-    status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/decisions"}
+    status=307,
+    raw=b"",
+    headers={"Location": "http://elsewhere.example/v1/decisions"},
 )
 SECRET = "sk-of-a-test-1234567890"
 WRONG_KEY = HttpResponse(

@@ -199,7 +199,9 @@ def test_a_row_with_an_unknown_end_is_made_again_without_a_call_when_its_word_is
 
 
 AWAY = HttpResponse(
-    status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/chat/completions"}
+    status=307,
+    raw=b"",
+    headers={"Location": "http://elsewhere.example/v1/chat/completions"},
 )
 LARGE = HttpResponse("x" * (MOST_TEXT_BYTES + 1))
 
@@ -234,7 +236,15 @@ def test_what_failed_so_is_a_row_that_only_retry_failed_asks_for_again(
     models = [endpoint("a", server.api_base)]
     judges = [endpoint("judge", server.api_base)]
     limits = {"concurrency": 1, "attempts": 3}
-    job = prepared(job_on("sample", tmp_path, models=models, judges=judges, limits=limits))
+    job = prepared(
+        job_on(
+            "sample",
+            tmp_path,
+            models=models,
+            judges=judges,
+            limits=limits,
+        )
+    )
     sampled(job)
     stage(job)
     stage(job)  # a redirect stops the model for its run, so the other calls are made now

@@ -37,7 +37,13 @@ CONTEXT = 8_192
 PROOF = "The last word is that subject 0 says 7, with figures."
 HINT = "It may be that subject 0 says 4."
 TOO_LONG = HttpResponse(
-    status=400, error={"message": "prompt is too long", "type": "x", "param": None, "code": None}
+    status=400,
+    error={
+        "message": "prompt is too long",
+        "type": "x",
+        "param": None,
+        "code": None,
+    },
 )
 SECTION = (
     "## Section {0}\n\n" + "Paragraph {0} tells at length of other matters, with {0} sources. " * 12
@@ -110,8 +116,16 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("imported")
     write_jsonl(folder / "research.jsonl", [research_row(0, CRITERIA)])
     rows = [
-        {"task": "r0", "model": "long", "response": REPORT},
-        {"task": "r0", "model": "short", "response": SHORT},
+        {
+            "task": "r0",
+            "model": "long",
+            "response": REPORT,
+        },
+        {
+            "task": "r0",
+            "model": "short",
+            "response": SHORT,
+        },
     ]
     job = prepared(job_of(folder))
     import_responses(job, write_jsonl(folder / "responses.jsonl", rows))
@@ -260,7 +274,11 @@ def test_the_plan_of_a_judge_of_groups_counts_pieces_that_fit_and_else_the_calls
         return HttpResponse(
             json.dumps(
                 [
-                    {"number": n, "explanation": "so", "verdict": word}
+                    {
+                        "number": n,
+                        "explanation": "so",
+                        "verdict": word,
+                    }
                     for n, word in enumerate(words, start=1)
                 ]
             )

@@ -69,12 +69,27 @@ def job_at(
     **limits: Any,
 ) -> Job:
     """A job on half of the sample with all responses and one judge."""
-    own = {"name": "openai/judge", "mode": mode, "max_tokens": 1000, **(judge or {})}
+    own = {
+        "name": "openai/judge",
+        "mode": mode,
+        "max_tokens": 1000,
+        **(judge or {}),
+    }
     judges = [endpoint("judge", server.api_base, **own)]
     shutil.copytree(responded()[0], folder, dirs_exist_ok=True)
-    limits = {"batch_wait_s": 0.0, "attempts": 2, **limits}
+    limits = {
+        "batch_wait_s": 0.0,
+        "attempts": 2,
+        **limits,
+    }
     models = [endpoint("a", server.api_base, max_tokens=1000)]
-    job = job_on("sample", folder, models=models, judges=judges, limits=limits)
+    job = job_on(
+        "sample",
+        folder,
+        models=models,
+        judges=judges,
+        limits=limits,
+    )
     return job.model_copy(update={"limit": LIMIT})
 
 

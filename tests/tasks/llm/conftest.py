@@ -126,7 +126,12 @@ def call_to(
     """A call to a model at a server; the default cell is the prompt."""
     api_base = server if isinstance(server, str) else server.api_base
     to = Target(
-        **{"name": "hosted_vllm/candidate", "timeout_s": 30.0, "api_base": api_base} | target
+        **{
+            "name": "hosted_vllm/candidate",
+            "timeout_s": 30.0,
+            "api_base": api_base,
+        }
+        | target
     )
     return Call(to, [{"role": "user", "content": prompt}], cell or prompt, questions=questions)
 

@@ -31,7 +31,13 @@ def test_the_server_of_the_embedded_model_serves_this_process_alone() -> None:
     def requested(method: str, path: str, **headers: str) -> http.client.HTTPResponse:
         connection = http.client.HTTPConnection("127.0.0.1", parts.port or 0)
         body = (
-            json.dumps({"content": "a", "prompt": "a", "n_predict": 1})
+            json.dumps(
+                {
+                    "content": "a",
+                    "prompt": "a",
+                    "n_predict": 1,
+                }
+            )
             if method == "POST"
             else None
         )
@@ -69,7 +75,12 @@ def test_waiting_threads_of_the_embedded_model_sleep() -> None:
     environment = os.environ | {"OMP_DISPLAY_ENV": "verbose"}
 
     ended = subprocess.run(
-        command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True
+        command,
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
 
     assert "GOMP_SPINCOUNT = '0'" in ended.stderr
@@ -98,7 +109,11 @@ ROUTES = ("hosted_vllm/", "openai/")
 
 
 def target(api_base: str, route: str = ROUTES[0], **more: Any) -> Target:
-    parameters = {"api": "embedding", "api_key": "${OPENAI_API_KEY}", **more}
+    parameters = {
+        "api": "embedding",
+        "api_key": "${OPENAI_API_KEY}",
+        **more,
+    }
     prices = Prices(2.0, None, 0.0, "configuration")
     return Target(f"{route}text-embedding-3-small", api_base, parameters, prices=prices)
 
@@ -130,7 +145,17 @@ def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route: str) -> Non
     [
         (500, [], PROVIDER_ERROR),
         (200, [], EMPTY),
-        (200, [{"object": "embedding", "index": 0, "embedding": []}], EMPTY),
+        (
+            200,
+            [
+                {
+                    "object": "embedding",
+                    "index": 0,
+                    "embedding": [],
+                }
+            ],
+            EMPTY,
+        ),
     ],
 )
 def test_a_reply_without_a_vector_is_a_failure(

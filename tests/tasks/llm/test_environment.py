@@ -89,7 +89,13 @@ def test_litellm_names_the_variable_if_it_cannot_be_imported(tmp_path: Path) -> 
     command = [sys.executable, "-c", "from tasks.llm.litellm_setup import litellm; litellm()"]
     environment = {**os.environ, "SSL_CERT_FILE": str(tmp_path)}
 
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert (
         f"UsageError: SSL_CERT_FILE is {tmp_path}, which cannot be used (it is a folder)"
@@ -220,7 +226,12 @@ def test_requests_to_this_machine_go_through_no_proxy(host: str) -> None:
     with FaultServer() as server:
         command = [sys.executable, "-c", CALL, server.api_base.replace("127.0.0.1", host)]
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=120, check=False
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
         )
 
     assert done.stdout.split() == ["ok", "ok", "404", "404"], done.stderr
@@ -237,7 +248,13 @@ def test_addresses_that_users_exempt_from_proxies_stay_exempt(given: dict[str, s
     ]
     own = {name: value for name, value in os.environ.items() if name.lower() != "no_proxy"}
 
-    done = subprocess.run(command, env={**own, **given}, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command,
+        env={**own, **given},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
 
     assert done.stdout.split() == ["a.example,b.example,localhost,127.0.0.1,0.0.0.0,::1"] * 2
 
@@ -250,6 +267,12 @@ def test_without_proxies_the_environment_stays_as_it_is() -> None:
     ]
     own = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
 
-    done = subprocess.run(command, env=own, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command,
+        env=own,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
 
     assert done.stdout.strip() == "True"

@@ -225,7 +225,10 @@ def test_a_good_reply_has_its_text_and_what_the_provider_reported(
     """
     server = serve(
         HttpResponse(
-            "A \ud83d debt.", model="candidate-0613", reasoning_tokens=7, fingerprint="fp_1"
+            "A \ud83d debt.",
+            model="candidate-0613",
+            reasoning_tokens=7,
+            fingerprint="fp_1",
         )
     )
     reply = calling(call_to(server, **ROUTES[route]))

@@ -120,7 +120,13 @@ def test_a_reply_keeps_ordinary_words_addresses_and_escapes(monkeypatch: Patch) 
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Jane Q. Public, Esq.")
     monkeypatch.setenv("SOME_API_KEY", SECRET)
     plain = "the password of Jane Q. Public, Esq. of 20261122 is in https://user:pass@host"
-    with_escapes = json.dumps({"a": "ü\n" * 50, "b": "100%25 of \\alpha", "c": "&#x41;"})
+    with_escapes = json.dumps(
+        {
+            "a": "ü\n" * 50,
+            "b": "100%25 of \\alpha",
+            "c": "&#x41;",
+        }
+    )
     assert [plain, with_escapes] == [
         redacted(text, is_reply=True) for text in (plain, with_escapes)
     ]

@@ -60,7 +60,12 @@ def counts(reply: Reply) -> dict[str, int | None]:
     }
 
 
-UNKNOWN = {"prompt": None, "cached": None, "completion": None, "reasoning": None}
+UNKNOWN = {
+    "prompt": None,
+    "cached": None,
+    "completion": None,
+    "reasoning": None,
+}
 
 
 @pytest.mark.parametrize("route", USAGE_ROUTES)
@@ -102,15 +107,35 @@ def test_the_last_of_a_stream_s_growing_reports_counts(
             "total_tokens": 100 + number + reasoning_tokens,
             "completion_tokens_details": {"reasoning_tokens": reasoning_tokens},
         }
-        head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-        events.append("data: " + json.dumps({**head, "choices": [choice], "usage": usage}) + "\n\n")
+        head = {
+            "id": "c",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "m",
+        }
+        events.append(
+            "data: "
+            + json.dumps(
+                {
+                    **head,
+                    "choices": [choice],
+                    "usage": usage,
+                }
+            )
+            + "\n\n"
+        )
     stream = "".join([*events, "data: [DONE]\n\n"]).encode()
     server = serve(HttpResponse(raw=stream, headers={"Content-Type": "text/event-stream"}))
 
     reply = calling(call_to(server, **ROUTES[route]))
 
     assert reply.text == "aaa"
-    assert counts(reply) == {"prompt": 100, "cached": None, "completion": 32, "reasoning": 30}
+    assert counts(reply) == {
+        "prompt": 100,
+        "cached": None,
+        "completion": 32,
+        "reasoning": 30,
+    }
 
 
 async def test_results_of_a_batch_follow_the_same_rule(calling: Calling, serve: Serve) -> None:
@@ -199,7 +224,12 @@ async def test_a_batch_whose_reports_do_not_add_up_counts_by_the_largest_reading
 ) -> None:
     server = serve(HttpResponse("A debt.", usage=PLAIN | {"total_tokens": 5_000}))
     budget = Budget(None, 100_000)
-    call = call_to(server, name="openai/judge", prices=PRICES, parameters={"max_tokens": 10})
+    call = call_to(
+        server,
+        name="openai/judge",
+        prices=PRICES,
+        parameters={"max_tokens": 10},
+    )
 
     batching = await calling.batched([call], budget)
 
@@ -234,14 +264,22 @@ CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
     ),
     "at the top": ({"total_tokens": 1_100, "cached_tokens": 400}, 1_000, 400),
     "as hits": (
-        {"total_tokens": 1_100, "prompt_cache_hit_tokens": 400, "prompt_cache_miss_tokens": 600},
+        {
+            "total_tokens": 1_100,
+            "prompt_cache_hit_tokens": 400,
+            "prompt_cache_miss_tokens": 600,
+        },
         1_000,
         400,
     ),
     "as reads inside": ({"total_tokens": 1_100, "cache_read_input_tokens": 400}, 1_000, 400),
     "as reads beside": ({"total_tokens": 1_500, "cache_read_input_tokens": 400}, 1_400, 400),
     "as reads and writes beside": (
-        {"total_tokens": 1_550, "cache_read_input_tokens": 400, "cache_creation_input_tokens": 50},
+        {
+            "total_tokens": 1_550,
+            "cache_read_input_tokens": 400,
+            "cache_creation_input_tokens": 50,
+        },
         1_450,
         400,
     ),
@@ -260,7 +298,11 @@ CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
         400,
     ),
     "null": (
-        {"total_tokens": 1_100, "cached_tokens": None, "prompt_tokens_details": None},
+        {
+            "total_tokens": 1_100,
+            "cached_tokens": None,
+            "prompt_tokens_details": None,
+        },
         1_000,
         None,
     ),
@@ -270,7 +312,11 @@ CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
         None,
     ),
     "stated twice, differently": (
-        {"total_tokens": 1_100, "cached_tokens": 9, "prompt_tokens_details": {"cached_tokens": 0}},
+        {
+            "total_tokens": 1_100,
+            "cached_tokens": 9,
+            "prompt_tokens_details": {"cached_tokens": 0},
+        },
         1_000,
         None,
     ),
@@ -318,7 +364,11 @@ def test_litellm_gives_the_discount_for_cached_tokens_at_the_top(
 def test_a_completion_of_null_tokens_is_unknown_and_not_free(
     route: str, calling: Calling, serve: Serve
 ) -> None:
-    usage = {"prompt_tokens": 1_000, "completion_tokens": None, "total_tokens": 1_100}
+    usage = {
+        "prompt_tokens": 1_000,
+        "completion_tokens": None,
+        "total_tokens": 1_100,
+    }
 
     reply = ask(usage, route, calling, serve)
 
@@ -349,7 +399,11 @@ class Provider:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.address = f"http://127.0.0.1:{self.server.server_address[1]}"
-        Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+        Thread(
+            target=self.server.serve_forever,
+            args=(0.02,),
+            daemon=True,
+        ).start()
 
 
 @pytest.fixture
@@ -363,7 +417,13 @@ def provider() -> Iterator[Provider]:
 def gemini(usage: dict[str, int]) -> dict[str, Any]:
     content = {"role": "model", "parts": [{"text": "A debt."}]}
     return {
-        "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
+        "candidates": [
+            {
+                "content": content,
+                "finishReason": "STOP",
+                "index": 0,
+            }
+        ],
         "usageMetadata": usage,
     }
 
@@ -391,7 +451,12 @@ def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
                 "thoughtsTokenCount": 30,
                 "totalTokenCount": 150,
             },
-            {"prompt": 100, "cached": None, "completion": 50, "reasoning": 30},
+            {
+                "prompt": 100,
+                "cached": None,
+                "completion": 50,
+                "reasoning": 30,
+            },
         ),
         (
             {
@@ -400,7 +465,12 @@ def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
                 "thoughtsTokenCount": 30,
                 "totalTokenCount": 150,
             },
-            {"prompt": 100, "cached": None, "completion": 50, "reasoning": 30},
+            {
+                "prompt": 100,
+                "cached": None,
+                "completion": 50,
+                "reasoning": 30,
+            },
         ),
         (
             {
@@ -409,7 +479,12 @@ def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
                 "totalTokenCount": 130,
                 "cachedContentTokenCount": 40,
             },
-            {"prompt": 100, "cached": 40, "completion": 30, "reasoning": 30},
+            {
+                "prompt": 100,
+                "cached": 40,
+                "completion": 30,
+                "reasoning": 30,
+            },
         ),
         (
             {
@@ -418,7 +493,12 @@ def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
                 "toolUsePromptTokenCount": 7,
                 "totalTokenCount": 127,
             },
-            {"prompt": 107, "cached": None, "completion": 20, "reasoning": None},
+            {
+                "prompt": 107,
+                "cached": None,
+                "completion": 20,
+                "reasoning": None,
+            },
         ),
         (
             {

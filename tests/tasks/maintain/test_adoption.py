@@ -22,7 +22,11 @@ pytestmark = pytest.mark.usefixtures("without_scores")
 MODELS = [{"name": "openai/m", "label": "m"}]
 JUDGES = [
     {"name": "openai/judge", "label": "judge"},
-    {"name": "openai/group", "label": "group", "criteria_per_call": 3},
+    {
+        "name": "openai/group",
+        "label": "group",
+        "criteria_per_call": 3,
+    },
 ]
 
 
@@ -153,7 +157,13 @@ def test_an_adoption_that_was_killed_is_finished_by_the_next_one(
 def test_a_judge_is_adopted_on_responses_that_keep_their_identity(
     tmp_path: Path, server: FaultServer, monkeypatch: Patch
 ) -> None:
-    models = [{"name": "hosted_vllm/m", "label": "m", "api_base": server.api_base}]
+    models = [
+        {
+            "name": "hosted_vllm/m",
+            "label": "m",
+            "api_base": server.api_base,
+        }
+    ]
     job = prepared(job_on("sample", tmp_path / "data", models=models, judges=JUDGES)).model_copy(
         update={"limit": 1}
     )

@@ -36,7 +36,15 @@ def test_many_files_are_compacted(
 
 
 def record(job: Job, cell: str, finished_at_s: float) -> None:
-    recorded(job, call_entry(cell, cell=cell, purpose="sample", finished_at_s=finished_at_s))
+    recorded(
+        job,
+        call_entry(
+            cell,
+            cell=cell,
+            purpose="sample",
+            finished_at_s=finished_at_s,
+        ),
+    )
 
 
 def entries(job: Job) -> set[str]:

@@ -47,7 +47,13 @@ def job_at(server: FaultServer, folder: Path, source: Path | str = "sample", **j
     at = {"max_tokens": 1000, "price": price}
     judges = [kit.endpoint("judge", server.api_base, **at, **{"name": "openai/judge", **judge})]
     models = [kit.endpoint("a", server.api_base, **at)]
-    return job_on(source, folder, models=models, judges=judges, limits={"attempts": 2})
+    return job_on(
+        source,
+        folder,
+        models=models,
+        judges=judges,
+        limits={"attempts": 2},
+    )
 
 
 def stored(job: Job) -> list[dict[str, Any]]:

@@ -28,7 +28,11 @@ from tasks.rules.errors import UsageError
 from tests.kit import Patch, admitted, job_on, one_line, written
 from warehouse import DATABASE, WarehouseError
 
-KINDS = {"polars": pl.DataFrame, "arrow": pa.Table, "pandas": pd.DataFrame}
+KINDS = {
+    "polars": pl.DataFrame,
+    "arrow": pa.Table,
+    "pandas": pd.DataFrame,
+}
 
 
 @pytest.fixture
@@ -102,7 +106,10 @@ def test_what_is_no_single_reading_query_is_refused(results: Results, query: str
 def test_the_leaderboard_is_that_of_the_command(results: Results, world_job: Job) -> None:
     assert leaderboard(world_job) == results.leaderboard().to_dicts()
     by_category = results.leaderboard(
-        by="category", judges=["strict-judge"], models=["birch-2"], format="arrow"
+        by="category",
+        judges=["strict-judge"],
+        models=["birch-2"],
+        format="arrow",
     )
     narrowed = world_job.model_copy(
         update={"named_models": ("birch-2",), "named_judges": ("strict-judge",)}

@@ -16,9 +16,20 @@ from tasks.rules.verdict import (
     shares,
 )
 
-GOOD = [{"number": n, "explanation": "so", "criteria_met": n != 2} for n in (1, 2, 3)]
+GOOD = [
+    {
+        "number": n,
+        "explanation": "so",
+        "criteria_met": n != 2,
+    }
+    for n in (1, 2, 3)
+]
 DECIDED = [
-    {"type": "predicate", "name": f"c{n}", "probability": p}
+    {
+        "type": "predicate",
+        "name": f"c{n}",
+        "probability": p,
+    }
     for n, p in ((1, 0.9), (2, 0.1), (3, 0.5))
 ]
 ODD: list[Any] = [
@@ -139,7 +150,17 @@ def test_a_probability_that_is_none_fails_its_criterion_alone(probability: Any) 
         ([*DECIDED, DECIDED[1]], [1.0, None, 1.0]),
         ([{**each, "name": None} for each in DECIDED], [1.0, 0.0, 1.0]),
         ([{**each, "name": None} for each in DECIDED[1:]], [None, None, None]),
-        ([{**DECIDED[0], "type": "refusal", "probability": None}, *DECIDED[1:]], [None, 0.0, 1.0]),
+        (
+            [
+                {
+                    **DECIDED[0],
+                    "type": "refusal",
+                    "probability": None,
+                },
+                *DECIDED[1:],
+            ],
+            [None, 0.0, 1.0],
+        ),
     ],
 )
 def test_decisions_are_matched_by_name_and_by_order_only_if_none_has_a_name(

@@ -25,7 +25,11 @@ SCORES = st.dictionaries(
 
 
 def test_the_tasks_with_the_lowest_mean_are_selected_hardest_first() -> None:
-    scores = {"easy": [0.9, 1.0], "hard": [-0.5, 0.0], "mild": [0.5, 0.0]}
+    scores = {
+        "easy": [0.9, 1.0],
+        "hard": [-0.5, 0.0],
+        "mild": [0.5, 0.0],
+    }
 
     assert [*hardness.select_hardest(scores, 2).items()] == [("hard", -0.25), ("mild", 0.25)]
 

@@ -263,7 +263,11 @@ def test_the_format_that_is_asked_for_takes_exactly_the_two_keys() -> None:
 def test_a_word_is_read_however_its_parts_are_joined_and_another_is_no_verdict(
     word: str, status: str | None
 ) -> None:
-    values = {"met": 1.0, "partial": 0.5, "unmet": 0.0}
+    values = {
+        "met": 1.0,
+        "partial": 0.5,
+        "unmet": 0.0,
+    }
     read = outcome(json.dumps({"verdict": word}), TERNARY)
 
     assert status == replies.status_of(word)

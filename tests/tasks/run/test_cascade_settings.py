@@ -16,7 +16,12 @@ from tasks.run.judge_configs import JudgeConfig, judge_configs, refuse_unlike_gr
 from tasks.run.run_context import callees
 from tests.kit import job_on
 
-CHEAP = {"name": "openai/gpt-4.1-mini", "label": "cheap", "trials": 2, "logprobs": True}
+CHEAP = {
+    "name": "openai/gpt-4.1-mini",
+    "label": "cheap",
+    "trials": 2,
+    "logprobs": True,
+}
 STRONG = {"name": "openai/o4-mini", "label": "strong"}
 WHEN = {"weight_above": 7}
 
@@ -24,7 +29,12 @@ WHEN = {"weight_above": 7}
 def cascade(**parts: Any) -> dict[str, Any]:
     return {
         "label": "careful",
-        "cascade": {"first": "cheap", "then": "strong", "when": WHEN, **parts},
+        "cascade": {
+            "first": "cheap",
+            "then": "strong",
+            "when": WHEN,
+            **parts,
+        },
     }
 
 
@@ -78,7 +88,11 @@ def test_a_cascade_is_known_by_its_judges_and_its_rule_and_by_nothing_else() -> 
         )
     }
     assert len(hashes) == 8
-    quick = CHEAP | {"logprobs": False, "trials": 5, "timeout_s": 1.0}
+    quick = CHEAP | {
+        "logprobs": False,
+        "trials": 5,
+        "timeout_s": 1.0,
+    }
     renamed = {**CHEAP, "label": "c"}, {**STRONG, "label": "s"}, cascade(first="c", then="s")
     same = ((CHEAP, STRONG, cascade()), (quick, STRONG, cascade()), renamed)
     assert len({judge_config_of(*judges).judge_config_hash for judges in same}) == 1

@@ -21,7 +21,11 @@ pytestmark = pytest.mark.usefixtures("without_scores")
 AT = {"api_base": "${GOLDEN_PROVIDER}/v1"}
 """The provider's address by a variable, since its port differs each time."""
 MODELS = [
-    {"name": "hosted_vllm/plain", "label": "plain", **AT},
+    {
+        "name": "hosted_vllm/plain",
+        "label": "plain",
+        **AT,
+    },
     {
         "name": "openai/tuned",
         "label": "tuned",
@@ -36,7 +40,13 @@ MODELS = [
     },
 ]
 JUDGES = [
-    {"name": "hosted_vllm/judge", "label": "judge", "max_tokens": 700, "trials": 2, **AT},
+    {
+        "name": "hosted_vllm/judge",
+        "label": "judge",
+        "max_tokens": 700,
+        "trials": 2,
+        **AT,
+    },
     {
         "name": "openai/shaped",
         "label": "shaped",
@@ -74,7 +84,12 @@ def test_a_run_has_the_frozen_identities(
     with FaultServer() as server:
         monkeypatch.setenv("GOLDEN_PROVIDER", server.api_base.removesuffix("/v1"))
         job = job_on(
-            "sample", tmp_path, benchmark=benchmark, models=MODELS, judges=JUDGES, trials=2
+            "sample",
+            tmp_path,
+            benchmark=benchmark,
+            models=MODELS,
+            judges=JUDGES,
+            trials=2,
         )
         job = prepared(job.model_copy(update={"vintage": "2026-01-01", "limit": 3}))
         sampled(job)

@@ -71,7 +71,11 @@ class World:
         dataset = {"source": str(data(folder / "data")), "splits": ["finance"]}
         models = [self.model("pinned")]
         judges = [self.judge("judge")]
-        self.settings: dict[str, Any] = {"dataset": dataset, "models": models, "judges": judges}
+        self.settings: dict[str, Any] = {
+            "dataset": dataset,
+            "models": models,
+            "judges": judges,
+        }
 
     def model(self, label: str, **settings: Any) -> dict[str, Any]:
         return endpoint(label, self.server.api_base, **settings)
@@ -231,7 +235,12 @@ def test_imported_responses_are_judged_where_listed_or_named_or_alone(
     case: str, world: World, tmp_path: Path
 ) -> None:
     rows = [
-        {"task": "finance-0", "response": "One made elsewhere.", "trial": trial} for trial in (1, 2)
+        {
+            "task": "finance-0",
+            "response": "One made elsewhere.",
+            "trial": trial,
+        }
+        for trial in (1, 2)
     ]
     listed, named, n_judged = IMPORTED[case]
     (line,) = import_responses(

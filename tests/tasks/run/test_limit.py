@@ -48,7 +48,9 @@ def test_the_first_tasks_of_each_split_are_drawn_in_its_own_order(tmp_path: Path
     }.items():
         stored["split_members"] += admitted(task_ids.split(), split)["split_members"]
     data = DataRevision(
-        name="a-name", revision=REVISION, splits=("finance", "finance_hard", "legal")
+        name="a-name",
+        revision=REVISION,
+        splits=("finance", "finance_hard", "legal"),
     )
     job = job_on("sample", tmp_path).looking_up(lambda: data)
 

@@ -51,7 +51,13 @@ def job(server: FaultServer, tmp_path: Path) -> Callable[..., Job]:
         judges = [endpoint("judge", server.api_base, **judge)]
         limits = {"concurrency": 1, "attempts": 1}
         return prepared(
-            job_on(source, tmp_path / "w", models=[model], judges=judges, limits=limits)
+            job_on(
+                source,
+                tmp_path / "w",
+                models=[model],
+                judges=judges,
+                limits=limits,
+            )
         )
 
     return job_with

@@ -67,7 +67,11 @@ def test_an_endpoint_of_ones_own_needs_a_key_only_if_its_client_does(
 
 
 def test_a_judge_that_cannot_decide_is_refused_before_the_run(tmp_path: Path) -> None:
-    judge = {"name": "ai21/jamba", "kind": "decisions", "headers": {"X-Team": "evals"}}
+    judge = {
+        "name": "ai21/jamba",
+        "kind": "decisions",
+        "headers": {"X-Team": "evals"},
+    }
     with pytest.raises(
         UsageError, match=r"LiteLLM cannot ask ai21/ for decisions; it can ask .*openai"
     ):

@@ -29,7 +29,14 @@ def test_it_is_part_of_the_identity_only_where_it_is_set() -> None:
 def test_the_model_gets_it_before_the_conversation_and_the_judge_never(tmp_path: Path) -> None:
     with FaultServer() as server:
         plain = endpoint("plain", server.api_base, name="hosted_vllm/candidate")
-        models = [plain, {**plain, "label": "prompted", "system_prompt": PROMPT}]
+        models = [
+            plain,
+            {
+                **plain,
+                "label": "prompted",
+                "system_prompt": PROMPT,
+            },
+        ]
         job = job_on("sample", tmp_path, models=models, judges=[endpoint("judge", server.api_base)])
         job = prepared(job.model_copy(update={"limit": 2}))
         planned = {each.label: each for each in plan(job)}

@@ -205,7 +205,11 @@ def m42(
             )
             decision = {name: guess[name] for name in ("criteria_met", "explanation")}
             graded.append(
-                {"response_dict": decision, "points": item["points"], "tags": item["tags"]}
+                {
+                    "response_dict": decision,
+                    "points": item["points"],
+                    "tags": item["tags"],
+                }
             )
         lines.append(
             row

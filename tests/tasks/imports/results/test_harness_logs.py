@@ -82,7 +82,11 @@ def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: Side
     marked = "select distinct model from verdict_details where may_hide_failures order by 1"
     assert values_in(job, marked) == [("brief",), ("thorough",)]
     # A leaderboard shows it as unknown if its verdicts do not say it.
-    hiding = {"": True, "openai-api/workload/": None, "evalscope ": False}
+    hiding = {
+        "": True,
+        "openai-api/workload/": None,
+        "evalscope ": False,
+    }
     of_boards = values_in(
         job, "select distinct model, may_hide_failures from leaderboard where is_judged"
     )
@@ -181,7 +185,11 @@ def test_the_other_adapter_of_evalscope_comes_in_with_its_scores(
 def test_every_form_of_simple_evals_is_the_same(health: Job, tmp_path: Path, form: str) -> None:
     examples = [example("thorough", row) for row in rows("healthbench")]
     file = tmp_path / f"result.{form}"
-    {"json": simple_evals, "html": simple_evals_html, "jsonl": write_jsonl}[form](file, examples)
+    {
+        "json": simple_evals,
+        "html": simple_evals_html,
+        "jsonl": write_jsonl,
+    }[form](file, examples)
     notes = notes_of(import_results(health, [file], model="thorough", judge="grader"))
 
     assert "equal on 3 tasks" in notes
@@ -351,7 +359,11 @@ def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_scor
             "value": None if lost else score["value"],
             "metadata": {"criteria": items},
         }
-        return {"harsh": harsh, "mild": score, "length": {"value": 7, "metadata": {}}}
+        return {
+            "harsh": harsh,
+            "mild": score,
+            "length": {"value": 7, "metadata": {}},
+        }
 
     log = _with_scores(tmp_path / "x.json", scored)
     notes = [

@@ -38,7 +38,11 @@ CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], 
         {
             "metadata": {
                 "x": [
-                    {"id": "c1", "title": "One.", "criteria_met": True},
+                    {
+                        "id": "c1",
+                        "title": "One.",
+                        "criteria_met": True,
+                    },
                     {"id": "c2", "criteria_met": False},
                 ]
             }
@@ -47,7 +51,13 @@ CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], 
         None,
     ),
     "a mapping among others": (
-        {"metadata": {"cached": {"c1": False}, "met": {"c1": True}, "weights": {"c1": 1}}},
+        {
+            "metadata": {
+                "cached": {"c1": False},
+                "met": {"c1": True},
+                "weights": {"c1": 1},
+            }
+        },
         [("c1", 1.0)],
         None,
     ),
@@ -57,7 +67,13 @@ CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], 
         False,
     ),
     "the metadata itself": (
-        {"metadata": {"c1": True, "c2": False, "judge": "x"}},
+        {
+            "metadata": {
+                "c1": True,
+                "c2": False,
+                "judge": "x",
+            }
+        },
         [("c1", 1.0), ("c2", 0.0)],
         None,
     ),
@@ -77,7 +93,11 @@ CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], 
                 "x": [
                     {"criterion": "1", "verdict": "NOT MET"},
                     {"criterion": "2", "verdict": "MET"},
-                    {"criterion": "3", "status": "ok", "score": 1},
+                    {
+                        "criterion": "3",
+                        "status": "ok",
+                        "score": 1,
+                    },
                     {"criterion": "4", "verdict": "not_met"},
                 ]
             }
@@ -103,7 +123,11 @@ CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], 
         True,
     ),
     "a score alone": (
-        {"value": 0.5, "explanation": "Well done.", "metadata": {"points": 3}},
+        {
+            "value": 0.5,
+            "explanation": "Well done.",
+            "metadata": {"points": 3},
+        },
         [],
         None,
     ),
@@ -153,7 +177,14 @@ def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job: Job, tmp_path:
         archive = Archive(LOGS / "brief.eval", (LOGS / "brief.eval").read_bytes())
         header = archive.json("header.json")
         cut.writestr(
-            "_journal/start.json", json.dumps({"version": 2, "eval": header["eval"], "plan": {}})
+            "_journal/start.json",
+            json.dumps(
+                {
+                    "version": 2,
+                    "eval": header["eval"],
+                    "plan": {},
+                }
+            ),
         )
         for name in [name for name in whole.namelist() if name.startswith("samples/")][:2]:
             cut.writestr(name, json.dumps(_moved_to_attachments(archive.json(name))))
@@ -191,7 +222,11 @@ def test_the_response_is_the_text_after_the_conversation(turns: list[str], text:
 LOST = "Failed to parse judge response"
 NO_DECISIONS: dict[str, tuple[dict[str, Any], str, str, bool | None]] = {
     "nothing under the first key, and points for it": (
-        {"met": None, "score": 0, "error": "judge timed out"},
+        {
+            "met": None,
+            "score": 0,
+            "error": "judge timed out",
+        },
         "timeout",
         "judge timed out",
         False,
@@ -275,7 +310,11 @@ def test_a_response_that_was_stopped_at_a_limit_is_a_failure(
 ) -> None:
     def limited(sample: dict[str, Any]) -> None:
         if sample["id"] == "sample-fin-2":
-            sample["limit"] = {"type": kind, "limit": 10.0, "reason": "Exceeded.\nBy 8."}
+            sample["limit"] = {
+                "type": kind,
+                "limit": 10.0,
+                "reason": "Exceeded.\nBy 8.",
+            }
 
     import_results(job, [brief_log(tmp_path / "x.json", limited)])
     actual = values_in(

@@ -44,7 +44,11 @@ class State(NamedTuple):
 
 def entry(number: int, attempt: int = 1) -> Entry:
     reply = Reply(
-        "ok", f"reply {number}", prompt_tokens=number, cost_usd=(number + 1) / 7, logprobs=LOGPROBS
+        "ok",
+        f"reply {number}",
+        prompt_tokens=number,
+        cost_usd=(number + 1) / 7,
+        logprobs=LOGPROBS,
     )
     cell = f"cell-{number}"
     run_id = f"run-{number % 3}"
@@ -199,7 +203,12 @@ def test_a_damaged_sum_is_reported_with_its_run_and_stays_unknown_when_more_is_a
 
 def test_a_lost_sum_counts_no_calls_of_another_purpose(tmp_path: Path) -> None:
     sampled = [
-        replace(entry(number), run_id="run", finished_at_s=1.7e9, purpose="sample")
+        replace(
+            entry(number),
+            run_id="run",
+            finished_at_s=1.7e9,
+            purpose="sample",
+        )
         for number in range(2)
     ]
     judged = [

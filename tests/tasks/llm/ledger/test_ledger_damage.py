@@ -56,7 +56,11 @@ def entry(number: int) -> Entry:
     """A call with a unique reply; some replies are so long that they need pages of their own."""
     text = f"reply {number} " + "word " * random.Random(number).choice([5, 100, 400, 3_000])
     reply = Reply(
-        "ok", text, prompt_tokens=number, cost_usd=number / 7, prices=Prices(1.0, None, 2.0, "list")
+        "ok",
+        text,
+        prompt_tokens=number,
+        cost_usd=number / 7,
+        prices=Prices(1.0, None, 2.0, "list"),
     )
     return Entry(
         f"{number:064x}", 1, f"cell-{number}", "a-run", "m", "", "{}", reply, True, 1.7e9 + number

@@ -58,7 +58,11 @@ def test_calls_of_the_dearest_stop_before_the_cap(
     def dearest(request: dict[str, Any], _number: int) -> HttpResponse:
         prompt = len(request["messages"][0]["content"].encode())
         most = request["max_tokens"]
-        usage = {"prompt_tokens": prompt, "completion_tokens": most, "total_tokens": prompt + most}
+        usage = {
+            "prompt_tokens": prompt,
+            "completion_tokens": most,
+            "total_tokens": prompt + most,
+        }
         return HttpResponse("x", usage=usage, delay_s=0.02)
 
     server = serve(dearest)
@@ -82,7 +86,14 @@ def test_calls_of_the_dearest_stop_before_the_cap(
 @pytest.mark.parametrize(
     "http_response",
     [
-        HttpResponse("", usage={"prompt_tokens": 10, "completion_tokens": 90, "total_tokens": 100}),
+        HttpResponse(
+            "",
+            usage={
+                "prompt_tokens": 10,
+                "completion_tokens": 90,
+                "total_tokens": 100,
+            },
+        ),
         HttpResponse("", usage=None),
         HttpResponse("late", delay_s=9),
         HttpResponse("word " * 99, cuts_body=True),
@@ -158,7 +169,14 @@ async def test_a_live_call_goes_when_a_batch_gives_back_what_was_set_aside(
     calling: Calling, serve: Serve
 ) -> None:
     server = serve(
-        HttpResponse("x", usage={"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7})
+        HttpResponse(
+            "x",
+            usage={
+                "prompt_tokens": 3,
+                "completion_tokens": 4,
+                "total_tokens": 7,
+            },
+        )
     )
     server.polls_until_done = 2
     budget = Budget(None, 150)

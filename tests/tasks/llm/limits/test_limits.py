@@ -57,7 +57,11 @@ STEPS = st.lists(
 )
 
 
-@given(limit=st.integers(1, 500), steps=STEPS, counts_requests=st.booleans())
+@given(
+    limit=st.integers(1, 500),
+    steps=STEPS,
+    counts_requests=st.booleans(),
+)
 def test_no_minute_passes_the_limit_but_for_a_last_call(
     limit: int, steps: Any, counts_requests: bool
 ) -> None:
@@ -109,7 +113,11 @@ async def test_a_wrong_guess_holds_no_call_up(tpm: float | None, guessed: int, u
 
 
 def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Serve) -> None:
-    usage = {"prompt_tokens": 500, "completion_tokens": 1500, "total_tokens": 2000}
+    usage = {
+        "prompt_tokens": 500,
+        "completion_tokens": 1500,
+        "total_tokens": 2000,
+    }
     server = serve(HttpResponse("x", usage=usage))
     calling.concurrency = 1
     calling.limits = {"tpm": 240_000}

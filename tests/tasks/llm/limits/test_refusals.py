@@ -37,7 +37,12 @@ REFUSALS = {
     "200 with a code as a text": raw(200, {"error": {"message": "Forbidden.", "code": "403"}}),
     "200 with a code beside the error": raw(200, {"code": 403, "error": "Forbidden."}),
     "200 with a code and a message": raw(
-        200, {"code": 401, "msg": "Not allowed.", "success": False}
+        200,
+        {
+            "code": 401,
+            "msg": "Not allowed.",
+            "success": False,
+        },
     ),
     "500 with a code": raw(500, {"error": {"message": "Forbidden.", "code": 403}}),
     "502 with a status": raw(502, {"error": {"message": "Forbidden.", "status": 404}}),
@@ -158,7 +163,14 @@ TEMPORARY = {
         },
     ),
     "503 with details": raw(
-        503, {"error": {"message": "no", "code": 503, "details": [{"status": 404}]}}
+        503,
+        {
+            "error": {
+                "message": "no",
+                "code": 503,
+                "details": [{"status": 404}],
+            }
+        },
     ),
     "500 with a quoted error": raw(500, {"detail": "upstream said {'code': 403, 'message': 'x'}"}),
 }

@@ -59,7 +59,15 @@ class World:
         warehouse = configured(folder, self.server.api_base)
         settings = yaml.safe_load((folder / "prbench.yaml").read_text(encoding="utf-8"))
         models = [endpoint(f"model-{number}", self.server.api_base) for number in range(N_MODELS)]
-        configure(folder, **{**settings, "models": models, "trials": 1, **more})
+        configure(
+            folder,
+            **{
+                **settings,
+                "models": models,
+                "trials": 1,
+                **more,
+            },
+        )
         return folder, warehouse
 
     def until(self, is_so: Callable[[], bool]) -> None:

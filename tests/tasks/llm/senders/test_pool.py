@@ -283,7 +283,10 @@ def ray_alike() -> Any:
     """Replace Ray where it need not run."""
     job_config = SimpleNamespace(JobConfig=lambda **_: None)
     return SimpleNamespace(
-        init=lambda **_: None, job_config=job_config, nodes=list, shutdown=lambda: None
+        init=lambda **_: None,
+        job_config=job_config,
+        nodes=list,
+        shutdown=lambda: None,
     )
 
 

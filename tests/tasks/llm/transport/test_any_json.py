@@ -24,7 +24,14 @@ pytestmark = [
 ]
 
 LOGPROBS = {
-    "content": [{"token": "A debt.", "logprob": -0.1, "bytes": [65], "top_logprobs": []}],
+    "content": [
+        {
+            "token": "A debt.",
+            "logprob": -0.1,
+            "bytes": [65],
+            "top_logprobs": [],
+        }
+    ],
     "refusal": None,
 }
 MESSAGE = {
@@ -41,7 +48,14 @@ COMPLETION: dict[str, Any] = {
     "model": "m",
     "system_fingerprint": "f",
     "error": None,
-    "choices": [{"index": 0, "message": MESSAGE, "finish_reason": "stop", "logprobs": LOGPROBS}],
+    "choices": [
+        {
+            "index": 0,
+            "message": MESSAGE,
+            "finish_reason": "stop",
+            "logprobs": LOGPROBS,
+        }
+    ],
     "usage": {
         **USAGE,
         "prompt_tokens_details": {"cached_tokens": 1},
@@ -51,21 +65,50 @@ COMPLETION: dict[str, Any] = {
 PIECE: dict[str, Any] = {
     **COMPLETION,
     "object": "chat.completion.chunk",
-    "choices": [{"index": 0, "delta": MESSAGE, "finish_reason": "stop", "logprobs": LOGPROBS}],
+    "choices": [
+        {
+            "index": 0,
+            "delta": MESSAGE,
+            "finish_reason": "stop",
+            "logprobs": LOGPROBS,
+        }
+    ],
 }
 EMBEDDINGS: dict[str, Any] = {
     "object": "list",
     "model": "m",
-    "data": [{"object": "embedding", "index": 0, "embedding": [0.5, 1.0]}],
+    "data": [
+        {
+            "object": "embedding",
+            "index": 0,
+            "embedding": [0.5, 1.0],
+        }
+    ],
     "usage": {"prompt_tokens": 1, "total_tokens": 1},
 }
 DECISIONS: dict[str, Any] = {
     "id": "d",
     "model": "m",
-    "answers": [{"type": "predicate", "name": "c1", "probability": 0.5}],
-    "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
+    "answers": [
+        {
+            "type": "predicate",
+            "name": "c1",
+            "probability": 0.5,
+        }
+    ],
+    "usage": {
+        "input_tokens": 1,
+        "output_tokens": 1,
+        "total_tokens": 2,
+    },
 }
-QUESTIONS = [{"type": "predicate", "name": "c1", "instructions": "Is it?"}]
+QUESTIONS = [
+    {
+        "type": "predicate",
+        "name": "c1",
+        "instructions": "Is it?",
+    }
+]
 ROUTES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "vllm": (COMPLETION, {}),
     "openai": (COMPLETION, {"name": "openai/c"}),
@@ -75,7 +118,11 @@ ROUTES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "embedding": (EMBEDDINGS, {"name": "openai/c", "parameters": {"api": "embedding"}}),
     "decisions": (
         DECISIONS,
-        {"name": "openai/c", "parameters": {"api": "decisions"}, "questions": QUESTIONS},
+        {
+            "name": "openai/c",
+            "parameters": {"api": "decisions"},
+            "questions": QUESTIONS,
+        },
     ),
 }
 """Route -> the body of a good reply, and target settings."""
@@ -215,7 +262,11 @@ NEEDED = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("route", ["vllm", "openai", "streamed", "openai-streamed"])
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=6,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 @given(data=st.data())
 def test_no_json_in_a_field_that_is_not_needed_loses_a_reply(
     route: str, data: st.DataObject
@@ -284,7 +335,11 @@ def test_an_odd_value_in_any_field_is_an_outcome_and_loses_no_reply_that_can_do_
 
 @pytest.mark.long
 @pytest.mark.parametrize("route", ROUTES)
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=6,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 @given(data=st.data())
 def test_any_json_in_any_field_is_the_outcome_of_its_call(route: str, data: st.DataObject) -> None:
     body, _ = ROUTES[route]

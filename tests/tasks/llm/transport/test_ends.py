@@ -17,7 +17,11 @@ pytestmark = pytest.mark.usefixtures("hurried")
 
 CHAT = [route for route in ROUTES if route != "responses"]
 WHOLE = [route for route in CHAT if "streamed" not in route]
-USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+USAGE = {
+    "prompt_tokens": 7,
+    "completion_tokens": 3,
+    "total_tokens": 10,
+}
 EVENTS = {"Content-Type": "text/event-stream"}
 TEXT: dict[str, Any] = {"type": "text", "text": "A debt."}
 THINKING: dict[str, Any] = {
@@ -48,22 +52,46 @@ def whole(message: dict[str, Any], finish_reason: Any = "stop", **beside: Any) -
         "finish_reason": finish_reason,
         **beside,
     }
-    head = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
-    return json.dumps({**head, "choices": [choice], "usage": USAGE})
+    head = {
+        "id": "c",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+    }
+    return json.dumps(
+        {
+            **head,
+            "choices": [choice],
+            "usage": USAGE,
+        }
+    )
 
 
 def streamed(*deltas: dict[str, Any], finish_reason: Any = "stop") -> str:
     """The body of a streamed completion with these pieces, a last one with the end, the usage, and
     the mark `DONE`.
     """
-    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    head = {
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "m",
+    }
     ends: list[Any] = [None] * len(deltas) + [finish_reason]
     pieces = [
-        {"index": 0, "delta": each, "finish_reason": end}
+        {
+            "index": 0,
+            "delta": each,
+            "finish_reason": end,
+        }
         for each, end in zip([*deltas, {}], ends, strict=True)
     ]
     events = [{**head, "choices": [piece]} for piece in pieces] + [
-        {**head, "choices": [], "usage": USAGE}
+        {
+            **head,
+            "choices": [],
+            "usage": USAGE,
+        }
     ]
     return "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
 
@@ -359,7 +387,13 @@ RESPONSE: dict[str, Any] = {
             "id": "m",
             "role": "assistant",
             "status": "completed",
-            "content": [{"type": "output_text", "text": "A debt.", "annotations": []}],
+            "content": [
+                {
+                    "type": "output_text",
+                    "text": "A debt.",
+                    "annotations": [],
+                }
+            ],
         }
     ],
     "usage": {
@@ -431,7 +465,11 @@ def test_the_reason_of_an_incomplete_response_is_its_end(
 def test_a_failed_response_is_tried_again_if_its_cause_may_pass(
     error: Any, n_calls: int, calling: Calling
 ) -> None:
-    with response(status="failed", output=[], error=error) as server:
+    with response(
+        status="failed",
+        output=[],
+        error=error,
+    ) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
     assert reply.status == "provider_error"
     assert n_calls == len(server.book)

@@ -38,9 +38,11 @@ def test_nothing_is_sent_that_was_not_configured(
 ) -> None:
     body = sent(calling, serve(HttpResponse("x")), stream=stream)
     streaming = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
-    assert {"model": "gpt-5", "messages": MESSAGES, **streaming} == {
-        k: v for k, v in body.items() if v is not False
-    }
+    assert {
+        "model": "gpt-5",
+        "messages": MESSAGES,
+        **streaming,
+    } == {k: v for k, v in body.items() if v is not False}
 
 
 def test_nothing_is_sent_to_the_responses_api_that_was_not_configured(
@@ -54,14 +56,26 @@ def test_nothing_is_sent_to_the_responses_api_that_was_not_configured(
 
 VLLM = "hosted_vllm/candidate"
 SHAPE = reply_format(200)
-SAMPLING: dict[str, Any] = {"temperature": 0.0, "seed": 7, "params": {"top_p": 0.5}}
+SAMPLING: dict[str, Any] = {
+    "temperature": 0.0,
+    "seed": 7,
+    "params": {"top_p": 0.5},
+}
 SENT: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     *(
         (name, {"reasoning_effort": "low"}, {"reasoning_effort": "low"})
         for name in ("openai/gpt-5", VLLM)
     ),
     *(
-        (name, SAMPLING, {"temperature": 0.0, "seed": 7, "top_p": 0.5})
+        (
+            name,
+            SAMPLING,
+            {
+                "temperature": 0.0,
+                "seed": 7,
+                "top_p": 0.5,
+            },
+        )
         for name in ("openai/gpt-4o", VLLM)
     ),
     *((name, {"max_tokens": 77}, {"max_tokens": 77}) for name in ("openai/gpt-4o", VLLM)),
@@ -78,7 +92,11 @@ SENT_TO_RESPONSES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ),
     (
         "openai/gpt-5",
-        {"web_search": True, "code_interpreter": True, "params": {"tools": [TOOL]}},
+        {
+            "web_search": True,
+            "code_interpreter": True,
+            "params": {"tools": [TOOL]},
+        },
         {
             "tools": [
                 TOOL,

@@ -86,7 +86,13 @@ def test_odd_fields_of_a_message_do_not_lose_it(fields: str, name: str) -> None:
 def test_odd_fields_of_a_piece_do_not_lose_a_stream(fields: str, name: str) -> None:
     body = streamed({"content": "A "}, {"content": "debt.", **MESSAGE_FIELDS[fields]})
 
-    reply = reply_to(body, EVENTS, name=name, is_streamed=True, prices=PRICES)
+    reply = reply_to(
+        body,
+        EVENTS,
+        name=name,
+        is_streamed=True,
+        prices=PRICES,
+    )
 
     assert reply.text == "A debt."
     assert reply.prompt_tokens == USAGE["prompt_tokens"]
@@ -151,7 +157,11 @@ def test_paid_replies_that_cannot_be_read_are_no_sign_of_an_outage(
     calling: Calling, serve: Serve
 ) -> None:
     calling.concurrency = 1
-    body = {"id": "c", "choices": None, "usage": USAGE}
+    body = {
+        "id": "c",
+        "choices": None,
+        "usage": USAGE,
+    }
     server = serve(HttpResponse(raw=json.dumps(body).encode()))
 
     replies = calling.at_once(*(call_to(server, f"q{number}") for number in range(12)))
@@ -161,12 +171,33 @@ def test_paid_replies_that_cannot_be_read_are_no_sign_of_an_outage(
 
 
 def event(**fields: Any) -> str:
-    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    head = {
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "m",
+    }
     return json.dumps({**head, **fields})
 
 
-FIRST = event(choices=[{"index": 0, "delta": {"content": "A "}, "finish_reason": None}])
-LAST = event(choices=[{"index": 0, "delta": {"content": "debt."}, "finish_reason": "stop"}])
+FIRST = event(
+    choices=[
+        {
+            "index": 0,
+            "delta": {"content": "A "},
+            "finish_reason": None,
+        }
+    ]
+)
+LAST = event(
+    choices=[
+        {
+            "index": 0,
+            "delta": {"content": "debt."},
+            "finish_reason": "stop",
+        }
+    ]
+)
 REPORT = event(choices=[], usage=USAGE)
 KEPT_ALIVE: dict[str, str] = {
     "comments": ": ping\n\n",
@@ -264,9 +295,20 @@ def test_a_stream_that_is_cut_in_its_reasoning_counts_what_was_used() -> None:
 
 
 def test_tool_calls_log_probabilities_and_details_of_usage_are_read() -> None:
-    call = {"id": "t", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    call = {
+        "id": "t",
+        "type": "function",
+        "function": {"name": "f", "arguments": "{}"},
+    }
     logprobs = {
-        "content": [{"token": "A debt.", "logprob": -0.1, "bytes": None, "top_logprobs": []}]
+        "content": [
+            {
+                "token": "A debt.",
+                "logprob": -0.1,
+                "bytes": None,
+                "top_logprobs": [],
+            }
+        ]
     }
     body = json.loads(
         whole({"content": "A debt.", "tool_calls": [call]}, "tool_calls", logprobs=logprobs)
@@ -282,7 +324,14 @@ def test_tool_calls_log_probabilities_and_details_of_usage_are_read() -> None:
 
 def test_log_probabilities_are_kept() -> None:
     logprobs = {
-        "content": [{"token": "A debt.", "logprob": -0.1, "bytes": None, "top_logprobs": []}]
+        "content": [
+            {
+                "token": "A debt.",
+                "logprob": -0.1,
+                "bytes": None,
+                "top_logprobs": [],
+            }
+        ]
     }
 
     reply = reply_to(whole({"content": "A debt."}, logprobs=logprobs), JSON, wants_logprobs=True)

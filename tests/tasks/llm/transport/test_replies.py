@@ -23,7 +23,11 @@ pytestmark = pytest.mark.usefixtures("hurried")
 
 
 def chunk(delta: dict[str, str], finish_reason: str | None = None) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+    choice = {
+        "index": 0,
+        "delta": delta,
+        "finish_reason": finish_reason,
+    }
     head = {
         "id": "c",
         "object": "chat.completion.chunk",
@@ -69,7 +73,11 @@ def completion(**replaced: Any) -> HttpResponse:
         "message": {"role": "assistant", "content": "hi"},
         "finish_reason": "stop",
     }
-    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    usage = {
+        "prompt_tokens": 1,
+        "completion_tokens": 1,
+        "total_tokens": 2,
+    }
     body = {
         "id": "c",
         "object": "chat.completion",
@@ -99,7 +107,11 @@ NO_COMPLETIONS = {
     "choices that are null": completion(choices=None, usage=None),
     "a choice without a message": completion(choices=[{}], usage=None),
     "an error in a good reply": HttpResponse(
-        error={"message": "overloaded", "type": "server_error", "code": 500}
+        error={
+            "message": "overloaded",
+            "type": "server_error",
+            "code": 500,
+        }
     ),
     "a traceback": failed(
         500, 'broken\nTraceback (most recent call last):\n  File "/srv/app.py", line 3\nValueError'
@@ -158,7 +170,11 @@ ODD_FIELDS: dict[str, dict[str, Any]] = {
     "a fingerprint that is an object": {"system_fingerprint": {"a": 1}},
     "a model that is an object": {"model": {"a": 1}},
     "tokens beyond all counting": {
-        "usage": {"prompt_tokens": 10**30, "completion_tokens": 1, "total_tokens": 1}
+        "usage": {
+            "prompt_tokens": 10**30,
+            "completion_tokens": 1,
+            "total_tokens": 1,
+        }
     },
 }
 
@@ -200,7 +216,11 @@ VERDICTS = {
 
 
 def decided(calling: Calling, server: FaultServer, **given: Any) -> tuple[Reply, Any]:
-    judge = Judge(name="hosted_vllm/judge", structured_output=False, omits_think_tag=True)
+    judge = Judge(
+        name="hosted_vllm/judge",
+        structured_output=False,
+        omits_think_tag=True,
+    )
     judge_config = JudgeConfig(judge, "a-hash", "a template", "a-hash", "binary", 1)
     target = call_to(server, name=judge.name, **given).target
 
@@ -269,7 +289,11 @@ def test_a_failed_judge_is_not_reminded(
 
 
 def test_a_failed_verdict_costs_both_replies(calling: Calling, serve: Serve) -> None:
-    usage = {"prompt_tokens": 1000, "completion_tokens": 0, "total_tokens": 1000}
+    usage = {
+        "prompt_tokens": 1000,
+        "completion_tokens": 0,
+        "total_tokens": 1000,
+    }
     reply, _ = decided(
         calling, serve(HttpResponse("words", usage=usage)), prices=Prices(3.0, None, 9.0, "a list")
     )
@@ -277,7 +301,11 @@ def test_a_failed_verdict_costs_both_replies(calling: Calling, serve: Serve) -> 
 
 
 CHAT = [route for route in ROUTES if route != "responses"]
-GOOD = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+GOOD = {
+    "prompt_tokens": 7,
+    "completion_tokens": 3,
+    "total_tokens": 10,
+}
 USAGES: dict[str, Any] = {
     "nothing": None,
     "a text": "many",

@@ -30,7 +30,11 @@ BOTH_WAYS = {
 ROUTES: dict[str, dict[str, Any]] = {
     **{name: {"name": f"{name}/candidate", **more} for name, more in BOTH_WAYS.items()},
     **{
-        f"{name}, streamed": {"name": f"{name}/c", "is_streamed": True, **more}
+        f"{name}, streamed": {
+            "name": f"{name}/c",
+            "is_streamed": True,
+            **more,
+        }
         for name, more in BOTH_WAYS.items()
     },
     **{
@@ -168,7 +172,12 @@ def huge_json() -> Iterator[bytes]:
 
 def huge_stream() -> Iterator[bytes]:
     """Events with different texts, since LiteLLM ends a stream that repeats itself."""
-    chunk = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    chunk = {
+        "id": "x",
+        "object": "chat.completion.chunk",
+        "created": 1,
+        "model": "m",
+    }
     for number in range(HUGE // 100_000):
         delta = {
             "choices": [
@@ -253,7 +262,7 @@ def test_no_packing_is_asked_for_and_a_packed_reply_is_a_provider_error(
     ) as server:
         reply = calling(call_to(f"{server.address}/v1", name=name))
     assert reply.status == "provider_error"
-    assert (packing in str(reply.error))
+    assert packing in str(reply.error)
     assert server.seen[0].headers["accept-encoding"] == "identity"
 
 
@@ -270,7 +279,13 @@ def batch_server(
         "input_file_id": "f",
         "completion_window": "24h",
     }
-    batch = {**shape, "id": "b", "status": "completed", "created_at": 1, "output_file_id": "f"}
+    batch = {
+        **shape,
+        "id": "b",
+        "status": "completed",
+        "created_at": 1,
+        "output_file_id": "f",
+    }
     file = {
         "id": "f",
         "object": "file",

@@ -179,9 +179,9 @@ def test_every_verdict_of_every_judge_stands_beside_its_response(
     assert {
         cell: tuple(row[name] for name in same) for cell, row in stored.verdicts.items()
     } == actual
-    assert len(
-        {judge_config for *_, judge_config, _ in actual}
-    ) == 3  # two judges, one with two configurations
+    assert (
+        len({judge_config for *_, judge_config, _ in actual}) == 3
+    )  # two judges, one with two configurations
     assert {"met", "unmet", "timeout", "parse_error"} <= {status for status, *_ in actual.values()}
 
 

@@ -81,7 +81,13 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
         | {
             "criteria": [*rubric("t1"), *rubric("t2")],
             "message_rows": [
-                row("message_rows", task_id="t1", position=0, role="user", content="Why t1?")
+                row(
+                    "message_rows",
+                    task_id="t1",
+                    position=0,
+                    role="user",
+                    content="Why t1?",
+                )
             ],
             "conversation_turns": [
                 row(
@@ -151,7 +157,13 @@ def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_
 def test_a_page_says_what_became_of_prompt_and_reply(
     visit: Visit, model: str, selector: str, text: str
 ) -> None:
-    key = entry_key({"model": model, "model_config_hash": "a-configuration", "vintage": "base"})
+    key = entry_key(
+        {
+            "model": model,
+            "model_config_hash": "a-configuration",
+            "vintage": "base",
+        }
+    )
     visit.open(f"task.html#task={task_key('t1')}&a={key}")
     visit.page.locator(".exchange summary").first.click()
 
@@ -256,8 +268,22 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 ),
             ],
             "evidence": [
-                row("evidence", **part, round=1, chunk_number=2, status="ok", evidence=QUOTES),
-                row("evidence", **part, round=1, chunk_number=1, status="ok", evidence=[]),
+                row(
+                    "evidence",
+                    **part,
+                    round=1,
+                    chunk_number=2,
+                    status="ok",
+                    evidence=QUOTES,
+                ),
+                row(
+                    "evidence",
+                    **part,
+                    round=1,
+                    chunk_number=1,
+                    status="ok",
+                    evidence=[],
+                ),
                 row(
                     "evidence",
                     **part | {"n_chunks": 1},

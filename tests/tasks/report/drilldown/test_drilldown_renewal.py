@@ -223,7 +223,13 @@ def test_of_two_responses_in_a_trial_todays_counts(
             parts_of.append(rows if status == "ok" else {"responses": rows["responses"]})
     store(job, combined(*parts_of))
 
-    key = entry_key({"model": "m1", "model_config_hash": "a-configuration", "vintage": "base"})
+    key = entry_key(
+        {
+            "model": "m1",
+            "model_config_hash": "a-configuration",
+            "vintage": "base",
+        }
+    )
     assert [{"1": listed}] == [*data(drill(job, tmp_path / "site"))[f"entry-{key}"].values()]
 
 

@@ -103,7 +103,11 @@ def one_response_each(
         verdict(each, criteria[each["task_id"]], 1.0, cost_usd=0.01, **of_verdict)
         for each in responses
     ]
-    rows = {"criteria": [*criteria.values()], "responses": responses, "verdicts": verdicts}
+    rows = {
+        "criteria": [*criteria.values()],
+        "responses": responses,
+        "verdicts": verdicts,
+    }
     return admitted([*criteria], n_criteria=1) | rows
 
 
@@ -111,7 +115,14 @@ def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(
     tmp_path: Path,
 ) -> None:
     scope = scope_of(
-        tmp_path, one_response_each({"dear": [2.0, None], "free": [0.0, 0.0], "odd": [None, None]})
+        tmp_path,
+        one_response_each(
+            {
+                "dear": [2.0, None],
+                "free": [0.0, 0.0],
+                "odd": [None, None],
+            }
+        ),
     )
     rows = rows_of(FIGURES["costs"], scope)
 
@@ -140,7 +151,11 @@ def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> N
 
 def test_around_the_border_are_the_last_inside_and_the_first_outside() -> None:
     rows: list[Row] = [
-        {"field": field, "is_selected": i < 20, "rank": i}
+        {
+            "field": field,
+            "is_selected": i < 20,
+            "rank": i,
+        }
         for field in ("A", "B")
         for i in range(40)
     ]
@@ -211,8 +226,22 @@ def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unkn
     row = response("t1")
     criteria = [criterion("t1", position, 5.0) for position in range(5)]
     decided = [
-        verdict(row, criteria[0], 1.0, judge="careful", decided_by="cheap", cost_usd=0.1),
-        verdict(row, criteria[1], 0.0, judge="careful", decided_by="cheap", cost_usd=0.2),
+        verdict(
+            row,
+            criteria[0],
+            1.0,
+            judge="careful",
+            decided_by="cheap",
+            cost_usd=0.1,
+        ),
+        verdict(
+            row,
+            criteria[1],
+            0.0,
+            judge="careful",
+            decided_by="cheap",
+            cost_usd=0.2,
+        ),
         verdict(
             row,
             criteria[2],
@@ -403,7 +432,17 @@ def test_what_a_killed_run_made_is_counted_and_every_run_cost_what_its_calls_did
             "run_id": "second" if is_killed else "third",
             "cost_usd": 0.25 if is_killed else None,
         }
-    rows = rows_of(FIGURES["runs"], scope_of(tmp_path, {**tables, "runs": RUNS, "spend": SPEND}))
+    rows = rows_of(
+        FIGURES["runs"],
+        scope_of(
+            tmp_path,
+            {
+                **tables,
+                "runs": RUNS,
+                "spend": SPEND,
+            },
+        ),
+    )
 
     columns = ("run_id", "responses", "verdicts", "cost_usd", "unpriced_calls", "minutes")
     assert [tuple(each[name] for name in columns) for each in rows] == [

@@ -225,7 +225,12 @@ def test_responses_without_a_verdict_are_told_counted_and_priced_and_can_be_read
         row for model in ("m1", "m2") for row in response_rows_of(TASKS[:2], model)["responses"]
     ]
     responses = [each | {"cost_usd": 0.25} for each in of_models]
-    refusal = row("refusals", task_id="t3", check_name="criteria_per_task", severity="quarantine")
+    refusal = row(
+        "refusals",
+        task_id="t3",
+        check_name="criteria_per_task",
+        severity="quarantine",
+    )
     store(job, {"responses": responses, "refusals": [refusal]})
     write_report(job)
     scope = scope_of(job)
@@ -286,7 +291,11 @@ def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(
 def test_many_failed_responses_and_verdicts_are_grave_and_few_are_not(tmp_path: Path) -> None:
     job = tiny_job(tmp_path, [f"t{i}" for i in range(20)], models=("m1",))
     of_m2 = response_rows_of(["t0", "t1", "t2"], "m2")["responses"]
-    of_m2[2] |= {"status": "timeout", "text": None, "error": "no reply within 600 s"}
+    of_m2[2] |= {
+        "status": "timeout",
+        "text": None,
+        "error": "no reply within 600 s",
+    }
     store(job, {"responses": of_m2})
     one = response_rows_of(["t0"], "m3")
     refused = [each | {"value": None, "status": "refused"} for each in one["verdicts"]]
@@ -301,7 +310,11 @@ def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(
     job = tiny_job(tmp_path, TASKS, models=())
     for model, vintage in itertools.product(("m1", "m2"), ("base", "2026-10-01")):
         rows = response_rows_of(TASKS, model, vintage)
-        failed = {"value": None, "status": "parse_error", "error": "no JSON object"}
+        failed = {
+            "value": None,
+            "status": "parse_error",
+            "error": "no JSON object",
+        }
         store(job, rows | {"verdicts": [each | failed for each in rows["verdicts"]]})
     notice = "12 of 12 verdicts of a-judge failed (parse error): there are no scores."
     assert [notice] == texts(scope_of(job), "bad")

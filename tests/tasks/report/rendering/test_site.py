@@ -181,7 +181,11 @@ def test_a_report_whose_mark_is_lost_is_written_again(tmp_path: Path, mark: byte
 
 def test_a_report_without_hashes_is_written_again_in_full(tmp_path: Path) -> None:
     site = site_with(tmp_path / "site", "index.html", OLD)
-    mark = {"format": "prbench-report", "version": 3, "files": {"index.html": 4, OLD: 4}}
+    mark = {
+        "format": "prbench-report",
+        "version": 3,
+        "files": {"index.html": 4, OLD: 4},
+    }
     (site / "report.json").write_text(json.dumps(mark))
 
     assert is_whole(site)

@@ -80,7 +80,15 @@ def test_characters_that_hide_or_reorder_text_are_visible_everywhere_on_a_page()
         "orders": {HIDING: [HIDING]},
     }
 
-    html = render(page, {"heading": HIDING, "pages": [page], "footer": HIDING, **names})
+    html = render(
+        page,
+        {
+            "heading": HIDING,
+            "pages": [page],
+            "footer": HIDING,
+            **names,
+        },
+    )
 
     assert SHOWN in html
     assert SHOWN.replace("\\", "\\\\") in html  # in JSON
@@ -90,8 +98,21 @@ def test_characters_that_hide_or_reorder_text_are_visible_everywhere_on_a_page()
 
 def test_a_page_tells_its_scripts_the_characters_that_hide_or_reorder_text() -> None:
     page = Page("tasks", "Tasks", "", (), template="list.html")
-    names = {"judge_configs": [], "models": [], "main": "", "orders": {}}
-    html = render(page, {"heading": "x", "pages": [page], "footer": "", **names})
+    names = {
+        "judge_configs": [],
+        "models": [],
+        "main": "",
+        "orders": {},
+    }
+    html = render(
+        page,
+        {
+            "heading": "x",
+            "pages": [page],
+            "footer": "",
+            **names,
+        },
+    )
 
     (pattern,) = re.findall(r'data-hidden="([^"]*)"', html)
 
@@ -112,7 +133,18 @@ def test_each_cell_names_its_heading_and_that_of_the_group_above_and_an_empty_co
         Column("low", "from", group="Interval"),
         Column("high", "to", group="Interval"),
     ]
-    html = table("figure", columns, [{"model": "a", "cost": None, "low": 1, "high": 2}])
+    html = table(
+        "figure",
+        columns,
+        [
+            {
+                "model": "a",
+                "cost": None,
+                "low": 1,
+                "high": 2,
+            }
+        ],
+    )
     headings = {
         attributes["id"]: (text, attributes["scope"]) for attributes, text in _cells(html, "th")
     }

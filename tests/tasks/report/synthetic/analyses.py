@@ -66,7 +66,11 @@ def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> 
     placed = [
         (task_id, criterion, (1, 3, 4)[criterion.position % 3]) for task_id, criterion in criteria
     ]
-    tree = {"dataset_revision": revision, "tree_id": TREE, "field": "Finance"}
+    tree = {
+        "dataset_revision": revision,
+        "tree_id": TREE,
+        "field": "Finance",
+    }
     members = {
         node: [number for number in placed if node in _way(number[2])]
         for node in range(len(PARENTS))

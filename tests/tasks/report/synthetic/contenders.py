@@ -75,7 +75,11 @@ CONTENDERS = (
 OUTSIDER = Contender(IMPORTED_MODEL, 0.55, 3, None)
 """A model whose responses were made elsewhere and imported."""
 JUDGES = ("strict-judge", "mild-judge")
-LENIENCY = {"strict-judge": (0.03, 0.04), "mild-judge": (0.2, 0.02), PEOPLE: (0.06, 0.09)}
+LENIENCY = {
+    "strict-judge": (0.03, 0.04),
+    "mild-judge": (0.2, 0.02),
+    PEOPLE: (0.06, 0.09),
+}
 """Grader -> its chances of calling an unmet criterion met, and a met one unmet."""
 DRIFTED = (0.3, 0.02)
 """The chances of the first judge in the night in which it drifts."""

@@ -77,7 +77,11 @@ def job_for(data: Path, warehouse: Path, names: Names) -> Job:
     ]
     alder, birch, cedar = (names.labels[each.label] for each in CONTENDERS[:3])
     elm, fir = (names.labels[each.label] for each in CONTENDERS if each.is_nightly)
-    as_one = {"without": birch, f"search {alder}": alder, "code": cedar}
+    as_one = {
+        "without": birch,
+        f"search {alder}": alder,
+        "code": cedar,
+    }
     conditions = {f"{alder} as one": as_one, "nightly": {"slow": fir, "baseline": elm}}
     return job_on(
         data,

@@ -98,11 +98,24 @@ def _decided_anew(first: Row, night: str, *, is_drift: bool) -> Row:
         value = 1.0 if dice.random() < _DRIFT_SHARE else value
     elif dice.random() < _USUAL_SHARE:
         value = 1 - value
-    tokens = {"prompt_tokens": first["prompt_tokens"], "cached_tokens": 0, "completion_tokens": 60}
+    tokens = {
+        "prompt_tokens": first["prompt_tokens"],
+        "cached_tokens": 0,
+        "completion_tokens": 60,
+    }
     called = {"cost_usd": first["cost_usd"], **tokens}
     if dice.random() < _FAILED_SHARE:
-        return {"status": "parse_error", "value": None, "error": CAUSES["parse_error"], **called}
-    return {"status": "met" if value else "unmet", "value": value, **called}
+        return {
+            "status": "parse_error",
+            "value": None,
+            "error": CAUSES["parse_error"],
+            **called,
+        }
+    return {
+        "status": "met" if value else "unmet",
+        "value": value,
+        **called,
+    }
 
 
 def _limits(set_id: str, chosen: Sequence[Row], again: Sequence[Row]) -> list[Row]:
@@ -114,7 +127,12 @@ def _limits(set_id: str, chosen: Sequence[Row], again: Sequence[Row]) -> list[Ro
                 each["value"] == first[each["response_id"], each["criterion_id"]]
             )
     nights = [
-        {"night": label, "n_decided": len(alike), "n_agreeing": sum(alike), "min_agreement": 0.8}
+        {
+            "night": label,
+            "n_decided": len(alike),
+            "n_agreeing": sum(alike),
+            "min_agreement": 0.8,
+        }
         for label, alike in counts.items()
     ]
     return [
@@ -181,7 +199,11 @@ def check_rows(revision: str, tasks: Sequence[Task], refused: str, tables: Rows)
     return {"refusals": [refusal], "checks": checks}
 
 
-_TABLES = {"sample": "responses", "judge": "verdicts", "drift": "control_verdicts"}
+_TABLES = {
+    "sample": "responses",
+    "judge": "verdicts",
+    "drift": "control_verdicts",
+}
 """Purpose of calls -> the table of their rows."""
 _TOTALS = ("prompt_tokens", "cached_tokens", "completion_tokens")
 

@@ -32,14 +32,22 @@ SUBJECTS = (
     "small language models",
     "a week in Tallinn",
 )
-MODELS = {"delve-1": 0.75, "quarry-pro": 0.6, "sift-mini": 0.35}
+MODELS = {
+    "delve-1": 0.75,
+    "quarry-pro": 0.6,
+    "sift-mini": 0.35,
+}
 """Model -> share of criteria that it meets; the first one is called, the reports of the others were
 imported.
 """
 JUDGES = {"careful": 0.08, "lenient": 0.2}
 """Judge -> share of its decisions that are one step too high."""
 PERSON = "historian"
-VALUES = {"met": 1.0, "partial": 0.5, "unmet": 0.0}
+VALUES = {
+    "met": 1.0,
+    "partial": 0.5,
+    "unmet": 0.0,
+}
 _STEPS = tuple(VALUES)
 _WEIGHTS = (5, 4, 4, 3, 3, 2, 1, 1, -2, -4)
 _N_TASKS = 12
@@ -95,8 +103,21 @@ def research_job(folder: Path, taint: Taint | None = None) -> Job:
         write_jsonl(folder / "research.jsonl", rows),
         warehouse,
         benchmark=BENCHMARK.name,
-        models=[{"name": f"hosted_vllm/{called}", "label": called, **endpoint}],
-        judges=[{"name": f"hosted_vllm/{judge}", "label": judge, **endpoint} for judge in JUDGES],
+        models=[
+            {
+                "name": f"hosted_vllm/{called}",
+                "label": called,
+                **endpoint,
+            }
+        ],
+        judges=[
+            {
+                "name": f"hosted_vllm/{judge}",
+                "label": judge,
+                **endpoint,
+            }
+            for judge in JUDGES
+        ],
         hard_subset={"share": 0.5, "min_coverage": 0.8},
     )
     written(warehouse, _written(job, [BENCHMARK.parse_row(each) for each in rows]))
@@ -125,7 +146,11 @@ def _written(job: Job, tasks: list[Task]) -> Rows:
         severity="quarantine",
         **key,
     )
-    actual: Rows = {"checks": [check], "responses": [], "verdicts": []}
+    actual: Rows = {
+        "checks": [check],
+        "responses": [],
+        "verdicts": [],
+    }
     for model in MODELS:
         for number, task in enumerate(tasks):
             report = _report(job, key, model, number, task)
@@ -157,7 +182,12 @@ def _report(job: Job, key: Row, model: str, number: int, task: Task) -> Row:
     tables = (
         {}
         if is_import
-        else {"prompt_tokens": 60, "completion_tokens": 400, "cost_usd": 0.02, "latency_s": 80.0}
+        else {
+            "prompt_tokens": 60,
+            "completion_tokens": 400,
+            "cost_usd": 0.02,
+            "latency_s": 80.0,
+        }
     )
     config_hash = hashes.get(model, IMPORTED)
     identity = response_id(
@@ -185,7 +215,11 @@ def _decided(key: Row, report: Row, task: Task, judge_config: Row) -> Iterator[R
     cost = (
         {}
         if judge_config is _PERSON
-        else {"cost_usd": 0.001, "prompt_tokens": 900, "completion_tokens": 40}
+        else {
+            "cost_usd": 0.001,
+            "prompt_tokens": 900,
+            "completion_tokens": 40,
+        }
     )
     for criterion in task.criteria:
         step = _step(report["model"], criterion, judge_config["judge"], task.task_id)

@@ -48,7 +48,11 @@ def _rows(sampling: Sampling) -> Rows:
         "dataset_revision": sampling.revision,
         "model_config_hash": sampling.configuration,
     }
-    of_verdict = {"judge": sampling.judge, "created_at": at(judged_s + 1), **sampling.other}
+    of_verdict = {
+        "judge": sampling.judge,
+        "created_at": at(judged_s + 1),
+        **sampling.other,
+    }
     decided = {"t0": sampling.values[:2], "t1": sampling.values[2:]}
     return judged(decided, sampling.model, rubrics=RUBRICS, of_response=of_response, **of_verdict)
 
@@ -82,7 +86,10 @@ SCENARIOS: dict[str, list[Sampling]] = {
         FIRST,
         SECOND,
         replace(
-            SECOND, values=(1, 1, 1, 1), judged_s=250, other={"template_hash": "of the second"}
+            SECOND,
+            values=(1, 1, 1, 1),
+            judged_s=250,
+            other={"template_hash": "of the second"},
         ),
         replace(THIRD, other={"template_hash": "of the second"}),
     ],
@@ -114,9 +121,22 @@ DRIFT = {
     "control_set": [row("control_set", first_value=1.0, **CONTROLLED)],
     # The verdict of the second night differs from the first verdict.
     "control_verdicts": [
-        row("control_verdicts", judge_vintage="n2", value=0.0, status="unmet", **CONTROLLED)
+        row(
+            "control_verdicts",
+            judge_vintage="n2",
+            value=0.0,
+            status="unmet",
+            **CONTROLLED,
+        )
     ],
     "control_limits": [
-        row("control_limits", set_id="a-set", night="n2", n_decided=1, n_agreeing=0, cause="bar")
+        row(
+            "control_limits",
+            set_id="a-set",
+            night="n2",
+            n_decided=1,
+            n_agreeing=0,
+            cause="bar",
+        )
     ],
 }

@@ -15,7 +15,11 @@ def scope_of(
     """Store rows by table in a fresh warehouse, publish, and open the scope of their revision."""
     warehouse = written(folder, rows)
     warehouse.publish()
-    data = DataRevision(name="sample", revision=REVISION, splits=("sample",))
+    data = DataRevision(
+        name="sample",
+        revision=REVISION,
+        splits=("sample",),
+    )
     return Scope(job_on("sample", folder).looking_up(lambda: data), warehouse.reader(), vintage)
 
 

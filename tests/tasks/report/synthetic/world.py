@@ -173,7 +173,14 @@ def _graded(
             "judge_config_hash": IMPORTED,
             "template_hash": IMPORTED,
         }
-        people = Grader(PEOPLE, {**columns, "grading": "binary", "judge_trial": 1})
+        people = Grader(
+            PEOPLE,
+            {
+                **columns,
+                "grading": "binary",
+                "judge_trial": 1,
+            },
+        )
         yield people, [each for each in first if each[0].number % 5 == 0]
 
 
@@ -200,5 +207,10 @@ def _alert(job: Job, night: str, label: str) -> None:
     judges = drifted(of_night)
     actual = [Alert("judge_drift", each["judge"], _DRIFT_LINE.format(**each)) for each in judges]
     drifting = {each["judge"] for each in judges}
-    actual += drops(comparisons(of_night), least_drop=0.01, alpha=0.05, drifted_judges=drifting)
+    actual += drops(
+        comparisons(of_night),
+        least_drop=0.01,
+        alpha=0.05,
+        drifted_judges=drifting,
+    )
     sending.store(of_night, actual)

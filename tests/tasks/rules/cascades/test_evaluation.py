@@ -250,7 +250,12 @@ CRITERIA = st.tuples(
 
 def described(criterion: Case) -> dict[str, Any]:
     _, weight, category, _, severity, kinds = criterion
-    return {"weight": weight, "category": category, "severity": severity, "kinds": kinds}
+    return {
+        "weight": weight,
+        "category": category,
+        "severity": severity,
+        "kinds": kinds,
+    }
 
 
 @given(WHENS, CRITERIA)

@@ -13,12 +13,24 @@ Row = dict[str, Any]
 
 
 def decided(label: str, n: int, n_agreeing: int, bar: float | None) -> Row:
-    return {"night": label, "n_decided": n, "n_agreeing": n_agreeing, "min_agreement": bar}
+    return {
+        "night": label,
+        "n_decided": n,
+        "n_agreeing": n_agreeing,
+        "min_agreement": bar,
+    }
 
 
 @st.composite
 def nights(draw: st.DrawFn) -> list[Row]:
-    labels = draw(st.lists(st.dates().map(str), min_size=1, max_size=8, unique=True))
+    labels = draw(
+        st.lists(
+            st.dates().map(str),
+            min_size=1,
+            max_size=8,
+            unique=True,
+        )
+    )
     sizes = [draw(st.integers(0, 60)) for _ in labels]
     bar = draw(st.none() | st.floats(0.5, 1))
     return [

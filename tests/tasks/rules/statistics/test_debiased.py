@@ -89,7 +89,12 @@ def test_two_models_that_meet_everything_differ_by_nothing_with_an_interval_all_
         assert result.low < 0.0 < result.high
     # With a label for every verdict nothing is unknown.
     whole = corrected(*one_verdict_a_task(all_met, all_met, every=1))
-    nothing = replace(whole, values=all_met, spread=all_met, extra_variance=0.0)
+    nothing = replace(
+        whole,
+        values=all_met,
+        spread=all_met,
+        extra_variance=0.0,
+    )
     assert estimated_difference(nothing, nothing, (everywhere, everywhere)).error == 0.0
 
 
@@ -122,7 +127,12 @@ def test_a_residual_counts_more_for_standard_errors_the_more_its_label_has_pulle
     contribution = np.array([3.0] + 19 * [1.0])
     people = np.array(10 * [1.0, 0.0])
     nothing = np.zeros(20)
-    known = KnownTasks(offset=nothing, positive=contribution, negative=nothing, judged=nothing)
+    known = KnownTasks(
+        offset=nothing,
+        positive=contribution,
+        negative=nothing,
+        judged=nothing,
+    )
     labels = Labels(
         task=np.arange(20),
         contribution=contribution,

@@ -11,7 +11,11 @@ from sklearn.metrics import jaccard_score, precision_recall_fscore_support
 from tasks.rules.statistics.agreement import MACRO, MICRO, TASKS, label_agreement
 
 LABELS = [*"abcd"]
-AVERAGES = {MICRO: "micro", MACRO: "macro", TASKS: "samples"}
+AVERAGES = {
+    MICRO: "micro",
+    MACRO: "macro",
+    TASKS: "samples",
+}
 
 
 def flags(named: list[set[int]]) -> Any:

@@ -49,7 +49,14 @@ def test_a_task_value_is_the_min_normalised_score_of_the_decided_criteria(
         weaknesses.handled_rightly(values, weights), weights, tasks, leaves, (6, 4)
     )
     result = sums.shares(weaknesses.leaves_under(PARENTS))
-    under = {0: {0, 1, 2, 3}, 1: {1, 2, 3}, 2: {0}, 3: {1}, 4: {2}, 5: {3}}
+    under = {
+        0: {0, 1, 2, 3},
+        1: {1, 2, 3},
+        2: {0},
+        3: {1},
+        4: {2},
+        5: {3},
+    }
     for task in range(6):
         for node, within in under.items():
             there = [
@@ -116,8 +123,22 @@ def test_a_node_without_any_success_is_not_found_where_hardly_anything_succeeds(
     ("lowered", "expected"),
     [
         ({1: 0.4}, [3]),  # the leaf, not its parent
-        ({1: 0.3, 2: 0.3, 3: 0.3}, [1]),  # a node that is weak as a whole replaces its parts
-        ({1: -0.25, 2: -0.25, 3: -0.25}, [2]),  # weak compared with the rest, the better node
+        (
+            {
+                1: 0.3,
+                2: 0.3,
+                3: 0.3,
+            },
+            [1],
+        ),  # a node that is weak as a whole replaces its parts
+        (
+            {
+                1: -0.25,
+                2: -0.25,
+                3: -0.25,
+            },
+            [2],
+        ),  # weak compared with the rest, the better node
         ({}, []),
     ],
 )

@@ -46,7 +46,15 @@ def test_a_lone_surrogate_becomes_the_replacement_character_and_a_pair_its_chara
 
 
 def test_only_letters_and_digits_count() -> None:
-    counts = {"": 0, "a b": 2, "a1-ü!": 3, "**\n- x_y": 2, "$1,234.50": 6, "日本": 2, "😀": 0}
+    counts = {
+        "": 0,
+        "a b": 2,
+        "a1-ü!": 3,
+        "**\n- x_y": 2,
+        "$1,234.50": 6,
+        "日本": 2,
+        "😀": 0,
+    }
     assert counts == {text: count_alphanumeric(text) for text in counts}
 
 

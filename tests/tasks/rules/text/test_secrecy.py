@@ -78,7 +78,14 @@ def test_a_reference_may_have_a_word_beside_it_and_no_secret() -> None:
         ({"tools": [{"type": "mcp", "headers": {"X-Auth": "x"}}]}, "params.tools.headers.X-Auth"),
         ({"password": 1234}, "params.password"),
         ({"token": ["${A}", "x"]}, "params.token"),
-        ({"token": "${A}", "logprobs": True, "api_key": None}, None),
+        (
+            {
+                "token": "${A}",
+                "logprobs": True,
+                "api_key": None,
+            },
+            None,
+        ),
         (
             {
                 "tools": [
