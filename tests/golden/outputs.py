@@ -36,14 +36,17 @@ from tests.flows.stopping.stopping_world import BLOCK, Script, settings, write_t
 from tests.tasks.report.synthetic.research import research_job
 from tests.tasks.report.synthetic.world import report_world
 
-KEPT = Path(__file__).parent
+HERE = Path(__file__).parent
+KEPT = HERE / "kept"
+MOST_BYTES = 64_000
+"""A larger output is kept compressed."""
 DIGITS = 9
 MOST_LINES = 1500
 _NOT_OF_THE_DATA = {"created_at", "selected_at", "basis"}
 """Columns that differ from build to build."""
 _LEFT_OUT = {"published_parts", "published_from"}
 COMMANDS: dict[str, dict[str, list[str]]] = yaml.safe_load(
-    (KEPT / "commands.yaml").read_text(encoding="utf-8")
+    (HERE / "commands.yaml").read_text(encoding="utf-8")
 )
 """Warehouse -> commands to run in its folder: `commands` with `--json`, `shown` without."""
 FORMS = {"shown": "", "commands": "--json"}
@@ -150,21 +153,31 @@ def shortened(lines: list[str]) -> list[str]:
 
 
 def keep(outputs: Outputs) -> None:
-    """Replace the kept outputs."""
-    for kind in sorted({_kind(name) for name in outputs}):
-        of_kind = {
-            name: shortened(lines) for name, lines in sorted(outputs.items()) if _kind(name) == kind
-        }
-        (KEPT / f"{kind}.json.xz").write_bytes(lzma.compress(json.dumps(of_kind).encode()))
+    """Replace the kept outputs: a file of text for each, compressed if it is larger than
+    `MOST_BYTES`.
+    """
+    shutil.rmtree(KEPT, ignore_errors=True)
+    for name, lines in outputs.items():
+        text = "".join(f"{line}\n" for line in [name, *shortened(lines)]).encode()
+        path = KEPT / _file_name(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if len(text) <= MOST_BYTES:
+            path.write_bytes(text)
+        else:
+            path.with_name(f"{path.name}.xz").write_bytes(lzma.compress(text))
 
 
 @cache
 def kept() -> Outputs:
-    """Return the kept outputs."""
-    actual: Outputs = {}
-    for path in sorted(KEPT.glob("*.json.xz")):
-        actual |= json.loads(lzma.decompress(path.read_bytes()))
-    return actual
+    """Return the kept outputs; the first line of a file is the output's name."""
+    outputs: Outputs = {}
+    for path in sorted(KEPT.rglob("*.*")):
+        content = path.read_bytes()
+        if path.suffix == ".xz":
+            content = lzma.decompress(content)
+        name, *lines = content.decode().removesuffix("\n").split("\n")
+        outputs[name] = lines
+    return outputs
 
 
 def differences(name: str, before: list[str], after: list[str], most: int = 20) -> list[str]:
@@ -177,8 +190,12 @@ def differences(name: str, before: list[str], after: list[str], most: int = 20) 
     return list(itertools.islice(lines, most))
 
 
-def _kind(name: str) -> str:
-    return "-".join(name.split("/")[:2])
+def _file_name(name: str) -> str:
+    """Return the path of a kept output; of a command, what no file name may hold is a hyphen."""
+    part, kind, title = name.split("/", 2)
+    ending = "csv" if kind in {"tables", "figures"} else "txt"
+    words = re.sub(r"[^\w.=-]+", "-", title).strip("-") or "prbench"
+    return f"{part}/{kind}/{words}.{ending}"
 
 
 def configure(job: Job, folder: Path) -> None:
@@ -247,7 +264,7 @@ def texts(folder: Path, command: str, form: str) -> list[str]:
         text = json.dumps(_rounded(json.loads(text)), indent=1, ensure_ascii=False)
     errors = err.getvalue() if code == 2 else ""
     text = f"exit code {code}\n{text}\n{errors}".replace(str(folder.resolve()), "FOLDER").rstrip()
-    text = text.replace(str(KEPT.parents[1]), "PROJECT")
+    text = text.replace(str(HERE.parents[1]), "PROJECT")
     return _TIMES.sub("TIME", text).splitlines()
 
 
