@@ -1,88 +1,60 @@
-"""How much code there is to read, and how dense it is: numbers that only go down, except in a
-commit that says why.
+"""How much code there is to read, and how dense it is: bounds for the whole tree.
+
+A bound goes down with the code. Only a commit that names the reason raises one.
 """
 
 import ast
 import io
 import re
 import tokenize
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.kit import ROOT, tracked_files
 
-TOKENS = {
-    "expectations": 1619,
-    "flows": 17812,
-    "flows/cli": 21758,
-    "flows/report_server": 4535,
-    "flows/run": 4160,
-    "sql": 2209,
-    "sql/cookbook": 3164,
-    "sql/figures": 11250,
-    "sql/intermediate": 16334,
-    "sql/marts": 6052,
-    "sql/queries": 9819,
-    "sql/report": 2108,
-    "sql/warehouse": 779,
-    "tasks": 1592,
-    "tasks/aggregate": 463,
-    "tasks/alerts": 6450,
-    "tasks/analyses": 8030,
-    "tasks/benchmarks": 6510,
-    "tasks/bundles": 2846,
-    "tasks/cascade": 1807,
-    "tasks/certify": 6086,
-    "tasks/check": 1275,
-    "tasks/compare": 7824,
-    "tasks/config": 5589,
-    "tasks/console": 2820,
-    "tasks/dataset": 3279,
-    "tasks/drift": 1945,
-    "tasks/exports": 13345,
-    "tasks/figures": 17029,
-    "tasks/hard_subset": 2115,
-    "tasks/imports": 23715,
-    "tasks/judge": 8525,
-    "tasks/llm": 37677,
-    "tasks/maintain": 4475,
-    "tasks/measures": 5027,
-    "tasks/plan": 5756,
-    "tasks/prompts": 295,
-    "tasks/report": 39947,
-    "tasks/results": 1750,
-    "tasks/rules": 26762,
-    "tasks/run": 13200,
-    "tasks/sample": 679,
-    "tasks/stopping": 2653,
-    "tests": 8005,
-    "tests/benchmarks": 21191,
-    "tests/expectations": 1662,
-    "tests/faults": 13589,
-    "tests/flows": 63607,
-    "tests/golden": 2469,
-    "tests/mutants": 2760,
-    "tests/tasks": 284922,
-    "tests/warehouse": 12867,
-    "warehouse": 14883,
-    "warehouse/samples": 26,
-}
-"""Folder of two levels -> its maximum of tokens. Comments, docstrings and line breaks are no
-tokens.
+TOKENS = {"source": 298_400, "SQL": 50_100, "pages": 28_000, "tests": 411_700}
+"""Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
+templates, scripts and styles of the report.
 """
-TOKEN_SLACK = 300
-"""A folder that is smaller than its maximum by more tokens than this gets a lower one."""
 
-DENSE_CODE = {
-    "assignment within an expression": 55,
-    "comprehension within another": 118,
-    "line over 100 characters": 21,
-    "several values in one assignment": 2,
+TOKENS_A_LINE = {"source": 7.9, "tests": 8.5}
+
+EXCEPTIONS = {
+    "source": {
+        "comprehension": 2247,
+        "comprehension within another": 118,
+        "conditional expression": 1089,
+        "assignment within an expression": 55,
+        "several values in one assignment": 3,
+        "assignment by `for x in [y]`": 7,
+        "values of a mapping as arguments": 24,
+        "line over 100 characters": 21,
+        "formatting switched off": 0,
+        "variable whose name is no noun": 1848,
+        "function over 300 tokens": 82,
+    },
+    "tests": {
+        "comprehension": 3081,
+        "comprehension within another": 182,
+        "conditional expression": 490,
+        "assignment within an expression": 19,
+        "several values in one assignment": 4,
+        "assignment by `for x in [y]`": 10,
+        "values of a mapping as arguments": 10,
+        "line over 100 characters": 33,
+        "formatting switched off": 0,
+        "variable whose name is no noun": 2049,
+        "function over 300 tokens": 77,
+    },
 }
-"""What makes the source hard to read at first sight -> its maximum of constructs, without tests."""
-DENSE_SLACK = 10
+"""Kind of code -> rule -> how many places may break it."""
 
+MOST_TOKENS_OF_A_FUNCTION = 300
 LAYOUT = {
     tokenize.COMMENT,
     tokenize.NL,
@@ -93,108 +65,177 @@ LAYOUT = {
     tokenize.ENDMARKER,
 }
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 WORD = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|\w+|[^\s\w]")
-"""A token of SQL, of the report's scripts, styles and pages."""
+"""A token of SQL, of the report's scripts, styles and templates."""
 COMMENT_STARTS = {
     ".sql": ("--",),
     ".js": ("//", "/*", "*"),
     ".css": ("/*", "*"),
     ".html": ("<!--", "{#"),
 }
+NO_NOUNS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        after above asked at before below beside both by called chosen common counted done each
+        every first found further given held how kept known last least left listed made missing
+        more most named new now of one other others own owned same shown some stored then there
+        told used wanted what which whole why
+        """,
+    )
+)
+"""Adjectives, participles, prepositions and pronouns that do not say what a variable holds."""
 
 
-def code_files() -> Iterator[Path]:
+def files_of(kind: str) -> Iterator[Path]:
     for file in tracked_files():
-        if not file.parts[0].startswith(".") and file.suffix in {".py", *COMMENT_STARTS}:
+        if kind_of(file) == kind:
             yield file
 
 
-def folder_of(file: Path) -> str:
-    depth = 2 if len(file.parts) > 2 else 1
-    return "/".join(file.parts[:depth])
-
-
-def docstring_lines(tree: ast.AST) -> set[int]:
-    lines: set[int] = set()
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Expr)
-            and isinstance(node.value, ast.Constant)
-            and isinstance(node.value.value, str)
-        ):
-            lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    return lines
+def kind_of(file: Path) -> str | None:
+    if file.suffix == ".py":
+        return "tests" if file.parts[0] == "tests" else "source"
+    if file.parts[0] == "tests" or file.parts[0].startswith("."):
+        return None
+    return {".sql": "SQL", ".js": "pages", ".css": "pages", ".html": "pages"}.get(file.suffix)
 
 
 def python_tokens(text: str) -> Counter[int]:
     """The number of tokens of each line of code."""
-    docstrings = docstring_lines(ast.parse(text))
+    docstring_lines: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if is_docstring(node):
+            docstring_lines.update(lines_of(node))
     tokens: Counter[int] = Counter()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in LAYOUT and token.start[0] not in docstrings:
+        if token.type not in LAYOUT and token.start[0] not in docstring_lines:
             tokens[token.start[0]] += 1
     return tokens
+
+
+def is_docstring(node: ast.AST) -> bool:
+    constant = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(constant, ast.Constant) and isinstance(constant.value, str)
+
+
+def lines_of(node: Any) -> range:
+    return range(node.lineno, node.end_lineno + 1)
 
 
 def n_tokens(file: Path) -> int:
     text = (ROOT / file).read_text(encoding="utf-8")
     if file.suffix == ".py":
         return python_tokens(text).total()
-    lines = [
-        line
-        for line in text.splitlines()
-        if not line.strip().startswith(COMMENT_STARTS[file.suffix])
-    ]
+    comment_starts = COMMENT_STARTS[file.suffix]
+    lines = [line for line in text.splitlines() if not line.strip().startswith(comment_starts)]
     return len(WORD.findall("\n".join(lines)))
 
 
-def dense_code(text: str) -> Iterator[str]:
-    lines = text.splitlines()
-    yield from (
-        "formatting switched off" for line in lines if "fmt: skip" in line or "fmt: off" in line
-    )
-    yield from (
-        "line over 100 characters" for number in python_tokens(text) if len(lines[number - 1]) > 100
-    )
+def broken_rules(text: str) -> Iterator[tuple[str, int]]:
+    """Yield each place of a module that breaks a rule: the rule and the line."""
+    tokens = python_tokens(text)
+    for number, line in enumerate(text.splitlines(), 1):
+        if number in tokens and len(line) > 100:
+            yield "line over 100 characters", number
+        if re.search(r"# fmt: (skip|off)", line):
+            yield "formatting switched off", number
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.NamedExpr):
-            yield "assignment within an expression"
-        elif isinstance(node, ast.Assign):
-            if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
-                yield "several values in one assignment"
-        elif isinstance(node, COMPREHENSIONS) and holds_comprehension(node):
-            yield "comprehension within another"
+        for rule, is_broken_by in RULES.items():
+            if is_broken_by(node):
+                yield rule, line_of(node)
+        if isinstance(node, FUNCTIONS) and is_long(node, tokens):
+            yield "function over 300 tokens", node.lineno
 
 
-def holds_comprehension(node: ast.AST) -> bool:
-    comprehensions = [part for part in ast.walk(node) if isinstance(part, COMPREHENSIONS)]
-    return len(comprehensions) > 1
+def is_long(function: ast.stmt, tokens: Counter[int]) -> bool:
+    size = sum(tokens[line] for line in lines_of(function))
+    return size > MOST_TOKENS_OF_A_FUNCTION
 
 
-def test_no_folder_has_more_code_than_its_maximum_and_a_smaller_one_has_a_lower_maximum() -> None:
-    sizes: Counter[str] = Counter()
-    for file in code_files():
-        sizes[folder_of(file)] += n_tokens(file)
-
-    assert {folder: size for folder, size in sizes.items() if size > TOKENS.get(folder, 0)} == {}
-    assert {
-        folder: sizes[folder]
-        for folder, most in TOKENS.items()
-        if sizes[folder] < most - TOKEN_SLACK
-    } == {}
+def line_of(node: Any) -> int:
+    """Return the first line of a node; a part of a comprehension has that of its variable."""
+    return node.target.lineno if isinstance(node, ast.comprehension) else node.lineno
 
 
-def test_the_source_has_no_more_dense_places_than_its_maximum_and_fewer_lower_it() -> None:
-    constructs: Counter[str] = Counter()
-    for file in code_files():
-        if file.suffix == ".py" and file.parts[0] != "tests":
-            constructs.update(dense_code((ROOT / file).read_text(encoding="utf-8")))
+def has_inner_comprehension(node: ast.AST) -> bool:
+    parts = [part for part in ast.walk(node) if isinstance(part, COMPREHENSIONS)]
+    return isinstance(node, COMPREHENSIONS) and len(parts) > 1
 
-    assert {
-        what: count for what, count in constructs.items() if count > DENSE_CODE.get(what, 0)
-    } == {}
-    assert {
-        what: constructs[what]
-        for what, most in DENSE_CODE.items()
-        if constructs[what] < most - DENSE_SLACK
-    } == {}
+
+def assigns_several_values(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Assign):
+        return False
+    return isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, (ast.Tuple, ast.List))
+
+
+def assigns_by_loop(node: ast.AST) -> bool:
+    iterable = node.iter if isinstance(node, (ast.comprehension, ast.For)) else None
+    return isinstance(iterable, ast.List) and len(iterable.elts) == 1
+
+
+def passes_values_of_mapping(node: ast.AST) -> bool:
+    call = node.value if isinstance(node, ast.Starred) else None
+    function = call.func if isinstance(call, ast.Call) else None
+    return isinstance(function, ast.Attribute) and function.attr == "values"
+
+
+def binds_no_noun(node: ast.AST) -> bool:
+    name = ""
+    if isinstance(node, ast.arg):
+        name = node.arg
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        name = node.id
+    return name in NO_NOUNS or name.startswith("of_")
+
+
+RULES: dict[str, Callable[[ast.AST], bool]] = {
+    "comprehension": lambda node: isinstance(node, COMPREHENSIONS),
+    "comprehension within another": has_inner_comprehension,
+    "conditional expression": lambda node: isinstance(node, ast.IfExp),
+    "assignment within an expression": lambda node: isinstance(node, ast.NamedExpr),
+    "several values in one assignment": assigns_several_values,
+    "assignment by `for x in [y]`": assigns_by_loop,
+    "values of a mapping as arguments": passes_values_of_mapping,
+    "variable whose name is no noun": binds_no_noun,
+}
+
+
+@cache
+def places(kind: str) -> dict[str, list[str]]:
+    """Rule -> the places that break it."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for file in files_of(kind):
+        for rule, line in broken_rules((ROOT / file).read_text(encoding="utf-8")):
+            found[rule].append(f"{file}:{line}")
+    return found
+
+
+@pytest.mark.parametrize("kind", TOKENS)
+def test_the_tree_has_no_more_code_than_its_bound(kind: str) -> None:
+    sizes = {file: n_tokens(file) for file in files_of(kind)}
+
+    assert sum(sizes.values()) <= TOKENS[kind]
+
+
+@pytest.mark.parametrize("kind", TOKENS_A_LINE)
+def test_a_line_holds_no_more_tokens_than_the_bound(kind: str) -> None:
+    n_lines = 0
+    n_code_tokens = 0
+    for file in files_of(kind):
+        tokens = python_tokens((ROOT / file).read_text(encoding="utf-8"))
+        n_lines += len(tokens)
+        n_code_tokens += tokens.total()
+
+    assert n_code_tokens / n_lines <= TOKENS_A_LINE[kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule"), [(kind, rule) for kind, bounds in EXCEPTIONS.items() for rule in bounds]
+)
+def test_no_more_places_break_a_rule_than_its_bound(kind: str, rule: str) -> None:
+    broken_at = places(kind)[rule]
+
+    message = "\n".join(["", *broken_at])
+    assert len(broken_at) <= EXCEPTIONS[kind][rule], message
