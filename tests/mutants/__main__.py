@@ -1,12 +1,13 @@
-"""`python -m tests.mutants`: apply the kept mutants to the source, and count those that the tests
-notice.
+"""`python -m tests.mutants`: apply the kept mutants to the source, and count those that tests notice.
 
-It exits with 1 if a mutant survives that was killed when the set was kept. `--draw` makes a new
-set, `--keep` keeps the results of this run. Only copies of the source are changed.
+`rules.json`, `llm.json` and `sql.json` keep the mutants and what the last run showed. A mutant
+that changes no result has the reason beside it (`equivalent_because`) and is not run. The command
+exits with 1 if a mutant is not noticed that was noticed before, or if the text of one is gone: it
+needs a successor with the same fault. `--draw` draws new sets, `--keep` keeps the outcomes of this
+run, `--gone` only lists the mutants whose text is gone. Only copies of the source are changed.
 """
 
 import argparse
-import dataclasses
 import json
 import os
 import shutil
@@ -15,27 +16,29 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
 
-from tests.mutants.making import ROOT, Mutant, drawn
+from tests.mutants.making import PARTS, ROOT, Mutant, drawn
 
-KEPT = Path(__file__).with_name("mutants.json")
-_LIMIT_S = 600
-"""The time after which a mutant counts as killed: it may make a test run forever."""
-_LIVES = "lives"
-_KILLED = "killed"
-_GONE = "gone"
+LIMIT_S = 600
+"""The time after which a mutant counts as noticed: it may make a test run forever."""
+NOTICED = "noticed"
+NOT_NOTICED = "not noticed"
+GONE = "gone"
+EQUIVALENT = "equivalent"
 
 
 def main() -> int:
-    """Run all mutants, two at a time, and report."""
+    """Run the kept mutants, two at a time, and report."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--draw", action="store_true", help="draw a new set")
-    parser.add_argument("--keep", action="store_true", help="keep the set and what this run found")
+    parser.add_argument("--draw", action="store_true", help="draw new sets")
+    parser.add_argument("--keep", action="store_true", help="keep the outcomes of this run")
+    parser.add_argument("--gone", action="store_true", help="only list mutants whose text is gone")
     parser.add_argument(
         "--only",
         default="",
@@ -43,33 +46,68 @@ def main() -> int:
         help="only mutants of files whose path begins so",
     )
     options = parser.parse_args()
-    kept = (
-        {}
-        if options.draw
-        else {Mutant(**each["mutant"]): each["outcome"] for each in json.loads(KEPT.read_text())}
-    )
-    mutants = drawn() if options.draw else list(kept)
-    chosen = [each for each in mutants if each.file.startswith(options.only)]
-    outcomes = _run(chosen)
-    for (part, outcome), n in sorted(
-        Counter((each.part, outcomes[each]) for each in chosen).items()
-    ):
-        print(part, outcome, n)
-    worse = [each for each in chosen if kept.get(each) == _KILLED and outcomes[each] != _KILLED]
-    for each in chosen:
-        if outcomes[each] != _KILLED:
-            state = f"{outcomes[each]}{' (was killed)' if each in worse else ''}"
-            print(f"{state}: {each.file}\n  - {each.before}\n  + {each.after}")
+    kept_outcomes = {} if options.draw else kept_mutants()
+    mutants = drawn() if options.draw else list(kept_outcomes)
+    chosen = [mutant for mutant in mutants if mutant.file.startswith(options.only)]
+    if options.gone:
+        outcomes = {mutant: GONE for mutant in chosen if mutant.applied(ROOT) is None}
+    else:
+        outcomes = outcomes_of(chosen)
+    report(outcomes, kept_outcomes)
     if options.keep:
-        actual = [
-            {"mutant": dataclasses.asdict(each), "outcome": outcomes.get(each, kept.get(each))}
-            for each in mutants
+        keep({mutant: outcomes.get(mutant, kept_outcomes.get(mutant, "")) for mutant in mutants})
+    is_worse = any(
+        kept_outcomes.get(mutant) == NOTICED and outcome != NOTICED
+        for mutant, outcome in outcomes.items()
+    )
+    return 1 if is_worse or GONE in outcomes.values() else 0
+
+
+def kept_mutants() -> dict[Mutant, str]:
+    """Return the kept mutants with the outcome of the run that kept them."""
+    outcomes: dict[Mutant, str] = {}
+    for part in PARTS:
+        for row in json.loads(_file_of(part).read_text(encoding="utf-8")):
+            outcome = row.pop("outcome")
+            outcomes[Mutant(**row)] = outcome
+    return outcomes
+
+
+def keep(outcomes: Mapping[Mutant, str]) -> None:
+    """Write the mutants of each part with their outcomes."""
+    for part in PARTS:
+        rows = [
+            {**mutant.as_row(), "outcome": outcome}
+            for mutant, outcome in outcomes.items()
+            if mutant.part == part
         ]
-        KEPT.write_text(json.dumps(actual, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    return 1 if worse else 0
+        text = json.dumps(rows, indent=1, ensure_ascii=False)
+        _file_of(part).write_text(text + "\n", encoding="utf-8")
 
 
-def _run(mutants: list[Mutant]) -> dict[Mutant, str]:
+def _file_of(part: str) -> Path:
+    return Path(__file__).with_name(f"{part}.json")
+
+
+def report(outcomes: Mapping[Mutant, str], kept_outcomes: Mapping[Mutant, str]) -> None:
+    """Print the mutants that were not noticed, the numbers of each part, and the two shares."""
+    for mutant, outcome in outcomes.items():
+        if outcome in {NOT_NOTICED, GONE}:
+            note = " (was noticed)" if kept_outcomes.get(mutant) == NOTICED else ""
+            print(f"{outcome}{note}: {mutant.file}\n  - {mutant.before}\n  + {mutant.after}")
+    counts = Counter((mutant.part, outcome) for mutant, outcome in outcomes.items())
+    for (part, outcome), n in sorted(counts.items()):
+        print(f"{part}: {n} {outcome}")
+    n_by_outcome = Counter(outcomes.values())
+    n_marked = n_by_outcome[EQUIVALENT]
+    n_run = len(outcomes) - n_marked
+    if n_run:
+        print(f"{n_by_outcome[NOTICED] / n_run:.1%} of {n_run} are noticed")
+        print(f"{n_marked / len(outcomes):.1%} are marked as equivalent")
+
+
+def outcomes_of(mutants: list[Mutant]) -> dict[Mutant, str]:
+    """Apply each mutant to a copy of the source, run its tests, and return what they showed."""
     copies: Queue[Path] = Queue()
     with tempfile.TemporaryDirectory() as scratch:
         worlds = Path(scratch) / "worlds"
@@ -95,9 +133,9 @@ def _run(mutants: list[Mutant]) -> dict[Mutant, str]:
                 )
 
         with ThreadPoolExecutor(copies.qsize()) as pool:
-            actual = dict(zip(mutants, pool.map(run, mutants), strict=True))
+            outcomes = dict(zip(mutants, pool.map(run, mutants), strict=True))
         print(f"\n{len(mutants)} mutants in {time.monotonic() - started:.0f} s", file=sys.stderr)
-    return actual
+    return outcomes
 
 
 def _ignored(folder: str, names: list[str]) -> set[str]:
@@ -106,9 +144,11 @@ def _ignored(folder: str, names: list[str]) -> set[str]:
 
 
 def _outcome(mutant: Mutant, copy: Path, worlds: Path) -> str:
+    if mutant.equivalent_because:
+        return EQUIVALENT
     applied = mutant.applied(copy)
     if applied is None:
-        return _GONE
+        return GONE
     path, text = applied
     original = path.read_text(encoding="utf-8")
     times = path.stat()
@@ -122,12 +162,12 @@ def _outcome(mutant: Mutant, copy: Path, worlds: Path) -> str:
             cwd=copy,
             env=environment,
             capture_output=True,
-            timeout=_LIMIT_S,
+            timeout=LIMIT_S,
             check=False,
         )
-        return _LIVES if done.returncode == 0 else _KILLED
+        return NOT_NOTICED if done.returncode == 0 else NOTICED
     except subprocess.TimeoutExpired:
-        return _KILLED
+        return NOTICED
     finally:
         path.write_text(original, encoding="utf-8")
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))

@@ -4,8 +4,9 @@ import ast
 import random
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,12 +55,8 @@ TESTS = {
 """Source -> the tests that can detect a change in it; without tests, results of SQL are compared
 with the rows of `tests/golden`.
 """
-_SHARES = {
-    "tasks/rules/": 110,
-    "tasks/llm/": 40,
-    "sql/": 90,
-}
-"""Number of mutants of each part."""
+PARTS = {"rules": ("tasks/rules/", 110), "llm": ("tasks/llm/", 40), "sql": ("sql/", 90)}
+"""Part -> the folder that its mutants change, and how many `drawn` draws there."""
 _SWAPS = {
     ast.Lt: "<=",
     ast.LtE: "<",
@@ -118,12 +115,14 @@ class Mutant:
         before: the line, without indentation.
         after: the line that replaces it.
         nth: the index of the line among equal lines of the file, from 0.
+        equivalent_because: why no test can notice the change; empty if one can.
     """
 
     file: str
     before: str
     after: str
     nth: int = 0
+    equivalent_because: str = field(default="", compare=False)
 
     def applied(self, root: Path) -> tuple[Path, str] | None:
         """Return the file that has the line now, and its changed text; None if no file has the
@@ -151,7 +150,11 @@ class Mutant:
     @property
     def part(self) -> str:
         """The part of the source that it belongs to."""
-        return next(part for part in _SHARES if self.file.startswith(part))
+        return next(part for part, (folder, _) in PARTS.items() if self.file.startswith(folder))
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the mutant as an object of JSON."""
+        return asdict(self)
 
     @property
     def tests(self) -> list[str]:
@@ -165,8 +168,8 @@ def drawn(seed: int = 1) -> list[Mutant]:
     """Return a new set, drawn from all possible changes."""
     dice = random.Random(seed)
     chosen = []
-    for part, share in _SHARES.items():
-        sources = [source for source in TESTS if source.startswith(part)]
+    for folder, share in PARTS.values():
+        sources = [source for source in TESTS if source.startswith(folder)]
         paths = sorted({path for source in sources for path in _files(source)})
         possible = [mutant for path in paths for mutant in _possible(path)]
         chosen += dice.sample(possible, share)
