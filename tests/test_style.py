@@ -203,13 +203,13 @@ RULES: dict[str, Callable[[ast.AST], bool]] = {
 
 
 @cache
-def places(kind: str) -> dict[str, list[str]]:
+def exceptions_of(kind: str) -> dict[str, list[str]]:
     """Rule -> the places that break it."""
-    found: dict[str, list[str]] = defaultdict(list)
+    exceptions: dict[str, list[str]] = defaultdict(list)
     for file in files_of(kind):
         for rule, line in broken_rules((ROOT / file).read_text(encoding="utf-8")):
-            found[rule].append(f"{file}:{line}")
-    return found
+            exceptions[rule].append(f"{file}:{line}")
+    return exceptions
 
 
 @pytest.mark.parametrize("kind", TOKENS)
@@ -235,7 +235,7 @@ def test_a_line_holds_no_more_tokens_than_the_bound(kind: str) -> None:
     ("kind", "rule"), [(kind, rule) for kind, bounds in EXCEPTIONS.items() for rule in bounds]
 )
 def test_no_more_places_break_a_rule_than_its_bound(kind: str, rule: str) -> None:
-    broken_at = places(kind)[rule]
+    broken_at = exceptions_of(kind)[rule]
 
     message = "\n".join(["", *broken_at])
     assert len(broken_at) <= EXCEPTIONS[kind][rule], message
