@@ -180,8 +180,10 @@ def _by_drop(alerts: Iterable[Alert]) -> list[list[Alert]]:
 def _event(group: Sequence[Alert]) -> str:
     """Return the line about an alert, or about a drop under several judges."""
     others = [f"{alert.facts['judge']} {alert.happened.partition(': ')[2]}" for alert in group[1:]]
-    also = f"; judged by others: {some(others)}" if others else ""
-    return one_line(group[0].line, _MOST_CHARS) + also
+    line = one_line(group[0].line, _MOST_CHARS)
+    if not others:
+        return line
+    return f"{line}; judged by others: {one_line(some(others))}"
 
 
 _CONTINUE = "nightly --night {night}"
