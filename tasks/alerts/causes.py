@@ -35,14 +35,8 @@ class Stop:
 
 def stops_of(job: Job, reports: Sequence[StageReport]) -> list[Stop]:
     """Return the models, judges and rubric writers whose endpoints were stopped in a run."""
-    writer_judges = {judge.label for judge in job.settings.judges if judge.rubric == AUGMENTED}
     stops: dict[str, Stop] = {}
     for callee in callees(job, ()):
-        judges = (
-            writer_judges
-            if callee.kind == RUBRIC_WRITER
-            else {callee.label, callee.cascade or callee.label}
-        )
         beginning = f"{callee.target.endpoint_name}: "
         for report in reports:
             # Models and judges have own limits, so one of two equal endpoints may be stopped.
@@ -50,10 +44,16 @@ def stops_of(job: Job, reports: Sequence[StageReport]) -> list[Stop]:
                 continue
             for line in report.stopped:
                 if line.startswith(beginning):
-                    stops[str(callee)] = Stop(
-                        callee, line.removeprefix(beginning), frozenset(judges)
-                    )
+                    reason = line.removeprefix(beginning)
+                    stops[str(callee)] = Stop(callee, reason, _judges_with(callee, job))
     return list(stops.values())
+
+
+def _judges_with(callee: Callee, job: Job) -> frozenset[str]:
+    """Return the judges that cannot decide without a model that is called."""
+    if callee.kind == RUBRIC_WRITER:
+        return frozenset(judge.label for judge in job.settings.judges if judge.rubric == AUGMENTED)
+    return frozenset({callee.label, callee.cascade or callee.label})
 
 
 def coverage_alerts(
@@ -76,26 +76,32 @@ def coverage_alerts(
         errors: kind and label of a model or judge -> its most frequent error.
     """
     alerts = [_missing_import(low, label) for label in low.labels_without_import]
-    rest = list(low.cells)
+    unexplained = list(low.cells)
     for stop in stops:
         explained = [cell for cell in low.cells if stop.explains(cell)]
-        rest = [cell for cell in rest if not stop.explains(cell)]
+        unexplained = [cell for cell in unexplained if cell not in explained]
         if explained:
-            alerts.append(
-                _shortfall(low, stop.callee.kind, stop.callee.label, explained, stop=stop)
-            )
-    incomplete_models = {cell.model for cell in low.cells if cell.judge is None}
-    by_cause: dict[tuple[str, str], list[CoverageCell]] = {}
-    for cell in rest:
-        is_failing = cell.due - sum(cell.failures.values()) < low.bar * cell.due
-        if is_failing or not (is_cut_short or (cell.judge and cell.model in incomplete_models)):
-            cause = (JUDGE, cell.judge) if cell.judge else (MODEL, cell.model)
-            by_cause.setdefault(cause, []).append(cell)
-    for (kind, label), cells in by_cause.items():
-        alerts.append(
-            _shortfall(low, kind, label, cells, error=(errors or {}).get((kind, label), ""))
-        )
+            callee = stop.callee
+            alerts.append(_shortfall(low, callee.kind, callee.label, explained, stop=stop))
+    for (kind, label), cells in _cells_by_cause(low, unexplained, is_cut_short).items():
+        error = (errors or {}).get((kind, label), "")
+        alerts.append(_shortfall(low, kind, label, cells, error=error))
     return alerts
+
+
+def _cells_by_cause(
+    low: LowCoverage, cells: Sequence[CoverageCell], is_cut_short: bool
+) -> dict[tuple[str, str], list[CoverageCell]]:
+    """Return incomplete cells by the kind and label of the model or judge that fell short."""
+    incomplete_models = {cell.model for cell in low.cells if cell.judge is None}
+    cells_by_cause: dict[tuple[str, str], list[CoverageCell]] = {}
+    for cell in cells:
+        is_failing = cell.due - sum(cell.failures.values()) < low.bar * cell.due
+        is_consequence = is_cut_short or (cell.judge and cell.model in incomplete_models)
+        if is_failing or not is_consequence:
+            cause = (JUDGE, cell.judge) if cell.judge else (MODEL, cell.model)
+            cells_by_cause.setdefault(cause, []).append(cell)
+    return cells_by_cause
 
 
 def _missing_import(low: LowCoverage, label: str) -> Alert:
@@ -121,52 +127,60 @@ def _shortfall(
 ) -> Alert:
     """Return the alert about a model, judge or rubric writer that left these cells incomplete."""
     is_model = kind == MODEL
-    own_cells = [cell for cell in cells if (cell.judge is None) == is_model]
-    done = sum(cell.done for cell in own_cells)
-    due = sum(cell.due for cell in own_cells)
-    failures = sum((cell.failures for cell in own_cells), Counter[str]())
+    counted_cells = [cell for cell in cells if (cell.judge is None) == is_model]
+    n_done = sum(cell.done for cell in counted_cells)
+    n_due = sum(cell.due for cell in counted_cells)
+    failures: Counter[str] = Counter()
+    for cell in counted_cells:
+        failures += cell.failures
     reason = "" if stop is None else stop.reason
-    happened = _happened(done, failures, reason)
+    happened = _happened(n_done, failures, reason)
     whom = kind if kind == RUBRIC_WRITER else f"{kind} {label}"
-    endpoint = "" if stop is None else f" ({stop.callee.target.endpoint_name})"
-    counts = [f"{done:,} of {due:,} {'responses' if is_model else 'verdicts'}"]
+    details = [f"{n_done:,} of {n_due:,} {'responses' if is_model else 'verdicts'}"]
+    endpoint = ""
     if stop is None:
-        counts += [f"{count:,} {status}" for status, count in sorted(failures.items())]
-    cause = reason or (error and f"most often {error}")
+        details += [f"{count:,} {status}" for status, count in sorted(failures.items())]
+    else:
+        endpoint = f" ({stop.callee.target.endpoint_name})"
+    line = f"{whom}{endpoint} {happened}: {', '.join(details)}"
+    if reason:
+        line += f"; {reason}"
+    elif error:
+        line += f"; most often {error}"
     facts = {
         "warnings": low.lines_on(cells),
         "of": kind,
         "happened": happened,
-        "done": done,
-        "due": due,
-        "share": done / due if due else 1.0,
+        "done": n_done,
+        "due": n_due,
+        "share": n_done / n_due if n_due else 1.0,
     }
-    line = f"{whom}{endpoint} {happened}: {', '.join(counts)}{cause and '; '}{cause}"
     return Alert("coverage", label, line, facts, whom=whom, happened=happened)
 
 
-def _happened(done: int, failures: Counter[str], reason: str) -> str:
-    is_silent = not reason and done == 0 and failures and set(failures) <= _UNANSWERED
+def _happened(n_done: int, failures: Counter[str], reason: str) -> str:
+    is_silent = not reason and n_done == 0 and failures and set(failures) <= _UNANSWERED
     if is_silent or reason.startswith(NO_REPLY):
-        return "stopped replying" if done else "gave no reply"
+        return "stopped replying" if n_done else "gave no reply"
     if reason:
-        return "refused further calls" if done else "refused all calls"
+        return "refused further calls" if n_done else "refused all calls"
     return "stayed below the coverage bar"
 
 
 def control_alerts(
-    sets: Sequence[Mapping[str, Any]], bar: float, explained_judges: Collection[str] = ()
+    control_sets: Sequence[Mapping[str, Any]], bar: float, explained_judges: Collection[str] = ()
 ) -> list[Alert]:
-    """Return an alert for each judge that decided too little of its control set, so that a drift
-    may be missed.
+    """Return an alert for each judge that decided too little of its control set.
+
+    A drift of such a judge may be missed.
 
     Args:
-        sets: the `judge` of each control set, with `n_decided` of its `n_members`.
+        control_sets: the `judge` of each control set, with `n_decided` of its `n_members`.
         bar: the least share to decide.
         explained_judges: those with an alert about the cause.
     """
     alerts = []
-    for row in sets:
+    for row in control_sets:
         judge = row["judge"]
         if judge in explained_judges or row["n_decided"] >= bar * row["n_members"]:
             continue

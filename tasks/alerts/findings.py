@@ -69,9 +69,9 @@ def _plain(value: Any) -> Any:
         return [_plain(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return (
-        value if value is None or isinstance(value, int | float) else redacted(storable(str(value)))
-    )
+    if value is None or isinstance(value, int | float):
+        return value
+    return redacted(storable(str(value)))
 
 
 COMPARED = (
@@ -105,8 +105,7 @@ def drops(
     alpha: float,
     drifted_judges: Collection[str] = (),
 ) -> list[Alert]:
-    """Return an alert for each comparison of a night in which a model dropped significantly, by at
-    least `least_drop`.
+    """Return an alert for each model that dropped significantly, by at least `least_drop`.
 
     The p-values of all comparisons together are corrected (Holm), so a night without a true drop
     gives a false alert with a probability of at most alpha. If the judge drifted in the same night,
@@ -118,39 +117,43 @@ def drops(
         alpha: the level of the test.
         drifted_judges: the labels of judges outside their control limits.
     """
-    adjusted = holm([each["p_value"] for each in comparisons])
+    p_values = [comparison["p_value"] for comparison in comparisons]
     alerts = []
-    for each, p_adjusted in zip(comparisons, adjusted, strict=True):
-        fall = -each["difference"]
-        if (
-            p_adjusted is None
-            or not is_significant(p_adjusted, alpha)
-            or fall <= 0
-            or fall < least_drop
-        ):
+    for comparison, p_adjusted in zip(comparisons, holm(p_values), strict=True):
+        if p_adjusted is None or not is_significant(p_adjusted, alpha):
             continue
-        share = "" if each["n_tasks"] == each["n_wanted"] else f" of {each['n_wanted']}"
-        ci = (
-            ""
-            if each["ci_low"] is None
-            else f"95 % interval {each['ci_low']:+.3f} to {each['ci_high']:+.3f}, "
-        )
-        p_value = "below 0.0001" if p_adjusted < 0.0001 else f"{p_adjusted:.4f}"
-        line = (
-            f"{each['model']} fell by {fall:.3f} on {each['split']} ({each['score']}, judged by"
-            f" {each['judge']}): {each['second_mean']:.3f} in {each['second_vintage']},"
-            f" {each['first_mean']:.3f} in {each['first_vintage']}; {ci}corrected p {p_value},"
-            f" {each['n_tasks']}{share} tasks"
-        )
-        happened = f"fell on {each['split']}: {_means(each['first_mean'], each['second_mean'])}"
-        alerts.append(_drop({**each, "p_adjusted": p_adjusted}, line, happened, drifted_judges))
+        fall = -comparison["difference"]
+        if fall > 0 and fall >= least_drop:
+            row = {**comparison, "p_adjusted": p_adjusted}
+            means = _means(row["first_mean"], row["second_mean"])
+            happened = f"fell on {row['split']}: {means}"
+            alerts.append(_drop(row, _drop_line(row), happened, drifted_judges))
     return alerts
 
 
-def _means(first: float, second: float) -> str:
+def _drop_line(row: Mapping[str, Any]) -> str:
+    """Return the sentence about a drop, with its interval and corrected p-value."""
+    interval = ""
+    if row["ci_low"] is not None:
+        interval = f"95 % interval {row['ci_low']:+.3f} to {row['ci_high']:+.3f}, "
+    p_value = f"{row['p_adjusted']:.4f}"
+    if row["p_adjusted"] < 0.0001:
+        p_value = "below 0.0001"
+    n_tasks = str(row["n_tasks"])
+    if row["n_tasks"] != row["n_wanted"]:
+        n_tasks += f" of {row['n_wanted']}"
+    return (
+        f"{row['model']} fell by {-row['difference']:.3f} on {row['split']} ({row['score']}, judged"
+        f" by {row['judge']}): {row['second_mean']:.3f} in {row['second_vintage']},"
+        f" {row['first_mean']:.3f} in {row['first_vintage']}; {interval}corrected p {p_value},"
+        f" {n_tasks} tasks"
+    )
+
+
+def _means(first_mean: float, second_mean: float) -> str:
     """Return two means, with as many decimals as their difference needs."""
-    decimals = 2 if round(abs(second - first), 3) >= 0.1 else 3
-    return " to ".join(short_number(mean, decimals) for mean in (first, second))
+    decimals = 2 if round(abs(second_mean - first_mean), 3) >= 0.1 else 3
+    return f"{short_number(first_mean, decimals)} to {short_number(second_mean, decimals)}"
 
 
 def short_number(value: float, decimals: int) -> str:
@@ -188,20 +191,23 @@ def stopping_drops(
     All comparisons and looks together give a false alert with at most the configured probability,
     so no correction is needed.
     """
-    return [
-        _drop(
-            look,
-            f"{look['model']} fell by more than {look['least_difference']:g} ({look['score_name']},"
-            f" judged by {look['judge']}): by {-look['mean_difference']:.3f} since"
-            f" {look['compared_vintage']}, interval at every look {look['sequence_low']:+.3f} to"
-            f" {look['sequence_high']:+.3f}, settled after {look['n_tasks_evaluated']} of"
-            f" {look['n_tasks_planned']} tasks",
-            f"fell by {short_number(-look['mean_difference'], 3)} since {look['compared_vintage']}",
-            drifted_judges,
-        )
-        for look in looks
-        if look["decision"] == "dropped"
-    ]
+    alerts = []
+    for look in looks:
+        if look["decision"] == "dropped":
+            fall = -look["mean_difference"]
+            happened = f"fell by {short_number(fall, 3)} since {look['compared_vintage']}"
+            alerts.append(_drop(look, _look_line(look), happened, drifted_judges))
+    return alerts
+
+
+def _look_line(look: Mapping[str, Any]) -> str:
+    return (
+        f"{look['model']} fell by more than {look['least_difference']:g} ({look['score_name']},"
+        f" judged by {look['judge']}): by {-look['mean_difference']:.3f} since"
+        f" {look['compared_vintage']}, interval at every look {look['sequence_low']:+.3f} to"
+        f" {look['sequence_high']:+.3f}, settled after {look['n_tasks_evaluated']} of"
+        f" {look['n_tasks_planned']} tasks"
+    )
 
 
 def drifts(drifted: Iterable[Mapping[str, Any]]) -> list[Alert]:
@@ -220,43 +226,48 @@ def drifts(drifted: Iterable[Mapping[str, Any]]) -> list[Alert]:
 
 
 def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
-    """Return alerts from the reports of a night's stages: the budget or stop time, and data quality
-    below the bar.
-    """
-    alerts = [
-        *_stopped("budget", "its budget", [report for report in reports if report.is_at_budget]),
-        *_stopped(
-            "stop_time", "its stop time", [report for report in reports if report.is_at_stop_time]
-        ),
-    ]
+    """Return alerts on a reached budget or stop time, and on data quality below the bar."""
+    at_budget = [report for report in reports if report.is_at_budget]
+    at_stop_time = [report for report in reports if report.is_at_stop_time]
+    alerts = []
+    if at_budget:
+        alerts.append(_limit_alert("budget", "its budget", at_budget))
+    if at_stop_time:
+        alerts.append(_limit_alert("stop_time", "its stop time", at_stop_time))
     for report in reports:
         if report.is_below_bar and report.stage != "coverage":
-            lines = [line for line in report.warnings if LEFT_OUT in line] or report.warnings
-            line = f"{report.stage}: data quality is below the bar: {some(lines, 3, '; ')}"
-            facts = {"stage": report.stage, "warnings": lines}
-            happened = f"data quality fell below the bar ({report.stage})"
-            alerts.append(Alert("quality", "", line, facts, happened=happened))
+            alerts.append(_quality_alert(report))
     return alerts
 
 
-def _stopped(kind: Kind, what: str, reports: Sequence[StageReport]) -> list[Alert]:
-    """Return one alert for all stages that were stopped."""
-    if not reports:
-        return []
-    why = dict.fromkeys(
-        line for report in reports for line in report.warnings if line.startswith("stopped at")
-    )
+def _limit_alert(kind: Kind, limit: str, reports: Sequence[StageReport]) -> Alert:
+    """Return one alert for all stages that a limit stopped."""
+    reasons = []
+    for report in reports:
+        reasons += [line for line in report.warnings if line.startswith("stopped at")]
+    reasons = list(dict.fromkeys(reasons))
     n_skipped = {report.stage: report.skipped for report in reports}
     by_stage = ", ".join(f"{count} in {stage}" for stage, count in n_skipped.items())
-    line = "; ".join([f"the run reached {what}; skipped: {by_stage}", *why])
+    line = "; ".join([f"the run reached {limit}; skipped: {by_stage}", *reasons])
     n_done = sum(report.rows for report in reports)
-    share = n_done / (n_done + sum(n_skipped.values()) or 1)
+    n_wanted = n_done + sum(n_skipped.values())
     facts = {
         "skipped": n_skipped,
-        "warnings": list(why),
-        "share": share,
+        "warnings": reasons,
+        "share": n_done / (n_wanted or 1),
     }
-    return [Alert(kind, "", line, facts, happened=f"the run reached {what}")]
+    return Alert(kind, "", line, facts, happened=f"the run reached {limit}")
+
+
+def _quality_alert(report: StageReport) -> Alert:
+    lines = [line for line in report.warnings if LEFT_OUT in line] or report.warnings
+    return Alert(
+        "quality",
+        subject="",
+        line=f"{report.stage}: data quality is below the bar: {some(lines, 3, '; ')}",
+        facts={"stage": report.stage, "warnings": lines},
+        happened=f"data quality fell below the bar ({report.stage})",
+    )
 
 
 failure = partial(Alert, "failure", "")
@@ -265,19 +276,21 @@ skipped = partial(Alert, "skipped", "")
 
 
 def alert_id(job: Job, alert: Alert) -> str:
-    """Return the id of an alert of a job's night, the same for an equal finding of a repeated
-    night.
+    """Return the id of an alert of a job's night; an equal finding of a repeated night has the same.
 
     A failed or skipped run has a new id each time. A finding about data quality has the same id
     every night until the data changes.
     """
-    of = {
-        "failure": job.run_id,
-        "skipped": job.run_id,
-        "quality": "",
-    }.get(alert.kind, job.night or job.run_id)
+    if alert.kind in {"failure", "skipped"}:
+        period = job.run_id
+    elif alert.kind == "quality":
+        period = ""
+    else:
+        period = job.night or job.run_id
     facts = json.dumps(alert.facts, sort_keys=True)
-    return digest("alert", of, job.settings.benchmark, alert.kind, alert.subject, alert.line, facts)
+    return digest(
+        "alert", period, job.settings.benchmark, alert.kind, alert.subject, alert.line, facts
+    )
 
 
 _STATES: dict[str, tuple[tuple[str, ...], str]] = {
@@ -287,7 +300,7 @@ _STATES: dict[str, tuple[tuple[str, ...], str]] = {
     "judge_drift": (("cause",), "agreement"),
     "score_drop": (("judge", "judge_trial", "split", "score", "first_vintage"), "second_mean"),
 }
-"""Kind of alert -> the facts that say what is the case, and the one that says how much of it.
+"""Kind of alert -> the facts that identify a state, and the fact that is its level.
 
 The others are events, or have the same id until they change.
 """
@@ -299,8 +312,11 @@ def is_unchanged(kind: str, subject: str, facts: Mapping[str, Any], alert: Alert
     """Return whether a stored alert of an earlier night is about the same state as an alert."""
     if kind not in _STATES or (kind, subject) != (alert.kind, alert.subject):
         return False
-    names, level = _STATES[kind]
-    is_same = all(facts.get(name) == alert.facts.get(name) for name in names)
-    if not is_same or facts.get(level) is None or alert.facts.get(level) is None:
+    names, level_name = _STATES[kind]
+    if any(facts.get(name) != alert.facts.get(name) for name in names):
         return False
-    return bool(abs(facts[level] - alert.facts[level]) < _NOTICEABLE)
+    stored_level = facts.get(level_name)
+    level = alert.facts.get(level_name)
+    if stored_level is None or level is None:
+        return False
+    return bool(abs(stored_level - level) < _NOTICEABLE)

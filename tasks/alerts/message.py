@@ -14,9 +14,9 @@ from tasks.rules.text.numbers import counted, coverage_text, some
 MOST_LINES = 6
 _MOST_CHARS = 400
 """Of a title, and of a line about an alert; a command is never cut."""
-_TITLED = 2
+_MOST_PHRASES = 2
 """The number of phrases in a title; the others are counted."""
-_STEPS = 2
+_MOST_STEPS = 2
 """The number of commands to try next."""
 _CALLS_EVERYBODY = re.compile(r"@(?=(?:here|channel|everyone|all)\b)", re.IGNORECASE)
 _ESCAPES = str.maketrans(
@@ -46,17 +46,17 @@ class Results:
     @property
     def line(self) -> str:
         """The scores and the cost in a line."""
-        by_split: dict[str, list[str]] = {}
+        scores_by_split: dict[str, list[str]] = {}
         for row in self.scores:
-            partial = f" ({coverage_text(row['coverage'])} covered)" if row["is_below_bar"] else ""
-            score = f"{row['model']} {short_number(row['mean_score'], 3)}{partial}"
-            by_split.setdefault(row["split"], []).append(score)
-        shown = some(
-            (f"{split}: {some(scores)}" for split, scores in by_split.items()), separator="; "
-        )
-        judge = f" by {self.scores[0]['judge']}" if self.scores else ""
+            score = f"{row['model']} {short_number(row['mean_score'], 3)}"
+            if row["is_below_bar"]:
+                score += f" ({coverage_text(row['coverage'])} covered)"
+            scores_by_split.setdefault(row["split"], []).append(score)
+        splits = [f"{split}: {some(scores)}" for split, scores in scores_by_split.items()]
+        title = f"Scores by {self.scores[0]['judge']}" if self.scores else "Scores"
         cost = "unknown" if self.cost_usd is None else f"{self.cost_usd:,.2f} USD"
-        return f"Scores{judge}: {shown or 'none'}. Cost: {cost} for {counted(self.calls, 'call')}."
+        calls = counted(self.calls, "call")
+        return f"{title}: {some(splits, separator='; ') or 'none'}. Cost: {cost} for {calls}."
 
 
 @dataclass(frozen=True)
@@ -98,18 +98,14 @@ def night_message(
             them.
     """
     ordered = sorted(alerts, key=lambda alert: KINDS.index(alert.kind))
-    causes = {alert.whom for alert in ordered if alert.whom}
-    first = [alert for alert in ordered if alert.cause not in causes]
-    consequences = [alert for alert in ordered if alert.cause in causes]
-    tail = [] if results is None else [results.line]
-    steps = [next_step(job, alert) for alert in first or standing] or [next_step(job, None)]
-    tail.append(f"Next: {'; '.join(list(dict.fromkeys(steps))[:_STEPS])}.")
-    if job.report_url is not None or job.report_index.exists():
-        tail.append(f"Report: {job.report_url or job.report_index}")
-    events = _events(first, consequences, MOST_LINES - len(tail))
-    lines = tuple(visible(line) for line in [*events, *tail])
-    about = _phrases(first) if ordered else _nothing_new(standing)
-    title = visible(one_line(f"{about} ({job.settings.benchmark}, {job.night})", _MOST_CHARS))
+    subjects = {alert.whom for alert in ordered if alert.whom}
+    causes = [alert for alert in ordered if alert.cause not in subjects]
+    consequences = [alert for alert in ordered if alert.cause in subjects]
+    ending = _ending(job, causes or standing, results)
+    events = _events(causes, consequences, MOST_LINES - len(ending))
+    lines = tuple(visible(line) for line in [*events, *ending])
+    summary = _phrases(causes) if ordered else _nothing_new(standing)
+    title = visible(one_line(f"{summary} ({job.settings.benchmark}, {job.night})", _MOST_CHARS))
     as_json = {
         "night": job.night,
         "run_id": job.run_id,
@@ -125,20 +121,34 @@ def night_message(
     return Message(title, lines, as_json)
 
 
-def _events(first: Sequence[Alert], consequences: Sequence[Alert], most: int) -> list[str]:
+def _ending(job: Job, alerts: Sequence[Alert], results: Results | None) -> list[str]:
+    """Return the lines after the events: scores and cost, commands to try next, the report."""
+    lines = [] if results is None else [results.line]
+    steps = [next_step(job, alert) for alert in alerts] or [next_step(job, None)]
+    distinct_steps = list(dict.fromkeys(steps))
+    lines.append(f"Next: {'; '.join(distinct_steps[:_MOST_STEPS])}.")
+    if job.report_url is not None or job.report_index.exists():
+        lines.append(f"Report: {job.report_url or job.report_index}")
+    return lines
+
+
+def _events(causes: Sequence[Alert], consequences: Sequence[Alert], most_lines: int) -> list[str]:
     """Return at most so many lines about alerts and what they may explain."""
-    groups = _by_drop(first)
+    groups = _by_drop(causes)
     events = [_event(group) for group in groups]
     if consequences:
         events.append(f"Perhaps caused by that: {_phrases(consequences)}.")
-    if len(events) <= most:
+    if len(events) <= most_lines:
         return events
-    rest = [group[0] for group in groups[most - 1 :]]
-    return [*events[: most - 1], f"Also: {_phrases([*rest, *consequences])}."]
+    n_whole = most_lines - 1
+    rest = [group[0] for group in groups[n_whole:]]
+    return [*events[:n_whole], f"Also: {_phrases([*rest, *consequences])}."]
 
 
 def _nothing_new(standing: Sequence[Alert]) -> str:
-    return f"nothing new; as before: {_phrases(standing)}" if standing else "complete, no alerts"
+    if standing:
+        return f"nothing new; as before: {_phrases(standing)}"
+    return "complete, no alerts"
 
 
 _NOUNS = {
@@ -151,39 +161,41 @@ _NOUNS = {
 
 def _phrases(alerts: Iterable[Alert]) -> str:
     """Return what happened to whom; what happened to several of them is one phrase."""
-    groups: dict[str, list[Alert]] = {}
+    alerts_by_event: dict[str, list[Alert]] = {}
     for group in _by_drop(alerts):
-        groups.setdefault(group[0].happened or group[0].headline, []).append(group[0])
+        alert = group[0]
+        alerts_by_event.setdefault(alert.happened or alert.headline, []).append(alert)
     phrases = []
-    for happened, group in groups.items():
+    for happened, group in alerts_by_event.items():
         noun = _NOUNS.get(group[0].kind)
         if len(group) == 1 or noun is None:
             phrases.append(group[0].headline)
         else:
-            phrases.append(f"{len(group)} {noun} {happened}: {some(alert.whom for alert in group)}")
-    return some(phrases, _TITLED, "; ")
+            subjects = some(alert.whom for alert in group)
+            phrases.append(f"{len(group)} {noun} {happened}: {subjects}")
+    return some(phrases, _MOST_PHRASES, "; ")
 
 
 def _by_drop(alerts: Iterable[Alert]) -> list[list[Alert]]:
-    """Return the alerts one by one, but the drops of a model on a split, under all judges, as
-    one.
-    """
+    """Return each alert as a group; drops of a model on a split under several judges are one."""
     groups: dict[Any, list[Alert]] = {}
     for number, alert in enumerate(alerts):
-        is_drop = alert.kind == "score_drop"
-        groups.setdefault(
-            (alert.subject, alert.facts.get("split")) if is_drop else number, []
-        ).append(alert)
+        key: Any = number
+        if alert.kind == "score_drop":
+            key = (alert.subject, alert.facts.get("split"))
+        groups.setdefault(key, []).append(alert)
     return list(groups.values())
 
 
 def _event(group: Sequence[Alert]) -> str:
     """Return the line about an alert, or about a drop under several judges."""
-    others = [f"{alert.facts['judge']} {alert.happened.partition(': ')[2]}" for alert in group[1:]]
     line = one_line(group[0].line, _MOST_CHARS)
-    if not others:
+    further_drops = [
+        f"{alert.facts['judge']} {alert.happened.partition(': ')[2]}" for alert in group[1:]
+    ]
+    if not further_drops:
         return line
-    return f"{line}; judged by others: {one_line(some(others))}"
+    return f"{line}; judged by others: {one_line(some(further_drops))}"
 
 
 _CONTINUE = "nightly --night {night}"
@@ -213,17 +225,13 @@ A drop in a night with `stopping` is a `look`; without an alert the leaderboard 
 
 def next_step(job: Job, alert: Alert | None) -> str:
     """Return the command that shows more about an alert, or that continues the night."""
-    facts = {} if alert is None else alert.facts
-    kind: str = "" if alert is None else alert.kind
-    if kind == "score_drop" and "first_vintage" not in facts:
-        kind = "look"
-    subject = "" if alert is None else alert.subject
+    kind: str = ""
+    values = {"night": job.night}
+    if alert is not None:
+        is_look = alert.kind == "score_drop" and "first_vintage" not in alert.facts
+        kind = "look" if is_look else alert.kind
+        values |= {**alert.facts, "model": shlex.quote(alert.subject)}
     command, effect = _COMMANDS[kind]
-    values = {
-        "night": job.night,
-        **facts,
-        "model": shlex.quote(subject),
-    }
     words = ["prbench", command.format(**values), *job.location]
     return f"`{' '.join(words)}` {effect}"
 

@@ -87,24 +87,21 @@ def deliver(
     before the next attempt doubles from `FIRST_WAIT_S` up to 30 s.
     """
     history = history or History()
-    due = []
-    for number, to in enumerate(settings.to, start=1):
-        receiver = f"{to.kind} {number}"
-        new = [
+    sends = []
+    for number, receiver_settings in enumerate(settings.to, start=1):
+        receiver = f"{receiver_settings.kind} {number}"
+        new_alerts = [
             alert for alert in alerts if not history.has_received(receiver, alert_id(job, alert))
         ]
-        is_due = (
-            settings.when == "always"
-            and results is not None
-            and not history.has_heard(receiver, alerts)
-        )
-        if new or is_due:
-            message = night_message(job, new, results, standing=[] if new else alerts)
-            targets = _sends(to, message, settings.timeout_s)
-            alert_ids = tuple(dict.fromkeys(alert_id(job, alert) for alert in new))
-            due.append(partial(_delivery, receiver, targets, settings, alert_ids))
+        is_wanted_anyway = settings.when == "always" and results is not None
+        if new_alerts or (is_wanted_anyway and not history.has_heard(receiver, alerts)):
+            standing = [] if new_alerts else alerts
+            message = night_message(job, new_alerts, results, standing=standing)
+            targets = _sends(receiver_settings, message, settings.timeout_s)
+            alert_ids = tuple(dict.fromkeys(alert_id(job, alert) for alert in new_alerts))
+            sends.append(partial(_delivery, receiver, targets, settings, alert_ids))
     with ThreadPoolExecutor(len(settings.to) or None) as pool:
-        return list(pool.map(lambda send: send(), due))
+        return list(pool.map(lambda send: send(), sends))
 
 
 def ping(settings: Alerts) -> Delivery | None:
@@ -117,20 +114,31 @@ def ping(settings: Alerts) -> Delivery | None:
 def _delivery(
     receiver: str, targets: list[Send], settings: Alerts, alert_ids: tuple[str, ...]
 ) -> Delivery:
-    counts, errors_of_targets = zip(
-        *(_attempts(target, settings) for target in targets), strict=True
-    )
-    errors = [error for error in errors_of_targets if error is not None]
-    some = f"{len(errors)} of {len(targets)} addresses: " if len(targets) > 1 else ""
-    error = safe(some + errors[0]) if errors else None
+    n_attempts = 0
+    errors = []
+    for target in targets:
+        n_target_attempts, target_error = _attempts(target, settings)
+        n_attempts = max(n_attempts, n_target_attempts)
+        if target_error is not None:
+            errors.append(target_error)
+    error = None
+    if errors:
+        share = f"{len(errors)} of {len(targets)} addresses: " if len(targets) > 1 else ""
+        error = safe(share + errors[0])
     return Delivery(
-        receiver, "failed" if errors else "sent", max(counts), error, len(alert_ids), alert_ids
+        receiver=receiver,
+        status="failed" if errors else "sent",
+        attempts=n_attempts,
+        error=error,
+        n_alerts=len(alert_ids),
+        alert_ids=alert_ids,
     )
 
 
 def _attempts(send: Send, settings: Alerts) -> tuple[int, str | None]:
-    """Send until success, a permanent error, or the last attempt; return the number of attempts and
-    the last error.
+    """Return the number of attempts and the last error; None if the message was sent.
+
+    A permanent error ends the attempts.
     """
     for attempt in range(1, settings.attempts + 1):
         outcome: list[Exception | None] = []
@@ -139,13 +147,13 @@ def _attempts(send: Send, settings: Alerts) -> tuple[int, str | None]:
         thread = Thread(target=lambda: outcome.append(_outcome(send)), daemon=True)  # noqa: B023
         thread.start()
         thread.join(settings.timeout_s)
-        late = NotDelivered(f"no response within {settings.timeout_s:g} s", may_pass=True)
-        error = outcome[0] if outcome else late
-        if (
-            not isinstance(error, NotDelivered)
-            or not error.may_pass
-            or attempt == settings.attempts
-        ):
+        error: Exception | None = NotDelivered(
+            f"no response within {settings.timeout_s:g} s", may_pass=True
+        )
+        if outcome:
+            error = outcome[0]
+        may_pass = isinstance(error, NotDelivered) and error.may_pass
+        if not may_pass or attempt == settings.attempts:
             break
         time.sleep(min(_LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (attempt - 1)))
     return attempt, None if error is None else str(error)
@@ -174,11 +182,9 @@ def _outcome(send: Send) -> Exception | None:
         return NotDelivered(
             f"the server responded with status {status}", may_pass=status == 429 or status >= 500
         )
-    return (
-        _of_error(errors[0])
-        if errors
-        else NotDelivered("the service did not accept it", may_pass=True)
-    )
+    if errors:
+        return _not_delivered(errors[0])
+    return NotDelivered("the service did not accept it", may_pass=True)
 
 
 def _unless_sending(text: str) -> str:
@@ -196,44 +202,41 @@ def _unless_sending(text: str) -> str:
     return "(not shown: written while an alert was sent)"
 
 
-def _of_error(error: BaseException) -> NotDelivered:
-    refused = next(
-        iter(getattr(error, "recipients", {}).values()), (getattr(error, "smtp_code", None),)
-    )
-    if (code := refused[0]) is not None:  # 4xx may pass, 5xx does not
+def _not_delivered(error: BaseException) -> NotDelivered:
+    """Return a library's error as a cause without addresses."""
+    code = getattr(error, "smtp_code", None)
+    refused_recipients = getattr(error, "recipients", {})
+    if refused_recipients:
+        code = next(iter(refused_recipients.values()))[0]
+    if code is not None:  # 4xx may pass, 5xx does not
         return NotDelivered(f"the server refused the mail: {code}", may_pass=code < 500)
-    chain = list(causes_of(error))
-    # System errors of connections and OpenSSL errors of certificates contain no address.
-    causes = (
-        f"no connection: {each.strerror}"
-        for each in chain
-        if isinstance(each, OSError) and each.strerror
-    )
     # Errors of certificates and of invalid addresses are `ValueError`s too.
-    is_final = any(isinstance(each, ValueError | smtplib.SMTPNotSupportedError) for each in chain)
-    return NotDelivered(next(causes, f"failed: {type(error).__name__}"), may_pass=not is_final)
+    permanent = (ValueError, smtplib.SMTPNotSupportedError)
+    may_pass = not any(isinstance(cause, permanent) for cause in causes_of(error))
+    for cause in causes_of(error):
+        # System errors of connections and OpenSSL errors of certificates contain no address.
+        if isinstance(cause, OSError) and cause.strerror:
+            return NotDelivered(f"no connection: {cause.strerror}", may_pass=may_pass)
+    return NotDelivered(f"failed: {type(error).__name__}", may_pass=may_pass)
 
 
-def _sends(to: Receiver, message: Message, timeout_s: float) -> list[Send]:
+def _sends(receiver: Receiver, message: Message, timeout_s: float) -> list[Send]:
     """Return the functions that send a message to a receiver.
 
     Mail is sent to each address separately, so that only failed ones are retried.
     """
-    if to.email is not None:
-        return [
-            partial(_send, partial(_mail, to.email, address), message, timeout_s)
-            for address in to.email.to
-        ]
-    if to.apprise is not None:
-        return [partial(_send, partial(_service, to.apprise), message, timeout_s)]
-    content = {"text": message.as_chat} if to.slack is not None else message.as_json
-    return [partial(_call, to.slack or to.webhook or "", timeout_s, content)]
+    if receiver.email is not None:
+        mails = [partial(_mail, receiver.email, address) for address in receiver.email.to]
+        return [partial(_send, mail, message, timeout_s) for mail in mails]
+    if receiver.apprise is not None:
+        return [partial(_send, partial(_service, receiver.apprise), message, timeout_s)]
+    if receiver.slack is not None:
+        return [partial(_call, receiver.slack, timeout_s, {"text": message.as_chat})]
+    return [partial(_call, receiver.webhook or "", timeout_s, message.as_json)]
 
 
 def _call(address: str, timeout_s: float, content: Mapping[str, Any] | None = None) -> bool:
-    """Call an address, which may contain references to the environment; content is posted as
-    JSON.
-    """
+    """Call an address, in which `${NAME}` is filled in; content is posted as JSON."""
     import requests
 
     with requests.request(
@@ -264,12 +267,11 @@ def _send(service: Callable[[Any], Any], message: Message, timeout_s: float) -> 
         )
     plugin.redirects = False  # even if its address allows them
     plugin.optional = False  # so that a failure is reported
-    plugin.socket_connect_timeout = plugin.socket_read_timeout = (
-        2 * timeout_s
-    )  # the attempt ends earlier
-    plugin.verify_certificate = plugin.verify_certificate and (
-        os.environ.get("SSL_CERT_FILE") or True
-    )
+    # The attempt ends earlier.
+    plugin.socket_connect_timeout = 2 * timeout_s
+    plugin.socket_read_timeout = 2 * timeout_s
+    if plugin.verify_certificate:
+        plugin.verify_certificate = os.environ.get("SSL_CERT_FILE") or True
     apprise = Apprise(asset=asset)
     apprise.add(plugin)
     return apprise.notify(message.body, message.title, body_format=NotifyFormat.TEXT) is True
@@ -281,7 +283,11 @@ def _service(url: str, asset: Any) -> Any:
     return Apprise.instantiate(filled_in(url).strip(), asset=asset)
 
 
-def _mail(email: Email, to: str, asset: Any) -> Any:
+_SECURE_MODES = {"starttls": "starttls", "tls": "ssl", "none": "insecure"}
+"""`security` of the configuration -> Apprise's word."""
+
+
+def _mail(email: Email, address: str, asset: Any) -> Any:
     from apprise.plugins.email import NotifyEmail
 
     return NotifyEmail(  # type: ignore[no-untyped-call]  # Apprise's plugins have no types
@@ -290,25 +296,23 @@ def _mail(email: Email, to: str, asset: Any) -> Any:
         smtp_host=email.host,
         host=email.host,
         port=email.port,
-        secure_mode={
-            "starttls": "starttls",
-            "tls": "ssl",
-            "none": "insecure",
-        }[email.security],
+        secure_mode=_SECURE_MODES[email.security],
         user=quote(filled_in(email.user or "")),
         password=quote(filled_in(email.password or "")),
         from_addr=email.sender,
-        targets=to,
+        targets=address,
         headers={"Auto-Submitted": "auto-generated"},
     )
 
 
 @dataclass(frozen=True)
 class History:
-    """What receivers were sent before: pairs of a receiver and an alert's id, also of alerts that
-    have not changed.
+    """What receivers were sent before.
 
-    `notified` got a message this night, `reassured` one without an alert.
+    Attributes:
+        sent: pairs of a receiver and an alert's id, also of alerts that have not changed.
+        notified: receivers of a message this night.
+        reassured: receivers of a message without an alert this night.
     """
 
     sent: frozenset[tuple[str, str]] = frozenset()
@@ -333,45 +337,54 @@ def history_of(job: Job, alerts: Sequence[Alert]) -> History:
     deliveries = _stored(
         job, "alert_deliveries", "receiver, night, n_alerts, alert_ids", status="sent"
     )
-    sent = {
-        (row["receiver"], alert_id) for row in deliveries for alert_id in row["alert_ids"] or ()
-    }
-    tonight = [row for row in deliveries if row["night"] == job.night and row["receiver"] != "ping"]
-    of_benchmark = {"benchmark": job.settings.benchmark}
-    runs = "(select night, config ->> 'benchmark' as benchmark from runs where night is not null)"
-    nights = [row["night"] for row in _stored(job, runs, "distinct night", **of_benchmark)]
-    earlier_nights = sorted((night for night in nights if night < (job.night or "")), reverse=True)
-    stored_alerts: dict[str, list[dict[str, Any]]] = {}
-    for row in _stored(job, "alerts", "night, alert_id, kind, subject, facts", **of_benchmark):
-        stored_alerts.setdefault(row["night"], []).append(row)
+    sent: set[tuple[str, str]] = set()
+    notified = set()
+    reassured = set()
+    for row in deliveries:
+        receiver = row["receiver"]
+        sent.update((receiver, sent_id) for sent_id in row["alert_ids"] or ())
+        if row["night"] == job.night and receiver != "ping":
+            notified.add(receiver)
+            if row["n_alerts"] == 0:
+                reassured.add(receiver)
     receivers = {receiver for receiver, _ in sent}
+    earlier_nights = _alerts_of_earlier_nights(job)
     for alert in alerts:
-        ids = _unchanged_since(alert, [stored_alerts.get(night, []) for night in earlier_nights])
+        unchanged_ids = _unchanged_since(alert, earlier_nights)
         for receiver in receivers:
-            if any((receiver, earlier_id) in sent for earlier_id in ids):
+            if any((receiver, unchanged_id) in sent for unchanged_id in unchanged_ids):
                 sent.add((receiver, alert_id(job, alert)))
-    return History(
-        frozenset(sent),
-        frozenset(row["receiver"] for row in tonight),
-        frozenset(row["receiver"] for row in tonight if row["n_alerts"] == 0),
-    )
+    return History(frozenset(sent), frozenset(notified), frozenset(reassured))
+
+
+def _alerts_of_earlier_nights(job: Job) -> list[list[dict[str, Any]]]:
+    """Return the stored alerts of each earlier night of the benchmark, the latest night first."""
+    benchmark = job.settings.benchmark
+    alerts_by_night: dict[str, list[dict[str, Any]]] = {}
+    runs = "(select night, config ->> 'benchmark' as benchmark from runs where night is not null)"
+    for row in _stored(job, runs, "distinct night", benchmark=benchmark):
+        if row["night"] < (job.night or ""):
+            alerts_by_night[row["night"]] = []
+    columns = "night, alert_id, kind, subject, facts"
+    for row in _stored(job, "alerts", columns, benchmark=benchmark):
+        if row["night"] in alerts_by_night:
+            alerts_by_night[row["night"]].append(row)
+    return [alerts_by_night[night] for night in sorted(alerts_by_night, reverse=True)]
 
 
 def _unchanged_since(alert: Alert, nights: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
-    """Return the ids of an alert in earlier nights, the latest night first, as long as each night
-    had it.
-    """
-    ids = []
+    """Return the ids of an alert in earlier nights; the first night without it ends the search."""
+    unchanged_ids = []
     for stored_alerts in nights:
-        same = [
+        night_ids = [
             row["alert_id"]
             for row in stored_alerts
             if is_unchanged(row["kind"], row["subject"], json.loads(row["facts"]), alert)
         ]
-        if not same:
+        if not night_ids:
             break
-        ids += same
-    return ids
+        unchanged_ids += night_ids
+    return unchanged_ids
 
 
 def _stored(job: Job, table: str, columns: str, **where: Any) -> list[dict[str, Any]]:
@@ -384,24 +397,23 @@ def _stored(job: Job, table: str, columns: str, **where: Any) -> list[dict[str, 
 
 def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()) -> None:
     """Write deliveries, and alerts that are not stored yet; the next publication shows them."""
-    warehouse = Warehouse(job.warehouse)
-    known = {row["alert_id"] for row in _stored(job, "alerts", "alert_id")} if alerts else set()
-    common = {
-        "run_id": job.run_id,
-        "night": job.night,
-        "created_at": datetime.now(UTC),
-    }
-    rows = [
-        common
-        | {
-            "alert_id": alert_id(job, each),
+    common = {"run_id": job.run_id, "night": job.night, "created_at": datetime.now(UTC)}
+    stored_ids = set()
+    if alerts:
+        stored_ids = {row["alert_id"] for row in _stored(job, "alerts", "alert_id")}
+    rows = []
+    for alert in alerts:
+        row = {
+            **common,
+            "alert_id": alert_id(job, alert),
             "benchmark": job.settings.benchmark,
-            "kind": each.kind,
-            "subject": each.subject,
-            "detail": each.line,
-            "facts": json.dumps(each.facts, sort_keys=True),
+            "kind": alert.kind,
+            "subject": alert.subject,
+            "detail": alert.line,
+            "facts": json.dumps(alert.facts, sort_keys=True),
         }
-        for each in alerts
-    ]
-    warehouse.write("alerts", [row for row in rows if row["alert_id"] not in known])
-    warehouse.write("alert_deliveries", [common | asdict(each) for each in deliveries])
+        if row["alert_id"] not in stored_ids:
+            rows.append(row)
+    warehouse = Warehouse(job.warehouse)
+    warehouse.write("alerts", rows)
+    warehouse.write("alert_deliveries", [common | asdict(delivery) for delivery in deliveries])
