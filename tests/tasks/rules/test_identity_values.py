@@ -13,20 +13,20 @@ RESPONSE: dict[str, Any] = {
     "benchmark": "prbench",
     "dataset_revision": "4f1c",
     "task_id": "task-7",
-    "conversation": "c0ffee",
+    "conversation_id": "c0ffee",
     "model": "gpt-5",
     "model_config_hash": "ab12",
     "trial": 1,
     "vintage": "base",
 }
 VERDICT: dict[str, Any] = {
-    "response": "r-1",
+    "response_id": "r-1",
     "response_text": "Sell the bond.\n\nFür die Steuer: §23.",
     "criterion_id": "k3",
-    "criterion": "d00d",
+    "criterion_hash": "d00d",
     "judge": "o4-mini",
     "judge_config_hash": "cd34",
-    "template": "7e37",
+    "template_hash": "7e37",
     "grading": "binary",
     "judge_trial": 1,
 }
@@ -56,7 +56,7 @@ VERDICT_FORMAT = {
         ),
         pytest.param({"task_id": "task-8"}, "784e99d22c2e6aa8b07702e343b011a6", id="task"),
         pytest.param(
-            {"conversation": "decade"}, "d2b4f09ad132d82ab114f31ff7aaa4c5", id="conversation"
+            {"conversation_id": "decade"}, "d2b4f09ad132d82ab114f31ff7aaa4c5", id="conversation"
         ),
         pytest.param({"model": "gpt-5-mini"}, "959625db9bb22506c636ad11cda02f9c", id="model"),
         pytest.param(
@@ -82,19 +82,21 @@ def test_a_response_keeps_its_id(changed: dict[str, Any], expected: str) -> None
         pytest.param(
             {"judge_vintage": "2026-11-28"}, "aba249cbc930edfdd1050924fde8a6d1", id="night"
         ),
-        pytest.param({"response": "r-2"}, "77f013c5f4141a0eb512e791281b14ec", id="response"),
+        pytest.param({"response_id": "r-2"}, "77f013c5f4141a0eb512e791281b14ec", id="response"),
         pytest.param(
             {"response_text": "Keep the bond."}, "c5fe533401f1d4200111fa50f624cf02", id="text"
         ),
         pytest.param({"criterion_id": "k4"}, "6a18c01a242610e37325941e4f7bd243", id="criterion"),
-        pytest.param({"criterion": "d00e"}, "321a1437742f7be44341e6d6836040cf", id="reworded"),
+        pytest.param({"criterion_hash": "d00e"}, "321a1437742f7be44341e6d6836040cf", id="reworded"),
         pytest.param({"judge": "person"}, "0cbf66b639bd47c96380be508a69fec3", id="judge"),
         pytest.param(
             {"judge_config_hash": "imported augmented"},
             "76fee1ee4eed669525111759d26d827e",
             id="imported",
         ),
-        pytest.param({"template": "imported"}, "81041228437258eb69e19c18c04373bf", id="template"),
+        pytest.param(
+            {"template_hash": "imported"}, "81041228437258eb69e19c18c04373bf", id="template"
+        ),
         pytest.param({"grading": "ternary"}, "93756d8f29fba4b364d5ab81bad4ae97", id="grading"),
         pytest.param({"judge_trial": 2}, "d79534f37b4b6127c24fb7d6d9588aec", id="judge trial"),
         pytest.param({"piece": ()}, "ac3f5e2985e655007d99debb681ee505", id="no piece"),
@@ -285,7 +287,7 @@ def test_a_review_keeps_its_id() -> None:
         key={"dataset_revision": "4f1c", "benchmark": "prbench"},
         task_id="task-7",
         criterion_id="k3",
-        criterion="d00d",
+        criterion_hash="d00d",
         reviewer="person",
     )
 
