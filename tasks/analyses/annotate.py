@@ -163,7 +163,10 @@ def _items_of_field(
     )
     shape = reply_format(labels, most, is_listed=vocabulary.is_listed)
     reply_spec: ReplySpec[Columns] = ReplySpec(read, shape, REMINDER)
-    origin = provenance("annotator", annotator, template_hash(template, *begin.values()))
+    template_id = template_hash(
+        template, begin["<<question>>"], begin["<<labels>>"], begin["<<most_secondary>>"]
+    )
+    origin = provenance("annotator", annotator, template_id)
     for (task_id, conversation), trial in product(
         conversations.items(), range(1, annotator.trials + 1)
     ):
@@ -176,7 +179,18 @@ def _items_of_field(
             "trial": trial,
         }
         yield Item(
-            digest("annotation", *known.values()),
+            digest(
+                "annotation",
+                known["benchmark"],
+                known["dataset_revision"],
+                known["task_id"],
+                known["conversation_id"],
+                known["kind"],
+                known["annotator"],
+                known["annotator_config_hash"],
+                known["template_hash"],
+                known["trial"],
+            ),
             f"{kind} {field}",
             {**known, **_UNANSWERED},
             reply_spec,

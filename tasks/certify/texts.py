@@ -28,8 +28,6 @@ Of = tuple[Any, ...]
 """A text's kind, then what identifies it: a task; a task and a position; or task, model, trial and
 vintage.
 """
-_RESPONSE = ("task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage")
-"""The content that the ids of responses are made of, besides the data set."""
 CONVERSATION = "conversation"
 CRITERION = "criterion"
 RESPONSE = "response"
@@ -158,8 +156,17 @@ def check_ids(folder: Path, key: Key, texts: Mapping[str, str]) -> Ids:
     hashes: dict[str, str] = {}
     for row in rows_of(folder / member_of("responses")):
         hashes[row["response_id"]] = row["text_sha256"]
-        of_data = key["benchmark"], key["dataset_revision"]
-        if row["response_id"] != response_id(*of_data, *(row[name] for name in _RESPONSE)):
+        identity = response_id(
+            benchmark=key["benchmark"],
+            dataset_revision=key["dataset_revision"],
+            task_id=row["task_id"],
+            conversation_id=row["conversation_id"],
+            model=row["model"],
+            model_config_hash=row["model_config_hash"],
+            trial=row["trial"],
+            vintage=row["vintage"],
+        )
+        if row["response_id"] != identity:
             named = _named((RESPONSE, *(row[name] for name in OF_RESPONSE)))
             differing.append(
                 f"{named} does not have the id of its task, conversation, model, trial and vintage"
@@ -174,13 +181,13 @@ def check_ids(folder: Path, key: Key, texts: Mapping[str, str]) -> Ids:
             continue
         n_checked += 1
         identity = verdict_id(
-            response=row["response_id"],
+            response_id=row["response_id"],
             response_text=text,
             criterion_id=row["criterion_id"],
-            criterion=row["criterion_hash"],
+            criterion_hash=row["criterion_hash"],
             judge=row["judge"],
             judge_config_hash=row["judge_config_hash"],
-            template=row["template_hash"],
+            template_hash=row["template_hash"],
             grading=row["grading"],
             judge_trial=row["judge_trial"],
             piece=pieces.get((row["task_id"], row.get("piece_hash")), ()),

@@ -216,7 +216,15 @@ def draw(job: Job, population: Population, n_rows: int, seed: int) -> tuple[Row,
     listed = [
         f"{name}/{p!r}" for name, p in zip(verdicts["key"], probabilities.tolist(), strict=True)
     ]
-    sheet_id = digest("label sheet", *key.values(), tuple(purpose), n_rows, seed, listed)
+    sheet_id = digest(
+        "label sheet",
+        key["benchmark"],
+        key["dataset_revision"],
+        tuple(purpose),
+        n_rows,
+        seed,
+        listed,
+    )
     sheet = {
         **key,
         "sheet_id": sheet_id,

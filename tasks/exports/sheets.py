@@ -384,7 +384,9 @@ def export_review(
         listed = sorted(
             (row["task"], row["criterion"], row["criterion_hash"]) for row in population
         )
-        population_id = digest("review population", *wanted.key.values(), listed)
+        population_id = digest(
+            "review population", wanted.benchmark.name, wanted.dataset_revision, listed
+        )
         sample_id = digest("review sample", population_id, design)
         chosen = [population[each.position] for each in sampled]
         file = target if target.suffix == SUFFIX else target / f"review-{sample_id[:8]}{SUFFIX}"

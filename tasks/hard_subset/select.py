@@ -149,7 +149,15 @@ def _select_field(job: Job, field: str, task_ids: set[str], panel: Panel) -> _Se
             f"({coverage_text(coverage)}, {name} is {bar:.1%})"
         )
     scores = {task: tuple(panel[model][task][0] for model in models) for task in complete}
-    identity = digest("selection", *job.key.values(), field, sorted(scores.items()), models, size)
+    identity = digest(
+        "selection",
+        job.key["benchmark"],
+        job.key["dataset_revision"],
+        field,
+        sorted(scores.items()),
+        models,
+        size,
+    )
     return _Selection(identity, models, scores, hardness.select_hardest(scores, size))
 
 

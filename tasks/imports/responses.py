@@ -302,13 +302,18 @@ def response_cell(
     job: Job, key: Row, task_id: str, conversation: str, model: str, trial: int, vintage: str
 ) -> Row:
     """Return all columns of an imported response, except those of its text and the batch."""
-    benchmark = key["benchmark"]
-    revision = key["dataset_revision"]
     return {
         **key,
         **call_columns(job, NO_CALL),
         "response_id": response_id(
-            benchmark, revision, task_id, conversation, model, IMPORTED, trial, vintage
+            benchmark=key["benchmark"],
+            dataset_revision=key["dataset_revision"],
+            task_id=task_id,
+            conversation_id=conversation,
+            model=model,
+            model_config_hash=IMPORTED,
+            trial=trial,
+            vintage=vintage,
         ),
         "task_id": task_id,
         "conversation_id": conversation,

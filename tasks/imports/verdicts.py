@@ -340,15 +340,15 @@ def verdict_cell(
     # Verdicts on a rewritten rubric get another judge configuration.
     config_hash = IMPORTED if wording.rubric == ORIGINAL else f"{IMPORTED} {wording.rubric}"
     identity = verdict_id(
-        response["response_id"],
-        response["text"],
-        wording.criterion_id,
-        wording.content_hash,
-        judge,
-        config_hash,
-        IMPORTED,
-        grading,
-        judge_trial,
+        response_id=response["response_id"],
+        response_text=response["text"],
+        criterion_id=wording.criterion_id,
+        criterion_hash=wording.content_hash,
+        judge=judge,
+        judge_config_hash=config_hash,
+        template_hash=IMPORTED,
+        grading=grading,
+        judge_trial=judge_trial,
     )
     copied = (
         "benchmark",
@@ -465,7 +465,10 @@ def _label_tables(
         (population,) = reader.rows(sql.read("queries/imports/population_of_model"), given)
         n = len(cells)
         n_population = population["n_population"]
-        sheet = {**key, "sheet_id": digest("stated sample", batch, *given.values())}
+        sheet_id = digest(
+            "stated sample", batch, key["benchmark"], key["dataset_revision"], model, vintage
+        )
+        sheet = {**key, "sheet_id": sheet_id}
         design = (
             f"a simple random sample of {n} of {n_population} verdicts on {model} in vintage"
             f" {vintage}"
@@ -592,7 +595,11 @@ def _review_row(
     return {
         **common,
         "review_id": review_id(
-            key, wording.task_id, wording.criterion_id, wording.content_hash, reviewer
+            key=key,
+            task_id=wording.task_id,
+            criterion_id=wording.criterion_id,
+            criterion_hash=wording.content_hash,
+            reviewer=reviewer,
         ),
         "task_id": wording.task_id,
         "criterion_id": wording.criterion_id,

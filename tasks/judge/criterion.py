@@ -145,7 +145,14 @@ class CriterionJudge:
         judge = self.judge_config.judge
         trial = self.judge_config.judge_trial
         return call_with(
-            judge, self.target, reply_spec, prompt, cell, trial, self.vintage, priority
+            judge,
+            self.target,
+            reply_spec,
+            prompt,
+            cell=cell,
+            trial=trial,
+            vintage=self.vintage,
+            priority=priority,
         )
 
     def unjudged(self, row: CriterionToJudge, *earlier: Reply, **in_call: int) -> JudgedCriterion:
@@ -473,13 +480,19 @@ def verdict_id_of(
     judge_config: JudgeConfig, criterion: CriterionToJudge, judge_vintage: str = BASE_VINTAGE
 ) -> str:
     """Return the identity of a verdict under a judge configuration."""
-    of = (
-        criterion.response_id,
-        criterion.response_text,
-        criterion.criterion_id,
-        criterion.criterion_hash,
+    return verdict_id(
+        response_id=criterion.response_id,
+        response_text=criterion.response_text,
+        criterion_id=criterion.criterion_id,
+        criterion_hash=criterion.criterion_hash,
+        judge=judge_config.judge.label,
+        judge_config_hash=judge_config.judge_config_hash,
+        template_hash=judge_config.template_hash,
+        grading=judge_config.grading,
+        judge_trial=judge_config.judge_trial,
+        judge_vintage=judge_vintage,
+        piece=criterion.piece,
     )
-    return verdict_id(*of, *(*judge_config.columns.values(), judge_vintage, criterion.piece))
 
 
 def verdict_columns(

@@ -5,7 +5,7 @@ Prices are from the configuration or from LiteLLM's local table; an unknown pric
 
 import importlib.metadata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
@@ -101,9 +101,9 @@ class Target:
     def config_hash(self) -> str:
         """Identity of the model with its endpoint and parameters."""
         return config_hash(
-            self.name,
-            self.endpoint,
-            {
+            name=self.name,
+            endpoint=self.endpoint,
+            parameters={
                 **self.parameters,
                 **self.sent_along,
                 **self.identity,
@@ -140,6 +140,7 @@ class Call:
     target: Target
     messages: Messages
     cell: str
+    _: KW_ONLY
     response_format: Mapping[str, Any] | None = None
     trial: int = 1
     vintage: str = "base"
@@ -171,12 +172,12 @@ class Call:
     def key(self, parameters: Mapping[str, Any]) -> str:
         """Return the identity of the request with these parameters."""
         return call_key(
-            self.target.name,
-            self.target.endpoint,
-            parameters,
-            self.messages,
-            self.trial,
-            self.vintage,
+            name=self.target.name,
+            endpoint=self.target.endpoint,
+            parameters=parameters,
+            messages=self.messages,
+            trial=self.trial,
+            vintage=self.vintage,
         )
 
     def adopted_key(self, parameters: Mapping[str, Any]) -> str | None:
@@ -187,7 +188,9 @@ class Call:
         if self.target.address_variable is None:
             return None
         without_address = replace(self, target=replace(self.target, api_base=None))
-        return adopted_key(without_address.key(parameters), self.target.endpoint)
+        return adopted_key(
+            earlier_key=without_address.key(parameters), address=self.target.endpoint
+        )
 
 
 class Usage(NamedTuple):

@@ -87,7 +87,7 @@ def _new_response_ids(reader: Reader, new_hashes: Mapping[str, str]) -> Iterator
             benchmark=row["benchmark"],
             dataset_revision=row["dataset_revision"],
             task_id=row["task_id"],
-            conversation=row["conversation_id"],
+            conversation_id=row["conversation_id"],
             model=row["model"],
             model_config_hash=new_hashes[row["model_config_hash"]],
             trial=row["trial"],
@@ -132,13 +132,13 @@ def _new_verdict_ids(
             for _, criterion_hash in sorted(pieces.get(row["piece_hash"], {}).items())
         ]
         new_id = verdict_id(
-            response=new_responses.get(row["response_id"], row["response_id"]),
+            response_id=new_responses.get(row["response_id"], row["response_id"]),
             response_text=texts[row["response_id"]],
             criterion_id=row["criterion_id"],
-            criterion=row["criterion_hash"],
+            criterion_hash=row["criterion_hash"],
             judge=row["judge"],
             judge_config_hash=new_hashes.get(row["judge_config_hash"], row["judge_config_hash"]),
-            template=row["template_hash"],
+            template_hash=row["template_hash"],
             grading=row["grading"],
             judge_trial=row["judge_trial"],
             piece=piece,

@@ -76,7 +76,7 @@ def criterion_hash(title: str) -> str:
     return digest("criterion", title)
 
 
-def config_hash(name: str, endpoint: str, parameters: Mapping[str, Any]) -> str:
+def config_hash(*, name: str, endpoint: str, parameters: Mapping[str, Any]) -> str:
     """Return the id of a configured model, from its name, endpoint, and parameters that change its
     responses.
     """
@@ -89,6 +89,7 @@ def template_hash(text: str, *beside: str) -> str:
 
 
 def call_key(
+    *,
     name: str,
     endpoint: str,
     parameters: Mapping[str, Any],
@@ -104,7 +105,7 @@ def call_key(
     )
 
 
-def adopted_key(earlier_key: str, address: str) -> str:
+def adopted_key(*, earlier_key: str, address: str) -> str:
     """Return the key of a reply that was stored under the key of a call without its address, and
     then adopted.
     """
@@ -112,10 +113,11 @@ def adopted_key(earlier_key: str, address: str) -> str:
 
 
 def response_id(
+    *,
     benchmark: str,
     dataset_revision: str,
     task_id: str,
-    conversation: str,
+    conversation_id: str,
     model: str,
     model_config_hash: str,
     trial: int,
@@ -127,7 +129,7 @@ def response_id(
         benchmark,
         dataset_revision,
         task_id,
-        conversation,
+        conversation_id,
         model,
         model_config_hash,
         trial,
@@ -136,13 +138,14 @@ def response_id(
 
 
 def verdict_id(
-    response: str,
+    *,
+    response_id: str,
     response_text: str,
     criterion_id: str,
-    criterion: str,
+    criterion_hash: str,
     judge: str,
     judge_config_hash: str,
-    template: str,
+    template_hash: str,
     grading: str,
     judge_trial: int,
     judge_vintage: str = BASE_VINTAGE,
@@ -150,19 +153,18 @@ def verdict_id(
 ) -> str:
     """Return the id of one judge's decision on one criterion of one response text.
 
-    `response` is the response's id, `criterion` the hash of the criterion's content. Two trials
-    with the same text have two verdicts: they differ in `response`. `piece` holds the hashes of the
-    criteria in the same call, in order, if the judge decides groups.
+    Two trials with the same text have two verdicts: they differ in `response_id`. `piece` holds the
+    hashes of the criteria in the same call, in order, if the judge decides groups.
     """
     return digest(
         "verdict",
-        response,
+        response_id,
         response_text,
         criterion_id,
-        criterion,
+        criterion_hash,
         judge,
         judge_config_hash,
-        template,
+        template_hash,
         grading,
         judge_trial,
         judge_vintage,
@@ -180,9 +182,12 @@ def piece_hash(piece: Sequence[str]) -> str | None:
 
 
 def review_id(
-    key: Mapping[str, str], task_id: str, criterion_id: str, criterion: str, reviewer: str
+    *,
+    key: Mapping[str, str],
+    task_id: str,
+    criterion_id: str,
+    criterion_hash: str,
+    reviewer: str,
 ) -> str:
-    """Return the id of a person's review of a criterion; `key` is the data set's, `criterion` the
-    content's hash.
-    """
-    return digest("review", dict(key), task_id, criterion_id, criterion, reviewer)
+    """Return the id of a person's review of a criterion; `key` is the data set's."""
+    return digest("review", dict(key), task_id, criterion_id, criterion_hash, reviewer)

@@ -83,6 +83,7 @@ def call_with(
     target: Target,
     reply_spec: ReplySpec[object],
     prompt: str,
+    *,
     cell: str,
     trial: int,
     vintage: str = BASE_VINTAGE,
@@ -98,12 +99,12 @@ def call_with(
         target,
         messages,
         cell,
-        shape,
-        trial,
-        vintage,
-        priority,
-        caller.mode == "batch",
-        caller.allow_live,
+        response_format=shape,
+        trial=trial,
+        vintage=vintage,
+        priority=priority,
+        is_batched=caller.mode == "batch",
+        allows_live=caller.allow_live,
     )
 
 
@@ -280,5 +281,11 @@ async def analyse_items(
 
 def _call(analyst: Analyst, target: Target, item: Item, priority: tuple[int, ...]) -> Call:
     return call_with(
-        analyst, target, item.reply_spec, item.prompt(), item.row_id, item.trial, priority=priority
+        analyst,
+        target,
+        item.reply_spec,
+        item.prompt(),
+        cell=item.row_id,
+        trial=item.trial,
+        priority=priority,
     )

@@ -106,7 +106,7 @@ class CascadeConfigs(NamedTuple):
     when: When
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class JudgeConfig:
     """A judge with all settings that distinguish its verdicts.
 
@@ -193,14 +193,14 @@ def configs_of(
         )
         return [
             JudgeConfig(
-                judge,
-                config,
-                then.template,
-                words,
-                then.grading,
-                1,
-                then.evidence_template,
-                members,
+                judge=judge,
+                judge_config_hash=config,
+                template=then.template,
+                template_hash=words,
+                grading=then.grading,
+                judge_trial=1,
+                evidence_template=then.evidence_template,
+                cascade=members,
             )
         ]
     template = template_of(judge, benchmark)
@@ -208,7 +208,16 @@ def configs_of(
     words = hash_of_template(template, benchmark)
     trials = range(1, judge.trials + 1)
     return [
-        JudgeConfig(judge, config, template, words, grading, trial, evidence) for trial in trials
+        JudgeConfig(
+            judge=judge,
+            judge_config_hash=config,
+            template=template,
+            template_hash=words,
+            grading=grading,
+            judge_trial=trial,
+            evidence_template=evidence,
+        )
+        for trial in trials
     ]
 
 

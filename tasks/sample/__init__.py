@@ -65,7 +65,16 @@ async def sample_cells(
                 "trial": cell[1],
                 "vintage": job.vintage_of(model),
             }
-            identity = response_id(*columns.values())
+            identity = response_id(
+                benchmark=columns["benchmark"],
+                dataset_revision=columns["dataset_revision"],
+                task_id=columns["task_id"],
+                conversation_id=columns["conversation_id"],
+                model=columns["model"],
+                model_config_hash=columns["model_config_hash"],
+                trial=columns["trial"],
+                vintage=columns["vintage"],
+            )
             call = Call(
                 target,
                 messages,

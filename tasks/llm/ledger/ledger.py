@@ -558,7 +558,7 @@ def adopt(folder: Path, model: str, address: str, cells: Mapping[str, str]) -> P
                 adopted = [
                     replace(
                         entry,
-                        call_key=adopted_key(key, address),
+                        call_key=adopted_key(earlier_key=key, address=address),
                         endpoint=address,
                         cell=cells.get(entry.cell, entry.cell),
                     )

@@ -14,7 +14,7 @@ import pytest
 
 from tasks.certify.certifying import certify
 from tasks.config.job import Job
-from tasks.rules.identity import BASE_VINTAGE, piece_hash, response_id, verdict_id
+from tasks.rules.identity import piece_hash, response_id, verdict_id
 from tasks.rules.statistics.intervals import draws
 from tests.tasks.aggregate.world import random_world
 from tests.tasks.bundles.manifests import sealed
@@ -109,14 +109,16 @@ def with_true_ids(
     """
     true: dict[str, tuple[str, str]] = {}
     for each in rows["responses"]:
-        new = response_id(*(each[name] for name in RESPONSE))
+        new = response_id(**{name: each[name] for name in RESPONSE})
         true[each["response_id"]] = new, each["text"]
         each["response_id"] = new
     for each in rows["verdicts"]:
         each["response_id"], text = true[each["response_id"]]
-        content = [each[name] for name in VERDICT]
+        content = {name: each[name] for name in VERDICT}
         piece = pieces.get(each["criterion_id"], ())
-        each["verdict_id"] = verdict_id(each["response_id"], text, *content, BASE_VINTAGE, piece)
+        each["verdict_id"] = verdict_id(
+            response_id=each["response_id"], response_text=text, **content, piece=piece
+        )
 
 
 def grouped_rows(n_in_call: int) -> dict[str, list[dict[str, Any]]]:

@@ -221,7 +221,14 @@ def decided(calling: Calling, server: FaultServer, **given: Any) -> tuple[Reply,
         structured_output=False,
         omits_think_tag=True,
     )
-    judge_config = JudgeConfig(judge, "a-hash", "a template", "a-hash", "binary", 1)
+    judge_config = JudgeConfig(
+        judge=judge,
+        judge_config_hash="a-hash",
+        template="a template",
+        template_hash="a-hash",
+        grading="binary",
+        judge_trial=1,
+    )
     target = call_to(server, name=judge.name, **given).target
 
     def work(gateway: Gateway, _: Ledger) -> Awaitable[tuple[Reply, Any]]:

@@ -191,7 +191,14 @@ def _report(job: Job, key: Row, model: str, number: int, task: Task) -> Row:
     )
     config_hash = hashes.get(model, IMPORTED)
     identity = response_id(
-        *key.values(), task.task_id, task.conversation_id, model, config_hash, 1, BASE_VINTAGE
+        benchmark=key["benchmark"],
+        dataset_revision=key["dataset_revision"],
+        task_id=task.task_id,
+        conversation_id=task.conversation_id,
+        model=model,
+        model_config_hash=config_hash,
+        trial=1,
+        vintage=BASE_VINTAGE,
     )
     return row(
         "responses",
@@ -224,11 +231,11 @@ def _decided(key: Row, report: Row, task: Task, judge_config: Row) -> Iterator[R
     for criterion in task.criteria:
         step = _step(report["model"], criterion, judge_config["judge"], task.task_id)
         identity = verdict_id(
-            report["response_id"],
-            report["text"],
-            criterion.criterion_id,
-            criterion.content_hash,
-            *(judge_config[name] for name in _PERSON),
+            response_id=report["response_id"],
+            response_text=report["text"],
+            criterion_id=criterion.criterion_id,
+            criterion_hash=criterion.content_hash,
+            **{name: judge_config[name] for name in _PERSON},
         )
         yield row(
             "verdicts",

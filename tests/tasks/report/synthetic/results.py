@@ -117,14 +117,14 @@ def _response(sampling: Sampling, each: PosedTask, trial: int, revision: str, ta
     return row(
         "responses",
         response_id=response_id(
-            "prbench",
-            revision,
-            task.task_id,
-            task.conversation_id,
-            sampling.label,
-            sampling.config_hash,
-            trial,
-            sampling.vintage,
+            benchmark="prbench",
+            dataset_revision=revision,
+            task_id=task.task_id,
+            conversation_id=task.conversation_id,
+            model=sampling.label,
+            model_config_hash=sampling.config_hash,
+            trial=trial,
+            vintage=sampling.vintage,
         ),
         dataset_revision=revision,
         task_id=task.task_id,
@@ -229,20 +229,15 @@ def _verdict(
     return row(
         "verdicts",
         verdict_id=verdict_id(
-            response["response_id"],
-            response["text"],
-            criterion.criterion_id,
-            criterion.content_hash,
-            *(
-                grader.columns[name]
-                for name in (
-                    "judge",
-                    "judge_config_hash",
-                    "template_hash",
-                    "grading",
-                    "judge_trial",
-                )
-            ),
+            response_id=response["response_id"],
+            response_text=response["text"],
+            criterion_id=criterion.criterion_id,
+            criterion_hash=criterion.content_hash,
+            judge=grader.columns["judge"],
+            judge_config_hash=grader.columns["judge_config_hash"],
+            template_hash=grader.columns["template_hash"],
+            grading=grader.columns["grading"],
+            judge_trial=grader.columns["judge_trial"],
         ),
         criterion_id=criterion.criterion_id,
         criterion_hash=criterion.content_hash,
