@@ -318,7 +318,7 @@ def import_reviews(
       prbench import reviews from_eva.csv from_ben.csv
       prbench import reviews criteria.csv --by eva
     """
-    from tasks.imports.verdicts import import_reviews as bring_in
+    from tasks.imports.reviews import import_reviews as bring_in
 
     return _write_import(
         context, files, lambda job: bring_in(job, files, reviewer=judge, skip_unknown=skip_unknown)

@@ -16,7 +16,7 @@ from tasks.config.models import ORIGINAL
 from tasks.config.settings import Dataset
 from tasks.dataset.source import SUFFIXES, open_source, read_rows, tasks_of
 from tasks.exports.tables import opened_export
-from tasks.imports.files import given_rows, number_of, required_text, text_in
+from tasks.imports.files import rows_of_file, number_of, required_text, text_in
 from tasks.llm.replies import OK
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE, criterion_hash, piece_hash, response_id, verdict_id
@@ -294,7 +294,7 @@ def _of_data_set(path: Path, benchmark: Benchmark) -> Iterator[Given]:
 
 
 def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[Given]:
-    for where, row in given_rows(path, benchmark):
+    for where, row, _ in rows_of_file(path, benchmark):
         if "response" not in row:
             lacking = f"has neither `response` nor all columns of {benchmark.name}"
             raise UsageError(f"{where}: {lacking}; name a file with responses or a data set")

@@ -1,6 +1,4 @@
-"""Functions that all imports share: readers of files of rows, storage of new rows, and
-retraction.
-"""
+"""What all imports share: reading files of rows, storing new rows, and retraction."""
 
 import csv
 import hashlib
@@ -11,7 +9,7 @@ from datetime import UTC, datetime
 from io import BufferedReader, TextIOWrapper
 from itertools import chain, dropwhile
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import sql
 from tasks.benchmarks.base import Benchmark
@@ -35,10 +33,22 @@ from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse, unless_unwritable
 from warehouse.compaction import imported_batches
 
-Given = Mapping[str, Any]
-Row = dict[str, Any]
-Offered = TypeVar("Offered")
+FileRow = Mapping[str, Any]
+StoredRow = dict[str, Any]
 Subject = TypeVar("Subject")
+
+
+class LocatedRow(NamedTuple):
+    """A row of a file, with its location for messages, such as `labels.csv: row 3`.
+
+    `document` is the file that holds its response, if the row does not.
+    """
+
+    where: str
+    row: FileRow
+    document: Path | None = None
+
+
 _TEXTS = ("explanation", "reason", "better_wording", "title")
 _LABELS = (
     "task",
@@ -109,10 +119,10 @@ def batch_of(content: bytes, *options: str | None) -> str:
     return hasher.hexdigest()[:16]
 
 
-def given_rows(
+def rows_of_file(
     file: Path, benchmark: Benchmark | None = None, **defaults: str | None
-) -> Iterator[tuple[str, Given]]:
-    """Yield the rows of a file, each with its location; `defaults` fill a row's empty cells.
+) -> Iterator[LocatedRow]:
+    """Yield the rows of a file; `defaults` fill a row's empty cells.
 
     A `.json` file is one object `{task: response}`, another object (a row) or a list of rows;
     `.jsonl`, `.csv` and `.parquet` hold rows. Rows in the own shape of a `benchmark` are converted.
@@ -121,7 +131,6 @@ def given_rows(
         ImportRefused: a row is no object, is in the benchmark's own shape and cannot be read, or
             has something else where a text belongs.
     """
-    in_known_shape = benchmark.graded_rows() if benchmark else lambda row: (row,)
     for number, row in enumerate(_read(file), start=1):
         where = f"{file}: row {number}"
         if not isinstance(row, Mapping):
@@ -131,23 +140,24 @@ def given_rows(
             if value is not None and not is_filled(cells.get(name)):
                 cells[name] = value
         try:
-            for each in in_known_shape(cells):
-                yield where, _with_texts(each)
+            converted_rows = benchmark.graded_rows()(cells) if benchmark else [cells]
+            for converted in converted_rows:
+                yield LocatedRow(where, _with_texts(converted))
         except (ValueError, RecursionError) as error:
             raise ImportRefused(f"{where}: {error}; correct the row") from error
 
 
-def _with_texts(row: Given) -> Given:
+def _with_texts(row: FileRow) -> FileRow:
     """Return a row with the texts and labels in its columns."""
-    texts = {name: cell_text(row, name) for name in _TEXTS if name in row}
-    labels = {name: cell_label(row, name) for name in _LABELS if name in row}
-    response = {"response": response_text(row, "response")} if "response" in row else {}
-    return {
-        **row,
-        **texts,
-        **labels,
-        **response,
-    }
+    converted = dict(row)
+    for name in row:
+        if name in _TEXTS:
+            converted[name] = cell_text(row, name)
+        elif name in _LABELS:
+            converted[name] = cell_label(row, name)
+        elif name == "response":
+            converted[name] = response_text(row, name)
+    return converted
 
 
 def _read(file: Path) -> Iterable[Any]:
@@ -159,13 +169,11 @@ def _read(file: Path) -> Iterable[Any]:
         document = read_json(read_regular(file).decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise ImportRefused(f"{file}: not JSON ({error}); correct the file") from error
-    if (
-        isinstance(document, dict)
-        and "task" not in document
-        and not any(map(_is_nested, document.values()))
-    ):
-        return [{"task": task, "response": response} for task, response in document.items()]
-    return document if isinstance(document, list) else [document]
+    if not isinstance(document, dict):
+        return document if isinstance(document, list) else [document]
+    if "task" in document or any(_is_nested(value) for value in document.values()):
+        return [document]
+    return [{"task": task, "response": response} for task, response in document.items()]
 
 
 def _is_nested(value: Any) -> bool:
@@ -173,9 +181,8 @@ def _is_nested(value: Any) -> bool:
     return isinstance(value, dict | list) and not is_conversation(value)
 
 
-def _csv_rows(file: Path) -> Sequence[Given]:
-    """Return the rows of a CSV file, with all cells as text, without the mark that our files put
-    before a formula.
+def _csv_rows(file: Path) -> Sequence[FileRow]:
+    """Return the rows of a CSV file as texts, without our mark before formulas.
 
     Cells are separated by a comma, a semicolon, a tab or a bar: by the one in the first line
     `sep=;`, which spreadsheets write, or else by the one that gives most columns. Cells without a
@@ -223,12 +230,15 @@ def _refuse_other_kind(file: Path, opened: BufferedReader) -> None:
 
 def _csv_reader(lines: Iterable[str]) -> "csv.DictReader[str]":
     """Return a reader of rows, without byte order marks and blank lines before the headings."""
-    shown_lines = dropwhile(is_blank, (line.lstrip(_BYTE_ORDER_MARK) for line in lines))
-    first = next(shown_lines, "")
-    stated = _STATED_SEPARATOR.fullmatch(first)
-    if stated is None:
-        return csv.DictReader(chain([first], lines), strict=True, delimiter=_separator_in(first))
-    return csv.DictReader(chain([next(shown_lines, "")], lines), strict=True, delimiter=stated[1])
+    lines_from_headings = dropwhile(is_blank, (line.lstrip(_BYTE_ORDER_MARK) for line in lines))
+    headings = next(lines_from_headings, "")
+    stated_separator = _STATED_SEPARATOR.fullmatch(headings)
+    if stated_separator is None:
+        separator = _separator_in(headings)
+    else:
+        separator = stated_separator[1]
+        headings = next(lines_from_headings, "")
+    return csv.DictReader(chain([headings], lines), strict=True, delimiter=separator)
 
 
 def _separator_in(header: str) -> str:
@@ -241,27 +251,31 @@ def is_filled(value: Any) -> bool:
     """Return whether a cell has a value: not None, NaN or a blank text."""
     if isinstance(value, float):
         return not math.isnan(value)
-    return not is_blank(value) if isinstance(value, str | None) else True
+    return not (isinstance(value, str | None) and is_blank(value))
 
 
-def refuse_missing_column(
-    file: Path, rows: Iterable[Given], names: Sequence[str], option: str = ""
+def refuse_missing_columns(
+    file: Path, rows: Iterable[LocatedRow], columns: Mapping[tuple[str, ...], str]
 ) -> None:
-    """Refuse rows none of which has one of these columns; the message names the nearest column.
+    """Refuse rows that lack a needed column; the message names the nearest column.
 
-    `option` is an option of the command that gives the value to all rows.
+    `columns` has, for each set of names of which rows need one, the option of the command that
+    gives the value to all rows, or an empty text.
 
     Raises:
         NothingToImport: there are rows, and none has one of the columns.
     """
-    columns = {column: None for row in rows for column in row}
-    if not columns or not columns.keys().isdisjoint(names):
-        return
-    hints = filter(None, (did_you_mean(name, columns) for name in names))
-    hint = next(hints, f" (the columns are {some(list(columns), 8)})")
-    others = "".join(f", or `{name}`" for name in names[1:])
-    how = f", or give {option}" if option else ""
-    raise NothingToImport(f"{file}: `{names[0]}` is missing{hint}; add the column{others}{how}")
+    present: dict[str, None] = {}
+    for located in rows:
+        present.update(dict.fromkeys(located.row))
+    for names, option in columns.items():
+        if present and present.keys().isdisjoint(names):
+            hints = filter(None, (did_you_mean(name, present) for name in names))
+            hint = next(hints, f" (the columns are {some(list(present), 8)})")
+            advice = "".join(f", or `{name}`" for name in names[1:])
+            if option:
+                advice += f", or give {option}"
+            raise NothingToImport(f"{file}: `{names[0]}` is missing{hint}; add the column{advice}")
 
 
 def refuse_nothing(source: object, notes: Iterable[str]) -> None:
@@ -274,211 +288,256 @@ def refuse_nothing(source: object, notes: Iterable[str]) -> None:
     raise NothingToImport(f"{source}: holds nothing to import ({reasons}); check the file")
 
 
-def text_in(row: Given, name: str) -> str | None:
+def text_in(row: FileRow, name: str) -> str | None:
     """Return the text of a cell in a column of texts or labels; None if it is blank."""
     text: str | None = row.get(name)
     return None if is_blank(text) else text
 
 
-def required_text(where: str, row: Given, name: str, option: str = "") -> str:
-    """Return a required text of a row; the error message names the option that sets it for all
-    rows.
+def required_text(where: str, row: FileRow, name: str, option: str = "") -> str:
+    """Return a required text of a row; `option` is what gives it to all rows.
+
+    Raises:
+        ImportRefused: the cell is blank or missing.
     """
     text = text_in(row, name)
     if text is None:
-        how = f" ({option} gives it to all rows)" if option else ""
-        raise ImportRefused(f"{where}: `{name}` is missing; add it{how}")
+        advice = f" ({option} gives it to all rows)" if option else ""
+        raise ImportRefused(f"{where}: `{name}` is missing; add it{advice}")
     return text
 
 
-def of_what_is_here(
-    rows: Iterable[Offered], find: Callable[[Offered], Subject], *, skip_unknown: bool
-) -> tuple[list[tuple[Offered, Subject]], list[str]]:
-    """Return rows with what `find` returns for them, and a note on skipped rows.
+def matched_rows(
+    rows: Iterable[LocatedRow],
+    subject_of: Callable[[LocatedRow], Subject],
+    *,
+    skip_unknown: bool,
+) -> tuple[list[tuple[LocatedRow, Subject]], list[str]]:
+    """Return rows with the subject that each is about, and a note on skipped rows.
 
-    A row on an unknown subject is refused, or with `skip_unknown` skipped.
+    A row on an unknown subject (`NotHere`) is refused, or with `skip_unknown` skipped.
     """
-    here = list[tuple[Offered, Subject]]()
+    matched: list[tuple[LocatedRow, Subject]] = []
     n_unknown = 0
-    for row in rows:
+    for located in rows:
         try:
-            here.append((row, find(row)))
+            subject = subject_of(located)
         except NotHere as error:
             if not skip_unknown:
                 raise ImportRefused(f"{error} (--skip-unknown skips such rows)") from error
             n_unknown += 1
-    return here, (
-        [f"{n_unknown} rows skipped whose task or criterion is not in the data set"]
-        if n_unknown
-        else []
-    )
+        else:
+            matched.append((located, subject))
+    notes = []
+    if n_unknown:
+        notes.append(f"{n_unknown} rows skipped whose task or criterion is not in the data set")
+    return matched, notes
 
 
-def number_of(where: str, row: Given, name: str, first: int = 1) -> int:
-    """Return the number of a trial, counted from 1, or 1 if the row has none; the rows count from
-    `first`.
+def number_of(where: str, row: FileRow, name: str, lowest: int = 1) -> int:
+    """Return the number of a trial, counted from 1; 1 if the row has none.
+
+    The numbers in the file are counted from `lowest`.
 
     Raises:
         ImportRefused: it is not a whole number, or is too large or too small for a trial.
     """
-    given = row.get(name)
-    last = first + _MOST_TRIALS - 1
-    if not is_filled(given):
+    cell = row.get(name)
+    if not is_filled(cell):
         return 1
-    digits = _WHOLE_NUMBER.fullmatch(given.strip()) if isinstance(given, str) else None
-    number = int(digits[1]) if digits else as_whole_number(given)
-    if number is None or not first <= number <= last:
+    digits = _WHOLE_NUMBER.fullmatch(cell.strip()) if isinstance(cell, str) else None
+    number = int(digits[1]) if digits else as_whole_number(cell)
+    highest = lowest + _MOST_TRIALS - 1
+    if number is None or not lowest <= number <= highest:
         raise ImportRefused(
-            f"{where}: `{name}` is {repr(given)[:80]}; it is a whole number from {first} to {last}"
+            f"{where}: `{name}` is {repr(cell)[:80]}; it is a whole number from {lowest} to"
+            f" {highest}"
         )
-    return number - first + 1
+    return number - lowest + 1
+
+
+class Content(NamedTuple):
+    """How two rows with one id are compared: `columns` hold the content, the first is NULL for a
+    failure; `description` is a format for a row.
+    """
+
+    columns: tuple[str, ...]
+    description: str
 
 
 CONTENT = {
-    "responses": ("text", "model {model}, trial {trial}"),
-    "verdicts": ("value", "judge {judge}, value {value:g}"),
-    "reviews": ("value explanation better_wording", "reviewer {reviewer}, value {value:g}"),
+    "responses": Content(("text",), "model {model}, trial {trial}"),
+    "verdicts": Content(("value",), "judge {judge}, value {value:g}"),
+    "reviews": Content(
+        ("value", "explanation", "better_wording"), "reviewer {reviewer}, value {value:g}"
+    ),
 }
-"""Kind of rows -> the columns of their content, the first of which is NULL for a failure, and a
-format for the description of a row.
-"""
+"""Kind of rows -> its content."""
 
 
-def stored_cells(reader: Reader, table: str) -> dict[str, Row]:
+def stored_cells(reader: Reader, table: str) -> dict[str, StoredRow]:
     """Return the stored rows of a table that were imported: id -> content and batch."""
     identity = f"{table[:-1]}_id"
-    rows = reader.select(
-        table, f"{identity}, {CONTENT[table][0]}, import_batch", order=identity, source="imported"
-    )
+    columns = f"{identity}, {CONTENT[table].columns[0]}, import_batch"
+    rows = reader.select(table, columns, order=identity, source="imported")
     return {row[identity]: row for row in rows}
 
 
 class Cells:
-    """The rows of a kind to import, compared by id with stored rows and with earlier rows of the
-    import.
+    """The rows of a kind to import, compared by id with stored rows and earlier ones of the import.
 
     Attributes:
-        new: the rows to store.
-        given: the ids of all rows.
+        new: the rows to store, by id.
+        ids: the ids of all rows.
         n_hidden: number of decisions left out because the call is known to have failed, so they may
             hide the failure.
     """
 
     def __init__(
-        self, kind: str, known: dict[str, Row], batch: str, *, gives_way: bool = False
+        self, kind: str, stored: dict[str, StoredRow], batch: str, *, gives_way: bool = False
     ) -> None:
-        """Start with the `known` rows, by id: stored ones, and earlier ones of this import.
+        """Start with the stored rows of a kind, by id.
 
-        With `gives_way`, a failure is ignored if a text or a decision is known; otherwise it is
-        refused.
+        With `gives_way`, a failure is ignored if there is a text or a decision already; otherwise
+        it is refused.
         """
         self._kind = kind
-        self._known = known
+        self._content = CONTENT[kind]
+        self._present = stored
         self._batch = batch
         self._gives_way = gives_way
-        self.new: dict[str, Row] = {}
-        self.given: set[str] = set()
+        self.new: dict[str, StoredRow] = {}
+        self.ids: set[str] = set()
         self.n_hidden = 0
 
-    def put(self, where: str, row: Row) -> Row:
+    def put(self, where: str, row: StoredRow) -> StoredRow:
         """Add a row; a text or a decision replaces a failure. Return the row to store.
 
         Raises:
             ImportRefused: a different row with this id exists.
         """
-        kind = self._kind[:-1]
-        columns = CONTENT[self._kind][0].split()
-        named = CONTENT[self._kind][1]
-        identity = row[f"{kind}_id"]
-        content = row[columns[0]]
-        self.given.add(identity)
-        before = self._known.get(identity)
-        if before is not None and before[columns[0]] is not None:
-            is_other = any(row[column] != before[column] for column in columns)
-            if is_other and not (content is None and self._gives_way):
-                is_own = before["import_batch"] == self._batch
-                origin = (
-                    "earlier in this import" if is_own else f"import batch {before['import_batch']}"
-                )
-                about = f"{named.format(**{**row, **before})}, {origin}"
-                advice = "retract it, or use another label or trial"
-                raise ImportRefused(
-                    f"{where}: a different {kind} already exists ({about}); {advice}"
-                )
-        elif before is not None and content is not None and row.get("may_hide_failures"):
-            self.n_hidden += 1
-        elif before is None or content is not None:
-            self._known[identity] = self.new[identity] = row
+        identity = row[f"{self._kind[:-1]}_id"]
+        self.ids.add(identity)
+        present = self._present.get(identity)
+        if present is None:
+            self._add(identity, row)
+        elif not self._is_failure(present):
+            self._refuse_difference(where, row, present)
+        elif not self._is_failure(row):
+            if row.get("may_hide_failures"):
+                self.n_hidden += 1
+            else:
+                self._add(identity, row)
         return self.new.get(identity, row)
+
+    def _add(self, identity: str, row: StoredRow) -> None:
+        self._present[identity] = row
+        self.new[identity] = row
+
+    def _is_failure(self, row: StoredRow) -> bool:
+        return row[self._content.columns[0]] is None
+
+    def _refuse_difference(self, where: str, row: StoredRow, present: StoredRow) -> None:
+        is_equal = all(row[column] == present[column] for column in self._content.columns)
+        if is_equal or (self._gives_way and self._is_failure(row)):
+            return
+        if present["import_batch"] == self._batch:
+            origin = "earlier in this import"
+        else:
+            origin = f"import batch {present['import_batch']}"
+        description = self._content.description.format(**{**row, **present})
+        raise ImportRefused(
+            f"{where}: a different {self._kind[:-1]} already exists ({description}, {origin});"
+            " retract it, or use another label or trial"
+        )
+
+
+_TABLES = {"responses": "responses", "verdicts": "verdicts", "reviews": "expert_reviews"}
+"""Kind of rows -> the table that stores them."""
 
 
 def store(
-    job: Job, batch: str, cells: Mapping[str, Cells], notes: Iterable[str] = ()
+    job: Job, batch: str, cells_by_kind: Mapping[str, Cells], notes: Iterable[str] = ()
 ) -> StageReport:
-    """Write the new rows of each kind and report on them, with further notes; a retracted batch is
-    restored.
+    """Write the new rows of each kind and report on them, with further notes.
+
+    A retracted batch is restored.
     """
     warehouse = Warehouse(job.warehouse)
-    _, _, was_retracted = batch_in(warehouse, batch)
-    for kind, of_kind in cells.items():
-        warehouse.write({"reviews": "expert_reviews"}.get(kind, kind), of_kind.new.values())
+    was_retracted = batch_in(warehouse, batch).is_retracted
+    n_new = 0
+    n_present = 0
+    counts = []
+    for kind, cells in cells_by_kind.items():
+        warehouse.write(_TABLES[kind], cells.new.values())
+        n_new += len(cells.new)
+        n_present += len(cells.ids) - len(cells.new)
+        counts.append(f"{len(cells.new)} {kind}")
     if was_retracted:
         _write_retraction(job, batch, is_retracted=False)
     warehouse.publish()
-    n_new = sum(len(of_kind.new) for of_kind in cells.values())
-    n_given = sum(len(of_kind.given) for of_kind in cells.values())
-    brought = " and ".join(f"{len(of_kind.new)} {kind}" for kind, of_kind in cells.items())
-    note = f"{brought} imported, {n_given - n_new} already present"
+    note = f"{' and '.join(counts)} imported, {n_present} already present"
     if was_retracted:
-        note = f"{batch_in(warehouse, batch)[0]} restored"
+        note = f"{batch_in(warehouse, batch).description} restored"
     report = StageReport("import", rows=n_new, notes=[f"{note} (batch {batch})", *notes])
-    configured = {model.label for model in job.settings.models}
-    imported = cells["responses"].new.values() if "responses" in cells else ()
-    labels = list(dict.fromkeys(row["model"] for row in imported if row["model"] not in configured))
-    if configured and labels:
-        how = (
-            f"run with --model, or add them to `models` (as {{label: {labels[0]}, source:"
-            " imported})"
-        )
-        report.warnings.append(
-            f"{', '.join(labels)}: not configured, so no run judges these responses; {how}"
-        )
+    responses = cells_by_kind["responses"].new.values() if "responses" in cells_by_kind else ()
+    report.warnings += _unjudged_labels(job, responses)
     return report
 
 
-def batch_in(warehouse: Warehouse, batch: str) -> tuple[str, int, bool]:
-    """Return the published rows of an import batch in words, their number, and whether the batch is
-    retracted.
+def _unjudged_labels(job: Job, responses: Iterable[StoredRow]) -> list[str]:
+    """Return a warning if models of imported responses are not among the configured ones."""
+    configured = {model.label for model in job.settings.models}
+    imported = dict.fromkeys(row["model"] for row in responses)
+    labels = [label for label in imported if label not in configured]
+    if not configured or not labels:
+        return []
+    return [
+        f"{', '.join(labels)}: not configured, so no run judges these responses; run with --model,"
+        f" or add them to `models` (as {{label: {labels[0]}, source: imported}})"
+    ]
 
-    They are responses, verdicts (also of judges on these responses), and reviews.
+
+class Batch(NamedTuple):
+    """The published rows of an import batch, in words, and their number."""
+
+    description: str
+    n_rows: int
+    is_retracted: bool
+
+
+def batch_in(warehouse: Warehouse, batch: str) -> Batch:
+    """Return what is published of an import batch.
+
+    Its rows are responses, verdicts (also of judges on these responses), and reviews.
     """
     with warehouse.reader() as reader:
-        *counts, is_retracted = reader.rows(sql.read("queries/imports/batch"), {"batch": batch})[
-            0
-        ].values()
-    named = zip(counts, ("responses", "verdicts", "reviews"), strict=True)
-    return " and ".join(f"{n} {kind}" for n, kind in named if n), sum(counts), is_retracted
+        row = reader.rows(sql.read("queries/imports/batch"), {"batch": batch})[0]
+    counts = {kind: row[f"n_{kind}"] for kind in CONTENT}
+    description = " and ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    return Batch(description, sum(counts.values()), row["is_retracted"])
 
 
-def batches(job: Job) -> list[Row]:
-    """Return all import batches, the latest first: time, numbers of rows, retracted or not, and the
-    import's command.
+def batches(job: Job) -> list[StoredRow]:
+    """Return all import batches, the latest first.
 
-    The command names the imported files; it is None if its run is not stored.
+    A row has the time, numbers of rows, whether it is retracted, and the import's command, which
+    names the imported files; it is None if its run is not stored.
 
     Raises:
         WarehouseError: a part cannot be read.
     """
     warehouse = Warehouse(job.warehouse)
-    stored = imported_batches(warehouse.store)
+    rows = imported_batches(warehouse.store)
+    run_ids = [row["run_id"] for row in rows]
     with warehouse.reader() as reader:
         retracted = {row["import_batch"] for row in reader.select("retractions", is_retracted=True)}
-        runs = reader.select("runs", "run_id, command", run_id=[row["run_id"] for row in stored])
+        runs = reader.select("runs", "run_id, command", run_id=run_ids)
     commands = {run["run_id"]: run["command"] for run in runs}
-    for row in stored:
+    for row in rows:
         row["is_retracted"] = row["import_batch"] in retracted
         row["command"] = commands.get(row.pop("run_id"))
-    return stored
+    return rows
 
 
 def _write_retraction(job: Job, batch: str, *, is_retracted: bool) -> None:
@@ -493,8 +552,7 @@ def _write_retraction(job: Job, batch: str, *, is_retracted: bool) -> None:
 
 
 def retract(job: Job, batch: str) -> StageReport:
-    """Retract an import batch: its responses with all verdicts on them, its verdicts, and its
-    reviews.
+    """Retract an import batch: its responses with all verdicts on them, its verdicts, its reviews.
 
     No row is deleted. Importing the same file again restores all rows, including the verdicts of
     judges.
@@ -504,12 +562,12 @@ def retract(job: Job, batch: str) -> StageReport:
     """
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()
-    before, n_rows, is_retracted = batch_in(warehouse, batch)
-    if is_retracted:
+    stored = batch_in(warehouse, batch)
+    if stored.is_retracted:
         return StageReport("import", notes=[f"batch {batch} is already retracted"])
-    if not n_rows:
+    if not stored.n_rows:
         raise UsageError(f"--retract {batch}: no such batch; `prbench import --list` shows all")
     _write_retraction(job, batch, is_retracted=True)
     warehouse.publish()
-    note = f"{before} retracted (batch {batch}); import the same file again to restore them"
-    return StageReport("import", rows=n_rows, notes=[note])
+    note = f"{stored.description} retracted (batch {batch}); import the same file again to restore them"
+    return StageReport("import", rows=stored.n_rows, notes=[note])

@@ -1,6 +1,4 @@
-"""The import of responses: texts in rows, and documents that rows name or that their file names
-identify.
-"""
+"""The import of responses: texts in rows, and documents that rows or their own names identify."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,7 +18,7 @@ from tasks.dataset.foreign_files import (
 )
 from tasks.imports import files
 from tasks.imports.documents import SUFFIXES, Converted, convert, converters
-from tasks.imports.files import Given, ImportRefused, NotHere, Row
+from tasks.imports.files import ImportRefused, LocatedRow, NotHere, StoredRow
 from tasks.llm.replies import EMPTY, OK
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED, is_impossible_date, response_id
@@ -30,74 +28,77 @@ from tasks.run.writing import NO_CALL, StageReport, call_columns
 from warehouse import Warehouse
 
 FIELDS = ("task", "model", "trial", "vintage")
+_COLUMNS: dict[tuple[str, ...], str] = {
+    ("task",): "",
+    ("model",): "--as LABEL",
+    ("response", "file"): "",
+}
+"""Columns one of which is needed -> the option that gives the value to all rows."""
 
 
-def parts_of(text: str, model: str | None) -> tuple[str, ...]:
-    """Return the parts of a pattern of paths: literal texts alternating with names of fields,
-    beginning with a text.
+def parts_of(pattern: str, model: str | None) -> tuple[str, ...]:
+    """Return the parts of a pattern of paths: literal texts alternating with names of fields.
+
+    The first and the last part are literal texts.
 
     Raises:
         UsageError: the pattern lacks the task or the model, or is ambiguous.
     """
-    parts = tuple(re.split(r"\{([^{}]*)\}", text))
+    parts = tuple(re.split(r"\{([^{}]*)\}", pattern))
     literals = parts[::2]
-    names = parts[1::2]
-    if (
-        {"task"} - {*names}
-        or {*names} - {*FIELDS}
-        or (model is None and "model" not in names)
-        or not all(literals[1:-1])
-        or {"{", "}"} & {*"".join(literals)}
-        or literals[-1].lower().endswith(SUFFIXES)
-    ):
-        fields = "{task}, {model} (or --as LABEL), {trial} and {vintage}"
+    fields = set(parts[1::2])
+    needed = {"task"} if model is not None else {"task", "model"}
+    has_wrong_fields = not needed <= fields <= set(FIELDS)
+    has_fields_side_by_side = not all(literals[1:-1])
+    has_stray_brace = not {"{", "}"}.isdisjoint("".join(literals))
+    names_ending = literals[-1].lower().endswith(SUFFIXES)
+    if has_wrong_fields or has_fields_side_by_side or has_stray_brace or names_ending:
+        allowed = "{task}, {model} (or --as LABEL), {trial} and {vintage}"
         raise UsageError(
-            f"--pattern {text}: use {fields}, with text between two fields and without the files'"
-            " ending"
+            f"--pattern {pattern}: use {allowed}, with text between two fields and without the"
+            " files' ending"
         )
     return parts
 
 
 def readings_of(
-    rest: str, parts: Sequence[str], fields: dict[str, str]
+    path: str, parts: Sequence[str], fields: dict[str, str]
 ) -> Iterator[dict[str, str]]:
-    """Yield all possible readings of a file's path without its suffix: values for the fields of a
-    pattern.
+    """Yield all possible values of a pattern's fields for a file's path without its suffix.
 
     A value is one or more characters within the name of one folder or file. There are several
     readings if the text between two fields also occurs within a value.
     """
-    if not rest.startswith(parts[0]):
+    if not path.startswith(parts[0]):
         return
-    rest = rest.removeprefix(parts[0])
+    rest = path.removeprefix(parts[0])
     if len(parts) == 1:
         if not rest:
             yield fields
         return
     name = parts[1]
-    for length in range(1, len(rest.partition("/")[0]) + 1):
+    longest_value = rest.partition("/")[0]
+    for length in range(1, len(longest_value) + 1):
         value = rest[:length]
         if fields.get(name, value) == value:
             yield from readings_of(rest[length:], parts[2:], fields | {name: value})
 
 
-class Offered(NamedTuple):
-    """A row to import, its location, and the document that holds its response, if the row does
-    not.
+class Offer(NamedTuple):
+    """What a source offers to import.
+
+    Attributes:
+        rows: all rows to import.
+        folder: the folder with all documents.
+        batch: a hash of all input: of a file and the documents that it names; or of the documents
+            of a folder, their names, and the pattern.
+        n_skipped: number of files in the folder that are no documents to import.
     """
 
-    where: str
-    row: Given
-    document: Path | None
-
-
-Offer = tuple[Sequence[Offered], Path, str, int]
-"""All rows to import, the folder with all documents, the batch, and the number of files in the
-folder that are skipped.
-
-The batch is a hash of all input: a file and the documents that it names; or the documents of a
-folder, their names, and the pattern.
-"""
+    rows: Sequence[LocatedRow]
+    folder: Path
+    batch: str
+    n_skipped: int
 
 
 def offer_of(
@@ -121,42 +122,36 @@ def offer_of(
     """
     if source.is_dir():
         pattern = pattern or ("{model}/{task}" if model is None else "{task}")
-        return _of_folder(source, pattern, model, skip_other=skip_other, tasks=tasks)
+        return _offer_of_folder(source, pattern, model, skip_other=skip_other, tasks=tasks)
     if pattern is not None or skip_other:
         option = "--skip-other" if pattern is None else "--pattern"
         raise UsageError(
             f"{option}: works only with a folder of documents, and {source} is not a folder"
         )
-    given = list(files.given_rows(source, benchmark, model=model))
-    for names, option in ((["task"], ""), (["model"], "--as LABEL"), (["response", "file"], "")):
-        files.refuse_missing_column(source, (row for _, row in given), names, option)
-    rows = [Offered(where, row, _document(source, where, row)) for where, row in given]
+    file_rows = list(files.rows_of_file(source, benchmark, model=model))
+    files.refuse_missing_columns(source, file_rows, _COLUMNS)
+    rows = [located._replace(document=_document(source, located)) for located in file_rows]
     batch = files.batch_of(read_regular(source), model)
+    folder = source.parent
     documents = _documents(rows)
     if documents:
-        batch = _batch(
-            [
-                batch,
-                *(
-                    hash_inside(source.parent, file.relative_to(source.parent))
-                    for file in documents
-                ),
-            ]
-        )
-    return rows, source.parent, batch, 0
+        hashes = [hash_inside(folder, file.relative_to(folder)) for file in documents]
+        batch = _batch([batch, *hashes])
+    return Offer(rows, folder, batch, n_skipped=0)
 
 
-def _documents(rows: Sequence[Offered]) -> list[Path]:
+def _documents(rows: Sequence[LocatedRow]) -> list[Path]:
     """Return every document that rows name, each once."""
     return list(dict.fromkeys(row.document for row in rows if row.document is not None))
 
 
-def _document(source: Path, where: str, row: Given) -> Path | None:
+def _document(source: Path, located: LocatedRow) -> Path | None:
     """Return the document that a row names, relative to the folder of the row's file."""
-    name = files.text_in(row, "file")
+    name = files.text_in(located.row, "file")
     if name is None:
         return None
-    if files.text_in(row, "response"):
+    where = located.where
+    if files.text_in(located.row, "response"):
         raise ImportRefused(f"{where}: has both `response` and `file`; remove one")
     document = source.parent / name
     if document.suffix.lower() not in SUFFIXES:
@@ -172,32 +167,32 @@ def _document(source: Path, where: str, row: Given) -> Path | None:
     return document
 
 
-def _of_folder(
+def _offer_of_folder(
     folder: Path, pattern: str, model: str | None, *, skip_other: bool, tasks: Collection[str]
 ) -> Offer:
     parts = parts_of(pattern, model)
-    named = {file: _named(folder, file, parts, tasks) for file in files_inside(folder)}
-    rows = [
-        Offered(str(file), {"model": model, **row}, file)
-        for file, row in named.items()
-        if row is not None
-    ]
-    others = [str(file) for file, row in named.items() if row is None]
-    if not rows or (others and not skip_other):
-        advice = (
-            "give --pattern, list the files in a table with a column `file`, or give --skip-other"
-        )
+    rows = []
+    other_files = []
+    for file in files_inside(folder):
+        fields = _fields_in_name(folder, file, parts, tasks)
+        if fields is None:
+            other_files.append(str(file))
+        else:
+            rows.append(LocatedRow(str(file), {"model": model, **fields}, file))
+    if not rows or (other_files and not skip_other):
         kinds = ", ".join(SUFFIXES)
         raise ImportRefused(
-            f"{some(others, 1) or folder}: not a document ({kinds}) named like {pattern}; {advice}"
+            f"{some(other_files, 1) or folder}: not a document ({kinds}) named like {pattern};"
+            " give --pattern, list the files in a table with a column `file`, or give --skip-other"
         )
-    documents = _documents(rows)
-    names = [file.relative_to(folder).as_posix() for file in documents]
-    content = (part for name in names for part in (name, hash_inside(folder, name)))
-    return rows, folder, _batch([pattern, *content]), len(others)
+    content = [pattern]
+    for document in _documents(rows):
+        name = document.relative_to(folder).as_posix()
+        content += [name, hash_inside(folder, name)]
+    return Offer(rows, folder, _batch(content), len(other_files))
 
 
-def _named(
+def _fields_in_name(
     folder: Path, file: Path, parts: Sequence[str], tasks: Collection[str]
 ) -> dict[str, str] | None:
     """Return the fields in a file's name; None if the name does not match.
@@ -206,14 +201,15 @@ def _named(
     """
     if file.suffix.lower() not in SUFFIXES:
         return None
-    readings = list(readings_of(file.relative_to(folder).with_suffix("").as_posix(), parts, {}))
-    known = [reading for reading in readings if reading["task"] in tasks] or readings
-    if len(known) > 1:
-        both = " or ".join(f"task {reading['task']!r}" for reading in known[:2])
+    path = file.relative_to(folder).with_suffix("").as_posix()
+    all_readings = list(readings_of(path, parts, {}))
+    readings = [reading for reading in all_readings if reading["task"] in tasks] or all_readings
+    if len(readings) > 1:
+        candidates = " or ".join(f"task {reading['task']!r}" for reading in readings[:2])
         raise ImportRefused(
-            f"{file}: its name fits {both}; list it in a table with a column `file`"
+            f"{file}: its name fits {candidates}; list it in a table with a column `file`"
         )
-    return known[0] if known else None
+    return readings[0] if readings else None
 
 
 def _batch(parts: Sequence[str]) -> str:
@@ -229,10 +225,9 @@ def import_responses(
     skip_other: bool = False,
     skip_unknown: bool = False,
 ) -> StageReport:
-    """Import responses: rows `task, model, response[, trial, vintage]`, or one object `{task:
-    response}` and `model`.
+    """Import responses: rows, or one object `{task: response}` and `model`.
 
-    Instead of a response, a row may name a document in `file`. Each document of a folder counts as
+    Rows are `task, model, response[, trial, vintage]`. Instead of a response, a row may name a document in `file`. Each document of a folder counts as
     such a row, with the fields in its name. With `skip_other`, other files of the folder are
     skipped; with `skip_unknown`, rows and documents on tasks that the data set lacks. A row without
     a vintage gets that of the job. Texts are stored unchanged. Every row is checked before the
@@ -245,62 +240,75 @@ def import_responses(
         DocumentRefused: a document cannot be converted.
     """
     benchmark = load_benchmark(job.settings.benchmark)
-    key = job.key
     with Warehouse(job.warehouse).reader() as reader:
-        tasks = reader.select("tasks", "task_id, conversation_id", **key)
+        tasks = reader.select("tasks", "task_id, conversation_id", **job.key)
         stored = files.stored_cells(reader, "responses")
     conversations = {row["task_id"]: row["conversation_id"] for row in tasks}
     files.refuse_not_ingested(job, conversations)
     offer = offer_of(source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations)
-    rows, folder, batch, n_left_out = offer
-    given, skipped = files.of_what_is_here(
-        rows, partial(_cell, job, key, conversations), skip_unknown=skip_unknown
+    matched, skipped = files.matched_rows(
+        offer.rows, partial(_cell, job, conversations), skip_unknown=skip_unknown
     )
-    if not given:
+    if not matched:
         files.refuse_nothing(source, skipped)
     # Imported documents are not converted again, because another library version may give another
     # text.
-    same = {identity for identity, row in stored.items() if row["import_batch"] == batch}
-    new = [(o, cell) for o, cell in given if o.document is None or cell["response_id"] not in same]
-    texts = convert(_documents([offered for offered, _ in new]), folder, is_quiet=job.is_quiet)
-    cells = files.Cells("responses", stored, batch)
-    for (where, row, document), cell in new:
-        text = row.get("response")
-        cause = None
-        if document is not None:
-            text = texts[document].text
-            cause = f"{document.name} has no text: it is empty, or has only pictures"
-        columns = content_columns(
-            None if text is None or shows_nothing(text) else text, EMPTY, cause
-        )
-        cells.put(where, cell | columns | {"import_batch": batch})
-    cells.given |= {cell["response_id"] for _, cell in given}
-    return files.store(job, batch, {"responses": cells}, [*_notes(texts, n_left_out), *skipped])
+    new = []
+    for located, cell in matched:
+        row = stored.get(cell["response_id"])
+        is_imported = row is not None and row["import_batch"] == offer.batch
+        if located.document is None or not is_imported:
+            new.append((located, cell))
+    documents = _documents([located for located, _ in new])
+    texts = convert(documents, offer.folder, is_quiet=job.is_quiet)
+    cells = files.Cells("responses", stored, offer.batch)
+    cells.ids.update(cell["response_id"] for _, cell in matched)
+    for located, cell in new:
+        content = _content_of(located, texts)
+        cells.put(located.where, cell | content | {"import_batch": offer.batch})
+    notes = [*_notes(texts, offer.n_skipped), *skipped]
+    return files.store(job, offer.batch, {"responses": cells}, notes)
 
 
-def _cell(job: Job, key: Row, conversations: Mapping[str, str], offered: Offered) -> Row:
+def _content_of(located: LocatedRow, texts: Mapping[Path, Converted]) -> StoredRow:
+    """Return the columns with the text of a row or of its document."""
+    text = located.row.get("response")
+    cause = None
+    if located.document is not None:
+        text = texts[located.document].text
+        cause = f"{located.document.name} has no text: it is empty, or has only pictures"
+    if text is not None and shows_nothing(text):
+        text = None
+    return content_columns(text, EMPTY, cause)
+
+
+def _cell(job: Job, conversations: Mapping[str, str], located: LocatedRow) -> StoredRow:
     """Return all columns of the response of a row, except those of its text and the batch."""
-    where, given, document = offered
-    task_id = files.required_text(where, given, "task")
-    model = files.required_text(where, given, "model", "--as LABEL")
+    where, row, document = located
+    task_id = files.required_text(where, row, "task")
+    model = files.required_text(where, row, "model", "--as LABEL")
     if task_id not in conversations:
-        raise NotHere(
-            f"{where}: task {task_id!r} is not in revision {key['dataset_revision'][:12]}"
-        )
-    if document is None and "response" not in given:
+        raise NotHere(f"{where}: task {task_id!r} is not in revision {job.data.revision[:12]}")
+    if document is None and "response" not in row:
         raise ImportRefused(
             f"{where}: `response` is missing; add it (an empty one counts as a failed response)"
         )
-    trial = files.number_of(where, given, "trial")
-    vintage = files.text_in(given, "vintage") or job.vintage
+    trial = files.number_of(where, row, "trial")
+    vintage = files.text_in(row, "vintage") or job.vintage
     if is_impossible_date(vintage) and vintage != job.vintage:
         raise ImportRefused(f"{where}: vintage {vintage!r} is not a date; write 2026-11-22")
-    return response_cell(job, key, task_id, conversations[task_id], model, trial, vintage)
+    return response_cell(job, job.key, task_id, conversations[task_id], model, trial, vintage)
 
 
 def response_cell(
-    job: Job, key: Row, task_id: str, conversation: str, model: str, trial: int, vintage: str
-) -> Row:
+    job: Job,
+    key: Mapping[str, str],
+    task_id: str,
+    conversation_id: str,
+    model: str,
+    trial: int,
+    vintage: str,
+) -> StoredRow:
     """Return all columns of an imported response, except those of its text and the batch."""
     return {
         **key,
@@ -309,14 +317,14 @@ def response_cell(
             benchmark=key["benchmark"],
             dataset_revision=key["dataset_revision"],
             task_id=task_id,
-            conversation_id=conversation,
+            conversation_id=conversation_id,
             model=model,
             model_config_hash=IMPORTED,
             trial=trial,
             vintage=vintage,
         ),
         "task_id": task_id,
-        "conversation_id": conversation,
+        "conversation_id": conversation_id,
         "model": model,
         "model_config_hash": IMPORTED,
         "trial": trial,
@@ -328,15 +336,10 @@ def response_cell(
     }
 
 
-def content_columns(text: str | None, failure: str, cause: str | None) -> Row:
+def content_columns(text: str | None, failure: str, cause: str | None) -> StoredRow:
     """Return the columns with the text of a response, or with the failure if there is no text."""
     if text is None:
-        return {
-            "status": failure,
-            "text": None,
-            "chars_alnum": None,
-            "error": cause,
-        }
+        return {"status": failure, "text": None, "chars_alnum": None, "error": cause}
     return {
         "status": OK,
         "text": text,
@@ -345,26 +348,25 @@ def content_columns(text: str | None, failure: str, cause: str | None) -> Row:
     }
 
 
-def _notes(texts: Mapping[Path, Converted], n_left_out: int) -> Iterator[str]:
+def _notes(texts: Mapping[Path, Converted], n_skipped: int) -> Iterator[str]:
     """Yield notes on converted documents and on skipped files."""
     if texts:
-        libraries = converters(list(texts))
-        yield f"{len(texts)} documents read" + (
-            f" with {', '.join(libraries)}" if libraries else ""
-        )
-    read = texts.values()
-    for what, n in (
-        (
-            "of them without text are failed responses (`empty`)",
-            sum(shows_nothing(each.text) for each in read),
+        libraries = ", ".join(converters(list(texts)))
+        yield f"{len(texts)} documents read" + (f" with {libraries}" if libraries else "")
+    documents = texts.values()
+    counts = {
+        "of them without text are failed responses (`empty`)": sum(
+            shows_nothing(document.text) for document in documents
         ),
-        ("pages without text", sum(each.n_pages_without_text for each in read)),
-        (
-            "characters that could not be read from a PDF are U+FFFD",
-            sum(each.n_unreadable for each in read),
+        "pages without text": sum(document.n_pages_without_text for document in documents),
+        "characters that could not be read from a PDF are U+FFFD": sum(
+            document.n_unreadable for document in documents
         ),
-        ("DOCX files whose formulas were skipped", sum(each.lacks_formulas for each in read)),
-        ("other files skipped", n_left_out),
-    ):
-        if n:
-            yield f"{n} {what}"
+        "DOCX files whose formulas were skipped": sum(
+            document.lacks_formulas for document in documents
+        ),
+        "other files skipped": n_skipped,
+    }
+    for description, count in counts.items():
+        if count:
+            yield f"{count} {description}"

@@ -1,179 +1,39 @@
-"""The import of verdicts of another judge, of people's labels with how they were sampled, and of
-people's reviews.
-
-The module also finds the criteria and the stored responses of imported rows.
-"""
+"""The import of verdicts of another judge, and of people's labels with how they were sampled."""
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import sql
 from tasks.benchmarks import load_benchmark
-from tasks.benchmarks.base import RowError
-from tasks.benchmarks.rows import as_number, response_text
+from tasks.benchmarks.rows import as_number
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.dataset.foreign_files import read_regular
 from tasks.imports import files
-from tasks.imports.files import Given, ImportRefused, NotHere, Row
-from tasks.llm.replies import OK
-from tasks.rules.identity import IMPORTED, digest, review_id, verdict_id
-from tasks.rules.text.cells import shows
+from tasks.imports.files import FileRow, ImportRefused, LocatedRow, StoredRow
+from tasks.imports.matching import Criteria, StoredResponses, Wording
+from tasks.rules.identity import IMPORTED, digest, verdict_id
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
 from tasks.run.writing import NO_CALL, StageReport, call_columns
 from warehouse import Reader, Warehouse
 from warehouse.tables import GIVEN
 
-
-class Wording(NamedTuple):
-    """A criterion in one of its wordings."""
-
-    task_id: str
-    criterion_id: str
-    title: str
-    content_hash: str
-    category: str | None
-    weight: float | None
-    rubric: str
-
-
-class Criteria:
-    """The criteria of a data set, in every wording."""
-
-    def __init__(self, job: Job, reader: Reader) -> None:
-        """Read the criteria of the job's data set.
-
-        Raises:
-            ImportRefused: it has no criteria.
-        """
-        self._revision = job.data.revision
-        self._by_id: dict[tuple[str, str], Wording] = {}
-        self._by_title: dict[tuple[str, str], list[Wording]] = defaultdict(list)
-        self.in_order: dict[str, list[Wording]] = defaultdict(list)  # a task's original rubric
-        for row in reader.rows(sql.read("queries/imports/criteria_to_judge"), job.key):
-            wording = Wording(**row)
-            self._by_id[wording.task_id, wording.criterion_id] = wording
-            if wording.rubric == ORIGINAL:
-                self._by_title[wording.task_id, wording.title.strip()].append(wording)
-                self.in_order[wording.task_id].append(wording)
-        self._tasks = {task_id for task_id, _ in self._by_id}
-        files.refuse_not_ingested(job, self._tasks)
-
-    def called(self, task_id: str, name: str) -> Sequence[Wording]:
-        """Return a task's criterion with this id, else its original criteria with exactly this
-        text, in their order.
-        """
-        of_id = self._by_id.get((task_id, name))
-        return [of_id] if of_id else self._by_title.get((task_id, name.strip()), ())
-
-    def of(self, where: str, given: Given) -> Wording:
-        """Return the criterion of a row: `criterion` is its id or its exact text.
-
-        If a task has the same text several times, `category` (or `axis`) identifies the criterion,
-        or else `occurrence`: 1 for the first of them in the rubric.
-
-        Raises:
-            NotHere: the task does not exist, or has no such criterion.
-            ImportRefused: the task has several such criteria.
-        """
-        task_id = files.required_text(where, given, "task", "--task ID")
-        if task_id not in self._tasks:
-            raise NotHere(f"{where}: task {task_id!r} is not in revision {self._revision[:12]}")
-        named = files.required_text(where, given, "criterion")
-        wordings = self.called(task_id, named)
-        if len(wordings) > 1:
-            categories = {given.get("category"), given.get("axis")} - {None, ""}
-            of_category = [wording for wording in wordings if wording.category in categories]
-            if len(of_category) == 1:
-                return of_category[0]
-            if not files.is_filled(given.get("occurrence")):
-                problem = f"task {task_id} has the criterion {named[:80]!r} twice"
-                raise ImportRefused(
-                    f"{where}: {problem}; give its id, its `category` or its `occurrence`"
-                )
-            # `occurrence` counts all criteria with this text, and also decides if the category
-            # identifies none of them.
-            occurrence = files.number_of(where, given, "occurrence")
-            wordings = wordings[occurrence - 1 : occurrence]
-        if not wordings:
-            raise NotHere(f"{where}: task {task_id} has no criterion {named[:80]!r}")
-        return wordings[0]
-
-
-class StoredResponses:
-    """The usable responses to a data set, in the vintages that rows of a file state and in those of
-    the job.
-    """
-
-    def __init__(self, job: Job, reader: Reader, rows: Iterable[Given]) -> None:
-        """Read the responses."""
-        self._job = job
-        vintages = {*job.vintages, *(files.text_in(row, "vintage") for row in rows)} - {None}
-        key: dict[str, Any] = {
-            **job.key,
-            "vintage": list(vintages),
-            "status": OK,
-        }
-        self._by_cell: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-        columns = "response_id, task_id, model, trial, vintage, text"
-        for response in reader.select("responses", columns, order="response_id", **key):
-            self._by_cell[
-                tuple(response[name] for name in ("task_id", "model", "trial", "vintage"))
-            ].append(response)
-
-    def of(self, where: str, given: Given, task_id: str) -> dict[str, Any]:
-        """Return the response that a row is about, in the row's vintage or else the job's.
-
-        Raises:
-            ImportRefused: there is none, or several, or the row has another text than the stored
-                one.
-        """
-        model = files.required_text(where, given, "model", "--as LABEL")
-        vintage = files.text_in(given, "vintage") or self._job.vintage_named(model)
-        trial = files.number_of(where, given, "trial")
-        candidates = self._by_cell.get((task_id, model, trial, vintage), [])
-        about = f"{model} to task {task_id}, trial {trial}, in vintage {vintage}"
-        if not candidates:
-            raise ImportRefused(
-                f"{where}: no usable response of {about}; import it first, or name its vintage"
-            )
-        if len(candidates) > 1:
-            raise ImportRefused(
-                f"{where}: {len(candidates)} responses of {about}; import one under another label"
-            )
-        shown = files.text_in(given, "response")
-        if shown is not None and not _shows_response(shown, candidates[0]["text"]):
-            advice = (
-                "name the vintage that was graded, or remove the column if a program changed the"
-                " text"
-            )
-            raise ImportRefused(
-                f"{where}: `response` is not the stored response of {about}; {advice}"
-            )
-        return candidates[0]
-
-
-def _shows_response(cell: str, text: str) -> bool:
-    """Return whether a cell shows a response; of one that is messages in JSON, a cell that was read
-    has the text.
-    """
-    if shows(cell, text):
-        return True
-    try:
-        return response_text({"text": text}, "text") == cell
-    except RowError:
-        return False
-
-
 STATUS = {value: status for status, value in VALUES.items()}
-_DECIDED_IN = ("criteria_met", "value", "verdict")
-"""The columns that can hold a decision."""
+_DECISION_COLUMNS = ("criteria_met", "value", "verdict")
 SHEET_COLUMN = "how_to_fill_in"
 """A file with this column is a sheet for human graders, or for reviewers of criteria."""
+_COLUMNS: dict[tuple[str, ...], str] = {
+    ("task",): "--task ID",
+    ("model",): "--as LABEL",
+    ("criterion",): "",
+    _DECISION_COLUMNS: "",
+}
+"""Columns one of which is needed -> the option that gives the value to all rows."""
 _WORDS = {
     "true": 1.0,
     "false": 0.0,
@@ -186,6 +46,8 @@ _WORDS = {
     "0.0": 0.0,
     **VALUES,
 }
+_BINARY_WORDS = {"true", "false", "yes", "no"}
+"""Words in `criteria_met` that are only used in binary grading."""
 
 
 def import_verdicts(
@@ -200,13 +62,13 @@ def import_verdicts(
     skip_unknown: bool = False,
     is_random_sample: bool = False,
 ) -> StageReport:
-    """Import verdicts: rows `task, model, criterion` with a decision, or rows in the benchmark's
-    own shape.
+    """Import verdicts: rows with a decision, or rows in the benchmark's own shape.
 
-    A decision is `criteria_met`, `value` (0, 0.5, 1) or `verdict` in words. Further columns are
-    `judge, trial, vintage, judge_trial, grading, category, occurrence, explanation, confidence,
-    response`. `task`, `model`, `judge` and `grading` are defaults for rows that lack them (without
-    a judge, it is `imported`); `criterion` is an id or a criterion's text.
+    Rows have `task`, `model`, `criterion` and a decision: `criteria_met`, `value` (0, 0.5, 1) or
+    `verdict` in words. Further columns are `judge, trial, vintage, judge_trial, grading, category,
+    occurrence, explanation, confidence, response`. `task`, `model`, `judge` and `grading` are
+    defaults for rows that lack them (without a judge, it is `imported`); `criterion` is an id or a
+    criterion's text.
 
     Every row is checked before the first is stored. With `skip_empty`, rows without a decision are
     left out, as in a partly filled sheet; with `skip_unknown`, rows on tasks or criteria that the
@@ -220,9 +82,8 @@ def import_verdicts(
     """
     batch = files.batch_of(read_regular(file), "verdicts", task, model, judge, grading)
     benchmark = load_benchmark(job.settings.benchmark)
-    key = job.key
-    given = list(
-        files.given_rows(
+    rows = list(
+        files.rows_of_file(
             file,
             benchmark,
             task=task,
@@ -231,138 +92,162 @@ def import_verdicts(
             grading=grading,
         )
     )
-    for names, option in (
-        (["task"], "--task ID"),
-        (["model"], "--as LABEL"),
-        (["criterion"], ""),
-        (_DECIDED_IN, ""),
-    ):
-        files.refuse_missing_column(file, (row for _, row in given), names, option)
-    decided = [each for each in given if not skip_empty or _stated(each[1])]
+    files.refuse_missing_columns(file, rows, _COLUMNS)
+    decided = rows
+    notes = []
+    if skip_empty:
+        decided = [located for located in rows if _decisions_in(located.row)]
+        notes.append(f"{len(rows) - len(decided)} rows without a decision skipped")
     with Warehouse(job.warehouse).reader() as reader:
         criteria = Criteria(job, reader)
         cells = files.Cells("verdicts", files.stored_cells(reader, "verdicts"), batch)
-        responses = StoredResponses(job, reader, (row for _, row in decided))
-        matched, skipped = files.of_what_is_here(
-            decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown
-        )
-        notes = (
-            [f"{len(given) - len(decided)} rows without a decision skipped", *skipped]
-            if skip_empty
-            else skipped
-        )
+        responses = StoredResponses(job, reader, decided)
+        matched, skipped = files.matched_rows(decided, criteria.of_row, skip_unknown=skip_unknown)
+        notes += skipped
         if not matched:
-            files.refuse_nothing(file, notes if given else ())
-        rows: dict[str, Row] = {}
-        of_sheet: set[str] = set()
-        for (where, row), wording in matched:
-            response = key | responses.of(where, row, wording.task_id)
-            verdict = _verdict_row(job, benchmark.grading, batch, where, row, response, wording)
-            rows[identity := verdict["verdict_id"]] = cells.put(where, verdict)
-            if is_random_sample or SHEET_COLUMN in row:
-                of_sheet.add(identity)
-        # A grader who decided only verdicts of one sheet is a person who filled it in, unless the
-        # name is that of a judge.
-        named = {"benchmark": job.settings.benchmark}
-        known_judges = reader.select("verdicts", "distinct judge, import_batch", **named)
-        judges = {row["judge"] for row in known_judges if row["import_batch"] != batch}
-        judges -= {row["judge"] for row in reader.select("labellers", "judge", **named)}
-        judges |= {judge.label for judge in job.settings.judges}
-        new = {row["judge"] for row in rows.values()} - judges
-        people = {
-            judge
-            for judge in new
-            if _are_of_a_sheet(reader, [r for r in rows.values() if r["judge"] == judge])
-        }
-        of_people = [row for i, row in rows.items() if i in of_sheet or row["judge"] in people]
-        labels = _label_tables(
-            job, reader, file, batch, of_people, is_random_sample=is_random_sample
-        )
-    for row in of_people:
-        row["may_hide_failures"] = False  # people make no calls, so none can fail
-    for name, own in labels.items():
-        Warehouse(job.warehouse).write(name, own)
+            files.refuse_nothing(file, notes if rows else ())
+        verdicts: dict[str, StoredRow] = {}
+        sheet_verdict_ids: set[str] = set()
+        for located, wording in matched:
+            response = job.key | responses.of_row(located, wording.task_id)
+            row = _verdict_row(job, benchmark.grading, located, response, wording)
+            verdict = cells.put(located.where, row | {"import_batch": batch})
+            verdicts[row["verdict_id"]] = verdict
+            if is_random_sample or SHEET_COLUMN in located.row:
+                sheet_verdict_ids.add(row["verdict_id"])
+        people = _new_people(job, reader, batch, verdicts.values())
+        labels = [
+            verdict
+            for verdict_key, verdict in verdicts.items()
+            if verdict_key in sheet_verdict_ids or verdict["judge"] in people
+        ]
+        tables = {"labellers": _labeller_rows(job, reader, batch, labels)}
+        if is_random_sample:
+            tables |= _stated_sample(job, reader, file, batch, labels)
+    for label in labels:
+        label["may_hide_failures"] = False  # people make no calls, so none can fail
+    warehouse = Warehouse(job.warehouse)
+    for table, table_rows in tables.items():
+        warehouse.write(table, table_rows)
     return files.store(job, batch, {"verdicts": cells}, notes)
 
 
+def _new_people(job: Job, reader: Reader, batch: str, verdicts: Iterable[StoredRow]) -> set[str]:
+    """Return the graders of an import who are people although no row is from a sheet.
+
+    A grader who decided only verdicts of one sheet is a person who filled it in, unless the name is
+    that of a judge.
+    """
+    benchmark = job.settings.benchmark
+    labellers = {row["judge"] for row in reader.select("labellers", "judge", benchmark=benchmark)}
+    judges = {judge.label for judge in job.settings.judges}
+    for row in reader.select("verdicts", "distinct judge, import_batch", benchmark=benchmark):
+        if row["import_batch"] != batch and row["judge"] not in labellers:
+            judges.add(row["judge"])
+    verdicts_by_grader: dict[str, list[StoredRow]] = defaultdict(list)
+    for verdict in verdicts:
+        verdicts_by_grader[verdict["judge"]].append(verdict)
+    return {
+        grader
+        for grader, grader_verdicts in verdicts_by_grader.items()
+        if grader not in judges and _are_on_one_sheet(reader, grader_verdicts)
+    }
+
+
 def _verdict_row(
-    job: Job, grading: str, batch: str, where: str, given: Given, response: Row, wording: Wording
-) -> Row:
-    """Return a verdict; `grading` is the usual one of the benchmark."""
-    judge_trial = files.number_of(where, given, "judge_trial")
-    judge = (files.text_in(given, "judge") or "").strip()
-    stated = _stated(given)
-    if not judge and SHEET_COLUMN in given and stated:
+    job: Job,
+    benchmark_grading: str,
+    located: LocatedRow,
+    response: StoredRow,
+    wording: Wording,
+) -> StoredRow:
+    """Return a verdict without its batch."""
+    where, row, _ = located
+    judge_trial = files.number_of(where, row, "judge_trial")
+    judge = (files.text_in(row, "judge") or "").strip()
+    decisions = _decisions_in(row)
+    if not judge and SHEET_COLUMN in row and decisions:
         # Without names, two graders would count as one judge.
         raise ImportRefused(
             f"{where}: `judge` is empty; enter the grader's name, or give it with --by NAME"
         )
-    # These words are only used in binary grading.
-    is_yes_or_no = str(given.get("criteria_met")).strip().lower() in {"true", "false", "yes", "no"}
-    grading = files.text_in(given, "grading") or (BINARY if is_yes_or_no else grading)
-    if grading not in GRADINGS:
-        raise ImportRefused(f"{where}: `grading` is {grading!r}; it is {' or '.join(GRADINGS)}")
-    confidence = _number_in(given, "confidence")
-    if files.is_filled(given.get("confidence")) and (
-        confidence is None or not 0.0 <= confidence <= 1.0
-    ):
-        raise ImportRefused(
-            f"{where}: `confidence` is {given['confidence']!r}; it is a number from 0 to 1"
-        )
-    values = {as_value(raw) for raw in stated}
-    value = values.pop() if len(values) == 1 else None
-    if value is None or (value == 0.5 and grading == BINARY):
-        text = (
-            " and ".join(repr(each)[:80] for each in stated)
-            or "missing (--skip-empty leaves such rows out)"
-        )
-        allowed = (
-            "true or false, yes or no, or 1 or 0"
-            if grading == BINARY
-            else f"0, 0.5 or 1, or {', '.join(WORDS)}"
-        )
-        raise ImportRefused(f"{where}: the decision is {text}; a {grading} verdict is {allowed}")
-    return verdict_cell(job, response, wording, judge or IMPORTED, judge_trial, grading) | {
-        "import_batch": batch,
+    grading = _grading_of(where, row, benchmark_grading)
+    confidence = _confidence_of(where, row)
+    value = _agreed_value(where, decisions, grading)
+    return {
+        **verdict_cell(job, response, wording, judge or IMPORTED, judge_trial, grading),
         "status": STATUS[value],
         "value": value,
-        "explanation": given.get("explanation"),
+        "explanation": row.get("explanation"),
         "confidence": confidence,
     }
 
 
+def _grading_of(where: str, row: FileRow, benchmark_grading: str) -> str:
+    grading = files.text_in(row, "grading")
+    if grading is None:
+        is_binary = str(row.get("criteria_met")).strip().lower() in _BINARY_WORDS
+        grading = BINARY if is_binary else benchmark_grading
+    if grading not in GRADINGS:
+        raise ImportRefused(f"{where}: `grading` is {grading!r}; it is {' or '.join(GRADINGS)}")
+    return grading
+
+
+def _confidence_of(where: str, row: FileRow) -> float | None:
+    cell = row.get("confidence")
+    confidence = None
+    with suppress(ValueError):
+        confidence = as_number(float(cell) if isinstance(cell, str) else cell)
+    is_share = confidence is not None and 0.0 <= confidence <= 1.0
+    if files.is_filled(cell) and not is_share:
+        raise ImportRefused(f"{where}: `confidence` is {cell!r}; it is a number from 0 to 1")
+    return confidence
+
+
+def _agreed_value(where: str, decisions: Sequence[Any], grading: str) -> float:
+    """Return the value that all stated decisions of a row have."""
+    values = {as_value(decision) for decision in decisions}
+    value = values.pop() if len(values) == 1 else None
+    if value is not None and not (value == 0.5 and grading == BINARY):
+        return value
+    stated = " and ".join(repr(decision)[:80] for decision in decisions)
+    if not stated:
+        stated = "missing (--skip-empty leaves such rows out)"
+    allowed = f"0, 0.5 or 1, or {', '.join(WORDS)}"
+    if grading == BINARY:
+        allowed = "true or false, yes or no, or 1 or 0"
+    raise ImportRefused(f"{where}: the decision is {stated}; a {grading} verdict is {allowed}")
+
+
 def verdict_cell(
-    job: Job, response: Row, wording: Wording, judge: str, judge_trial: int, grading: str
-) -> Row:
-    """Return all columns of an imported verdict except decision and batch; `response` includes the
-    data set's key.
+    job: Job, response: StoredRow, wording: Wording, judge: str, judge_trial: int, grading: str
+) -> StoredRow:
+    """Return all columns of an imported verdict except decision and batch.
+
+    `response` includes the data set's key.
     """
     # Verdicts on a rewritten rubric get another judge configuration.
     config_hash = IMPORTED if wording.rubric == ORIGINAL else f"{IMPORTED} {wording.rubric}"
-    identity = verdict_id(
-        response_id=response["response_id"],
-        response_text=response["text"],
-        criterion_id=wording.criterion_id,
-        criterion_hash=wording.content_hash,
-        judge=judge,
-        judge_config_hash=config_hash,
-        template_hash=IMPORTED,
-        grading=grading,
-        judge_trial=judge_trial,
-    )
-    copied = (
-        "benchmark",
-        "dataset_revision",
-        "response_id",
-        "task_id",
-        "model",
-        "trial",
-        "vintage",
-    )
     return {
-        **{name: response[name] for name in copied},
         **call_columns(job, NO_CALL),
-        "verdict_id": identity,
+        "benchmark": response["benchmark"],
+        "dataset_revision": response["dataset_revision"],
+        "response_id": response["response_id"],
+        "task_id": response["task_id"],
+        "model": response["model"],
+        "trial": response["trial"],
+        "vintage": response["vintage"],
+        "verdict_id": verdict_id(
+            response_id=response["response_id"],
+            response_text=response["text"],
+            criterion_id=wording.criterion_id,
+            criterion_hash=wording.content_hash,
+            judge=judge,
+            judge_config_hash=config_hash,
+            template_hash=IMPORTED,
+            grading=grading,
+            judge_trial=judge_trial,
+        ),
         "criterion_id": wording.criterion_id,
         "criterion_hash": wording.content_hash,
         "judge": judge,
@@ -378,53 +263,56 @@ def verdict_cell(
     }
 
 
-def _number_in(given: Given, name: str) -> float | None:
-    """Return a number, also one that is written as text; None for anything else."""
-    value = given.get(name)
-    try:
-        return as_number(float(value) if isinstance(value, str) else value)
-    except ValueError:
-        return None
-
-
-def _stated(given: Given) -> list[Any]:
+def _decisions_in(row: FileRow) -> list[Any]:
     """Return the cells of a row that state a decision, without empty ones."""
-    return [given[name] for name in _DECIDED_IN if files.is_filled(given.get(name))]
+    return [row[name] for name in _DECISION_COLUMNS if files.is_filled(row.get(name))]
 
 
-def as_value(raw: Any, words: Mapping[str, float] = _WORDS) -> float | None:
+def as_value(decision: Any, words: Mapping[str, float] = _WORDS) -> float | None:
     """Return a decision, a number or a word, as 1, 0.5 or 0; None for anything else."""
-    if isinstance(raw, bool):
-        return float(raw)
-    if isinstance(raw, str):
-        status = status_of(raw)
-        return (
-            words.get(re.sub("[ _-]+", " ", raw.strip().lower()))
-            if status is None
-            else VALUES[status]
-        )
-    value = as_number(raw)
+    if isinstance(decision, bool):
+        return float(decision)
+    if isinstance(decision, str):
+        status = status_of(decision)
+        if status is not None:
+            return VALUES[status]
+        return words.get(re.sub("[ _-]+", " ", decision.strip().lower()))
+    value = as_number(decision)
     return value if value in STATUS else None
 
 
-def _are_of_a_sheet(reader: Reader, rows: Sequence[Row]) -> bool:
+def _are_on_one_sheet(reader: Reader, verdicts: Iterable[StoredRow]) -> bool:
     """Return whether one sheet contains all of these verdicts."""
-    cells = sorted(map(list, {_cell(row) for row in rows}))
-    return bool(reader.rows(sql.read("queries/imports/sheets_of_verdicts"), {"cells": cells}))
+    cells = sorted({_cell_of(verdict) for verdict in verdicts})
+    parameters = {"cells": [list(cell) for cell in cells]}
+    return bool(reader.rows(sql.read("queries/imports/sheets_of_verdicts"), parameters))
 
 
-_CELL = ("response_id", "criterion_id", "criterion_hash")
+def _cell_of(verdict: StoredRow) -> tuple[str, str, str]:
+    return verdict["response_id"], verdict["criterion_id"], verdict["criterion_hash"]
 
 
-def _cell(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(row[name] for name in _CELL)
+def _labeller_rows(
+    job: Job, reader: Reader, batch: str, labels: Iterable[StoredRow]
+) -> list[StoredRow]:
+    """Return a row for each person who gave a label and is not stored for this batch yet."""
+    stored = {row["judge"] for row in reader.select("labellers", import_batch=batch)}
+    people = {label["judge"] for label in labels} - stored
+    return [
+        {
+            "benchmark": job.settings.benchmark,
+            "judge": person,
+            "import_batch": batch,
+            "created_at": datetime.now(UTC),
+        }
+        for person in sorted(people)
+    ]
 
 
-def _label_tables(
-    job: Job, reader: Reader, file: Path, batch: str, rows: Sequence[Row], *, is_random_sample: bool
-) -> dict[str, list[Row]]:
-    """Return the rows that say who gave people's labels, and how they were sampled if the user
-    states it.
+def _stated_sample(
+    job: Job, reader: Reader, file: Path, batch: str, labels: Sequence[StoredRow]
+) -> dict[str, list[StoredRow]]:
+    """Return the rows that say how labels were sampled, as the user states it.
 
     Each model and vintage is a simple random sample of its own: the labelled verdicts, out of all
     verdicts on its usable responses to admitted tasks.
@@ -432,186 +320,57 @@ def _label_tables(
     Raises:
         ImportRefused: all rows are of one sampled sheet, whose probabilities are stored already.
     """
-    key = job.key
-    now = {"import_batch": batch, "created_at": datetime.now(UTC)}
-    stored = {row["judge"] for row in reader.select("labellers", import_batch=batch)}
-    people = sorted({row["judge"] for row in rows} - stored)
-    tables = {
-        "labellers": [
-            {
-                "benchmark": key["benchmark"],
-                "judge": judge,
-                **now,
-            }
-            for judge in people
-        ]
-    }
-    if not is_random_sample:
-        return tables
-    if _are_of_a_sheet(reader, rows):
+    if _are_on_one_sheet(reader, labels):
         raise ImportRefused(
             f"{file}: is a sheet whose probabilities are stored; leave --random-sample out"
         )
-    tables |= {"label_sheets": [], "label_draws": []}
-    of_model: dict[tuple[str, str], dict[tuple[str, ...], Row]] = defaultdict(dict)
-    for row in rows:
-        of_model[row["model"], row["vintage"]][_cell(row)] = row
-    for (model, vintage), cells in sorted(of_model.items()):
-        given = {
-            **key,
-            "model": model,
-            "vintage": vintage,
-        }
-        (population,) = reader.rows(sql.read("queries/imports/population_of_model"), given)
-        n = len(cells)
+    labels_by_model: dict[tuple[str, str], dict[tuple[str, str, str], StoredRow]]
+    labels_by_model = defaultdict(dict)
+    for label in labels:
+        labels_by_model[label["model"], label["vintage"]][_cell_of(label)] = label
+    sheets = []
+    draws = []
+    for (model, vintage), labels_by_cell in sorted(labels_by_model.items()):
+        key = {**job.key, "model": model, "vintage": vintage}
+        (population,) = reader.rows(sql.read("queries/imports/population_of_model"), key)
+        n_drawn = len(labels_by_cell)
         n_population = population["n_population"]
-        sheet_id = digest(
-            "stated sample", batch, key["benchmark"], key["dataset_revision"], model, vintage
-        )
-        sheet = {**key, "sheet_id": sheet_id}
-        design = (
-            f"a simple random sample of {n} of {n_population} verdicts on {model} in vintage"
-            f" {vintage}"
-        )
-        tables["label_sheets"].append(
+        sheet_key = {
+            **job.key,
+            "sheet_id": digest(
+                "stated sample",
+                batch,
+                key["benchmark"],
+                key["dataset_revision"],
+                model,
+                vintage,
+            ),
+        }
+        sheets.append(
             {
-                **sheet,
+                **sheet_key,
                 **population,
-                "design": f"stated to be {design}",
+                "design": f"stated to be a simple random sample of {n_drawn} of {n_population}"
+                f" verdicts on {model} in vintage {vintage}",
                 "covered_breakdown": "all",
                 "covered_label": "",
-                "n_drawn": n,
+                "n_drawn": n_drawn,
                 "seed": None,
                 "run_id": job.run_id,
-                **now,
+                "import_batch": batch,
+                "created_at": datetime.now(UTC),
             }
         )
-        chance = {"probability": min(1.0, n / n_population), "is_known": False}
-        drawn = (
-            {name: row[name] for name in ("task_id", *_CELL)} for _, row in sorted(cells.items())
-        )
-        tables["label_draws"] += [
-            {
-                **sheet,
-                **of_verdict,
-                **chance,
-            }
-            for of_verdict in drawn
-        ]
-    return tables
-
-
-_DECISIONS = {"agree": 1.0, "disagree": 0.0}
-
-
-def import_reviews(
-    job: Job, sheets: Sequence[Path], *, reviewer: str | None = None, skip_unknown: bool = False
-) -> list[StageReport]:
-    """Import reviews: rows `task, criterion, decision[, reviewer, reason, better_wording, sample,
-    criterion_hash]`.
-
-    Every row of every file is checked before the first is stored. Rows without a decision are left
-    out and counted. `reviewer` is the default for rows without one; `criterion` is an id or a
-    criterion's text. A row that names a sample must be in it. With `skip_unknown` rows on tasks or
-    criteria that the data set lacks are left out.
-
-    Returns:
-        A report for each file.
-
-    Raises:
-        ImportRefused: a row matches no criterion, is about another wording, lacks a field, or
-            differs from a stored review of the same criterion by the same reviewer.
-    """
-    with Warehouse(job.warehouse).reader() as reader:
-        sampled = {
-            tuple(r.values())
-            for r in reader.select("review_samples", "sample_id, task_id, criterion_id")
-        }
-        stored = {row["review_id"]: row for row in reader.select("expert_reviews")}
-        criteria = Criteria(job, reader)
-        common = {**job.key, "run_id": job.run_id}
-    read = []
-    for file in sheets:
-        given = list(files.given_rows(file, reviewer=reviewer))
-        for names, option in (
-            (["task"], ""),
-            (["criterion"], ""),
-            (["decision"], ""),
-            (["reviewer"], "--by NAME"),
-        ):
-            files.refuse_missing_column(file, (row for _, row in given), names, option)
-        decided = [each for each in given if files.text_in(each[1], "decision")]
-        matched, notes = files.of_what_is_here(
-            decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown
-        )
-        n_empty = len(given) - len(decided)
-        if n_empty:
-            notes.append(f"{n_empty} rows without a decision skipped")
-        if not matched:
-            files.refuse_nothing(file, notes)
-        batch = files.batch_of(read_regular(file), "reviews", reviewer)
-        cells = files.Cells("reviews", stored, batch)
-        for (where, row), wording in matched:
-            cells.put(
-                where, _review_row({**common, "import_batch": batch}, sampled, where, row, wording)
+        for _, label in sorted(labels_by_cell.items()):
+            draws.append(
+                {
+                    **sheet_key,
+                    "task_id": label["task_id"],
+                    "response_id": label["response_id"],
+                    "criterion_id": label["criterion_id"],
+                    "criterion_hash": label["criterion_hash"],
+                    "probability": min(1.0, n_drawn / n_population),
+                    "is_known": False,
+                }
             )
-        read.append((batch, cells, notes))
-    return [files.store(job, batch, {"reviews": cells}, notes) for batch, cells, notes in read]
-
-
-def _review_row(
-    common: Row, sampled: Set[tuple[str, ...]], where: str, given: Given, wording: Wording
-) -> Row:
-    if wording.rubric != ORIGINAL:
-        raise ImportRefused(
-            f"{where}: {wording.criterion_id} is a rewritten criterion; reviews are of original"
-            " ones"
-        )
-    subject = f"criterion {wording.criterion_id} of task {wording.task_id}"
-    # The criterion may have been reworded, in the sheet or in the data set.
-    hash_given, title, sample = (
-        _entered(given, name) for name in ("criterion_hash", "title", "sample")
-    )
-    is_other = hash_given is not None and wording.content_hash != hash_given
-    if is_other or not (title is None or shows(title, wording.title)):
-        raise ImportRefused(
-            f"{where}: {subject} has other words in the data set than in the sheet; export it again"
-        )
-    if sample and (sample, wording.task_id, wording.criterion_id) not in sampled:
-        raise ImportRefused(
-            f"{where}: {subject} is not in sample {sample[:40]!r}; correct what was changed here"
-        )
-    decision = files.required_text(where, given, "decision").strip()
-    value = _DECISIONS.get(decision.lower())
-    if value is None:
-        raise ImportRefused(
-            f"{where}: `decision` is {decision[:40]!r}; enter {' or '.join(_DECISIONS)}"
-        )
-    reviewer = files.required_text(where, given, "reviewer", "--by NAME").strip()
-    reason = _entered(given, "reason")
-    if not value and reason is None:
-        raise ImportRefused(f"{where}: disagrees without a `reason`; enter why")
-    key = {name: common[name] for name in ("benchmark", "dataset_revision")}
-    return {
-        **common,
-        "review_id": review_id(
-            key=key,
-            task_id=wording.task_id,
-            criterion_id=wording.criterion_id,
-            criterion_hash=wording.content_hash,
-            reviewer=reviewer,
-        ),
-        "task_id": wording.task_id,
-        "criterion_id": wording.criterion_id,
-        "criterion_hash": wording.content_hash,
-        "reviewer": reviewer,
-        "sample_id": sample,
-        "value": value,
-        "explanation": reason,
-        "better_wording": _entered(given, "better_wording"),
-        "created_at": datetime.now(UTC),
-    }
-
-
-def _entered(given: Given, name: str) -> str | None:
-    return (files.text_in(given, name) or "").strip() or None
+    return {"label_sheets": sheets, "label_draws": draws}

@@ -162,7 +162,7 @@ def _response(where: str, model: str, part: str, prediction: Row, review: Row) -
         text,
         status=status,
         error=error,
-        trial=number_of(where, scored, "generation_index", first=0),
+        trial=number_of(where, scored, "generation_index", lowest=0),
         messages=[message for message in messages if message[0] != "tool"][:n_sent],
         group=part,
         usage=records.usage_of(output),
@@ -188,7 +188,7 @@ def _gradings(
         position = int(case)
         judge = (
             text_or_none(attempt.get("judge_id")) or "",
-            number_of(where, attempt, "repeat_id", first=0),
+            number_of(where, attempt, "repeat_id", lowest=0),
         )
         item = as_mapping(rubric[position]) if position < len(rubric) else {}
         by_judge[judge][position] = _decision(attempt, position, item)
@@ -246,7 +246,7 @@ def read_published(source: LogSource) -> Log:
     config = as_mapping(document["config"])
     named = re.search(r"_trial_(\d+)_", path.name) if config.get("trial_number") is None else None
     trial = number_of(
-        str(path), {"trial_number": named[1]} if named else config, "trial_number", first=0
+        str(path), {"trial_number": named[1]} if named else config, "trial_number", lowest=0
     )
     responses = []
     for model, outputs in as_mapping(document["outputs"]).items():

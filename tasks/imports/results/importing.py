@@ -23,11 +23,12 @@ from tasks.imports.files import (
     Cells,
     ImportRefused,
     NotHere,
-    Row,
+    StoredRow,
     refuse_nothing,
     store,
     stored_cells,
 )
+from tasks.imports.matching import Criteria, Wording
 from tasks.imports.responses import content_columns, response_cell
 from tasks.imports.results.formats import AUTO, format_of
 from tasks.imports.results.records import (
@@ -38,7 +39,7 @@ from tasks.imports.results.records import (
     LoggedResponse,
     LogSource,
 )
-from tasks.imports.verdicts import STATUS, Criteria, Wording, verdict_cell
+from tasks.imports.verdicts import STATUS, verdict_cell
 from tasks.llm.replies import EMPTY, PROVIDER_ERROR
 from tasks.rules.conversation import Message
 from tasks.rules.errors import UsageError
@@ -57,7 +58,7 @@ class Compared(NamedTuple):
     `n_other_weights` may explain other scores here.
     """
 
-    response: Row
+    response: StoredRow
     judges: tuple[tuple[str, int], ...]
     scores: Mapping[str, float]
     n_other_weights: int
@@ -109,7 +110,7 @@ def import_results(
         logs[-1].add_rows()
         if logs[-1].unfit and not skip_unknown:
             raise ImportRefused(f"{some(logs[-1].unfit, 1)} (--skip-unknown skips such rows)")
-        if not logs[-1].cells["responses"].given:
+        if not logs[-1].cells["responses"].ids:
             unfit = logs[-1].unfit
             skipped = [f"{len(unfit)} rows skipped: {some(unfit, 3, '; ')}"] if unfit else []
             refuse_nothing(source.path, [*log.notes, *skipped])
@@ -184,7 +185,7 @@ class LogImport:
                 compared = [Compared(response, judges, logged.combined_scores, n_other)]
             self.compared += compared
 
-    def _graded(self, where: str, grading: Grading, response: Row) -> Iterator[Compared]:
+    def _graded(self, where: str, grading: Grading, response: StoredRow) -> Iterator[Compared]:
         """Add the verdicts of a grading, and yield its scores; a grading that names no criterion
         has none.
         """
@@ -224,7 +225,7 @@ class LogImport:
         report.notes[0] = f"{report.notes[0]}, from {self.log.title}"
         for kind, cells in self.cells.items():
             failed = Counter(
-                row["status"] for row in cells.new.values() if row[CONTENT[kind][0]] is None
+                row["status"] for row in cells.new.values() if row[CONTENT[kind].columns[0]] is None
             )
             if failed:
                 listed = ", ".join(f"{n} {status}" for status, n in sorted(failed.items()))
@@ -433,15 +434,15 @@ def _wording(
     """
     names = [name for name in (decision.criterion, decision.text) if name]
     if not names:
-        rubric = criteria.in_order[task_id]
+        rubric = criteria.originals[task_id]
         if len(rubric) != len(decisions) or decision.position is None:
             raise NotHere(
                 f"{where}: the log has {len(decisions)} grades, and the rubric {len(rubric)}"
                 " criteria"
             )
         return rubric[decision.position]
-    name = next((name for name in names if criteria.called(task_id, name)), names[0])
-    alike = criteria.called(task_id, name)
+    name = next((name for name in names if criteria.named(task_id, name)), names[0])
+    alike = criteria.named(task_id, name)
     if len(alike) > 1:
         n = seen[name]
         alike = (
@@ -509,12 +510,12 @@ def labels_of(
     }
 
 
-def _present(usage: Mapping[str, Any], row: Mapping[str, Any]) -> Row:
+def _present(usage: Mapping[str, Any], row: Mapping[str, Any]) -> StoredRow:
     """Return the known values of a call, for the columns that a row has."""
     return {name: value for name, value in usage.items() if value is not None and name in row}
 
 
-def _content_of(logged: LoggedResponse, text: str | None) -> Row:
+def _content_of(logged: LoggedResponse, text: str | None) -> StoredRow:
     """Return the columns with the text of a response, or with its failure."""
     status = logged.status
     error = logged.error

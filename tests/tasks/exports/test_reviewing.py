@@ -12,7 +12,7 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.exports.sheets import export_review
-from tasks.imports.verdicts import import_reviews
+from tasks.imports.reviews import import_reviews
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import good_row, job_on, one_line, prepared, rows_in, values_in, write_jsonl
 from tests.tasks.exports.conftest import save_sheet, sheet_rows

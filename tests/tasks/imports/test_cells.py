@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.config.job import Job
-from tasks.imports.files import given_rows
+from tasks.imports.files import rows_of_file
 from tasks.imports.responses import import_responses
-from tasks.imports.verdicts import import_reviews, import_verdicts
+from tasks.imports.reviews import import_reviews
+from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.cells import as_before, csv_text, defused, not_run
@@ -421,7 +422,7 @@ def test_a_response_that_left_as_csv_comes_back_as_it_was(tmp_path: Path) -> Non
     content = csv_text([["response"], *([not_run(text)] for text in texts)])
     (tmp_path / "x.csv").write_bytes(content.encode())
 
-    assert texts == [row["response"] for _, row in given_rows(tmp_path / "x.csv")]
+    assert texts == [row["response"] for _, row, _ in rows_of_file(tmp_path / "x.csv")]
 
 
 # files that bring nothing

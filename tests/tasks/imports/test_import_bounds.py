@@ -20,7 +20,8 @@ from tasks.exports.tables import export_tables
 from tasks.imports.documents import convert
 from tasks.imports.responses import import_responses
 from tasks.imports.results.importing import import_results
-from tasks.imports.verdicts import import_reviews, import_verdicts
+from tasks.imports.reviews import import_reviews
+from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError

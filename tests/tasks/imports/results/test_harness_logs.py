@@ -12,7 +12,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.imports.results.importing import import_results, matched
 from tasks.imports.results.records import Decision
-from tasks.imports.verdicts import Wording
+from tasks.imports.matching import Wording
 from tasks.rules.identity import criterion_hash
 from tests.kit import Row, rows_in, values_in, write_jsonl
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, brief_log, notes_of, unpacked
@@ -418,7 +418,7 @@ def _met(*given: tuple[float, float], is_reordered: bool = True) -> list[str]:
         Decision("Same.", value, weight=weight, is_reordered=is_reordered)
         for weight, value in given
     ]
-    criteria: Any = SimpleNamespace(called=lambda *_: ALIKE)
+    criteria: Any = SimpleNamespace(named=lambda *_: ALIKE)
     actual = list(matched(criteria, "x", "t", decisions))
     return [each[1].criterion_id if isinstance(each, tuple) else str(each) for each in actual]
 

@@ -1,0 +1,132 @@
+"""The import of people's reviews of how criteria are written."""
+
+from collections.abc import Sequence, Set
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tasks.config.job import Job
+from tasks.config.models import ORIGINAL
+from tasks.dataset.foreign_files import read_regular
+from tasks.imports import files
+from tasks.imports.files import FileRow, ImportRefused, LocatedRow, StoredRow
+from tasks.imports.matching import Criteria, Wording
+from tasks.rules.identity import review_id
+from tasks.rules.text.cells import shows
+from tasks.run.writing import StageReport
+from warehouse import Warehouse
+
+_DECISIONS = {"agree": 1.0, "disagree": 0.0}
+_COLUMNS: dict[tuple[str, ...], str] = {
+    ("task",): "",
+    ("criterion",): "",
+    ("decision",): "",
+    ("reviewer",): "--by NAME",
+}
+"""A needed column -> the option that gives it to all rows."""
+
+
+def import_reviews(
+    job: Job, sheets: Sequence[Path], *, reviewer: str | None = None, skip_unknown: bool = False
+) -> list[StageReport]:
+    """Import reviews and return a report for each file.
+
+    Rows are `task, criterion, decision[, reviewer, reason, better_wording, sample,
+    criterion_hash]`. Every row of every file is checked before the first is stored. Rows without a
+    decision are left out and counted. `reviewer` is the default for rows without one; `criterion`
+    is an id or a criterion's text. A row that names a sample must be in it. With `skip_unknown`
+    rows on tasks or criteria that the data set lacks are left out.
+
+    Raises:
+        ImportRefused: a row matches no criterion, is about another wording, lacks a field, or
+            differs from a stored review of the same criterion by the same reviewer.
+    """
+    with Warehouse(job.warehouse).reader() as reader:
+        draws = {
+            (row["sample_id"], row["task_id"], row["criterion_id"])
+            for row in reader.select("review_samples", "sample_id, task_id, criterion_id")
+        }
+        stored = {row["review_id"]: row for row in reader.select("expert_reviews")}
+        criteria = Criteria(job, reader)
+    batches = []
+    for file in sheets:
+        rows = list(files.rows_of_file(file, reviewer=reviewer))
+        files.refuse_missing_columns(file, rows, _COLUMNS)
+        decided = [located for located in rows if files.text_in(located.row, "decision")]
+        matched, notes = files.matched_rows(decided, criteria.of_row, skip_unknown=skip_unknown)
+        n_empty = len(rows) - len(decided)
+        if n_empty:
+            notes.append(f"{n_empty} rows without a decision skipped")
+        if not matched:
+            files.refuse_nothing(file, notes)
+        batch = files.batch_of(read_regular(file), "reviews", reviewer)
+        cells = files.Cells("reviews", stored, batch)
+        for located, wording in matched:
+            _refuse_other_criterion(located, wording, draws)
+            cells.put(located.where, _review_row(job, batch, located, wording))
+        batches.append((batch, cells, notes))
+    return [files.store(job, batch, {"reviews": cells}, notes) for batch, cells, notes in batches]
+
+
+def _refuse_other_criterion(
+    located: LocatedRow, wording: Wording, draws: Set[tuple[str, str, str]]
+) -> None:
+    """Refuse a row whose criterion was reworded, or is not in the sample that the row names."""
+    where, row, _ = located
+    if wording.rubric != ORIGINAL:
+        raise ImportRefused(
+            f"{where}: {wording.criterion_id} is a rewritten criterion; reviews are of original"
+            " ones"
+        )
+    subject = f"criterion {wording.criterion_id} of task {wording.task_id}"
+    content_hash = _entered(row, "criterion_hash")
+    title = _entered(row, "title")
+    has_other_hash = content_hash is not None and content_hash != wording.content_hash
+    has_other_title = title is not None and not shows(title, wording.title)
+    if has_other_hash or has_other_title:
+        raise ImportRefused(
+            f"{where}: {subject} has other words in the data set than in the sheet; export it again"
+        )
+    sample = _entered(row, "sample")
+    if sample and (sample, wording.task_id, wording.criterion_id) not in draws:
+        raise ImportRefused(
+            f"{where}: {subject} is not in sample {sample[:40]!r}; correct what was changed here"
+        )
+
+
+def _review_row(job: Job, batch: str, located: LocatedRow, wording: Wording) -> StoredRow:
+    where, row, _ = located
+    decision = files.required_text(where, row, "decision").strip()
+    value = _DECISIONS.get(decision.lower())
+    if value is None:
+        raise ImportRefused(
+            f"{where}: `decision` is {decision[:40]!r}; enter {' or '.join(_DECISIONS)}"
+        )
+    reviewer = files.required_text(where, row, "reviewer", "--by NAME").strip()
+    reason = _entered(row, "reason")
+    if not value and reason is None:
+        raise ImportRefused(f"{where}: disagrees without a `reason`; enter why")
+    return {
+        **job.key,
+        "run_id": job.run_id,
+        "import_batch": batch,
+        "review_id": review_id(
+            key=job.key,
+            task_id=wording.task_id,
+            criterion_id=wording.criterion_id,
+            criterion_hash=wording.content_hash,
+            reviewer=reviewer,
+        ),
+        "task_id": wording.task_id,
+        "criterion_id": wording.criterion_id,
+        "criterion_hash": wording.content_hash,
+        "reviewer": reviewer,
+        "sample_id": _entered(row, "sample"),
+        "value": value,
+        "explanation": reason,
+        "better_wording": _entered(row, "better_wording"),
+        "created_at": datetime.now(UTC),
+    }
+
+
+def _entered(row: FileRow, name: str) -> str | None:
+    return (files.text_in(row, name) or "").strip() or None
