@@ -1,5 +1,4 @@
-"""Import of other harnesses' logs: responses and verdicts in one step, and a comparison of the
-means with ours.
+"""Import of other harnesses' logs: their responses and verdicts, and their means beside ours.
 
 Tasks of responses and criteria of decisions are found by content; an id is used if the text under
 it agrees.
@@ -9,8 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import dropwhile, groupby, product
-from operator import itemgetter
+from itertools import dropwhile
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -51,11 +49,15 @@ from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 
-class Compared(NamedTuple):
-    """A response with the scores that the harness computed from the decisions of some judges
-    (label, judge trial).
+class HarnessScores(NamedTuple):
+    """The scores of a response that the harness computed from the decisions of some judges.
 
-    `n_other_weights` may explain other scores here.
+    Attributes:
+        response: the imported response.
+        judges: label and judge trial of each judge.
+        scores: name -> score.
+        n_other_weights: number of weights in the log that differ from the data set's, which may
+            explain other scores here.
     """
 
     response: StoredRow
@@ -73,8 +75,7 @@ def import_results(
     judge: str | None = None,
     skip_unknown: bool = False,
 ) -> list[StageReport]:
-    """Import the responses and verdicts of other harnesses' logs, and compare the means in the logs
-    with those here.
+    """Import the responses and verdicts of other harnesses' logs, and compare their means with ours.
 
     `model` and `judge` replace the names in the logs; `{model}` and `{judge}` in them stand for
     these names. All logs are checked before the first row is stored. With `skip_unknown`, responses
@@ -89,40 +90,63 @@ def import_results(
     with Warehouse(job.warehouse).reader() as reader:
         tasks = Tasks(reader, job.key)
         criteria = Criteria(job, reader)
-        known = {kind: stored_cells(reader, kind) for kind in ("responses", "verdicts")}
-    logs: list[LogImport] = []
-    for source in map(LogSource, files):
-        try:
-            log = format_of(source, format_name).read(source)
-        except UNREADABLE as error:
-            cause = f"{type(error).__name__}: {one_line(str(error))}"
-            raise ImportRefused(
-                f"{source.path}: cannot be read ({cause}); copy it again"
-            ) from error
-        judged_by = {
-            each.judge for logged in log.responses for each in logged.gradings if each.decisions
-        }
-        models = labels_of(source.path, {logged.model for logged in log.responses}, model, "--as")
-        judges = labels_of(source.path, judged_by, judge, "--by")
+        stored = {kind: stored_cells(reader, kind) for kind in ("responses", "verdicts")}
+    imports: list[LogImport] = []
+    for file in files:
+        source = LogSource(file)
+        log = _read_log(source, format_name)
+        models = {logged.model for logged in log.responses}
         batch = source.batch_with(model, judge)
-        cells = {kind: Cells(kind, rows, batch, gives_way=True) for kind, rows in known.items()}
-        logs.append(LogImport(job, log, batch, cells, tasks, criteria, models, judges))
-        logs[-1].add_rows()
-        if logs[-1].unfit and not skip_unknown:
-            raise ImportRefused(f"{some(logs[-1].unfit, 1)} (--skip-unknown skips such rows)")
-        if not logs[-1].cells["responses"].ids:
-            unfit = logs[-1].unfit
-            skipped = [f"{len(unfit)} rows skipped: {some(unfit, 3, '; ')}"] if unfit else []
-            refuse_nothing(source.path, [*log.notes, *skipped])
-    return [report for each in logs for report in each.stored()]
+        cells = {kind: Cells(kind, rows, batch, gives_way=True) for kind, rows in stored.items()}
+        log_import = LogImport(
+            job,
+            log,
+            batch,
+            cells,
+            tasks,
+            criteria,
+            models=labels_of(source.path, models, model, "--as"),
+            judges=labels_of(source.path, _judges_in(log), judge, "--by"),
+        )
+        log_import.add_rows()
+        if log_import.unfit and not skip_unknown:
+            raise ImportRefused(f"{some(log_import.unfit, 1)} (--skip-unknown skips such rows)")
+        if not cells["responses"].ids:
+            refuse_nothing(source.path, [*log.notes, *log_import.skipped_notes()])
+        imports.append(log_import)
+    reports: list[StageReport] = []
+    for log_import in imports:
+        reports += log_import.stored()
+    return reports
+
+
+def _read_log(source: LogSource, format_name: str) -> Log:
+    try:
+        return format_of(source, format_name).read(source)
+    except UNREADABLE as error:
+        cause = f"{type(error).__name__}: {one_line(str(error))}"
+        raise ImportRefused(f"{source.path}: cannot be read ({cause}); copy it again") from error
+
+
+def _judges_in(log: Log) -> set[str | None]:
+    """Return the names of the judges that decided anything."""
+    judges: set[str | None] = set()
+    for logged in log.responses:
+        judges.update(grading.judge for grading in logged.gradings if grading.decisions)
+    return judges
 
 
 @dataclass
 class LogImport:
-    """The import of a log: its rows by table, entries that do not fit the data set (`unfit`), and
-    scores to compare.
+    """The import of a log.
 
-    `models` and `judges` have the labels of the names in the log.
+    Attributes:
+        cells: its rows by table.
+        models: name of a model in the log -> its label.
+        judges: the same of judges.
+        unfit: messages about entries that do not fit the data set.
+        harness_scores: scores to compare with ours.
+        counts: numbers of what the report notes.
     """
 
     job: Job
@@ -134,19 +158,17 @@ class LogImport:
     models: Mapping[str | None, str]
     judges: Mapping[str | None, str]
     unfit: list[str] = field(default_factory=list)
-    compared: list[Compared] = field(default_factory=list)
+    harness_scores: list[HarnessScores] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
     @cached_property
     def grading(self) -> str:
         """The grading of the log: ternary if any decision is 0.5."""
-        given = (
-            each
-            for logged in self.log.responses
-            for grading in logged.gradings
-            for each in grading.decisions
-        )
-        return TERNARY if any(each.value == VALUES["partial"] for each in given) else BINARY
+        for logged in self.log.responses:
+            for grading in logged.gradings:
+                if any(decision.value == VALUES["partial"] for decision in grading.decisions):
+                    return TERNARY
+        return BINARY
 
     def add_rows(self) -> None:
         """Add the rows of the log."""
@@ -155,81 +177,105 @@ class LogImport:
                 task_id, text = self.tasks.of(logged)
             except NotHere as error:
                 self.unfit.append(str(error))
-                continue
-            label = self.models[logged.model]
-            conversation = self.tasks.conversations[task_id].conversation_id
-            key = self.job.key
-            vintage = self.job.vintage
-            cell = response_cell(
-                self.job, key, task_id, conversation, label, logged.trial or 1, vintage
-            )
-            response = (
-                cell
-                | _present(logged.usage, cell)
-                | _content_of(logged, text)
-                | {"import_batch": self.batch}
-            )
-            self.cells["responses"].put(logged.where, response)
-            compared = [
-                each
-                for grading in logged.gradings
-                for each in self._graded(logged.where, grading, response)
-            ]
-            # Scores that name no criterion are not about a rubric.
-            self.counts["no criteria"] += (
-                bool(logged.gradings) and not compared and response["text"] is not None
-            )
-            if compared and logged.combined_scores:
-                judges = tuple(each.judges[0] for each in compared)
-                n_other = max(each.n_other_weights for each in compared)
-                compared = [Compared(response, judges, logged.combined_scores, n_other)]
-            self.compared += compared
+            else:
+                response = self._add_response(logged, task_id, text)
+                self._add_gradings(logged, response)
 
-    def _graded(self, where: str, grading: Grading, response: StoredRow) -> Iterator[Compared]:
-        """Add the verdicts of a grading, and yield its scores; a grading that names no criterion
-        has none.
-        """
-        matches = list(matched(self.criteria, where, response["task_id"], grading.decisions))
-        self.unfit += [str(each) for each in matches if isinstance(each, NotHere)]
-        fitting = [each for each in matches if not isinstance(each, NotHere)]
-        judge = self.judges.get(grading.judge) or IMPORTED
-        n_other = sum(
-            decision.weight not in {None, wording.weight} for decision, wording in fitting
+    def _add_response(self, logged: LoggedResponse, task_id: str, text: str | None) -> StoredRow:
+        cell = response_cell(
+            self.job,
+            self.job.key,
+            task_id,
+            self.tasks.conversations[task_id].conversation_id,
+            model=self.models[logged.model],
+            trial=logged.trial or 1,
+            vintage=self.job.vintage,
         )
-        self.counts["other weight"] += n_other
-        graded = [] if response["text"] is None else fitting
-        self.counts["on no response"] += len(fitting) - len(graded)
-        for decision, wording in graded:
-            value = decision.value
-            cell = verdict_cell(
-                self.job, response, wording, judge, grading.judge_trial, self.grading
+        cell |= _known_columns(logged.usage, cell)
+        cell |= _content_of(logged, text)
+        cell["import_batch"] = self.batch
+        self.cells["responses"].put(logged.where, cell)
+        return cell
+
+    def _add_gradings(self, logged: LoggedResponse, response: StoredRow) -> None:
+        """Add the verdicts on a response, and the scores to compare."""
+        graded = []
+        for grading in logged.gradings:
+            scores = self._add_verdicts(logged.where, grading, response)
+            if scores is not None:
+                graded.append(scores)
+        if not graded:
+            # Scores that name no criterion are not about a rubric.
+            if logged.gradings and response["text"] is not None:
+                self.counts["no criteria"] += 1
+        elif logged.combined_scores:
+            judges = tuple(scores.judges[0] for scores in graded)
+            n_other_weights = max(scores.n_other_weights for scores in graded)
+            self.harness_scores.append(
+                HarnessScores(response, judges, logged.combined_scores, n_other_weights)
             )
-            row = cell | {
-                "may_hide_failures": grading.may_hide_failures,
-                "import_batch": self.batch,
-                "value": value,
-                "status": decision.status if value is None else STATUS[value],
-                "explanation": decision.explanation,
-                "error": one_line(decision.error) if value is None and decision.error else None,
-            }
-            stored = self.cells["verdicts"].put(where, row | _present(decision.usage, cell))
-            self.counts["may hide failures"] += bool(stored["may_hide_failures"])
-        if matches:
-            yield Compared(response, ((judge, grading.judge_trial),), grading.own_scores, n_other)
+        else:
+            self.harness_scores += graded
+
+    def _add_verdicts(
+        self, where: str, grading: Grading, response: StoredRow
+    ) -> HarnessScores | None:
+        """Add the verdicts of a grading and return its scores; None if it names no criterion."""
+        matches = list(matched(self.criteria, where, response["task_id"], grading.decisions))
+        if not matches:
+            return None
+        judge = self.judges.get(grading.judge) or IMPORTED
+        n_other_weights = 0
+        for match in matches:
+            if isinstance(match, NotHere):
+                self.unfit.append(str(match))
+                continue
+            decision, wording = match
+            n_other_weights += decision.weight not in {None, wording.weight}
+            if response["text"] is None:
+                self.counts["on no response"] += 1
+            else:
+                self._add_verdict(where, judge, grading, response, decision, wording)
+        self.counts["other weight"] += n_other_weights
+        judges = ((judge, grading.judge_trial),)
+        return HarnessScores(response, judges, grading.own_scores, n_other_weights)
+
+    def _add_verdict(
+        self,
+        where: str,
+        judge: str,
+        grading: Grading,
+        response: StoredRow,
+        decision: Decision,
+        wording: Wording,
+    ) -> None:
+        row = verdict_cell(self.job, response, wording, judge, grading.judge_trial, self.grading)
+        row |= _known_columns(decision.usage, row)
+        row["may_hide_failures"] = grading.may_hide_failures
+        row["import_batch"] = self.batch
+        row["value"] = decision.value
+        row["explanation"] = decision.explanation
+        if decision.value is not None:
+            row["status"] = STATUS[decision.value]
+            row["error"] = None
+        else:
+            row["status"] = decision.status
+            row["error"] = one_line(decision.error) if decision.error else None
+        stored = self.cells["verdicts"].put(where, row)
+        self.counts["may hide failures"] += bool(stored["may_hide_failures"])
 
     def stored(self) -> Iterator[StageReport]:
-        """Write the new rows as one batch; yield a report that counts them, and then one for each
-        note.
-        """
+        """Write the new rows as one batch; yield a report that counts them, then one for each note."""
         report = store(self.job, self.batch, self.cells)
         report.notes[0] = f"{report.notes[0]}, from {self.log.title}"
         for kind, cells in self.cells.items():
-            failed = Counter(
-                row["status"] for row in cells.new.values() if row[CONTENT[kind].columns[0]] is None
+            content_column = CONTENT[kind].columns[0]
+            failures = Counter(
+                row["status"] for row in cells.new.values() if row[content_column] is None
             )
-            if failed:
-                listed = ", ".join(f"{n} {status}" for status, n in sorted(failed.items()))
-                report.notes.append(f"failed {kind}: {listed}")
+            if failures:
+                counts = ", ".join(f"{n} {status}" for status, n in sorted(failures.items()))
+                report.notes.append(f"failed {kind}: {counts}")
         yield report
         for note in (*self._notes(), *self._comparison()):
             yield StageReport("import", notes=[note])
@@ -240,110 +286,133 @@ class LogImport:
                 f"{self.log.title} may store a failed judge call as a decision, so its verdicts are"
                 " marked"
             )
-        for n, text in (
-            (
-                self.cells["verdicts"].n_hidden,
-                (
-                    "decisions left out, because a failure of the call is stored and the tool may"
-                    " hide failures"
-                ),
-            ),
-            (self.counts["on no response"], "grades of failed responses left out"),
-            (self.counts["other weight"], "weights in the log differ from those of this revision"),
-            (self.counts["no criteria"], "responses have scores but no criteria that can be read"),
-        ):
-            if n:
-                yield f"{n} {text}"
+        counts = {
+            "decisions left out, because a failure of the call is stored and the tool may hide"
+            " failures": self.cells["verdicts"].n_hidden,
+            "grades of failed responses left out": self.counts["on no response"],
+            "weights in the log differ from those of this revision": self.counts["other weight"],
+            "responses have scores but no criteria that can be read": self.counts["no criteria"],
+        }
+        for description, count in counts.items():
+            if count:
+                yield f"{count} {description}"
         yield from self.log.notes
-        if self.unfit:
-            yield f"{len(self.unfit)} rows skipped: {some(self.unfit, 3, '; ')}"
+        yield from self.skipped_notes()
+
+    def skipped_notes(self) -> list[str]:
+        """Return a note on entries that do not fit the data set, if there are any."""
+        if not self.unfit:
+            return []
+        return [f"{len(self.unfit)} rows skipped: {some(self.unfit, 3, '; ')}"]
 
     def _comparison(self) -> Iterator[str]:
-        """Yield a line for each model, judge and score: the mean in the log, the mean here, and
-        what differs.
-        """
-        response_ids = sorted({each.response["response_id"] for each in self.compared})
-        key: dict[str, Any] = {
-            "judge_config_hash": IMPORTED,
-            "grading": self.grading,
-            "response_id": response_ids,
-        }
-        with Warehouse(self.job.warehouse).reader() as reader:
-            rows = reader.select("scores", **key)
-        ours = {
-            (r["response_id"], r["score_name"], r["judge"], r["judge_trial"]): r["value"]
-            for r in rows
-        }
-        by_owner: dict[str, list[Compared]] = defaultdict(list)
+        """Yield a line for each model, judge and score: the mean in the log and here."""
+        scores_here = self._scores_here()
         # A line names the judge if scores of several are compared, unless the harness combined
         # them.
-        has_several = len({each.judges for each in self.compared}) > 1
-        for each in self.compared:
-            (judge, n), *others = each.judges
-            named = (
-                f" by {judge}{f', judged {n}' if n > 1 else ''}"
-                if has_several and not others
-                else ""
+        has_several_judges = len({scores.judges for scores in self.harness_scores}) > 1
+        scores_by_owner: dict[str, list[HarnessScores]] = defaultdict(list)
+        for scores in self.harness_scores:
+            owner = scores.response["model"]
+            if has_several_judges and len(scores.judges) == 1:
+                judge, judge_trial = scores.judges[0]
+                owner += f" by {judge}"
+                if judge_trial > 1:
+                    owner += f", judged {judge_trial}"
+            scores_by_owner[owner].append(scores)
+        for owner, owner_scores in scores_by_owner.items():
+            for score in load_benchmark(self.job.settings.benchmark).scores:
+                pairs = [
+                    _score_pair(scores, score.score_name, scores_here) for scores in owner_scores
+                ]
+                if any(pair.in_log is not None for pair in pairs):
+                    outcome = _outcome(pairs, is_clipped=score.clips_mean)
+                    yield f"{owner}: mean {score.score_name} {outcome}"
+
+    def _scores_here(self) -> "ScoresHere":
+        response_ids = {scores.response["response_id"] for scores in self.harness_scores}
+        with Warehouse(self.job.warehouse).reader() as reader:
+            rows = reader.select(
+                "scores",
+                judge_config_hash=IMPORTED,
+                grading=self.grading,
+                response_id=sorted(response_ids),
             )
-            by_owner[f"{each.response['model']}{named}"].append(each)
-        for (owner, of_owner), score in product(
-            by_owner.items(), load_benchmark(self.job.settings.benchmark).scores
-        ):
-            pairs = [_pair(each, score.score_name, ours) for each in of_owner]
-            if any(theirs is not None for _, theirs, _, _ in pairs):
-                yield (
-                    f"{owner}: mean {score.score_name}"
-                    f" {_outcome(pairs, is_clipped=score.clips_mean)}"
-                )
+        scores = {}
+        for row in rows:
+            key = (row["response_id"], row["score_name"], row["judge"], row["judge_trial"])
+            scores[key] = row["value"]
+        return scores
 
 
-ScorePair = tuple[str, float | None, float | None, str | None]
-"""The task of a response, its score in the log and here (None without a score), and a text if they
-differ.
-"""
+ScoresHere = Mapping[tuple[str, str, str, int], float | None]
+"""Response id, score, judge and judge trial -> the score that we computed."""
 
 
-def _pair(
-    compared: Compared, name: str, scores: Mapping[tuple[str, str, str, int], float | None]
+class ScorePair(NamedTuple):
+    """The scores of a response in the log and here; `difference` is a text if they differ."""
+
+    task_id: str
+    in_log: float | None
+    here: float | None
+    difference: str | None
+
+
+def _score_pair(
+    harness_scores: HarnessScores, score_name: str, scores_here: ScoresHere
 ) -> ScorePair:
-    response = compared.response
-    theirs = compared.scores.get(name)
-    keys = [(response["response_id"], name, *judge) for judge in compared.judges]
-    values = [value for key in keys if (value := scores.get(key)) is not None]
-    ours = fmean(values) if len(values) == len(keys) else None
-    why = f": {compared.n_other_weights} other weights" if compared.n_other_weights else ""
+    response = harness_scores.response
+    in_log = harness_scores.scores.get(score_name)
+    keys = [(response["response_id"], score_name, *judge) for judge in harness_scores.judges]
+    values = [scores_here.get(key) for key in keys]
+    decided = [value for value in values if value is not None]
+    here = fmean(decided) if len(decided) == len(keys) else None
+    if in_log is None or here is None:
+        is_same = in_log is here
+    else:
+        is_same = abs(in_log - here) <= 1e-9
+    if is_same:
+        return ScorePair(response["task_id"], in_log, here, None)
+    reason = ""
     if response["text"] is None:
-        why = ": the response failed"
-    elif not all(key in scores for key in keys):
-        why = ": the checks have not admitted the task here"
-    elif ours is None:
-        why = ": not all criteria are decided here"
-    elif theirs == 0 > ours:
-        why = ": clipped for each response there"
-    is_same = theirs is ours if theirs is None or ours is None else abs(theirs - ours) <= 1e-9
-    text = (
-        f"{response['task_id']} trial {response['trial']} ({_number(theirs)} and"
-        f" {_number(ours)}{why})"
+        reason = ": the response failed"
+    elif not all(key in scores_here for key in keys):
+        reason = ": the checks have not admitted the task here"
+    elif here is None:
+        reason = ": not all criteria are decided here"
+    elif in_log == 0 and here < 0:
+        reason = ": clipped for each response there"
+    elif harness_scores.n_other_weights:
+        reason = f": {harness_scores.n_other_weights} other weights"
+    difference = (
+        f"{response['task_id']} trial {response['trial']} ({_number(in_log)} and"
+        f" {_number(here)}{reason})"
     )
-    return response["task_id"], theirs, ours, None if is_same else text
+    return ScorePair(response["task_id"], in_log, here, difference)
 
 
 def _outcome(pairs: Sequence[ScorePair], *, is_clipped: bool) -> str:
-    theirs, ours = (_by_task((pair[0], pair[index]) for pair in pairs) for index in (1, 2))
-    mean = fmean(ours) if ours else None
-    outcome = f"equal on {counted(len(ours), 'task')}"
-    differing = [difference for *_, difference in pairs if difference]
-    if differing:
+    task_means_in_log = _task_means((pair.task_id, pair.in_log) for pair in pairs)
+    task_means_here = _task_means((pair.task_id, pair.here) for pair in pairs)
+    mean_here = fmean(task_means_here) if task_means_here else None
+    outcome = f"equal on {counted(len(task_means_here), 'task')}"
+    differences = [pair.difference for pair in pairs if pair.difference]
+    if differences:
         # The mean is clipped for display only; scores were compared before clipping.
-        mean = max(mean, 0.0) if is_clipped and mean is not None else mean
-        outcome = f"differs on {some(differing, 5)}"
-    return f"{_number(fmean(theirs))} in the log, {_number(mean)} here: {outcome}"
+        if is_clipped and mean_here is not None:
+            mean_here = max(mean_here, 0.0)
+        outcome = f"differs on {some(differences, 5)}"
+    mean_in_log = fmean(task_means_in_log)
+    return f"{_number(mean_in_log)} in the log, {_number(mean_here)} here: {outcome}"
 
 
-def _by_task(scores: Iterable[tuple[str, Any]]) -> list[float]:
+def _task_means(scores: Iterable[tuple[str, float | None]]) -> list[float]:
     """Return the mean score of each task over its responses with a score."""
-    known = sorted(score for score in scores if score[1] is not None)
-    return [fmean(score for _, score in of) for _, of in groupby(known, key=itemgetter(0))]
+    scores_by_task: dict[str, list[float]] = defaultdict(list)
+    for task_id, score in scores:
+        if score is not None:
+            scores_by_task[task_id].append(score)
+    return [fmean(sorted(scores_by_task[task_id])) for task_id in sorted(scores_by_task)]
 
 
 def _number(value: float | None) -> str:
@@ -369,39 +438,43 @@ class Tasks:
         Raises:
             NotHere: the task does not exist, or has another conversation than the log.
         """
-        named = logged.task_id if logged.task_id in self.conversations else None
+        task_id = logged.task_id if logged.task_id in self.conversations else None
         text = logged.text
-        is_other = False
-        if named is not None and logged.transcript is not None:
-            text = after(self.conversations[named].messages, logged.transcript)
-            is_other = text is None
+        has_other_conversation = False
+        if task_id is not None and logged.transcript is not None:
+            text = text_after(self.conversations[task_id].messages, logged.transcript)
+            has_other_conversation = text is None
         elif logged.transcript is None and logged.messages is not None:
             # Harnesses may put a system prompt before the conversation.
             conversation = tuple(dropwhile(lambda message: message[0] == "system", logged.messages))
             candidates = self._by_conversation.get(conversation_id(conversation), [])
-            is_other = named is not None and named not in candidates
-            named = named or (candidates[0] if len(candidates) == 1 else None)
-        if named is None:
-            subject = (
-                f"task {logged.task_id!r}" if logged.task_id else "a task with this conversation"
-            )
+            if task_id is not None:
+                has_other_conversation = task_id not in candidates
+            elif len(candidates) == 1:
+                task_id = candidates[0]
+        if task_id is None:
+            subject = "a task with this conversation"
+            if logged.task_id:
+                subject = f"task {logged.task_id!r}"
             raise NotHere(f"{logged.where}: {subject} is not in revision {self._revision[:12]}")
-        if is_other:
+        if has_other_conversation:
             raise NotHere(
-                f"{logged.where}: task {named} has another conversation in this data set than in"
+                f"{logged.where}: task {task_id} has another conversation in this data set than in"
                 " the log"
             )
-        return named, text
+        return task_id, text
 
 
-def after(messages: Sequence[Message], transcript: str) -> str | None:
-    """Return the text after a conversation in a transcript of `role: content` turns; None if that
-    begins otherwise.
+def text_after(messages: Sequence[Message], transcript: str) -> str | None:
+    """Return the text after a conversation in a transcript of `role: content` turns.
+
+    None if the transcript does not begin with the conversation.
     """
-    before = "".join(f"{role}: {content}\n" for role, content in messages) + "assistant: "
-    if transcript == before.rstrip():
+    turns = [f"{role}: {content}\n" for role, content in messages]
+    beginning = "".join(turns) + "assistant: "
+    if transcript == beginning.rstrip():
         return ""
-    return transcript[len(before) :] if transcript.startswith(before) else None
+    return transcript[len(beginning) :] if transcript.startswith(beginning) else None
 
 
 def matched(
@@ -429,9 +502,7 @@ def _wording(
     decisions: Sequence[Decision],
     seen: Mapping[str | None, int],
 ) -> Wording:
-    """Return the criterion of a decision; `seen` has the number of decisions so far with each
-    name.
-    """
+    """Return the criterion of a decision; `seen` counts the decisions so far with each name."""
     names = [name for name in (decision.criterion, decision.text) if name]
     if not names:
         rubric = criteria.originals[task_id]
@@ -442,75 +513,79 @@ def _wording(
             )
         return rubric[decision.position]
     name = next((name for name in names if criteria.named(task_id, name)), names[0])
-    alike = criteria.named(task_id, name)
-    if len(alike) > 1:
-        n = seen[name]
-        alike = (
-            [_of_equal(where, decision, decisions, alike)]
-            if decision.is_reordered
-            else alike[n - 1 : n]
-        )
-    if not alike:
+    wordings = criteria.named(task_id, name)
+    if len(wordings) > 1 and decision.is_reordered:
+        wordings = [_by_weight(where, decision, decisions, wordings)]
+    elif len(wordings) > 1:
+        wordings = wordings[seen[name] - 1 : seen[name]]
+    if not wordings:
         raise NotHere(f"{where}: task {task_id} has no criterion {name[:80]!r}")
-    if decision.text is not None and criterion_hash(decision.text) != alike[0].content_hash:
+    wording = wordings[0]
+    if decision.text is not None and criterion_hash(decision.text) != wording.content_hash:
         raise NotHere(
             f"{where}: criterion {name!r} of task {task_id} has other words in this data set"
         )
-    return alike[0]
+    return wording
 
 
-def _of_equal(
+def _by_weight(
     where: str, decision: Decision, decisions: Sequence[Decision], alike: Sequence[Wording]
 ) -> Wording:
-    """Return the criterion of a decision whose text several criteria share, if decisions are not in
-    the rubric's order.
+    """Return the criterion, of several with one text, that has the weight of a decision.
 
-    The weight tells the criteria apart. If several have the same weight too, their decisions must
-    be equal.
+    Several criteria with this weight too are told apart by their order, which changes nothing as
+    their decisions must be equal.
     """
     wordings = [wording for wording in alike if wording.weight == decision.weight]
-    same = [
-        e for e in decisions if (e.criterion, e.weight) == (decision.criterion, decision.weight)
+    twins = [
+        twin
+        for twin in decisions
+        if twin.criterion == decision.criterion and twin.weight == decision.weight
     ]
-    if len(same) != len(wordings) or len({each.value for each in same}) > 1:
-        problem = (
+    if len(twins) != len(wordings) or len({twin.value for twin in twins}) > 1:
+        raise NotHere(
             f"{where}: task {alike[0].task_id} has the criterion {alike[0].title[:80]!r} several"
-            " times"
+            " times, and the log does not say which decision is on which"
         )
-        raise NotHere(f"{problem}, and the log does not say which decision is on which")
-    return next(wording for each, wording in zip(same, wordings, strict=True) if each is decision)
+    index = next(index for index, twin in enumerate(twins) if twin is decision)
+    return wordings[index]
 
 
 def labels_of(
-    path: Path, names: Set[str | None], given: str | None, option: str
+    path: Path, names: Set[str | None], label: str | None, option: str
 ) -> Mapping[str | None, str]:
-    """Return a label for each model or judge of a log; `{model}` or `{judge}` in `given` stands for
-    its name.
+    """Return a label for each model or judge of a log.
+
+    `{model}` or `{judge}` in the given `label` stands for its name; without one, the name is the
+    label.
 
     Raises:
         UsageError: a label is blank, a model has neither name nor label, or several would get one
             label.
     """
-    what = {"--as": "model", "--by": "judge"}[option]
-    placeholder = f"{{{what}}}"
-    is_name_used = what == "model" if given is None else placeholder in given
-    if (given is not None and is_blank(given)) or (is_name_used and any(map(is_blank, names))):
-        how = (
-            f"give its label, which is not blank, with {option} LABEL, without {placeholder} in it"
-        )
-        raise UsageError(f"{path}: names no {what}; {how}")
-    if given is not None and placeholder not in given and len(names) > 1:
-        listed = ", ".join(sorted(map(str, names)))
+    kind = {"--as": "model", "--by": "judge"}[option]
+    placeholder = f"{{{kind}}}"
+    if label is None:
+        needs_names = kind == "model"
+    else:
+        needs_names = placeholder in label
+    lacks_name = needs_names and any(is_blank(name) for name in names)
+    if lacks_name or (label is not None and is_blank(label)):
         raise UsageError(
-            f"{option} {given}: {path} has {listed}; write {placeholder} where its name belongs"
+            f"{path}: names no {kind}; give its label, which is not blank, with {option} LABEL,"
+            f" without {placeholder} in it"
         )
-    return {
-        name: name or "" if given is None else given.replace(placeholder, name or "")
-        for name in names
-    }
+    if label is None:
+        return {name: name or "" for name in names}
+    if placeholder not in label and len(names) > 1:
+        all_names = ", ".join(sorted(str(name) for name in names))
+        raise UsageError(
+            f"{option} {label}: {path} has {all_names}; write {placeholder} where its name belongs"
+        )
+    return {name: label.replace(placeholder, name or "") for name in names}
 
 
-def _present(usage: Mapping[str, Any], row: Mapping[str, Any]) -> StoredRow:
+def _known_columns(usage: Mapping[str, Any], row: Mapping[str, Any]) -> StoredRow:
     """Return the known values of a call, for the columns that a row has."""
     return {name: value for name, value in usage.items() if value is not None and name in row}
 
@@ -524,5 +599,6 @@ def _content_of(logged: LoggedResponse, text: str | None) -> StoredRow:
         error = f"the harness stored {text.strip()!r}"
     if status is None and text is not None and shows_nothing(text):
         status = EMPTY
-    stored = None if status is not None else text
-    return content_columns(stored, status or PROVIDER_ERROR, one_line(error) if error else None)
+    if status is None:
+        return content_columns(text, PROVIDER_ERROR, one_line(error) if error else None)
+    return content_columns(None, status, one_line(error) if error else None)

@@ -1,6 +1,4 @@
-"""Records for the content of a log, the same for all harnesses; the files of a log; and readers of
-their parts.
-"""
+"""Records for the content of a log, the same for all harnesses, and readers of its parts."""
 
 import hashlib
 import json
@@ -37,6 +35,7 @@ from tasks.rules.text.characters import is_blank, one_line
 from tasks.rules.text.json_text import read_json
 from tasks.rules.verdict import PARSE_ERROR, VALUES
 
+LogRow = Mapping[str, Any]
 P = ParamSpec("P")
 PRIMARY = "score"
 """The score that ranks in benchmarks of this kind: points over positive points."""
@@ -44,13 +43,17 @@ MIN_NORMALIZED = "min_normalized"
 
 
 class Decision(NamedTuple):
-    """A decision on one criterion: its `value` is 1, 0.5 or 0, or None with the `status` of a
-    failure.
+    """A decision on one criterion.
 
-    `criterion` is an id or a criterion's exact text. `text` is the text if the id may be one of the
-    harness. If a log has neither, `position` is the position in the rubric. With `is_guess`, the
-    entry is a decision only if its name is that of a criterion. `usage` has columns of a verdict.
-    With `is_reordered`, the decisions are not in the order of the rubric.
+    Attributes:
+        criterion: an id or a criterion's exact text.
+        value: 1, 0.5 or 0; None if it failed.
+        position: the position in the rubric, if the log has neither an id nor a text.
+        status: of a failure.
+        usage: columns of a verdict.
+        is_guess: the entry is a decision only if its name is that of a criterion.
+        text: the criterion's text, if the id may be one of the harness.
+        is_reordered: the decisions are not in the order of the rubric.
     """
 
     criterion: str | None
@@ -67,11 +70,12 @@ class Decision(NamedTuple):
 
 
 class Grading(NamedTuple):
-    """The decisions of a judge on a response, and the scores that the harness computed from them,
-    under our names.
+    """The decisions of a judge on a response.
 
-    `may_hide_failures`: true if the harness stores a failed judge call as a decision; None if
-    unknown.
+    Attributes:
+        may_hide_failures: true if the harness stores a failed judge call as a decision; None if
+            unknown.
+        own_scores: the scores that the harness computed from the decisions, under our names.
     """
 
     judge: str | None
@@ -84,11 +88,13 @@ class Grading(NamedTuple):
 class LoggedResponse(NamedTuple):
     """A model's response to a conversation, or its failure (`text` None, `status` and `error`).
 
-    The conversation is `messages`, or `transcript`: one text of `role: content` turns that ends
-    with the response. `failure_texts` maps texts that the harness stores instead of a response to
-    their failures. `usage` has columns of a response. `group` is the part of the data set that the
-    harness reports on. `combined_scores` are the scores that the harness computed from all
-    gradings.
+    Attributes:
+        messages: the conversation, unless the log has a `transcript`.
+        transcript: one text of `role: content` turns that ends with the response.
+        failure_texts: texts that the harness stores instead of a response -> their failures.
+        usage: columns of a response.
+        group: the part of the data set that the harness reports on.
+        combined_scores: the scores that the harness computed from all gradings.
     """
 
     where: str
@@ -122,7 +128,7 @@ _STOPPED = {
     "model_length": CONTEXT_LENGTH,
 }
 """Why a model stopped -> the failure that this is."""
-_HTTP = re.compile(
+_HTTP_STATUS = re.compile(
     r"\b(?:HTTP|status|code)\w*\W{0,4}([45]\d\d)\b|\b([45]\d\d) (?:Client|Server) Error",
     re.IGNORECASE,
 )
@@ -151,15 +157,15 @@ _WORDS = {
 }
 
 
-def messages_of(given: Any) -> list[Message]:
+def messages_of(conversation: Any) -> list[Message]:
     """Return the role and text of each message in a list; a single text is a user turn.
 
     Conversations with images and calls of tools are usual, so only their text is returned.
     """
-    if isinstance(given, str):
-        return [("user", given)]
+    if isinstance(conversation, str):
+        return [("user", conversation)]
     messages = []
-    for message in map(as_mapping, as_list(given)):
+    for message in map(as_mapping, as_list(conversation)):
         role = text_or_none(message.get("role")) or ""
         text = message_text(message, skip_unknown=True) or ""
         messages.append((role, text))
@@ -175,8 +181,7 @@ def text_of(output: Mapping[str, Any]) -> str | None:
 
 
 def judged_text(message: Mapping[str, Any]) -> str:
-    """Return the text of a message that was judged; searches by the model, which some providers
-    list there, are not.
+    """Return the text of a message that was judged, without the model's searches.
 
     Raises:
         RowError: it has another part that is not a text, such as an image (see `message_text`).
@@ -190,56 +195,57 @@ def judged_text(message: Mapping[str, Any]) -> str:
 def finished(
     output: Mapping[str, Any], text: str | None, error: Any = None
 ) -> tuple[str | None, str | None]:
-    """Return the failure of an output with its cause, if it failed: an error, no text, or a text
-    that was cut off.
+    """Return the failure of an output and its cause; two times None if it did not fail.
+
+    An error, no text, and a text that was cut off are failures.
     """
-    choice = as_mapping(next(iter(as_list(output.get("choices"))), None))
-    reason = text_or_none(choice.get("stop_reason"))
+    reason = text_or_none(_first_choice(output).get("stop_reason"))
     if reason in _STOPPED:
         return _STOPPED[reason], f"stopped: {reason}"
     cause = cause_of(error or output.get("error"))
-    if text is not None and not (cause and is_blank(text)):
+    if cause is None or not cause:
+        return (None, None) if text is not None else (PROVIDER_ERROR, "the log has no output")
+    if not is_blank(text):
         return None, None
-    stated = (cause or "").partition(":")[0]
-    status = stated if stated in FAILURES else call_failure(cause) or PROVIDER_ERROR
-    return status, one_line(cause) if cause else "the log has no output"
+    status = cause.partition(":")[0]
+    if status not in FAILURES:
+        status = call_failure(cause) or PROVIDER_ERROR
+    return status, one_line(cause)
+
+
+def _first_choice(output: LogRow) -> LogRow:
+    choices = as_list(output.get("choices"))
+    return as_mapping(choices[0]) if choices else {}
 
 
 def call_failure(cause: str | None) -> str | None:
     """Return the kind of failed call that a cause describes; None if it describes none."""
-    status = _HTTP.search(cause or "")
-    if status:
-        code = int(status[1] or status[2])
-        return TIMEOUT if code == 408 else failure_of_status(code, cause or "").status
-    if re.search(r"(?i)time[ds]?[ _-]?out", cause or ""):
+    if cause is None:
+        return None
+    match = _HTTP_STATUS.search(cause)
+    if match:
+        http_status = int(match[1] or match[2])
+        return TIMEOUT if http_status == 408 else failure_of_status(http_status, cause).status
+    if re.search(r"(?i)time[ds]?[ _-]?out", cause):
         return TIMEOUT
-    return PROVIDER_ERROR if _NO_REPLY.search(cause or "") else None
+    return PROVIDER_ERROR if _NO_REPLY.search(cause) else None
 
 
 def usage_of(output: Mapping[str, Any], *, prompt_lacks_cached: bool = False) -> dict[str, Any]:
-    """Return the columns that describe a call: the model that served it, tokens, cost and
-    seconds.
-    """
+    """Return the columns that describe a call: served model, tokens, cost and seconds."""
     usage = as_mapping(output.get("usage"))
-    names = (
-        "input_tokens",
-        "input_tokens_cache_read",
-        "input_tokens_cache_write",
-        "output_tokens",
-        "reasoning_tokens",
-    )
-    prompt, cached, written, completion, thought = (
-        as_whole_number(usage.get(name)) for name in names
-    )
-    if prompt_lacks_cached and prompt is not None:
-        prompt += (cached or 0) + (written or 0)
-    choice = as_mapping(next(iter(as_list(output.get("choices"))), None))
+    prompt_tokens = as_whole_number(usage.get("input_tokens"))
+    cached_tokens = as_whole_number(usage.get("input_tokens_cache_read"))
+    if prompt_lacks_cached and prompt_tokens is not None:
+        written_tokens = as_whole_number(usage.get("input_tokens_cache_write"))
+        prompt_tokens += (cached_tokens or 0) + (written_tokens or 0)
+    choice = _first_choice(output)
     return {
         "served_model": text_or_none(output.get("model")) if choice else None,
-        "prompt_tokens": prompt,
-        "cached_tokens": cached,
-        "completion_tokens": completion,
-        "reasoning_tokens": thought,
+        "prompt_tokens": prompt_tokens,
+        "cached_tokens": cached_tokens,
+        "completion_tokens": as_whole_number(usage.get("output_tokens")),
+        "reasoning_tokens": as_whole_number(usage.get("reasoning_tokens")),
         "cost_usd": as_number(usage.get("total_cost")),
         "latency_s": as_number(output.get("time")),
         "finish_reason": text_or_none(choice.get("stop_reason")),
@@ -258,24 +264,24 @@ def marked(
     criteria with the same words is unknown. An explanation that begins with one of `unreadable`
     states that the judge's reply could not be read.
     """
-    either = "|".join(map(re.escape, marks))
-    begin = re.compile(rf"(?:\A|\n\n)\[({either})\] (?:\[(-?[0-9]+(?:\.[0-9]+)?)\] )?")
+    any_mark = "|".join(re.escape(mark) for mark in marks)
+    beginning = re.compile(rf"(?:\A|\n\n)\[({any_mark})\] (?:\[(-?[0-9]+(?:\.[0-9]+)?)\] )?")
+    heads = list(beginning.finditer(text))
+    ends = [*(head.start() for head in heads[1:]), len(text)]
     decisions = []
-    heads = list(begin.finditer(text))
-    for head, following in zip(heads, [*heads[1:], None], strict=False):
-        item = text[head.end() : following.start() if following else len(text)]
+    for head, end in zip(heads, ends, strict=False):
+        item = text[head.end() : end]
         title, _, reason = item.rpartition(before_reason)
-        is_lost = any(reason.startswith(start) for start in unreadable)
-        decisions.append(
-            Decision(
-                title or item,
-                None if is_lost else marks[head[1]],
-                weight=float(head[2]) if head[2] else None,
-                explanation=reason.strip() or None if not is_lost else None,
-                error=reason.strip() if is_lost else None,
-                is_reordered=True,
-            )
+        decision = Decision(
+            title or item,
+            marks[head[1]],
+            weight=float(head[2]) if head[2] else None,
+            explanation=reason.strip() or None,
+            is_reordered=True,
         )
+        if reason.startswith(tuple(unreadable)):
+            decision = decision._replace(value=None, explanation=None, error=reason.strip())
+        decisions.append(decision)
     return decisions
 
 
@@ -287,19 +293,15 @@ def first_text(item: Mapping[str, Any], names: Sequence[str]) -> str | None:
 
 def cause_of(error: Any) -> str | None:
     """Return an error in a log as text; an object or a list is JSON."""
-    return (
-        json.dumps(error, ensure_ascii=False)
-        if isinstance(error, Mapping | list)
-        else text_or_none(error)
-    )
+    if isinstance(error, Mapping | list):
+        return json.dumps(error, ensure_ascii=False)
+    return text_or_none(error)
 
 
 def located(
     read: Callable[Concatenate[str, P], LoggedResponse],
 ) -> Callable[Concatenate[str, P], LoggedResponse]:
-    """Return a reader of responses that names the location, its first argument, of what is not a
-    text.
-    """
+    """Decorate a reader of responses: its errors name the location, which is its first argument."""
 
     @wraps(read)
     def read_at(where: str, /, *args: P.args, **kwargs: P.kwargs) -> LoggedResponse:
@@ -347,29 +349,31 @@ class LogSource:
 
     def batch_with(self, *options: str | None) -> str:
         """Return the hash of all content and of the given options."""
-        listed = (
-            f"\n{name}\n{hashlib.sha256(content).hexdigest()}"
-            for name, content in self.files.items()
-        )
-        return batch_of(self.content + "".join(listed).encode(errors="surrogateescape"), *options)
+        listing = ""
+        for name, content in self.files.items():
+            listing += f"\n{name}\n{hashlib.sha256(content).hexdigest()}"
+        return batch_of(self.content + listing.encode(errors="surrogateescape"), *options)
+
+
+_RESULT_FOLDERS = {"predictions", "reviews", "reports"}
+"""EvalScope keeps results in these folders."""
 
 
 def _results_in(folder: Path) -> Mapping[str, bytes]:
-    contents = {}
+    contents: dict[str, bytes] = {}
     n_bytes = 0
     for file in foreign_files.files_inside(folder):
+        if file.suffix not in {".json", ".jsonl"} or _RESULT_FOLDERS.isdisjoint(file.parts):
+            continue
         name = file.relative_to(folder).as_posix()
-        # EvalScope keeps results in these folders.
-        if name.endswith((".json", ".jsonl")) and {"predictions", "reviews", "reports"} & set(
-            file.parts
-        ):
-            with foreign_files.bounded(foreign_files.open_inside(folder, name), file) as opened:
-                contents[name] = opened.read()
-            if (n_bytes := n_bytes + len(contents[name])) > foreign_files.MOST_BYTES:
-                most_gb = foreign_files.MOST_BYTES / 1e9
-                raise foreign_files.FileTooLarge(
-                    f"{folder}: holds more than {most_gb:.1f} GB of results; split it"
-                )
+        with foreign_files.bounded(foreign_files.open_inside(folder, name), file) as opened:
+            contents[name] = opened.read()
+        n_bytes += len(contents[name])
+        if n_bytes > foreign_files.MOST_BYTES:
+            most_gb = foreign_files.MOST_BYTES / 1e9
+            raise foreign_files.FileTooLarge(
+                f"{folder}: holds more than {most_gb:.1f} GB of results; split it"
+            )
     return contents
 
 
@@ -412,10 +416,10 @@ class Archive:
         # The compression method for Zstandard (APPNOTE 4.4.5), which Python reads from 3.14 on.
         if member.compress_type != 93:
             return read_json(b"".join(foreign_files.member_chunks(self._opened, member)))
-        start = (
-            member.header_offset + 30
-        )  # the last 4 bytes of this header are the lengths of name and extra field
-        start += sum(struct.unpack("<HH", self._content[start - 4 : start]))
+        header_end = member.header_offset + 30
+        # The last 4 bytes of this header are the lengths of the name and the extra field.
+        lengths = struct.unpack("<HH", self._content[header_end - 4 : header_end])
+        start = header_end + sum(lengths)
         packed = pa.BufferReader(self._content[start : start + member.compress_size])
         with pa.input_stream(packed, compression="zstd") as opened:
             content: bytes = opened.read(member.file_size + 1)

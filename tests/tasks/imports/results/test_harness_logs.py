@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
+from tasks.imports.matching import Wording
 from tasks.imports.results.importing import import_results, matched
 from tasks.imports.results.records import Decision
-from tasks.imports.matching import Wording
 from tasks.rules.identity import criterion_hash
 from tests.kit import Row, rows_in, values_in, write_jsonl
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, brief_log, notes_of, unpacked

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from flows.cli.exchange import RESULT_FORMATS
 from tasks.config.job import Job
 from tasks.imports.results.formats import FORMATS
-from tasks.imports.results.importing import after, import_results
-from tasks.imports.results.inspect_log import decisions_of
+from tasks.imports.results.importing import import_results, text_after
+from tasks.imports.results.inspect_decisions import decisions_of
 from tasks.imports.results.records import Archive, LogSource
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
@@ -216,7 +216,7 @@ def test_the_response_is_the_text_after_the_conversation(turns: list[str], text:
         f"{role}: {turn}\n" for role, turn in [*messages, ("assistant", text.strip())]
     ).strip()
 
-    assert text.strip() == after(messages, transcript)
+    assert text.strip() == text_after(messages, transcript)
 
 
 LOST = "Failed to parse judge response"
@@ -630,7 +630,7 @@ def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(
         ],
     }
     for name, file in ((name, file) for name, files in logs.items() for file in files):
-        assert [name] == [known for known, each in FORMATS.items() if each.is_of(LogSource(file))]
+        assert [name] == [known for known, each in FORMATS.items() if each.recognises(LogSource(file))]
     assert tuple(FORMATS) == RESULT_FORMATS
     assert "brief.eval: is not a result file of m42's code" in refused(
         finance, logs["inspect"], format_name="m42"

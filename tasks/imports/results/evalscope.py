@@ -1,0 +1,217 @@
+"""The reader of EvalScope's output.
+
+Its adapters that judge each criterion write folders with `predictions`, `reviews` and `reports`. A
+failed judge call is stored as an attempt with its cause, and then the whole sample has no score. A
+sample whose prediction failed has no row.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tasks.benchmarks.rows import (
+    as_list,
+    as_mapping,
+    as_number,
+    as_text,
+    as_whole_number,
+    cell_label,
+    cell_text,
+    text_or_none,
+)
+from tasks.dataset.source import json_rows
+from tasks.imports.files import number_of
+from tasks.imports.results import records
+from tasks.imports.results.records import (
+    MIN_NORMALIZED,
+    PRIMARY,
+    Decision,
+    Grading,
+    Log,
+    LoggedResponse,
+    LogRow,
+    LogSource,
+)
+from tasks.imports.results.trials import with_trials
+from tasks.llm.replies import PROVIDER_ERROR
+from tasks.rules.verdict import PARSE_ERROR
+
+_SCORE_NAMES = {
+    "clipped_score": PRIMARY,
+    "overall_score": PRIMARY,
+    "normalized_score": MIN_NORMALIZED,
+}
+"""EvalScope's name of a score -> ours."""
+
+
+class _File(NamedTuple):
+    """A file with results: its run is the folders above, its part the data set and subset."""
+
+    run: str
+    folder: str
+    model: str
+    part: str
+
+
+class _Sample(NamedTuple):
+    """The key of a sample: its prediction and its review are in two files."""
+
+    run: str
+    model: str
+    part: str
+    number: int
+
+
+def _file_of(name: str) -> _File | None:
+    """Return what the path of a file says; the folders of a model with a slash are nested."""
+    match = re.fullmatch(r"(?:(.*)/)?(predictions|reviews)/(.+)/([^/]*)\.jsonl", name)
+    if match is None:
+        return None
+    return _File(run=match[1] or "", folder=match[2], model=match[3], part=match[4])
+
+
+def is_evalscope(source: LogSource) -> bool:
+    """Return whether a folder holds EvalScope's results."""
+    return any(_file_of(name) for name in source.files)
+
+
+def read_evalscope(source: LogSource) -> Log:
+    """Return the responses of all models, with each judge's decisions.
+
+    Raises:
+        ImportRefused: a file cannot be read.
+    """
+    responses = list(with_trials(_responses(source)))
+    # If a model lacks a task that another model has, its prediction failed, which leaves no row.
+    tasks_by_model: dict[str | None, set[str]] = defaultdict(set)
+    for response in responses:
+        tasks_by_model[response.model].add(response.task_id or "")
+    all_tasks = set().union(*tasks_by_model.values())
+    notes = []
+    for model, tasks in tasks_by_model.items():
+        lacking_tasks = sorted(all_tasks - tasks)
+        if lacking_tasks:
+            notes.append(f"{model} has no prediction on {', '.join(lacking_tasks)}")
+    return Log("EvalScope", responses, notes)
+
+
+def _responses(source: LogSource) -> Iterator[tuple[str, LoggedResponse]]:
+    """Yield each response with its run, in the order of runs, models, parts and samples."""
+    rows_by_sample: dict[_Sample, dict[str, LogRow]] = defaultdict(dict)
+    for name, content in source.files.items():
+        file = _file_of(name)
+        if file is None:
+            continue
+        for row in json_rows(source.path / name, content.decode("utf-8-sig").split("\n")):
+            number = as_whole_number(row.get("index")) or 0
+            rows_by_sample[_Sample(file.run, file.model, file.part, number)][file.folder] = row
+    for sample in sorted(rows_by_sample):
+        rows = rows_by_sample[sample]
+        where = f"{source.path / sample.run}: {sample.model}, {sample.part}, index {sample.number}"
+        prediction = rows.get("predictions", {})
+        yield sample.run, _response(where, sample, prediction, rows.get("reviews", {}))
+
+
+@records.located
+def _response(where: str, sample: _Sample, prediction: LogRow, review: LogRow) -> LoggedResponse:
+    sample_score = as_mapping(review.get("sample_score"))
+    score = as_mapping(sample_score.get("score"))
+    metadata = {
+        **as_mapping(prediction.get("metadata")),
+        **as_mapping(sample_score.get("sample_metadata")),
+    }
+    output = as_mapping(prediction.get("model_output"))
+    messages = records.messages_of(prediction.get("messages") or review.get("messages"))
+    # One adapter shows the judge the response without its thinking, the other shows it all.
+    judged = score.get("extracted_prediction" if "task" in metadata else "prediction")
+    text = as_text(judged, "the judged text") or records.text_of(output)
+    status, error = records.finished(output, text)
+    gradings = _gradings(where, score, as_list(metadata.get("rubrics")))
+    scores = _scores_of(score)
+    combined_scores: Mapping[str, float] = {}
+    if len(gradings) == 1:
+        gradings = [gradings[0]._replace(own_scores=scores)]
+    else:
+        # The scores of EvalScope combine all judges and repetitions.
+        combined_scores = scores
+    return LoggedResponse(
+        where,
+        cell_label(prediction, "model") or sample.model,
+        as_text(metadata.get("task") or metadata.get("prompt_id")),
+        text,
+        status=status,
+        error=error,
+        trial=number_of(where, sample_score, "generation_index", lowest=0),
+        messages=_sent_messages(messages),
+        group=sample.part,
+        usage=records.usage_of(output),
+        gradings=gradings,
+        combined_scores=combined_scores,
+    )
+
+
+def _sent_messages(messages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the conversation that was sent, which ends with the last user turn."""
+    n_sent = 0
+    for number, (role, _) in enumerate(messages, start=1):
+        if role == "user":
+            n_sent = number
+    return [message for message in messages if message[0] != "tool"][:n_sent]
+
+
+def _gradings(where: str, score: LogRow, rubric: Sequence[Any]) -> list[Grading]:
+    """Return the decisions of each judge and repetition."""
+    decisions_by_judge: dict[tuple[str, int], dict[int, Decision]] = defaultdict(dict)
+    attempts = as_list(as_mapping(score.get("metadata")).get("judge_attempts"))
+    for attempt in map(as_mapping, attempts):
+        case = (text_or_none(attempt.get("case_id")) or "").removeprefix("rubric_")
+        if not case.isdecimal():
+            continue
+        position = int(case)
+        judge = text_or_none(attempt.get("judge_id")) or ""
+        judge_trial = number_of(where, attempt, "repeat_id", lowest=0)
+        criterion = as_mapping(rubric[position]) if position < len(rubric) else {}
+        decision = _decision(attempt, position, criterion)
+        decisions_by_judge[judge, judge_trial][position] = decision
+    gradings = []
+    for (judge, judge_trial), decisions in decisions_by_judge.items():
+        gradings.append(
+            Grading(
+                judge or None,
+                list(decisions.values()),
+                judge_trial,
+                may_hide_failures=False,
+            )
+        )
+    return gradings
+
+
+def _scores_of(score: LogRow) -> Mapping[str, float]:
+    stated = as_mapping(score.get("value"))
+    scores = {}
+    for stated_name, name in _SCORE_NAMES.items():
+        value = as_number(stated.get(stated_name))
+        if value is not None:
+            scores[name] = value
+    return scores
+
+
+def _decision(attempt: LogRow, position: int, criterion: LogRow) -> Decision:
+    parsed = as_mapping(attempt.get("parsed_value"))
+    is_met = parsed.get("criteria_met") if attempt.get("status") == "success" else None
+    value = float(is_met) if isinstance(is_met, bool) else None
+    output = as_mapping(attempt.get("model_output"))
+    cause = records.cause_of(attempt.get("error")) or text_or_none(attempt.get("status"))
+    title = as_text(criterion.get("title") or criterion.get("criterion"))
+    return Decision(
+        cell_label(criterion, "id") or title,
+        value,
+        position,
+        status=PARSE_ERROR if output else records.call_failure(cause) or PROVIDER_ERROR,
+        explanation=None if value is None else cell_text(parsed, "explanation"),
+        error=cause if value is None else None,
+        weight=as_number(criterion.get("weight", criterion.get("points"))),
+        usage={**records.usage_of(output), "latency_s": as_number(attempt.get("latency"))},
+        text=title,
+    )

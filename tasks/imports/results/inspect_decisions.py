@@ -1,0 +1,260 @@
+"""The decisions on criteria in a score of an Inspect log, in the forms that scorers write them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, text_or_none
+from tasks.imports.results import records
+from tasks.imports.results.records import Decision, LogRow
+from tasks.llm.replies import EMPTY
+from tasks.rules.text.characters import is_blank, one_line
+from tasks.rules.verdict import PARSE_ERROR
+
+_TEXTS = ("criterion", "title", "rubric_item", "rubric", "text")
+_NAMES = ("criterion_id", "id", *_TEXTS)
+_DECISIONS = (
+    "criteria_met",
+    "met",
+    "is_met",
+    "satisfied",
+    "passed",
+    "value",
+    "verdict",
+    "grade",
+    "status",
+    "score",
+)
+_DECISION_OR_ERROR = {*_DECISIONS, "error"}
+_EXPLANATIONS = ("explanation", "reason", "rationale")
+_FAILURES = records.FAILURES - {EMPTY} | {PARSE_ERROR}
+_UNDECIDED = {"not_judged", "no_response"}
+"""Statuses in the logs of `prbench export inspect` that mean that there is no decision."""
+_DECIDED_WORDS = {"ok", "success", "completed", "complete", "done", "scored", "graded", "judged"}
+"""Words for a status that only says that there is a decision."""
+_MAY_HIDE_FAILURES = "may_hide_failures"
+_UNREADABLE = (
+    "Invalid grading response format",
+    "Could not parse grading response",
+    "Failed to parse judge response",
+)
+_BY_CRITERION = ("criteria", "verdicts", "decisions", "grades", "results", "met", "criteria_met")
+"""If there are several mappings of booleans, the one with such a name has the decisions."""
+
+
+class ScoreDecisions(NamedTuple):
+    """The decisions in a score; `may_hide_failures` is None if unknown."""
+
+    decisions: Sequence[Decision]
+    may_hide_failures: bool | None
+
+
+def decisions_of(score: LogRow) -> ScoreDecisions | None:
+    """Return the decisions in a score; None if it has none.
+
+    They may be a list of objects in the metadata, a list `grades` in the order of the rubric,
+    marked lines in the explanation, or a mapping by criterion in the value or the metadata. Each of
+    these may also hold something else.
+    """
+    metadata = as_mapping(score.get("metadata"))
+    for name, stated in metadata.items():
+        items = _items(stated)
+        if items:
+            decided = [item for item in items if item.get("status") not in _UNDECIDED]
+            decisions = [_decision(item) for item in decided]
+            # A scorer of inspect_evals writes this list, and counts a call without a decision as
+            # unmet (see the README).
+            may_hide = True if name == "detailed_results" else _may_hide(items)
+            return ScoreDecisions(decisions, may_hide)
+    grades = metadata.get("grades")
+    if isinstance(grades, list) and grades:
+        return ScoreDecisions(_decisions_in_order(grades, metadata), may_hide_failures=True)
+    explanation = text_or_none(score.get("explanation")) or ""
+    decisions = records.marked(explanation, {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE)
+    if decisions:
+        return ScoreDecisions(decisions, may_hide_failures=True)
+    named = _by_criterion(score, metadata)
+    if not named:
+        return None
+    items = [{"criterion_id": name, **item} for name, item in named.items()]
+    decisions = [_decision(item)._replace(is_guess=True) for item in items]
+    return ScoreDecisions(decisions, _may_hide(items))
+
+
+def _decisions_in_order(grades: Sequence[Any], metadata: LogRow) -> list[Decision]:
+    weights = as_list(metadata.get("weights"))
+    decisions = []
+    for position, grade in enumerate(grades):
+        weight = as_number(weights[position]) if len(weights) == len(grades) else None
+        decisions.append(Decision(None, records.decided(grade), position, weight=weight))
+    return decisions
+
+
+def _by_criterion(score: LogRow, metadata: LogRow) -> Mapping[str, LogRow]:
+    """Return what may be decisions: the id or text of a criterion -> the decision as an object."""
+    value = as_mapping(score.get("value"))
+    if value and all(_is_decision(stated) for stated in value.values()):
+        return {name: {"met": stated} for name, stated in value.items()}
+    mappings = {}
+    for name, stated in metadata.items():
+        decisions = _decisions_in_mapping(as_mapping(stated))
+        if decisions:
+            mappings[name] = decisions
+    if len(mappings) > 1:
+        mappings = {name: mappings[name] for name in mappings if name in _BY_CRITERION}
+    if len(mappings) == 1:
+        return mappings.popitem()[1]
+    return _flags({name: flag for name, flag in metadata.items() if isinstance(flag, bool)})
+
+
+def _decisions_in_mapping(stated: LogRow) -> Mapping[str, LogRow]:
+    """Return a mapping by criterion: of booleans or words, or of objects with a decision each."""
+    flags = _flags(stated)
+    if flags:
+        return flags
+    items = [as_mapping(item) for item in stated.values()]
+    have_decisions = all(_DECISION_OR_ERROR & item.keys() for item in items)
+    return stated if have_decisions else {}
+
+
+def _flags(stated: LogRow) -> Mapping[str, LogRow]:
+    """Return a mapping of decisions, else an empty one.
+
+    Numbers do not count as decisions, because they may be weights; None stands for a missing
+    decision.
+    """
+    decisions = [decision for decision in stated.values() if decision is not None]
+    if not decisions:
+        return {}
+    for decision in decisions:
+        if not isinstance(decision, bool | str) or not _is_decision(decision):
+            return {}
+    return {name: {"met": decision} for name, decision in stated.items()}
+
+
+def _is_decision(stated: Any) -> bool:
+    return records.decided(stated) is not None
+
+
+def _items(stated: Any) -> Sequence[LogRow]:
+    """Return a list if it has objects that each name a criterion, else an empty list.
+
+    At least one has a decision; others may state why they have none.
+    """
+    items = [as_mapping(item) for item in as_list(stated)]
+    has_decision = False
+    for item in items:
+        if item.keys().isdisjoint(_NAMES):
+            return []
+        has_decision = has_decision or not item.keys().isdisjoint(_DECISIONS)
+    return items if has_decision else []
+
+
+def _may_hide(items: Iterable[LogRow]) -> bool | None:
+    """Return whether a failed call may be stored as a decision.
+
+    This is known (None if not) if the log shows a failed call: stored as a decision, or as a
+    failure. In logs of `prbench export inspect` each decision states it, so the result is None.
+    """
+    shows_failure = False
+    hides_failure = False
+    for item in items:
+        if _MAY_HIDE_FAILURES in item:
+            return None
+        stated = _stated_decision(item)
+        if _is_unreadable(item) and _is_decision(stated):
+            hides_failure = True
+        lacks_decision = stated is None and not item.keys().isdisjoint(_DECISIONS)
+        if lacks_decision or _failure_of(item) is not None:
+            shows_failure = True
+    if hides_failure:
+        return True
+    return False if shows_failure else None
+
+
+def _stated_decision(item: LogRow) -> Any:
+    """Return the value of the first key for decisions.
+
+    A status that only says that there is a decision is skipped.
+    """
+    for name in _DECISIONS:
+        if name in item and not (name == "status" and _is_done(item[name])):
+            return item[name]
+    return None
+
+
+def _is_done(status: Any) -> bool:
+    return isinstance(status, str) and status.strip().lower() in _DECIDED_WORDS
+
+
+def _is_unreadable(item: LogRow) -> bool:
+    explanation = _explanation(item) or ""
+    if explanation == "No explanation provided":
+        return records.decided(_stated_decision(item)) == 0.0
+    return explanation.startswith(_UNREADABLE)
+
+
+def _explanation(item: LogRow) -> str | None:
+    for name in _EXPLANATIONS:
+        if item.get(name) is not None:
+            return as_text(item[name], f"`{name}`")
+    return None
+
+
+class _Failure(NamedTuple):
+    """Why there is no decision."""
+
+    status: str
+    cause: str
+
+
+def _failure_of(item: LogRow) -> _Failure | None:
+    """Return the failure that an item states by an error or by a status; None if it states none."""
+    status = text_or_none(item.get("status"))
+    error = records.cause_of(item.get("error"))
+    is_usual_status = is_blank(status) or _is_done(status) or _is_decision(item.get("status"))
+    if is_blank(error) and is_usual_status:
+        return None
+    cause = f"the log's status is {status}" if is_blank(error) else error or ""
+    if status in _FAILURES:
+        return _Failure(status, cause)
+    return _Failure(records.call_failure(cause) or PARSE_ERROR, cause)
+
+
+def _decision(item: LogRow) -> Decision:
+    # The criterion may be a separate object.
+    criterion = item
+    for name in _NAMES:
+        inner = as_mapping(item.get(name))
+        if inner:
+            criterion = inner
+            break
+    stated = _stated_decision(item)
+    value = records.decided(stated)
+    explanation = _explanation(item)
+    failure = _failure_of(item)
+    if failure is None and _is_unreadable(item):
+        failure = _Failure(records.call_failure(explanation) or PARSE_ERROR, explanation or "")
+        explanation = None
+    elif failure is None and stated is None:
+        failure = _Failure(PARSE_ERROR, "the log has no decision")
+    elif failure is None and value is None:
+        failure = _Failure(
+            PARSE_ERROR,
+            f"the log has {one_line(str(stated))[:80]!r}, which is neither met, partly met nor"
+            " unmet",
+        )
+    columns = {**criterion, **item}
+    usage = {}
+    if isinstance(item.get(_MAY_HIDE_FAILURES), bool):
+        usage[_MAY_HIDE_FAILURES] = item[_MAY_HIDE_FAILURES]
+    decision = Decision(
+        records.first_text(criterion, _NAMES),
+        value,
+        explanation=explanation,
+        weight=as_number(columns.get("weight", columns.get("points"))),
+        text=records.first_text(criterion, _TEXTS),
+        usage=usage,
+    )
+    if failure is None:
+        return decision
+    return decision._replace(value=None, status=failure.status, error=failure.cause)

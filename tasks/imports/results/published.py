@@ -1,0 +1,131 @@
+"""The reader of results of the published PRBench harness (github.com/scaleapi/PRBench)."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tasks.benchmarks.rows import (
+    as_list,
+    as_mapping,
+    as_number,
+    as_text,
+    cell_label,
+    cell_text,
+    text_or_none,
+)
+from tasks.imports.files import ImportRefused, number_of
+from tasks.imports.results import records
+from tasks.imports.results.records import (
+    MIN_NORMALIZED,
+    PRIMARY,
+    Decision,
+    Grading,
+    Log,
+    LoggedResponse,
+    LogRow,
+    LogSource,
+)
+from tasks.llm.replies import PROVIDER_ERROR
+
+_SCORE_KEYS = {PRIMARY: "points_clipped", MIN_NORMALIZED: "points_normalized"}
+"""Our name of a score -> the harness's key of all its values."""
+_GRADE_VALUES = {"true": 1.0, "false": 0.0}
+
+
+def is_published(source: LogSource) -> bool:
+    """Return whether the published harness wrote a file."""
+    return {"outputs", "config", "points_clipped"} <= source.document.keys()
+
+
+def read_published(source: LogSource) -> Log:
+    """Return the responses and grades of all models in one trial.
+
+    The harness stores a failed judge call as `false` and a response that could not be sampled as
+    `N/A`.
+
+    Raises:
+        ImportRefused: a part of it is missing or has another form.
+    """
+    document = source.document
+    config = as_mapping(document["config"])
+    trial = _trial_of(source, config)
+    judge = text_or_none(config.get("judge_model_name"))
+    responses = []
+    for model, stored_outputs in as_mapping(document["outputs"]).items():
+        outputs = as_mapping(stored_outputs)
+        scores = _scores_of(document, model, len(outputs))
+        for index, (task, output) in enumerate(outputs.items()):
+            where = f"{source.path}: {model}, task {task}"
+            response = _response(where, model, task, as_mapping(output), judge, scores[index])
+            responses.append(response._replace(trial=trial))
+    notes = []
+    if config.get("web_search"):
+        notes.append("the models had web search; --as gives them labels of their own")
+    return Log("published PRBench harness", responses, notes)
+
+
+def _trial_of(source: LogSource, config: LogRow) -> int:
+    """Return the trial that the configuration states, or else the name of the file."""
+    row = config
+    if config.get("trial_number") is None:
+        match = re.search(r"_trial_(\d+)_", source.path.name)
+        if match:
+            row = {"trial_number": match[1]}
+    return number_of(str(source.path), row, "trial_number", lowest=0)
+
+
+def _scores_of(document: LogRow, model: str, n_outputs: int) -> list[dict[str, float]]:
+    """Return the scores of each output of a model, in the order of outputs.
+
+    A task that the data set has twice is one output; scores that do not match the outputs one by
+    one are left out.
+    """
+    scores: list[dict[str, float]] = [{} for _ in range(n_outputs)]
+    for name, key in _SCORE_KEYS.items():
+        values = as_list(as_mapping(document.get(key)).get(model))
+        if len(values) != n_outputs:
+            continue
+        for index, stored in enumerate(values):
+            value = as_number(stored)
+            if value is not None:
+                scores[index][name] = value
+    return scores
+
+
+@records.located
+def _response(
+    where: str,
+    model: str,
+    task: str,
+    output: LogRow,
+    judge: str | None,
+    scores: Mapping[str, float],
+) -> LoggedResponse:
+    grading = Grading(
+        judge, list(_grades(where, output)), own_scores=scores, may_hide_failures=True
+    )
+    return LoggedResponse(
+        where,
+        model,
+        cell_label(output, "id") or task,
+        text=None,
+        transcript=cell_text(output, "convo") or "",
+        failure_texts={"N/A": PROVIDER_ERROR},
+        gradings=(grading,),
+    )
+
+
+def _grades(where: str, output: LogRow) -> Iterator[Decision]:
+    texts = as_list(output.get("rubric_texts"))
+    grades = as_list(output.get("grades"))
+    weights: Sequence[Any] = as_list(output.get("weights")) or [None] * len(texts)
+    if not len(texts) == len(grades) == len(weights):
+        raise ImportRefused(
+            f"{where}: has {len(texts)} rubric_texts, {len(grades)} grades and {len(weights)}"
+            " weights"
+        )
+    for text, grade, weight in zip(texts, grades, weights, strict=True):
+        value = _GRADE_VALUES.get(str(grade).strip().lower())
+        if value is None:
+            raise ImportRefused(f"{where}: a grade is {grade!r}; it is true or false")
+        yield Decision(as_text(text, "a rubric text"), value, weight=as_number(weight))

@@ -1,0 +1,208 @@
+"""The readers of results of simple-evals, and of m42's code, which has the same examples in rows."""
+
+import ast
+import html
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tasks.benchmarks.rows import (
+    as_list,
+    as_mapping,
+    as_number,
+    as_whole_number,
+    cell_label,
+    cell_text,
+)
+from tasks.imports.files import ImportRefused
+from tasks.imports.results import records
+from tasks.imports.results.records import (
+    PRIMARY,
+    Decision,
+    Grading,
+    Log,
+    LoggedResponse,
+    LogRow,
+    LogSource,
+)
+from tasks.imports.results.trials import with_trials
+from tasks.llm.replies import PROVIDER_ERROR
+
+_FAILURE_TEXTS = {"No response (bad request).": PROVIDER_ERROR}
+_USAGE = {
+    "prompt_tokens": "input_tokens",
+    "cached_tokens": "input_cached_tokens",
+    "completion_tokens": "output_tokens",
+    "reasoning_tokens": "output_reasoning_tokens",
+}
+_SECTION = "<h3>Prompt conversation</h3>"
+_RESPONSE = "<h3>Sampled message</h3>"
+_RESULTS = "<h3>Results</h3>"
+_GRADES = "<p>Rubrics with grades: "
+_SCORE = re.compile(r"<p>Score: (-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)</p>")
+_EXAMPLE_COLUMNS = {"rubric_items", "completion", "prompt_id"}
+_M42_COLUMNS = {"prompt_id", "prompt", "prompt_response", "rubrics"}
+
+
+def is_simple(source: LogSource) -> bool:
+    """Return whether simple-evals wrote a file.
+
+    Known are the JSON with all results, its examples one per line, and the HTML report. The file of
+    metrics has no responses, so it is refused.
+    """
+    if "example_level_metadata" in as_mapping(source.document.get("metadata")):
+        return True
+    if source.rows:
+        return source.rows[0].keys() >= _EXAMPLE_COLUMNS
+    return _SECTION in source.text and _GRADES in source.text
+
+
+def read_simple(source: LogSource) -> Log:
+    """Return the examples, of one model and one judge, which the files do not name.
+
+    The harness repeats a judge's call until it can read the reply, so no failure is hidden. If the
+    provider refused a call, the harness stores a text of its own as the response.
+    """
+    examples = as_list(as_mapping(source.document.get("metadata")).get("example_level_metadata"))
+    if examples:
+        responses = [
+            _response_of_example(f"{source.path}: example {number}", as_mapping(example))
+            for number, example in enumerate(examples, start=1)
+        ]
+    elif source.rows:
+        responses = [
+            _response_of_example(f"{source.path}: row {number}", row)
+            for number, row in enumerate(source.rows, start=1)
+        ]
+    else:
+        responses = list(_responses_of_report(source.path, source.text))
+    return Log("simple-evals", list(with_trials(("", response) for response in responses)))
+
+
+@records.located
+def _response_of_example(where: str, example: LogRow) -> LoggedResponse:
+    completion = example.get("completion")
+    if not isinstance(completion, list):
+        text = cell_text(example, "completion")
+    elif completion:
+        text = records.judged_text(as_mapping(completion[-1]))
+    else:
+        text = None
+    usage = as_mapping(example.get("usage"))
+    score = as_number(example.get("score"))
+    decisions = [_decision(as_mapping(item)) for item in as_list(example.get("rubric_items"))]
+    gradings = []
+    if decisions or score is not None:
+        gradings.append(_grading(decisions, score))
+    return LoggedResponse(
+        where,
+        None,
+        cell_label(example, "prompt_id"),
+        text,
+        failure_texts=_FAILURE_TEXTS,
+        messages=records.messages_of(example.get("prompt")) or None,
+        usage={column: as_whole_number(usage.get(name)) for column, name in _USAGE.items()},
+        gradings=gradings,
+    )
+
+
+def _decision(item: LogRow) -> Decision:
+    return Decision(
+        cell_text(item, "criterion"),
+        records.decided(item.get("criteria_met")),
+        explanation=cell_text(item, "explanation"),
+        weight=as_number(item.get("points")),
+        error=records.cause_of(item.get("error")),
+    )
+
+
+def _responses_of_report(path: Path, text: str) -> Iterator[LoggedResponse]:
+    """Yield the examples of an HTML report.
+
+    It has no ids, so tasks are identified by their conversations. Messages are escaped; the grades
+    are not.
+    """
+    for number, section in enumerate(text.split(_SECTION)[1:], start=1):
+        conversation, _, rest = section.partition(_RESPONSE)
+        sampled, _, results = rest.partition(_RESULTS)
+        sampled_message = next(_messages(sampled), None)
+        score = _SCORE.search(results)
+        grades = results.partition(_GRADES)[2].rpartition("</p>")[0]
+        decisions = records.marked(
+            grades.replace("<br>", "\n").strip("\n"),
+            {"True": 1.0, "False": 0.0},
+            "\n\tExplanation: ",
+        )
+        yield LoggedResponse(
+            f"{path}: example {number}",
+            None,
+            None,
+            sampled_message and sampled_message[1],
+            messages=list(_messages(conversation)),
+            failure_texts=_FAILURE_TEXTS,
+            gradings=(_grading(decisions, float(score[1]) if score else None),),
+        )
+
+
+def _messages(part: str) -> Iterator[tuple[str, str]]:
+    """Yield the role and exact text of each message.
+
+    An HTML parser would drop a line feed before a text.
+    """
+    for message in part.split('<div class="message ')[1:]:
+        role, _, rest = message.partition('<div class="role">')[2].partition("<pre>")
+        text, end, _ = rest.partition("</pre>")
+        if end and role.strip():
+            yield role.split(None, 1)[0].partition("<")[0], html.unescape(text)
+
+
+def _grading(decisions: Sequence[Decision], score: float | None) -> Grading:
+    return Grading(
+        None,
+        decisions,
+        may_hide_failures=False,
+        own_scores={} if score is None else {PRIMARY: score},
+    )
+
+
+def is_m42(source: LogSource) -> bool:
+    """Return whether m42's code wrote a file."""
+    return bool(source.rows) and source.rows[0].keys() >= _M42_COLUMNS
+
+
+def read_m42(source: LogSource) -> Log:
+    """Return the rows, of one model and one judge, which the files do not name.
+
+    If the harness cannot read a judge's reply in 30 attempts, it guesses from the words and stores
+    the explanation `None`; here, such a decision is a failure.
+
+    Raises:
+        ImportRefused: the judge's decisions do not match the rubric, or are not the text of a
+            Python list.
+    """
+    responses = [
+        _response_of_m42(f"{source.path}: row {number}", row)
+        for number, row in enumerate(source.rows, start=1)
+    ]
+    return Log("m42", list(with_trials(("", response) for response in responses)))
+
+
+def _response_of_m42(where: str, row: Mapping[str, Any]) -> LoggedResponse:
+    rubric = as_list(row.get("rubrics"))
+    stored_grades = row.get("responses")
+    if isinstance(stored_grades, str):
+        stored_grades = ast.literal_eval(stored_grades)
+    grades = as_list(stored_grades)
+    if grades and len(grades) != len(rubric):
+        raise ImportRefused(
+            f"{where}: has {len(grades)} `responses` on {len(rubric)} `rubrics`; correct the row"
+        )
+    items = []
+    for criterion, grade in zip(rubric, grades, strict=False):
+        reply = as_mapping(as_mapping(grade).get("response_dict"))
+        if reply.get("explanation") == "None":
+            reply = {"error": "the harness guessed from a reply that it could not read"}
+        items.append({**reply, **as_mapping(criterion)})
+    example = {**row, "completion": row.get("prompt_response"), "rubric_items": items}
+    return _response_of_example(where, example)

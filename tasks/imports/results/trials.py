@@ -1,0 +1,51 @@
+"""Numbers of trials that are unique over all parts of a harness's run."""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator
+
+from tasks.imports.results.records import LoggedResponse
+
+
+class _Numbers:
+    """Numbers for contents, such as the responses to a task, that parts of a run repeat."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, dict[Hashable, int]] = defaultdict(dict)
+        self._n_seen: Counter[Hashable] = Counter()
+
+    def number_of(self, subject: Hashable, part: str, content: Hashable, stated: int) -> int:
+        """Return the number of a content: the stated one, or the next one if that is taken.
+
+        The same content in another part is the same, at the same position among equal ones.
+        """
+        self._n_seen[subject, part, content] += 1
+        key = (content, self._n_seen[subject, part, content])
+        numbers = self._numbers[subject]
+        if key not in numbers:
+            is_taken = stated in numbers.values()
+            numbers[key] = max(numbers.values()) + 1 if is_taken else stated
+        return numbers[key]
+
+
+def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> Iterator[LoggedResponse]:
+    """Yield the responses of runs, given part by part, with unique trials.
+
+    Responses with the same content in different parts are one response. Other content, or the same
+    content again in one part, is another trial. If a judge decided differently on one response,
+    that is another repetition of the judge.
+    """
+    numbers = _Numbers()
+    for run, response in responses:
+        task = (run, response.model, response.task_id, tuple(response.messages or ()))
+        content = (response.text, response.status)
+        trial = numbers.number_of(task, response.group, content, response.trial or 1)
+        gradings = []
+        for grading in response.gradings:
+            decisions = tuple(
+                (decision.criterion, decision.position, decision.value)
+                for decision in grading.decisions
+            )
+            subject = (task, trial, grading.judge)
+            judge_trial = numbers.number_of(subject, response.group, decisions, grading.judge_trial)
+            gradings.append(grading._replace(judge_trial=judge_trial))
+        yield response._replace(trial=trial, gradings=gradings)
