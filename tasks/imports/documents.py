@@ -1,5 +1,4 @@
-"""Conversion of documents to Markdown, each in a process of its own, so that a harmful file affects
-nothing else.
+"""Conversion of documents to Markdown, each in a process of its own, since files may be harmful.
 
 The process is `python -m tasks.imports.documents KIND < FILE`, with limits of memory and time. It
 prints JSON.
@@ -12,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -63,28 +61,28 @@ def convert(
         DocumentRefused: a file cannot be converted; the message names it.
     """
     for file in files:
-        if any(find_spec(name) is None for name in _LIBRARIES.get(file.suffix.lower(), ())):
+        libraries = _LIBRARIES.get(file.suffix.lower(), ())
+        if any(find_spec(library) is None for library in libraries):
             raise UsageError(
                 f"{file}: PDF and DOCX files need more libraries: {install_extra('documents')}"
             )
-    done: dict[Path, Converted] = {}
+    conversions: dict[Path, Converted] = {}
     with (
         progress("convert", {"": len(files)}, is_quiet=is_quiet),
         ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
-        for file, converted in zip(
-            files, pool.map(lambda file: _converted(file, folder), files), strict=True
-        ):
-            done[file] = converted
+        results = pool.map(lambda file: _converted(file, folder), files)
+        for file, converted in zip(files, results, strict=True):
+            conversions[file] = converted
             advance("convert", succeeded=True)
-    return done
+    return conversions
 
 
 def converters(files: Sequence[Path]) -> list[str]:
-    """Return the libraries, with their versions, that convert these files to Markdown; text files
-    need none.
-    """
-    names = {name for file in files for name in _LIBRARIES.get(file.suffix.lower(), ())}
+    """Return the libraries, with their versions, that convert these files; text files need none."""
+    names: set[str] = set()
+    for file in files:
+        names.update(_LIBRARIES.get(file.suffix.lower(), ()))
     return [f"{name} {version(name)}" for name in sorted(names)]
 
 
@@ -125,10 +123,10 @@ def _converted_apart(content: BinaryIO, kind: str) -> Converted:
             env=env,
         )
     except subprocess.SubprocessError as error:
-        how = (
-            f"not converted within {LONGEST_S:.0f} s, or only with more memory than a report needs"
-        )
-        raise DocumentRefused(f"{how}; give its text as Markdown") from error
+        raise DocumentRefused(
+            f"not converted within {LONGEST_S:.0f} s, or only with more memory than a report needs;"
+            " give its text as Markdown"
+        ) from error
     result = json.loads(process.stdout)
     if "refused" in result:
         raise DocumentRefused(result["refused"])
@@ -136,16 +134,27 @@ def _converted_apart(content: BinaryIO, kind: str) -> Converted:
 
 
 _MOST_MEMORY_BYTES = 2 * 2**30
-"""Memory limit of a conversion. A few kilobytes can unpack to gigabytes; a report of hundreds of
-pages needs a tenth of this.
+"""Memory limit of a conversion: a few kilobytes can unpack to gigabytes.
+
+A report of hundreds of pages needs a tenth of this.
 """
 
 
-def docx_to_markdown(file: Path) -> Converted:
-    """Return a document's text with headings, lists, tables, links, notes, and the descriptions of
-    pictures.
+def _refuse_too_large(document: BinaryIO) -> None:
+    with ZipFile(document) as archive:
+        members = archive.infolist()
+        n_bytes = os.fstat(document.fileno()).st_size
+        refuse_bomb("the document", n_bytes, [member.file_size for member in members])
+        for member in members:
+            # Mammoth unpacks a whole member at once, so its true size is checked first.
+            for _ in member_chunks(archive, member):
+                continue
 
-    Mammoth converts it to HTML, and markdownify converts that to Markdown.
+
+def docx_to_markdown(file: Path) -> Converted:
+    """Return a document as Markdown; of pictures, only the descriptions.
+
+    Headings, lists, tables, links and notes are kept. Mammoth converts it to HTML, and markdownify converts that to Markdown.
 
     Raises:
         BadZipFile: the file is protected by a password, or in the format of Word before 2007.
@@ -162,21 +171,13 @@ def docx_to_markdown(file: Path) -> Converted:
             return f"![{description}]()" if description else ""
 
         def convert_td(self, el: Any, text: str, parent_tags: Any) -> str:
-            return str(super().convert_td(el, text.replace("|", "\\|"), parent_tags))  # type: ignore[misc]
+            escaped = text.replace("|", "\\|")
+            return str(super().convert_td(el, escaped, parent_tags))  # type: ignore[misc]
 
         convert_th = convert_td
 
     with file.open("rb") as document:
-        with ZipFile(document) as archive:
-            refuse_bomb(
-                "the document",
-                file.stat().st_size,
-                (member.file_size for member in archive.infolist()),
-            )
-            for member in archive.infolist():
-                for _ in member_chunks(archive, member):
-                    # Mammoth unpacks a whole member at once, so its true size is checked first
-                    pass
+        _refuse_too_large(document)
         styles = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => h2:fresh"
         pictures = mammoth.images.img_element(lambda _: {"src": ""})
         result = mammoth.convert_to_html(document, style_map=styles, convert_image=pictures)
@@ -197,25 +198,20 @@ def docx_to_markdown(file: Path) -> Converted:
 
 
 def outcome(file: Path, kind: str) -> dict[str, Any]:
-    """Return the result of converting a `.pdf` or `.docx` file: the fields of `Converted`, or why
-    it was `refused`.
-    """
+    """Convert a `.pdf` or `.docx` file: the fields of `Converted`, or why it was `refused`."""
     try:
-        to_markdown = (
-            docx_to_markdown if kind == ".docx" else import_module("tasks.imports.pdf").to_markdown
-        )
+        if kind == ".docx":
+            return docx_to_markdown(file)._asdict()
+        from tasks.imports.pdf import to_markdown
+
         return to_markdown(file)._asdict()
     except PipelineError as error:
         return {"refused": str(error)}
     except MemoryError:
         raise  # the process ends, which is reported as too much memory
-    except Exception as error:  # noqa: BLE001 - the libraries raise any kind of error, and each is reported
-        return {
-            "refused": (
-                f"no readable {kind[1:].upper()} ({type(error).__name__}); save it anew without a"
-                " password"
-            )
-        }
+    except Exception as error:  # noqa: BLE001 - the libraries raise any kind, each is reported
+        cause = f"no readable {kind[1:].upper()} ({type(error).__name__})"
+        return {"refused": f"{cause}; save it anew without a password"}
 
 
 if __name__ == "__main__":

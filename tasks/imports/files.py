@@ -216,7 +216,9 @@ def _csv_rows(file: Path) -> Sequence[FileRow]:
             raise ImportRefused(
                 f"{file}: row {number}: has fewer or more cells than there are columns; correct it"
             )
-    return [{name: as_before(cell) for name, cell in row.items()} for row in rows]
+        for name, cell in row.items():
+            row[name] = as_before(cell)
+    return rows
 
 
 def _refuse_other_kind(file: Path, opened: BufferedReader) -> None:
@@ -394,7 +396,7 @@ class Cells:
     """
 
     def __init__(
-        self, kind: str, stored: dict[str, StoredRow], batch: str, *, gives_way: bool = False
+        self, kind: str, stored_rows: dict[str, StoredRow], batch: str, *, gives_way: bool = False
     ) -> None:
         """Start with the stored rows of a kind, by id.
 
@@ -403,7 +405,7 @@ class Cells:
         """
         self._kind = kind
         self._content = CONTENT[kind]
-        self._present = stored
+        self._present = stored_rows
         self._batch = batch
         self._gives_way = gives_way
         self.new: dict[str, StoredRow] = {}
@@ -562,12 +564,15 @@ def retract(job: Job, batch: str) -> StageReport:
     """
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()
-    stored = batch_in(warehouse, batch)
-    if stored.is_retracted:
+    published = batch_in(warehouse, batch)
+    if published.is_retracted:
         return StageReport("import", notes=[f"batch {batch} is already retracted"])
-    if not stored.n_rows:
+    if not published.n_rows:
         raise UsageError(f"--retract {batch}: no such batch; `prbench import --list` shows all")
     _write_retraction(job, batch, is_retracted=True)
     warehouse.publish()
-    note = f"{stored.description} retracted (batch {batch}); import the same file again to restore them"
-    return StageReport("import", rows=stored.n_rows, notes=[note])
+    note = (
+        f"{published.description} retracted (batch {batch}); import the same file again to restore"
+        " them"
+    )
+    return StageReport("import", rows=published.n_rows, notes=[note])

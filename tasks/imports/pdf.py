@@ -1,9 +1,7 @@
-"""PDF to Markdown: pdfplumber reads words, tables and links; their positions determine headings and
-lists.
-"""
+"""PDF to Markdown: pdfplumber reads words, tables and links; positions give headings and lists."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -84,56 +82,65 @@ def _refuse_damaged(pdf: PDF) -> None:
 
 def _lines(page: Page) -> Iterator[Line]:
     """Yield the lines and tables of a page; a table comes at the position of its first word."""
-    # A gap this large, relative to the size of the letters, separates words; in tightly set text no
-    # gap is larger.
-    extracted = page.extract_words(use_text_flow=True, x_tolerance_ratio=0.15)
-    words = [{**word, "text": text} for word in extracted if (text := _cleaned(word["text"]))]
-    links: dict[tuple[float, ...] | None, Any] = {
-        (link["x0"], link["top"], link["x1"], link["bottom"]): link.get("uri")
-        for link in page.hyperlinks
-    }
+    words = _words(page)
+    tables = []
     # A page with more than 3,000 edges is a drawing; searching it for tables would take minutes.
-    tables = (
-        []
-        if len(page.edges) > 3_000
-        else [table for table in page.find_tables() if _holds(table, words)]
-    )
+    if len(page.edges) <= 3_000:
+        tables = [table for table in page.find_tables() if _holds(table, words)]
+    tables_by_box = {table.bbox: table for table in tables}
     for word in words:
-        word["uri"] = links.get(_box_of(word, filter(None, links)))
         word["table"] = _box_of(word, [table.bbox for table in tables])
-    unseen = {table.bbox: table for table in tables}
     for box, run in groupby(words, lambda word: word["table"]):
         if box is None:
             yield from lines_of(run, page.page_number)
-        elif table := unseen.pop(box, None):
+        elif box in tables_by_box:
+            table = tables_by_box.pop(box)
             text = _table(table, [word for word in words if word["table"] == box])
             yield Line(text, 0, box[1], box[3], page.page_number, is_table=True)
 
 
+def _words(page: Page) -> list[Word]:
+    """Return the words of a page in drawing order, with their links."""
+    addresses: dict[tuple[float, ...] | None, Any] = {
+        (link["x0"], link["top"], link["x1"], link["bottom"]): link.get("uri")
+        for link in page.hyperlinks
+    }
+    boxes = [box for box in addresses if box]
+    words = []
+    # A gap this large, relative to the size of the letters, separates words; in tightly set text no
+    # gap is larger.
+    for word in page.extract_words(use_text_flow=True, x_tolerance_ratio=0.15):
+        text = _cleaned(word["text"])
+        if text:
+            words.append({**word, "text": text, "uri": addresses.get(_box_of(word, boxes))})
+    return words
+
+
 def _holds(table: Table, words: Iterable[Word]) -> bool:
-    """Return whether this is a real table: two rows, columns and filled cells or more, and no word
-    outside cells.
+    """Return whether this is a real table, with two rows, columns and filled cells or more.
+
+    No word of it is outside its cells.
     """
-    used = {_box_of(word, table.cells) for word in words if _box_of(word, [table.bbox])}
-    return len(table.rows) > 1 and len(table.columns) > 1 and len(used) > 1 and None not in used
+    inside = [word for word in words if _box_of(word, [table.bbox])]
+    filled_cells = {_box_of(word, table.cells) for word in inside}
+    has_size = len(table.rows) > 1 and len(table.columns) > 1 and len(filled_cells) > 1
+    return has_size and None not in filled_cells
 
 
 def _table(table: Table, words: Iterable[Word]) -> str:
-    words = [{**word, "cell": _box_of(word, table.cells)} for word in words]
+    words_by_cell: dict[tuple[float, ...] | None, list[Word]] = defaultdict(list)
+    for word in words:
+        words_by_cell[_box_of(word, table.cells)].append(word)
     rows = []
     for row in table.rows:
-        inside = (
-            [word for word in words if cell is not None and word["cell"] == cell]
-            for cell in row.cells
-        )
-        rows.append(
-            [
-                " ".join(line.text for line in lines_of(cell, 0)).replace("|", "\\|")
-                for cell in inside
-            ]
-        )
-    head, *body = (f"| {' | '.join(cells)} |" for cells in rows)
-    return "\n".join((head, "|" + " --- |" * len(rows[0]), *body))
+        cells = []
+        for box in row.cells:
+            cell_words = [] if box is None else words_by_cell[box]
+            text = " ".join(line.text for line in lines_of(cell_words, 0))
+            cells.append(text.replace("|", "\\|"))
+        rows.append(f"| {' | '.join(cells)} |")
+    rule = "|" + " --- |" * len(table.rows[0].cells)
+    return "\n".join([rows[0], rule, *rows[1:]])
 
 
 def _box_of(word: Word, boxes: Iterable[tuple[float, ...]]) -> tuple[float, ...] | None:
@@ -155,9 +162,8 @@ def lines_of(words: Iterable[Word], page: int) -> Iterator[Line]:
     for line in _runs(words, _is_beside):
         sizes: Counter[float] = Counter()
         for word in line:
-            sizes[_height(word)] += count_alphanumeric(
-                word["text"]
-            )  # a bullet may be larger than its text
+            # A bullet may be larger than its text.
+            sizes[_height(word)] += count_alphanumeric(word["text"])
         parts = []
         for uri, run in groupby(line, lambda word: word.get("uri")):
             text = _joined(list(run))
@@ -169,32 +175,33 @@ def lines_of(words: Iterable[Word], page: int) -> Iterator[Line]:
 
 
 def markdown_of(lines: Sequence[Line]) -> str:
-    """Return a document's lines as Markdown: large lines are headings, ranked by size; gaps
-    separate paragraphs.
+    """Return a document's lines as Markdown.
+
+    Large lines are headings, ranked by size; gaps separate paragraphs.
     """
     letters: Counter[int] = Counter()
     for line in lines:
         letters[round(line.size)] += 0 if line.is_table else len(line.text)
     # The letters of a heading are larger than those of the body by this factor or more.
-    least = letters.most_common(1)[0][0] * 1.15 if letters else 0
+    least_size = letters.most_common(1)[0][0] * 1.15 if letters else 0
     paragraphs = list(_runs(lines, _goes_on))
-    large = {round(each[0].size) for each in paragraphs if _may_be_heading(each, least)}
-    levels = {
-        size: min(level, 6) for level, size in enumerate(sorted(large, reverse=True), start=1)
-    }
+    headings = [paragraph for paragraph in paragraphs if _may_be_heading(paragraph, least_size)]
+    heading_sizes = {round(heading[0].size) for heading in headings}
+    levels = {}
+    for level, size in enumerate(sorted(heading_sizes, reverse=True), start=1):
+        levels[size] = min(level, 6)
     blocks = []
-    for each in paragraphs:
-        if _may_be_heading(each, least):
-            blocks.append(
-                f"{'#' * levels[round(each[0].size)]} {' '.join(line.text for line in each)}"
-            )
+    for paragraph in paragraphs:
+        if paragraph in headings:
+            mark = "#" * levels[round(paragraph[0].size)]
+            blocks.append(f"{mark} {' '.join(line.text for line in paragraph)}")
         else:
-            blocks.append(
-                "\n".join(
-                    line.text if line.is_table else _BULLET.sub("- ", line.text) for line in each
-                )
-            )
+            blocks.append("\n".join(_body_text(line) for line in paragraph))
     return "\n\n".join(blocks) + "\n" if blocks else ""
+
+
+def _body_text(line: Line) -> str:
+    return line.text if line.is_table else _BULLET.sub("- ", line.text)
 
 
 def _runs(
@@ -211,15 +218,15 @@ def _runs(
 
 
 def _is_beside(line: list[Word], word: Word) -> bool:
-    """Return whether a word is on a line: they overlap by enough of the smaller height, as raised
-    letters do.
+    """Return whether a word is on a line: they overlap by 30 % of the smaller height or more.
+
+    Raised letters do.
     """
-    last = max(line, key=_height)
-    shared = min(last["bottom"], word["bottom"]) - max(last["top"], word["top"])
-    # They must overlap by 30 % of the smaller height.
-    return bool(
-        word["upright"] and last["upright"] and shared >= 0.3 * min(_height(last), _height(word))
-    )
+    tallest = max(line, key=_height)
+    if not (word["upright"] and tallest["upright"]):
+        return False
+    overlap = min(tallest["bottom"], word["bottom"]) - max(tallest["top"], word["top"])
+    return bool(overlap >= 0.3 * min(_height(tallest), _height(word)))
 
 
 def _height(word: Word) -> float:
@@ -227,40 +234,40 @@ def _height(word: Word) -> float:
 
 
 def _joined(words: Sequence[Word]) -> str:
-    """Return words as text, separated by spaces, or by tabs between columns; a raised word follows
-    without a space.
+    """Return words as text, separated by spaces, or by tabs between columns.
+
+    A raised word close by follows without a space.
     """
     text = str(words[0]["text"])
-    for before, word in pairwise(words):
-        gap = (word["x0"] - before["x1"]) / _height(word) if _height(word) else 0.0
+    for previous, word in pairwise(words):
+        # In heights of the word.
+        gap = (word["x0"] - previous["x1"]) / _height(word) if _height(word) else 0.0
         is_raised = (
-            abs(before["bottom"] - word["bottom"]) > 1 or abs(before["top"] - word["top"]) > 1
+            abs(previous["bottom"] - word["bottom"]) > 1 or abs(previous["top"] - word["top"]) > 1
         )
-        # The gap is measured in heights of the word: a raised word close by gets no space, a large
-        # gap is a new column.
-        text += "" if is_raised and abs(gap) < 0.15 else "\t" if gap > 1.5 else " "
-        text += word["text"]
+        separator = " "
+        if is_raised and abs(gap) < 0.15:
+            separator = ""
+        elif gap > 1.5:
+            separator = "\t"
+        text += separator + word["text"]
     return text
 
 
-def _may_be_heading(paragraph: Sequence[Line], least: float) -> bool:
+def _may_be_heading(paragraph: Sequence[Line], least_size: float) -> bool:
+    line = paragraph[0]
     text = "".join(line.text for line in paragraph)
-    first = paragraph[0]
-    return (
-        not first.is_table
-        and first.size >= least
-        and len(text) <= 200
-        and any(map(str.isalpha, text))
-    )
+    is_large = not line.is_table and line.size >= least_size
+    return is_large and len(text) <= 200 and any(char.isalpha() for char in text)
 
 
 def _goes_on(paragraph: list[Line], line: Line) -> bool:
     """Return whether a line continues a paragraph or a heading."""
-    before = paragraph[-1]
-    if before.is_table or line.is_table or round(before.size) != round(line.size):
+    previous = paragraph[-1]
+    if previous.is_table or line.is_table or round(previous.size) != round(line.size):
         return False
-    gap = line.top - before.bottom
-    if before.page != line.page or gap < -line.size:  # the next page, or the next column
+    gap = line.top - previous.bottom
+    if previous.page != line.page or gap < -line.size:  # the next page, or the next column
         return line.text[:1].islower()
     # A gap of more than 0.6 line heights begins a new paragraph.
     return gap < 0.6 * line.size

@@ -242,7 +242,7 @@ def import_responses(
     benchmark = load_benchmark(job.settings.benchmark)
     with Warehouse(job.warehouse).reader() as reader:
         tasks = reader.select("tasks", "task_id, conversation_id", **job.key)
-        stored = files.stored_cells(reader, "responses")
+        stored_rows = files.stored_cells(reader, "responses")
     conversations = {row["task_id"]: row["conversation_id"] for row in tasks}
     files.refuse_not_ingested(job, conversations)
     offer = offer_of(source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations)
@@ -253,17 +253,17 @@ def import_responses(
         files.refuse_nothing(source, skipped)
     # Imported documents are not converted again, because another library version may give another
     # text.
-    new = []
+    new_cells = []
     for located, cell in matched:
-        row = stored.get(cell["response_id"])
+        row = stored_rows.get(cell["response_id"])
         is_imported = row is not None and row["import_batch"] == offer.batch
         if located.document is None or not is_imported:
-            new.append((located, cell))
-    documents = _documents([located for located, _ in new])
+            new_cells.append((located, cell))
+    documents = _documents([located for located, _ in new_cells])
     texts = convert(documents, offer.folder, is_quiet=job.is_quiet)
-    cells = files.Cells("responses", stored, offer.batch)
+    cells = files.Cells("responses", stored_rows, offer.batch)
     cells.ids.update(cell["response_id"] for _, cell in matched)
-    for located, cell in new:
+    for located, cell in new_cells:
         content = _content_of(located, texts)
         cells.put(located.where, cell | content | {"import_batch": offer.batch})
     notes = [*_notes(texts, offer.n_skipped), *skipped]

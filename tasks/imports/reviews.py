@@ -45,7 +45,7 @@ def import_reviews(
             (row["sample_id"], row["task_id"], row["criterion_id"])
             for row in reader.select("review_samples", "sample_id, task_id, criterion_id")
         }
-        stored = {row["review_id"]: row for row in reader.select("expert_reviews")}
+        stored_rows = {row["review_id"]: row for row in reader.select("expert_reviews")}
         criteria = Criteria(job, reader)
     batches = []
     for file in sheets:
@@ -59,7 +59,7 @@ def import_reviews(
         if not matched:
             files.refuse_nothing(file, notes)
         batch = files.batch_of(read_regular(file), "reviews", reviewer)
-        cells = files.Cells("reviews", stored, batch)
+        cells = files.Cells("reviews", stored_rows, batch)
         for located, wording in matched:
             _refuse_other_criterion(located, wording, draws)
             cells.put(located.where, _review_row(job, batch, located, wording))

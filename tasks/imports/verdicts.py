@@ -296,8 +296,8 @@ def _labeller_rows(
     job: Job, reader: Reader, batch: str, labels: Iterable[StoredRow]
 ) -> list[StoredRow]:
     """Return a row for each person who gave a label and is not stored for this batch yet."""
-    stored = {row["judge"] for row in reader.select("labellers", import_batch=batch)}
-    people = {label["judge"] for label in labels} - stored
+    stored_people = {row["judge"] for row in reader.select("labellers", import_batch=batch)}
+    people = {label["judge"] for label in labels} - stored_people
     return [
         {
             "benchmark": job.settings.benchmark,

@@ -87,7 +87,7 @@ def read_evalscope(source: LogSource) -> Log:
     tasks_by_model: dict[str | None, set[str]] = defaultdict(set)
     for response in responses:
         tasks_by_model[response.model].add(response.task_id or "")
-    all_tasks = set().union(*tasks_by_model.values())
+    all_tasks = {response.task_id or "" for response in responses}
     notes = []
     for model, tasks in tasks_by_model.items():
         lacking_tasks = sorted(all_tasks - tasks)

@@ -90,14 +90,16 @@ def import_results(
     with Warehouse(job.warehouse).reader() as reader:
         tasks = Tasks(reader, job.key)
         criteria = Criteria(job, reader)
-        stored = {kind: stored_cells(reader, kind) for kind in ("responses", "verdicts")}
+        stored_rows = {kind: stored_cells(reader, kind) for kind in ("responses", "verdicts")}
     imports: list[LogImport] = []
     for file in files:
         source = LogSource(file)
         log = _read_log(source, format_name)
         models = {logged.model for logged in log.responses}
         batch = source.batch_with(model, judge)
-        cells = {kind: Cells(kind, rows, batch, gives_way=True) for kind, rows in stored.items()}
+        cells = {
+            kind: Cells(kind, rows, batch, gives_way=True) for kind, rows in stored_rows.items()
+        }
         log_import = LogImport(
             job,
             log,
@@ -261,8 +263,8 @@ class LogImport:
         else:
             row["status"] = decision.status
             row["error"] = one_line(decision.error) if decision.error else None
-        stored = self.cells["verdicts"].put(where, row)
-        self.counts["may hide failures"] += bool(stored["may_hide_failures"])
+        stored_row = self.cells["verdicts"].put(where, row)
+        self.counts["may hide failures"] += bool(stored_row["may_hide_failures"])
 
     def stored(self) -> Iterator[StageReport]:
         """Write the new rows as one batch; yield a report that counts them, then one for each note."""

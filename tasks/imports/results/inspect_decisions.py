@@ -72,10 +72,10 @@ def decisions_of(score: LogRow) -> ScoreDecisions | None:
     decisions = records.marked(explanation, {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE)
     if decisions:
         return ScoreDecisions(decisions, may_hide_failures=True)
-    named = _by_criterion(score, metadata)
-    if not named:
+    decisions_by_criterion = _by_criterion(score, metadata)
+    if not decisions_by_criterion:
         return None
-    items = [{"criterion_id": name, **item} for name, item in named.items()]
+    items = [{"criterion_id": name, **item} for name, item in decisions_by_criterion.items()]
     decisions = [_decision(item)._replace(is_guess=True) for item in items]
     return ScoreDecisions(decisions, _may_hide(items))
 

@@ -181,10 +181,10 @@ def _own_scores(scores: Mapping[str, LogRow], scorer: str) -> dict[str, float]:
     # Of several values, use those with the names of our scores, else the only one whose name ends
     # with `_score`.
     values = as_mapping(value)
-    named = {name: values[name] for name in _SCORE_NAMES if name in values}
+    our_values = {name: values[name] for name in _SCORE_NAMES if name in values}
     similar = [inner for name, inner in values.items() if name.endswith("_score")]
-    if named:
-        stated |= named
+    if our_values:
+        stated |= our_values
     elif len(similar) == 1:
         stated[records.PRIMARY] = similar[0]
     numbers = {name: as_number(inner) for name, inner in stated.items()}

@@ -85,8 +85,8 @@ def _scores_of(document: LogRow, model: str, n_outputs: int) -> list[dict[str, f
         values = as_list(as_mapping(document.get(key)).get(model))
         if len(values) != n_outputs:
             continue
-        for index, stored in enumerate(values):
-            value = as_number(stored)
+        for index, points in enumerate(values):
+            value = as_number(points)
             if value is not None:
                 scores[index][name] = value
     return scores
