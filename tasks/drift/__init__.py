@@ -16,11 +16,9 @@ from tasks.console import progress
 from tasks.judge.criterion import (
     CriterionToJudge,
     JudgedCriterion,
-    VerdictRows,
-    verdict_columns,
     verdict_id_of,
 )
-from tasks.judge.judge import judge_criteria
+from tasks.judge.judge import VerdictRows, judge_criteria, verdict_columns
 from tasks.llm.replies import Reply
 from tasks.rules.identity import digest
 from tasks.rules.statistics.control import METHOD, drift_line, limits

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from tasks.judge.context_fit import context_fit_of
-from tasks.judge.criterion import CriterionJudge, CriterionToJudge, Done, ResponseJudge
-from tasks.llm.calls.gateway import Gateway
+from tasks.judge.criterion import CriterionToJudge, Done
+from tasks.judge.long_responses import LongResponse, ResponseJudge
 from tasks.llm.ledger.entries import Entry, History
 from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, Paid, Reply
@@ -24,7 +23,6 @@ from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, Verdict, VerdictError
 from tasks.run.calls import run_all, sum_usage
-from tasks.run.judge_configs import JudgeConfig, judge_target
 from tasks.run.missing_work import SETTLED
 
 _TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens")
@@ -57,7 +55,7 @@ class PieceEntry:
         return reply, decided
 
 
-class GroupJudge(CriterionJudge):
+class GroupJudge(ResponseJudge):
     """A judge that decides the criteria of a piece of a rubric in one call."""
 
     async def judge_response(
@@ -174,7 +172,7 @@ class GroupJudge(CriterionJudge):
                     judged.reply, judged.verdict = each.outcome(failure)
                 done(judged)
         if alone:
-            await ResponseJudge(self, priority, done).judge(alone)
+            await LongResponse(self, priority, done).judge(alone)
 
     def entries_of(
         self, call: Call, history: History, piece: Sequence[CriterionToJudge]
@@ -221,24 +219,6 @@ class GroupJudge(CriterionJudge):
             )
         except VerdictError as error:
             return [error] * n_criteria
-
-
-async def judge_of(
-    gateway: Gateway, judge_config: JudgeConfig, owner: JudgeConfig, vintage: str = BASE_VINTAGE
-) -> CriterionJudge:
-    """Return the judge of a configuration, with the limit of its context.
-
-    It decides each criterion by itself, or the pieces of a rubric.
-    """
-    kind = CriterionJudge if judge_config.judge.piece_size is None else GroupJudge
-    target = judge_target(judge_config.judge)
-    fit = await asyncio.to_thread(context_fit_of, judge_config, target)
-    return kind(gateway, target, judge_config, owner, fit, vintage)
-
-
-def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
-    """Return the criteria grouped by response; those of one response must follow each other."""
-    return [list(group) for _, group in groupby(criteria, key=lambda row: row.response_id)]
 
 
 def pieces_of(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:

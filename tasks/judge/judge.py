@@ -1,95 +1,28 @@
-"""Judging call by call, by a cascade of two judges (its rule escalates to the second), and by
-provider batches.
-"""
+"""Judging call by call, by a cascade of two judges, and by provider batches; and the rows of verdicts."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict
+from itertools import groupby
 from typing import Any
 
 import sql
 from tasks.config.job import Job
-from tasks.judge.criterion import (
-    CriterionJudge,
-    CriterionToJudge,
-    Done,
-    JudgedCriterion,
-    VerdictRows,
-)
-from tasks.judge.groups import by_response, judge_of
-from tasks.rules.cascades.rules import When, reasons_to_escalate
-from tasks.rules.identity import BASE_VINTAGE
+from tasks.judge.cascades import CascadeJudge
+from tasks.judge.context_fit import context_fit_of
+from tasks.judge.criterion import CriterionToJudge, JudgedCriterion
+from tasks.judge.groups import GroupJudge
+from tasks.judge.long_responses import ResponseJudge
+from tasks.llm.calls.gateway import Gateway
+from tasks.llm.replies import OK
+from tasks.rules.identity import BASE_VINTAGE, piece_hash
 from tasks.run import missing_work
-from tasks.run.calls import run_all, sum_usage
+from tasks.run.calls import run_all
 from tasks.run.judge_configs import JudgeConfig, judge_configs, judge_target
 from tasks.run.missing_work import MissingVerdicts, WantedTasks
 from tasks.run.run_context import RunContext
-from tasks.run.writing import StageReport
+from tasks.run.writing import PartWriter, StageReport, call_columns
 from warehouse import Reader, Warehouse
-
-
-@dataclass(frozen=True)
-class CascadeJudge:
-    """A cascade that decides criteria: its first judge in each repetition that counts, then its
-    second.
-
-    All calls for a criterion are made for the cascade's verdict, so that its row holds their cost.
-    The reply to a call that one of the judges has made for itself is taken from the ledger.
-    """
-
-    first: Sequence[CriterionJudge]
-    then: CriterionJudge
-    when: When
-
-    async def judge_response(
-        self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done
-    ) -> None:
-        """Judge the criteria of one response by the first judge, then the escalated ones by the
-        second judge.
-
-        The calls of one judge follow each other, so that its provider has the conversation cached.
-        """
-
-        async def judged_by(
-            judge: CriterionJudge, some: Sequence[CriterionToJudge]
-        ) -> dict[str, JudgedCriterion]:
-            outcomes: list[JudgedCriterion] = []
-            if some:
-                await judge.judge_response(some, priority, outcomes.append)
-            return {each.criterion.criterion_id: each for each in outcomes}
-
-        first = [await judged_by(judge, criteria) for judge in self.first]
-        criteria = [row for row in criteria if row.is_missing]  # the first judge gets whole pieces
-        why = {
-            row.criterion_id: self._reasons(row, [of[row.criterion_id] for of in first])
-            for row in criteria
-        }
-        escalated = [row for row in criteria if why[row.criterion_id]]
-        then = await judged_by(
-            self.then, [replace(row, call_index=n) for n, row in enumerate(escalated)]
-        )
-        for key, reasons in why.items():
-            judged = [of[key] for of in (*first, then) if key in of]
-            replies = [each.reply for each in judged if each.reply is not None]
-            if len(replies) < len(judged):  # one was not called: no decision
-                done(replace(judged[0], reply=None))
-                continue
-            at, by = (-1, self.then) if reasons else (0, self.first[0])
-            usage = sum_usage(replies, replies[at], with_tokens=True)
-            decision = {
-                "decided_by": by.judge_config.judge.label,
-                "escalated_because": reasons or None,
-            }
-            done(replace(judged[at], reply=usage, columns={**judged[at].columns, **decision}))
-
-    def _reasons(self, criterion: CriterionToJudge, first: Sequence[JudgedCriterion]) -> list[str]:
-        """Return the reasons to call the second judge; none if the first has decided, or is not
-        finished.
-        """
-        if first[0].reply is None or any(each.reply is None for each in first):
-            return []
-        confidence = first[0].verdict.confidence if first[0].verdict else None
-        values = [each.verdict.value if each.verdict else None for each in first]
-        return reasons_to_escalate(self.when, values, confidence, vars(criterion))
 
 
 def plan_verdicts(job: Job) -> list[tuple[JudgeConfig, list[MissingVerdicts]]]:
@@ -121,6 +54,94 @@ def criteria_of(
     rows = reader.rows(sql.read("queries/run/missing_verdicts"), values)
     conversations = missing_work.conversations_of(reader, wanted, (row["task_id"] for row in rows))
     return [CriterionToJudge.of(row, conversations[row["task_id"]].messages) for row in rows]
+
+
+class VerdictRows(PartWriter):
+    """Writes verdicts to a table, and their evidence before them.
+
+    `own_columns` are those that only the table of these verdicts has; `report` counts the rows.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        context: RunContext,
+        wanted: WantedTasks,
+        judge_config: JudgeConfig,
+        report: StageReport,
+        table_name: str,
+        own_columns: Mapping[str, Any],
+    ) -> None:
+        self._evidence = PartWriter(context.warehouse, "evidence", context.ledger)
+        super().__init__(context.warehouse, table_name, context.ledger, report)
+        self.job = job
+        self.wanted = wanted
+        self.judge_config = judge_config
+        self.report = report
+        self.own_columns = own_columns
+        self.gateway = context.gateway(report.stage, judge_config.judge.label)
+
+    def flush(self) -> None:
+        """Write the collected evidence, then the verdicts, so that none is on disk without the
+        evidence for it.
+        """
+        self._evidence.flush()
+        super().flush()
+
+    def write(self, judged: JudgedCriterion) -> None:
+        """Write a verdict, or the failure that replaces it, and its evidence; without a call, count
+        it as skipped.
+        """
+        if judged.reply is None:
+            self.report.skipped += 1
+            return
+        criterion = judged.criterion
+        for chunk, chunk_reply, evidence in judged.searches:
+            evidence_row = {
+                **self.wanted.key,
+                **call_columns(self.job, chunk_reply),
+                "response_id": criterion.response_id,
+                "task_id": criterion.task_id,
+                "criterion_id": criterion.criterion_id,
+                "verdict_id": judged.verdict_id,
+                "round": chunk.round_,
+                "chunk_number": chunk.number,
+                "n_chunks": chunk.n_chunks,
+                "first_char": chunk.first_char,
+                "n_chars": len(chunk.text),
+                "status": chunk_reply.status if evidence is None else OK,
+                "evidence": None if evidence is None else list(evidence),
+            }
+            self._evidence.add(evidence_row, chunk_reply)
+        row = {
+            **verdict_columns(self.job, self.wanted, self.judge_config, judged),
+            **self.own_columns,
+        }
+        self.add(row, judged.reply, criterion.model)
+
+
+def verdict_columns(
+    job: Job, wanted: WantedTasks, config: JudgeConfig, judged: JudgedCriterion
+) -> dict[str, Any]:
+    """Return the columns of a verdict, or of a failure, on a criterion with a reply."""
+    criterion = judged.criterion
+    reply = judged.reply
+    assert reply is not None
+    same = ("response_id", "task_id", "criterion_id", "criterion_hash", "model", "trial", "vintage")
+    unknown = ("value", "explanation", "probability", "confidence")
+    not_of_all = ("n_in_call", "position_in_call", "decided_by", "escalated_because")
+    return {
+        **wanted.key,
+        **config.columns,
+        **call_columns(job, reply),
+        "status": reply.status,
+        **{name: getattr(criterion, name) for name in same},
+        **dict.fromkeys((*unknown, *not_of_all)),
+        **(asdict(judged.verdict) if judged.verdict else {}),
+        **judged.columns,
+        "verdict_id": judged.verdict_id,
+        "piece_hash": piece_hash(criterion.piece),
+    }
 
 
 async def judge_responses(
@@ -157,12 +178,12 @@ async def judge_criteria(
 
     The criteria of one response go out together. Calls go out in the order of `batch_index`, then
     of responses, so that those about one conversation follow each other. `vintage` is that of
-    `CriterionJudge`.
+    `ResponseJudge`.
     """
     gateway = rows.gateway
     judge_config = rows.judge_config
     cascade = rows.judge_config.cascade
-    judge: CriterionJudge | CascadeJudge
+    judge: ResponseJudge | CascadeJudge
     if cascade is None:
         judge = await judge_of(gateway, judge_config, judge_config, vintage)
     else:
@@ -175,7 +196,7 @@ async def judge_criteria(
 
 
 async def judge_each_response(
-    judge: CriterionJudge | CascadeJudge,
+    judge: ResponseJudge | CascadeJudge,
     criteria: Sequence[CriterionToJudge],
     rows: VerdictRows,
     batch_index: int = 0,
@@ -217,3 +238,21 @@ async def judge_by_provider_batches(
         )
         report.warnings.append(warning)
     return report
+
+
+async def judge_of(
+    gateway: Gateway, judge_config: JudgeConfig, owner: JudgeConfig, vintage: str = BASE_VINTAGE
+) -> ResponseJudge:
+    """Return the judge of a configuration, with the limit of its context.
+
+    It decides each criterion by itself, or the pieces of a rubric.
+    """
+    kind = ResponseJudge if judge_config.judge.piece_size is None else GroupJudge
+    target = judge_target(judge_config.judge)
+    fit = await asyncio.to_thread(context_fit_of, judge_config, target)
+    return kind(gateway, target, judge_config, owner, fit, vintage)
+
+
+def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
+    """Return the criteria grouped by response; those of one response must follow each other."""
+    return [list(group) for _, group in groupby(criteria, key=lambda row: row.response_id)]

@@ -12,9 +12,15 @@ from typing import NamedTuple
 import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.judge.criterion import CriterionToJudge, VerdictRows, verdict_id_of
-from tasks.judge.groups import by_response, judge_of, pieces_of
-from tasks.judge.judge import criteria_of, judge_each_response
+from tasks.judge.criterion import CriterionToJudge, verdict_id_of
+from tasks.judge.groups import pieces_of
+from tasks.judge.judge import (
+    VerdictRows,
+    by_response,
+    criteria_of,
+    judge_each_response,
+    judge_of,
+)
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.run import missing_work
