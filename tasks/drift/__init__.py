@@ -18,7 +18,7 @@ from tasks.judge.criterion import (
     JudgedCriterion,
     verdict_id_of,
 )
-from tasks.judge.judge import VerdictRows, judge_criteria, verdict_columns
+from tasks.judge.judge import VerdictRows, judge_criteria, verdict_row
 from tasks.llm.replies import Reply
 from tasks.rules.identity import digest
 from tasks.rules.statistics.control import METHOD, drift_line, limits
@@ -314,7 +314,7 @@ def _lost_rows(job: Job, wanted: WantedTasks, missing: _Missing) -> list[dict[st
     }
     nothing = Reply(LOST, attempts=0, error=f"its {_GONE}")
     lost = [JudgedCriterion(row, "", reply=nothing) for row in missing.newly_lost]
-    return [verdict_columns(job, wanted, missing.judge_config, each) | own for each in lost]
+    return [verdict_row(job, wanted, missing.judge_config, each) | own for each in lost]
 
 
 def _report_missing(job: Job, report: StageReport, missing: Iterable[_Missing]) -> None:

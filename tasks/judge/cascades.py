@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tasks.judge.criterion import CriterionToJudge, Done, JudgedCriterion
-from tasks.judge.long_responses import ResponseJudge
+from tasks.judge.criterion import CriterionToJudge, Deliver, JudgedCriterion
+from tasks.judge.responses import ResponseJudge
 from tasks.rules.cascades.rules import When, reasons_to_escalate
 from tasks.run.calls import sum_usage
 
@@ -18,57 +18,87 @@ class CascadeJudge:
     The reply to a call that one of the judges has made for itself is taken from the ledger.
     """
 
-    first: Sequence[ResponseJudge]
-    then: ResponseJudge
+    first_judges: Sequence[ResponseJudge]
+    second_judge: ResponseJudge
     when: When
 
     async def judge_response(
-        self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done
+        self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], deliver: Deliver
     ) -> None:
-        """Judge the criteria of one response by the first judge, then the escalated ones by the
-        second judge.
+        """Judge the criteria of one response by the first judge, the escalated ones by the second.
 
         The calls of one judge follow each other, so that its provider has the conversation cached.
         """
+        repetitions = []
+        for judge in self.first_judges:
+            repetitions.append(await _judged_by(judge, criteria, priority))
+        # The first judge gets whole pieces, with criteria that are not missing.
+        missing_criteria = [criterion for criterion in criteria if criterion.is_missing]
+        outcomes = {}
+        reasons = {}
+        escalated: list[CriterionToJudge] = []
+        for criterion in missing_criteria:
+            key = criterion.criterion_id
+            outcomes[key] = [repetition[key] for repetition in repetitions]
+            reasons[key] = self._reasons(criterion, outcomes[key])
+            if reasons[key]:
+                escalated.append(replace(criterion, call_index=len(escalated)))
+        second = await _judged_by(self.second_judge, escalated, priority)
+        for criterion in missing_criteria:
+            key = criterion.criterion_id
+            if key in second:
+                outcomes[key].append(second[key])
+            deliver(self._decision(outcomes[key], reasons[key]))
 
-        async def judged_by(
-            judge: ResponseJudge, some: Sequence[CriterionToJudge]
-        ) -> dict[str, JudgedCriterion]:
-            outcomes: list[JudgedCriterion] = []
-            if some:
-                await judge.judge_response(some, priority, outcomes.append)
-            return {each.criterion.criterion_id: each for each in outcomes}
+    def _reasons(
+        self, criterion: CriterionToJudge, repetitions: Sequence[JudgedCriterion]
+    ) -> list[str]:
+        """Return the reasons to call the second judge.
 
-        first = [await judged_by(judge, criteria) for judge in self.first]
-        criteria = [row for row in criteria if row.is_missing]  # the first judge gets whole pieces
-        why = {
-            row.criterion_id: self._reasons(row, [of[row.criterion_id] for of in first])
-            for row in criteria
-        }
-        escalated = [row for row in criteria if why[row.criterion_id]]
-        then = await judged_by(
-            self.then, [replace(row, call_index=n) for n, row in enumerate(escalated)]
-        )
-        for key, reasons in why.items():
-            judged = [of[key] for of in (*first, then) if key in of]
-            replies = [each.reply for each in judged if each.reply is not None]
-            if len(replies) < len(judged):  # one was not called: no decision
-                done(replace(judged[0], reply=None))
-                continue
-            at, by = (-1, self.then) if reasons else (0, self.first[0])
-            usage = sum_usage(replies, replies[at], with_tokens=True)
-            decision = {
-                "decided_by": by.judge_config.judge.label,
-                "escalated_because": reasons or None,
-            }
-            done(replace(judged[at], reply=usage, columns={**judged[at].columns, **decision}))
-
-    def _reasons(self, criterion: CriterionToJudge, first: Sequence[JudgedCriterion]) -> list[str]:
-        """Return the reasons to call the second judge; none if the first has decided, or is not
-        finished.
+        There are none if the first one has decided, or is not finished.
         """
-        if first[0].reply is None or any(each.reply is None for each in first):
+        if any(judged.reply is None for judged in repetitions):
             return []
-        confidence = first[0].verdict.confidence if first[0].verdict else None
-        values = [each.verdict.value if each.verdict else None for each in first]
-        return reasons_to_escalate(self.when, values, confidence, vars(criterion))
+        values = [judged.verdict.value if judged.verdict else None for judged in repetitions]
+        verdict = repetitions[0].verdict
+        confidence = verdict.confidence if verdict else None
+        facts = {
+            "weight": criterion.weight,
+            "category": criterion.category,
+            "severity": criterion.severity,
+            "kinds": criterion.kinds,
+        }
+        return reasons_to_escalate(self.when, values, confidence, facts)
+
+    def _decision(self, outcomes: Sequence[JudgedCriterion], reasons: list[str]) -> JudgedCriterion:
+        """Return the outcome of the deciding judge with the usage of all calls.
+
+        It has no reply if one of the judges was not called.
+        """
+        replies = [judged.reply for judged in outcomes if judged.reply is not None]
+        if len(replies) < len(outcomes):
+            return replace(outcomes[0], reply=None)
+        if reasons:
+            judge = self.second_judge
+            deciding = outcomes[-1]
+            reply = replies[-1]
+        else:
+            judge = self.first_judges[0]
+            deciding = outcomes[0]
+            reply = replies[0]
+        return replace(
+            deciding,
+            reply=sum_usage(replies, reply, with_tokens=True),
+            decided_by=judge.judge_config.judge.label,
+            escalated_because=reasons or None,
+        )
+
+
+async def _judged_by(
+    judge: ResponseJudge, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...]
+) -> dict[str, JudgedCriterion]:
+    """Return the missing criteria by id, as a judge has decided them."""
+    judged: list[JudgedCriterion] = []
+    if criteria:
+        await judge.judge_response(criteria, priority, judged.append)
+    return {outcome.criterion.criterion_id: outcome for outcome in judged}

@@ -1,32 +1,26 @@
-"""Judging the criteria of a response: template, prompt, call, reply and row of the verdict, one
-after the other.
-
-The order of the calls serves the provider's prompt cache. A response that is too long for the judge
-is searched chunk by chunk, and decided by the evidence in all of them.
-"""
+"""Judging one criterion of a response: template, prompt, call, reply and verdict."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Self
 
-from tasks.judge.context_fit import Chunk, ContextFit
+from tasks.judge.context_fit import ContextFit, SearchedChunk
 from tasks.llm.calls.gateway import Gateway
-from tasks.llm.replies import Reply
+from tasks.llm.replies import CONTEXT_LENGTH, Reply
 from tasks.llm.request import Call, Target
 from tasks.rules.conversation import Message, group_prompt, judge_prompt
 from tasks.rules.identity import BASE_VINTAGE, verdict_id
 from tasks.rules.verdict import (
     Verdict,
+    confidence_of,
     parse_only,
     parse_verdict,
     reminder,
     reply_format,
 )
-from tasks.run.calls import ReplySpec, call_with
+from tasks.run.calls import ReplySpec, call_and_parse, call_with, sum_usage
 from tasks.run.judge_configs import JudgeConfig
-
-Evidence = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -59,36 +53,43 @@ class CriterionToJudge:
     @classmethod
     def of(cls, row: Mapping[str, Any], messages: Sequence[Message]) -> Self:
         """Return the criterion in a row, which may have further columns."""
-        given = {
-            **row,
-            "messages": messages,
-            "piece": tuple(row["piece"] or ()),
-        }
-        return cls(**{each.name: given[each.name] for each in fields(cls)})
+        names = {column.name for column in fields(cls)} - {"piece", "messages"}
+        columns = {name: row[name] for name in names}
+        return cls(**columns, piece=tuple(row["piece"] or ()), messages=messages)
 
 
 @dataclass
 class JudgedCriterion:
-    """A criterion with the outcome of its judging; `reply` is None before the last call, or if no
+    """A criterion with the outcome of its judging; `reply` is None until it is finished, or if no
     call is made.
 
-    `earlier_replies` are those of the calls before the last one, `evidence` is what was found in
-    each chunk of this round, and `searches` are all searched chunks with their replies and
-    evidence. `columns` are those of a cascade's decision, and those of a group: the number of
-    criteria in the call, and the position of this one.
+    `earlier_replies` are those of the calls before the last one, `searches` are all searched chunks
+    of a long response. A group sets the number of criteria in the call and the position of this
+    one; a cascade sets the judge that decided, and the reasons to call the second one.
     """
 
     criterion: CriterionToJudge
     verdict_id: str
     earlier_replies: list[Reply] = field(default_factory=list)
-    evidence: list[Evidence] = field(default_factory=list)
-    searches: list[tuple[Chunk, Reply, Evidence | None]] = field(default_factory=list)
+    searches: list[SearchedChunk] = field(default_factory=list)
     reply: Reply | None = None
     verdict: Verdict | None = None
-    columns: Mapping[str, Any] = field(default_factory=dict)
+    n_in_call: int | None = None
+    position_in_call: int | None = None
+    decided_by: str | None = None
+    escalated_because: list[str] | None = None
+
+    def finish(self, reply: Reply, verdict: Verdict | None) -> None:
+        """Set the outcome: the last reply with the usage of all, and the verdict, None if it failed.
+
+        A failure spends only its last reply: the others can be used again.
+        """
+        usage = sum_usage([*self.earlier_replies, reply], reply)
+        self.reply = replace(usage, paid=reply.paid)
+        self.verdict = verdict
 
 
-Done = Callable[[JudgedCriterion], None]
+Deliver = Callable[[JudgedCriterion], None]
 
 
 @dataclass(frozen=True)
@@ -111,51 +112,67 @@ class CriterionJudge:
         grading = self.judge_config.grading
         judge = self.judge_config.judge
         is_group = judge.piece_size is not None
-        omits_tag = judge.omits_think_tag
-        shape = reply_format(judge.explanation_chars, grading, is_group=is_group)
-        read = partial(
-            parse_only if is_group else parse_verdict, grading=grading, omits_think_tag=omits_tag
+        parse = parse_only if is_group else parse_verdict
+        return ReplySpec(
+            read=partial(parse, grading=grading, omits_think_tag=judge.omits_think_tag),
+            shape=reply_format(judge.explanation_chars, grading, is_group=is_group),
+            reminder=reminder(grading, is_group=is_group),
         )
-        return ReplySpec(read, shape, reminder(grading, is_group=is_group))
 
-    def verdict_id(self, row: CriterionToJudge) -> str:
+    def verdict_id(self, criterion: CriterionToJudge) -> str:
         """Return the identity of the judge's verdict on a criterion."""
-        return verdict_id_of(self.owner, row, self.vintage)
+        return verdict_id_of(self.owner, criterion, self.vintage)
+
+    def prompt(self, text: str, criterion: CriterionToJudge) -> str:
+        """Return the judge's prompt on a criterion; `text` is the response, or the evidence in it."""
+        template = self.judge_config.template
+        messages = criterion.messages
+        if self.judge_config.judge.piece_size is not None:
+            return group_prompt(template, messages, text, [criterion.criterion_text])
+        return judge_prompt(template, messages, text, criterion.criterion_text)
 
     def call(
         self, reply_spec: ReplySpec[object], prompt: str, cell: str, priority: tuple[int, ...] = ()
     ) -> Call:
         """Return the judge's call with a prompt."""
-        judge = self.judge_config.judge
-        trial = self.judge_config.judge_trial
         return call_with(
-            judge,
+            self.judge_config.judge,
             self.target,
             reply_spec,
             prompt,
             cell=cell,
-            trial=trial,
+            trial=self.judge_config.judge_trial,
             vintage=self.vintage,
             priority=priority,
         )
 
-    def unjudged(self, row: CriterionToJudge, *earlier: Reply, **in_call: int) -> JudgedCriterion:
-        """Return a criterion before it is judged, with the id of its verdict, and the columns of a
-        group's call.
-        """
-        return JudgedCriterion(row, self.verdict_id(row), list(earlier), columns=in_call)
+    async def decide(
+        self, judged: JudgedCriterion, text: str, priority: tuple[int, ...], n_chunks: int = 0
+    ) -> bool:
+        """Judge a criterion: fill the template, make the call, read the reply, set the outcome.
 
-    def prompt(self, text: str, criterion: CriterionToJudge) -> str:
-        """Return the judge's prompt on a criterion; `text` is the response, or the evidence in its
-        chunks.
+        `text` is the response, or the evidence in its `n_chunks` chunks. Return whether the
+        criterion is finished; if not, the text is too long for the judge.
+
+        Raises:
+            NotCalled: the call was not made.
         """
-        if self.judge_config.judge.piece_size is not None:
-            return group_prompt(
-                self.judge_config.template, criterion.messages, text, [criterion.criterion_text]
-            )
-        return judge_prompt(
-            self.judge_config.template, criterion.messages, text, criterion.criterion_text
-        )
+        reply_spec = self.reply_spec
+        prompt = self.prompt(text, judged.criterion)
+        call = self.call(reply_spec, prompt, judged.verdict_id, priority)
+        if n_chunks:
+            call = call.live
+        reply, verdict = await call_and_parse(self.gateway, call, reply_spec)
+        if reply.status == CONTEXT_LENGTH and self.fit is not None:
+            judged.earlier_replies.append(reply)
+            return False
+        if verdict is not None and reply.logprobs:
+            confidence = confidence_of(reply.logprobs, self.judge_config.grading)
+            verdict = replace(verdict, confidence=confidence)
+        if verdict is None and n_chunks:
+            reply = replace(reply, error=f"on the evidence of {n_chunks} chunks: {reply.error}")
+        judged.finish(reply, verdict)
+        return True
 
 
 def verdict_id_of(

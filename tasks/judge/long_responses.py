@@ -1,16 +1,18 @@
-"""Judging the criteria of one response: whole, or, if it is too long for the judge, by the evidence in its chunks."""
+"""Judging a response that is too long for the judge: by the evidence in its chunks.
+
+The response is searched chunk by chunk, and decided by the evidence in all of them. If that is too
+long as well, these notes are searched in the same way.
+"""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import compress
+from typing import NamedTuple
 
-from tasks.judge.context_fit import Chunk, ContextFit
-from tasks.judge.criterion import CriterionJudge, CriterionToJudge, Done, JudgedCriterion
-from tasks.llm.limiter import NotCalled
-from tasks.llm.replies import CONTEXT_LENGTH, OK, Reply
-from tasks.llm.request import Call
+from tasks.judge.context_fit import Chunk, ContextFit, Evidence, SearchedChunk
+from tasks.judge.criterion import CriterionJudge, CriterionToJudge, JudgedCriterion
+from tasks.llm.replies import CONTEXT_LENGTH, OK, Paid, Reply
 from tasks.rules.conversation import is_marked
 from tasks.rules.evidence import (
     REMINDER,
@@ -20,186 +22,113 @@ from tasks.rules.evidence import (
     parse_evidence,
     shown,
 )
-from tasks.rules.verdict import (
-    Verdict,
-    confidence_of,
-)
-from tasks.run.calls import ReplySpec, call_and_parse, run_all, sum_usage
+from tasks.run.calls import ReplySpec, call_and_parse
+
+_LARGEST_SHARE = 0.75
+"""A further round is worth its calls if it leaves at most this share of the evidence."""
 
 
-class ResponseJudge(CriterionJudge):
-    """A judge that decides the criteria of a response one by one."""
+class Search(NamedTuple):
+    """The evidence in each chunk of a text, and the limit of the judge that held for the chunks."""
 
-    def are_whole(self, criteria: Sequence[CriterionToJudge]) -> list[bool]:
-        """Return for each criterion of a response whether the judge's prompt can hold the whole
-        response.
-        """
-        texts = [each.criterion_text for each in criteria]
-        messages = criteria[0].messages
-        text = criteria[0].response_text
-        return [True] * len(texts) if self.fit is None else self.fit.is_whole(messages, text, texts)
-
-    def whole_calls(
-        self, criteria: Sequence[CriterionToJudge]
-    ) -> Iterator[tuple[Call | None, int]]:
-        """Yield the calls for criteria whose prompt can hold the whole response, each with its
-        number of criteria.
-        """
-        for each in compress(criteria, self.are_whole(criteria)):
-            yield (
-                self.call(
-                    self.reply_spec, self.prompt(each.response_text, each), self.verdict_id(each)
-                ),
-                1,
-            )
-
-    async def judge_response(
-        self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done
-    ) -> None:
-        """Judge criteria of one response; pass each to `done` as soon as it is decided, failed, or
-        not called.
-        """
-        await LongResponse(self, priority, done).judge([self.unjudged(row) for row in criteria])
+    evidence: Sequence[Evidence]
+    fit: ContextFit
 
 
 @dataclass(frozen=True)
 class LongResponse:
-    """Judges criteria of one response, whole or by the evidence in its chunks; each finished one is
-    given to `done`.
+    """A response that is too long for a judge.
 
-    `chunks` are the ways to cut the response that were used, by the judge's limit and the
-    criterion's length.
+    `chunks` are the ways to cut its texts that were used, by the judge's limit, the tokens that are
+    reserved for the criterion, and the text.
     """
 
-    by: ResponseJudge
+    judge: CriterionJudge
     priority: tuple[int, ...]
-    done: Done
     chunks: dict[tuple[int | None, int, str], list[Chunk]] = field(default_factory=dict)
 
-    async def judge(self, criteria: Sequence[JudgedCriterion]) -> None:
-        """Judge with the whole response where it fits into the judge's context, else by the
-        evidence in its chunks.
+    async def search_response(
+        self, judged: JudgedCriterion, fit: ContextFit, *, is_refused: bool
+    ) -> Search:
+        """Search the response for evidence on a criterion, as `search` does.
 
-        The first criterion goes alone, so that the provider has the common part of the prompts, or
-        each chunk, in its cache when the others follow. What was too long for the first is not
-        tried for the others.
+        If the judge refused the whole response as too long, the limit is lower than `fit`.
         """
-        are_whole = await asyncio.to_thread(
-            self.by.are_whole, [each.criterion for each in criteria]
-        )
-        (first, is_whole), *others = zip(criteria, are_whole, strict=True)
-        fit = await self._judge_one(first, self.by.fit, fits=is_whole)
-        is_refused = fit is not self.by.fit
-        await run_all(
-            self._judge_one(each, fit, fits=is_whole and not is_refused)
-            for each, is_whole in others
-        )
+        criterion = judged.criterion
+        if is_refused:
+            fit = fit.after_refusal(criterion.messages, criterion.response_text)
+        return await self.search(judged, fit, criterion.response_text, round_=1)
 
-    async def _judge_one(
-        self, judged: JudgedCriterion, fit: ContextFit | None, *, fits: bool
-    ) -> ContextFit | None:
-        """Judge a criterion by the response if that fits, else by the evidence in its chunks, or in
-        those of the notes.
+    async def decide_by_evidence(self, judged: JudgedCriterion, search: Search) -> None:
+        """Judge a criterion by the evidence in a response, unless the search has failed.
 
-        Notes on the response that are too long are searched too, as long as a round makes them
-        clearly shorter. Return the limit of the judge that was found with the response.
+        Evidence that is too long is searched too, as long as a round makes it clearly shorter.
         """
-        of = judged.criterion
-        text = judged.criterion.response_text
-        round_ = 0
-        n_chunks = 0
-        of_response = fit
-        try:
-            while not (fits and await self._judge_criterion(judged, text)):
-                assert fit is not None  # else no prompt is too long
-                round_ += 1
-                smaller = fit.after_refusal(of.messages, text) if fits else fit
-                fit = await self._search(judged, smaller, text, round_)
-                if round_ == 1:
-                    n_chunks = len(judged.evidence)
-                    of_response = fit
-                if judged.reply is not None:  # it has failed
-                    break
-                notes = shown(
-                    judged.evidence,
-                    n_chunks,
-                    round_,
-                    is_indented=is_marked(self.by.judge_config.template),
-                )
-                # A further round is worth its calls if it leaves at most 3/4 of the evidence.
-                if round_ > 1 and (after := fit.count(notes)) > 0.75 * (before := fit.count(text)):
-                    self._fail(
-                        judged,
-                        f"the evidence is too long: round {round_} left {after} of {before} tokens",
-                    )
-                    break
-                text = notes
-                fits = fit.holds(self.by.prompt(notes, of))
-        except NotCalled:
-            self.done(judged)
-        return of_response
+        criterion = judged.criterion
+        is_indented = is_marked(self.judge.judge_config.template)
+        n_chunks = len(search.evidence)
+        text = criterion.response_text
+        round_ = 1
+        while judged.reply is None:
+            evidence, fit = search
+            notes = shown(evidence, n_chunks, round_, is_indented=is_indented)
+            if round_ > 1:
+                n_before = fit.count(text)
+                n_after = fit.count(notes)
+                if n_after > _LARGEST_SHARE * n_before:
+                    cause = f"round {round_} left {n_after} of {n_before} tokens"
+                    _fail_as_too_long(judged, f"the evidence is too long: {cause}")
+                    return
+            if fit.holds(self.judge.prompt(notes, criterion)):
+                if await self.judge.decide(judged, notes, self.priority, len(evidence)):
+                    return
+                fit = fit.after_refusal(criterion.messages, notes)
+            text = notes
+            round_ += 1
+            search = await self.search(judged, fit, text, round_)
 
-    async def _judge_criterion(self, judged: JudgedCriterion, text: str) -> bool:
-        """Judge one criterion: fill the template, make the call, read the reply, and pass on the
-        verdict.
-
-        `text` is the response, or the evidence in its chunks. Return whether the criterion is
-        finished; if not, the text is too long for the judge.
-        """
-        prompt = self.by.prompt(text, judged.criterion)
-        reply_spec = self.by.reply_spec
-        call = self.by.call(reply_spec, prompt, judged.verdict_id, self.priority)
-        reply, verdict = await call_and_parse(
-            self.by.gateway, call.live if judged.evidence else call, reply_spec
-        )
-        if reply.status == CONTEXT_LENGTH and self.by.fit is not None:
-            judged.earlier_replies.append(reply)
-            return False
-        if verdict is not None and reply.logprobs:
-            verdict = replace(
-                verdict, confidence=confidence_of(reply.logprobs, self.by.judge_config.grading)
-            )
-        if verdict is None and judged.evidence:
-            reply = replace(
-                reply, error=f"on the evidence of {len(judged.evidence)} chunks: {reply.error}"
-            )
-        self._finish(judged, reply, verdict)
-        return True
-
-    async def _search(
+    async def search(
         self, judged: JudgedCriterion, fit: ContextFit, text: str, round_: int
-    ) -> ContextFit:
-        """Search a text for evidence chunk by chunk, in smaller chunks if one is too long for the
-        judge.
+    ) -> Search:
+        """Search a text for evidence, in smaller chunks if one is too long for the judge.
 
-        Return the limit that held. If not all chunks were searched, the criterion has failed.
+        If not all chunks could be searched, the criterion has failed and has a reply.
         """
-        of = judged.criterion
-        step_tokens = fit.step_of(judged.criterion.criterion_text)
         while True:
-            judged.evidence.clear()
-            cut = fit.prompt_tokens, step_tokens, text
             try:
-                if cut not in self.chunks:
-                    self.chunks[cut] = await asyncio.to_thread(
-                        fit.chunks_of, of.messages, text, step_tokens, round_
-                    )
+                chunks = await self._cut(judged.criterion, fit, text, round_)
             except NoRoom as reason:
-                self._fail(judged, str(reason))
-                return fit
+                _fail_as_too_long(judged, str(reason))
+                return Search([], fit)
+            evidence = []
             status = OK
-            for chunk in self.chunks[cut]:
-                status = await self._search_chunk(judged, chunk, fit)
-                if status != OK:
+            for chunk in chunks:
+                searched = await self._search_chunk(judged, chunk, fit)
+                if searched.evidence is None:
+                    status = searched.reply.status
                     break
+                evidence.append(searched.evidence)
             if status != CONTEXT_LENGTH:
-                return fit
-            fit = fit.after_refusal(of.messages, text)
+                return Search(evidence, fit)
+            fit = fit.after_refusal(judged.criterion.messages, text)
 
-    async def _search_chunk(self, judged: JudgedCriterion, chunk: Chunk, fit: ContextFit) -> str:
-        """Search a chunk for evidence on a criterion; return the status.
+    async def _cut(
+        self, criterion: CriterionToJudge, fit: ContextFit, text: str, round_: int
+    ) -> list[Chunk]:
+        step_tokens = fit.step_of(criterion.criterion_text)
+        key = (fit.prompt_tokens, step_tokens, text)
+        if key not in self.chunks:
+            self.chunks[key] = await asyncio.to_thread(
+                fit.chunks_of, criterion.messages, text, step_tokens, round_
+            )
+        return self.chunks[key]
 
-        Any failure but `CONTEXT_LENGTH` is final.
+    async def _search_chunk(
+        self, judged: JudgedCriterion, chunk: Chunk, fit: ContextFit
+    ) -> SearchedChunk:
+        """Search a chunk for evidence on a criterion, which fails if the chunk cannot be searched.
+
+        A chunk that is too long for the judge is no failure yet.
         """
         prompt = evidence_prompt(
             fit.evidence_template,
@@ -210,60 +139,38 @@ class LongResponse:
             n_chunks=chunk.n_chunks,
             round_=chunk.round_,
         )
-        priority = (*self.priority, chunk.round_, chunk.number)
-        judge = self.by.judge_config.judge
+        judge = self.judge.judge_config.judge
         reply_spec = ReplySpec(
-            partial(parse_evidence, omits_think_tag=judge.omits_think_tag),
-            evidence_format(is_bounded=judge.explanation_chars is not None),
-            REMINDER,
+            read=partial(parse_evidence, omits_think_tag=judge.omits_think_tag),
+            shape=evidence_format(is_bounded=judge.explanation_chars is not None),
+            reminder=REMINDER,
         )
-        call = self.by.call(reply_spec, prompt, judged.verdict_id, priority)
-        reply, evidence = await call_and_parse(self.by.gateway, call.live, reply_spec)
-        judged.searches.append((chunk, reply, evidence))
-        if evidence is not None:
-            judged.evidence.append(evidence)
-        elif reply.status != CONTEXT_LENGTH:
+        priority = (*self.priority, chunk.round_, chunk.number)
+        call = self.judge.call(reply_spec, prompt, judged.verdict_id, priority)
+        reply, evidence = await call_and_parse(self.judge.gateway, call.live, reply_spec)
+        searched = SearchedChunk(chunk, reply, evidence)
+        judged.searches.append(searched)
+        if evidence is None and reply.status != CONTEXT_LENGTH:
             in_round = f" in round {chunk.round_}" if chunk.round_ > 1 else ""
             error = f"chunk {chunk.number} of {chunk.n_chunks}{in_round}: {reply.error}"
-            self._finish(judged, replace(reply, error=error), None)
-            return reply.status
-        judged.earlier_replies.append(reply)
-        return reply.status
+            judged.finish(replace(reply, error=error), None)
+        else:
+            judged.earlier_replies.append(reply)
+        return searched
 
-    def _fail(self, judged: JudgedCriterion, cause: str) -> None:
-        """Fail a criterion as too long; only the calls that were too long are spent, the others
-        keep their replies.
-        """
-        paid = tuple(
-            one
-            for reply in judged.earlier_replies
-            if reply.status == CONTEXT_LENGTH
-            for one in reply.paid
-        )
-        last = (
-            judged.earlier_replies.pop()
-            if judged.earlier_replies
-            else Reply(CONTEXT_LENGTH, attempts=0)
-        )
-        error = (
-            f"{cause}; if the judge's context has another size than assumed, set `context_tokens`"
-        )
-        self._finish(
-            judged,
-            replace(
-                last,
-                status=CONTEXT_LENGTH,
-                error=error,
-                paid=paid,
-            ),
-            None,
-        )
 
-    def _finish(self, judged: JudgedCriterion, reply: Reply, verdict: Verdict | None) -> None:
-        """Pass a finished criterion to `done`.
+def _fail_as_too_long(judged: JudgedCriterion, cause: str) -> None:
+    """Fail a criterion as too long; only the calls that were too long are spent.
 
-        A failure spends only its last reply: the others can be used again.
-        """
-        judged.reply = replace(sum_usage([*judged.earlier_replies, reply], reply), paid=reply.paid)
-        judged.verdict = verdict
-        self.done(judged)
+    The others keep their replies.
+    """
+    paid: list[Paid] = []
+    for reply in judged.earlier_replies:
+        if reply.status == CONTEXT_LENGTH:
+            paid += reply.paid
+    final_reply = Reply(CONTEXT_LENGTH, attempts=0)
+    if judged.earlier_replies:
+        final_reply = judged.earlier_replies.pop()
+    error = f"{cause}; if the judge's context has another size than assumed, set `context_tokens`"
+    failure = replace(final_reply, status=CONTEXT_LENGTH, error=error, paid=tuple(paid))
+    judged.finish(failure, None)
