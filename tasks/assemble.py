@@ -26,62 +26,58 @@ from warehouse import Reader, Warehouse
 
 
 def assemble(job: Job) -> StageReport:
-    """Write the messages of every wanted task that has none; reference texts precede their user
-    turn.
+    """Write the messages of every wanted task that has none.
 
     It reads no rows with the scratchpad or the canary, so these are never sent.
     """
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
-        wanted = wanted_tasks(job, reader)
-        turns = turns_to_assemble(reader, wanted)
-    built = conversations_of_turns(turns)
-    rows = [
-        {
-            **wanted.key,
-            "task_id": task_id,
-            "conversation_id": each.conversation_id,
-            "position": position,
-            "role": role,
-            "content": content,
-        }
-        for task_id, each in built.items()
-        for position, (role, content) in enumerate(each.messages)
-    ]
+        tasks = wanted_tasks(job, reader)
+        turns = turns_to_assemble(reader, tasks)
+    conversations = conversations_of_turns(turns)
+    rows = []
+    for task_id, conversation in conversations.items():
+        for position, (role, content) in enumerate(conversation.messages):
+            row = {
+                **tasks.key,
+                "task_id": task_id,
+                "conversation_id": conversation.conversation_id,
+                "position": position,
+                "role": role,
+                "content": content,
+            }
+            rows.append(row)
     warehouse.write("message_rows", rows)
     warehouse.publish()
-    note = f"{len(built)} conversations built, {len(wanted.task_ids) - len(built)} already present"
-    return StageReport("assemble", rows=len(built), notes=[note])
+    n_built = len(conversations)
+    n_present = len(tasks.task_ids) - n_built
+    note = f"{n_built} conversations built, {n_present} already present"
+    return StageReport("assemble", rows=n_built, notes=[note])
 
 
 def complete_conversations(
-    reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]
+    reader: Reader, tasks: WantedTasks, task_ids: Iterable[str]
 ) -> dict[str, Conversation]:
-    """Return the conversations of some wanted tasks, by task id, even of tasks that are not
-    assembled yet.
-    """
-    some = wanted._replace(task_ids=tuple(sorted(set(task_ids))))
-    return conversations_of_turns(turns_to_assemble(reader, some)) | conversations_of(
-        reader, some, some.task_ids
-    )
+    """Return the conversations of some wanted tasks by task id, also of those without messages."""
+    tasks = tasks._replace(task_ids=tuple(sorted(set(task_ids))))
+    conversations = conversations_of_turns(turns_to_assemble(reader, tasks))
+    return conversations | conversations_of(reader, tasks, tasks.task_ids)
 
 
-def turns_to_assemble(reader: Reader, wanted: WantedTasks) -> list[dict[str, Any]]:
+def turns_to_assemble(reader: Reader, tasks: WantedTasks) -> list[dict[str, Any]]:
     """Return the user turns of the wanted tasks that have no messages yet."""
-    return reader.rows(
-        sql.read("queries/assemble/turns_to_assemble"),
-        {**wanted.key, "tasks": list(wanted.task_ids)},
-    )
+    parameters = {**tasks.key, "tasks": list(tasks.task_ids)}
+    return reader.rows(sql.read("queries/assemble/turns_to_assemble"), parameters)
 
 
 def conversations_of_turns(turns: Iterable[Mapping[str, Any]]) -> dict[str, Conversation]:
     """Return the conversations that consist of user turns, by task id."""
-    built = {}
+    conversations = {}
     for task_id, rows in groupby(turns, key=lambda turn: turn["task_id"]):
-        turns_of_task = [
-            Turn(row["prompt"], tuple(row["reference_texts"] or ()), row["response"])
-            for row in rows
-        ]
-        messages = build_messages(turns_of_task)
-        built[task_id] = Conversation(conversation_id(messages), tuple(messages))
-    return built
+        task_turns = []
+        for row in rows:
+            reference_texts = tuple(row["reference_texts"] or ())
+            task_turns.append(Turn(row["prompt"], reference_texts, row["response"]))
+        messages = build_messages(task_turns)
+        conversations[task_id] = Conversation(conversation_id(messages), messages)
+    return conversations

@@ -15,7 +15,7 @@ that a refused task is in the database with the reason (`quarantine`).
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -28,12 +28,17 @@ from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
 from warehouse import TABLES, Warehouse
 
-Rows = list[dict[str, Any]]
+IngestedRow = dict[str, Any]
+Key = Mapping[str, str]
+"""The benchmark and the revision."""
+Splits = Mapping[str, Sequence[Task]]
+"""The tasks of each split, in order."""
 
 
 def ingest(job: Job) -> StageReport:
-    """Store the configured data set in the warehouse; ingesting the same revision again changes
-    nothing.
+    """Store the configured data set in the warehouse.
+
+    Ingesting the same revision again changes nothing.
 
     Raises:
         PipelineError: the data set cannot be read or lacks a column; no row is stored then.
@@ -44,132 +49,131 @@ def ingest(job: Job) -> StageReport:
     key = {"benchmark": benchmark.name, "dataset_revision": source.revision}
     if not source.files and warehouse.database.exists():
         with warehouse.reader() as reader:
-            stored = reader.select("split_members", "distinct split", **key)
-        if {row["split"] for row in stored} >= set(source.splits):
-            return _stored(warehouse, key, source)
-    by_split = {split: list(tasks_of(source, split, benchmark)) for split in source.splits}
-    # Every task once, in order of appearance. `n_rows` is the largest number of rows with its id in
-    # a split, or of different contents under its id. Hard splits repeat tasks of full ones, so an
-    # id may be in two splits with the same content.
-    first: dict[str, Task] = {}
-    everything = [task for of_split in by_split.values() for task in of_split]
-    n_rows = Counter(
-        task_id for task_id, _ in {(task.task_id, task.content_hash) for task in everything}
-    )
-    for of_split in by_split.values():
-        n_rows |= Counter(task.task_id for task in of_split)
-    tasks = [task for task in everything if first.setdefault(task.task_id, task) is task]
-    for name, rows in _reference_rows(benchmark).items():
-        warehouse.write(name, rows)
-    warehouse.write("task_rows", [_task_row(key, task, n_rows[task.task_id]) for task in tasks])
-    for name, rows_of in _ROWS_OF_TASK.items():
-        warehouse.write(
-            name,
-            [
-                {
-                    **key,
-                    "task_id": task.task_id,
-                    **row,
-                }
-                for task in tasks
-                for row in rows_of(task)
-            ],
-        )
+            rows = reader.select("split_members", "distinct split", **key)
+        if {row["split"] for row in rows} >= set(source.splits):
+            return _report(warehouse, key, source)
+    splits = {split: list(tasks_of(source, split, benchmark)) for split in source.splits}
+    tables = _reference_rows(benchmark) | _task_rows(key, splits)
     # Last, because a split with members counts as stored.
-    warehouse.write(
-        "split_members",
-        [
-            key
-            | {
+    tables["split_members"] = _member_rows(key, splits)
+    for table, rows in tables.items():
+        warehouse.write(table, rows)
+    warehouse.publish()
+    return _report(warehouse, key, source)
+
+
+def _task_rows(key: Key, splits: Splits) -> dict[str, list[IngestedRow]]:
+    """Return the rows of tasks and their parts by table, each task once.
+
+    Hard splits repeat tasks of full ones; the first one counts.
+    """
+    n_rows = _count_rows(splits)
+    tasks: dict[str, Task] = {}
+    for members in splits.values():
+        for task in members:
+            tasks.setdefault(task.task_id, task)
+    task_rows = []
+    criteria = []
+    turns = []
+    task_labels = []
+    criterion_labels = {}
+    for task_id, task in tasks.items():
+        task_key = {**key, "task_id": task_id}
+        task_rows.append(task_key | _task_row(task, n_rows[task_id]))
+        for position, turn in enumerate(task.conversation):
+            turns.append({**task_key, "position": position, **asdict(turn)})
+        for kind, label in dict.fromkeys(task.labels):
+            task_labels.append({**task_key, "kind": kind, "label": label})
+        for criterion in task.criteria:
+            row = task_key | asdict(criterion)
+            del row["labels"]
+            criteria.append(row)
+            criterion_id = criterion.criterion_id
+            for kind, label in criterion.labels:
+                row = {**task_key, "criterion_id": criterion_id, "kind": kind, "label": label}
+                criterion_labels[task_id, criterion_id, kind, label] = row
+    return {
+        "task_rows": task_rows,
+        "criteria": criteria,
+        "conversation_turns": turns,
+        "task_labels": task_labels,
+        "criterion_labels": list(criterion_labels.values()),
+    }
+
+
+def _count_rows(splits: Splits) -> Counter[str]:
+    """Return by task id the number of rows that it has.
+
+    It is the largest number of rows in a split, or of different contents. An id in two splits with
+    the same content counts once.
+    """
+    contents = set()
+    for members in splits.values():
+        contents |= {(task.task_id, task.content_hash) for task in members}
+    n_rows = Counter(task_id for task_id, _ in contents)
+    for members in splits.values():
+        n_rows |= Counter(task.task_id for task in members)
+    return n_rows
+
+
+def _member_rows(key: Key, splits: Splits) -> list[IngestedRow]:
+    rows = []
+    for split, members in splits.items():
+        for position, task in enumerate(members):
+            row = {
+                **key,
                 "split": split,
                 "task_id": task.task_id,
                 "position": position,
                 "canary": task.canary,
             }
-            for split, of_split in by_split.items()
-            for position, task in enumerate(of_split)
-        ],
-    )
-    warehouse.publish()
-    return _stored(warehouse, key, source)
+            rows.append(row)
+    return rows
 
 
-def _task_row(key: dict[str, str], task: Task, n_rows: int) -> dict[str, Any]:
+def _task_row(task: Task, n_rows: int) -> IngestedRow:
+    """Return the row of a task: its fields that are columns of `task_rows`, and sums over it."""
+    columns = TABLES["task_rows"].columns
+    row = {name: getattr(task, name) for name in columns if hasattr(task, name)}
     weights = [criterion.weight or 0.0 for criterion in task.criteria]
-    counts = {
-        "n_rows": n_rows,
-        "n_criteria": len(weights),
-        "positive_weight": sum(max(w, 0.0) for w in weights),
-        "negative_weight": sum(min(w, 0.0) for w in weights),
-    }
-    return (
-        key
-        | counts
-        | {name: getattr(task, name) for name in TABLES["task_rows"].columns if hasattr(task, name)}
-    )
+    row["n_rows"] = n_rows
+    row["n_criteria"] = len(weights)
+    row["positive_weight"] = sum(max(weight, 0.0) for weight in weights)
+    row["negative_weight"] = sum(min(weight, 0.0) for weight in weights)
+    return row
 
 
-_ROWS_OF_TASK: dict[str, Callable[[Task], Rows]] = {
-    "criteria": lambda task: [
-        {k: v for k, v in asdict(each).items() if k != "labels"} for each in task.criteria
-    ],
-    "conversation_turns": lambda task: [
-        {"position": n, **asdict(turn)} for n, turn in enumerate(task.conversation)
-    ],
-    "task_labels": lambda task: [
-        {"kind": kind, "label": label} for kind, label in dict.fromkeys(task.labels)
-    ],
-    "criterion_labels": lambda task: [
-        {
-            "criterion_id": criterion_id,
-            "kind": kind,
-            "label": label,
-        }
-        for criterion_id, kind, label in dict.fromkeys(
-            (c.criterion_id, *of) for c in task.criteria for of in c.labels
-        )
-    ],
-}
-"""Table -> function that returns the rows of a task in it."""
-
-
-def _reference_rows(benchmark: Benchmark) -> dict[str, Rows]:
-    """Return the declarations of the benchmark as rows that SQL can join: labels, severities,
-    scores.
-    """
+def _reference_rows(benchmark: Benchmark) -> dict[str, list[IngestedRow]]:
+    """Return the declarations of the benchmark as rows that SQL can join."""
     name = benchmark.name
+    labels = []
+    for field, kinds in benchmark.vocabularies.items():
+        for kind, vocabulary in kinds.items():
+            for label in sorted(vocabulary):
+                labels.append({"benchmark": name, "field": field, "kind": kind, "label": label})
+    severities = []
+    for severity, (low, high) in benchmark.severities.items():
+        row = {
+            "benchmark": name,
+            "severity": severity,
+            "min_weight": low,
+            "max_weight": high,
+        }
+        severities.append(row)
     return {
-        "labels": [
-            {
-                "benchmark": name,
-                "field": field,
-                "kind": kind,
-                "label": label,
-            }
-            for field, kinds in benchmark.vocabularies.items()
-            for kind, labels in kinds.items()
-            for label in sorted(labels)
-        ],
-        "severities": [
-            {
-                "benchmark": name,
-                "severity": severity,
-                "min_weight": low,
-                "max_weight": high,
-            }
-            for severity, (low, high) in benchmark.severities.items()
-        ],
+        "labels": labels,
+        "severities": severities,
         "score_definitions": [{"benchmark": name, **asdict(score)} for score in benchmark.scores],
     }
 
 
-def _stored(warehouse: Warehouse, key: dict[str, str], source: Source) -> StageReport:
+def _report(warehouse: Warehouse, key: Key, source: Source) -> StageReport:
     with warehouse.reader() as reader:
         tasks = reader.select("tasks", "splits, n_criteria", **key)
-    sizes = [row["n_criteria"] for row in tasks if set(source.splits) & set(row["splits"] or ())]
-    where = f"{', '.join(source.splits)} of revision {source.revision[:12]}"
-    note = (
-        f"{counted(len(sizes), 'task')} with {counted(sum(sizes), 'criterion', 'criteria')} in"
-        f" {where}"
-    )
+    sizes = []
+    for row in tasks:
+        if not set(source.splits).isdisjoint(row["splits"] or ()):
+            sizes.append(row["n_criteria"])
+    size = f"{counted(len(sizes), 'task')} with {counted(sum(sizes), 'criterion', 'criteria')}"
+    note = f"{size} in {', '.join(source.splits)} of revision {source.revision[:12]}"
     return StageReport("ingest", rows=len(sizes), notes=[note])

@@ -4,7 +4,7 @@ limits.
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -16,11 +16,9 @@ from tasks.console import progress
 from tasks.judge.criterion import (
     CriterionToJudge,
     JudgedCriterion,
-    VerdictRows,
-    verdict_columns,
     verdict_id_of,
 )
-from tasks.judge.judge import judge_criteria
+from tasks.judge.judge import VerdictRows, judge_criteria, verdict_row
 from tasks.llm.replies import Reply
 from tasks.rules.identity import digest
 from tasks.rules.statistics.control import METHOD, drift_line, limits
@@ -41,14 +39,14 @@ from warehouse import Reader, Warehouse
 
 _PURPOSE = "drift"
 """The stage, and the purpose of its calls in limits and ledger."""
-_OF_RESPONSE = 2
+_MOST_OF_RESPONSE = 2
 """Number of criteria of each decision, such as met, that are chosen from one response: few, so that
 the set covers many tasks, but more than one, so that calls use the provider's cache.
 """
 
 
 def control_sets(
-    job: Job, wanted: WantedTasks, reader: Reader
+    job: Job, tasks: WantedTasks, reader: Reader
 ) -> list[tuple[JudgeConfig, str | None]]:
     """Return every configured judge with the id of its control set; None if it has no set yet.
 
@@ -57,17 +55,18 @@ def control_sets(
     """
     if job.settings.drift.verdicts == 0:
         return []
-    firsts = (each for each in judge_configs(job, wanted.benchmark) if each.judge_trial == 1)
     oldest = "first(set_id order by created_at, set_id) as set_id"
-    return [
-        (each, reader.select("control_set", oldest, **wanted.key, **each.columns)[0]["set_id"])
-        for each in firsts
-    ]
+    sets = []
+    for judge_config in judge_configs(job, tasks.benchmark):
+        if judge_config.judge_trial == 1:
+            key = tasks.key | judge_config.columns
+            (row,) = reader.select("control_set", oldest, **key)
+            sets.append((judge_config, row["set_id"]))
+    return sets
 
 
 def choose_control_set(job: Job) -> StageReport:
-    """Choose and publish a control set for every configured judge that has decided verdicts and no
-    set yet.
+    """Choose and publish a control set for every judge that has decided verdicts and no set yet.
 
     A stored set never changes, even if more verdicts are stored or another number is configured
     later, because nights on other members could not be compared with earlier nights. A judge with
@@ -78,76 +77,67 @@ def choose_control_set(job: Job) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     number = job.settings.drift.verdicts
     with warehouse.reader() as reader:
-        wanted = wanted_tasks(job, reader)
-        for judge_config in (
-            each for each, set_id in control_sets(job, wanted, reader) if set_id is None
-        ):
-            rows = _chosen(job, wanted, reader, judge_config)
-            warehouse.write("control_set", rows)
-            report.rows += len(rows)
-            report.notes.append(
-                f"control set of {judge_config.judge.label}: {len(rows)} of {number} decided"
-                " verdicts"
-            )
+        tasks = wanted_tasks(job, reader)
+        for judge_config, set_id in control_sets(job, tasks, reader):
+            if set_id is None:
+                rows = _choose_members(job, tasks, reader, judge_config)
+                warehouse.write("control_set", rows)
+                report.rows += len(rows)
+                label = judge_config.judge.label
+                report.notes.append(
+                    f"control set of {label}: {len(rows)} of {number} decided verdicts"
+                )
     if report.rows:
         warehouse.publish()
     return report
 
 
-def _chosen(
-    job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig
+def _choose_members(
+    job: Job, tasks: WantedTasks, reader: Reader, judge_config: JudgeConfig
 ) -> list[dict[str, Any]]:
-    number = {"of_response": _OF_RESPONSE, "number": job.settings.drift.verdicts}
-    rows = reader.rows(
-        sql.read("queries/drift/candidates"),
-        {
-            **wanted.key,
-            **judge_config.columns,
-            **number,
-        },
-    )
-    set_id = digest(
-        "control set", wanted.key, judge_config.columns, sorted(row["verdict_id"] for row in rows)
-    )
-    return [
-        {
-            **row,
-            "set_id": set_id,
-            "run_id": job.run_id,
-            "created_at": datetime.now(UTC),
-        }
-        for row in rows
-    ]
+    parameters = tasks.key | judge_config.columns
+    parameters["of_response"] = _MOST_OF_RESPONSE
+    parameters["number"] = job.settings.drift.verdicts
+    members = reader.rows(sql.read("queries/drift/candidates"), parameters)
+    verdict_ids = sorted(row["verdict_id"] for row in members)
+    set_id = digest("control set", tasks.key, judge_config.columns, verdict_ids)
+    columns = {
+        "set_id": set_id,
+        "run_id": job.run_id,
+        "created_at": datetime.now(UTC),
+    }
+    return [row | columns for row in members]
 
 
-def changed_limits(job: Job, wanted: WantedTasks, reader: Reader) -> list[dict[str, Any]]:
+def changed_limits(job: Job, tasks: WantedTasks, reader: Reader) -> list[dict[str, Any]]:
     """Return the rows of `control_limits` that are missing or differ from the stored ones.
 
     A night that is judged late, or in two runs, changes the limits of later nights. The bar of an
     earlier night is the one that was configured when it was judged.
     """
-    changed: list[dict[str, Any]] = []
-    for set_id in _set_ids(job, wanted, reader):
-        stored = {row["night"]: row for row in reader.select("control_limits", set_id=set_id)}
+    created_at = datetime.now(UTC)
+    changes = []
+    for set_id in _set_ids(job, tasks, reader):
+        stored_rows = reader.select("control_limits", set_id=set_id)
+        stored_nights = {row["night"]: row for row in stored_rows}
         nights = reader.select(
             "intermediate.control_nights", "set_id, night, n_decided, n_agreeing", set_id=set_id
         )
         for night in nights:
-            is_earlier = night["night"] in stored and night["night"] != job.night
-            bar = (
-                stored[night["night"]]["min_agreement"]
-                if is_earlier
-                else job.settings.drift.min_agreement
-            )
-            night |= {"min_agreement": bar, "method": METHOD}
-        changed += [
-            row for row in limits(nights) if not row.items() <= stored.get(row["night"], {}).items()
-        ]
-    return [{**row, "created_at": datetime.now(UTC)} for row in changed]
+            bar = job.settings.drift.min_agreement
+            if night["night"] in stored_nights and night["night"] != job.night:
+                bar = stored_nights[night["night"]]["min_agreement"]
+            night["min_agreement"] = bar
+            night["method"] = METHOD
+        for row in limits(nights):
+            stored_row = stored_nights.get(row["night"], {})
+            if not row.items() <= stored_row.items():
+                changes.append({**row, "created_at": created_at})
+    return changes
 
 
-def _set_ids(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
-    return [set_id for _, set_id in control_sets(job, wanted, reader) if set_id]
+def _set_ids(job: Job, tasks: WantedTasks, reader: Reader) -> list[str]:
+    return [set_id for _, set_id in control_sets(job, tasks, reader) if set_id]
 
 
 _DRIFTED = (
@@ -157,13 +147,15 @@ _DRIFTED = (
 
 
 def drifted(job: Job) -> list[dict[str, Any]]:
-    """Return the rows of the view `judge_drift` on configured judges that are out of control in the
-    job's night.
-    """
+    """Return the rows of `judge_drift` on judges that are out of control in the job's night."""
     with Warehouse(job.warehouse).reader() as reader:
-        given = {"night": job.night, "set_id": _set_ids(job, wanted_tasks(job, reader), reader)}
         return reader.select(
-            "judge_drift", _DRIFTED, order="judge", is_out_of_control=True, **given
+            "judge_drift",
+            _DRIFTED,
+            order="judge",
+            is_out_of_control=True,
+            night=job.night,
+            set_id=_set_ids(job, wanted_tasks(job, reader), reader),
         )
 
 
@@ -172,8 +164,9 @@ def control_sets_of_night(job: Job) -> list[dict[str, Any]]:
     job's night.
     """
     with Warehouse(job.warehouse).reader() as reader:
-        given = {"night": job.night, "sets": _set_ids(job, wanted_tasks(job, reader), reader)}
-        return reader.rows(sql.read("queries/drift/decided_members"), given)
+        set_ids = _set_ids(job, wanted_tasks(job, reader), reader)
+        parameters = {"night": job.night, "sets": set_ids}
+        return reader.rows(sql.read("queries/drift/decided_members"), parameters)
 
 
 LOST = "lost"
@@ -184,7 +177,7 @@ _GONE = "response, criterion or conversation is gone or has changed"
 
 
 @dataclass(frozen=True)
-class _Missing:
+class MissingMembers:
     """The missing part of a control set in a night: members to judge, and lost members that are not
     recorded yet.
     """
@@ -209,44 +202,53 @@ async def judge_control_set(job: Job) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     if job.night is None:
         return report
-    chosen = await asyncio.to_thread(choose_control_set, job)
+    choice = await asyncio.to_thread(choose_control_set, job)
     with warehouse.reader() as reader:
-        wanted, missing = await asyncio.to_thread(_plan, job, reader)
-    totals = Counter(
-        member.model for each in missing for member in each.members if member.is_missing
-    )
-    if totals:
-        with progress(report.stage, totals, is_quiet=job.is_quiet):
+        tasks = wanted_tasks(job, reader)
+        incomplete_sets = await asyncio.to_thread(_incomplete_sets, job, tasks, reader)
+    n_missing: Counter[str] = Counter()
+    for incomplete in incomplete_sets:
+        n_missing.update(member.model for member in incomplete.members if member.is_missing)
+    if n_missing:
+        with progress(report.stage, n_missing, is_quiet=job.is_quiet):
             async with open_run_context(job) as context:
                 await context.ready()
-                await run_all(_judge(job, wanted, context, each, report) for each in missing)
+                await run_all(
+                    _judge(job, tasks, context, incomplete, report)
+                    for incomplete in incomplete_sets
+                )
                 context.add_notices(report)
-    for each in missing:
-        warehouse.write("control_verdicts", _lost_rows(job, wanted, each))
+    for incomplete in incomplete_sets:
+        warehouse.write("control_verdicts", _lost_rows(job, tasks, incomplete))
     await asyncio.to_thread(warehouse.publish)
     with warehouse.reader() as reader:
-        warehouse.write("control_limits", changed_limits(job, wanted, reader))
+        warehouse.write("control_limits", changed_limits(job, tasks, reader))
     await asyncio.to_thread(warehouse.publish)
-    _report_missing(job, report, missing)
-    report.add_messages(chosen)
+    _report_missing(job, report, incomplete_sets)
+    report.add_messages(choice)
     return report
 
 
 def lacks_verdicts(job: Job, reader: Reader) -> bool:
-    """Return whether a night lacks a control set, or verdicts on one; temporary failures count as
-    missing.
+    """Return whether a night lacks a control set, or verdicts on one.
+
+    Temporary failures count as missing.
     """
-    wanted, missing = _plan(job, reader)
-    new = (each for each, set_id in control_sets(job, wanted, reader) if set_id is None)
-    can_choose = any(_chosen(job, wanted, reader, each) for each in new)
-    return can_choose or any(each.members or each.newly_lost for each in missing)
+    tasks = wanted_tasks(job, reader)
+    for judge_config, set_id in control_sets(job, tasks, reader):
+        if set_id is None and _choose_members(job, tasks, reader, judge_config):
+            return True
+    return any(
+        incomplete.members or incomplete.newly_lost
+        for incomplete in _incomplete_sets(job, tasks, reader)
+    )
 
 
-def _plan(job: Job, reader: Reader) -> tuple[WantedTasks, list[_Missing]]:
-    """Return the wanted tasks, and what the night lacks of each control set."""
-    wanted = wanted_tasks(job, reader)
+def _incomplete_sets(job: Job, tasks: WantedTasks, reader: Reader) -> list[MissingMembers]:
+    """Return what the night lacks of each control set."""
     sets = []
-    for judge_config, set_id in control_sets(job, wanted, reader):
+    task_ids: set[str] = set()
+    for judge_config, set_id in control_sets(job, tasks, reader):
         if set_id is not None:
             parameters = {
                 "set_id": set_id,
@@ -257,78 +259,104 @@ def _plan(job: Job, reader: Reader) -> tuple[WantedTasks, list[_Missing]]:
                 "accepted": accepted_ends(judge_config.judge),
                 "settled": SETTLED,
             }
-            sets.append(
-                (set_id, judge_config, reader.rows(sql.read("queries/drift/members"), parameters))
-            )
-    conversations = conversations_of(
-        reader, wanted, (row["task_id"] for _, _, rows in sets for row in rows)
-    )
-    return wanted, [_missing(*each, conversations) for each in sets]
+            rows = reader.rows(sql.read("queries/drift/members"), parameters)
+            task_ids.update(row["task_id"] for row in rows)
+            sets.append((set_id, judge_config, rows))
+    conversations = conversations_of(reader, tasks, task_ids)
+    return [
+        _missing_members(set_id, judge_config, rows, conversations)
+        for set_id, judge_config, rows in sets
+    ]
 
 
-def _missing(
+def _missing_members(
     set_id: str,
     judge_config: JudgeConfig,
     rows: Iterable[dict[str, Any]],
     conversations: Mapping[str, Conversation],
-) -> _Missing:
-    there = list[CriterionToJudge]()
-    newly_lost = list[CriterionToJudge]()
+) -> MissingMembers:
+    present: list[CriterionToJudge] = []
+    newly_lost: list[CriterionToJudge] = []
     for row in rows:
         conversation = conversations.get(row["task_id"])
-        criterion = CriterionToJudge.of(row, () if conversation is None else conversation.messages)
-        is_there = conversation is not None and row["has_same_prompt"]
-        is_there = is_there and None not in (row["criterion_text"], row["response_text"])
-        # The same id means the same criterion and the same response, because the id includes the
-        # whole response.
+        criterion = CriterionToJudge.of(row, conversation.messages if conversation else ())
         if not criterion.is_missing or (
-            is_there and verdict_id_of(judge_config, criterion) == row["verdict_id"]
+            conversation and _is_unchanged(row, criterion, judge_config)
         ):
-            there.append(criterion)
+            present.append(criterion)
         elif row["stored_status"] != LOST:
             newly_lost.append(criterion)
     # Only calls with a missing member are made; a lost member is no reason to judge the criteria
     # beside it again.
-    pieces = {(each.response_id, each.call_index) for each in there if each.is_missing}
-    members = [each for each in there if (each.response_id, each.call_index) in pieces]
-    return _Missing(set_id, judge_config, members, newly_lost)
+    pieces = {
+        (criterion.response_id, criterion.call_index)
+        for criterion in present
+        if criterion.is_missing
+    }
+    members = [
+        criterion
+        for criterion in present
+        if (criterion.response_id, criterion.call_index) in pieces
+    ]
+    return MissingMembers(set_id, judge_config, members, newly_lost)
+
+
+def _is_unchanged(
+    row: Mapping[str, Any], criterion: CriterionToJudge, judge_config: JudgeConfig
+) -> bool:
+    """Return whether a member is judged on the same texts as before.
+
+    The same id means the same criterion and the same response, because the id includes the whole
+    response.
+    """
+    if not row["has_same_prompt"] or None in (row["criterion_text"], row["response_text"]):
+        return False
+    stored_id: str = row["verdict_id"]
+    return verdict_id_of(judge_config, criterion) == stored_id
 
 
 async def _judge(
-    job: Job, wanted: WantedTasks, context: RunContext, missing: _Missing, report: StageReport
+    job: Job,
+    tasks: WantedTasks,
+    context: RunContext,
+    incomplete: MissingMembers,
+    report: StageReport,
 ) -> None:
     assert job.night is not None
-    judge_config = replace(
-        missing.judge_config, judge=missing.judge_config.judge.model_copy(update={"mode": "live"})
-    )
-    own_columns = {"set_id": missing.set_id, "judge_vintage": job.night}
+    live_judge = incomplete.judge_config.judge.model_copy(update={"mode": "live"})
+    judge_config = replace(incomplete.judge_config, judge=live_judge)
+    table_columns = {"set_id": incomplete.set_id, "judge_vintage": job.night}
     with VerdictRows(
-        job, context, wanted, judge_config, report, "control_verdicts", own_columns
+        job, context, tasks, judge_config, report, "control_verdicts", table_columns
     ) as rows:
-        await judge_criteria(rows, missing.members, 0, job.night)
+        await judge_criteria(rows, incomplete.members, 0, job.night)
 
 
-def _lost_rows(job: Job, wanted: WantedTasks, missing: _Missing) -> list[dict[str, Any]]:
-    own = {
-        "set_id": missing.set_id,
+def _lost_rows(job: Job, tasks: WantedTasks, incomplete: MissingMembers) -> list[dict[str, Any]]:
+    table_columns = {
+        "set_id": incomplete.set_id,
         "judge_vintage": job.night,
         "verdict_id": None,
     }
-    nothing = Reply(LOST, attempts=0, error=f"its {_GONE}")
-    lost = [JudgedCriterion(row, "", reply=nothing) for row in missing.newly_lost]
-    return [verdict_columns(job, wanted, missing.judge_config, each) | own for each in lost]
+    failure = Reply(LOST, attempts=0, error=f"its {_GONE}")
+    rows = []
+    for criterion in incomplete.newly_lost:
+        judged = JudgedCriterion(criterion, "", reply=failure)
+        rows.append(verdict_row(job, tasks, incomplete.judge_config, judged) | table_columns)
+    return rows
 
 
-def _report_missing(job: Job, report: StageReport, missing: Iterable[_Missing]) -> None:
-    if missing:
-        not_requested = f", {report.skipped} not requested" if report.skipped else ""
-        report.notes.append(
-            f"{report.rows} verdicts of the control set judged again{not_requested}"
-        )
-    report.warnings += [
-        f"{each.judge_config.judge.label}: {len(each.newly_lost)} members of its control set are"
-        f" lost: their {_GONE}"
-        for each in missing
-        if each.newly_lost
-    ]
-    report.warnings += list(map(drift_line, drifted(job)))
+def _report_missing(
+    job: Job, report: StageReport, incomplete_sets: Sequence[MissingMembers]
+) -> None:
+    if incomplete_sets:
+        skipped = f", {report.skipped} not requested" if report.skipped else ""
+        report.notes.append(f"{report.rows} verdicts of the control set judged again{skipped}")
+    for incomplete in incomplete_sets:
+        if incomplete.newly_lost:
+            label = incomplete.judge_config.judge.label
+            n_lost = len(incomplete.newly_lost)
+            report.warnings.append(
+                f"{label}: {n_lost} members of its control set are lost: their {_GONE}"
+            )
+    report.warnings += [drift_line(row) for row in drifted(job)]

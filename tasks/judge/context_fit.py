@@ -1,13 +1,12 @@
-"""The size of a judge's context, and the chunks in which a response that does not fit is
-searched.
-"""
+"""The size of a judge's context, and the chunks of a response that does not fit."""
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import NamedTuple
 
+from tasks.llm.replies import Reply
 from tasks.llm.request import Target, count_tokens, most_prompt_tokens_of
 from tasks.rules.conversation import Message, judge_prompt
 from tasks.rules.evidence import NoRoom, cut, evidence_prompt
@@ -17,12 +16,13 @@ from tasks.run.judge_configs import JudgeConfig
 _AROUND_TOKENS = 64
 """More than any chat template is known to put around a prompt, its own system message included."""
 _STEP_TOKENS = 256
+_SMALLEST_CHUNK_TOKENS = 64
+"""A smaller chunk is not worth a call."""
+Evidence = tuple[str, ...]
 
 
 class Chunk(NamedTuple):
-    """A piece of a long response that is searched: its round and number, and where it begins, in
-    characters.
-    """
+    """A piece of a long response that is searched: its round, number and first character."""
 
     text: str
     round_: int
@@ -31,10 +31,17 @@ class Chunk(NamedTuple):
     first_char: int
 
 
+class SearchedChunk(NamedTuple):
+    """A chunk with the reply about it, and the evidence in it; None if the reply is a failure."""
+
+    chunk: Chunk
+    reply: Reply
+    evidence: Evidence | None
+
+
 @dataclass(frozen=True)
 class ContextFit:
-    """The limit of a judge's prompts: `prompt_tokens` at most, None if its context size is not
-    known.
+    """The limit of a judge's prompts: `prompt_tokens` at most; None: its context is not known.
 
     The prompts for a criterion depend only on this criterion, the response and the context size, so
     that a later run makes the same prompts, whose replies are in the ledger.
@@ -49,22 +56,21 @@ class ContextFit:
         self, messages: Sequence[Message], text: str, criteria: Sequence[str]
     ) -> list[bool]:
         """Return for each criterion (its text) whether its prompt can hold the whole response."""
-        common = judge_prompt(self.template, messages, text, "")
-        if self._surely_holds(common, max((len(each.encode()) for each in criteria), default=0)):
+        prompt = judge_prompt(self.template, messages, text, "")
+        most_bytes = max((len(criterion.encode()) for criterion in criteria), default=0)
+        if self._surely_holds(prompt, most_bytes):
             return [True] * len(criteria)
-        left = self._beside(common)
-        return [self.count(each) <= left for each in criteria]
+        room = self._room_beside(prompt)
+        return [self.count(criterion) <= room for criterion in criteria]
 
     def holds(self, prompt: str, spare_tokens: int = 0) -> bool:
         """Return whether a whole prompt fits, with `spare_tokens` more."""
-        return self._surely_holds(prompt, spare_tokens) or self._beside(prompt) >= spare_tokens
+        return self._surely_holds(prompt, spare_tokens) or self._room_beside(prompt) >= spare_tokens
 
     def after_refusal(self, messages: Sequence[Message], text: str) -> "ContextFit":
-        """Return a fit with half of the limit, because the judge refused a prompt with this
-        response as too long.
-        """
-        was = self.count(judge_prompt(self.template, messages, text, ""))
-        return replace(self, prompt_tokens=min(was, self.prompt_tokens or was) // 2)
+        """Return a fit with half of the limit, after the judge refused a prompt with this text."""
+        n_tokens = self.count(judge_prompt(self.template, messages, text, ""))
+        return replace(self, prompt_tokens=min(n_tokens, self.prompt_tokens or n_tokens) // 2)
 
     def step_of(self, criterion: str) -> int:
         """Return the number of tokens that are reserved for a criterion.
@@ -72,13 +78,13 @@ class ContextFit:
         It is rounded up to the same number for most criteria, so that they share the chunks of a
         response.
         """
-        return -(-self.count(criterion) // _STEP_TOKENS) * _STEP_TOKENS
+        n_steps = math.ceil(self.count(criterion) / _STEP_TOKENS)
+        return n_steps * _STEP_TOKENS
 
     def chunks_of(
         self, messages: Sequence[Message], text: str, step_tokens: int, round_: int = 1
     ) -> list[Chunk]:
-        """Return a text in chunks that fit into an evidence prompt, beside a criterion of
-        `step_tokens` tokens.
+        """Return a text in chunks that fit into evidence prompts, beside `step_tokens` tokens.
 
         Raises:
             NoRoom: the conversation and the template leave almost none.
@@ -92,15 +98,16 @@ class ContextFit:
             n_chunks=1,
             round_=round_,
         )
-        most = self._beside(around) - step_tokens
-        if most < 64:  # a smaller chunk is not worth a call
-            raise NoRoom(f"the request leaves no room for a chunk of the response ({most} tokens)")
-        texts = cut(text, most, self.count)
-        starts = accumulate(map(len, texts), initial=0)
-        return [
-            Chunk(chunk, round_, number, len(texts), start)
-            for number, (chunk, start) in enumerate(zip(texts, starts, strict=False), start=1)
-        ]
+        room = self._room_beside(around) - step_tokens
+        if room < _SMALLEST_CHUNK_TOKENS:
+            raise NoRoom(f"the request leaves no room for a chunk of the response ({room} tokens)")
+        texts = cut(text, room, self.count)
+        chunks = []
+        first_char = 0
+        for number, chunk_text in enumerate(texts, start=1):
+            chunks.append(Chunk(chunk_text, round_, number, len(texts), first_char))
+            first_char += len(chunk_text)
+        return chunks
 
     def usual_chunks(self, messages: Sequence[Message], text: str) -> list[str]:
         """Return the chunks in which a response is searched for a criterion of usual length.
@@ -117,21 +124,17 @@ class ContextFit:
         """Return the number of tokens of a text."""
         return count_tokens(self.target, text)
 
-    def _surely_holds(self, text: str, spare_tokens: int) -> bool:
-        """Return whether a prompt certainly fits with `spare_tokens` more tokens: a token has at
-        least one byte.
+    def _surely_holds(self, prompt: str, spare_tokens: int) -> bool:
+        """Return whether a prompt fits for sure: a token has at least one byte.
 
         A context of unknown size is taken as large enough until the model refuses a prompt.
         """
-        return (
-            self.prompt_tokens is None
-            or len(text.encode()) + spare_tokens <= self.prompt_tokens - _AROUND_TOKENS
-        )
+        if self.prompt_tokens is None:
+            return True
+        return len(prompt.encode()) + spare_tokens <= self.prompt_tokens - _AROUND_TOKENS
 
-    def _beside(self, text: str) -> int:
-        """Return the number of tokens that remain beside a text in one prompt; 0 or less if none
-        do.
-        """
+    def _room_beside(self, text: str) -> int:
+        """Return how many tokens are left beside a text in one prompt; 0 or less if none are."""
         assert self.prompt_tokens is not None
         return self.prompt_tokens - _AROUND_TOKENS - self.count(text)
 
@@ -140,6 +143,11 @@ def context_fit_of(judge_config: JudgeConfig, target: Target) -> ContextFit | No
     """Return the limit of a judge's prompts; None if responses are always judged whole."""
     if judge_config.evidence_template is None:
         return None
-    shape = reply_format(judge_config.judge.explanation_chars, judge_config.grading)
-    most_tokens = most_prompt_tokens_of(target, judge_config.judge.context_tokens, shape)
-    return ContextFit(judge_config.template, judge_config.evidence_template, target, most_tokens)
+    judge = judge_config.judge
+    shape = reply_format(judge.explanation_chars, judge_config.grading)
+    return ContextFit(
+        template=judge_config.template,
+        evidence_template=judge_config.evidence_template,
+        target=target,
+        prompt_tokens=most_prompt_tokens_of(target, judge.context_tokens, shape),
+    )

@@ -10,246 +10,266 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import Any, NamedTuple
 
-from tasks.judge.context_fit import context_fit_of
-from tasks.judge.criterion import CriterionJudge, CriterionToJudge, Done, ResponseJudge
-from tasks.llm.calls.gateway import Gateway
+from tasks.judge.criterion import CriterionToJudge, Deliver, JudgedCriterion
+from tasks.judge.responses import ResponseJudge, WholeCall
 from tasks.llm.ledger.entries import Entry, History
 from tasks.llm.limiter import NotCalled
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, Paid, Reply
 from tasks.llm.request import Call
-from tasks.rules import verdict
 from tasks.rules.conversation import decision_input, group_prompt
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.characters import one_line
-from tasks.rules.verdict import PARSE_ERROR, Verdict, VerdictError
+from tasks.rules.verdict import (
+    PARSE_ERROR,
+    Verdict,
+    VerdictError,
+    VerdictOrError,
+    parse_decisions,
+    parse_group,
+    questions_on,
+    shares,
+)
 from tasks.run.calls import run_all, sum_usage
-from tasks.run.judge_configs import JudgeConfig, judge_target
 from tasks.run.missing_work import SETTLED
 
 _TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens")
 _NANO = 1_000_000_000
+_MOST_CALLS = 2
+"""A run calls for a piece once more if an entry cannot be read."""
+_REPLIES_OF_TWO_RUNS = 2 * _MOST_CALLS
+"""After so many replies of earlier runs, a run calls only once."""
+
+Piece = Sequence[CriterionToJudge]
 
 
 @dataclass
-class PieceEntry:
-    """The result of a piece's call for a criterion: its entry, and the replies to all attempts with
-    its usage.
+class PieceOutcome:
+    """What the attempts of a piece's call gave for one criterion.
 
-    With `is_settled`, replies of an earlier run were unreadable too.
+    `entry` is the criterion's part of a reply, `replies` are those to all attempts with its share
+    of their usage. With `is_settled`, replies of an earlier run were unreadable too.
     """
 
-    entry: verdict.Entry
+    entry: VerdictOrError
     replies: list[Reply] = field(default_factory=list)
     is_settled: bool = False
 
-    def outcome(self, failure: Reply | None) -> tuple[Reply, Verdict | None]:
-        """Return the deciding reply with the usage of all, and the verdict; without one, `failure`
-        or a parse error.
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict; None if no entry could be read."""
+        return self.entry if isinstance(self.entry, Verdict) else None
+
+    def reply(self, failure: Reply | None) -> Reply:
+        """Return the deciding reply with the usage of all.
+
+        Without a verdict it is `failure`, or a parse error.
         """
-        decided = self.entry if isinstance(self.entry, Verdict) else None
-        deciding = failure if failure is not None and decided is None else self.replies[-1]
+        if failure is not None and self.verdict is None:
+            deciding = failure
+        else:
+            deciding = self.replies[-1]
         reply = replace(sum_usage(self.replies, deciding, with_tokens=True), prices=deciding.prices)
-        if decided is None and reply.status in {OK, EMPTY}:
-            cause = one_line(str(self.entry))
-            error = f"{cause}; {SETTLED}" if self.is_settled else cause
+        if self.verdict is None and reply.status in {OK, EMPTY}:
+            error = one_line(str(self.entry))
+            if self.is_settled:
+                error = f"{error}; {SETTLED}"
             reply = replace(reply, status=PARSE_ERROR, error=error)
-        return reply, decided
+        return reply
 
 
-class GroupJudge(CriterionJudge):
+class PieceState(NamedTuple):
+    """The outcomes of a piece so far, and its next call; None if it is decided or had enough."""
+
+    outcomes: Sequence[PieceOutcome]
+    next_call: Call | None
+
+
+class PieceCalls(NamedTuple):
+    """The outcomes of a piece after its calls, and the reply that ended them as a failure.
+
+    `is_complete` is false if a call was not made.
+    """
+
+    outcomes: Sequence[PieceOutcome]
+    failure: Reply | None = None
+    is_complete: bool = True
+
+
+class GroupJudge(ResponseJudge):
     """A judge that decides the criteria of a piece of a rubric in one call."""
 
     async def judge_response(
-        self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done
+        self, criteria: Piece, priority: tuple[int, ...], deliver: Deliver
     ) -> None:
-        """Judge the pieces of one response, each given whole; pass each missing criterion to `done`
-        when it ends.
+        """Judge the pieces of one response, each given whole.
 
-        The first piece goes alone, so that the provider has the common part of the prompts in its
-        cache when the others follow.
+        Each missing criterion is passed to `deliver` when it ends. The first piece goes alone, so that
+        the provider has the common part of the prompts in its cache when the others follow.
         """
-        first, *others = pieces_of(criteria)
-        await self._judge_piece(first, priority, done)
-        await run_all(self._judge_piece(piece, priority, done) for piece in others)
+        pieces = pieces_of(criteria)
+        await self._judge_piece(pieces[0], priority, deliver)
+        await run_all(self._judge_piece(piece, priority, deliver) for piece in pieces[1:])
 
-    def whole_calls(
-        self, criteria: Sequence[CriterionToJudge]
-    ) -> Iterator[tuple[Call | None, int]]:
-        """Yield the calls for pieces that fit into the judge's context, with the number of their
-        missing criteria.
+    def whole_calls(self, criteria: Piece) -> Iterator[WholeCall]:
+        """Yield the calls for pieces that fit into the judge's context.
 
-        None stands for a call that needs no batch: the ledger decides it, or its next attempt is
-        live.
+        One that the ledger decides, or whose next attempt is live, needs no batch.
         """
         for piece in pieces_of(criteria):
             call = self._call(piece)
             if call is not None:
-                _, further = self._state(call, piece)
-                yield (
-                    further if further and further.is_batched else None,
-                    sum(row.is_missing for row in piece),
-                )
+                next_call = self._state(call, piece).next_call
+                if next_call is not None and not next_call.is_batched:
+                    next_call = None
+                n_missing = sum(criterion.is_missing for criterion in piece)
+                yield WholeCall(next_call, n_missing)
 
-    def _call(self, piece: Sequence[CriterionToJudge]) -> Call | None:
-        """Return the call for a piece; None if it does not fit into the judge's context."""
-        config = self.judge_config
-        texts = [row.criterion_text for row in piece]
-        response = piece[0].response_text
-        cell = self.verdict_id(piece[0])
-        target = self.target
-        messages = piece[0].messages
-        if config.judge.is_decision_model:
-            text, questions = decision_input(config.template, messages, response, texts)
-            content = [{"role": "user", "content": text}]
-            wanted = verdict.questions_on(questions, config.grading)
-            return Call(
-                target,
-                content,
-                cell,
-                trial=config.judge_trial,
-                vintage=self.vintage,
-                questions=wanted,
-            )
-        prompt = group_prompt(config.template, messages, response, texts)
-        if self.fit is not None and not self.fit.holds(prompt):
-            return None
-        most_tokens = target.parameters.get("max_tokens")
-        if most_tokens:
-            target = replace(
-                target, parameters={**target.parameters, "max_tokens": most_tokens * len(piece)}
-            )
-        return replace(self.call(self.reply_spec, prompt, cell), target=target)
-
-    def _state(
-        self, call: Call, piece: Sequence[CriterionToJudge]
-    ) -> tuple[list[PieceEntry], Call | None]:
-        """Return what a call has given so far, and its next attempt; None if it is decided or had
-        enough attempts.
-        """
-        history = self.gateway.history(call)
-        replies = [entry for entry in history.entries if entry.reply.status == OK]
-        entries = self.entries_of(call, history, piece)
-        outcomes = zip(piece, entries, strict=True)
-        is_decided = not any(
-            row.is_missing and isinstance(each.entry, VerdictError) for row, each in outcomes
-        )
-        n_new = sum(entry.attempt > history.spent for entry in replies)
-        n_earlier = len(replies) - n_new
-        # A piece is called for once more if an entry cannot be read, but not after two runs.
-        most = 1 if n_earlier >= 4 else 2
-        if is_decided or n_new >= most:
-            return entries, None
-        last = max([history.spent, *(entry.attempt for entry in replies)])
-        return entries, replace(call.live if replies else call, after_attempt=last)
-
-    async def _judge_piece(
-        self, piece: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done
-    ) -> None:
+    async def _judge_piece(self, piece: Piece, priority: tuple[int, ...], deliver: Deliver) -> None:
+        """Judge a piece by its call; if it is too long for that, its criteria one by one."""
         call = await asyncio.to_thread(self._call, piece)
-        failure = None
-        is_called = True
-        entries, further = (
-            self._state(call, piece)
-            if call
-            else ([PieceEntry(VerdictError()) for _ in piece], None)
-        )
-        try:
-            while failure is None and call is not None and further is not None:
-                reply = await self.gateway.complete(replace(further, priority=priority))
-                failure = None if reply.status == OK else reply
-                entries, further = self._state(call, piece)
-        except NotCalled:
-            is_called = False
+        if call is None:
+            calls = PieceCalls([PieceOutcome(VerdictError()) for _ in piece])
+        else:
+            calls = await self._make_calls(call, piece, priority)
+        failure = calls.failure
         is_too_long = call is None or (failure is not None and failure.status == CONTEXT_LENGTH)
         falls_back = is_too_long and not self.judge_config.judge.is_decision_model
         alone = []
-        for position, (row, each) in enumerate(zip(piece, entries, strict=True), start=1):
-            is_decided = isinstance(each.entry, Verdict)
-            if row.is_missing and falls_back and not is_decided:
-                alone.append(self.unjudged(row, *each.replies, n_in_call=1, position_in_call=1))
-            elif row.is_missing:
-                judged = self.unjudged(row, n_in_call=len(piece), position_in_call=position)
-                if is_decided or is_called:
-                    judged.reply, judged.verdict = each.outcome(failure)
-                done(judged)
+        for position, criterion in enumerate(piece, start=1):
+            if not criterion.is_missing:
+                continue
+            outcome = calls.outcomes[position - 1]
+            judged = JudgedCriterion(criterion, self.verdict_id(criterion))
+            if falls_back and outcome.verdict is None:
+                judged.earlier_replies = outcome.replies
+                judged.n_in_call = 1
+                judged.position_in_call = 1
+                alone.append(judged)
+                continue
+            judged.n_in_call = len(piece)
+            judged.position_in_call = position
+            if calls.is_complete or outcome.verdict is not None:
+                judged.reply = outcome.reply(failure)
+                judged.verdict = outcome.verdict
+            deliver(judged)
         if alone:
-            await ResponseJudge(self, priority, done).judge(alone)
+            await self.judge_one_by_one(alone, priority, deliver)
 
-    def entries_of(
-        self, call: Call, history: History, piece: Sequence[CriterionToJudge]
-    ) -> list[PieceEntry]:
-        """Return what a call's attempts gave for each criterion of its piece, with its share of
-        tokens and cost.
+    async def _make_calls(self, call: Call, piece: Piece, priority: tuple[int, ...]) -> PieceCalls:
+        """Call for a piece until it is decided, had enough attempts, or a call fails."""
+        state = self._state(call, piece)
+        while state.next_call is not None:
+            try:
+                reply = await self.gateway.complete(replace(state.next_call, priority=priority))
+            except NotCalled:
+                return PieceCalls(state.outcomes, is_complete=False)
+            state = self._state(call, piece)
+            if reply.status != OK:
+                return PieceCalls(state.outcomes, failure=reply)
+        return PieceCalls(state.outcomes)
+
+    def _call(self, piece: Piece) -> Call | None:
+        """Return the call for a piece; None if it does not fit into the judge's context."""
+        if self.judge_config.judge.is_decision_model:
+            return self._decision_call(piece)
+        texts = [criterion.criterion_text for criterion in piece]
+        criterion = piece[0]
+        prompt = group_prompt(
+            self.judge_config.template, criterion.messages, criterion.response_text, texts
+        )
+        if self.fit is not None and not self.fit.holds(prompt):
+            return None
+        call = self.call(self.reply_spec, prompt, self.verdict_id(criterion))
+        most_tokens = self.target.parameters.get("max_tokens")
+        if not most_tokens:
+            return call
+        parameters = {**self.target.parameters, "max_tokens": most_tokens * len(piece)}
+        return replace(call, target=replace(self.target, parameters=parameters))
+
+    def _decision_call(self, piece: Piece) -> Call:
+        config = self.judge_config
+        criterion = piece[0]
+        text, questions = decision_input(
+            config.template,
+            criterion.messages,
+            criterion.response_text,
+            [criterion.criterion_text for criterion in piece],
+        )
+        return Call(
+            self.target,
+            [{"role": "user", "content": text}],
+            self.verdict_id(criterion),
+            trial=config.judge_trial,
+            vintage=self.vintage,
+            questions=questions_on(questions, config.grading),
+        )
+
+    def _state(self, call: Call, piece: Piece) -> PieceState:
+        """Return what a call has given so far, and its next attempt."""
+        history = self.gateway.history(call)
+        outcomes = self._outcomes(call, history, piece)
+        is_decided = all(
+            outcome.verdict is not None or not criterion.is_missing
+            for criterion, outcome in zip(piece, outcomes, strict=True)
+        )
+        attempts = [entry.attempt for entry in history.entries if entry.reply.status == OK]
+        n_new = sum(attempt > history.spent for attempt in attempts)
+        n_earlier = len(attempts) - n_new
+        most_calls = 1 if n_earlier >= _REPLIES_OF_TWO_RUNS else _MOST_CALLS
+        if is_decided or n_new >= most_calls:
+            return PieceState(outcomes, None)
+        if attempts:
+            call = call.live
+        last_attempt = max([history.spent, *attempts])
+        return PieceState(outcomes, replace(call, after_attempt=last_attempt))
+
+    def _outcomes(self, call: Call, history: History, piece: Piece) -> list[PieceOutcome]:
+        """Return what a call's attempts gave for each criterion of its piece.
 
         The cost of a call for a control set is shared by the members of the set alone.
         """
-        n_criteria = len(piece)
         is_settled = _has_replies_of_two_runs(history)
-        is_sharing = [row.is_missing or self.vintage == BASE_VINTAGE for row in piece]
-        entries = [
-            PieceEntry(VerdictError("the reply is empty"), is_settled=is_settled) for _ in piece
+        outcomes = [
+            PieceOutcome(VerdictError("the reply is empty"), is_settled=is_settled) for _ in piece
         ]
         paid: tuple[Paid, ...] = ()
         for attempt in history.entries:
             paid = (*paid, (attempt.call_key, attempt.attempt))
-            undecided = [
-                (n, each) for n, each in enumerate(entries) if isinstance(each.entry, VerdictError)
-            ]
-            sharing = [each for n, each in undecided if is_sharing[n]]
-            for each, reply in zip(
-                sharing, _shares(attempt, len(sharing), call.cell) if sharing else (), strict=True
-            ):
-                each.replies.append(replace(reply, paid=paid))
-            read = (
-                self._parse(attempt.reply.text or "", n_criteria)
-                if attempt.reply.status == OK
-                else ()
-            )
-            for n, each in undecided if read else ():
-                each.entry = read[n]
-        return entries
+            undecided = [index for index, outcome in enumerate(outcomes) if not outcome.verdict]
+            sharing = []
+            for index in undecided:
+                if piece[index].is_missing or self.vintage == BASE_VINTAGE:
+                    sharing.append(outcomes[index])
+            replies = _shares(attempt, len(sharing), call.cell)
+            for outcome, reply in zip(sharing, replies, strict=True):
+                outcome.replies.append(replace(reply, paid=paid))
+            if attempt.reply.status == OK:
+                entries = self._parse(attempt.reply.text or "", len(piece))
+                for index in undecided:
+                    outcomes[index].entry = entries[index]
+        return outcomes
 
-    def _parse(self, text: str, n_criteria: int) -> Sequence[verdict.Entry]:
+    def _parse(self, text: str, n_criteria: int) -> Sequence[VerdictOrError]:
         judge = self.judge_config.judge
         grading = self.judge_config.grading
         try:
             if judge.is_decision_model:
-                return verdict.parse_decisions(text, n_criteria, grading, judge.least_probability)
-            return verdict.parse_group(
-                text, n_criteria, grading, omits_think_tag=judge.omits_think_tag
-            )
+                return parse_decisions(text, n_criteria, grading, judge.least_probability)
+            return parse_group(text, n_criteria, grading, omits_think_tag=judge.omits_think_tag)
         except VerdictError as error:
             return [error] * n_criteria
 
 
-async def judge_of(
-    gateway: Gateway, judge_config: JudgeConfig, owner: JudgeConfig, vintage: str = BASE_VINTAGE
-) -> CriterionJudge:
-    """Return the judge of a configuration, with the limit of its context.
-
-    It decides each criterion by itself, or the pieces of a rubric.
-    """
-    kind = CriterionJudge if judge_config.judge.piece_size is None else GroupJudge
-    target = judge_target(judge_config.judge)
-    fit = await asyncio.to_thread(context_fit_of, judge_config, target)
-    return kind(gateway, target, judge_config, owner, fit, vintage)
-
-
-def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
-    """Return the criteria grouped by response; those of one response must follow each other."""
-    return [list(group) for _, group in groupby(criteria, key=lambda row: row.response_id)]
-
-
-def pieces_of(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
+def pieces_of(criteria: Piece) -> list[list[CriterionToJudge]]:
     """Return the pieces of a response's criteria, each whole and in the rubric's order."""
-    return [list(piece) for _, piece in groupby(criteria, key=lambda row: row.call_index)]
+    pieces = groupby(criteria, key=lambda criterion: criterion.call_index)
+    return [list(piece) for _, piece in pieces]
 
 
 def _has_replies_of_two_runs(history: History) -> bool:
-    """Return whether a call has replies from before its last failed row was written, and replies
-    from after that.
-    """
+    """Return whether a call has replies from before and after its last failed row was written."""
     attempts = [entry.attempt for entry in history.entries if entry.reply.status in {OK, EMPTY}]
     return bool(attempts) and min(attempts) <= history.spent < max(attempts)
 
@@ -261,21 +281,22 @@ def _shares(attempt: Entry, n_shares: int, cell: str) -> Iterator[Reply]:
     count as 0.
     """
     reply = attempt.reply
-    factor = int(attempt.cell == cell)
-    used = [getattr(reply, name) for name in _TOKENS]
-    if reply.status != OK:
-        used = [value or 0 for value in used]
-    used.append(None if reply.cost_usd is None else round(reply.cost_usd * _NANO))
-    shares = (
-        [None] * n_shares if each is None else verdict.shares(each * factor, n_shares)
-        for each in used
-    )
-    for *counts, nano in zip(*shares, strict=True):
+    is_own = attempt.cell == cell
+    shared_tokens = {}
+    for name in _TOKENS:
+        n_tokens = getattr(reply, name)
+        if n_tokens is None and reply.status != OK:
+            n_tokens = 0
+        shared_tokens[name] = _equal_shares(n_tokens, n_shares, is_own=is_own)
+    total_nano = None if reply.cost_usd is None else round(reply.cost_usd * _NANO)
+    shared_nano = _equal_shares(total_nano, n_shares, is_own=is_own)
+    for index, nano in enumerate(shared_nano):
+        tokens: dict[str, Any] = {name: counts[index] for name, counts in shared_tokens.items()}
         usd = None if nano is None else nano / _NANO
-        yield replace(
-            reply,
-            text=None,
-            attempts=1,
-            cost_usd=usd,
-            **dict(zip(_TOKENS, counts, strict=True)),
-        )
+        yield replace(reply, text=None, attempts=1, cost_usd=usd, **tokens)
+
+
+def _equal_shares(total: int | None, n_shares: int, *, is_own: bool) -> Sequence[int | None]:
+    if total is None or n_shares == 0:
+        return [None] * n_shares
+    return shares(total if is_own else 0, n_shares)

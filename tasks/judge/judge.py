@@ -1,105 +1,39 @@
-"""Judging call by call, by a cascade of two judges (its rule escalates to the second), and by
-provider batches.
-"""
+"""The judge stage: missing verdicts are planned, judged and written, live or by provider batches."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict
+from itertools import groupby
 from typing import Any
 
 import sql
 from tasks.config.job import Job
-from tasks.judge.criterion import (
-    CriterionJudge,
-    CriterionToJudge,
-    Done,
-    JudgedCriterion,
-    VerdictRows,
-)
-from tasks.judge.groups import by_response, judge_of
-from tasks.rules.cascades.rules import When, reasons_to_escalate
-from tasks.rules.identity import BASE_VINTAGE
+from tasks.judge.cascades import CascadeJudge
+from tasks.judge.context_fit import SearchedChunk, context_fit_of
+from tasks.judge.criterion import CriterionToJudge, JudgedCriterion
+from tasks.judge.groups import GroupJudge
+from tasks.judge.responses import ResponseJudge, WholeCall
+from tasks.llm.calls.gateway import Gateway
+from tasks.llm.replies import OK
+from tasks.rules.identity import BASE_VINTAGE, piece_hash
 from tasks.run import missing_work
-from tasks.run.calls import run_all, sum_usage
+from tasks.run.calls import run_all
 from tasks.run.judge_configs import JudgeConfig, judge_configs, judge_target
 from tasks.run.missing_work import MissingVerdicts, WantedTasks
 from tasks.run.run_context import RunContext
-from tasks.run.writing import StageReport
+from tasks.run.writing import PartWriter, StageReport, call_columns
 from warehouse import Reader, Warehouse
-
-
-@dataclass(frozen=True)
-class CascadeJudge:
-    """A cascade that decides criteria: its first judge in each repetition that counts, then its
-    second.
-
-    All calls for a criterion are made for the cascade's verdict, so that its row holds their cost.
-    The reply to a call that one of the judges has made for itself is taken from the ledger.
-    """
-
-    first: Sequence[CriterionJudge]
-    then: CriterionJudge
-    when: When
-
-    async def judge_response(
-        self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], done: Done
-    ) -> None:
-        """Judge the criteria of one response by the first judge, then the escalated ones by the
-        second judge.
-
-        The calls of one judge follow each other, so that its provider has the conversation cached.
-        """
-
-        async def judged_by(
-            judge: CriterionJudge, some: Sequence[CriterionToJudge]
-        ) -> dict[str, JudgedCriterion]:
-            outcomes: list[JudgedCriterion] = []
-            if some:
-                await judge.judge_response(some, priority, outcomes.append)
-            return {each.criterion.criterion_id: each for each in outcomes}
-
-        first = [await judged_by(judge, criteria) for judge in self.first]
-        criteria = [row for row in criteria if row.is_missing]  # the first judge gets whole pieces
-        why = {
-            row.criterion_id: self._reasons(row, [of[row.criterion_id] for of in first])
-            for row in criteria
-        }
-        escalated = [row for row in criteria if why[row.criterion_id]]
-        then = await judged_by(
-            self.then, [replace(row, call_index=n) for n, row in enumerate(escalated)]
-        )
-        for key, reasons in why.items():
-            judged = [of[key] for of in (*first, then) if key in of]
-            replies = [each.reply for each in judged if each.reply is not None]
-            if len(replies) < len(judged):  # one was not called: no decision
-                done(replace(judged[0], reply=None))
-                continue
-            at, by = (-1, self.then) if reasons else (0, self.first[0])
-            usage = sum_usage(replies, replies[at], with_tokens=True)
-            decision = {
-                "decided_by": by.judge_config.judge.label,
-                "escalated_because": reasons or None,
-            }
-            done(replace(judged[at], reply=usage, columns={**judged[at].columns, **decision}))
-
-    def _reasons(self, criterion: CriterionToJudge, first: Sequence[JudgedCriterion]) -> list[str]:
-        """Return the reasons to call the second judge; none if the first has decided, or is not
-        finished.
-        """
-        if first[0].reply is None or any(each.reply is None for each in first):
-            return []
-        confidence = first[0].verdict.confidence if first[0].verdict else None
-        values = [each.verdict.value if each.verdict else None for each in first]
-        return reasons_to_escalate(self.when, values, confidence, vars(criterion))
 
 
 def plan_verdicts(job: Job) -> list[tuple[JudgeConfig, list[MissingVerdicts]]]:
     """Return for each judge configuration the responses that lack verdicts."""
+    plans = []
     with Warehouse(job.warehouse).reader() as reader:
-        wanted = missing_work.wanted_tasks(job, reader)
-        return [
-            (judge_config, missing_work.missing_verdicts(job, wanted, reader, judge_config))
-            for judge_config in judge_configs(job, wanted.benchmark)
-        ]
+        wanted_tasks = missing_work.wanted_tasks(job, reader)
+        for judge_config in judge_configs(job, wanted_tasks.benchmark):
+            responses = missing_work.missing_verdicts(job, wanted_tasks, reader, judge_config)
+            plans.append((judge_config, responses))
+    return plans
 
 
 def criteria_to_judge(
@@ -107,19 +41,22 @@ def criteria_to_judge(
 ) -> tuple[WantedTasks, list[CriterionToJudge]]:
     """Return the wanted tasks, and the undecided criteria of some responses."""
     with context.warehouse.reader() as reader:
-        wanted = missing_work.wanted_tasks(job, reader)
-        values = {**missing_work.undecided(job, judge_config), "responses": list(response_ids)}
-        return wanted, criteria_of(reader, wanted, values)
+        wanted_tasks = missing_work.wanted_tasks(job, reader)
+        parameters = missing_work.undecided(job, judge_config)
+        parameters["responses"] = list(response_ids)
+        return wanted_tasks, criteria_of(reader, wanted_tasks, parameters)
 
 
 def criteria_of(
-    reader: Reader, wanted: WantedTasks, values: Mapping[str, Any]
+    reader: Reader, wanted_tasks: WantedTasks, parameters: Mapping[str, Any]
 ) -> list[CriterionToJudge]:
-    """Return the undecided criteria of responses, these in the order given, criteria in the
-    rubric's order.
+    """Return the undecided criteria of responses, in the order of the responses and the rubric.
+
+    `parameters` are those of the query `missing_verdicts`.
     """
-    rows = reader.rows(sql.read("queries/run/missing_verdicts"), values)
-    conversations = missing_work.conversations_of(reader, wanted, (row["task_id"] for row in rows))
+    rows = reader.rows(sql.read("queries/run/missing_verdicts"), parameters)
+    task_ids = {row["task_id"] for row in rows}
+    conversations = missing_work.conversations_of(reader, wanted_tasks, task_ids)
     return [CriterionToJudge.of(row, conversations[row["task_id"]].messages) for row in rows]
 
 
@@ -134,16 +71,128 @@ async def judge_responses(
 
     `batch_index` is the batch's number among all; see `judge_criteria` for the order of the calls.
     """
-    wanted, criteria = criteria_to_judge(job, context, judge_config, response_ids)
+    wanted_tasks, criteria = criteria_to_judge(job, context, judge_config, response_ids)
     report = StageReport("judge")
-    own_columns = {
+    table_columns = {
         "source": "judged",
         "import_batch": None,
         "may_hide_failures": False,
     }
-    with VerdictRows(job, context, wanted, judge_config, report, "verdicts", own_columns) as rows:
+    with VerdictRows(
+        job, context, wanted_tasks, judge_config, report, "verdicts", table_columns
+    ) as rows:
         await judge_criteria(rows, criteria, batch_index)
     return report
+
+
+class VerdictRows(PartWriter):
+    """Writes verdicts to a table, and their evidence before them.
+
+    `table_columns` are those that only the table of these verdicts has; `report` counts the rows.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        context: RunContext,
+        wanted_tasks: WantedTasks,
+        judge_config: JudgeConfig,
+        report: StageReport,
+        table_name: str,
+        table_columns: dict[str, Any],
+    ) -> None:
+        super().__init__(context.warehouse, table_name, context.ledger, report)
+        self._evidence = PartWriter(context.warehouse, "evidence", context.ledger)
+        self.job = job
+        self.wanted_tasks = wanted_tasks
+        self.judge_config = judge_config
+        self.report = report
+        self.table_columns = table_columns
+        self.gateway = context.gateway(report.stage, judge_config.judge.label)
+
+    def flush(self) -> None:
+        """Write the collected evidence, then the verdicts.
+
+        So no verdict is on disk without the evidence for it.
+        """
+        self._evidence.flush()
+        super().flush()
+
+    def write(self, judged: JudgedCriterion) -> None:
+        """Write a verdict, or the failure that replaces it, and its evidence.
+
+        A criterion without a call is counted as skipped.
+        """
+        if judged.reply is None:
+            self.report.skipped += 1
+            return
+        for searched in judged.searches:
+            evidence_row = _evidence_row(self.job, self.wanted_tasks, judged, searched)
+            self._evidence.add(evidence_row, searched.reply)
+        row = verdict_row(self.job, self.wanted_tasks, self.judge_config, judged)
+        self.add(row | self.table_columns, judged.reply, judged.criterion.model)
+
+
+def verdict_row(
+    job: Job, wanted_tasks: WantedTasks, judge_config: JudgeConfig, judged: JudgedCriterion
+) -> dict[str, Any]:
+    """Return the columns of a verdict, or of a failure, on a criterion with a reply."""
+    assert judged.reply is not None
+    criterion = judged.criterion
+    row = {
+        "verdict_id": judged.verdict_id,
+        "benchmark": wanted_tasks.benchmark.name,
+        "dataset_revision": wanted_tasks.dataset_revision,
+        "response_id": criterion.response_id,
+        "task_id": criterion.task_id,
+        "model": criterion.model,
+        "trial": criterion.trial,
+        "vintage": criterion.vintage,
+        "criterion_id": criterion.criterion_id,
+        "criterion_hash": criterion.criterion_hash,
+        "judge": judge_config.judge.label,
+        "judge_config_hash": judge_config.judge_config_hash,
+        "template_hash": judge_config.template_hash,
+        "grading": judge_config.grading,
+        "judge_trial": judge_config.judge_trial,
+        "piece_hash": piece_hash(criterion.piece),
+        "n_in_call": judged.n_in_call,
+        "position_in_call": judged.position_in_call,
+        "decided_by": judged.decided_by,
+        "escalated_because": judged.escalated_because,
+        "status": judged.reply.status,
+        "value": None,
+        "explanation": None,
+        "probability": None,
+        "confidence": None,
+    }
+    if judged.verdict is not None:
+        row |= asdict(judged.verdict)
+    return row | call_columns(job, judged.reply)
+
+
+def _evidence_row(
+    job: Job, wanted_tasks: WantedTasks, judged: JudgedCriterion, searched: SearchedChunk
+) -> dict[str, Any]:
+    """Return the row of evidence in a chunk, or of the failure to search it."""
+    chunk = searched.chunk
+    evidence = searched.evidence
+    return {
+        **call_columns(job, searched.reply),
+        "benchmark": wanted_tasks.benchmark.name,
+        "dataset_revision": wanted_tasks.dataset_revision,
+        "response_id": judged.criterion.response_id,
+        "task_id": judged.criterion.task_id,
+        "criterion_id": judged.criterion.criterion_id,
+        "verdict_id": judged.verdict_id,
+        "round": chunk.round_,
+        "chunk_number": chunk.number,
+        "n_chunks": chunk.n_chunks,
+        "first_char": chunk.first_char,
+        "n_chars": len(chunk.text),
+        "status": searched.reply.status if evidence is None else OK,
+        "evidence": None if evidence is None else list(evidence),
+    }
 
 
 async def judge_criteria(
@@ -152,46 +201,62 @@ async def judge_criteria(
     batch_index: int,
     vintage: str = BASE_VINTAGE,
 ) -> None:
-    """Judge criteria, given in the order of their responses, by a judge or a cascade, and write the
-    verdicts.
+    """Judge criteria, given in the order of their responses, and write the verdicts.
 
     The criteria of one response go out together. Calls go out in the order of `batch_index`, then
     of responses, so that those about one conversation follow each other. `vintage` is that of
     `CriterionJudge`.
     """
-    gateway = rows.gateway
     judge_config = rows.judge_config
-    cascade = rows.judge_config.cascade
-    judge: CriterionJudge | CascadeJudge
+    cascade = judge_config.cascade
+    judge: ResponseJudge | CascadeJudge
     if cascade is None:
-        judge = await judge_of(gateway, judge_config, judge_config, vintage)
+        judge = await judge_of(rows.gateway, judge_config, judge_config, vintage)
     else:
-        *first, then = [
-            await judge_of(gateway, each, judge_config, vintage)
-            for each in (*cascade.first, cascade.then)
-        ]
-        judge = CascadeJudge(first, then, cascade.when)
+        repetitions = []
+        for repetition in cascade.first:
+            repetitions.append(await judge_of(rows.gateway, repetition, judge_config, vintage))
+        second_judge = await judge_of(rows.gateway, cascade.then, judge_config, vintage)
+        judge = CascadeJudge(repetitions, second_judge, cascade.when)
     await judge_each_response(judge, criteria, rows, batch_index)
 
 
 async def judge_each_response(
-    judge: CriterionJudge | CascadeJudge,
+    judge: ResponseJudge | CascadeJudge,
     criteria: Sequence[CriterionToJudge],
     rows: VerdictRows,
     batch_index: int = 0,
 ) -> None:
     """Have a judge decide criteria, those of one response together, and write the verdicts."""
-    responses = enumerate(by_response(criteria))
     await run_all(
-        judge.judge_response(each, (batch_index, number), rows.write) for number, each in responses
+        judge.judge_response(response_criteria, (batch_index, number), rows.write)
+        for number, response_criteria in enumerate(by_response(criteria))
     )
+
+
+async def judge_of(
+    gateway: Gateway, judge_config: JudgeConfig, owner: JudgeConfig, vintage: str = BASE_VINTAGE
+) -> ResponseJudge:
+    """Return the judge of a configuration, with the limit of its context.
+
+    It decides each criterion by itself, or the pieces of a rubric.
+    """
+    target = judge_target(judge_config.judge)
+    fit = await asyncio.to_thread(context_fit_of, judge_config, target)
+    kind = ResponseJudge if judge_config.judge.piece_size is None else GroupJudge
+    return kind(gateway, target, judge_config, owner, fit, vintage)
+
+
+def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
+    """Return the criteria grouped by response; those of one response must follow each other."""
+    responses = groupby(criteria, key=lambda criterion: criterion.response_id)
+    return [list(response_criteria) for _, response_criteria in responses]
 
 
 async def judge_by_provider_batches(
     job: Job, context: RunContext, judge_config: JudgeConfig, response_ids: Sequence[str]
 ) -> StageReport:
-    """Submit the calls of missing verdicts that are in no batch yet, and collect the batches that
-    have ended.
+    """Submit the missing calls that are in no batch yet, and collect the batches that have ended.
 
     The collected replies are then in the ledger, where `judge_responses` finds them. Calls of a
     batch that is still running when the wait ends stay missing until a later run. A response that
@@ -203,17 +268,17 @@ async def judge_by_provider_batches(
     if context.is_held_back("judge", label):
         return report
     judge = await judge_of(context.gateway("judge", label), judge_config, judge_config)
-    _, missing = criteria_to_judge(job, context, judge_config, response_ids)
-    whole = [
-        each for of_response in by_response(missing) for each in judge.whole_calls(of_response)
-    ]
-    calls = [call for call, _ in whole if call is not None]
+    _, criteria = criteria_to_judge(job, context, judge_config, response_ids)
+    whole_calls: list[WholeCall] = []
+    for response_criteria in by_response(criteria):
+        whole_calls += judge.whole_calls(response_criteria)
+    calls = [whole.call for whole in whole_calls if whole.call is not None]
     await context.submit_and_collect(judge_target(judge_config.judge), calls, report)
-    n_long = sum(each.is_missing for each in missing) - sum(n_criteria for _, n_criteria in whole)
+    n_missing = sum(criterion.is_missing for criterion in criteria)
+    n_long = n_missing - sum(whole.n_criteria for whole in whole_calls)
     if n_long and not judge_config.judge.allow_live:
-        warning = (
+        report.warnings.append(
             f"{n_long} verdicts on long responses need live calls: set `allow_live: true` for"
             f" {label}"
         )
-        report.warnings.append(warning)
     return report

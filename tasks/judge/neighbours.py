@@ -5,16 +5,22 @@ The verdicts are stored apart from all others, and no score includes them. Calls
 are not repeated.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.judge.criterion import CriterionToJudge, VerdictRows, verdict_id_of
-from tasks.judge.groups import by_response, judge_of, pieces_of
-from tasks.judge.judge import criteria_of, judge_each_response
+from tasks.judge.criterion import CriterionToJudge, verdict_id_of
+from tasks.judge.groups import pieces_of
+from tasks.judge.judge import (
+    VerdictRows,
+    by_response,
+    criteria_of,
+    judge_each_response,
+    judge_of,
+)
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.run import missing_work
@@ -24,7 +30,10 @@ from tasks.run.run_context import RunContext
 from tasks.run.writing import StageReport
 from warehouse import Reader
 
-ALONE, GROUPED, SHUFFLED = ARRANGEMENTS = ("alone", "grouped", "shuffled")
+ALONE = "alone"
+GROUPED = "grouped"
+SHUFFLED = "shuffled"
+ARRANGEMENTS = (ALONE, GROUPED, SHUFFLED)
 STAGE = "neighbours"
 
 
@@ -33,118 +42,142 @@ class Arranged(NamedTuple):
     responses.
     """
 
-    wanted: WantedTasks
+    wanted_tasks: WantedTasks
     judge_config: JudgeConfig
     arrangement: str
     criteria: list[CriterionToJudge]
 
     @property
     def n_calls(self) -> int:
-        """The largest number of calls that are needed; calls that a run has already made are
-        free.
+        """The largest number of calls that are needed.
+
+        Calls that a run has already made are free.
         """
-        return sum(len(pieces_of(of_response)) for of_response in by_response(self.criteria))
+        return len(_pieces(self.criteria))
 
 
 def group_judges(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
-    """Return the first repetition of the job's judges that decide several criteria in one call,
-    without cascades.
+    """Return the first repetition of the job's judges that decide several criteria in one call.
+
+    Cascades are left out.
 
     Raises:
         UsageError: there is none.
     """
-    plain = [
-        each
-        for each in judge_configs(job, benchmark)
-        if each.judge_trial == 1 and each.cascade is None
-    ]
-    chosen = [each for each in plain if (each.piece_size or 1) > 1]
-    if not chosen:
+    judges = []
+    for judge_config in judge_configs(job, benchmark):
+        is_first = judge_config.judge_trial == 1 and judge_config.cascade is None
+        if is_first and (judge_config.piece_size or 1) > 1:
+            judges.append(judge_config)
+    if not judges:
         raise UsageError(
             "no such judge decides several criteria in one call; set `criteria_per_call`"
         )
-    return chosen
+    return judges
 
 
 def missing(job: Job, reader: Reader) -> list[Arranged]:
-    """Return the missing verdicts of each arrangement on the sample; complete arrangements are left
-    out.
+    """Return the missing verdicts of each arrangement on the sample.
+
+    Complete arrangements are left out.
     """
-    wanted = missing_work.wanted_tasks(job, reader)
-    given = {
-        **wanted.key,
-        "tasks": list(wanted.task_ids),
+    wanted_tasks = missing_work.wanted_tasks(job, reader)
+    parameters = {
+        **wanted_tasks.key,
+        "tasks": list(wanted_tasks.task_ids),
         "number": job.n_responses,
     }
-    sampled = [
-        row["response_id"]
-        for row in reader.rows(sql.read("queries/neighbours/sampled_responses"), given)
-    ]
+    sample = reader.rows(sql.read("queries/neighbours/sampled_responses"), parameters)
+    response_ids = [row["response_id"] for row in sample]
     plans = []
-    for judge_config in group_judges(job, wanted.benchmark):
-        values = {
-            **missing_work.undecided(job, judge_config),
-            "responses": sampled,
-            "judge_trial": 0,
-        }
-        criteria = criteria_of(reader, wanted, values)
-        columns = "verdict_id, status, value, error"
-        rows = reader.select("neighbour_verdicts", columns, **wanted.key, **judge_config.columns)
-        accepted = missing_work.accepted_ends(judge_config.judge)
-        done = {
-            row["verdict_id"] for row in rows if not missing_work.is_repeated(job, row, accepted)
-        }
-        for name in ARRANGEMENTS:
-            arranged = by_response(list(_arranged(criteria, name, judge_config, done)))
-            pieces = [piece for of_response in arranged for piece in pieces_of(of_response)]
-            lacking = [
-                each for piece in pieces if any(one.is_missing for one in piece) for each in piece
-            ]
+    for judge_config in group_judges(job, wanted_tasks.benchmark):
+        parameters = missing_work.undecided(job, judge_config)
+        parameters["responses"] = response_ids
+        parameters["judge_trial"] = 0
+        criteria = criteria_of(reader, wanted_tasks, parameters)
+        finished_ids = _finished_ids(job, reader, wanted_tasks, judge_config)
+        for arrangement in ARRANGEMENTS:
+            lacking = []
+            for piece in _pieces(_arrange(criteria, arrangement, judge_config, finished_ids)):
+                if any(criterion.is_missing for criterion in piece):
+                    lacking += piece
             if lacking:
-                plans.append(Arranged(wanted, judge_config, name, lacking))
+                plans.append(Arranged(wanted_tasks, judge_config, arrangement, lacking))
     return plans
 
 
-def _arranged(
+def _finished_ids(
+    job: Job, reader: Reader, wanted_tasks: WantedTasks, judge_config: JudgeConfig
+) -> set[str]:
+    """Return the ids of a judge's stored verdicts that are not to be made again."""
+    columns = "verdict_id, status, value, error"
+    key = wanted_tasks.key | judge_config.columns
+    rows = reader.select("neighbour_verdicts", columns, **key)
+    accepted_ends = missing_work.accepted_ends(judge_config.judge)
+    return {
+        row["verdict_id"] for row in rows if not missing_work.is_repeated(job, row, accepted_ends)
+    }
+
+
+def _pieces(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
+    """Return the pieces of all responses, in order."""
+    pieces = []
+    for response_criteria in by_response(criteria):
+        pieces += pieces_of(response_criteria)
+    return pieces
+
+
+def _arrange(
     criteria: Sequence[CriterionToJudge],
     arrangement: str,
     judge_config: JudgeConfig,
-    done: Collection[str],
-) -> Iterator[CriterionToJudge]:
-    """Yield criteria in the order of an arrangement, each with its piece; `done` are the stored ids
-    of verdicts.
-    """
+    finished_ids: Collection[str],
+) -> list[CriterionToJudge]:
+    """Return criteria in the order of an arrangement, each with its piece."""
     owner = _live(judge_config, arrangement)
     size = 1 if arrangement == ALONE else judge_config.piece_size or 1
-    for of_response in by_response(criteria):
-        ordered = list(of_response)
+    arranged = []
+    for response_criteria in by_response(criteria):
         if arrangement == SHUFFLED:
-            ordered.sort(key=lambda row: digest("shuffled", row.response_id, row.criterion_id))
-        for index, row in enumerate(ordered):
-            start = index // size * size
-            piece = tuple(each.criterion_hash for each in ordered[start : start + size])
-            of_piece = replace(row, piece=piece, call_index=index // size)
-            yield replace(of_piece, is_missing=verdict_id_of(owner, of_piece) not in done)
+            response_criteria.sort(key=_random_key)
+        for index, criterion in enumerate(response_criteria):
+            call_index = index // size
+            start = call_index * size
+            members = response_criteria[start : start + size]
+            piece = tuple(member.criterion_hash for member in members)
+            member = replace(criterion, piece=piece, call_index=call_index)
+            is_missing = verdict_id_of(owner, member) not in finished_ids
+            arranged.append(replace(member, is_missing=is_missing))
+    return arranged
+
+
+def _random_key(criterion: CriterionToJudge) -> str:
+    return digest("shuffled", criterion.response_id, criterion.criterion_id)
 
 
 def _live(judge_config: JudgeConfig, arrangement: str) -> JudgeConfig:
     """Return the judge of an arrangement, whose calls are live; its label gives the verdicts ids of
     their own.
     """
-    changed = {"mode": "live", "label": f"{judge_config.judge.label} ({arrangement})"}
-    return replace(judge_config, judge=judge_config.judge.model_copy(update=changed))
+    changes = {"mode": "live", "label": f"{judge_config.judge.label} ({arrangement})"}
+    return replace(judge_config, judge=judge_config.judge.model_copy(update=changes))
 
 
 async def judge_arrangement(job: Job, context: RunContext, arranged: Arranged) -> StageReport:
-    """Judge the missing criteria of an arrangement, and write the verdicts, failed ones too; the
-    calls are live.
+    """Judge the missing criteria of an arrangement, and write the verdicts, failed ones too.
+
+    The calls are live.
     """
-    config = arranged.judge_config
     report = StageReport(STAGE)
-    columns = {"arrangement": arranged.arrangement}
-    live = _live(config, arranged.arrangement)
+    live = _live(arranged.judge_config, arranged.arrangement)
     with VerdictRows(
-        job, context, arranged.wanted, config, report, "neighbour_verdicts", columns
+        job,
+        context,
+        arranged.wanted_tasks,
+        arranged.judge_config,
+        report,
+        "neighbour_verdicts",
+        {"arrangement": arranged.arrangement},
     ) as rows:
         judge = await judge_of(rows.gateway, live, live)
         await judge_each_response(judge, arranged.criteria, rows)

@@ -25,107 +25,119 @@ TEMPLATE = "augmented_v2"
 
 
 async def derive(job: Job) -> StageReport:
-    """Rewrite the criteria without a wording, and store each with a link to its original; failed
-    ones are rows too.
+    """Rewrite the criteria without a wording, and store each with a link to its original.
+
+    Failed ones are rows too.
     """
     report = StageReport("derive")
     warehouse = Warehouse(job.warehouse)
+    unworded: dict[str, list[UnwordedCriterion]] = {}
     with warehouse.reader() as reader:
-        wanted = missing_work.wanted_tasks(job, reader)
-        rubrics = missing_work.wanted_rubrics(job)
-        missing = {
-            rubric: missing_work.unworded_criteria(job, wanted, reader, rubric)
-            for rubric in rubrics
-        }
-        task_ids = (each.task_id for each in missing.get(AUGMENTED, ()))
-        conversations = missing_work.conversations_of(reader, wanted, task_ids)
-        tasks = reader.select("tasks", "n_criteria", task_id=list(wanted.task_ids), **wanted.key)
-        n_criteria = sum(task["n_criteria"] for task in tasks)
-    rows = [
-        _row(job, wanted, EXAMPLES_REMOVED, each, without_examples(each.criterion_text), NO_CALL)
-        for each in missing.get(EXAMPLES_REMOVED, ())
-    ]
+        tasks = missing_work.wanted_tasks(job, reader)
+        for rubric in missing_work.wanted_rubrics(job):
+            unworded[rubric] = missing_work.unworded_criteria(job, tasks, reader, rubric)
+        augmented = unworded.get(AUGMENTED, [])
+        conversations = missing_work.conversations_of(
+            reader, tasks, {criterion.task_id for criterion in augmented}
+        )
+        task_rows = reader.select("tasks", "n_criteria", task_id=list(tasks.task_ids), **tasks.key)
+    rows = []
+    for criterion in unworded.get(EXAMPLES_REMOVED, []):
+        text = without_examples(criterion.criterion_text)
+        rows.append(_variant_row(job, tasks, EXAMPLES_REMOVED, criterion, text, NO_CALL))
     warehouse.write("criterion_variants", rows)
     report.rows = len(rows)
-    if missing.get(AUGMENTED):
-        with progress(report.stage, {AUGMENTED: len(missing[AUGMENTED])}, is_quiet=job.is_quiet):
-            async with open_run_context(job, STAGES[report.stage].calls) as context:
-                await context.ready()
-                await _augment(job, wanted, context, missing[AUGMENTED], conversations, report)
-                context.add_notices(report)
+    if augmented:
+        await _augment(job, tasks, augmented, conversations, report)
     if report.rows:
         await asyncio.to_thread(warehouse.publish)
-    share_failed = sum(report.failures.values()) / max(1, n_criteria)
+    n_criteria = sum(row["n_criteria"] for row in task_rows)
+    share_failed = report.failures.total() / max(1, n_criteria)
     report.is_below_bar = 1 - share_failed < job.settings.coverage.min
-    report.notes.append(
-        f"{report.rows} criteria rewritten ({', '.join(missing) or 'no judge needs it'})"
-    )
+    rubrics = ", ".join(unworded) or "no judge needs it"
+    report.notes.append(f"{report.rows} criteria rewritten ({rubrics})")
     return report
 
 
 async def _augment(
     job: Job,
-    wanted: WantedTasks,
-    context: RunContext,
-    missing: Sequence[UnwordedCriterion],
+    tasks: WantedTasks,
+    criteria: Sequence[UnwordedCriterion],
     conversations: Mapping[str, Conversation],
     report: StageReport,
 ) -> None:
-    writer_model = job.settings.rubric_writer
-    assert writer_model is not None
-    target = target_of(writer_model)
+    """Have the rubric writer add detail to criteria, and write the rows."""
+    with progress(report.stage, {AUGMENTED: len(criteria)}, is_quiet=job.is_quiet):
+        async with open_run_context(job, STAGES[report.stage].calls) as context:
+            await context.ready()
+            await _call_writer(job, tasks, context, criteria, conversations, report)
+            context.add_notices(report)
+
+
+async def _call_writer(
+    job: Job,
+    tasks: WantedTasks,
+    context: RunContext,
+    criteria: Sequence[UnwordedCriterion],
+    conversations: Mapping[str, Conversation],
+    report: StageReport,
+) -> None:
+    rubric_writer = job.settings.rubric_writer
+    assert rubric_writer is not None
+    target = target_of(rubric_writer)
     template = load_template(TEMPLATE, TEMPLATE)
-    by_model = writer_model.label, target.config_hash, template_hash(template)
-    gateway = context.gateway(report.stage, writer_model.label)
+    origin = {
+        "model": rubric_writer.label,
+        "model_config_hash": target.config_hash,
+        "template_hash": template_hash(template),
+    }
+    gateway = context.gateway(report.stage, rubric_writer.label)
     with PartWriter(context.warehouse, "criterion_variants", context.ledger, report) as writer:
 
-        async def one(index: int, criterion: UnwordedCriterion) -> None:
-            prompt = prompt_on(
-                template, conversations[criterion.task_id].messages, criterion.criterion_text
-            )
-            call = Call(
-                target,
-                [{"role": "user", "content": prompt}],
-                criterion.criterion_id,
-                priority=(index,),
-            )
+        async def augment(index: int, criterion: UnwordedCriterion) -> None:
+            title = criterion.criterion_text
+            prompt = prompt_on(template, conversations[criterion.task_id].messages, title)
+            messages = [{"role": "user", "content": prompt}]
+            call = Call(target, messages, criterion.criterion_id, priority=(index,))
             read = partial(
-                read_augmented,
-                title=criterion.criterion_text,
-                omits_think_tag=writer_model.omits_think_tag,
+                read_augmented, title=title, omits_think_tag=rubric_writer.omits_think_tag
             )
             reply, text = read_reply(await gateway.complete(call), read)
-            writer.add(
-                _row(job, wanted, AUGMENTED, criterion, text, reply, by_model), reply, AUGMENTED
-            )
+            row = _variant_row(job, tasks, AUGMENTED, criterion, text, reply)
+            writer.add(row | origin, reply, AUGMENTED)
 
         await run_all(
-            report.counted(one(index, criterion)) for index, criterion in enumerate(missing)
+            report.counted(augment(index, criterion)) for index, criterion in enumerate(criteria)
         )
 
 
-def _row(
+def _variant_row(
     job: Job,
-    wanted: WantedTasks,
+    tasks: WantedTasks,
     rubric: str,
     criterion: UnwordedCriterion,
     text: str | None,
     reply: Reply,
-    by: Sequence[str | None] = (None, None, None),
 ) -> dict[str, Any]:
-    writer = dict(zip(("model", "model_config_hash", "template_hash"), by, strict=True))
+    """Return the row of a rewritten criterion, or of a failure if there is no text."""
+    criterion_id = None
+    content_hash = None
+    if text is not None:
+        criterion_id = digest("variant", rubric, criterion.criterion_id, text)[:16]
+        content_hash = criterion_hash(text)
     return {
-        **wanted.key,
-        **writer,
         **call_columns(job, reply),
+        "benchmark": tasks.benchmark.name,
+        "dataset_revision": tasks.dataset_revision,
         "task_id": criterion.task_id,
         "rubric": rubric,
-        "criterion_id": (
-            None if text is None else digest("variant", rubric, criterion.criterion_id, text)[:16]
-        ),
+        "criterion_id": criterion_id,
         "original_id": criterion.criterion_id,
         "original_hash": criterion.criterion_hash,
         "title": text,
-        "content_hash": None if text is None else criterion_hash(text),
+        "content_hash": content_hash,
         "status": OK if text else reply.status,
+        "model": None,
+        "model_config_hash": None,
+        "template_hash": None,
     }

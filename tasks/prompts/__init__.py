@@ -21,44 +21,44 @@ def load_template(name: str, default: str, placeholders: Sequence[str] = PLACEHO
     Raises:
         UsageError: there is no such template, or it lacks a placeholder.
     """
-    wanted = default if name == "default" else name
-    shipped = FOLDER / f"{wanted}.txt"
-    path = shipped if shipped.is_file() else from_home(wanted, "template")
+    origin = ""
+    if name == "default":
+        name = default
+        origin = " (the benchmark's default)"
+    path = FOLDER / f"{name}.txt"
     if not path.is_file():
-        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.txt")))
-        whose = " (the benchmark's default)" if name == "default" else ""
-        raise UsageError(f"template: {wanted} is neither a file nor one of: {known}{whose}")
+        path = from_home(name, "template")
+    if not path.is_file():
+        names = ", ".join(sorted(file.stem for file in FOLDER.glob("*.txt")))
+        raise UsageError(f"template: {name} is neither a file nor one of: {names}{origin}")
     text = path.read_text(encoding="utf-8")
-    missing = missing_placeholders(text, placeholders)
-    if missing:
+    lacking = missing_placeholders(text, placeholders)
+    if lacking:
         raise UsageError(
-            f"template: {path} lacks {' and '.join(missing)}; it needs {' and '.join(placeholders)}"
+            f"template: {path} lacks {' and '.join(lacking)}; it needs {' and '.join(placeholders)}"
         )
     return text
 
 
 @cache
 def load_analysis_template(name: str) -> str:
-    """Return the text of a template below `analyses/`: the prompt of analysts on tasks and
-    criteria.
-    """
+    """Return the text of a template below `analyses/`: a prompt on tasks and criteria."""
     return (FOLDER / "analyses" / f"{name}.txt").read_text(encoding="utf-8")
 
 
 def shipped_templates() -> list[str]:
     """Return the texts of all judge templates in this folder, without templates for evidence."""
-    texts = [path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.txt"))]
-    return [
-        text
-        for text in texts
-        if not missing_placeholders(text, PLACEHOLDERS) and QUESTIONS not in text
-    ]
+    texts = []
+    for path in sorted(FOLDER.glob("*.txt")):
+        text = path.read_text(encoding="utf-8")
+        if not missing_placeholders(text, PLACEHOLDERS) and QUESTIONS not in text:
+            texts.append(text)
+    return texts
 
 
-def load_evidence_template(name: str, beside: str) -> str:
-    """Return the evidence template `name` in the form that fits the text of a judge template
-    (`beside`).
-    """
+def load_evidence_template(name: str, judge_template: str) -> str:
+    """Return the evidence template `name` in the form that fits the text of a judge template."""
     # Judge templates without markers keep theirs: both are part of a verdict's identity.
-    fitting = "evidence_v1" if name == "evidence_v2" and not is_marked(beside) else name
-    return (FOLDER / f"{fitting}.txt").read_text(encoding="utf-8")
+    if name == "evidence_v2" and not is_marked(judge_template):
+        name = "evidence_v1"
+    return (FOLDER / f"{name}.txt").read_text(encoding="utf-8")

@@ -1,23 +1,21 @@
 """Sample: get a model's response to each conversation without one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tasks.config.job import Job
-from tasks.llm.replies import EMPTY
-from tasks.llm.request import Call
+from tasks.config.models import Model
+from tasks.llm.replies import EMPTY, Reply
+from tasks.llm.request import Call, Target
 from tasks.rules.conversation import NOTHING_SHOWN, final_text, unknown_opening
 from tasks.rules.identity import response_id
 from tasks.rules.text.characters import count_alphanumeric
+from tasks.run import missing_work
 from tasks.run.calls import run_all
 from tasks.run.judge_configs import target_of
-from tasks.run.missing_work import (
-    Cell,
-    conversations_of,
-    messages_to,
-    missing_responses,
-    wanted_tasks,
-)
+from tasks.run.missing_work import Cell, Conversation, WantedTasks
 from tasks.run.run_context import RunContext
 from tasks.run.writing import PartWriter, StageReport, call_columns
 from warehouse import Warehouse
@@ -26,9 +24,9 @@ from warehouse import Warehouse
 def plan_samples(job: Job) -> dict[str, list[Cell]]:
     """Return the cells to sample, by model label."""
     with Warehouse(job.warehouse).reader() as reader:
-        wanted = wanted_tasks(job, reader)
+        wanted_tasks = missing_work.wanted_tasks(job, reader)
         return {
-            model.label: missing_responses(job, wanted, reader, model)
+            model.label: missing_work.missing_responses(job, wanted_tasks, reader, model)
             for model in job.settings.models
         }
 
@@ -39,77 +37,101 @@ async def sample_cells(
     """Sample a batch of one model's cells and write the responses, failed or not."""
     model = next(model for model in job.settings.models if model.label == model_label)
     target = target_of(model)
-    gateway = context.gateway("sample", model_label)
+    task_ids = [task_id for task_id, _ in cells]
     with context.warehouse.reader() as reader:
-        wanted = wanted_tasks(job, reader)
-        conversations = conversations_of(reader, wanted, (task_id for task_id, _ in cells))
-        removed = {
-            row["response_id"]: row["created_at"].timestamp()
-            for row in reader.rows("from removals")
-        }
+        wanted_tasks = missing_work.wanted_tasks(job, reader)
+        conversations = missing_work.conversations_of(reader, wanted_tasks, task_ids)
+        removals = reader.rows("from removals")
+    removal_times = {row["response_id"]: row["created_at"].timestamp() for row in removals}
+    gateway = context.gateway("sample", model_label)
     report = StageReport("sample")
     with PartWriter(context.warehouse, "responses", context.ledger, report) as writer:
 
-        async def one(index: int, cell: Cell) -> None:
-            conversation = conversations[cell[0]]
-            messages = [
-                {"role": role, "content": content}
-                for role, content in messages_to(model, conversation)
-            ]
-            columns: dict[str, Any] = {
-                **wanted.key,
-                "task_id": cell[0],
-                "conversation_id": conversation.conversation_id,
-                "model": model_label,
-                "model_config_hash": target.config_hash,
-                "trial": cell[1],
-                "vintage": job.vintage_of(model),
-            }
-            identity = response_id(
-                benchmark=columns["benchmark"],
-                dataset_revision=columns["dataset_revision"],
-                task_id=columns["task_id"],
-                conversation_id=columns["conversation_id"],
-                model=columns["model"],
-                model_config_hash=columns["model_config_hash"],
-                trial=columns["trial"],
-                vintage=columns["vintage"],
-            )
-            call = Call(
-                target,
-                messages,
-                identity,
-                trial=cell[1],
-                vintage=columns["vintage"],
-                priority=(index,),
-                not_before_s=removed.get(identity),
-            )
-            reply = await gateway.complete(call)
-            text = (
-                None
-                if reply.text is None
-                else final_text(reply.text, omits_think_tag=model.omits_think_tag)
-            )
-            opening = unknown_opening(text or "")
+        async def sample(index: int, cell: Cell) -> None:
+            sampled = SampledCell(job, wanted_tasks, model, target, conversations[cell[0]], cell)
+            reply = await gateway.complete(sampled.call(index, removal_times))
+            row = sampled.row(reply)
+            opening = unknown_opening(row["text"] or "")
             if opening is not None:
-                what = f"{model_label}: responses begin with {opening}, which may be thinking"
-                context.remark("sample", f"{what}; it is kept and judged as a part of them")
-            status, error = (EMPTY, NOTHING_SHOWN) if text == "" else (reply.status, reply.error)
-            row = {
-                **call_columns(job, reply),
-                **columns,
-                "response_id": identity,
-                "source": "sampled",
-                "import_batch": None,
-                "status": status,
-                "text": text or None,
-                "chars_alnum": count_alphanumeric(text) if text else None,
-                "finish_reason": reply.finish_reason,
-                "degraded": reply.degraded,
-                "reasoning_tokens": reply.reasoning_tokens,
-                "error": error,
-            }
+                remark = f"{model_label}: responses begin with {opening}, which may be thinking"
+                context.remark("sample", f"{remark}; it is kept and judged as a part of them")
             writer.add(row, reply, model_label)
 
-        await run_all(report.counted(one(index, cell)) for index, cell in enumerate(cells))
+        await run_all(report.counted(sample(index, cell)) for index, cell in enumerate(cells))
     return report
+
+
+@dataclass(frozen=True)
+class SampledCell:
+    """A cell of a model: its call, and the row of its response."""
+
+    job: Job
+    wanted_tasks: WantedTasks
+    model: Model
+    target: Target
+    conversation: Conversation
+    cell: Cell
+
+    @cached_property
+    def response_id(self) -> str:
+        """The identity of the response."""
+        task_id, trial = self.cell
+        return response_id(
+            benchmark=self.wanted_tasks.benchmark.name,
+            dataset_revision=self.wanted_tasks.dataset_revision,
+            task_id=task_id,
+            conversation_id=self.conversation.conversation_id,
+            model=self.model.label,
+            model_config_hash=self.target.config_hash,
+            trial=trial,
+            vintage=self.job.vintage_of(self.model),
+        )
+
+    def call(self, index: int, removal_times: Mapping[str, float]) -> Call:
+        """Return the call for the response; `index` orders it among those of a batch."""
+        messages = []
+        for role, content in missing_work.messages_to(self.model, self.conversation):
+            messages.append({"role": role, "content": content})
+        return Call(
+            self.target,
+            messages,
+            self.response_id,
+            trial=self.cell[1],
+            vintage=self.job.vintage_of(self.model),
+            priority=(index,),
+            not_before_s=removal_times.get(self.response_id),
+        )
+
+    def row(self, reply: Reply) -> dict[str, Any]:
+        """Return the row of the response, or of the failure that replaces it."""
+        task_id, trial = self.cell
+        text = reply.text
+        status = reply.status
+        error = reply.error
+        if text is not None:
+            text = final_text(text, omits_think_tag=self.model.omits_think_tag)
+        if text == "":
+            text = None
+            status = EMPTY
+            error = NOTHING_SHOWN
+        return {
+            **call_columns(self.job, reply),
+            "response_id": self.response_id,
+            "benchmark": self.wanted_tasks.benchmark.name,
+            "dataset_revision": self.wanted_tasks.dataset_revision,
+            "task_id": task_id,
+            "conversation_id": self.conversation.conversation_id,
+            "model": self.model.label,
+            "model_config_hash": self.target.config_hash,
+            "trial": trial,
+            "vintage": self.job.vintage_of(self.model),
+            "source": "sampled",
+            "import_batch": None,
+            "status": status,
+            "text": text,
+            "chars_alnum": None if text is None else count_alphanumeric(text),
+            "finish_reason": reply.finish_reason,
+            "degraded": reply.degraded,
+            "reasoning_tokens": reply.reasoning_tokens,
+            "error": error,
+        }

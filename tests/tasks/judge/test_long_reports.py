@@ -19,7 +19,8 @@ from tasks.config.job import Job
 from tasks.config.settings import Drift, Limits
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.imports.responses import import_responses
-from tasks.judge.criterion import JudgedCriterion, VerdictRows
+from tasks.judge.criterion import JudgedCriterion
+from tasks.judge.judge import VerdictRows
 from tasks.llm.request import Target, count_tokens
 from tasks.plan.estimate import Planned, total_of
 from tasks.plan.plan import plan

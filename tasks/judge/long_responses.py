@@ -1,0 +1,176 @@
+"""Judging a response that is too long for the judge: by the evidence in its chunks.
+
+The response is searched chunk by chunk, and decided by the evidence in all of them. If that is too
+long as well, these notes are searched in the same way.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
+
+from tasks.judge.context_fit import Chunk, ContextFit, Evidence, SearchedChunk
+from tasks.judge.criterion import CriterionJudge, CriterionToJudge, JudgedCriterion
+from tasks.llm.replies import CONTEXT_LENGTH, OK, Paid, Reply
+from tasks.rules.conversation import is_marked
+from tasks.rules.evidence import (
+    REMINDER,
+    NoRoom,
+    evidence_format,
+    evidence_prompt,
+    parse_evidence,
+    shown,
+)
+from tasks.run.calls import ReplySpec, call_and_parse
+
+_LARGEST_SHARE = 0.75
+"""A further round is worth its calls if it leaves at most this share of the evidence."""
+
+
+class Search(NamedTuple):
+    """The evidence in each chunk of a text, and the limit of the judge that held for the chunks."""
+
+    evidence: Sequence[Evidence]
+    fit: ContextFit
+
+
+@dataclass(frozen=True)
+class LongResponse:
+    """A response that is too long for a judge.
+
+    `chunks` are the ways to cut its texts that were used, by the judge's limit, the tokens that are
+    reserved for the criterion, and the text.
+    """
+
+    judge: CriterionJudge
+    priority: tuple[int, ...]
+    chunks: dict[tuple[int | None, int, str], list[Chunk]] = field(default_factory=dict)
+
+    async def search_response(
+        self, judged: JudgedCriterion, fit: ContextFit, *, is_refused: bool
+    ) -> Search:
+        """Search the response for evidence on a criterion, as `search` does.
+
+        If the judge refused the whole response as too long, the limit is lower than `fit`.
+        """
+        criterion = judged.criterion
+        if is_refused:
+            fit = fit.after_refusal(criterion.messages, criterion.response_text)
+        return await self.search(judged, fit, criterion.response_text, round_=1)
+
+    async def decide_by_evidence(self, judged: JudgedCriterion, search: Search) -> None:
+        """Judge a criterion by the evidence in a response, unless the search has failed.
+
+        Evidence that is too long is searched too, as long as a round makes it clearly shorter.
+        """
+        criterion = judged.criterion
+        is_indented = is_marked(self.judge.judge_config.template)
+        n_chunks = len(search.evidence)
+        text = criterion.response_text
+        round_ = 1
+        while judged.reply is None:
+            evidence, fit = search
+            notes = shown(evidence, n_chunks, round_, is_indented=is_indented)
+            if round_ > 1:
+                n_before = fit.count(text)
+                n_after = fit.count(notes)
+                if n_after > _LARGEST_SHARE * n_before:
+                    cause = f"round {round_} left {n_after} of {n_before} tokens"
+                    _fail_as_too_long(judged, f"the evidence is too long: {cause}")
+                    return
+            if fit.holds(self.judge.prompt(notes, criterion)):
+                if await self.judge.decide(judged, notes, self.priority, len(evidence)):
+                    return
+                fit = fit.after_refusal(criterion.messages, notes)
+            text = notes
+            round_ += 1
+            search = await self.search(judged, fit, text, round_)
+
+    async def search(
+        self, judged: JudgedCriterion, fit: ContextFit, text: str, round_: int
+    ) -> Search:
+        """Search a text for evidence, in smaller chunks if one is too long for the judge.
+
+        If not all chunks could be searched, the criterion has failed and has a reply.
+        """
+        while True:
+            try:
+                chunks = await self._cut(judged.criterion, fit, text, round_)
+            except NoRoom as reason:
+                _fail_as_too_long(judged, str(reason))
+                return Search([], fit)
+            evidence = []
+            status = OK
+            for chunk in chunks:
+                searched = await self._search_chunk(judged, chunk, fit)
+                if searched.evidence is None:
+                    status = searched.reply.status
+                    break
+                evidence.append(searched.evidence)
+            if status != CONTEXT_LENGTH:
+                return Search(evidence, fit)
+            fit = fit.after_refusal(judged.criterion.messages, text)
+
+    async def _cut(
+        self, criterion: CriterionToJudge, fit: ContextFit, text: str, round_: int
+    ) -> list[Chunk]:
+        step_tokens = fit.step_of(criterion.criterion_text)
+        key = (fit.prompt_tokens, step_tokens, text)
+        if key not in self.chunks:
+            self.chunks[key] = await asyncio.to_thread(
+                fit.chunks_of, criterion.messages, text, step_tokens, round_
+            )
+        return self.chunks[key]
+
+    async def _search_chunk(
+        self, judged: JudgedCriterion, chunk: Chunk, fit: ContextFit
+    ) -> SearchedChunk:
+        """Search a chunk for evidence on a criterion, which fails if the chunk cannot be searched.
+
+        A chunk that is too long for the judge is no failure yet.
+        """
+        prompt = evidence_prompt(
+            fit.evidence_template,
+            judged.criterion.messages,
+            judged.criterion.criterion_text,
+            text=chunk.text,
+            number=chunk.number,
+            n_chunks=chunk.n_chunks,
+            round_=chunk.round_,
+        )
+        judge = self.judge.judge_config.judge
+        reply_spec = ReplySpec(
+            read=partial(parse_evidence, omits_think_tag=judge.omits_think_tag),
+            shape=evidence_format(is_bounded=judge.explanation_chars is not None),
+            reminder=REMINDER,
+        )
+        priority = (*self.priority, chunk.round_, chunk.number)
+        call = self.judge.call(reply_spec, prompt, judged.verdict_id, priority)
+        reply, evidence = await call_and_parse(self.judge.gateway, call.live, reply_spec)
+        searched = SearchedChunk(chunk, reply, evidence)
+        judged.searches.append(searched)
+        if evidence is None and reply.status != CONTEXT_LENGTH:
+            in_round = f" in round {chunk.round_}" if chunk.round_ > 1 else ""
+            error = f"chunk {chunk.number} of {chunk.n_chunks}{in_round}: {reply.error}"
+            judged.finish(replace(reply, error=error), None)
+        else:
+            judged.earlier_replies.append(reply)
+        return searched
+
+
+def _fail_as_too_long(judged: JudgedCriterion, cause: str) -> None:
+    """Fail a criterion as too long; only the calls that were too long are spent.
+
+    The others keep their replies.
+    """
+    paid: list[Paid] = []
+    for reply in judged.earlier_replies:
+        if reply.status == CONTEXT_LENGTH:
+            paid += reply.paid
+    final_reply = Reply(CONTEXT_LENGTH, attempts=0)
+    if judged.earlier_replies:
+        final_reply = judged.earlier_replies.pop()
+    error = f"{cause}; if the judge's context has another size than assumed, set `context_tokens`"
+    failure = replace(final_reply, status=CONTEXT_LENGTH, error=error, paid=tuple(paid))
+    judged.finish(failure, None)

@@ -1,0 +1,100 @@
+"""Judging the criteria of one response, one by one: their order, and whether the response fits.
+
+The order of the calls serves the provider's prompt cache.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from itertools import compress
+from typing import NamedTuple
+
+from tasks.judge.context_fit import ContextFit
+from tasks.judge.criterion import CriterionJudge, CriterionToJudge, Deliver, JudgedCriterion
+from tasks.judge.long_responses import LongResponse
+from tasks.llm.limiter import NotCalled
+from tasks.llm.request import Call
+from tasks.run.calls import run_all
+
+
+class WholeCall(NamedTuple):
+    """A call that holds a whole response, with its number of missing criteria.
+
+    `call` is None if it needs no batch.
+    """
+
+    call: Call | None
+    n_criteria: int
+
+
+class ResponseJudge(CriterionJudge):
+    """A judge that decides the criteria of a response one by one."""
+
+    async def judge_response(
+        self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], deliver: Deliver
+    ) -> None:
+        """Judge criteria of one response; pass each to `deliver` when it is finished, or not called."""
+        judged = [JudgedCriterion(criterion, self.verdict_id(criterion)) for criterion in criteria]
+        await self.judge_one_by_one(judged, priority, deliver)
+
+    async def judge_one_by_one(
+        self, criteria: Sequence[JudgedCriterion], priority: tuple[int, ...], deliver: Deliver
+    ) -> None:
+        """Judge with the whole response where it fits into the judge's context, else by evidence.
+
+        The first criterion goes alone, so that the provider has the common part of the prompts, or
+        each chunk, in its cache when the others follow. What was too long for the first is not
+        tried for the others.
+        """
+        are_whole = await asyncio.to_thread(
+            self.are_whole, [judged.criterion for judged in criteria]
+        )
+        long_response = LongResponse(self, priority)
+        fit = await self._judge(
+            criteria[0], self.fit, long_response, deliver, is_whole=are_whole[0]
+        )
+        is_refused = fit is not self.fit
+        await run_all(
+            self._judge(judged, fit, long_response, deliver, is_whole=is_whole and not is_refused)
+            for judged, is_whole in zip(criteria[1:], are_whole[1:], strict=True)
+        )
+
+    async def _judge(
+        self,
+        judged: JudgedCriterion,
+        fit: ContextFit | None,
+        long_response: LongResponse,
+        deliver: Deliver,
+        *,
+        is_whole: bool,
+    ) -> ContextFit | None:
+        """Judge a criterion by the whole response or, if it is too long, by the evidence in it.
+
+        Return the limit of the judge that was found with the response.
+        """
+        text = judged.criterion.response_text
+        try:
+            is_finished = is_whole and await self.decide(judged, text, long_response.priority)
+            if not is_finished:
+                assert fit is not None  # else no prompt is too long
+                search = await long_response.search_response(judged, fit, is_refused=is_whole)
+                fit = search.fit
+                await long_response.decide_by_evidence(judged, search)
+        except NotCalled:
+            pass  # the criterion has no reply
+        deliver(judged)
+        return fit
+
+    def are_whole(self, criteria: Sequence[CriterionToJudge]) -> list[bool]:
+        """Return for each criterion of a response whether the prompt can hold the whole response."""
+        if self.fit is None:
+            return [True] * len(criteria)
+        response = criteria[0]
+        texts = [criterion.criterion_text for criterion in criteria]
+        return self.fit.is_whole(response.messages, response.response_text, texts)
+
+    def whole_calls(self, criteria: Sequence[CriterionToJudge]) -> Iterator[WholeCall]:
+        """Yield the calls for criteria whose prompt can hold the whole response."""
+        for criterion in compress(criteria, self.are_whole(criteria)):
+            prompt = self.prompt(criterion.response_text, criterion)
+            call = self.call(self.reply_spec, prompt, self.verdict_id(criterion))
+            yield WholeCall(call, n_criteria=1)
