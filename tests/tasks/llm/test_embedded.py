@@ -145,17 +145,8 @@ def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route: str) -> Non
     [
         (500, [], PROVIDER_ERROR),
         (200, [], EMPTY),
-        (
-            200,
-            [
-                {
-                    "object": "embedding",
-                    "index": 0,
-                    "embedding": [],
-                }
-            ],
-            EMPTY,
-        ),
+        (200, [{"object": "embedding", "index": 0, "embedding": []}], EMPTY),
+        (200, [{"object": "embedding", "index": 0, "embedding": [0.5, None]}], EMPTY),
     ],
 )
 def test_a_reply_without_a_vector_is_a_failure(

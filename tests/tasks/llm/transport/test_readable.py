@@ -322,12 +322,12 @@ def test_tool_calls_log_probabilities_and_details_of_usage_are_read() -> None:
     assert reply.cached_tokens == 2
 
 
-def test_log_probabilities_are_kept() -> None:
+def test_log_probabilities_are_kept_with_six_decimals() -> None:
     logprobs = {
         "content": [
             {
                 "token": "A debt.",
-                "logprob": -0.1,
+                "logprob": -0.12345678,
                 "bytes": None,
                 "top_logprobs": [],
             }
@@ -336,7 +336,7 @@ def test_log_probabilities_are_kept() -> None:
 
     reply = reply_to(whole({"content": "A debt."}, logprobs=logprobs), JSON, wants_logprobs=True)
 
-    assert reply.logprobs == (("A debt.", -0.1),)
+    assert reply.logprobs == (("A debt.", -0.123457),)
 
 
 @pytest.mark.parametrize(
