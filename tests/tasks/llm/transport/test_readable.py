@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from tasks.llm import reading
 from tasks.llm.replies import Kind, Reply
 from tasks.llm.request import Prices
 from tasks.rules.ends import End, meaning_of
 from tests.faults.server import HttpResponse
+from tests.kit import Patch
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, in_turn
 from tests.tasks.llm.transport.test_ends import (
     EVENTS,
@@ -320,6 +322,16 @@ def test_tool_calls_log_probabilities_and_details_of_usage_are_read() -> None:
     assert reply.finish_reason == "tool_calls"
     assert reply.text == "A debt."
     assert reply.cached_tokens == 2
+
+
+def test_a_text_beyond_the_limit_is_too_large(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(reading, "MOST_TEXT_BYTES", 3 << 20)
+    text = "x" * ((3 << 20) + 1)
+
+    reply = reply_to(whole({"content": text}), JSON)
+
+    assert reply.status == "too_large"
+    assert reply.error == "the text of the reply is larger than 3 MiB"
 
 
 def test_log_probabilities_are_kept_with_six_decimals() -> None:

@@ -247,7 +247,6 @@ def test_a_text_that_is_longer_than_any_reply_is_too_large(calling: Calling) -> 
     with AnyServer(Plain(headers=JSON, body=lambda: [body])) as server:
         reply = calling(call_to(f"{server.address}/v1"))
     assert reply.status == "too_large"
-    assert reply.error == "the text of the reply is larger than 16 MiB"
     assert reply.text is None
     assert reply.prompt_tokens == 3
 
