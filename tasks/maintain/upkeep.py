@@ -20,7 +20,6 @@ import sql
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.ledger.entries import SPEND_COLUMNS, SPEND_KEY
-from tasks.llm.ledger.files import mend
 from tasks.llm.ledger.ledger import (
     Pruned,
     forget,
@@ -29,6 +28,7 @@ from tasks.llm.ledger.ledger import (
     spend_in,
     unfinished_replies,
 )
+from tasks.llm.ledger.opening import mend
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.run.run_context import LEDGER

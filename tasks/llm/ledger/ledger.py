@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from tasks.console import notice
-from tasks.llm.ledger import files
+from tasks.llm.ledger import files, opening
 from tasks.llm.ledger.entries import (
     ATTEMPT_COLUMNS,
     ENDED,
@@ -131,7 +131,7 @@ class Ledger:
         self.path = files.ledger_path(folder)
         with files.refusing(folder, "written"):
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = files.in_use(folder)
+            self._lock = opening.in_use(folder)
             self.call_locks = CallLocks(folder)
         with files.refusing(self.path, "opened"):
             self._connection = files.connected(self.path)
@@ -347,7 +347,7 @@ class KeptReply(NamedTuple):
 def kept_replies(folder: Path) -> Iterator[LedgerReader]:
     """Yield a reader of the ledger in a folder, which counts as in use until the block ends."""
     with (
-        files.in_use(folder),
+        opening.in_use(folder),
         contextlib.closing(LedgerReader(files.ledger_path(folder))) as reader,
     ):
         yield reader
@@ -369,9 +369,9 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
         return []
     with files.refusing(path, "read"), files.read_only(path) as connection:
         files.refuse_other_version(connection, path)
-        flaw = files.flaw_in(connection, ["spend"])
+        flaw = opening.flaw_in(connection, ["spend"])
         if flaw is not None:
-            raise PipelineError(files.damage_line(path, flaw))
+            raise PipelineError(opening.damage_line(path, flaw))
         query = f"select {', '.join(SPEND_COLUMNS)} from spend not indexed"
         rows = connection.execute(query).fetchall()
     spend = [dict(zip(SPEND_COLUMNS, row, strict=True)) for row in rows]
@@ -396,7 +396,7 @@ def move_attempts(folder: Path, store: Callable[[list[dict[str, Any]]], object])
     query = f"select rowid, {columns} from attempts order by rowid limit {_ATTEMPTS_AT_ONCE}"
     with contextlib.ExitStack() as stack:
         stack.enter_context(files.refusing(path, "written"))
-        stack.enter_context(files.in_use(folder))
+        stack.enter_context(opening.in_use(folder))
         connection = stack.enter_context(contextlib.closing(files.connected(path)))
         while True:
             connection.execute("begin immediate")
@@ -584,7 +584,7 @@ def _shrunk(folder: Path, work: Callable[[sqlite3.Connection], int]) -> Pruned:
     """Do work that removes entries, and free their space."""
     if not folder.is_dir():
         return Pruned()
-    with files.alone(folder) as path:
+    with opening.alone(folder) as path:
         if path is None:
             return Pruned(is_in_use=True)
         before_bytes = path.stat().st_size
