@@ -37,6 +37,7 @@ TESTS = {
     "tasks/llm/limiter.py": "tests/tasks/llm/limits tests/tasks/llm/test_outcomes.py",
     "tasks/llm/ledger/ledger.py": "tests/tasks/llm/ledger",
     "tasks/llm/ledger/entries.py": "tests/tasks/llm/ledger",
+    "tasks/llm/ledger/pruning.py": "tests/tasks/llm/ledger",
     "tasks/llm/request.py": (
         "tests/tasks/rules/test_identity.py tests/tasks/llm/ledger/test_ledger.py"
     ),

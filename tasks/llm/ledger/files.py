@@ -150,8 +150,11 @@ def new_file(path: Path, final_path: Path) -> Iterator[sqlite3.Connection]:
     for suffix in FILE_PARTS:
         beside(new_path, suffix).unlink(missing_ok=True)
     with contextlib.closing(connected(new_path)) as connection:
-        statements = ["begin", *TABLES.values(), f"pragma user_version = {VERSION}", "commit"]
-        connection.executescript(";".join(statements))
+        connection.execute("begin")
+        with connection:
+            for statement in TABLES.values():
+                connection.execute(statement)
+            connection.execute(f"pragma user_version = {VERSION}")
         yield connection
         # Closing does so too, but reports no error such as a full disk; content that stays in the
         # log would be lost.

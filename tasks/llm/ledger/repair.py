@@ -35,17 +35,17 @@ def repair(path: Path, damage: str) -> None:
     """
     n_possible = path.stat().st_size // _SMALLEST_ROW_BYTES
     with (
-        files.new_file(path, files.repaired_path(path)) as new,
-        _opened_damaged(path) as damaged,
+        files.new_file(path, files.repaired_path(path)) as copy,
+        _opened_damaged(path) as source,
     ):
-        new.execute("begin")
-        with new:
+        copy.execute("begin")
+        with copy:
             for table in TABLES:
-                _copy_table(damaged, new, table, n_possible)
-            n_calls: int = new.execute("select count(*) from calls").fetchone()[0]
-            lost_keys = _lost_spend(damaged, new, n_possible)
-            new.executemany(LOST_SPEND, lost_keys)
-            n_recorded: int = new.execute(
+                _copy_table(source, copy, table, n_possible)
+            n_calls: int = copy.execute("select count(*) from calls").fetchone()[0]
+            lost_keys = _lost_spend(source, copy, n_possible)
+            copy.executemany(LOST_SPEND, lost_keys)
+            n_recorded: int = copy.execute(
                 "select max(coalesce(sum(calls), 0), ?) from spend", (n_calls,)
             ).fetchone()[0]
     damaged_name = finish_repair(path)
@@ -87,30 +87,30 @@ def _opened_damaged(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _copy_table(
-    damaged: sqlite3.Connection, new: sqlite3.Connection, table: str, n_possible: int
+    source: sqlite3.Connection, copy: sqlite3.Connection, table: str, n_possible: int
 ) -> None:
     """Copy the readable rows of a table, without those whose checksum is wrong."""
     has_checksums = table == "calls" or table in SEALED
-    lacks_checksums = table in SEALED and _is_unsealed(damaged)
-    for _, *row in _readable_rows(damaged, table, n_possible):
+    lacks_checksums = table in SEALED and _is_unsealed(source)
+    for _, *row in _readable_rows(source, table, n_possible):
         if lacks_checksums:
             row.append(checksum_of(row))
         if not has_checksums or is_as_written(row):
             values = ", ".join("?" * len(row))
-            new.execute(f"insert or ignore into {table} values ({values})", row)
+            copy.execute(f"insert or ignore into {table} values ({values})", row)
 
 
-def _is_unsealed(damaged: sqlite3.Connection) -> bool:
+def _is_unsealed(source: sqlite3.Connection) -> bool:
     try:
-        return files.version_of(damaged) == files.UNSEALED
+        return files.version_of(source) == files.UNSEALED
     except files.DAMAGE:
         return False
 
 
 def _lost_spend(
-    damaged: sqlite3.Connection, new: sqlite3.Connection, n_possible: int
+    source: sqlite3.Connection, copy: sqlite3.Connection, n_possible: int
 ) -> list[SpendKey]:
-    """Return the keys of the sums that a damaged file holds and a new one lacks; if all keys are
+    """Return the keys of the sums that a damaged file holds and its copy lacks; if all keys are
     lost, those of calls.
 
     The index has a second copy of each key, which counts where the row itself is damaged or
@@ -118,18 +118,18 @@ def _lost_spend(
     """
     intact_rowids: set[int] = set()
     lost_keys: dict[int, SpendKey] = {}
-    for rowid, *row in _readable_rows(damaged, "spend", n_possible):
+    for rowid, *row in _readable_rows(source, "spend", n_possible):
         has_checksum = len(row) > len(SPEND_COLUMNS)
         if not has_checksum or is_as_written(row):
             intact_rowids.add(rowid)
         else:
             lost_keys[rowid] = _spend_key(row)
-    for rowid, *values in _rows_of_spend_index(damaged):
+    for rowid, *values in _rows_of_spend_index(source):
         if rowid not in intact_rowids:
             lost_keys[rowid] = _spend_key(values)
-    stored_keys = set(new.execute(f"select {', '.join(SPEND_KEY)} from spend"))
+    stored_keys = set(copy.execute(f"select {', '.join(SPEND_KEY)} from spend"))
     if not lost_keys and not stored_keys:
-        return new.execute(SPEND_KEYS).fetchall()
+        return copy.execute(SPEND_KEYS).fetchall()
     return sorted(set(lost_keys.values()) - stored_keys)
 
 
@@ -138,14 +138,14 @@ def _spend_key(row: Iterable[Any]) -> SpendKey:
     return tuple(values[: len(SPEND_KEY)])
 
 
-def _rows_of_spend_index(damaged: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+def _rows_of_spend_index(source: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
     query = f"select rowid, {', '.join(SPEND_KEY)} from spend indexed by sqlite_autoindex_spend_1"
     with contextlib.suppress(*files.DAMAGE):
-        yield from damaged.execute(query)
+        yield from source.execute(query)
 
 
 def _readable_rows(
-    damaged: sqlite3.Connection, table: str, n_possible: int
+    source: sqlite3.Connection, table: str, n_possible: int
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a table that SQLite can read, each after its rowid.
 
@@ -153,14 +153,14 @@ def _readable_rows(
     have failed, or a damaged rowid that is too large may have ended it without an error.
     """
     try:
-        last_rowid = _last_rowid(damaged, table, n_possible)
+        last_rowid = _last_rowid(source, table, n_possible)
     except files.DAMAGE:  # the schema, which locates the tables, is damaged
         return
-    for first in range(1, last_rowid + 1, _RANGE):
-        rowids = range(first, first + _RANGE)
-        rows = _rows_between(damaged, table, rowids[0], rowids[-1])
+    for first_rowid in range(1, last_rowid + 1, _RANGE):
+        rowids = range(first_rowid, first_rowid + _RANGE)
+        rows = _rows_between(source, table, rowids[0], rowids[-1])
         # Ranges beyond what the file can hold are empty where calls were deleted.
-        if rows == [] and first > n_possible:
+        if rows == [] and first_rowid > n_possible:
             continue
         read_rowids = set()
         for row in rows or ():
@@ -168,19 +168,19 @@ def _readable_rows(
             yield row
         for rowid in rowids:
             if rowid not in read_rowids:
-                yield from _rows_between(damaged, table, rowid, rowid) or ()
+                yield from _rows_between(source, table, rowid, rowid) or ()
 
 
-def _last_rowid(damaged: sqlite3.Connection, table: str, n_possible: int) -> int:
+def _last_rowid(source: sqlite3.Connection, table: str, n_possible: int) -> int:
     """Return the rowid up to which a table is read.
 
     Raises:
         sqlite3.DatabaseError: the table is not in the schema.
     """
-    damaged.execute(f"select 1 from {table} limit 0")
+    source.execute(f"select 1 from {table} limit 0")
     row = None
     with contextlib.suppress(*files.DAMAGE):
-        row = damaged.execute(f"select max(rowid) from {table}").fetchone()
+        row = source.execute(f"select max(rowid) from {table}").fetchone()
     if row is None:
         return n_possible
     # After damage it may be any number.
@@ -188,11 +188,11 @@ def _last_rowid(damaged: sqlite3.Connection, table: str, n_possible: int) -> int
 
 
 def _rows_between(
-    damaged: sqlite3.Connection, table: str, first: int, last: int
+    source: sqlite3.Connection, table: str, first_rowid: int, last_rowid: int
 ) -> list[tuple[Any, ...]] | None:
     """Return the rows in a range of rowids; None if SQLite fails on it."""
     query = f"select rowid, * from {table} where rowid between ? and ?"
     try:
-        return damaged.execute(query, (first, last)).fetchall()
+        return source.execute(query, (first_rowid, last_rowid)).fetchall()
     except files.DAMAGE:
         return None

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.ledger import Ledger, prune, spend_in
+from tasks.llm.ledger.ledger import Ledger, spend_in
+from tasks.llm.ledger.pruning import prune
 from tasks.llm.replies import OK, Reply
 from tasks.llm.request import Call, Prices, Target
 from tasks.rules.errors import PipelineError
@@ -171,7 +172,7 @@ def test_an_adopted_reply_is_found_only_where_the_address_is_from_the_environmen
 ) -> None:
     address = "http://127.0.0.1:9/v1"
     without_address = Call(Target("m"), [{"role": "user", "content": "a question"}], "a-cell")
-    adopted = entry(adopted_key(without_address.key({}), address), None)
+    adopted = entry(adopted_key(earlier_key=without_address.key({}), address=address), None)
     written(tmp_path, [adopted])
     configured = replace(without_address, target=Target("m", address))
     from_environment = replace(
