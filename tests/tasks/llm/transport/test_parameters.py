@@ -26,7 +26,7 @@ def sent(
 ) -> dict[str, Any]:
     """Make a call to a configured model, and return the body of its request."""
     model = Model.model_validate({"name": "openai/gpt-5", "api_base": server.api_base} | configured)
-    assert calling(Call(target_of(model), MESSAGES, "a-cell", shape)).status == "ok"
+    assert calling(Call(target_of(model), MESSAGES, "a-cell", response_format=shape)).status == "ok"
     (entry,) = server.entries
     assert ("/v1/responses" if model.api == "responses" else "/v1/chat/completions") == entry.path
     return dict(entry.request)
