@@ -59,9 +59,9 @@ limits.
 """
 _ACCOUNT = re.compile(
     r"(?i)credits?\b|balance|budget|quota|billing|payment|funds|afford|arrears|\baccount"
-    r"|subscription|limit (?:was |is |has been )?(?:exceeded|reached)|organi[sz]ation|(?:no|not have) access"
-    r"|model_not_found|(?:unknown|no such|invalid) model|no endpoints|providers? (?:is|are)"
-    r" available"
+    r"|subscription|limit (?:was |is |has been )?(?:exceeded|reached)|organi[sz]ation"
+    r"|(?:no|not have) access|model_not_found|(?:unknown|no such|invalid) model|no endpoints"
+    r"|providers? (?:is|are) available"
     r"|(?:model|deployment).{0,120}(?:not"
     r" (?:found|exist|available|supported|enabled|allowed|deployed)"
     r"|unavailable|deprecated|retired|decommissioned|no longer)"

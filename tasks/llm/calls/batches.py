@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tasks.console import notice
-from tasks.llm.calls.gateway import chat_arguments
+from tasks.llm.calls.sending import chat_arguments
 from tasks.llm.environment import filled_in, safe
 from tasks.llm.failures import failure_of, failure_of_status, status_of_error, with_hints
 from tasks.llm.ledger.entries import (

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tasks.llm import embedded
-from tasks.llm.calls.gateway import send
+from tasks.llm.calls.sending import send
 from tasks.llm.replies import EMPTY, OK, PROVIDER_ERROR
 from tasks.llm.request import Call, Prices, Target, most_of, most_reply_tokens
 from tests.faults.behaviours import HttpResponse

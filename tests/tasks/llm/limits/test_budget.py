@@ -153,7 +153,7 @@ def test_a_call_that_is_cancelled_under_way_counts_as_what_was_set_aside(
     assert calling.limiter.budget.used_tokens >= 90
 
 
-LIVE = Admission("live", most=Usage(None, 80))
+LIVE = Admission("live", highest_usage=Usage(None, 80))
 
 
 def by_the_batch(server: FaultServer) -> list[Call]:
@@ -259,7 +259,7 @@ class Simulation:
         most, turns, share, is_known = move
         limiter = self.limiters[number % 2]
         with suppress(NotCalled):
-            request = Admission(f"endpoint-{number % 3}", most=Usage(None, most))
+            request = Admission(f"endpoint-{number % 3}", highest_usage=Usage(None, most))
             admission = await limiter.acquire(request)
             await self.hold(most, turns)
             reply = (
