@@ -70,7 +70,7 @@ def arguments_of(
         for name, value in parameters.items()
         if name not in _NOT_OF_LITELLM and name not in omitted_names
     }
-    arguments = filled_in_secrets({**arguments, **converted})
+    arguments = dict(filled_in_secrets({**arguments, **converted}))
     headers = parameters.get("headers")
     if headers:
         arguments["extra_headers"] = {name: filled_in(value) for name, value in headers.items()}
