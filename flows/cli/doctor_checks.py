@@ -21,7 +21,7 @@ from tasks.dataset.source import refuse_unreachable_hub
 from tasks.llm.calls.gateway import probe
 from tasks.llm.embedded import weights_hash
 from tasks.llm.environment import filled_in, key_state, missing_variables
-from tasks.llm.ledger.files import damage_in
+from tasks.llm.ledger.opening import damage_in
 from tasks.llm.request import Target
 from tasks.llm.retirement import is_retired
 from tasks.llm.senders.pool import inspect as inspect_nodes

@@ -23,7 +23,7 @@ from tasks.llm.replies import (
 )
 from tasks.llm.request import Target
 from tasks.llm.retirement import retirement_notice
-from tasks.llm.transport import Exchange, Redirected, ReplyTooLarge
+from tasks.llm.transport import Body, Exchange, Redirected, ReplyTooLarge
 from tasks.rules.ends import End, meaning_of
 from tasks.rules.errors import PipelineError, causes_of
 
@@ -58,10 +58,10 @@ _QUOTA = re.compile(
 limits.
 """
 _ACCOUNT = re.compile(
-    r"(?i)credits?\b|balance|budget|quota|billing|payment|funds|afford|arrears|\baccount|subscription"
-    r"|limit (?:was |is |has been )?(?:exceeded|reached)|organi[sz]ation|(?:no|not have) access"
-    r"|model_not_found|(?:unknown|no such|invalid) model|no endpoints|providers? (?:is|are)"
-    r" available"
+    r"(?i)credits?\b|balance|budget|quota|billing|payment|funds|afford|arrears|\baccount"
+    r"|subscription|limit (?:was |is |has been )?(?:exceeded|reached)|organi[sz]ation"
+    r"|(?:no|not have) access|model_not_found|(?:unknown|no such|invalid) model|no endpoints"
+    r"|providers? (?:is|are) available"
     r"|(?:model|deployment).{0,120}(?:not"
     r" (?:found|exist|available|supported|enabled|allowed|deployed)"
     r"|unavailable|deprecated|retired|decommissioned|no longer)"
@@ -109,21 +109,15 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
     """
     if isinstance(error, Redirected | ReplyTooLarge):
         return _failure_of_fault(error)
-    received = exchange.body.error_text if exchange else ""
-    text = _with_cause(
-        f"{type(error).__name__}: {str(error).partition('Traceback (most')[0]}", received
-    )
-    status = getattr(error, "status_code", None)
-    headers: Mapping[str, Any] = getattr(error, "litellm_response_headers", None) or {}
-    wait_s = retry_after_s(
-        {str(name).lower(): str(value).strip() for name, value in headers.items()}, time.time()
-    )
-    if isinstance(error, TimeoutError) or type(error).__name__ == "Timeout" or status == 408:
-        stated = exchange.status if exchange is not None else None
-        http_status = stated if stated in _TIMEOUTS else None
+    response_status = exchange.status if exchange is not None else None
+    body = exchange.body if exchange is not None else Body(0)
+    text = _text_of(error, body.error_text)
+    wait_s = _requested_wait_s(error)
+    if _is_timeout(error):
+        http_status = response_status if response_status in _TIMEOUTS else None
         return Failure(TIMEOUT, Kind.DOWN, text, wait_s, http_status=http_status)
-    is_from_server = exchange is not None and exchange.status is not None
-    if isinstance(error, PipelineError) or (_NEVER_SENT.search(text) and not is_from_server):
+    was_never_sent = response_status is None and _NEVER_SENT.search(text)
+    if isinstance(error, PipelineError) or was_never_sent:
         return Failure(
             PROVIDER_ERROR,
             Kind.FATAL,
@@ -131,15 +125,44 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
             is_unpaid=True,
             is_about_key=bool(_KEY_REFUSED.search(text)),
         )
-    message = received or " ".join(map(str, causes_of(error)))
+    message = body.error_text or " ".join(str(cause) for cause in causes_of(error))
     status = _status_of(error, exchange, message)
     if status is not None:
         failure = failure_of_http(status, message, text, wait_s)
         # An error in the middle of a reply: what came before it may be billed.
-        return failure._replace(is_unpaid=exchange is None or not exchange.body.is_completion)
+        return failure._replace(is_unpaid=not body.is_completion)
     if _is_content_code(_stated_in(message)):
         return Failure(REFUSED, Kind.DECLINED, text)
     return Failure(PROVIDER_ERROR, Kind.DOWN, text, is_unpaid=_goes_back_to(_NO_CONNECTION, error))
+
+
+def _failure_of_fault(fault: Redirected | ReplyTooLarge) -> Failure:
+    if isinstance(fault, Redirected):
+        return Failure(REDIRECTED, Kind.FATAL, safe(str(fault)), is_unpaid=True)
+    return Failure(TOO_LARGE, Kind.DECLINED, safe(str(fault)))
+
+
+def _text_of(error: BaseException, received: str) -> str:
+    """Return the text of an error in one line, with the received body if the text omits its
+    message.
+    """
+    message = str(error).partition("Traceback (most")[0]
+    text = f"{type(error).__name__}: {message}"
+    sentences = re.findall(r'"(?:message|msg|error|detail)": "([^"\\]+)', received)
+    if sentences and not any(sentence in text for sentence in sentences):
+        return safe(f"{text}: {received}")
+    return safe(_without_page(text))
+
+
+def _requested_wait_s(error: BaseException) -> float | None:
+    headers: Mapping[str, Any] = getattr(error, "litellm_response_headers", None) or {}
+    lowercase_headers = {str(name).lower(): str(value).strip() for name, value in headers.items()}
+    return retry_after_s(lowercase_headers, time.time())
+
+
+def _is_timeout(error: BaseException) -> bool:
+    is_timeout = isinstance(error, TimeoutError) or type(error).__name__ == "Timeout"
+    return is_timeout or getattr(error, "status_code", None) == 408
 
 
 def _status_of(error: BaseException, exchange: Exchange | None, message: str) -> int | None:
@@ -150,10 +173,11 @@ def _status_of(error: BaseException, exchange: Exchange | None, message: str) ->
     status = getattr(error, "status_code", None)
     if not isinstance(status, int) or status < 400 or _goes_back_to(_NO_REPLY, error):
         status = None
-    received = status if exchange is None else exchange.status
-    if received is None or received < 400 or received >= 500:
-        doubtful = [code for code in _stated_in(message).codes if code in _DOUBTFUL_CODES]
-        return int(doubtful[0]) if doubtful else status
+    response_status = status if exchange is None else exchange.status
+    if response_status is None or not 400 <= response_status < 500:
+        for code in _stated_in(message).codes:
+            if code in _DOUBTFUL_CODES:
+                return int(code)
     return status
 
 
@@ -175,36 +199,37 @@ def _stated_in(body: str) -> Stated:
         content = None
     codes: list[str] = []
     sentences: list[str] = []
-    for holder in _holders_in(content):
-        for name, value in holder.items():
+    for fields in _fields_in(content):
+        for name, value in fields.items():
             if name.lower().endswith(_CODES) and isinstance(value, str | int):
                 codes.append(str(value))
             elif name.lower().endswith(_SENTENCES) and isinstance(value, str):
                 sentences.append(value)
-    return Stated(codes, " ".join([*sentences, *codes]) if sentences else body)
+    text = body
+    if sentences:
+        text = " ".join([*sentences, *codes])
+    return Stated(codes, text)
 
 
-def _holders_in(content: Any) -> list[Mapping[str, Any]]:
-    """Return a body, its error, MiniMax's word for one, and what OpenRouter passes on of
-    another's.
+def _fields_in(content: Any) -> list[Mapping[str, Any]]:
+    """Return the fields of a body, of its error, of MiniMax's word for one, and of what OpenRouter
+    passes on of another's.
     """
-    if not isinstance(content, Mapping):
-        return []
-    error = content.get("error")
-    metadata = error.get("metadata") if isinstance(error, Mapping) else None
-    raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
-    holders = [content, error, content.get("base_resp"), {"message": raw}]
-    return [holder for holder in holders if isinstance(holder, Mapping)]
+    body = _mapping(content)
+    error = _mapping(body.get("error"))
+    upstream_message = _mapping(error.get("metadata")).get("raw")
+    return [body, error, _mapping(body.get("base_resp")), {"message": upstream_message}]
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """Return a value if it is a mapping, else an empty one."""
+    if isinstance(value, Mapping):
+        return value
+    return {}
 
 
 def _is_content_code(stated: Stated) -> bool:
     return any(_CONTENT_CODE.fullmatch(code) for code in stated.codes)
-
-
-def _failure_of_fault(fault: Redirected | ReplyTooLarge) -> Failure:
-    if isinstance(fault, Redirected):
-        return Failure(REDIRECTED, Kind.FATAL, safe(str(fault)), is_unpaid=True)
-    return Failure(TOO_LARGE, Kind.DECLINED, safe(str(fault)))
 
 
 def failure_of_http(status: int, message: str, text: str, wait_s: float | None) -> Failure:
@@ -222,22 +247,14 @@ def failure_of_http(status: int, message: str, text: str, wait_s: float | None) 
     )
 
 
-def _with_cause(text: str, received: str) -> str:
-    """Return the text of an error in one line, with the received body if the text omits its
-    message.
-    """
-    messages = re.findall(r'"(?:message|msg|error|detail)": "([^"\\]+)', received)
-    has_message = not messages or any(message in text for message in messages)
-    return safe(_without_page(text) if has_message else f"{text}: {received}")
-
-
 def _without_page(text: str) -> str:
     """Return a text with the title of a page in it, or the page's words, in place of its markup."""
     page = _PAGE.search(text)
     if page is None:
         return text
-    title = _TITLE.search(page[0][:_MOST_OF_PAGE])
-    words = title[1] if title else _MARKUP.sub(" ", page[0][:_MOST_OF_PAGE])
+    markup = page[0][:_MOST_OF_PAGE]
+    title = _TITLE.search(markup)
+    words = title[1] if title else _MARKUP.sub(" ", markup)
     return text[: page.start()] + html.unescape(words)
 
 
@@ -262,13 +279,25 @@ def status_of_error(error: Any) -> int:
         return int(code)
     if _LIMIT_CODE.search(code):
         return 429
-    return 500 if _SERVER_CODE.search(code) else 400
+    if _SERVER_CODE.search(code):
+        return 500
+    return 400
 
 
 def failure_of_status(status: int, text: str) -> Failure:
     """Return the failure for a status and a body from a batch's file."""
-    of_status = (REDIRECTED, Kind.BAD_REQUEST) if 300 <= status < 400 else _by_status(status, text)
-    return Failure(*of_status, safe(f"HTTP {status}: {text}"), is_unpaid=True, http_status=status)
+    if 300 <= status < 400:
+        kept_status = REDIRECTED
+        kind = Kind.BAD_REQUEST
+    else:
+        kept_status, kind = _by_status(status, text)
+    return Failure(
+        status=kept_status,
+        kind=kind,
+        error=safe(f"HTTP {status}: {text}"),
+        is_unpaid=True,
+        http_status=status,
+    )
 
 
 def with_hints(failure: Failure, target: Target) -> Failure:
@@ -306,8 +335,12 @@ def _by_status(status: int, body: str) -> tuple[str, Kind]:
         return REFUSED, Kind.DECLINED
     if status == 403 or (is_about_request and _UNKNOWN_MODEL.search(text)):
         return PROVIDER_ERROR, Kind.FATAL
-    passing = Kind.BUSY if status == 429 else Kind.DOWN
-    return PROVIDER_ERROR, Kind.BAD_REQUEST if is_about_request else passing
+    kind = Kind.DOWN
+    if is_about_request:
+        kind = Kind.BAD_REQUEST
+    elif status == 429:
+        kind = Kind.BUSY
+    return PROVIDER_ERROR, kind
 
 
 def _alone(status: int, body: str) -> tuple[str, Kind]:
@@ -329,7 +362,11 @@ def _alone(status: int, body: str) -> tuple[str, Kind]:
 
 def _goes_back_to(names: frozenset[str], error: BaseException) -> bool:
     """Return whether an exception or one of its causes has a class with one of these names."""
-    return any(kind.__name__ in names for cause in causes_of(error) for kind in type(cause).__mro__)
+    for cause in causes_of(error):
+        class_names = {base.__name__ for base in type(cause).__mro__}
+        if not names.isdisjoint(class_names):
+            return True
+    return False
 
 
 _LONGEST_WAIT_S = 600.0
@@ -350,7 +387,9 @@ def retry_after_s(headers: Mapping[str, str], now_s: float) -> float | None:
     with suppress(ValueError):
         waits_s.append(float(headers.get("retry-after", "")))
     with suppress(ValueError, OverflowError):
-        moment = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
-        waits_s.append(moment.timestamp() - now_s)
-    believed_s = (max(0.0, wait_s) for wait_s in waits_s if wait_s <= _LONGEST_WAIT_S)
-    return next(believed_s, None)
+        end = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
+        waits_s.append(end.timestamp() - now_s)
+    for wait_s in waits_s:
+        if wait_s <= _LONGEST_WAIT_S:
+            return max(0.0, wait_s)
+    return None

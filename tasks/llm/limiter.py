@@ -7,7 +7,7 @@ import heapq
 import itertools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -36,9 +36,9 @@ class EndpointHealth:
     """The adaptive concurrency and the circuit breaker of an endpoint, and the reasons to stop it.
 
     The number of calls at once falls by a factor after a 429 or a timeout, at most once a second,
-        and rises by one after every round of successful calls. After some failures in a row no call
-        is made for a pause, which doubles; then one call tests the endpoint. After `outage_s`
-        without a reply the endpoint is stopped for the run.
+    and rises by one after every round of successful calls. After some failures in a row no call is
+    made for a pause, which doubles; then one call tests the endpoint. After `outage_s` without a
+    reply the endpoint is stopped for the run.
 
     A refusal that may be that of every request stops it only if a harmless request is refused too.
     `accepted_s` is when the last call that the endpoint accepted began, `probed_s` when the last
@@ -48,17 +48,24 @@ class EndpointHealth:
 
     def __init__(self, name: str, concurrency: int, outage_s: float, now_s: float) -> None:
         self.name = name
-        self._most = concurrency
+        self._concurrency = concurrency
         self.limit = float(concurrency)
         self._outage_s = outage_s
         self._silent_since_s = now_s
         self._pause_s = FIRST_PAUSE_S
-        self._last_reply_s = self._cut_at_s = self.closed_until_s = float("-inf")
-        self._failures = self._n_replies = self._bad_requests = self.in_hand = 0
-        self.accepted_s = self.probed_s = float("-inf")
+        self._last_reply_s = -math.inf
+        self._cut_at_s = -math.inf
+        self.closed_until_s = -math.inf
+        self._failures = 0
+        self._n_replies = 0
+        self._bad_requests = 0
+        self.in_hand = 0
+        self.accepted_s = -math.inf
+        self.probed_s = -math.inf
         self.probe_failure: Failure | None = None
         self.has_served = False
-        self._refusals = self._first_refusals = 0
+        self._refusals = 0
+        self._first_refusals = 0
         self.asking = asyncio.Lock()
         self.stopped: str | None = None
         self.waiting: list[Any] = []
@@ -77,8 +84,10 @@ class EndpointHealth:
         """
         if self.closed_until_s > now_s:
             return self.closed_until_s - now_s
-        most = 1 if self._is_open else max(1, int(self.limit))
-        return 0.0 if self.in_hand < most else math.inf
+        most_calls = 1 if self._is_open else max(1, int(self.limit))
+        if self.in_hand < most_calls:
+            return 0.0
+        return math.inf
 
     @property
     def _is_open(self) -> bool:
@@ -90,7 +99,7 @@ class EndpointHealth:
         self._is_there(now_s)
         self._refusals = 0
         self._n_replies += 1
-        self.limit = min(self._most, self.limit + 1 / self.limit)
+        self.limit = min(self._concurrency, self.limit + 1 / self.limit)
 
     def failed(self, failure: Failure, now_s: float, latency_s: float) -> None:
         """Note that a call has failed after `latency_s`."""
@@ -176,12 +185,11 @@ class EndpointHealth:
                 f"its first {self._bad_requests} calls were all bad requests, the last: {reason}"
             )
         if harmless is not None:
-            cause = (
-                "with the same error"
-                if harmless.error == failure.error
-                else f"too: {harmless.error}"
-            )
-            reason = f'{reason}; a harmless request ("Hi") was refused {cause}'
+            reason += '; a harmless request ("Hi") was refused '
+            if harmless.error == failure.error:
+                reason += "with the same error"
+            else:
+                reason += f"too: {harmless.error}"
         self._stop(reason)
 
     def _is_there(self, now_s: float) -> None:
@@ -195,14 +203,13 @@ class EndpointHealth:
             self.limit = max(1.0, self.limit * _DECREASE)
 
     def _is_silent(self, failure: Failure, now_s: float, latency_s: float) -> None:
-        has_waited = failure.status == TIMEOUT
-        if has_waited:
+        began_s = now_s
+        if failure.status == TIMEOUT:
             self._slow_down(now_s)
+            began_s = now_s - latency_s
         if self._failures == 0:
             # A timeout marks the start of an outage, unless another call succeeded meanwhile.
-            self._silent_since_s = max(
-                self._last_reply_s, now_s - (latency_s if has_waited else 0.0)
-            )
+            self._silent_since_s = max(self._last_reply_s, began_s)
         self._failures += 1
         silence_s = now_s - self._silent_since_s
         if self._is_open and silence_s >= self._outage_s:
@@ -240,12 +247,12 @@ class Budget:
         self.used_tokens = 0
         self._reserved_usd = 0.0
         self._reserved_tokens = 0
-        self._reserved = 0
+        self._n_reservations = 0
         self.is_spent = False
         self._refused = UNKNOWN
         self.when_released: list[Callable[[], None]] = []
 
-    def reserve(self, most: Usage) -> bool:
+    def reserve(self, highest_usage: Usage) -> bool:
         """Reserve the highest possible usage of a call; False if it has to wait for other calls to
         release theirs.
 
@@ -253,65 +260,67 @@ class Budget:
             BudgetSpent: the call can never fit, or its usage is unbounded; after that, every call
                 raises it.
         """
-        if not self.is_spent and self._fits(most, self._reserved_usd, self._reserved_tokens):
-            self._reserved_usd += most.usd or 0.0
-            self._reserved_tokens += most.tokens or 0
-            self._reserved += 1
+        if self.is_spent:
+            raise BudgetSpent(self.line)
+        if self._fits(highest_usage, self._reserved_usd, self._reserved_tokens):
+            self._reserved_usd += highest_usage.usd or 0.0
+            self._reserved_tokens += highest_usage.tokens or 0
+            self._n_reservations += 1
             return True
-        if not self.is_spent and self._fits(most, 0.0, 0):
+        if self._fits(highest_usage, 0.0, 0):
             return False
-        if not self.is_spent:
-            self.is_spent = True
-            self._refused = most
+        self.is_spent = True
+        self._refused = highest_usage
         raise BudgetSpent(self.line)
 
-    def release(self, most: Usage, used: Usage) -> None:
+    def release(self, highest_usage: Usage, usage: Usage) -> None:
         """Release a reservation, and count the usage; if that is unknown, count the whole
         reservation.
         """
-        self._reserved -= 1
-        # Without reservations the sum is exactly 0, whatever rounding has left.
-        self._reserved_usd = self._reserved_usd - (most.usd or 0.0) if self._reserved else 0.0
-        self._reserved_tokens -= most.tokens or 0
-        self.used_usd += (most.usd or 0.0) if used.usd is None else used.usd
-        self.used_tokens += (most.tokens or 0) if used.tokens is None else used.tokens
+        reserved_usd = highest_usage.usd or 0.0
+        reserved_tokens = highest_usage.tokens or 0
+        self._n_reservations -= 1
+        self._reserved_usd -= reserved_usd
+        self._reserved_tokens -= reserved_tokens
+        if self._n_reservations == 0:
+            self._reserved_usd = 0.0  # whatever rounding has left
+        self.used_usd += reserved_usd if usage.usd is None else usage.usd
+        self.used_tokens += reserved_tokens if usage.tokens is None else usage.tokens
         for wake in list(self.when_released):
             wake()
 
     @property
     def line(self) -> str:
         """A line for people: the usage, what the refused call needs, and what to do."""
-        used: list[str] = []
-        needed: list[str] = []
+        usages: list[str] = []
+        needs: list[str] = []
         if self._max_usd is not None:
-            used.append(f"{self.used_usd:.4f} of {self._max_usd:g} USD")
-            needed.append(
-                "an unknown sum"
-                if self._refused.usd is None
-                else f"up to {self._refused.usd:.4f} USD"
-            )
+            usages.append(f"{self.used_usd:.4f} of {self._max_usd:g} USD")
+            usd = self._refused.usd
+            needs.append("an unknown sum" if usd is None else f"up to {usd:.4f} USD")
         if self._max_tokens is not None:
-            used.append(f"{self.used_tokens:,} of {self._max_tokens:,} tokens")
+            usages.append(f"{self.used_tokens:,} of {self._max_tokens:,} tokens")
             n_tokens = self._refused.tokens
-            needed.append(
+            needs.append(
                 "any number of tokens" if n_tokens is None else f"up to {n_tokens:,} tokens"
             )
-        advice = "could exceed the cap: raise it, or set a lower `max_tokens` for the model"
         return (
-            f"{' and '.join(used)} used, and the next call, which needs {' and '.join(needed)},"
-            f" {advice}"
+            f"{' and '.join(usages)} used, and the next call, which needs {' and '.join(needs)},"
+            " could exceed the cap: raise it, or set a lower `max_tokens` for the model"
         )
 
-    def _fits(self, most: Usage, reserved_usd: float, reserved_tokens: int) -> bool:
-        """Return whether the highest possible usage is within the caps; an unbounded one exceeds
-        every cap.
-        """
-        usd = self._max_usd, self.used_usd + reserved_usd, most.usd
-        tokens = self._max_tokens, self.used_tokens + reserved_tokens, most.tokens
-        return all(
-            cap is None or (more is not None and used + more <= cap)
-            for cap, used, more in (usd, tokens)
-        )
+    def _fits(self, highest_usage: Usage, reserved_usd: float, reserved_tokens: int) -> bool:
+        """Return whether the highest possible usage is within the caps."""
+        fits_usd = _is_within(self._max_usd, self.used_usd + reserved_usd, highest_usage.usd)
+        n_tokens = self.used_tokens + reserved_tokens
+        return fits_usd and _is_within(self._max_tokens, n_tokens, highest_usage.tokens)
+
+
+def _is_within(cap: float | None, amount: float, increase: float | None) -> bool:
+    """Return whether an increased amount is within a cap; an unbounded increase (None) never is."""
+    if cap is None:
+        return True
+    return increase is not None and amount + increase <= cap
 
 
 class Reservations:
@@ -319,25 +328,25 @@ class Reservations:
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
-        self._most: dict[str, Usage] = {}
+        self._reservations: dict[str, Usage] = {}
 
-    def has_room(self, key: str, most: Usage) -> bool:
+    def has_room(self, key: str, highest_usage: Usage) -> bool:
         """Reserve the highest possible usage of a call; False if it does not fit, or not now."""
         with suppress(BudgetSpent):
-            if key not in self._most and self._budget.reserve(most):
-                self._most[key] = most
-        return key in self._most
+            if key not in self._reservations and self._budget.reserve(highest_usage):
+                self._reservations[key] = highest_usage
+        return key in self._reservations
 
-    def release(self, key: str, used: Usage) -> None:
+    def release(self, key: str, usage: Usage) -> None:
         """Count the usage of a call, if it has a reservation."""
-        if key in self._most:
-            self._budget.release(self._most.pop(key), used)
+        if key in self._reservations:
+            self._budget.release(self._reservations.pop(key), usage)
 
     def count_as_used(self) -> None:
         """Count all remaining reservations as used: nobody else could release them, and live calls
         would wait.
         """
-        for key in list(self._most):
+        for key in list(self._reservations):
             self.release(key, UNKNOWN)
 
 
@@ -350,11 +359,13 @@ class TokenBucket:
     """
 
     def __init__(self, per_minute: float | None, now_s: float) -> None:
+        if per_minute is None:
+            per_minute = 1e15
         # A full bucket allows a burst in addition to the refill; their sum stays below the limit.
-        self._rate = (1e15 if per_minute is None else per_minute) / (60.0 + _BURST_S)
-        self._most = max(1.0, self._rate * _BURST_S)
-        self._level = self._most
-        self._at_s = now_s
+        self._rate = per_minute / (60.0 + _BURST_S)
+        self._capacity = max(1.0, self._rate * _BURST_S)
+        self._level = self._capacity
+        self._refilled_at_s = now_s
 
     def wait_s(self, now_s: float) -> float:
         """Return the seconds until the bucket is open."""
@@ -364,11 +375,12 @@ class TokenBucket:
     def consume(self, amount: float, now_s: float) -> None:
         """Take an amount; a negative amount returns an unused part of an advance."""
         self._refill(now_s)
-        self._level = min(self._most, self._level - amount)
+        self._level = min(self._capacity, self._level - amount)
 
     def _refill(self, now_s: float) -> None:
-        self._level = min(self._most, self._level + (now_s - self._at_s) * self._rate)
-        self._at_s = now_s
+        gain = (now_s - self._refilled_at_s) * self._rate
+        self._level = min(self._capacity, self._level + gain)
+        self._refilled_at_s = now_s
 
 
 @dataclass(eq=False)
@@ -383,7 +395,7 @@ class Admission:
 
     endpoint: str
     priority: tuple[int, ...] = ()
-    most: Usage = UNKNOWN
+    highest_usage: Usage = UNKNOWN
     likely_tokens: int = 0
     tokens: int = 0
     goes_first: bool = False
@@ -399,14 +411,13 @@ def usage_of(reply: Reply) -> Usage:
     if reply.failure is not None and reply.failure.is_unpaid:
         return NOTHING
     if reply.largest_usage is not None:
-        most_prompt, most_completion = reply.largest_usage
-        most_usd = cost_usd(reply.prices, most_prompt, None, most_completion)
-        return Usage(most_usd, most_prompt + most_completion)
-    prompt = reply.prompt_tokens
-    completion = reply.completion_tokens
-    return Usage(
-        reply.cost_usd, None if prompt is None or completion is None else prompt + completion
-    )
+        largest_prompt, largest_completion = reply.largest_usage
+        largest_usd = cost_usd(reply.prices, largest_prompt, None, largest_completion)
+        return Usage(largest_usd, largest_prompt + largest_completion)
+    n_tokens = None
+    if reply.prompt_tokens is not None and reply.completion_tokens is not None:
+        n_tokens = reply.prompt_tokens + reply.completion_tokens
+    return Usage(reply.cost_usd, n_tokens)
 
 
 class ModelStopped(NotCalled):
@@ -444,7 +455,8 @@ class Limiter:
         self._requests = TokenBucket(self.rpm, now_s)
         self._tokens = TokenBucket(self.tpm, now_s)
         self._timer: asyncio.TimerHandle | None = None
-        self._tokens_guessed = self._tokens_used = 0
+        self._tokens_guessed = 0
+        self._tokens_used = 0
         self.budget.when_released.append(self._dispatch)
 
     async def acquire(self, admission: Admission) -> Admission:
@@ -455,19 +467,19 @@ class Limiter:
         """
         if self.left_s <= 0:
             raise self._late()
-        new = EndpointHealth(admission.endpoint, self.concurrency, self.outage_s, time.monotonic())
-        admission.granted = asyncio.get_running_loop().create_future()
-        self.endpoints.setdefault(admission.endpoint, new).push(admission)
+        if admission.endpoint not in self.endpoints:
+            self.endpoints[admission.endpoint] = EndpointHealth(
+                admission.endpoint, self.concurrency, self.outage_s, time.monotonic()
+            )
+        granted = asyncio.get_running_loop().create_future()
+        admission.granted = granted
+        self.endpoints[admission.endpoint].push(admission)
         self._dispatch()
         try:
             async with asyncio.timeout(None if self.stop_at_s is None else self.left_s):
-                await admission.granted
+                await granted
         except (asyncio.CancelledError, TimeoutError) as error:
-            if (
-                admission.granted.done()
-                and not admission.granted.cancelled()
-                and not admission.granted.exception()
-            ):
+            if granted.done() and not granted.cancelled() and not granted.exception():
                 self.release(admission)
             if isinstance(error, TimeoutError):
                 raise self._late() from None
@@ -477,7 +489,9 @@ class Limiter:
     @property
     def left_s(self) -> float:
         """The seconds until the stop time; infinite without one."""
-        return math.inf if self.stop_at_s is None else self.stop_at_s - time.time()
+        if self.stop_at_s is None:
+            return math.inf
+        return self.stop_at_s - time.time()
 
     def _late(self) -> TimeIsUp:
         self.too_late += 1
@@ -495,83 +509,103 @@ class Limiter:
         endpoint = self.endpoints[admission.endpoint]
         endpoint.in_hand -= 1
         now_s = time.monotonic()
-        used = usage_of(reply) if reply is not None else UNKNOWN if is_lost else NOTHING
-        failure = None if reply is None else reply.failure
-        if reply is None and not is_lost:
+        usage = NOTHING
+        if reply is not None:
+            usage = usage_of(reply)
+        elif is_lost:
+            usage = UNKNOWN
+        else:
             self._requests.consume(-1, now_s)
-        if used.tokens is not None:
-            self._tokens.consume(used.tokens - admission.tokens, now_s)
-        if failure is None and used.tokens:
-            self._tokens_guessed += admission.likely_tokens
-            self._tokens_used += used.tokens
+        if usage.tokens is not None:
+            self._tokens.consume(usage.tokens - admission.tokens, now_s)
         if reply is not None:
             self.n_calls += 1
-            if failure is not None:
-                endpoint.failed(failure, now_s, reply.latency_s or 0.0)
-            else:
-                endpoint.succeeded(now_s)
-                endpoint.accepted_s = max(endpoint.accepted_s, admission.began_s)
-                endpoint.has_served = endpoint.has_served or not admission.goes_first
-        self.budget.release(admission.most, used)
+            self._count_reply(admission, reply, usage, now_s)
+        self.budget.release(admission.highest_usage, usage)
+
+    def _count_reply(self, admission: Admission, reply: Reply, usage: Usage, now_s: float) -> None:
+        endpoint = self.endpoints[admission.endpoint]
+        if reply.failure is not None:
+            endpoint.failed(reply.failure, now_s, reply.latency_s or 0.0)
+            return
+        endpoint.succeeded(now_s)
+        endpoint.accepted_s = max(endpoint.accepted_s, admission.began_s)
+        endpoint.has_served = endpoint.has_served or not admission.goes_first
+        if usage.tokens:
+            self._tokens_guessed += admission.likely_tokens
+            self._tokens_used += usage.tokens
 
     def _dispatch(self) -> None:
         """Admit all calls that may start, and set a timer for the next time when one may."""
-        while (endpoint := self._next_endpoint()) is not None:
-            waiting: Admission = heapq.heappop(endpoint.waiting)[-1]
-            if waiting.granted.done():
+        while True:
+            endpoint = self._next_endpoint()
+            if endpoint is None:
+                break
+            admission: Admission = heapq.heappop(endpoint.waiting)[-1]
+            if admission.granted.done():
                 continue  # its caller no longer waits
             if endpoint.stopped is not None:
-                waiting.granted.set_exception(ModelStopped(f"{endpoint.name}: {endpoint.stopped}"))
-            elif not self._grant(endpoint, waiting):
+                reason = f"{endpoint.name}: {endpoint.stopped}"
+                admission.granted.set_exception(ModelStopped(reason))
+            elif not self._grant(endpoint, admission):
                 break
 
-    def _grant(self, endpoint: EndpointHealth, waiting: Admission) -> bool:
+    def _grant(self, endpoint: EndpointHealth, admission: Admission) -> bool:
+        """Grant an admission, or refuse it for good; False if it has to wait for the budget."""
         try:
-            if not self.budget.reserve(waiting.most):
-                endpoint.push(waiting)
+            if not self.budget.reserve(admission.highest_usage):
+                endpoint.push(admission)
                 return False
         except BudgetSpent as error:
-            waiting.granted.set_exception(error)
+            admission.granted.set_exception(error)
             return True
         now_s = time.monotonic()
-        ratio = (
-            self._tokens_used / self._tokens_guessed
-            if self._tokens_guessed and self._tokens_used
-            else 1.0
-        )
-        waiting.tokens = round(waiting.likely_tokens * ratio)
+        ratio = 1.0
+        if self._tokens_guessed and self._tokens_used:
+            ratio = self._tokens_used / self._tokens_guessed
+        admission.tokens = round(admission.likely_tokens * ratio)
         self._requests.consume(1, now_s)
-        self._tokens.consume(waiting.tokens, now_s)
+        self._tokens.consume(admission.tokens, now_s)
         endpoint.in_hand += 1
-        waiting.began_s = now_s
-        waiting.granted.set_result(None)
+        admission.began_s = now_s
+        admission.granted.set_result(None)
         return True
 
     def _next_endpoint(self) -> EndpointHealth | None:
         """Return the endpoint whose turn it is; None while none may be called."""
-        with_waiting = [endpoint for endpoint in self.endpoints.values() if endpoint.waiting]
-        stopped = next(
-            (endpoint for endpoint in with_waiting if endpoint.stopped is not None), None
-        )
-        if stopped:
-            return stopped
-        if self.budget.is_spent and with_waiting:
-            return with_waiting[0]
+        waiting_endpoints = []
+        n_in_hand = 0
+        for endpoint in self.endpoints.values():
+            n_in_hand += endpoint.in_hand
+            if endpoint.waiting:
+                if endpoint.stopped is not None:
+                    return endpoint
+                waiting_endpoints.append(endpoint)
+        if self.budget.is_spent and waiting_endpoints:
+            return waiting_endpoints[0]
         # If tokens are limited, the first reply shows the usage of a call before the next ones
         # start.
-        in_hand = sum(endpoint.in_hand for endpoint in self.endpoints.values())
-        if in_hand >= (1 if self.tpm is not None and self.n_calls == 0 else self.concurrency):
+        is_usage_unknown = self.tpm is not None and self.n_calls == 0
+        if n_in_hand >= (1 if is_usage_unknown else self.concurrency):
             return None
+        return self._open_endpoint(waiting_endpoints)
+
+    def _open_endpoint(self, endpoints: Sequence[EndpointHealth]) -> EndpointHealth | None:
+        """Return the endpoint that may be called now, by the priority of its first call; if there
+        is none, set a timer for the first one that opens.
+        """
         now_s = time.monotonic()
-        shared_s = max(self._requests.wait_s(now_s), self._tokens.wait_s(now_s))
-        waits_s = [max(shared_s, endpoint.wait_s(now_s)) for endpoint in with_waiting]
-        if 0.0 < (wait_s := min(waits_s, default=math.inf)) < math.inf:
+        shared_wait_s = max(self._requests.wait_s(now_s), self._tokens.wait_s(now_s))
+        shortest_wait_s = math.inf
+        open_endpoints = []
+        for endpoint in endpoints:
+            wait_s = max(shared_wait_s, endpoint.wait_s(now_s))
+            shortest_wait_s = min(shortest_wait_s, wait_s)
+            if wait_s == 0.0:
+                open_endpoints.append(endpoint)
+        if 0.0 < shortest_wait_s < math.inf:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = asyncio.get_running_loop().call_later(wait_s + 0.001, self._dispatch)
-        free = [
-            endpoint
-            for endpoint, wait_s in zip(with_waiting, waits_s, strict=True)
-            if wait_s == 0.0
-        ]
-        return min(free, key=lambda endpoint: endpoint.waiting[0][:2], default=None)
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(shortest_wait_s + 0.001, self._dispatch)
+        return min(open_endpoints, key=lambda endpoint: endpoint.waiting[0][:2], default=None)

@@ -4,7 +4,7 @@ stands in it.
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,13 +38,8 @@ def from_result(api: str | None, result: Any, body: Body) -> Reply:
     """Return the reply in LiteLLM's result of a call by its `api`, and the received body, without
     its cost and time.
     """
-    by_api = {
-        RESPONSES: _from_response,
-        EMBEDDING: _from_embedding,
-        DECISIONS: _from_decisions,
-    }
     try:
-        reply = by_api.get(api or "", _from_chat)(result, body)
+        reply = _READERS.get(api, _from_chat)(result, body)
     except Exception as error:  # noqa: BLE001 - a provider may put anything into a reply
         reply = _unreadable(body, f"{type(error).__name__}: {error}")
     tokens = _tokens(api, result, body)
@@ -63,16 +58,19 @@ def from_result(api: str | None, result: Any, body: Body) -> Reply:
 def _tokens(api: str | None, result: Any, body: Body) -> Tokens:
     """Return the tokens in the received report of usage, or in LiteLLM's if its form is another."""
     usage = getattr(result, "usage", None) or {}
-    by_litellm = tokens_in(usage if isinstance(usage, Mapping) else usage.model_dump())
+    if not isinstance(usage, Mapping):
+        usage = usage.model_dump()
+    tokens_by_litellm = tokens_in(usage)
     has_several_bodies = api == DECISIONS and body.decisions is None  # of the embedded model
-    received = NO_REPORT if has_several_bodies else tokens_in(body.usage)
-    if received == NO_REPORT:
-        return by_litellm
-    if (
-        api is None and not body.is_completion
-    ):  # LiteLLM also counts the reasoning that the reply shows
-        return received._replace(reasoning=by_litellm.reasoning)
-    return received
+    if has_several_bodies:
+        return tokens_by_litellm
+    received_tokens = tokens_in(body.usage)
+    if received_tokens == NO_REPORT:
+        return tokens_by_litellm
+    if api is None and not body.is_completion:
+        # LiteLLM also counts the reasoning that the reply shows.
+        return received_tokens._replace(reasoning=tokens_by_litellm.reasoning)
+    return received_tokens
 
 
 _FILTERED = Reply(REFUSED, error="the provider's content filter stopped the reply")
@@ -94,7 +92,9 @@ def _from_chat(completion: Any, body: Body) -> Reply:
     if word is None and (body.is_stream or choice.finish_reason is None):
         return _unfinished(reply, "the stream ended without a word that the reply is complete")
     reply = replace(_ended(reply, end, word), finish_reason=word)
-    return replace(reply, logprobs=logprobs_in([choice])) if reply.status == OK else reply
+    if reply.status == OK:
+        reply = replace(reply, logprobs=logprobs_in([choice]))
+    return reply
 
 
 def _end_of(choice: Any, body: Body) -> tuple[End, str | None]:
@@ -104,28 +104,27 @@ def _end_of(choice: Any, body: Body) -> tuple[End, str | None]:
     where the body has another form than OpenAI's, and it replaces each word that it does not know
     by `stop`.
     """
-    by_litellm = end_word(choice.finish_reason)
+    word_of_litellm = end_word(choice.finish_reason)
     word = body.stated_end
     if word is None and not body.is_completion:
-        word = by_litellm
+        word = word_of_litellm
     end = meaning_of(word)
-    if end is End.UNKNOWN and by_litellm in {"length", "content_filter"}:
-        end = meaning_of(by_litellm)
-    if word in TOOL_CALLS and by_litellm == "stop":  # LiteLLM has made a text of the call
+    if end is End.UNKNOWN and word_of_litellm in {"length", "content_filter"}:
+        end = meaning_of(word_of_litellm)
+    if word in TOOL_CALLS and word_of_litellm == "stop":  # LiteLLM has made a text of the call
         end = End.COMPLETE
-    if by_litellm is None or (
-        by_litellm == "stop" and (body.is_completion or end is not End.COMPLETE)
-    ):
+    is_stop_vague = body.is_completion or end is not End.COMPLETE
+    if word_of_litellm is None or (word_of_litellm == "stop" and is_stop_vague):
         return end, _name(word)
-    return end, _name(by_litellm)
+    return end, _name(word_of_litellm)
 
 
 def _text_of(message: Any, body: Body) -> Reply:
     """Return a reply with the text of a message, or its refusal."""
-    refusal = getattr(message, "refusal", None) or (message.provider_specific_fields or {}).get(
-        "refusal"
-    )
-    reply = _kept(message.content, refusal or body.refusal)
+    refusal = getattr(message, "refusal", None)
+    if not refusal:
+        refusal = (message.provider_specific_fields or {}).get("refusal") or body.refusal
+    reply = _storable_reply(message.content, refusal)
     has_text = bool(reply.text and reply.text.strip())
     if reply.status in {OK, EMPTY} and not has_text and getattr(message, "reasoning_content", None):
         return _only_reasoning("`reasoning_content`")
@@ -149,10 +148,13 @@ def _unreadable(body: Body, cause: str) -> Reply:
 
 def _error_inside(error: Any) -> Reply:
     """Return the failure for an error that a provider put into a reply."""
-    content = error.model_dump() if hasattr(error, "model_dump") else error
+    content = _plain(error)
     message = json.dumps(content, default=str)
     failure = failure_of_http(
-        status_of_error(content), message, safe(f"the reply has an error: {message}"), None
+        status=status_of_error(content),
+        message=message,
+        text=safe(f"the reply has an error: {message}"),
+        wait_s=None,
     )
     return failure._replace(is_unpaid=False).reply
 
@@ -197,7 +199,9 @@ def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
     pairs: list[tuple[str, float]] = []
     for choice in choices:
         tokens = _get(_get(choice, "logprobs"), "content") or []
-        for token in tokens if isinstance(tokens, list) else [None]:
+        if not isinstance(tokens, list):
+            return None
+        for token in tokens:
             text = _get(token, "token")
             logprob = _get(token, "logprob")
             if not isinstance(text, str) or not _is_number(logprob):
@@ -206,8 +210,8 @@ def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
     return tuple(pairs) or None
 
 
-def _kept(text: str | None, refusal: Any = None) -> Reply:
-    """Return a reply with its text, which may be stored: without our secrets, and not too large."""
+def _storable_reply(text: str | None, refusal: Any = None) -> Reply:
+    """Return a reply whose text may be stored: without our secrets, and not too large."""
     if refusal:
         return Reply(REFUSED, error=safe(str(refusal)))
     if not text:
@@ -227,32 +231,46 @@ def _from_response(response: Any, _: Body) -> Reply:
         return replace(_error_inside(error), finish_reason=_name(status))
     if status == "incomplete":
         status = end_word(_get(getattr(response, "incomplete_details", None), "reason")) or status
-    items = response.output or ()
-    messages = [item for item in items if _get(item, "type") == "message"]
-    content = content_of(
-        [_plain(part) for item in messages for part in _get(item, "content") or ()]
-    )
-    reply = _kept(content.text, content.refusal)
-    has_reasoning = any(_get(item, "type") == "reasoning" for item in items)
-    if reply.status in {OK, EMPTY} and not content.text.strip() and has_reasoning:
-        reply = _only_reasoning("reasoning")
-    if content.unknown_type is not None:
-        return replace(_with_unknown_part(content.unknown_type), finish_reason=_name(status))
+    reply = replace(_reply_in(response.output or ()), finish_reason=_name(status))
+    if reply.status == UNCLEAR:
+        return reply
     return replace(_ended(reply, meaning_of(status), _name(status)), finish_reason=_name(status))
 
 
-def _plain(part: Any) -> Any:
-    """Return a part of a response's content as a mapping."""
-    return part.model_dump() if hasattr(part, "model_dump") else part
+def _reply_in(items: Sequence[Any]) -> Reply:
+    """Return the reply in the items of a response's output, whatever its end."""
+    parts: list[Any] = []
+    has_reasoning = False
+    for item in items:
+        if _get(item, "type") == "message":
+            parts += [_plain(part) for part in _get(item, "content") or ()]
+        if _get(item, "type") == "reasoning":
+            has_reasoning = True
+    content = content_of(parts)
+    if content.unknown_type is not None:
+        return _with_unknown_part(content.unknown_type)
+    reply = _storable_reply(content.text, content.refusal)
+    if reply.status in {OK, EMPTY} and not content.text.strip() and has_reasoning:
+        return _only_reasoning("reasoning")
+    return reply
+
+
+def _plain(value: Any) -> Any:
+    """Return a value without the class that LiteLLM may have given it."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump()
+    return value
 
 
 def _from_embedding(result: Any, _: Body) -> Reply:
     """Return the reply in a result with the vector of one text; its text is JSON."""
     data = getattr(result, "data", None) or []
-    vector = _get(data[0], "embedding") if len(data) == 1 else None
-    if isinstance(vector, list) and bool(vector) and all(_is_number(each) for each in vector):
-        # Numbers are not secrets; unchanged, the vector can be read back.
-        return Reply(OK, json.dumps([float(each) for each in vector]))
+    if len(data) == 1:
+        vector = _get(data[0], "embedding")
+        is_vector = isinstance(vector, list) and all(_is_number(number) for number in vector)
+        if is_vector and vector:
+            # Numbers are not secrets; unchanged, the vector can be read back.
+            return Reply(OK, json.dumps([float(number) for number in vector]))
     return Reply(EMPTY, error="the reply has no vector of finite numbers")
 
 
@@ -262,10 +280,17 @@ def _from_decisions(result: Any, body: Body) -> Reply:
 
     Its text is JSON with `answers`.
     """
-    raw = body.decisions
-    return _kept(
-        result.model_dump_json(include={"answers"}) if raw is None else raw.decode(errors="replace")
-    )
+    if body.decisions is None:
+        return _storable_reply(result.model_dump_json(include={"answers"}))
+    return _storable_reply(body.decisions.decode(errors="replace"))
+
+
+_READERS: dict[str | None, Callable[[Any, Body], Reply]] = {
+    RESPONSES: _from_response,
+    EMBEDDING: _from_embedding,
+    DECISIONS: _from_decisions,
+}
+"""The parameter `api` -> what reads its results; `_from_chat` reads those of any other."""
 
 
 def _is_number(value: Any) -> bool:
@@ -277,11 +302,13 @@ def _is_number(value: Any) -> bool:
 
 def _get(item: Any, name: str) -> Any:
     """Return a field of a value that LiteLLM returns as an object or as a mapping."""
-    return item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
+    if isinstance(item, Mapping):
+        return item.get(name)
+    return getattr(item, name, None)
 
 
 def _name(value: Any) -> str | None:
     """Return a name from a provider; None if it is not a text."""
-    return (
-        one_line(redacted(storable(value), is_reply=True), 200) if isinstance(value, str) else None
-    )
+    if not isinstance(value, str):
+        return None
+    return one_line(redacted(storable(value), is_reply=True), 200)

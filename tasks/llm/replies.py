@@ -85,14 +85,17 @@ class Reply:
     @property
     def may_pass(self) -> bool:
         """True if the same request may succeed later."""
-        return self.failure.passes if self.failure else self.status == EMPTY
+        if self.failure is None:
+            return self.status == EMPTY
+        return self.failure.passes
 
     @property
     def is_final(self) -> bool:
         """True if no further attempt is needed; False if the failure is temporary or stops the
         model.
         """
-        return not self.may_pass and not (self.failure and self.failure.kind is Kind.FATAL)
+        stops_model = self.failure is not None and self.failure.kind is Kind.FATAL
+        return not self.may_pass and not stops_model
 
 
 class Kind(Enum):
@@ -144,11 +147,7 @@ class Failure(NamedTuple):
         if self.alone is None:
             return self
         status, kind = self.alone
-        return self._replace(
-            status=status,
-            kind=kind,
-            alone=None,
-        )
+        return self._replace(status=status, kind=kind, alone=None)
 
     @property
     def reply(self) -> Reply:

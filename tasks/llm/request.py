@@ -75,27 +75,27 @@ class Target:
         """The address of the model's server, or the hash of the embedded weights, as part of a
         call's identity.
         """
-        return embedded.weights_hash() if self.is_embedded else self.api_base or ""
+        if self.is_embedded:
+            return embedded.weights_hash()
+        return self.api_base or ""
 
     @property
     def endpoint_name(self) -> str:
         """A model at an address: calls to it are slowed down, paused and stopped together."""
-        return f"{self.name} at {self.api_base}" if self.api_base else self.name
+        if not self.api_base:
+            return self.name
+        return f"{self.name} at {self.api_base}"
 
     @property
     def refused_as(self) -> str | None:
         """Why LiteLLM can send no call of this kind to the model, in one line; None if it can."""
-        provider = self.name.partition("/")[0]
-        if (
-            self.parameters.get("api") != DECISIONS
-            or self.is_embedded
-            or provider in decision_providers()
-        ):
+        if self.parameters.get("api") != DECISIONS or self.is_embedded:
             return None
-        return (
-            f"LiteLLM cannot ask {provider}/ for decisions; it can ask"
-            f" {', '.join(decision_providers())}"
-        )
+        provider = self.name.partition("/")[0]
+        providers = decision_providers()
+        if provider in providers:
+            return None
+        return f"LiteLLM cannot ask {provider}/ for decisions; it can ask {', '.join(providers)}"
 
     @property
     def config_hash(self) -> str:
@@ -113,7 +113,9 @@ class Target:
     @property
     def sent_along(self) -> dict[str, Any]:
         """The arguments that are sent with every call, besides the model's parameters."""
-        return {"headers": dict(self.headers)} if self.headers else {}
+        if not self.headers:
+            return {}
+        return {"headers": dict(self.headers)}
 
     @cached_property
     def can_follow_schema(self) -> bool:
@@ -123,7 +125,9 @@ class Target:
     @property
     def last_resort(self) -> Mapping[str, Any] | None:
         """The parameters of the last attempt, if they differ from the requested ones."""
-        return {**self.parameters, **self.fallback} if self.fallback else None
+        if not self.fallback:
+            return None
+        return {**self.parameters, **self.fallback}
 
 
 @dataclass(frozen=True)
@@ -156,18 +160,19 @@ class Call:
         """The call outside of batches, if it allows that."""
         return replace(self, is_batched=self.is_batched and not self.allows_live)
 
-    def parameters(self, own: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def parameters(self, model_parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return all arguments that are sent with the messages, with the model's parameters or
-        others (`own`).
+        other ones.
         """
-        shape = {"response_format": dict(self.response_format)} if self.response_format else {}
-        questions = {"questions": list(self.questions)} if self.questions else {}
-        return {
-            **(self.target.parameters if own is None else own),
-            **shape,
-            **questions,
-            **self.target.sent_along,
-        }
+        if model_parameters is None:
+            model_parameters = self.target.parameters
+        parameters = dict(model_parameters)
+        if self.response_format:
+            parameters["response_format"] = dict(self.response_format)
+        if self.questions:
+            parameters["questions"] = list(self.questions)
+        parameters.update(self.target.sent_along)
+        return parameters
 
     def key(self, parameters: Mapping[str, Any]) -> str:
         """Return the identity of the request with these parameters."""
@@ -228,10 +233,12 @@ def table_entry(name: str) -> dict[str, Any]:
     table: Mapping[str, dict[str, Any]] = litellm().model_cost
     if name in table:
         return table[name]
-    provider, _, bare = name.partition("/")
-    entry = table.get(bare, {})
+    provider, _, bare_name = name.partition("/")
+    entry = table.get(bare_name, {})
     # The table divides some providers, such as `vertex_ai-language-models` and `bedrock_converse`.
-    return entry if entry.get("litellm_provider", "").startswith(provider) else {}
+    if entry.get("litellm_provider", "").startswith(provider):
+        return entry
+    return {}
 
 
 def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
@@ -244,30 +251,35 @@ def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
     if target.is_embedded:
         return Prices(0.0, 0.0, 0.0, "embedded")
     entry = table_entry(target.name)
-    if (
-        target.parameters.get("api") == DECISIONS
-    ):  # a model that also chats has separate prices for decisions
-        own = "_decisions"
-        entry = entry | {
-            name.removesuffix(own): entry[name] for name in entry if name.endswith(own)
-        }
+    if target.parameters.get("api") == DECISIONS:
+        entry = _with_prices_of_decisions(entry)
     prompt = entry.get("input_cost_per_token")
     output = entry.get("output_cost_per_token")
     cached = entry.get("cache_read_input_token_cost")
     if prompt is None or output is None:
         return NO_PRICES
-    of_batches: list[Any] = [
-        entry.get(f"{name}_cost_per_token_batches") for name in ("input", "output")
-    ]
-    if of_batch and None not in of_batches:
-        prompt, output, cached = *of_batches, None
-    cached_usd = None if cached is None else cached * _MTOK
+    batch_prompt = entry.get("input_cost_per_token_batches")
+    batch_output = entry.get("output_cost_per_token_batches")
+    if of_batch and batch_prompt is not None and batch_output is not None:
+        prompt = batch_prompt
+        output = batch_output
+        cached = None
     return Prices(
-        prompt * _MTOK,
-        cached_usd,
-        output * _MTOK,
-        f"litellm {importlib.metadata.version('litellm')}",
+        input_usd_per_mtok=prompt * _MTOK,
+        cached_usd_per_mtok=None if cached is None else cached * _MTOK,
+        output_usd_per_mtok=output * _MTOK,
+        price_table=f"litellm {importlib.metadata.version('litellm')}",
     )
+
+
+def _with_prices_of_decisions(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entry of a model, which has separate prices for decisions if it also chats."""
+    suffix = "_decisions"
+    prices = dict(entry)
+    for name, value in entry.items():
+        if name.endswith(suffix):
+            prices[name.removesuffix(suffix)] = value
+    return prices
 
 
 def cost_usd(
@@ -280,12 +292,16 @@ def cost_usd(
 
     Cached prompt tokens without a separate price cost as much as others.
     """
-    of_prompt, of_cached, of_reply, _ = prices
-    if of_prompt is None or of_reply is None or prompt_tokens is None or completion_tokens is None:
+    prompt_price, cached_price, completion_price, _ = prices
+    if prompt_price is None or completion_price is None:
         return None
-    cached = min(cached_tokens or 0, prompt_tokens)
-    full = (prompt_tokens - cached) * of_prompt + completion_tokens * of_reply
-    return (full + cached * (of_prompt if of_cached is None else of_cached)) / _MTOK
+    if prompt_tokens is None or completion_tokens is None:
+        return None
+    if cached_price is None:
+        cached_price = prompt_price
+    n_cached = min(cached_tokens or 0, prompt_tokens)
+    full_price = (prompt_tokens - n_cached) * prompt_price + completion_tokens * completion_price
+    return (full_price + n_cached * cached_price) / _MTOK
 
 
 def most_reply_tokens(target: Target, parameters: Mapping[str, Any]) -> int | None:
@@ -295,26 +311,29 @@ def most_reply_tokens(target: Target, parameters: Mapping[str, Any]) -> int | No
     """
     if parameters.get("api") in {EMBEDDING, DECISIONS}:
         return 16 * len(parameters.get("questions", ()))
-    sent = requested_reply_tokens(parameters)
-    most = table_entry(target.name).get("max_output_tokens") if sent is None else sent
-    return int(most) if most else None
+    limit = requested_reply_tokens(parameters)
+    if limit is None:
+        limit = table_entry(target.name).get("max_output_tokens")
+    if not limit:
+        return None
+    return int(limit)
 
 
 def requested_reply_tokens(parameters: Mapping[str, Any]) -> int | None:
     """Return the sent limit of a reply; None if there is none."""
-    sent = [parameters[name] for name in _REPLY_LIMITS if isinstance(parameters.get(name), int)]
-    return int(max(sent)) if sent else None
+    limits = [parameters[name] for name in _REPLY_LIMITS if isinstance(parameters.get(name), int)]
+    return max(limits, default=None)
 
 
 def most_prompt_tokens(messages: Any, parameters: Mapping[str, Any]) -> int:
     """Return an upper bound of a prompt's tokens that needs no tokenizer: no token is shorter than
     a byte.
     """
+    texts = [message["content"] for message in messages]
+    for name in ("response_format", "questions"):
+        if parameters.get(name):
+            texts.append(str(parameters[name]))
     # No known chat template adds more than 16 tokens to a message.
-    beside = [
-        str(parameters[name]) for name in ("response_format", "questions") if parameters.get(name)
-    ]
-    texts = [message["content"] for message in messages] + beside
     return sum(len(text.encode()) + 16 for text in texts)
 
 
@@ -324,36 +343,38 @@ def most_usd(target: Target, prompt_tokens: int, reply_tokens: int | None) -> fl
 
     If the table has higher prices for long prompts or for reasoning, these are used.
     """
-    prices = prices_of(target)
-    if (
-        prices.input_usd_per_mtok is None
-        or prices.output_usd_per_mtok is None
-        or reply_tokens is None
-    ):
+    input_price, _, output_price, _ = prices_of(target)
+    if input_price is None or output_price is None or reply_tokens is None:
         return None
-    entry = table_entry(target.name) if target.prices is None else {}
-    dearest_in = max([prices.input_usd_per_mtok, *_tariffs(entry, "input_cost_per")])
-    dearest_out = max([prices.output_usd_per_mtok, *_tariffs(entry, "output_cost_per")])
-    return (prompt_tokens * dearest_in + reply_tokens * dearest_out) / _MTOK
+    if target.prices is None:
+        entry = table_entry(target.name)
+        input_price = max([input_price, *_tariffs(entry, "input_cost_per")])
+        output_price = max([output_price, *_tariffs(entry, "output_cost_per")])
+    return (prompt_tokens * input_price + reply_tokens * output_price) / _MTOK
 
 
 def _tariffs(entry: Mapping[str, Any], prefix: str) -> list[float]:
     """Return all possible prices of a text call, in USD per million tokens."""
-    return [
-        float(value) * _MTOK
-        for name, value in entry.items()
-        if name.startswith(prefix)
-        and "token" in name
-        and isinstance(value, int | float)
-        and not any(other in name for other in _OTHER_TARIFFS)
-    ]
+    tariffs = []
+    for name, value in entry.items():
+        if not name.startswith(prefix) or "token" not in name:
+            continue
+        is_of_text = not any(word in name for word in _OTHER_TARIFFS)
+        if is_of_text and isinstance(value, int | float):
+            tariffs.append(float(value) * _MTOK)
+    return tariffs
 
 
 def most_of(call: Call, parameters: Mapping[str, Any]) -> Usage:
     """Return the highest possible usage of one attempt; None if unknown."""
-    prompt = most_prompt_tokens(call.messages, parameters)
-    output = most_reply_tokens(call.target, parameters)
-    return Usage(most_usd(call.target, prompt, output), None if output is None else prompt + output)
+    prompt_tokens = most_prompt_tokens(call.messages, parameters)
+    reply_tokens = most_reply_tokens(call.target, parameters)
+    if reply_tokens is None:
+        return UNKNOWN
+    return Usage(
+        usd=most_usd(call.target, prompt_tokens, reply_tokens),
+        tokens=prompt_tokens + reply_tokens,
+    )
 
 
 def count_tokens(target: Target, text: str) -> int:
@@ -379,15 +400,22 @@ def most_prompt_tokens_of(
     reserve is the model's longest reply, at most a quarter of the context or 16,384 tokens. None if
     the context is unknown.
     """
-    known = (
-        embedded.CONTEXT_TOKENS
-        if target.is_embedded
-        else table_entry(target.name).get("max_input_tokens")
-    )
-    context = int(context_tokens or known or 0)
-    if not context:
+    if not context_tokens:
+        context_tokens = _known_context_tokens(target)
+    if not context_tokens:
         return None
-    wanted = requested_reply_tokens(target.parameters)
-    longest = most_reply_tokens(target, target.parameters) or context
-    reserved = min(longest, context // 4, 16_384) if wanted is None else min(wanted, context // 2)
-    return context - reserved - (count_tokens(target, str(reply_format)) if reply_format else 0)
+    reply_tokens = requested_reply_tokens(target.parameters)
+    if reply_tokens is None:
+        longest_reply = most_reply_tokens(target, target.parameters) or context_tokens
+        reserve = min(longest_reply, context_tokens // 4, 16_384)
+    else:
+        reserve = min(reply_tokens, context_tokens // 2)
+    if reply_format:
+        reserve += count_tokens(target, str(reply_format))
+    return context_tokens - reserve
+
+
+def _known_context_tokens(target: Target) -> int:
+    if target.is_embedded:
+        return embedded.CONTEXT_TOKENS
+    return int(table_entry(target.name).get("max_input_tokens") or 0)

@@ -28,6 +28,17 @@ class Convention(Enum):
     CACHE_BESIDE = (True, False)
     BOTH_BESIDE = (True, True)
 
+    def sums(self, prompt: int, n_cache: int, completion: int, n_reasoning: int) -> tuple[int, int]:
+        """Return the tokens of prompt and completion, with those that a report counts beside
+        them.
+        """
+        is_cache_beside, is_reasoning_beside = self.value
+        if is_cache_beside:
+            prompt += n_cache
+        if is_reasoning_beside:
+            completion += n_reasoning
+        return prompt, completion
+
 
 class Tokens(NamedTuple):
     """The tokens of a call; None if unknown.
@@ -60,19 +71,19 @@ def tokens_in(report: Mapping[str, Any]) -> Tokens:
     cached = _stated(report, _CACHED)
     reasoning = _stated(report, _REASONING)
     total = report.get("total_tokens")
-    of_cache = (cached or 0) + (_stated(report, _WRITTEN) or 0)
+    n_cache = (cached or 0) + (_stated(report, _WRITTEN) or 0)
     if completion is None or not is_count(total) or total == 0:
         is_anthropic = prompt_name == "input_tokens" and not _BESIDE.isdisjoint(report)
-        return Tokens(prompt + of_cache if is_anthropic else prompt, cached, completion, reasoning)
-    of_tools = _stated(report, _OF_TOOLS) or 0  # Gemini's total includes them even if they are free
+        if is_anthropic:
+            prompt += n_cache
+        return Tokens(prompt, cached, completion, reasoning)
+    n_tools = _stated(report, _OF_TOOLS) or 0  # Gemini's total includes them even if they are free
     for convention in Convention:
-        is_cache_beside, is_reasoning_beside = convention.value
-        full_prompt = prompt + of_cache if is_cache_beside else prompt
-        full_completion = completion + (reasoning or 0) if is_reasoning_beside else completion
-        is_possible = of_cache <= full_prompt and (reasoning or 0) <= full_completion
-        if is_possible and total - full_prompt - full_completion in {0, of_tools}:
+        full_prompt, full_completion = convention.sums(prompt, n_cache, completion, reasoning or 0)
+        is_possible = n_cache <= full_prompt and (reasoning or 0) <= full_completion
+        if is_possible and total - full_prompt - full_completion in {0, n_tools}:
             return Tokens(full_prompt, cached, full_completion, reasoning, convention)
-    largest = (prompt + of_cache, completion + (reasoning or 0))
+    largest = Convention.BOTH_BESIDE.sums(prompt, n_cache, completion, reasoning or 0)
     if sum(largest) < total <= _MOST_TOKENS:
         largest = (prompt, total - prompt)
     return Tokens(largest=largest)
@@ -112,7 +123,9 @@ def _names_in(report: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _plausible(value: Any) -> int | None:
-    return value if is_count(value) and 0 <= value <= _MOST_TOKENS else None
+    if is_count(value) and 0 <= value <= _MOST_TOKENS:
+        return value
+    return None
 
 
 def _stated(report: Mapping[str, Any], names: Iterable[str]) -> int | None:
@@ -120,9 +133,11 @@ def _stated(report: Mapping[str, Any], names: Iterable[str]) -> int | None:
     contradict.
     """
     details = [value for name, value in report.items() if name.endswith("_details")]
-    figures = set[int | None]()
+    figures: set[int | None] = set()
     for mapping in [report, *details]:
         if isinstance(mapping, Mapping):
             figures.update(_plausible(mapping.get(name)) for name in names)
     figures.discard(None)
-    return figures.pop() if len(figures) == 1 else None
+    if len(figures) == 1:
+        return figures.pop()
+    return None

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from tasks.config.job import Job
 from tasks.console import notice
-from tasks.llm.ledger.ledger import adopt as adopt_replies
+from tasks.llm.ledger.pruning import adopt as adopt_replies
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import response_id, verdict_id
 from tasks.rules.text.numbers import counted

@@ -20,15 +20,9 @@ import sql
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.ledger.entries import SPEND_COLUMNS, SPEND_KEY
-from tasks.llm.ledger.files import mend
-from tasks.llm.ledger.ledger import (
-    Pruned,
-    forget,
-    move_attempts,
-    prune,
-    spend_in,
-    unfinished_replies,
-)
+from tasks.llm.ledger.ledger import move_attempts, spend_in, unfinished_replies
+from tasks.llm.ledger.opening import mend
+from tasks.llm.ledger.pruning import Pruned, forget, prune
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.run.run_context import LEDGER

@@ -16,7 +16,8 @@ from urllib.parse import quote
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.llm.calls.batches import Batching
-from tasks.llm.calls.gateway import Gateway, send
+from tasks.llm.calls.gateway import Gateway
+from tasks.llm.calls.sending import send
 from tasks.llm.embedded import weights_path
 from tasks.llm.environment import missing_variables
 from tasks.llm.ledger.ledger import Ledger

@@ -37,10 +37,11 @@ TESTS = {
     "tasks/llm/limiter.py": "tests/tasks/llm/limits tests/tasks/llm/test_outcomes.py",
     "tasks/llm/ledger/ledger.py": "tests/tasks/llm/ledger",
     "tasks/llm/ledger/entries.py": "tests/tasks/llm/ledger",
+    "tasks/llm/ledger/pruning.py": "tests/tasks/llm/ledger",
     "tasks/llm/request.py": (
         "tests/tasks/rules/test_identity.py tests/tasks/llm/ledger/test_ledger.py"
     ),
-    "tasks/llm/reading.py": "tests/tasks/llm/transport",
+    "tasks/llm/reading.py": "tests/tasks/llm/transport tests/tasks/llm/test_embedded.py",
     "tasks/llm/failures.py": "tests/tasks/llm/limits tests/tasks/llm/test_outcomes.py",
     "tasks/llm/usage.py": "tests/tasks/llm/test_usage.py",
     "sql/marts/": "",

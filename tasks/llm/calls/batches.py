@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tasks.console import notice
-from tasks.llm.calls.gateway import chat_arguments
+from tasks.llm.calls.sending import chat_arguments
 from tasks.llm.environment import filled_in, safe
 from tasks.llm.failures import failure_of, failure_of_status, status_of_error, with_hints
 from tasks.llm.ledger.entries import (
@@ -28,6 +28,7 @@ from tasks.llm.ledger.entries import (
     SUBMITTED,
     SUBMITTING,
     Entry,
+    Statement,
     as_text,
     inserting,
     is_as_written,
@@ -59,23 +60,17 @@ class BatchApi:
 
     def line(self, custom_id: str, messages: Messages, parameters: Mapping[str, Any]) -> str:
         """Return a request as a line of a batch's file, with the parameters as they are sent."""
-        beside = {"extra_headers", "api_key"}
-        arguments = {
-            name: value for name, value in chat_arguments(parameters).items() if name not in beside
-        }
-        extra = arguments.pop("extra_body", {})
-        wire = litellm().get_optional_params(
+        arguments = chat_arguments(parameters)
+        for name in ("extra_headers", "api_key"):  # sent with the file
+            arguments.pop(name, None)
+        configured_body = arguments.pop("extra_body", {})
+        body = litellm().get_optional_params(
             model=self._model, custom_llm_provider=self._provider, **arguments
         )
-        wire.pop("stream", None)
-        own = wire.pop("extra_body", {})
-        body = {
-            "model": self._model,
-            "messages": list(messages),
-            **wire,
-            **own,
-            **extra,
-        }
+        body.pop("stream", None)
+        body.update(body.pop("extra_body", {}))
+        body.update(configured_body)
+        body = {"model": self._model, "messages": list(messages), **body}
         return json.dumps(
             {
                 "custom_id": custom_id,
@@ -104,24 +99,22 @@ class BatchApi:
         """Return the id of a submission's batch, which may not be recorded here; None if the
         provider has none.
         """
-        after = None
+        last_id = None
         while True:
-            page = await self._request("alist_batches", after=after, limit=100)
+            page = await self._request("alist_batches", after=last_id, limit=100)
             for batch in page.data:
                 if (batch.metadata or {}).get(_SUBMISSION) == submission:
                     return str(batch.id)
             if not getattr(page, "has_more", False) or not page.data:
                 return None
-            after = page.data[-1].id
+            last_id = page.data[-1].id
 
     async def ended(self, batch_id: str) -> Any:
         """Return a batch that has ended, as LiteLLM returns it; None while it is running."""
         batch = await self._request("aretrieve_batch", batch_id=batch_id)
-        return (
-            None
-            if batch.status in {"validating", "in_progress", "finalizing", "cancelling"}
-            else batch
-        )
+        if batch.status in {"validating", "in_progress", "finalizing", "cancelling"}:
+            return None
+        return batch
 
     async def replies(
         self, batch_id: str, file_id: str, custom_ids: Iterable[str]
@@ -132,104 +125,93 @@ class BatchApi:
         after it, count as too large. Requests whose turn had not come when the batch ended have
         none.
         """
-        left = set(custom_ids)
-        replies = list[tuple[str, Reply]]()
-        reply: Reply | None
-        exchange = Exchange(n_results=len(left))
+        missing_ids = set(custom_ids)
+        replies: list[tuple[str, Reply]] = []
+        exchange = Exchange(n_results=len(missing_ids))
         content = await self._request("afile_content", exchange, file_id=file_id)
         is_cut = exchange.body.is_over
         too_large = failure_of(ReplyTooLarge(MOST_BYTES)).reply
         for number, line in enumerate(io.BytesIO(content.content), start=1):
+            reply: Reply | None
             if len(line) >= MOST_BYTES or (is_cut and not line.endswith(b"\n")):
                 custom_id = _id_in(line)
                 reply = too_large
             elif line.strip():
-                try:
-                    custom_id, reply = self._read(json.loads(line))
-                except (
-                    ValueError,
-                    TypeError,
-                    LookupError,
-                    AttributeError,
-                    RecursionError,
-                ) as error:
-                    what = (
-                        f"batch {batch_id}, {file_id}, line {number}: cannot be read"
-                        f" ({type(error).__name__})"
-                    )
-                    custom_id = _id_in(line)
-                    reply = failure_of(ValueError(what)).reply
+                custom_id, reply = self._read(line, f"batch {batch_id}, {file_id}, line {number}")
             else:
                 continue
-            left.discard(custom_id)
+            missing_ids.discard(custom_id)
             if reply is not None:
                 replies.append((custom_id, reply))
-        return [
-            *replies,
-            *((custom_id, too_large) for custom_id in (sorted(left) if is_cut else ())),
-        ]
+        if is_cut:
+            replies += [(custom_id, too_large) for custom_id in sorted(missing_ids)]
+        return replies
 
-    def _read(self, line: Mapping[str, Any]) -> tuple[str, Reply | None]:
-        """Return a request's id and its reply, with the prices of a batch; None if the batch ended
-        before its turn.
+    def _read(self, line: bytes, location: str) -> tuple[str, Reply | None]:
+        """Return a request's id and its reply; None if the batch ended before its turn.
 
         A failure is also a reply, with its status and cause.
         """
-        response = line.get("response") or {}
-        body = response.get("body") or {"error": line.get("error")}
-        body = body if isinstance(body, Mapping) else {"error": body}
-        custom_id = str(line["custom_id"])
+        try:
+            content = json.loads(line)
+            return str(content["custom_id"]), self._reply_in(content)
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            cause = f"{location}: cannot be read ({type(error).__name__})"
+            return _id_in(line), failure_of(ValueError(cause)).reply
+
+    def _reply_in(self, content: Mapping[str, Any]) -> Reply | None:
+        """Return the reply in a line, with the prices of a batch."""
+        response = content.get("response") or {}
+        body = response.get("body") or {"error": content.get("error")}
+        if not isinstance(body, Mapping):
+            body = {"error": body}
         status = int(response.get("status_code") or 500)
         fault = body.get("error")
         if isinstance(fault, Mapping) and fault.get("code") in {"batch_expired", "batch_cancelled"}:
-            return custom_id, None
+            return None
         if status == 200 and fault and not body.get("choices"):
             status = status_of_error(fault)
         if status != 200:
-            return (
-                custom_id,
-                with_hints(failure_of_status(status, as_text(body)), self._target).reply,
-            )
+            return with_hints(failure_of_status(status, as_text(body)), self._target).reply
         try:
             received = Body(0)
             received.look_at(body)
             reply = from_result(None, litellm().ModelResponse(**cleaned(body)), received)
             reply = reply.accepted(self._target.ends_ok)
-        except Exception as error:  # noqa: BLE001 - a body that is not a completion becomes a failure with the cause
-            return custom_id, failure_of(error).reply
-        return custom_id, reply.priced(prices_of(self._target, of_batch=True))
+        except Exception as error:  # noqa: BLE001 - no completion; the failure becomes a reply
+            return failure_of(error).reply
+        return reply.priced(prices_of(self._target, of_batch=True))
 
     async def _request(self, name: str, exchange: Exchange | None = None, **arguments: Any) -> Any:
         """Call a function of LiteLLM for this endpoint."""
-        request = getattr(litellm(), name)(**arguments, **self._common)
+        request = getattr(litellm(), name)(**arguments, **self._shared_arguments)
         with watched(exchange) as under_way:
             try:
                 return await request
             except Exception as error:
-                failure = failure_of(
-                    under_way.fault or error
-                )  # libraries may hide the original error
-                kind = NotNow if failure.passes else PipelineError
-                raise kind(f"{self._target.endpoint_name}: batches: {failure.error}") from error
+                failure = failure_of(under_way.fault or error)  # libraries may hide the original
+                message = f"{self._target.endpoint_name}: batches: {failure.error}"
+                if failure.passes:
+                    raise NotNow(message) from error
+                raise PipelineError(message) from error
 
     @property
-    def _common(self) -> dict[str, Any]:
+    def _shared_arguments(self) -> dict[str, Any]:
         # Always OpenAI's route: for some other routes of single calls, LiteLLM runs batches itself,
         # call by call.
-        address = {"api_base": filled_in(self._target.api_base)} if self._target.api_base else {}
-        key = {"api_key": os.environ.get(f"{self._provider.upper()}_API_KEY") or "none"}
-        if "api_key" in self._target.parameters:
-            key = {"api_key": filled_in(self._target.parameters["api_key"])}
-        elif self._provider == "openai":
-            key = {}
-        return {
+        arguments = {
             "custom_llm_provider": "openai",
             "timeout": self._target.timeout_s,
             "max_retries": 0,
-            **address,
-            **key,
-            **chat_arguments(self._target.sent_along),
         }
+        if self._target.api_base:
+            arguments["api_base"] = filled_in(self._target.api_base)
+        if "api_key" in self._target.parameters:
+            arguments["api_key"] = filled_in(self._target.parameters["api_key"])
+        elif self._provider != "openai":
+            variable = f"{self._provider.upper()}_API_KEY"
+            arguments["api_key"] = os.environ.get(variable) or "none"
+        return {**arguments, **chat_arguments(self._target.sent_along)}
 
 
 def _id_in(line: bytes) -> str:
@@ -237,7 +219,9 @@ def _id_in(line: bytes) -> str:
     it.
     """
     match = re.search(rb'"custom_id"\s*:\s*"(\w+)"', line[:1000])
-    return "" if match is None else match[1].decode()
+    if match is None:
+        return ""
+    return match[1].decode()
 
 
 _FIRST_POLL_S = 0.5
@@ -251,6 +235,13 @@ class SubmittedCall(NamedTuple):
     call_key: str
     cell: str
     parameters: str
+
+
+class Request(NamedTuple):
+    """A call to submit, and its line in the batch's file."""
+
+    call: SubmittedCall
+    line: str
 
 
 class Submission(NamedTuple):
@@ -277,18 +268,20 @@ class Submissions:
             from submissions inner join submission_states using (submission) where lane = ?
             group by submission having progress < 2 order by at_s, submission
         """
-        return [
-            Submission(name, batch_id, self._calls_of(name))
-            for name, batch_id, *_ in self._ledger.rows(query, self._endpoint)
-        ]
+        submissions = []
+        for name, batch_id, *_ in self._ledger.rows(query, self._endpoint):
+            submissions.append(Submission(name, batch_id, self._calls_of(name)))
+        return submissions
 
     def _calls_of(self, submission: str) -> tuple[SubmittedCall, ...]:
         """Return the calls of a batch; a damaged one is left out, and made again."""
         query = "select * from submitted_calls where submission = ? order by rowid"
-        rows = self._ledger.rows(query, submission)
-        return tuple(
-            SubmittedCall(*row[1:-1]) for row in rows if row[0] == submission and is_as_written(row)
-        )
+        calls = []
+        for row in self._ledger.rows(query, submission):
+            name, *values, _ = row
+            if name == submission and is_as_written(row):
+                calls.append(SubmittedCall(*values))
+        return tuple(calls)
 
     def has_ended(self, submission: Submission) -> bool:
         """Return whether any process has recorded the end of a batch."""
@@ -318,12 +311,9 @@ class Submissions:
         )
 
 
-def _state(
-    name: str, state: str, batch_id: str | None
-) -> tuple[str, list[tuple[str, str, str | None, float]]]:
-    return "insert into submission_states values (?, ?, ?, ?)", [
-        (name, state, batch_id, time.time())
-    ]
+def _state(name: str, state: str, batch_id: str | None) -> Statement:
+    values = (name, state, batch_id, time.time())
+    return "insert into submission_states values (?, ?, ?, ?)", [values]
 
 
 @dataclass
@@ -373,10 +363,16 @@ class Batching:
             self.notes.append(
                 f"{len(held_back)} calls were not submitted, because they could exceed the budget"
             )
-            with suppress(BudgetSpent):  # marks the budget as spent if one could never fit
-                for most in (most_of(call, call.parameters()) for call in held_back):
-                    if self.limiter.budget.reserve(most):
-                        self.limiter.budget.release(most, NOTHING)
+            self._mark_budget(held_back)
+
+    def _mark_budget(self, calls: Sequence[Call]) -> None:
+        """Mark the budget as spent if one of the calls could never fit."""
+        budget = self.limiter.budget
+        with suppress(BudgetSpent):
+            for call in calls:
+                highest_usage = most_of(call, call.parameters())
+                if budget.reserve(highest_usage):
+                    budget.release(highest_usage, NOTHING)
 
     async def _collect(self, calls: Sequence[Call], wait_s: float) -> Sequence[Call]:
         """Submit calls and wait for batches to end; submit those held back as soon as others
@@ -388,20 +384,25 @@ class Batching:
         until_s = time.monotonic() + self._left_s(wait_s)
         poll_s = _FIRST_POLL_S
         while True:
-            n_before = self.n_submitted
+            n_submitted = self.n_submitted
             calls = await self._submit_alone(calls)
-            running = list(
-                filter(None, [await self._poll(each) for each in self._submissions.open()])
-            )
-            if not running:
+            notes_on_running = []
+            for submission in self._submissions.open():
+                note = await self._poll(submission)
+                if note is not None:
+                    notes_on_running.append(note)
+            if not notes_on_running:
                 # of calls without a result, or collected elsewhere
                 self._reservations.count_as_used()
+            may_submit = bool(calls) and not self.limiter.budget.is_spent
             left_s = until_s - time.monotonic()
-            if left_s <= 0 or not (running or (calls and not self.limiter.budget.is_spent)):
-                self.notes += running
+            if left_s <= 0 or not (notes_on_running or may_submit):
+                self.notes += notes_on_running
                 return calls
             await asyncio.sleep(min(poll_s, left_s))
-            poll_s = _FIRST_POLL_S if self.n_submitted > n_before else min(60.0, 2 * poll_s)
+            poll_s = min(60.0, 2 * poll_s)
+            if self.n_submitted > n_submitted:
+                poll_s = _FIRST_POLL_S
 
     async def _submit_alone(self, calls: Sequence[Call]) -> list[Call]:
         """Find lost batches and submit missing calls, while no other process does so for this
@@ -442,98 +443,117 @@ class Batching:
         budget.
         """
         held_back: list[Call] = []
-        away = {call.call_key for open_ in self._submissions.open() for call in open_.calls}
-        lines: dict[str, tuple[SubmittedCall, str]] = {}
+        keys: set[str] = set()
+        for submission in self._submissions.open():
+            keys.update(call.call_key for call in submission.calls)
+        requests: list[Request] = []
         for call in calls:
             parameters = call.parameters()
             key = call.key(parameters)
-            stored = self.ledger.history_of(call, parameters)
-            history = stored.after(call.after_attempt).accepting(call.target.ends_ok)
-            is_tried = history.reply_for(call.cell) or history.failed_for(call.cell)
             # If the lock of a call is held, another run is making that call.
-            if key in away or key in lines or is_tried or self.ledger.call_locks.is_held(key):
+            is_elsewhere = self.ledger.call_locks.is_held(key)
+            if key in keys or is_elsewhere or self._is_tried(call, parameters):
                 continue
             if self._left_s(1.0) <= 0:
                 self.limiter.too_late += 1
             elif self._reservations.has_room(key, most_of(call, parameters)):
-                submitted = SubmittedCall(key, call.cell, as_text(parameters))
-                lines[key] = submitted, self._api.line(key, call.messages, parameters)
+                keys.add(key)
+                requests.append(
+                    Request(
+                        call=SubmittedCall(key, call.cell, as_text(parameters)),
+                        line=self._api.line(key, call.messages, parameters),
+                    )
+                )
             else:
                 held_back.append(call)
-        for chunk in _chunks(lines.values()):
-            submission = await self._submissions.begin([call for call, _ in chunk])
-            batch_id = await self._api.submit(submission.name, [line for _, line in chunk])
+        for chunk in _chunks(requests):
+            submission = await self._submissions.begin([request.call for request in chunk])
+            lines = [request.line for request in chunk]
+            batch_id = await self._api.submit(submission.name, lines)
             await self._submissions.submitted(submission, batch_id)
             self.n_submitted += len(chunk)
         return held_back
 
+    def _is_tried(self, call: Call, parameters: Mapping[str, Any]) -> bool:
+        """Return whether the ledger has a reply or a failure for a call."""
+        history = self.ledger.history_of(call, parameters)
+        history = history.after(call.after_attempt).accepting(call.target.ends_ok)
+        return history.reply_for(call.cell) is not None or bool(history.failed_for(call.cell))
+
     async def _poll(self, submission: Submission) -> str | None:
         """Record the results of a batch if it has ended; return a note if it is still running."""
-        goes_on = (
-            f"batch {submission.batch_id} is still running, with {len(submission.calls)} calls"
-        )
+        note = f"batch {submission.batch_id} is still running, with {len(submission.calls)} calls"
         try:
             batch = await self._api.ended(str(submission.batch_id))
             if batch is None:
-                return goes_on
+                return note
             with self.ledger.call_locks.holding(f"results of {submission.name}") as is_ours:
                 if not is_ours:  # another process is recording them now
-                    return goes_on
+                    return note
                 if not self._submissions.has_ended(submission):
                     await self._record(submission, batch)
         except NotNow as error:
-            return f"{goes_on}, as far as is known ({error})"
+            return f"{note}, as far as is known ({error})"
         return None
 
     async def _record(self, submission: Submission, batch: Any) -> None:
         """Record the results of a batch that has ended."""
-        by_key = {call.call_key: call for call in submission.calls}
-        batch_id = str(submission.batch_id)
-        has_all = batch.status == "completed"
-        files = [str(file) for file in (batch.output_file_id, batch.error_file_id) if file]
-        replies = [
-            each for file in files for each in await self._api.replies(batch_id, file, by_key)
-        ]
-        # Only the first reply to each call.
-        taken = [
-            self._entry(by_key.pop(custom_id), reply)
-            for custom_id, reply in replies
-            if custom_id in by_key
-        ]
-        if has_all:  # lines without an id belong to the calls without a line
-            unnamed = [reply for custom_id, reply in replies if not custom_id]
-            taken += [
-                self._entry(by_key.pop(key), reply)
-                for key, reply in zip(list(by_key), unnamed, strict=False)
-            ]
-        await self._submissions.ended(submission, taken)
-        for entry in taken:
+        missing_calls = {call.call_key: call for call in submission.calls}
+        entries = await self._take_results(submission, batch, missing_calls)
+        await self._submissions.ended(submission, entries)
+        for entry in entries:
             self._reservations.release(entry.call_key, usage_of(entry.reply))
-        if not has_all:  # the batch ended before it made the other calls
-            for key in by_key:
+        self.replies += [entry.reply for entry in entries]
+        is_completed = batch.status == "completed"
+        if not is_completed:  # the batch ended before it made the other calls
+            for key in missing_calls:
                 self._reservations.release(key, NOTHING)
-        self.replies += [entry.reply for entry in taken]
-        if by_key or not has_all:
-            ended = (
-                f"batch {batch_id} ended as {batch.status}, {len(by_key)} of"
-                f" {len(submission.calls)} calls"
+        if missing_calls or not is_completed:
+            self._add_note(submission, batch, len(missing_calls))
+
+    async def _take_results(
+        self, submission: Submission, batch: Any, missing_calls: dict[str, SubmittedCall]
+    ) -> list[Entry]:
+        """Return the entries of a batch's results, and remove their calls from the missing ones."""
+        replies: list[tuple[str, Reply]] = []
+        for file_id in filter(None, (batch.output_file_id, batch.error_file_id)):
+            replies += await self._api.replies(
+                str(submission.batch_id), str(file_id), missing_calls
             )
-            errors = getattr(batch.errors, "data", None) or ()
-            error = safe("; ".join(str(getattr(each, "message", each)) for each in errors))
-            self.notes.append(f"{ended} have no result{f': {error}' if error else ''}")
+        entries = []
+        unnamed_replies = []
+        for custom_id, reply in replies:
+            if custom_id in missing_calls:  # the first reply to a call counts
+                entries.append(self._entry(missing_calls.pop(custom_id), reply))
+            elif not custom_id:
+                unnamed_replies.append(reply)
+        if batch.status == "completed":  # lines without an id belong to the calls without a line
+            for key, reply in zip(list(missing_calls), unnamed_replies, strict=False):
+                entries.append(self._entry(missing_calls.pop(key), reply))
+        return entries
+
+    def _add_note(self, submission: Submission, batch: Any, n_missing: int) -> None:
+        errors = getattr(batch.errors, "data", None) or ()
+        messages = [str(getattr(error, "message", error)) for error in errors]
+        cause = safe("; ".join(messages))
+        note = (
+            f"batch {submission.batch_id} ended as {batch.status}, {n_missing} of"
+            f" {len(submission.calls)} calls have no result"
+        )
+        self.notes.append(f"{note}: {cause}" if cause else note)
 
     def _entry(self, call: SubmittedCall, reply: Reply) -> Entry:
         """Return the ledger entry of a reply."""
         return Entry(
-            call.call_key,
-            self.ledger.history(call.call_key).next_attempt,
-            call.cell,
-            self.run_id,
-            self.target.name,
-            self.target.endpoint,
-            call.parameters,
-            reply,
-            reply.is_final,
+            call_key=call.call_key,
+            attempt=self.ledger.history(call.call_key).next_attempt,
+            cell=call.cell,
+            run_id=self.run_id,
+            model=self.target.name,
+            endpoint=self.target.endpoint,
+            parameters=call.parameters,
+            reply=reply,
+            is_final=reply.is_final,
             purpose=self.purpose,
         )
 
@@ -541,16 +561,19 @@ class Batching:
         return min(wait_s, self.limiter.left_s)
 
 
-def _chunks(lines: Iterable[tuple[SubmittedCall, str]]) -> list[list[tuple[SubmittedCall, str]]]:
-    """Return the calls in groups that fit into one batch."""
-    chunks = list[list[tuple[SubmittedCall, str]]]()
-    size = 0
-    for call, line in lines:
-        if (
-            not chunks or len(chunks[-1]) >= 20_000 or size >= 100 << 20
-        ):  # half of OpenAI's limits for one batch
+_MOST_CALLS = 20_000
+_MOST_FILE_BYTES = 100 << 20
+"""Half of OpenAI's limits for one batch."""
+
+
+def _chunks(requests: Sequence[Request]) -> list[list[Request]]:
+    """Return the requests in groups that fit into one batch."""
+    chunks: list[list[Request]] = []
+    n_bytes = 0
+    for request in requests:
+        if not chunks or len(chunks[-1]) >= _MOST_CALLS or n_bytes >= _MOST_FILE_BYTES:
             chunks.append([])
-            size = 0
-        chunks[-1].append((call, line))
-        size += len(line)
+            n_bytes = 0
+        chunks[-1].append(request)
+        n_bytes += len(request.line)
     return chunks

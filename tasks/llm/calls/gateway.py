@@ -1,23 +1,18 @@
 """Calls to models: looked up in the ledger first, stored before use, retried after temporary
 failures.
-
-The first half of the module makes one attempt: from a call's parameters in LiteLLM's form to its
-outcome.
 """
 
 import asyncio
 import math
 import random
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tasks.llm import embedded
-from tasks.llm.environment import filled_in, filled_in_secrets
-from tasks.llm.failures import failure_of, with_hints
+from tasks.llm.calls.sending import NoSender, Sender, send
 from tasks.llm.ledger.entries import (
     ADD_SPEND,
     Entry,
@@ -29,9 +24,7 @@ from tasks.llm.ledger.entries import (
 )
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Admission, EndpointHealth, Limiter, NotCalled
-from tasks.llm.litellm_setup import litellm, make_known, spare_work
-from tasks.llm.reading import from_result, logprobs_in
-from tasks.llm.replies import REFUSED, Failure, Kind, Reply
+from tasks.llm.replies import REFUSED, Failure, Kind, Paid, Reply
 from tasks.llm.request import (
     DECISIONS,
     EMBEDDING,
@@ -40,189 +33,9 @@ from tasks.llm.request import (
     Target,
     most_of,
     most_prompt_tokens,
-    prices_of,
 )
-from tasks.llm.transport import watched
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.numbers import counted
-
-_OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpreter", "headers"})
-
-
-def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return our parameters in LiteLLM's form for chat completions."""
-    more: dict[str, Any] = {"web_search_options": {}} if parameters.get("web_search") else {}
-    budget = parameters.get("thinking_budget_tokens")
-    if budget is not None:
-        more["thinking"] = {"type": "enabled", "budget_tokens": budget}
-    return arguments_of(parameters, more)
-
-
-def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return our parameters in LiteLLM's form for the responses API."""
-    more: dict[str, Any] = {}
-    if "max_tokens" in parameters:
-        more["max_output_tokens"] = parameters["max_tokens"]
-    if "reasoning_effort" in parameters:
-        more["reasoning"] = {"effort": parameters["reasoning_effort"]}
-    shape = parameters.get("response_format")
-    if shape:
-        more["text"] = {"format": {"type": shape["type"], **shape["json_schema"]}}
-    tools = list(parameters.get("tools") or ())
-    if parameters.get("web_search"):
-        tools.append({"type": "web_search"})
-    if parameters.get("code_interpreter"):
-        tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
-    if tools:
-        more["tools"] = tools
-    return arguments_of(
-        parameters, more, {"max_tokens", "reasoning_effort", "response_format", "tools"}
-    )
-
-
-def arguments_of(
-    parameters: Mapping[str, Any], more: Mapping[str, Any], moved: Collection[str] = ()
-) -> dict[str, Any]:
-    """Return LiteLLM's arguments: our parameters without the `moved` ones, plus `more`, with
-    secrets filled in.
-    """
-    sent = {
-        name: value for name, value in parameters.items() if name not in _OWN and name not in moved
-    }
-    headers = {name: filled_in(value) for name, value in (parameters.get("headers") or {}).items()}
-    return {
-        **filled_in_secrets({**sent, **more}),
-        **({"extra_headers": headers} if headers else {}),
-    }
-
-
-Sender = Callable[[Call, Mapping[str, Any]], Awaitable[Reply]]
-"""Makes one attempt of a call with these parameters, and returns its outcome. It keeps no state. A
-failed call is a reply and raises nothing; only `NoSender` is raised. `send` makes the attempt in
-this process; limits, budget, ledger and retries belong to the gateway.
-"""
-
-
-class NoSender(PipelineError):
-    """No process could make the attempt, so no request was sent."""
-
-
-async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
-    """Make one attempt. A failure is also a reply, with its status and cause; it does not raise."""
-    target = call.target
-    prices = prices_of(call.target)
-    is_priced_by_litellm = (prices.price_table or "").startswith("litellm")
-    spare_work(must_price=is_priced_by_litellm)
-    started_s = time.monotonic()
-    with watched() as exchange:
-        try:
-            async with asyncio.timeout(target.timeout_s):
-                completion = await _ask(
-                    target, [dict(message) for message in call.messages], parameters
-                )
-            if exchange.fault is not None:
-                raise exchange.fault  # noqa: TRY301 - a library swallowed it as the end of a reply
-            reply = from_result(parameters.get("api"), completion, exchange.body).priced(prices)
-            if reply.cost_usd is not None and is_priced_by_litellm:  # LiteLLM knows tiers and fees
-                stated = (getattr(completion, "_hidden_params", None) or {}).get("response_cost")
-                reply = reply if stated is None else replace(reply, cost_usd=float(stated))
-        except Exception as error:  # noqa: BLE001 - every failure of a call becomes a reply with the cause
-            failure = with_hints(failure_of(exchange.fault or error, exchange), target)
-            if (
-                call.questions or parameters.get("api") == EMBEDDING
-            ):  # these have no call of one token
-                failure = failure._replace(alone=None)
-            cause = (
-                failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
-            )
-            return replace(failure.reply, latency_s=time.monotonic() - started_s, error=cause)
-    return replace(reply.accepted(target.ends_ok), latency_s=time.monotonic() - started_s)
-
-
-async def _ask(
-    target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]
-) -> Any:
-    library = litellm()
-    address = _address(target)
-    make_known(address["model"])
-    # `send` limits the time of the whole reply; LiteLLM's own limit must only not be shorter. Only
-    # the gateway retries; LiteLLM's own retries would be silent and long.
-    common = {
-        **address,
-        "timeout": target.timeout_s + 5,
-        "max_retries": 0,
-        "num_retries": 0,
-    }
-    if parameters.get("api") == RESPONSES:
-        return await library.aresponses(input=messages, **common, **response_arguments(parameters))
-    if parameters.get("api") == EMBEDDING:
-        texts = [message["content"] for message in messages]
-        return await library.aembedding(input=texts, **common, **arguments_of(parameters, {}))
-    if parameters.get("api") == DECISIONS:
-        if target.is_embedded:
-            return await embedded.decisions(messages[0]["content"], parameters["questions"])
-        return await library.adecisions(
-            input=messages[0]["content"], **common, **arguments_of(parameters, {})
-        )
-    logprobs = {"logprobs": True} if target.wants_logprobs else {}
-    arguments = {
-        "messages": messages,
-        **common,
-        **chat_arguments(parameters),
-        **logprobs,
-    }
-    if not target.is_streamed:
-        return await library.acompletion(**arguments)
-    stream = await library.acompletion(
-        **arguments, stream=True, stream_options={"include_usage": True}
-    )
-    pieces = [piece async for piece in stream]
-    has_usage = any(getattr(chunk, "usage", None) for chunk in stream.chunks)
-    whole = _joined_stream(pieces, messages, has_usage=has_usage)
-    if stream.received_finish_reason is None:
-        if not whole.choices or not (whole.choices[0].message.content or has_usage):
-            raise ConnectionError("the stream ended before the reply did")
-        whole.choices[0].finish_reason = None  # LiteLLM puts `stop` where it received no word
-    return whole
-
-
-def _joined_stream(pieces: list[Any], messages: list[dict[str, str]], *, has_usage: bool) -> Any:
-    """Return one completion from a stream's pieces, with only the provider's values, not LiteLLM's
-    own.
-    """
-    whole = litellm().stream_chunk_builder(pieces, messages=messages)
-    if whole is None:
-        raise ConnectionError("the stream ended before the reply did")
-    # LiteLLM puts the requested name in every piece; the model that replied is in the hidden
-    # parameters.
-    names = [
-        getattr(piece, "_hidden_params", {}).get("provider_response_model") for piece in pieces
-    ]
-    whole.model = next((name for name in names if name), None)
-    # LiteLLM leaves the log-probabilities out of the completion that it builds.
-    choices = [piece.choices[0] for piece in pieces if piece.choices]
-    content = [
-        {"token": token, "logprob": logprob} for token, logprob in logprobs_in(choices) or ()
-    ]
-    if content and whole.choices:
-        whole.choices[0].logprobs = {"content": content}
-    if not has_usage:
-        whole.usage = None  # LiteLLM counts tokens itself if the provider reports none
-    return whole
-
-
-def _address(target: Target) -> dict[str, Any]:
-    if target.is_embedded:
-        name = target.name.removeprefix(embedded.PREFIX)
-        return {
-            "model": f"hosted_vllm/{name}",
-            "api_base": embedded.api_base(),
-            "api_key": embedded.API_KEY,
-        }
-    return {"model": target.name} | (
-        {"api_base": filled_in(target.api_base)} if target.api_base else {}
-    )
-
 
 _COSTLY = frozenset(
     {
@@ -266,43 +79,45 @@ class Gateway:
             NotCalled: no attempt was made: the model was stopped, the budget is spent, or the time
                 is up.
         """
-        stored, failed = self._before(call)
-        if stored is not None:
-            return stored
+        stored_reply, failures = self._earlier_replies(call)
+        if stored_reply is not None:
+            return stored_reply
         if self.is_only_ledger:
             raise NotCalled(
                 f"{call.target.endpoint_name}: the call may have been made before, and its row was"
                 " lost"
             )
-        if call.is_batched and not failed:
+        if call.is_batched and not failures:
             raise NotCalled(
                 f"{call.target.endpoint_name}: the call is in a batch that has not ended yet"
             )
         if call.is_batched and not call.allows_live:
-            return _summed_up(failed, len(failed))
-        tried = min(len(failed), self.attempts - 1)
-        replies = await self._attempts(call, tried)
-        return _summed_up([*failed, *replies], tried + len(replies))
+            return _summed_up(failures, len(failures))
+        n_tried = min(len(failures), self.attempts - 1)
+        replies = await self._attempts(call, n_tried)
+        return _summed_up([*failures, *replies], n_tried + len(replies))
 
-    async def _attempts(self, call: Call, tried: int) -> list[Reply]:
-        """Make the attempts that remain after `tried` earlier ones, and return their replies."""
+    async def _attempts(self, call: Call, n_tried: int) -> list[Reply]:
+        """Make the attempts that remain after `n_tried` earlier ones, and return their replies."""
         replies: list[Reply] = []
-        until_s = time.monotonic() + (math.inf if self.deadline_s is None else self.deadline_s)
-        for number in range(tried + 1, self.attempts + 1):
+        until_s = math.inf
+        if self.deadline_s is not None:
+            until_s = time.monotonic() + self.deadline_s
+        for number in range(n_tried + 1, self.attempts + 1):
             try:
-                new_replies = await self._attempt(call, is_last=number == self.attempts)
+                replies += await self._attempt(call, is_last=number == self.attempts)
             except NotCalled:
                 if not replies:
                     raise
                 break
-            replies += new_replies
             reply = replies[-1]
-            requested_s = (reply.failure and reply.failure.retry_after_s) or 0.0
-            wait_s = requested_s or backoff_s(number)
-            is_too_late = wait_s >= min(self.limiter.left_s, until_s - time.monotonic())
-            if not reply.may_pass or number == self.attempts or is_too_late:
+            if not reply.may_pass or number == self.attempts:
                 break
-            if not requested_s:  # the limiter handles requested waits, for all calls
+            requested_wait_s = reply.failure.retry_after_s if reply.failure else None
+            wait_s = requested_wait_s or backoff_s(number)
+            if wait_s >= min(self.limiter.left_s, until_s - time.monotonic()):
+                break
+            if not requested_wait_s:  # the limiter handles requested waits, for all calls
                 await asyncio.sleep(wait_s)
         return replies
 
@@ -310,44 +125,48 @@ class Gateway:
         """Return the attempts of a call that the ledger holds, with its usual parameters or
         others.
         """
-        history = self.ledger.history_of(
-            call, call.parameters() if parameters is None else parameters
-        )
+        if parameters is None:
+            parameters = call.parameters()
+        history = self.ledger.history_of(call, parameters)
         return history.after(call.after_attempt, call.not_before_s).accepting(call.target.ends_ok)
 
-    def _before(self, call: Call) -> tuple[Reply | None, list[Reply]]:
+    def _earlier_replies(self, call: Call) -> tuple[Reply | None, list[Reply]]:
         """Return the reply in the ledger, if there is one, and the failed attempts.
 
         A reply with the parameters of the last resort counts only if it was made for this cell.
         """
         history = self.history(call)
+        stored_reply = history.reply_for(call.cell)
+        failures = history.failed_for(call.cell)
         last_resort = call.target.last_resort
-        stored = history.reply_for(call.cell)
-        failed = history.failed_for(call.cell)
-        if stored is None and last_resort is not None:
-            resort = self.history(call, call.parameters(last_resort))
-            is_own = any(entry.cell == call.cell for entry in resort.open)
-            if is_own and (last := resort.reply_for(call.cell)) is not None:
-                n_attempts = len(failed) + last.attempts
-                stored = replace(
-                    last,
-                    degraded=True,
-                    cost_usd=total_usd([*failed, last]),
-                    attempts=n_attempts,
-                )
-        return stored, failed
+        if stored_reply is not None or last_resort is None:
+            return stored_reply, failures
+        resort_history = self.history(call, call.parameters(last_resort))
+        if not any(entry.cell == call.cell for entry in resort_history.open):
+            return None, failures
+        reply = resort_history.reply_for(call.cell)
+        if reply is None:
+            return None, failures
+        degraded_reply = replace(
+            reply,
+            degraded=True,
+            cost_usd=total_usd([*failures, reply]),
+            attempts=len(failures) + reply.attempts,
+        )
+        return degraded_reply, failures
 
     async def _attempt(self, call: Call, *, is_last: bool) -> list[Reply]:
         """Make an attempt, and repeat it if it was refused alone; return the replies."""
         last_resort = call.target.last_resort if is_last and self.attempts > 1 else None
         parameters = call.parameters(last_resort)
         key = call.key(parameters)
-        while (reply := await self._locked_attempt(call, parameters, key)) is None:
+        reply = await self._locked_attempt(call, parameters, key)
+        while reply is None:
             # Hold no admission while waiting, so that other calls of this run may start.
             await self.ledger.call_locks.released(key, self.limiter.stop_at_s)
             reply = self.history(call, parameters).reply_for(call.cell)
-            if reply is not None:
-                break
+            if reply is None:
+                reply = await self._locked_attempt(call, parameters, key)
         failure = reply.failure
         replies = [reply]
         endpoint = self.limiter.endpoints[call.target.endpoint_name]
@@ -371,26 +190,28 @@ class Gateway:
             await endpoint.wait_for_turn(refused_s)
             if not endpoint.is_settled(refused_s):
                 with suppress(NotCalled):
-                    await self._ask_harmless(call, parameters, endpoint, failure)
+                    await self._call_harmless(call, parameters, endpoint, failure)
         if failure.kind is Kind.FATAL:
             await endpoint.wait_for_success(failure, refused_s)
-        own_failure = failure.of_this_request
+        request_failure = failure.of_this_request
         is_known = endpoint.stopped is None and endpoint.accepted_s >= refused_s
-        if not is_known or own_failure.kind is Kind.FATAL:
+        if not is_known or request_failure.kind is Kind.FATAL:
             return [reply]
-        if own_failure.status != REFUSED:
-            return [await self._replaced(call, parameters, reply, own_failure)]
-        repeated: Reply | None = None
+        if request_failure.status != REFUSED:
+            return [await self._replaced(call, parameters, reply, request_failure)]
+        second_reply: Reply | None = None
         with suppress(NotCalled):
-            repeated = await self._locked_attempt(
+            second_reply = await self._locked_attempt(
                 call, parameters, call.key(parameters), goes_first=True
             )
-        if repeated is None:
+        if second_reply is None:
             return [reply]
-        if repeated.failure is not None and repeated.failure.kind is Kind.FATAL:
-            own_failure = repeated.failure.of_this_request
-            repeated = await self._replaced(call, parameters, repeated, own_failure)
-        return [reply, repeated]
+        second_failure = second_reply.failure
+        if second_failure is not None and second_failure.kind is Kind.FATAL:
+            second_reply = await self._replaced(
+                call, parameters, second_reply, second_failure.of_this_request
+            )
+        return [reply, second_reply]
 
     async def _replaced(
         self, call: Call, parameters: Mapping[str, Any], reply: Reply, failure: Failure
@@ -398,33 +219,38 @@ class Gateway:
         """Return a reply with another failure, also in the ledger."""
         other_reply = replace(reply, status=failure.status, failure=failure)
         (key, number), *_ = reply.paid
-        await self.ledger.write(*replaced(self._entry(call, parameters, key, number, other_reply)))
+        entry = self._entry(call, parameters, key, number, other_reply)
+        await self.ledger.write(*replaced(entry))
         return other_reply
 
-    async def _ask_harmless(
+    async def _call_harmless(
         self,
-        refused: Call,
+        refused_call: Call,
         parameters: Mapping[str, Any],
         endpoint: EndpointHealth,
         failure: Failure,
     ) -> None:
         """Make a harmless request like a refused one; if it is refused too, stop the endpoint."""
-        target = refused.target
+        target = refused_call.target
         call, harmless_parameters = harmless_call(target, parameters)
-        wanted = Admission(endpoint.name, most=most_of(call, harmless_parameters), goes_first=True)
-        admission = await self.limiter.acquire(wanted)
+        admission = await self.limiter.acquire(
+            Admission(
+                endpoint.name, highest_usage=most_of(call, harmless_parameters), goes_first=True
+            )
+        )
         reply: Reply | None = None
+        harmless_failure: Failure | None = None
         try:
             reply = await self.sender(call, harmless_parameters)
+            harmless_failure = reply.failure
             spend = spend_of_harmless(target, reply, self.run_id, self.purpose)
             await self.ledger.write((ADD_SPEND, [spend]))
         finally:
             self.limiter.release(admission, reply, is_lost=reply is None)
-            endpoint.probed(admission.began_s, reply.failure if reply else None)
-        harmless = reply.failure
+            endpoint.probed(admission.began_s, harmless_failure)
         # A bad request that is harmless shows nothing, unless the other was bad, too.
-        if harmless is not None and harmless.kind in {Kind.FATAL, failure.kind}:
-            endpoint.stop(failure, harmless)
+        if harmless_failure is not None and harmless_failure.kind in {Kind.FATAL, failure.kind}:
+            endpoint.stop(failure, harmless_failure)
 
     async def _locked_attempt(
         self, call: Call, parameters: Mapping[str, Any], key: str, *, goes_first: bool = False
@@ -435,14 +261,15 @@ class Gateway:
         # A first estimate for tokens per minute, which the reply corrects: four bytes a token, and
         # a reply of 500.
         likely_tokens = most_prompt_tokens(call.messages, parameters) // 4 + 500
-        wanted = Admission(
-            call.target.endpoint_name,
-            () if goes_first else call.priority,
-            most_of(call, parameters),
-            likely_tokens,
-            goes_first=goes_first,
+        admission = await self.limiter.acquire(
+            Admission(
+                endpoint=call.target.endpoint_name,
+                priority=() if goes_first else call.priority,
+                highest_usage=most_of(call, parameters),
+                likely_tokens=likely_tokens,
+                goes_first=goes_first,
+            )
         )
-        admission = await self.limiter.acquire(wanted)
         # An error in other work must not end an attempt that is paid for: `Ledger.settled` waits
         # for it.
         return await self.ledger.kept(self._admitted_attempt(call, parameters, key, admission))
@@ -460,9 +287,9 @@ class Gateway:
                 # During the wait, the same call may have been made for another cell or by another
                 # process.
                 history = self.history(call, parameters)
-                stored = history.reply_for(call.cell)
-                if stored is not None:
-                    return stored
+                stored_reply = history.reply_for(call.cell)
+                if stored_reply is not None:
+                    return stored_reply
                 is_lost = True  # unless the sender returns
                 reply = await self._send_and_record(call, parameters, key, history.next_attempt)
                 return reply
@@ -501,12 +328,14 @@ class Gateway:
 
 def _summed_up(replies: Sequence[Reply], n_attempts: int) -> Reply:
     """Return the last reply, with the cost and the ledger keys of all replies."""
-    paid = tuple(one for each in replies for one in each.paid)
+    paid: list[Paid] = []
+    for reply in replies:
+        paid += reply.paid
     return replace(
         replies[-1],
         attempts=n_attempts,
         cost_usd=total_usd(replies),
-        paid=paid,
+        paid=tuple(paid),
     )
 
 
@@ -514,7 +343,8 @@ def backoff_s(attempt: int) -> float:
     """Return a wait that doubles, with jitter: calls that failed together should not be retried
     together.
     """
-    return float(min(60.0, FIRST_BACKOFF_S * 2 ** (attempt - 1))) * random.uniform(0.5, 1.5)
+    doubled_s = FIRST_BACKOFF_S * 2 ** (attempt - 1)
+    return float(min(60.0, doubled_s)) * random.uniform(0.5, 1.5)
 
 
 Probed = tuple[bool | None, str]
@@ -523,20 +353,21 @@ Probed = tuple[bool | None, str]
 
 async def probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> list[Probed]:
     """Call each model once, all at the same time, and add the cost to the spend of a ledger."""
-    replies = await asyncio.gather(*map(_reply_of, targets))
-    spent = [
-        spend_of_harmless(target, reply, run_id, "doctor")
-        for target, reply in zip(targets, replies, strict=True)
-        if reply.cost_usd
-    ]
-    if spent and ledger is not None:
+    replies = await asyncio.gather(*[_probe_reply(target) for target in targets])
+    results = []
+    spend = []
+    for target, reply in zip(targets, replies, strict=True):
+        results.append(_probed(target, reply))
+        if reply.cost_usd:
+            spend.append(spend_of_harmless(target, reply, run_id, "doctor"))
+    if spend and ledger is not None:
         # Other checks report problems of the warehouse.
-        with suppress(PipelineError), closing(Ledger(ledger)) as opened:
-            await opened.write((ADD_SPEND, spent))
-    return [_probed(target, reply) for target, reply in zip(targets, replies, strict=True)]
+        with suppress(PipelineError), closing(Ledger(ledger)) as open_ledger:
+            await open_ledger.write((ADD_SPEND, spend))
+    return results
 
 
-async def _reply_of(target: Target) -> Reply:
+async def _probe_reply(target: Target) -> Reply:
     call, parameters = harmless_call(target, {**target.parameters, **target.sent_along})
     return await send(call, parameters)
 
@@ -545,24 +376,27 @@ def harmless_call(target: Target, parameters: Mapping[str, Any]) -> tuple[Call, 
     """Return the shortest call with such parameters, which no content filter refuses, and its own
     parameters.
     """
-    kept = {name: value for name, value in parameters.items() if name not in _COSTLY}
-    if kept.get("api") == DECISIONS:
-        kept["questions"] = [
+    harmless_parameters = {name: value for name, value in parameters.items() if name not in _COSTLY}
+    api = parameters.get("api")
+    if api == DECISIONS:
+        harmless_parameters["questions"] = [
             {
                 "type": "predicate",
                 "name": "c1",
                 "instructions": "Is this a word?",
             }
         ]
-    elif kept.get("api") != EMBEDDING:
-        kept["max_tokens"] = _harmless_tokens(target)
-    short = replace(target, timeout_s=min(target.timeout_s, 30.0))
-    return Call(short, [{"role": "user", "content": "Hi"}], ""), kept
+    elif api != EMBEDDING:
+        harmless_parameters["max_tokens"] = _harmless_tokens(target)
+    hasty_target = replace(target, timeout_s=min(target.timeout_s, 30.0))
+    return Call(hasty_target, [{"role": "user", "content": "Hi"}], ""), harmless_parameters
 
 
 def _harmless_tokens(target: Target) -> int:
     """Return the lowest limit of a reply that providers accept: the responses API needs more."""
-    return 16 if target.parameters.get("api") == RESPONSES else 1
+    if target.parameters.get("api") == RESPONSES:
+        return 16
+    return 1
 
 
 def spend_of_harmless(target: Target, reply: Reply, run_id: str, purpose: str) -> tuple[Any, ...]:
@@ -570,7 +404,16 @@ def spend_of_harmless(target: Target, reply: Reply, run_id: str, purpose: str) -
     row.
     """
     entry = Entry(
-        "", 1, "", run_id, target.name, target.endpoint, "", reply, is_final=False, purpose=purpose
+        call_key="",
+        attempt=1,
+        cell="",
+        run_id=run_id,
+        model=target.name,
+        endpoint=target.endpoint,
+        parameters="",
+        reply=reply,
+        is_final=False,
+        purpose=purpose,
     )
     return spend_of(entry)
 
@@ -585,11 +428,7 @@ def _probed(target: Target, reply: Reply) -> Probed:
         return None, f"{probe_call}: the key was not tried: {reply.error}"
     # If LiteLLM refuses a parameter, every call fails; if the server refuses the request, it has
     # accepted the key.
-    is_accepted = (
-        failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED}
-        and "UnsupportedParams" not in failure.error
-    )
-    return (
-        is_accepted,
-        f"{probe_call}: {'the key is accepted' if is_accepted else 'failed'}: {reply.error}",
-    )
+    is_of_request = failure.kind in {Kind.BAD_REQUEST, Kind.DECLINED}
+    if is_of_request and "UnsupportedParams" not in failure.error:
+        return True, f"{probe_call}: the key is accepted: {reply.error}"
+    return False, f"{probe_call}: failed: {reply.error}"

@@ -16,8 +16,7 @@ from tasks.llm.replies import OK, Logprobs, Reply
 from tasks.llm.request import Prices
 from tasks.rules.identity import digest
 
-_REPLY = (
-    "text",
+_REPLY_FIELDS = (
     "finish_reason",
     "served_model",
     "served_fingerprint",
@@ -29,18 +28,28 @@ _REPLY = (
     "latency_s",
     "error",
 )
-_OWN = ("call_key", "attempt", "cell", "run_id", "finished_at_s", "model", "endpoint", "parameters")
-COLUMNS = (*_OWN, "status", "is_final", *_REPLY, *Prices._fields)
+_ENTRY_FIELDS = (
+    "call_key",
+    "attempt",
+    "cell",
+    "run_id",
+    "finished_at_s",
+    "model",
+    "endpoint",
+    "parameters",
+)
+COLUMNS = (*_ENTRY_FIELDS, "status", "is_final", "text", *_REPLY_FIELDS, *Prices._fields)
 SPEND_KEY = ("run_id", "day", "purpose", "called_model")
-_COUNTS = (
+_SUMS = (
     "calls",
     "failed_calls",
     "unpriced_calls",
     "prompt_tokens",
     "cached_tokens",
     "completion_tokens",
+    "cost_usd",
 )
-SPEND_COLUMNS = (*SPEND_KEY, *_COUNTS, "cost_usd")
+SPEND_COLUMNS = (*SPEND_KEY, *_SUMS)
 ATTEMPT_COLUMNS = (
     "attempt_id",
     "run_id",
@@ -105,7 +114,8 @@ def inserting(table: str) -> str:
     """Return the statement that inserts a row of a sealed table, from the values before its
     checksum.
     """
-    values = ", ".join(f"?{number}" for number, _ in enumerate(SEALED[table], start=1))
+    numbers = range(1, len(SEALED[table]) + 1)
+    values = ", ".join(f"?{number}" for number in numbers)
     return f"insert into {table} values ({values}, checksum_of({values}))"
 
 
@@ -115,18 +125,19 @@ def _updating(table: str, changes: Mapping[str, str]) -> str:
 
     A damaged row stays damaged: its new checksum is NULL.
     """
-    before = ", ".join(SEALED[table])
-    after = ", ".join(changes.get(column, column) for column in SEALED[table])
+    earlier_values = ", ".join(SEALED[table])
+    changed_values = ", ".join(changes.get(column, column) for column in SEALED[table])
     assignments = ", ".join(f"{column} = {expression}" for column, expression in changes.items())
-    seal = f"case when checksum = checksum_of({before}) then checksum_of({after}) end"
-    return f" on conflict do update set {assignments}, checksum = {seal}"
+    return (
+        f" on conflict do update set {assignments}, checksum = case"
+        f" when checksum = checksum_of({earlier_values}) then checksum_of({changed_values}) end"
+    )
 
 
 SPENT = inserting("spent") + _updating("spent", {"attempt": "max(attempt, excluded.attempt)"})
 """Its values: a call key, and the number of the last attempt that is spent."""
-_SUMS = (*_COUNTS, "cost_usd")
 ADD_SPEND = inserting("spend") + _updating(
-    "spend", {name: f"{name} + excluded.{name}" for name in _SUMS}
+    "spend", {column: f"{column} + excluded.{column}" for column in _SUMS}
 )
 """Its values: those of `spend_of`."""
 LOST_SPEND = f"""
@@ -182,39 +193,44 @@ class Entry:
     @property
     def values(self) -> tuple[Any, ...]:
         """The entry's values in the order of `COLUMNS`."""
-        reply = (
-            self.reply
-            if self.reply.text is not None
-            else replace(self.reply, text=self.reply.unaccepted_text)
-        )
+        reply = self.reply
+        text = reply.text
+        if text is None:
+            text = reply.unaccepted_text
         return (
-            *(getattr(self, name) for name in _OWN),
+            *(getattr(self, name) for name in _ENTRY_FIELDS),
             reply.status,
             int(self.is_final),
-            *(getattr(reply, name) for name in _REPLY),
+            text,
+            *(getattr(reply, name) for name in _REPLY_FIELDS),
             *reply.prices,
         )
 
     @classmethod
-    def of(cls, row: Sequence[Any], logprobs: Any, is_late: bool) -> "Entry | None":
+    def of(cls, row: Sequence[Any], logprobs: str | None, is_late: bool) -> "Entry | None":
         """Return the entry of a row of the table, with its log-probabilities from another table.
 
         None if the row is damaged.
         """
         if not is_as_written(row):
             return None
-        named = dict(zip(COLUMNS, row, strict=False))
-        prices = Prices(**{name: named[name] for name in Prices._fields})
-        of_reply = {name: named[name] for name in _REPLY}
-        if named["status"] != OK:
-            of_reply["unaccepted_text"] = of_reply.pop("text")
-        reply = Reply(named["status"], **of_reply, prices=prices, logprobs=_logprobs_of(logprobs))
-        own = {name: named[name] for name in _OWN}
+        values = dict(zip(COLUMNS, row, strict=False))
+        status = values["status"]
+        name_of_text = "text" if status == OK else "unaccepted_text"
+        reply_values = {name: values[name] for name in _REPLY_FIELDS}
+        reply_values[name_of_text] = values["text"]
+        reply = Reply(
+            status=status,
+            **reply_values,
+            prices=Prices(*[values[name] for name in Prices._fields]),
+            logprobs=_logprobs_of(logprobs),
+        )
+        entry_values = {name: values[name] for name in _ENTRY_FIELDS}
         return cls(
-            **own,
+            **entry_values,
             reply=reply,
-            is_final=bool(named["is_final"]),
-            is_late=bool(is_late),
+            is_final=bool(values["is_final"]),
+            is_late=is_late,
         )
 
 
@@ -223,8 +239,13 @@ def checksum_of(values: Sequence[Any]) -> str:
     damage.
     """
     # SQLite has no NaN: it stores NULL.
-    kept = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
-    return hashlib.blake2b(json.dumps(kept, default=repr).encode(), digest_size=8).hexdigest()
+    stored_values = [None if _is_nan(value) else value for value in values]
+    text = json.dumps(stored_values, default=repr)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def is_as_written(row: Sequence[Any]) -> bool:
@@ -240,16 +261,14 @@ def _logprobs_row(entry: Entry) -> tuple[Any, ...]:
     return (*values, checksum_of(values))
 
 
-def _logprobs_of(text: Any) -> Logprobs | None:
+def _logprobs_of(text: str | None) -> Logprobs | None:
     """Return the log-probabilities that `recorded` wrote; None if there are none, or they are
     damaged.
     """
+    if not text:
+        return None
     try:
-        return (
-            tuple((str(token), float(logprob)) for token, logprob in json.loads(text))
-            if text
-            else None
-        )
+        return tuple((str(token), float(logprob)) for token, logprob in json.loads(text))
     except (ValueError, TypeError):
         return None
 
@@ -278,15 +297,12 @@ class History(NamedTuple):
         """Return the history after an attempt and a moment; of earlier entries it keeps only the
         last number.
         """
-        before = (
-            each.attempt
-            for each in self.entries
-            if moment_s is not None and each.finished_at_s <= moment_s
-        )
-        last = max([attempt, *before])
-        return History(
-            tuple(entry for entry in self.entries if entry.attempt > last), max(self.spent, last)
-        )
+        last_attempt = attempt
+        for entry in self.entries:
+            if moment_s is not None and entry.finished_at_s <= moment_s:
+                last_attempt = max(last_attempt, entry.attempt)
+        later_entries = tuple(entry for entry in self.entries if entry.attempt > last_attempt)
+        return History(later_entries, max(self.spent, last_attempt))
 
     def accepting(self, ends_ok: Collection[str]) -> "History":
         """Return the history in which replies that ended with one of these words are complete.
@@ -299,23 +315,17 @@ class History(NamedTuple):
         entries = []
         for entry in self.entries:
             reply = entry.reply.accepted(ends_ok)
-            is_new = reply is not entry.reply
-            entries.append(
-                replace(
-                    entry,
-                    reply=reply,
-                    is_final=True,
-                    is_late=True,
-                )
-                if is_new
-                else entry
-            )
+            if reply is entry.reply:
+                entries.append(entry)
+            else:
+                entries.append(replace(entry, reply=reply, is_final=True, is_late=True))
         return self._replace(entries=tuple(entries))
 
     @property
     def next_attempt(self) -> int:
         """The number of the next attempt."""
-        return max([self.spent, *(entry.attempt for entry in self.entries)]) + 1
+        numbers = [entry.attempt for entry in self.entries]
+        return max([self.spent, *numbers]) + 1
 
     def failed_for(self, cell: str) -> list[Reply]:
         """Return the temporary failures for a row that is not written yet."""
@@ -328,31 +338,33 @@ class History(NamedTuple):
 
         The cost is on the row that the call was made for; for any other row the reply is free.
         """
-        final = [entry for entry in self.open if entry.is_final]
-        if not final:
+        open_entries = self.open
+        final_entries = [entry for entry in open_entries if entry.is_final]
+        if not final_entries:
             return None
-        best = max(final, key=lambda entry: (entry.reply.status == OK, entry.attempt))
-        reply = replace(best.reply, attempts=len(self.open), paid=((best.call_key, best.attempt),))
+        best = max(final_entries, key=lambda entry: (entry.reply.status == OK, entry.attempt))
+        reply = replace(
+            best.reply, attempts=len(open_entries), paid=((best.call_key, best.attempt),)
+        )
         if best.cell == cell:
-            return replace(
-                reply,
-                cost_usd=total_usd([entry.reply for entry in self.open if entry.cell == cell]),
-            )
-        free = None if reply.cost_usd is None else 0.0
+            attempts_of_cell = [entry.reply for entry in open_entries if entry.cell == cell]
+            return replace(reply, cost_usd=total_usd(attempts_of_cell))
         return replace(
             reply,
             prompt_tokens=0,
             cached_tokens=0,
             completion_tokens=0,
             reasoning_tokens=0,
-            cost_usd=free,
+            cost_usd=None if reply.cost_usd is None else 0.0,
         )
 
 
 def total_usd(replies: Sequence[Reply]) -> float | None:
     """Return the known cost of some attempts; None if none of it is known."""
-    known = [reply.cost_usd for reply in replies if reply.cost_usd is not None]
-    return sum(known) if known else None
+    known_costs = [reply.cost_usd for reply in replies if reply.cost_usd is not None]
+    if not known_costs:
+        return None
+    return sum(known_costs)
 
 
 def spend_of(entry: Entry) -> tuple[Any, ...]:
@@ -364,7 +376,7 @@ def spend_of(entry: Entry) -> tuple[Any, ...]:
     cost nothing.
     """
     reply = entry.reply
-    is_unpaid = entry.reply.failure is not None and entry.reply.failure.is_unpaid
+    is_unpaid = reply.failure is not None and reply.failure.is_unpaid
     day = datetime.fromtimestamp(entry.finished_at_s, UTC).date().isoformat()
     return (
         entry.run_id,
@@ -387,8 +399,11 @@ def attempt_of(entry: Entry) -> tuple[Any, ...]:
     """
     reply = entry.reply
     cost_usd = reply.cost_usd
-    if cost_usd is None and reply.failure is not None and reply.failure.is_unpaid:
-        cost_usd = 0.0
+    http_status = None
+    if reply.failure is not None:
+        http_status = reply.failure.http_status
+        if cost_usd is None and reply.failure.is_unpaid:
+            cost_usd = 0.0
     return (
         digest(entry.call_key, entry.attempt),
         entry.run_id,
@@ -397,7 +412,7 @@ def attempt_of(entry: Entry) -> tuple[Any, ...]:
         entry.cell,
         entry.attempt,
         reply.status,
-        reply.failure.http_status if reply.failure is not None else None,
+        http_status,
         reply.latency_s,
         reply.prompt_tokens,
         reply.cached_tokens,
@@ -410,20 +425,25 @@ def attempt_of(entry: Entry) -> tuple[Any, ...]:
 
 def replaced(entry: Entry) -> tuple[Statement, ...]:
     """Return the statements that replace the outcome of a call, whose cost is already recorded."""
-    calls, _, _, attempts = recorded([entry])
-    return calls, attempts
+    add_calls, _, _, add_attempts = recorded([entry])
+    return add_calls, add_attempts
 
 
 def recorded(entries: Sequence[Entry]) -> tuple[Statement, ...]:
     """Return the statements that record finished calls, with their costs."""
-    calls = [(*entry.values, checksum_of(entry.values)) for entry in entries]
-    logprobs = [_logprobs_row(entry) for entry in entries if entry.reply.logprobs is not None]
-    insert = f"insert or replace into calls values ({', '.join('?' * len(COLUMNS))}, ?)"
-    keep = "insert or replace into logprobs values (?, ?, ?, ?)"
-    add_attempt = f"insert into attempts values ({', '.join('?' * len(ATTEMPT_COLUMNS))})"
+    calls = []
+    logprobs = []
+    for entry in entries:
+        values = entry.values
+        calls.append((*values, checksum_of(values)))
+        if entry.reply.logprobs is not None:
+            logprobs.append(_logprobs_row(entry))
+    insert_call = f"insert or replace into calls values ({', '.join('?' * len(COLUMNS))}, ?)"
+    insert_logprobs = "insert or replace into logprobs values (?, ?, ?, ?)"
+    insert_attempt = f"insert into attempts values ({', '.join('?' * len(ATTEMPT_COLUMNS))})"
     return (
-        (insert, calls),
+        (insert_call, calls),
         (ADD_SPEND, [spend_of(entry) for entry in entries]),
-        (keep, logprobs),
-        (add_attempt, [attempt_of(entry) for entry in entries]),
+        (insert_logprobs, logprobs),
+        (insert_attempt, [attempt_of(entry) for entry in entries]),
     )

@@ -24,7 +24,7 @@ from tempfile import gettempdir, mkdtemp
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from tasks.llm.calls.gateway import send
+from tasks.llm.calls.sending import send
 from tasks.llm.environment import guard_logs, missing_variables
 from tasks.llm.failures import failure_of
 from tasks.llm.litellm_setup import collect_seldom, warm_up

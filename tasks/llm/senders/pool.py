@@ -13,7 +13,7 @@ from typing import Any
 from click import unstyle
 
 from tasks.console import notice
-from tasks.llm.calls.gateway import NoSender, send
+from tasks.llm.calls.sending import NoSender, send
 from tasks.llm.environment import safe
 from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply
 from tasks.llm.request import Call, Target

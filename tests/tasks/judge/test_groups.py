@@ -25,7 +25,7 @@ from tasks.drift import choose_control_set, judge_control_set
 from tasks.figures.scope import Scope
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.judge.neighbours import ARRANGEMENTS, judge_arrangement, missing
-from tasks.llm.ledger.ledger import prune
+from tasks.llm.ledger.pruning import prune
 from tasks.maintain.upkeep import tidy
 from tasks.plan.plan import plan
 from tasks.prompts import FOLDER

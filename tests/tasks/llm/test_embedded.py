@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tasks.llm import embedded
-from tasks.llm.calls.gateway import send
+from tasks.llm.calls.sending import send
 from tasks.llm.replies import EMPTY, OK, PROVIDER_ERROR
 from tasks.llm.request import Call, Prices, Target, most_of, most_reply_tokens
 from tests.faults.behaviours import HttpResponse
@@ -145,17 +145,8 @@ def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route: str) -> Non
     [
         (500, [], PROVIDER_ERROR),
         (200, [], EMPTY),
-        (
-            200,
-            [
-                {
-                    "object": "embedding",
-                    "index": 0,
-                    "embedding": [],
-                }
-            ],
-            EMPTY,
-        ),
+        (200, [{"object": "embedding", "index": 0, "embedding": []}], EMPTY),
+        (200, [{"object": "embedding", "index": 0, "embedding": [0.5, None]}], EMPTY),
     ],
 )
 def test_a_reply_without_a_vector_is_a_failure(

@@ -202,7 +202,7 @@ def test_a_socks_proxy_is_refused_only_without_its_library(
 
 CALL = """
 import asyncio, httpx, requests, sys
-from tasks.llm.calls.gateway import send
+from tasks.llm.calls.sending import send
 from tasks.llm.request import Call, Target
 address = sys.argv[1]
 for name in ("openai/m", "hosted_vllm/m"):

@@ -15,7 +15,7 @@ import pytest
 from flows.cli.main import main
 from tasks.config.job import Job
 from tasks.exports.tables import export_tables
-from tasks.llm.ledger.ledger import Pruned
+from tasks.llm.ledger.pruning import Pruned
 from tasks.maintain.backup import backup, restore
 from tasks.maintain.upkeep import ResponseChoice, remove, run_cost, store_calls, tidy
 from tasks.rules.errors import UsageError

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tasks.config.models import Judge, Model
-from tasks.llm.calls.gateway import send
+from tasks.llm.calls.sending import send
 from tasks.llm.environment import address_variables
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.request import Call

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from tasks.llm.calls.batches import Submissions, SubmittedCall
 from tasks.llm.ledger.entries import SEALED, SPEND_KEY, Entry, recorded
-from tasks.llm.ledger.files import damage_in, mend
 from tasks.llm.ledger.ledger import Ledger, spend_in
+from tasks.llm.ledger.opening import damage_in, mend
 from tasks.llm.replies import Reply
 from tasks.rules.errors import PipelineError
 from tests.kit import Printed, one_line

@@ -7,16 +7,19 @@ import fcntl
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.ledger import Ledger, prune, spend_in
+from tasks.llm.ledger.ledger import Ledger, spend_in
+from tasks.llm.ledger.pruning import prune
 from tasks.llm.replies import OK, Reply
-from tasks.llm.request import Prices
+from tasks.llm.request import Call, Prices, Target
 from tasks.rules.errors import PipelineError
+from tasks.rules.identity import adopted_key
 from tasks.run.run_context import LEDGER, open_run_context
 from tests.faults.server import HttpResponse
 from tests.kit import Printed, job_on
@@ -153,6 +156,35 @@ def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling: Calling, serv
     ):
         assert calling(call_to(server, **other)).text == "x"
     assert len(server.book) == 1
+
+
+def test_a_call_is_the_first_trial_unless_it_names_another(serve: Serve) -> None:
+    call = call_to(serve(HttpResponse("x")))
+
+    key = call.key({})
+
+    assert key == replace(call, trial=1).key({})
+    assert key != replace(call, trial=2).key({})
+
+
+def test_an_adopted_reply_is_found_only_where_the_address_is_from_the_environment(
+    tmp_path: Path,
+) -> None:
+    address = "http://127.0.0.1:9/v1"
+    without_address = Call(Target("m"), [{"role": "user", "content": "a question"}], "a-cell")
+    adopted = entry(adopted_key(earlier_key=without_address.key({}), address=address), None)
+    written(tmp_path, [adopted])
+    configured = replace(without_address, target=Target("m", address))
+    from_environment = replace(
+        without_address, target=Target("m", address, address_variable="M_API_BASE")
+    )
+
+    with closing(Ledger(tmp_path)) as ledger:
+        entries_of_configured = ledger.history_of(configured, {}).entries
+        entries_from_environment = ledger.history_of(from_environment, {}).entries
+
+    assert entries_of_configured == ()
+    assert [adopted_entry.reply.text for adopted_entry in entries_from_environment] == ["{true}"]
 
 
 async def use(folder: Path) -> None:

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.llm.ledger import ledger as pruning
+from tasks.llm.ledger import pruning
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.files import deletion_mark
-from tasks.llm.ledger.ledger import Ledger, Pruned, Stored, forget, prune, spend_in
+from tasks.llm.ledger.ledger import Ledger, spend_in
+from tasks.llm.ledger.pruning import DecidedCells, Pruned, forget, prune
 from tasks.llm.replies import Reply
 from tests.tasks.llm.conftest import written
 
@@ -60,7 +61,7 @@ def all_stored(cells: Sequence[str]) -> dict[str, bool]:
     return dict.fromkeys(cells, True)
 
 
-def knowing(rows: Mapping[str, bool]) -> Stored:
+def knowing(rows: Mapping[str, bool]) -> DecidedCells:
     return lambda cells: {cell: rows[cell] for cell in cells if cell in rows}
 
 
@@ -71,7 +72,7 @@ def size_of(folder: Path) -> int:
 def test_only_what_ended_before_and_has_its_row_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.llm.ledger.ledger.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("tasks.llm.ledger.pruning.ROWS_AT_ONCE", 7)
     draw = random.Random(5)
     entries = [
         entry(number, attempt=attempt, finished_at_s=draw.choice([10.0, 90.0]))

@@ -48,6 +48,16 @@ def test_a_call_that_may_use_any_amount_does_not_start_under_a_cap() -> None:
         Budget(1.0, None).reserve(Usage(1.2903, 9_000))
 
 
+def test_a_free_call_reserves_no_money() -> None:
+    budget = Budget(0.5, None)
+
+    has_first = budget.reserve(Usage(0.0, 1))
+    has_second = budget.reserve(Usage(0.5, 1))
+
+    assert has_first
+    assert has_second
+
+
 @pytest.mark.parametrize("cap", [{"max_usd": 0.5}, {"max_tokens": 3000}], ids=str)
 @pytest.mark.parametrize("at_once", [1, 8])
 def test_calls_of_the_dearest_stop_before_the_cap(
@@ -143,7 +153,7 @@ def test_a_call_that_is_cancelled_under_way_counts_as_what_was_set_aside(
     assert calling.limiter.budget.used_tokens >= 90
 
 
-LIVE = Admission("live", most=Usage(None, 80))
+LIVE = Admission("live", highest_usage=Usage(None, 80))
 
 
 def by_the_batch(server: FaultServer) -> list[Call]:
@@ -249,7 +259,7 @@ class Simulation:
         most, turns, share, is_known = move
         limiter = self.limiters[number % 2]
         with suppress(NotCalled):
-            request = Admission(f"endpoint-{number % 3}", most=Usage(None, most))
+            request = Admission(f"endpoint-{number % 3}", highest_usage=Usage(None, most))
             admission = await limiter.acquire(request)
             await self.hold(most, turns)
             reply = (

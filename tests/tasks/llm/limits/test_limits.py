@@ -231,6 +231,27 @@ def test_failures_of_one_moment_cut_the_concurrency_once() -> None:
     assert 8 <= endpoint.limit < 16
 
 
+def test_a_second_cut_of_the_concurrency_is_possible_after_a_second() -> None:
+    endpoint = EndpointHealth("a", 16, outage_s=1e9, now_s=0.0)
+    endpoint.failed(BUSY, now_s=5.0, latency_s=0.1)
+    limit_after_first = endpoint.limit
+
+    endpoint.failed(BUSY, now_s=6.0, latency_s=0.1)
+
+    assert endpoint.limit < limit_after_first
+
+
+async def test_a_failure_of_unknown_latency_is_no_earlier_silence() -> None:
+    limits = limiter(outage_s=0.9)
+
+    for _ in range(6):
+        admission = await limits.acquire(Admission("a"))
+        limits.release(admission, Reply("timeout", latency_s=None, failure=LATE))
+        limits.endpoints["a"].closed_until_s = 0.0
+
+    assert limits.endpoints["a"].stopped is None
+
+
 async def refused(call: Awaitable[object]) -> float:
     """Wait until a call is refused because of the stop time, and return the time then."""
     with pytest.raises(TimeIsUp, match=r"^no call begins after the stop time, \d\d:\d\d UTC$"):

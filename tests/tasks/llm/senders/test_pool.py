@@ -21,7 +21,8 @@ from typing import Any
 import psutil
 import pytest
 
-from tasks.llm.calls.gateway import Gateway, NoSender
+from tasks.llm.calls.gateway import Gateway
+from tasks.llm.calls.sending import NoSender
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import Budget, Limiter
 from tasks.llm.replies import Kind, Reply

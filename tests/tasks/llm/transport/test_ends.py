@@ -38,7 +38,7 @@ def reply_to(body: bytes | str, headers: dict[str, str], **target: Any) -> Reply
 
 
 def one_attempt(api_base: str, **target: Any) -> Reply:
-    from tasks.llm.calls.gateway import send
+    from tasks.llm.calls.sending import send
 
     call = call_to(api_base, **target)
     return asyncio.run(send(call, call.parameters()))

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.config.models import Judge, Model
-from tasks.llm.calls.gateway import chat_arguments
+from tasks.llm.calls.sending import chat_arguments
 from tasks.llm.request import Call
 from tasks.rules.verdict import reply_format
 from tasks.run.judge_configs import judge_target, target_of

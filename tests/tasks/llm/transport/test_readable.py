@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from tasks.llm import reading
 from tasks.llm.replies import Kind, Reply
 from tasks.llm.request import Prices
 from tasks.rules.ends import End, meaning_of
 from tests.faults.server import HttpResponse
+from tests.kit import Patch
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, in_turn
 from tests.tasks.llm.transport.test_ends import (
     EVENTS,
@@ -322,12 +324,22 @@ def test_tool_calls_log_probabilities_and_details_of_usage_are_read() -> None:
     assert reply.cached_tokens == 2
 
 
-def test_log_probabilities_are_kept() -> None:
+def test_a_text_beyond_the_limit_is_too_large(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(reading, "MOST_TEXT_BYTES", 3 << 20)
+    text = "x" * ((3 << 20) + 1)
+
+    reply = reply_to(whole({"content": text}), JSON)
+
+    assert reply.status == "too_large"
+    assert reply.error == "the text of the reply is larger than 3 MiB"
+
+
+def test_log_probabilities_are_kept_with_six_decimals() -> None:
     logprobs = {
         "content": [
             {
                 "token": "A debt.",
-                "logprob": -0.1,
+                "logprob": -0.12345678,
                 "bytes": None,
                 "top_logprobs": [],
             }
@@ -336,7 +348,7 @@ def test_log_probabilities_are_kept() -> None:
 
     reply = reply_to(whole({"content": "A debt."}, logprobs=logprobs), JSON, wants_logprobs=True)
 
-    assert reply.logprobs == (("A debt.", -0.1),)
+    assert reply.logprobs == (("A debt.", -0.123457),)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ import pytest
 from tasks.config.job import Job
 from tasks.figures.scope import task_key
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.ledger import KeptReply, LedgerReader, prune
+from tasks.llm.ledger.ledger import KeptReply, LedgerReader
+from tasks.llm.ledger.pruning import prune
 from tasks.llm.replies import Reply
 from tests.kit import Patch, recorded
 from tests.tasks.report.drilldown.drilled import (

@@ -1,0 +1,198 @@
+"""Repair of a damaged ledger: it is set aside whole, and what SQLite still reads is copied."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tasks.console import notice
+from tasks.llm.ledger import files
+from tasks.llm.ledger.entries import (
+    LOST_SPEND,
+    SEALED,
+    SPEND_COLUMNS,
+    SPEND_KEY,
+    SPEND_KEYS,
+    TABLES,
+    checksum_of,
+    is_as_written,
+)
+
+_SMALLEST_ROW_BYTES = 200
+"""No call is smaller; so a file's size bounds its number of rows."""
+_RANGE = 1_000
+"""The number of rowids that are read together."""
+SpendKey = tuple[str, ...]
+"""The values of `SPEND_KEY`."""
+
+
+def repair(path: Path, damage: str) -> None:
+    """Set a damaged file aside, and replace it by one with all rows that SQLite can still read.
+
+    The new file is complete before the old one is moved; by its name the next opening can finish
+    the repair, so that a kill loses nothing.
+    """
+    n_possible = path.stat().st_size // _SMALLEST_ROW_BYTES
+    with (
+        files.new_file(path, files.repaired_path(path)) as copy,
+        _opened_damaged(path) as source,
+    ):
+        copy.execute("begin")
+        with copy:
+            for table in TABLES:
+                _copy_table(source, copy, table, n_possible)
+            n_calls: int = copy.execute("select count(*) from calls").fetchone()[0]
+            lost_keys = _lost_spend(source, copy, n_possible)
+            copy.executemany(LOST_SPEND, lost_keys)
+            n_recorded: int = copy.execute(
+                "select max(coalesce(sum(calls), 0), ?) from spend", (n_calls,)
+            ).fetchone()[0]
+    damaged_name = finish_repair(path)
+    notice(
+        f"{path}: is damaged ({damage}); {n_calls} of {n_recorded} calls ever recorded were"
+        f" recovered; the damaged file is kept as {damaged_name}; calls that are neither recovered"
+        " nor in a table are made again"
+    )
+    for run_id, day, purpose, model in lost_keys:
+        notice(
+            f"{path}: the cost of run {run_id} on {day} ({purpose}, {model}) is lost, and unknown"
+            " if not published"
+        )
+
+
+def finish_repair(path: Path) -> str | None:
+    """Replace a damaged file by the repaired one, if there is one; return the damaged file's new
+    name.
+    """
+    if not files.repaired_path(path).exists():
+        return None
+    damaged_path = files.damaged_path(path)
+    for suffix in files.FILE_PARTS:
+        with contextlib.suppress(FileNotFoundError):
+            files.beside(path, suffix).rename(files.beside(damaged_path, suffix))
+    files.repaired_path(path).rename(path)
+    files.suspicion_path(path).unlink(missing_ok=True)
+    files.sync(path.parent)
+    return damaged_path.name
+
+
+@contextlib.contextmanager
+def _opened_damaged(path: Path) -> Iterator[sqlite3.Connection]:
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
+        with contextlib.suppress(*files.DAMAGE):
+            connection.execute("pragma writable_schema = 1")  # also reads a truncated file
+        yield connection
+
+
+def _copy_table(
+    source: sqlite3.Connection, copy: sqlite3.Connection, table: str, n_possible: int
+) -> None:
+    """Copy the readable rows of a table, without those whose checksum is wrong."""
+    has_checksums = table == "calls" or table in SEALED
+    lacks_checksums = table in SEALED and _is_unsealed(source)
+    for _, *row in _readable_rows(source, table, n_possible):
+        if lacks_checksums:
+            row.append(checksum_of(row))
+        if not has_checksums or is_as_written(row):
+            values = ", ".join("?" * len(row))
+            copy.execute(f"insert or ignore into {table} values ({values})", row)
+
+
+def _is_unsealed(source: sqlite3.Connection) -> bool:
+    try:
+        return files.version_of(source) == files.UNSEALED
+    except files.DAMAGE:
+        return False
+
+
+def _lost_spend(
+    source: sqlite3.Connection, copy: sqlite3.Connection, n_possible: int
+) -> list[SpendKey]:
+    """Return the keys of the sums that a damaged file holds and its copy lacks; if all keys are
+    lost, those of calls.
+
+    The index has a second copy of each key, which counts where the row itself is damaged or
+    missing.
+    """
+    intact_rowids: set[int] = set()
+    lost_keys: dict[int, SpendKey] = {}
+    for rowid, *row in _readable_rows(source, "spend", n_possible):
+        has_checksum = len(row) > len(SPEND_COLUMNS)
+        if not has_checksum or is_as_written(row):
+            intact_rowids.add(rowid)
+        else:
+            lost_keys[rowid] = _spend_key(row)
+    for rowid, *values in _rows_of_spend_index(source):
+        if rowid not in intact_rowids:
+            lost_keys[rowid] = _spend_key(values)
+    stored_keys = set(copy.execute(f"select {', '.join(SPEND_KEY)} from spend"))
+    if not lost_keys and not stored_keys:
+        return copy.execute(SPEND_KEYS).fetchall()
+    return sorted(set(lost_keys.values()) - stored_keys)
+
+
+def _spend_key(row: Iterable[Any]) -> SpendKey:
+    values = [str(value) for value in row]
+    return tuple(values[: len(SPEND_KEY)])
+
+
+def _rows_of_spend_index(source: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+    query = f"select rowid, {', '.join(SPEND_KEY)} from spend indexed by sqlite_autoindex_spend_1"
+    with contextlib.suppress(*files.DAMAGE):
+        yield from source.execute(query)
+
+
+def _readable_rows(
+    source: sqlite3.Connection, table: str, n_possible: int
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a table that SQLite can read, each after its rowid.
+
+    They are read by ranges of rowids, and the rowids that a range lacks one by one: the range may
+    have failed, or a damaged rowid that is too large may have ended it without an error.
+    """
+    try:
+        last_rowid = _last_rowid(source, table, n_possible)
+    except files.DAMAGE:  # the schema, which locates the tables, is damaged
+        return
+    for first_rowid in range(1, last_rowid + 1, _RANGE):
+        rowids = range(first_rowid, first_rowid + _RANGE)
+        rows = _rows_between(source, table, rowids[0], rowids[-1])
+        # Ranges beyond what the file can hold are empty where calls were deleted.
+        if rows == [] and first_rowid > n_possible:
+            continue
+        read_rowids = set()
+        for row in rows or ():
+            read_rowids.add(row[0])
+            yield row
+        for rowid in rowids:
+            if rowid not in read_rowids:
+                yield from _rows_between(source, table, rowid, rowid) or ()
+
+
+def _last_rowid(source: sqlite3.Connection, table: str, n_possible: int) -> int:
+    """Return the rowid up to which a table is read.
+
+    Raises:
+        sqlite3.DatabaseError: the table is not in the schema.
+    """
+    source.execute(f"select 1 from {table} limit 0")
+    row = None
+    with contextlib.suppress(*files.DAMAGE):
+        row = source.execute(f"select max(rowid) from {table}").fetchone()
+    if row is None:
+        return n_possible
+    # After damage it may be any number.
+    return min(100 * n_possible, row[0] or 0)
+
+
+def _rows_between(
+    source: sqlite3.Connection, table: str, first_rowid: int, last_rowid: int
+) -> list[tuple[Any, ...]] | None:
+    """Return the rows in a range of rowids; None if SQLite fails on it."""
+    query = f"select rowid, * from {table} where rowid between ? and ?"
+    try:
+        return source.execute(query, (first_rowid, last_rowid)).fetchall()
+    except files.DAMAGE:
+        return None

@@ -1,0 +1,135 @@
+"""A damaged ledger costs raw replies: no stored response or verdict is lost or paid again."""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tasks.config.job import Job
+from tasks.llm.ledger.ledger import Ledger
+from tests.faults.server import FaultServer
+from tests.kit import (
+    Printed,
+    copied,
+    endpoint,
+    good_row,
+    job_on,
+    judged,
+    prepared,
+    rows_in,
+    sampled,
+    write_jsonl,
+)
+
+PAGE = 4096
+N_CALLS = 22
+"""Two responses, with ten verdicts each."""
+
+
+class FinishedRun(NamedTuple):
+    """A job that was sampled and judged, in the state after a kill: its ledger has a log."""
+
+    job: Job
+    provider: FaultServer
+
+
+@pytest.fixture(scope="module")
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
+    folder = tmp_path_factory.mktemp("finished")
+    tasks = write_jsonl(folder / "finance.jsonl", [good_row("t1"), good_row("t2")])
+    with FaultServer() as provider:
+        job = prepared(
+            job_on(
+                tasks,
+                folder / "running",
+                models=[endpoint("a", provider.api_base, max_tokens=1000)],
+                judges=[endpoint("judge", provider.api_base, max_tokens=1000)],
+            )
+        )
+        ledger = job.warehouse / "ledger"
+        sampled(job)
+        # The last user of a ledger moves the log into the file; this one stays.
+        with closing(sqlite3.connect(ledger / "calls.sqlite")) as user:
+            user.execute("select * from calls").fetchone()
+            judged(job)
+            killed = copied(job, folder / "killed")
+        assert (killed.warehouse / "ledger" / "calls.sqlite-wal").stat().st_size > PAGE
+        yield FinishedRun(killed, provider)
+
+
+def cut_off(ledger: Path) -> None:
+    os.truncate(ledger, 2 * PAGE)
+
+
+def overwrite(ledger: Path) -> None:
+    ledger.write_bytes(b"no database at all\n" * 1000)
+
+
+def destroy_index(ledger: Path) -> None:
+    with closing(sqlite3.connect(ledger)) as connection:
+        query = "select rootpage from sqlite_master where name = 'sqlite_autoindex_calls_1'"
+        (number,) = connection.execute(query).fetchone()
+    with ledger.open("r+b") as file:
+        file.seek((number - 1) * PAGE)
+        file.write(b"\xa5" * PAGE)
+
+
+def destroy_log(ledger: Path) -> None:
+    log = ledger.with_name("calls.sqlite-wal")
+    with log.open("r+b") as file:
+        file.seek(log.stat().st_size // 2)
+        file.write(b"\xa5" * PAGE)
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "cut off": cut_off,
+    "no database": overwrite,
+    "a page": destroy_index,
+    "the log": destroy_log,
+}
+
+
+def stored_rows(job: Job) -> list[list[dict[str, Any]]]:
+    return [rows_in(job, f"from {table} order by all") for table in ("responses", "verdicts")]
+
+
+@pytest.mark.usefixtures("without_scores")
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_no_stored_response_or_verdict_is_lost_or_paid_again(
+    damage: str, finished_run: FinishedRun, tmp_path: Path
+) -> None:
+    job = copied(finished_run.job, tmp_path / "warehouse")
+    before = stored_rows(job)
+    n_calls = len(finished_run.provider.book)
+    DAMAGES[damage](job.warehouse / "ledger" / "calls.sqlite")
+
+    sampled(job)
+    judged(job)
+
+    assert n_calls == N_CALLS
+    assert len(finished_run.provider.book) == N_CALLS
+    assert stored_rows(job) == before
+
+
+@pytest.mark.usefixtures("without_scores")
+@pytest.mark.parametrize("damage", ["cut off", "no database", "a page"])
+def test_a_damaged_ledger_is_set_aside_whole_and_a_line_says_what_is_lost(
+    damage: str, finished_run: FinishedRun, tmp_path: Path, capsys: Printed
+) -> None:
+    job = copied(finished_run.job, tmp_path / "warehouse")
+    ledger = job.warehouse / "ledger" / "calls.sqlite"
+    Ledger(ledger.parent).close()  # moves the log into the file
+    DAMAGES[damage](ledger)
+    n_bytes = ledger.stat().st_size
+
+    sampled(job)
+
+    (notice,) = [line for line in capsys.readouterr().err.splitlines() if "recovered" in line]
+    (kept,) = ledger.parent.glob("damaged-*-calls.sqlite")
+    assert kept.stat().st_size == n_bytes
+    assert f"the damaged file is kept as {kept.name}" in notice
+    assert "calls that are neither recovered nor in a table are made again" in notice
