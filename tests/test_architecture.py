@@ -20,7 +20,7 @@ TASKS_LEVELS = (
     {"rules"},
     {"benchmarks", "prompts", "console"},
     {"config"},
-    {"dataset", "llm"},
+    {"dataset", "llm", "stopping"},
     {"bundles", "measures", "run"},
     {"compare"},
     {
@@ -33,7 +33,6 @@ TASKS_LEVELS = (
         "hard_subset",
         "analyses",
         "cascade",
-        "stopping",
     },
     {"drift", "alerts", "imports", "maintain", "plan"},
     {"figures"},

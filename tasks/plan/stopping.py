@@ -17,14 +17,8 @@ from tasks.plan.plan import Cells, plan_with_cells
 from tasks.rules.errors import UsageError
 from tasks.rules.statistics.intervals import SEED, Floats
 from tasks.rules.stopping import FEWEST_TASKS, OPEN
-from tasks.run.missing_work import (
-    EARLIER,
-    Progress,
-    StoppingPlan,
-    WantedTasks,
-    stopping_plan,
-    wanted_tasks,
-)
+from tasks.run.missing_work import wanted_tasks
+from tasks.stopping.comparisons import EARLIER, JobComparisons, Progress
 from warehouse import Reader, Warehouse
 
 ORDERS = 200
@@ -50,35 +44,31 @@ def plan_stopping(job: Job) -> tuple[list[Row], list[Row]]:
         )
     planned = plan_with_cells(job)
     with Warehouse(job.warehouse).reader() as reader:
-        wanted = wanted_tasks(job, reader)
-        comparisons = stopping_plan(job, wanted, reader)
-        if comparisons is None:
-            return [], []
-        history = _history(comparisons, wanted, reader)
-        progress = comparisons.progress(reader)
-    needed, compared = simulated(progress, history)
+        comparisons = wanted_tasks(job, reader).comparisons
+        history = _history(comparisons, reader)
+    needed, compared = simulated(comparisons.progress, history)
     return compared, [expected_calls(each, cells, needed) for each, cells in planned]
 
 
-def _history(
-    comparisons: StoppingPlan, wanted: WantedTasks, reader: Reader
-) -> list[dict[str, float]]:
+def _history(comparisons: JobComparisons, reader: Reader) -> list[dict[str, float]]:
     """Return for each comparison the differences by task; for earlier nights, between a model's
     last two values.
     """
-    columns = comparisons.judge_config.columns
+    if not comparisons.progress:
+        return []
+    planned = [each.comparison for each in comparisons.progress]
     given = {
-        "benchmark": wanted.benchmark.name,
-        "judge": columns["judge"],
-        "grading": columns["grading"],
+        "benchmark": comparisons.key["benchmark"],
+        "judge": comparisons.judge["judge"],
+        "grading": comparisons.judge["grading"],
         "score": comparisons.score_name,
-        "models": sorted({label for each in comparisons.comparisons for label in each.labels}),
+        "models": sorted({label for each in planned for label in each.labels}),
     }
     values: dict[str, dict[str, list[float]]] = {}
     for row in reader.rows(sql.read("queries/plan/history_values"), given):
         values.setdefault(row["model"], {}).setdefault(row["task_id"], []).append(row["value"])
     differences: list[dict[str, float]] = []
-    for each in comparisons.comparisons:
+    for each in planned:
         first, second = (values.get(side.model, {}) for side in (each.first, each.second))
         if each.second.vintage == EARLIER:
             second = {task: own[:-1] for task, own in first.items()}

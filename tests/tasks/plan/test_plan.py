@@ -7,7 +7,7 @@ from tasks.llm.request import Prices
 from tasks.plan.estimate import COUNTED, PerCall, Planned, planned_calls, total_of
 from tasks.plan.stopping import ORDERS, expected_calls, needed_calls, simulated
 from tasks.rules.stopping import DIFFERENT, Rule
-from tasks.run.missing_work import ComparedModel, PlannedComparison, Progress
+from tasks.stopping.comparisons import ComparedModel, PlannedComparison, Progress
 
 PRICES = Prices(1.0, 0.5, 10.0)
 

@@ -1,8 +1,14 @@
 """The next block of tasks, and the tasks that no comparison needs."""
 
 from tasks.rules.stopping import DIFFERENT, OPEN, Rule, block_ends
-from tasks.run.missing_work import EARLIER, ComparedModel, PlannedComparison, Progress, left_out_of
-from tasks.stopping import next_block
+from tasks.stopping.comparisons import (
+    EARLIER,
+    ComparedModel,
+    PlannedComparison,
+    Progress,
+    left_out_of,
+)
+from tasks.stopping.looks import next_block
 
 ORDER = tuple(f"t{number:02}" for number in range(50))
 
