@@ -70,10 +70,10 @@ def _history(comparisons: JobComparisons, reader: Reader) -> list[dict[str, floa
     differences: list[dict[str, float]] = []
     for each in planned:
         first, second = (values.get(side.model, {}) for side in (each.first, each.second))
-        if each.second.vintage == EARLIER:
-            second = {task: own[:-1] for task, own in first.items()}
+        if each.first.vintage == EARLIER:
+            first = {task: own[:-1] for task, own in second.items()}
         differences.append(
-            {task: own[-1] - second[task][-1] for task, own in first.items() if second.get(task)}
+            {task: own[-1] - first[task][-1] for task, own in second.items() if first.get(task)}
         )
     return differences
 
@@ -119,11 +119,11 @@ def simulated(
         positions = {task_id: position for position, task_id in enumerate(comparison.order)}
         for label in comparison.labels:
             needed.setdefault(label, []).append((positions, tasks))
-        other = comparison.second.model if comparison.second.vintage != EARLIER else EARLIER
+        model, compared = comparison.stored_sides
         expected.append(
             {
-                "model": comparison.first.model,
-                "compared_with": other,
+                "model": model.model,
+                "compared_with": EARLIER if compared.vintage == EARLIER else compared.model,
                 "n_history": 0 if decided is None else len(differences),
                 "n_tasks_planned": n_planned,
                 "tasks": _expected(tasks),

@@ -14,7 +14,7 @@ from warehouse import Reader
 from warehouse.files import hash_of_document
 
 EARLIER = "earlier nights"
-"""The vintage of the other side if a night is compared with the latest earlier value of each task.
+"""The vintage of the first side if a night is compared with the latest earlier value of each task.
 """
 
 
@@ -27,8 +27,9 @@ class ComparedModel(NamedTuple):
 
 
 class PlannedComparison(NamedTuple):
-    """Two sides that are compared on tasks in a fixed order; the difference is the first minus the
-    second.
+    """Two sides that are compared on tasks in a fixed order; a difference is second minus first.
+
+    Of a night and earlier nights, the earlier ones are first, so that a drop is negative.
     """
 
     first: ComparedModel
@@ -37,9 +38,24 @@ class PlannedComparison(NamedTuple):
     order: tuple[str, ...]
 
     @property
-    def key(self) -> tuple[str, ...]:
-        """The key of the comparison among those of a job."""
-        return (self.first.model, self.first.vintage, self.second.model, self.second.vintage)
+    def stored_sides(self) -> tuple[ComparedModel, ComparedModel]:
+        """The sides in the order of the stored columns: a night is stored before the earlier ones."""
+        if self.first.vintage == EARLIER:
+            return self.second, self.first
+        return self.first, self.second
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns of a look that identify the comparison."""
+        model, compared = self.stored_sides
+        return {
+            "model": model.model,
+            "model_config_hash": model.config_hash,
+            "vintage": model.vintage,
+            "compared_model": compared.model,
+            "compared_config_hash": compared.config_hash,
+            "compared_vintage": compared.vintage,
+        }
 
     @property
     def labels(self) -> set[str]:
@@ -150,7 +166,9 @@ def comparisons_of(
         )
         for a, b, order in pairs
     )
-    compared = [[each.first._asdict(), each.second._asdict(), each.order] for each in comparisons]
+    compared = [
+        [*(side._asdict() for side in each.stored_sides), each.order] for each in comparisons
+    ]
     facts = [
         METHOD,
         key,
@@ -170,9 +188,20 @@ def _progress(
 ) -> tuple[Progress, ...]:
     """Return the progress of each comparison, from its stored looks; a decision is final."""
     looks = reader.select("stopping_looks", order="block", stopping_id=stopping_id)
-    names = ("model", "vintage", "compared_model", "compared_vintage")
-    last = {tuple(row[name] for name in names): (row["block"], row["decision"]) for row in looks}
-    return tuple(Progress(each, *last.get(each.key, (0, OPEN))) for each in comparisons)
+    last_looks = {_sides_in(look): look for look in looks}
+    progress = []
+    for comparison in comparisons:
+        look = last_looks.get(_sides_in(comparison.columns))
+        if look is None:
+            progress.append(Progress(comparison))
+        else:
+            progress.append(Progress(comparison, look["block"], look["decision"]))
+    return tuple(progress)
+
+
+def _sides_in(look: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    """Return what distinguishes a look's comparison from others of the job."""
+    return look["model"], look["vintage"], look["compared_model"], look["compared_vintage"]
 
 
 def left_out_of(progress: Sequence[Progress]) -> dict[str, frozenset[str]]:
@@ -208,7 +237,7 @@ def _with_earlier_nights(
             # Each night draws an order of its own, so that over the nights all tasks are evaluated
             # again.
             order = tuple(task_order(have_one, seed))
-            yield tonight, ComparedModel(tonight.model, tonight.config_hash, EARLIER), order
+            yield ComparedModel(tonight.model, tonight.config_hash, EARLIER), tonight, order
 
 
 def earlier_values(

@@ -110,7 +110,7 @@ def look_at(job: Job, plan: JobComparisons, block: TaskBlock) -> int:
         coverage = min(np.isfinite(each).mean() for each in (first, second))
         if coverage >= job.settings.coverage.min or comparison.labels <= here:
             strata = _strata_of(plan.fields, tasks)
-            row = _row(plan, comparison, block.number, first - second, strata)
+            row = _row(plan, comparison, block.number, second - first, strata)
             rows.append(row | {"run_id": job.run_id, "created_at": datetime.now(UTC)})
     warehouse.write("stopping_looks", rows)
     warehouse.publish()
@@ -128,7 +128,10 @@ def last_looks(plan: JobComparisons, reader: Reader) -> list[dict[str, Any]]:
     """
     of_night = {"stopping_id": plan.stopping_id, "compared_vintage": EARLIER}
     looks = reader.select(
-        "stopping_looks", "* exclude (run_id, created_at)", order="model, block", **of_night
+        "stopping_looks",
+        "* exclude (is_second_minus_first, run_id, created_at)",
+        order="model, block",
+        **of_night,
     )
     return list({look["model"]: look for look in looks}.values())
 
@@ -150,8 +153,8 @@ def _values_of(
     for row in reader.rows(sql.read("queries/stopping/values"), given | {"sides": named}):
         values[row["model"], row["vintage"]][row["task_id"]] = row["value"]
     for each in comparisons:
-        if each.second.vintage == EARLIER:
-            values[each.second.model, EARLIER] = earlier_values(reader, given, each.first)
+        if each.first.vintage == EARLIER:
+            values[each.first.model, EARLIER] = earlier_values(reader, given, each.second)
     return values
 
 
@@ -196,18 +199,14 @@ def _row(
     return {
         **plan.key,
         **plan.judge,
+        **comparison.columns,
         "stopping_id": plan.stopping_id,
         "score_name": plan.score_name,
-        "model": comparison.first.model,
-        "model_config_hash": comparison.first.config_hash,
-        "vintage": comparison.first.vintage,
-        "compared_model": comparison.second.model,
-        "compared_config_hash": comparison.second.config_hash,
-        "compared_vintage": comparison.second.vintage,
         "block": number,
         "n_tasks": n_tasks,
         "n_tasks_evaluated": len(differences),
         "n_tasks_planned": rule.n_planned,
+        "is_second_minus_first": True,
         "mean_difference": float(np.nanmean(differences)) if n_tasks else None,
         "unbiased_difference": known(unbiased),
         "sequence_low": known(ends[0, 0]),
@@ -220,11 +219,12 @@ def _row(
 
 def _described(row: Mapping[str, Any]) -> str:
     """Return a look in one line."""
-    other = (
-        row["compared_model"]
-        if row["compared_vintage"] == row["vintage"]
-        else row["compared_vintage"]
-    )
+    if row["compared_vintage"] == EARLIER:
+        minuend = row["model"]
+        subtrahend = EARLIER
+    else:
+        minuend = row["compared_model"]
+        subtrahend = row["model"]
     low, high, mean = (row[name] for name in ("sequence_low", "sequence_high", "mean_difference"))
     interval = "no interval yet" if low is None else f"{low:+.3f} to {high:+.3f}"
     difference = "no task with both" if mean is None else f"{mean:+.3f}"
@@ -235,7 +235,7 @@ def _described(row: Mapping[str, Any]) -> str:
         else row["decision"].replace("_", " ")
     )
     return (
-        f"{row['model']} - {other} after {row['n_tasks_evaluated']} of {row['n_tasks_planned']}"
+        f"{minuend} - {subtrahend} after {row['n_tasks_evaluated']} of {row['n_tasks_planned']}"
         f" tasks: {difference} ({interval}), {decision}"
     )
 
@@ -308,7 +308,7 @@ def _rows_of(
     columns = np.column_stack([_in_order(each, evaluated) for each in scores])
     first, second = _sides_of(_values_of(plan, [comparison], reader), comparison, evaluated)
     strata = _strata_of(plan.fields, evaluated)
-    unbiased = unbiased_means(first - second, columns, strata, comparison.rule)
+    unbiased = unbiased_means(second - first, columns, strata, comparison.rule)
     ends = replace(comparison.rule, alpha=0.05).ends_at(columns)  # like all scores on leaderboards
     members: dict[str, set[str]] = defaultdict(set)
     for row in reader.select(
