@@ -101,12 +101,14 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
 def _comparisons(job: Job, wanted: WantedTasks, reader: Reader) -> JobComparisons:
     """Return the comparisons of a job under its first judge."""
     judges = judge_configs(job, wanted.benchmark)
-    if job.settings.stopping is None or not judges or not wanted.task_ids:
+    stopping = job.settings.stopping
+    if stopping is None or not judges or not wanted.task_ids:
         return NO_COMPARISONS
     models = job.compared_models or job.settings.models
     return comparisons_of(
         job,
         reader,
+        stopping=stopping,
         task_ids=wanted.task_ids,
         judge=judges[0].columns,
         score_name=wanted.benchmark.primary_score.score_name,

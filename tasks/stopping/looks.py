@@ -1,7 +1,7 @@
 """Blocks of tasks, looks at comparisons after each of them, and scores on a part of the tasks."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -16,6 +16,7 @@ from tasks.rules.statistics.intervals import Floats, known
 from tasks.rules.stopping import OPEN, unbiased_means
 from tasks.stopping.comparisons import (
     EARLIER,
+    ComparedModel,
     JobComparisons,
     PlannedComparison,
     Progress,
@@ -23,12 +24,18 @@ from tasks.stopping.comparisons import (
 )
 from warehouse import Reader, Warehouse
 
+LookRow = dict[str, Any]
+"""A row of `stopping_looks`."""
+StoppingScoreRow = dict[str, Any]
+"""A row of `stopping_scores`."""
+
+_LEADERBOARD_ALPHA = 0.05
+"""The alpha of the intervals of all scores on leaderboards."""
+
 
 @dataclass(frozen=True)
 class TaskBlock:
-    """A block: the comparisons that are looked at after it, and the tasks to evaluate before
-    that.
-    """
+    """A block of tasks to evaluate, and the comparisons that are looked at after it."""
 
     number: int
     comparisons: tuple[PlannedComparison, ...]
@@ -37,297 +44,322 @@ class TaskBlock:
 
     def jobs(self, job: Job) -> list[Job]:
         """Return jobs narrowed to the block, one for each group of models with the same tasks."""
-        by_tasks: dict[frozenset[str], list[Model]] = {}
+        models_by_tasks: dict[frozenset[str], list[Model]] = {}
         for model in job.settings.models:
-            tasks = self.tasks.get(model.label)
-            if tasks:
-                by_tasks.setdefault(tasks, []).append(model)
-        return [
-            job.with_settings(models=tuple(models), stopping=None).model_copy(
-                update={
-                    "named_models": tuple(model.label for model in models),
-                    "named_tasks": tuple(sorted(tasks)),
-                    "limit": None,
-                }
-            )
-            for tasks, models in by_tasks.items()
-        ]
+            task_ids = self.tasks.get(model.label)
+            if task_ids:
+                models_by_tasks.setdefault(task_ids, []).append(model)
+        jobs = []
+        for task_ids, models in models_by_tasks.items():
+            narrowed = {
+                "named_models": tuple(model.label for model in models),
+                "named_tasks": tuple(sorted(task_ids)),
+                "limit": None,
+            }
+            in_full = job.with_settings(models=tuple(models), stopping=None)
+            jobs.append(in_full.model_copy(update=narrowed))
+        return jobs
 
 
-def next_block(progress: Sequence[Progress], after: int) -> TaskBlock | None:
+def next_block(progress: Iterable[Progress], after: int) -> TaskBlock | None:
     """Return the next block of the open comparisons; None if all are settled.
 
     `after` is the number of this run's last block. A comparison without a look at it, because the
     other model is not evaluated that far, goes on with the next block.
     """
     due: dict[int, list[PlannedComparison]] = {}
-    for each in progress:
-        number = max(each.block, after) + 1
-        if not each.is_finished and number <= len(each.comparison.rule.ends):
-            due.setdefault(number, []).append(each.comparison)
+    for comparison, block, decision in progress:
+        number = max(block, after) + 1
+        if decision == OPEN and number <= len(comparison.rule.ends):
+            due.setdefault(number, []).append(comparison)
     if not due:
         return None
     number = min(due)
-    tasks = dict[str, frozenset[str]]()
+    tasks: dict[str, frozenset[str]] = {}
     for comparison in due[number]:
-        start, end = (0, *comparison.rule.ends)[number - 1 : number + 1]
+        n_before = len(comparison.tasks_until(number - 1))
+        task_ids = comparison.tasks_until(number)[n_before:]
         for label in comparison.labels:
-            tasks[label] = tasks.get(label, frozenset()).union(comparison.order[start:end])
+            tasks[label] = tasks.get(label, frozenset()).union(task_ids)
     return TaskBlock(number, tuple(due[number]), tasks)
 
 
-def upcoming_block(job: Job, plan: JobComparisons, after: int = 0) -> TaskBlock | None:
-    """Return the next block in which a model of this run takes part."""
-    here = {model.label for model in job.settings.models}
-    return next_block([each for each in plan.progress if each.comparison.labels & here], after)
+def upcoming_block(job: Job, job_comparisons: JobComparisons, after: int = 0) -> TaskBlock | None:
+    """Return the next block in which a model of this run takes part (see `next_block`)."""
+    labels = _labels_of(job)
+    return next_block(
+        [state for state in job_comparisons.progress if state.comparison.labels & labels], after
+    )
 
 
-def has_open_block(job: Job, plan: JobComparisons, reader: Reader) -> bool:
+def _labels_of(job: Job) -> set[str]:
+    return {model.label for model in job.settings.models}
+
+
+def has_open_block(job: Job, job_comparisons: JobComparisons, reader: Reader) -> bool:
     """Return whether a comparison of a job is open, or its scores are not stored yet."""
-    lacks_scores = bool(plan.progress) and not _has_scores(plan, reader)
-    return lacks_scores or upcoming_block(job, plan) is not None
+    if job_comparisons.progress and not _has_scores(job_comparisons, reader):
+        return True
+    return upcoming_block(job, job_comparisons) is not None
 
 
 Values = dict[tuple[str, str], dict[str, float]]
 """Model and vintage -> task -> its score."""
 
 
-def look_at(job: Job, plan: JobComparisons, block: TaskBlock) -> int:
-    """Look at the comparisons of an evaluated block, store and print the looks, and return their
-    number.
+def look_at(job: Job, job_comparisons: JobComparisons, block: TaskBlock) -> int:
+    """Look at the comparisons of an evaluated block; store, print and count the looks.
 
     A comparison that lacks values of a side has no look.
     """
     warehouse = Warehouse(job.warehouse)
-    rows = list[dict[str, Any]]()
     with warehouse.reader() as reader:
-        values = _values_of(plan, block.comparisons, reader)
-    here = {model.label for model in job.settings.models}
+        values = _values_of(job_comparisons, block.comparisons, reader)
+    looks = []
     for comparison in block.comparisons:
-        tasks = comparison.order[: comparison.rule.ends[block.number - 1]]
-        first, second = _sides_of(values, comparison, tasks)
+        task_ids = comparison.tasks_until(block.number)
+        first_scores = _in_order(values, comparison.first_side, task_ids)
+        second_scores = _in_order(values, comparison.second_side, task_ids)
         # Models of this run count as evaluated even if some of their calls failed.
-        coverage = min(np.isfinite(each).mean() for each in (first, second))
-        if coverage >= job.settings.coverage.min or comparison.labels <= here:
-            strata = _strata_of(plan.fields, tasks)
-            row = _row(plan, comparison, block.number, second - first, strata)
-            rows.append(row | {"run_id": job.run_id, "created_at": datetime.now(UTC)})
-    warehouse.write("stopping_looks", rows)
+        coverage = min(np.isfinite(first_scores).mean(), np.isfinite(second_scores).mean())
+        if coverage >= job.settings.coverage.min or comparison.labels <= _labels_of(job):
+            look = _look(job_comparisons, comparison, block.number, second_scores - first_scores)
+            look["run_id"] = job.run_id
+            look["created_at"] = datetime.now(UTC)
+            looks.append(look)
+    warehouse.write("stopping_looks", looks)
     warehouse.publish()
-    for row in () if job.is_quiet else rows:
-        notice(f"  {_described(row)}")
-    return len(rows)
+    if not job.is_quiet:
+        for look in looks:
+            notice(f"  {_described(look)}")
+    return len(looks)
 
 
-def last_looks(plan: JobComparisons, reader: Reader) -> list[dict[str, Any]]:
-    """Return the last look at each nightly model against its earlier nights; none if nights do not
-    use `stopping`.
+def last_looks(job_comparisons: JobComparisons, reader: Reader) -> list[LookRow]:
+    """Return the last look at each nightly model against its earlier nights, if there is any.
 
     If a model has a look, no other comparison of it in that night is valid, because the looks
     decided on how many tasks it was evaluated.
     """
-    of_night = {"stopping_id": plan.stopping_id, "compared_vintage": EARLIER}
     looks = reader.select(
         "stopping_looks",
         "* exclude (is_second_minus_first, run_id, created_at)",
         order="model, block",
-        **of_night,
+        stopping_id=job_comparisons.stopping_id,
+        compared_vintage=EARLIER,
     )
     return list({look["model"]: look for look in looks}.values())
 
 
 def _values_of(
-    plan: JobComparisons,
-    comparisons: Sequence[PlannedComparison],
-    reader: Reader,
+    job_comparisons: JobComparisons, comparisons: Sequence[PlannedComparison], reader: Reader
 ) -> Values:
-    """Return the scores of both sides of these comparisons."""
-    given = {**plan.key, **plan.judge, "score": plan.score_name}
-    sides = {side for each in comparisons for side in (each.first, each.second)}
-    named = [
-        f"{side.vintage} {side.config_hash} {side.model}"
-        for side in sides
-        if side.vintage != EARLIER
-    ]
+    """Return the scores of both sides of some comparisons."""
+    parameters = job_comparisons.score_parameters
+    sides = set[ComparedModel]()
     values: Values = defaultdict(dict)
-    for row in reader.rows(sql.read("queries/stopping/values"), given | {"sides": named}):
+    for comparison in comparisons:
+        sides.update(comparison.evaluated_sides)
+        if comparison.is_of_nights:
+            earlier = earlier_values(reader, parameters, comparison.second_side)
+            values[comparison.first_side.model, EARLIER] = earlier
+    parameters["sides"] = [f"{side.vintage} {side.config_hash} {side.model}" for side in sides]
+    for row in reader.rows(sql.read("queries/stopping/values"), parameters):
         values[row["model"], row["vintage"]][row["task_id"]] = row["value"]
-    for each in comparisons:
-        if each.first.vintage == EARLIER:
-            values[each.first.model, EARLIER] = earlier_values(reader, given, each.second)
     return values
 
 
-def _strata_of(fields: Mapping[str, str], tasks: Sequence[str]) -> np.ndarray:
+def _in_order(values: Values, side: ComparedModel, task_ids: Sequence[str]) -> Floats:
+    """Return the scores of a side in the order of the tasks; NaN for a task without one."""
+    values_by_task = values[side.model, side.vintage]
+    return np.array([values_by_task.get(task_id, np.nan) for task_id in task_ids])
+
+
+def _strata_of(fields: Mapping[str, str], task_ids: Sequence[str]) -> np.ndarray:
     """Return the number of each task's stratum, in the order of the tasks."""
-    return np.unique([fields[task] for task in tasks], return_inverse=True)[1]
+    _, strata = np.unique([fields[task_id] for task_id in task_ids], return_inverse=True)
+    return strata
 
 
-def _sides_of(values: Values, comparison: PlannedComparison, tasks: Sequence[str]) -> list[Floats]:
-    """Return the scores of both sides of a comparison, in the order of the tasks."""
-    return [
-        _in_order(values[side.model, side.vintage], tasks)
-        for side in (comparison.first, comparison.second)
-    ]
-
-
-def _in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
-    """Return values in the order of the tasks; NaN for a task without a value."""
-    return np.array([values.get(task, np.nan) for task in tasks])
-
-
-def _row(
-    plan: JobComparisons,
+def _look(
+    job_comparisons: JobComparisons,
     comparison: PlannedComparison,
-    number: int,
+    block: int,
     differences: Floats,
-    strata: np.ndarray,
-) -> dict[str, Any]:
+) -> LookRow:
+    """Return a look without its run and time.
+
+    `differences` are those of the tasks until the end of the block, NaN for one that lacks a side.
+    """
     rule = comparison.rule
-    differences = np.where(
-        np.abs(differences) < 1e-12, 0.0, differences
-    )  # such a difference is due to rounding
-    ends = rule.ends_at(differences[:, None])
-    decision = str(rule.decisions(ends)[0])
-    is_finished = decision != OPEN or number == len(rule.ends)
-    unbiased = (
-        unbiased_means(differences, differences[:, None], strata, rule)[0]
-        if is_finished
-        else np.nan
-    )
+    is_rounding_error = np.abs(differences) < 1e-12
+    differences = np.where(is_rounding_error, 0.0, differences)
+    interval = rule.ends_at(differences[:, None])
+    decision = str(rule.decisions(interval)[0])
+    unbiased = np.nan
+    if decision != OPEN or block == len(rule.ends):
+        strata = _strata_of(job_comparisons.fields, comparison.tasks_until(block))
+        unbiased = unbiased_means(differences, differences[:, None], strata, rule)[0]
     n_tasks = int(np.isfinite(differences).sum())
     return {
-        **plan.key,
-        **plan.judge,
+        **job_comparisons.key,
+        **job_comparisons.judge,
         **comparison.columns,
-        "stopping_id": plan.stopping_id,
-        "score_name": plan.score_name,
-        "block": number,
+        "stopping_id": job_comparisons.stopping_id,
+        "score_name": job_comparisons.score_name,
+        "block": block,
         "n_tasks": n_tasks,
         "n_tasks_evaluated": len(differences),
         "n_tasks_planned": rule.n_planned,
         "is_second_minus_first": True,
         "mean_difference": float(np.nanmean(differences)) if n_tasks else None,
         "unbiased_difference": known(unbiased),
-        "sequence_low": known(ends[0, 0]),
-        "sequence_high": known(ends[0, 1]),
+        "sequence_low": known(interval[0, 0]),
+        "sequence_high": known(interval[0, 1]),
         "comparison_alpha": rule.alpha,
         "least_difference": rule.least_difference,
         "decision": decision,
     }
 
 
-def _described(row: Mapping[str, Any]) -> str:
+def _described(look: LookRow) -> str:
     """Return a look in one line."""
-    if row["compared_vintage"] == EARLIER:
-        minuend = row["model"]
-        subtrahend = EARLIER
-    else:
-        minuend = row["compared_model"]
-        subtrahend = row["model"]
-    low, high, mean = (row[name] for name in ("sequence_low", "sequence_high", "mean_difference"))
-    interval = "no interval yet" if low is None else f"{low:+.3f} to {high:+.3f}"
-    difference = "no task with both" if mean is None else f"{mean:+.3f}"
-    is_last = row["n_tasks_evaluated"] == row["n_tasks_planned"]
-    decision = (
-        "open after all tasks"
-        if row["decision"] == OPEN and is_last
-        else row["decision"].replace("_", " ")
-    )
+    model = look["model"]
+    compared = look["compared_model"]
+    sides = f"{compared} - {model}"
+    if look["compared_vintage"] == EARLIER:
+        sides = f"{model} - {EARLIER}"
+    difference = "no task with both"
+    if look["mean_difference"] is not None:
+        difference = f"{look['mean_difference']:+.3f}"
+    interval = "no interval yet"
+    if look["sequence_low"] is not None:
+        interval = f"{look['sequence_low']:+.3f} to {look['sequence_high']:+.3f}"
+    decision = look["decision"].replace("_", " ")
+    n_evaluated = look["n_tasks_evaluated"]
+    n_planned = look["n_tasks_planned"]
+    if decision == OPEN and n_evaluated == n_planned:
+        decision = "open after all tasks"
     return (
-        f"{minuend} - {subtrahend} after {row['n_tasks_evaluated']} of {row['n_tasks_planned']}"
-        f" tasks: {difference} ({interval}), {decision}"
+        f"{sides} after {n_evaluated} of {n_planned} tasks: {difference} ({interval}), {decision}"
     )
 
 
-def conclude(job: Job, plan: JobComparisons, n_looks: int, n_blocks: int) -> list[str]:
-    """Store the scores on a random part of the tasks; return notes on settled comparisons and
-    skipped responses.
+def conclude(job: Job, job_comparisons: JobComparisons, n_looks: int, n_blocks: int) -> list[str]:
+    """Store the scores of models that were not evaluated on all tasks.
+
+    Returns:
+        Notes on the settled comparisons and the responses that are not needed.
     """
-    progress = plan.progress
+    progress = job_comparisons.progress
     if not progress:
         return ["nothing is compared, so all tasks are evaluated"]
-    warehouse = Warehouse(job.warehouse)
-    with warehouse.reader() as reader:
-        rows = [] if not n_looks and _has_scores(plan, reader) else _scores(job, plan, reader)
-    if rows:
-        warehouse.write("stopping_scores", rows)
-        warehouse.publish()
-    decisions = Counter(each.decision.replace("_", " ") for each in progress if each.is_finished)
-    decisions["unfinished"] = len(progress) - decisions.total()
-    counts = ", ".join(f"{count} {name}" for name, count in sorted((+decisions).items()))
-    notes = [f"{len(progress)} comparisons: {counts}; {n_looks} looks after {n_blocks} blocks"]
-    n_skipped = sum(map(len, plan.left_out.values())) * len(job.trials)
+    _store_scores(job, job_comparisons, must_store=n_looks > 0)
+    counts = Counter(
+        state.decision.replace("_", " ") if state.is_finished else "unfinished"
+        for state in progress
+    )
+    decisions = ", ".join(f"{count} {decision}" for decision, count in sorted(counts.items()))
+    notes = [f"{len(progress)} comparisons: {decisions}; {n_looks} looks after {n_blocks} blocks"]
+    n_skipped = sum(map(len, job_comparisons.left_out.values())) * len(job.trials)
     if n_skipped:
-        notes.append(f"{n_skipped} responses of {len(plan.left_out)} models not needed")
+        n_models = len(job_comparisons.left_out)
+        notes.append(f"{n_skipped} responses of {n_models} models not needed")
     return notes
 
 
-def _has_scores(plan: JobComparisons, reader: Reader) -> bool:
-    return bool(
-        reader.value(
-            "select count(*) from stopping_scores where stopping_id = ?", [plan.stopping_id]
-        )
-    )
+def _has_scores(job_comparisons: JobComparisons, reader: Reader) -> bool:
+    query = "select count(*) from stopping_scores where stopping_id = ?"
+    return bool(reader.value(query, [job_comparisons.stopping_id]))
 
 
-def _scores(job: Job, plan: JobComparisons, reader: Reader) -> list[dict[str, Any]]:
-    """Return rows with the scores of models that were evaluated on a random part of the tasks."""
-    rows: list[dict[str, Any]] = []
-    for label in plan.left_out:
-        last = max(
-            (each for each in plan.progress if label in each.comparison.labels),
-            key=lambda each: each.n_tasks,
-        )
-        rows += _rows_of(plan, label, last, reader)
-    return [row | {"run_id": job.run_id, "created_at": datetime.now(UTC)} for row in rows]
+def _store_scores(job: Job, job_comparisons: JobComparisons, *, must_store: bool) -> None:
+    """Store the scores of models on a random part of the tasks, unless they are stored."""
+    warehouse = Warehouse(job.warehouse)
+    rows: list[StoppingScoreRow] = []
+    with warehouse.reader() as reader:
+        if must_store or not _has_scores(job_comparisons, reader):
+            for label in job_comparisons.left_out:
+                rows += _score_rows(job_comparisons, label, reader)
+    for row in rows:
+        row["run_id"] = job.run_id
+        row["created_at"] = datetime.now(UTC)
+    if rows:
+        warehouse.write("stopping_scores", rows)
+        warehouse.publish()
 
 
-def _rows_of(
-    plan: JobComparisons, label: str, last: Progress, reader: Reader
-) -> list[dict[str, Any]]:
-    """Return a model's rows of `stopping_scores`; `last` is its last settled comparison, which
-    ended its evaluation.
+def _score_rows(
+    job_comparisons: JobComparisons, label: str, reader: Reader
+) -> list[StoppingScoreRow]:
+    """Return a model's scores without run and time.
+
+    The comparison that was settled last ended the evaluation of the model.
     """
-    comparison = last.comparison
-    side = comparison.first if comparison.first.model == label else comparison.second
-    evaluated = list(comparison.order[: last.n_tasks])
-    later = comparison.order[last.n_tasks :]
-    given = {
-        **plan.key,
+    states = [state for state in job_comparisons.progress if label in state.comparison.labels]
+    decisive = max(states, key=lambda state: len(state.evaluated_tasks))
+    comparison = decisive.comparison
+    evaluated = decisive.evaluated_tasks
+    figures = _figures_of(job_comparisons, comparison, label, evaluated, reader)
+    if not figures:
+        return []
+    # Shape (n_tasks, n_figures); NaN if a task has no score for a figure.
+    scores = np.full((len(evaluated), len(figures)), np.nan)
+    for column, figure in enumerate(figures):
+        scores[:, column] = [figure["task_scores"].get(task_id, np.nan) for task_id in evaluated]
+    values = _values_of(job_comparisons, [comparison], reader)
+    first_scores = _in_order(values, comparison.first_side, evaluated)
+    second_scores = _in_order(values, comparison.second_side, evaluated)
+    strata = _strata_of(job_comparisons.fields, evaluated)
+    unbiased = unbiased_means(second_scores - first_scores, scores, strata, comparison.rule)
+    intervals = replace(comparison.rule, alpha=_LEADERBOARD_ALPHA).ends_at(scores)
+    tasks_of_splits = _tasks_of_splits(job_comparisons, reader)
+    skipped = comparison.order[len(evaluated) :]
+    rows = []
+    for column, figure in enumerate(figures):
+        task_ids = tasks_of_splits[figure["split"]]
+        task_scores = figure.pop("task_scores")
+        rows.append(
+            {
+                **job_comparisons.key,
+                **figure,
+                "stopping_id": job_comparisons.stopping_id,
+                "n_tasks": len(task_scores),
+                "n_tasks_evaluated": len(task_ids.intersection(evaluated)),
+                "n_tasks_skipped": len(task_ids.intersection(skipped)),
+                "sequence_low": known(intervals[column, 0]),
+                "sequence_high": known(intervals[column, 1]),
+                "unbiased_mean_score": known(unbiased[column]),
+            }
+        )
+    return rows
+
+
+def _figures_of(
+    job_comparisons: JobComparisons,
+    comparison: PlannedComparison,
+    label: str,
+    evaluated: Sequence[str],
+    reader: Reader,
+) -> list[dict[str, Any]]:
+    """Return the figures of one side that rest on the evaluated tasks alone, with their scores."""
+    side = next(side for side in comparison.evaluated_sides if side.model == label)
+    parameters = {
+        **job_comparisons.key,
         "model": side.model,
         "model_config_hash": side.config_hash,
         "vintage": side.vintage,
-        "tasks": list(plan.fields),
-        "evaluated": evaluated,
+        "tasks": list(job_comparisons.fields),
+        "evaluated": list(evaluated),
     }
-    figures = reader.rows(sql.read("queries/stopping/figures"), given)
-    if not figures:
-        return []
-    scores = [figure.pop("task_scores") for figure in figures]
-    columns = np.column_stack([_in_order(each, evaluated) for each in scores])
-    first, second = _sides_of(_values_of(plan, [comparison], reader), comparison, evaluated)
-    strata = _strata_of(plan.fields, evaluated)
-    unbiased = unbiased_means(second - first, columns, strata, comparison.rule)
-    ends = replace(comparison.rule, alpha=0.05).ends_at(columns)  # like all scores on leaderboards
-    members: dict[str, set[str]] = defaultdict(set)
-    for row in reader.select(
-        "split_members", "split, task_id", **plan.key, task_id=list(plan.fields)
-    ):
-        members[row["split"]].add(row["task_id"])
-    return [
-        {
-            **plan.key,
-            **figure,
-            "stopping_id": plan.stopping_id,
-            "n_tasks": len(of_figure),
-            "n_tasks_evaluated": len(members[figure["split"]].intersection(evaluated)),
-            "n_tasks_skipped": len(members[figure["split"]].intersection(later)),
-            "sequence_low": known(low),
-            "sequence_high": known(high),
-            "unbiased_mean_score": known(mean),
-        }
-        for figure, of_figure, (low, high), mean in zip(
-            figures, scores, ends, unbiased, strict=True
-        )
-    ]
+    return reader.rows(sql.read("queries/stopping/figures"), parameters)
+
+
+def _tasks_of_splits(job_comparisons: JobComparisons, reader: Reader) -> dict[str, set[str]]:
+    """Return the wanted tasks of each split."""
+    tasks_of_splits: dict[str, set[str]] = defaultdict(set)
+    task_ids = list(job_comparisons.fields)
+    rows = reader.select("split_members", "split, task_id", **job_comparisons.key, task_id=task_ids)
+    for row in rows:
+        tasks_of_splits[row["split"]].add(row["task_id"])
+    return tasks_of_splits

@@ -14,9 +14,10 @@ ORDER = tuple(f"t{number:02}" for number in range(50))
 
 
 def comparison(first: str, second: str, vintage: str = "base") -> PlannedComparison:
+    """A comparison of two models in a rule of three blocks; `vintage` is that of the first."""
     rule = Rule("different", 0.01, 0.02, block_ends(len(ORDER), 20))
     return PlannedComparison(
-        ComparedModel(first, "hash", "base"), ComparedModel(second, "hash", vintage), rule, ORDER
+        ComparedModel(first, "hash", vintage), ComparedModel(second, "hash", "base"), rule, ORDER
     )
 
 
