@@ -33,6 +33,10 @@ lines.
 """
 
 
+Cells = Sequence[tuple[str, str, int]]
+"""Model, task, and number of missing calls."""
+
+
 @dataclass(frozen=True)
 class Planned:
     """The calls of one model or judge: their tokens, cost in USD, basis, and unknown values.

@@ -13,8 +13,8 @@ import numpy as np
 
 import sql
 from tasks.config.job import Job
-from tasks.plan.estimate import Planned
-from tasks.plan.plan import Cells, plan_with_cells
+from tasks.plan.estimate import Cells, Planned
+from tasks.plan.plan import plan_with_cells
 from tasks.rules.errors import UsageError
 from tasks.rules.statistics.intervals import SEED, Floats
 from tasks.rules.stopping import FEWEST_TASKS, OPEN
