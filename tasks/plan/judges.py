@@ -5,54 +5,91 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import sql
+from tasks.llm.request import prices_of
+from tasks.plan.estimate import PerCall, Planned, measured_per_call, planned_calls
 from tasks.prompts import FOLDER
 from tasks.rules.cascades.rules import When, reasons_to_escalate
 from tasks.run import missing_work
-from tasks.run.judge_configs import JudgeConfig, hash_of_template
+from tasks.run.judge_configs import CascadeConfigs, JudgeConfig, hash_of_template, judge_target
 from tasks.run.missing_work import MissingVerdicts, WantedTasks
 from warehouse import Reader
 
-JUDGE_CALLS = f"({sql.read('queries/plan/judge_calls')})"
+_JUDGE_CALLS = f"({sql.read('queries/plan/judge_calls')})"
 """The calls that decided a criterion, and those that searched the chunks of a long response."""
 
 
-class JudgeCalls(NamedTuple):
-    """A judge that is called for verdicts: the number of calls per criterion (`times`), and the
-    reason as text.
+class ResponseCalls(NamedTuple):
+    """The calls of a judge on a stored response.
 
-    `again` counts, by response, the missing criteria that are known to need `times_again` calls.
+    Attributes:
+        n_pieces: the missing criteria, or the pieces of the rubric for a judge of groups.
+        n_prompts: the calls for each of these.
+    """
+
+    n_pieces: int
+    n_prompts: int = 1
+
+
+class JudgeCalls(NamedTuple):
+    """A judge that is called for verdicts.
+
+    Attributes:
+        judge_config: its configuration.
+        times: the number of calls for a piece.
+        note: why it is called so often, in words.
+        n_failed: response id -> missing pieces that are known to need `times_failed` calls each.
+        times_failed: the number of calls for such a piece.
     """
 
     judge_config: JudgeConfig
     times: float = 1.0
     note: str = ""
-    again: Mapping[str, int] = MappingProxyType({})
-    times_again: int = 0
+    n_failed: Mapping[str, int] = MappingProxyType({})
+    times_failed: int = 0
 
-    def calls(
-        self, n_criteria: Mapping[str, int], n_prompts: Mapping[str, int], to_come: int
-    ) -> int:
-        """Return the number of calls.
+    def n_calls(self, responses: Mapping[str, ResponseCalls], n_expected: int) -> int:
+        """Return the number of calls on stored responses, by their ids, and on expected ones.
 
-        Args:
-            n_criteria: missing criteria by response (pieces, for a judge of groups).
-            n_prompts: calls for each of these, by response.
-            to_come: the same number for responses that are not sampled yet.
+        `n_expected` is the number of pieces of the rubrics of responses that are not sampled yet.
         """
-        repeated = sum(self.again.get(each, 0) * n_prompts[each] for each in n_criteria)
-        total = sum(n * n_prompts[each] for each, n in n_criteria.items())
-        return round((total - repeated + to_come) * self.times) + self.times_again * repeated
+        n_usual = n_expected
+        n_failed = 0
+        for response_id, response in responses.items():
+            n_failed_pieces = self.n_failed.get(response_id, 0)
+            n_usual += (response.n_pieces - n_failed_pieces) * response.n_prompts
+            n_failed += n_failed_pieces * response.n_prompts
+        return round(n_usual * self.times) + self.times_failed * n_failed
+
+
+def identity_of(judge_config: JudgeConfig) -> dict[str, Any]:
+    """Return the columns that identify the rows of a judge, over all its repetitions."""
+    columns = judge_config.columns
+    return {name: columns[name] for name in ("judge", "judge_config_hash", "template_hash")}
+
+
+def measured_judge_call(reader: Reader, judge_config: JudgeConfig) -> PerCall:
+    """Return the mean tokens of a judge's stored calls."""
+    return measured_per_call(reader, _JUDGE_CALLS, **identity_of(judge_config))
+
+
+def plan_measured(
+    reader: Reader, judge_config: JudgeConfig, stage: str, n_calls: int, label: str
+) -> Planned:
+    """Return some calls of a judge, with the lengths of its stored ones."""
+    prices = prices_of(judge_target(judge_config.judge))
+    per_call = measured_judge_call(reader, judge_config)
+    return planned_calls(stage, label, n_calls, per_call, prices)
 
 
 def judges_to_call(
     reader: Reader,
-    wanted: WantedTasks,
+    job_tasks: WantedTasks,
     judge_config: JudgeConfig,
-    missing: Sequence[MissingVerdicts] = (),
+    responses: Sequence[MissingVerdicts] = (),
 ) -> list[JudgeCalls]:
     """Return the judges to call for verdicts: the judge itself, or both judges of a cascade.
 
-    A missing verdict that is stored as a failure of the second judge needs one call of that judge;
+    `responses` are those that lack verdicts. A missing verdict that is stored as a failure of the second judge needs one call of that judge;
     the first judge's replies are in the ledger. For the other criteria, the share that goes to the
     second judge is that of the cascade's stored verdicts; without any, the share that its rule
     escalates of the first judge's stored verdicts; else all are assumed to go there.
@@ -60,92 +97,103 @@ def judges_to_call(
     cascade = judge_config.cascade
     if cascade is None:
         return [JudgeCalls(judge_config)]
-    share, basis = _share(reader, wanted, judge_config, cascade.first, cascade.when)
+    share, basis = _escalated_share(reader, job_tasks, judge_config, cascade)
+    n_failed = _failed_second(reader, judge_config, responses)
     label = judge_config.judge.label
-    given = {
-        **judge_config.columns,
-        "rubric": judge_config.judge.rubric,
-        "again": list(missing_work.PASSING),
-        "responses": [each.response_id for each in missing],
-    }
-    rows = reader.rows(sql.read("queries/plan/failed_second"), given) if missing else []
-    again = {row["response_id"]: row["n_criteria"] for row in rows}
-    # If the second judge failed on all missing criteria, a first judge's call for several of them
-    # is in the ledger.
-    decided = (
-        again
-        if cascade.first[0].piece_size is None
-        else {
-            each.response_id: each.n_calls
-            for each in missing
-            if again.get(each.response_id) == each.n_criteria
-        }
-    )
     free = "replies that are stored are free"
     note = f"second judge of {label}, {share:.0%} of the criteria: {basis}"
-    n_again = sum(again.values())
-    if n_again:
-        note += f"; and {n_again} that it failed on before"
+    if n_failed:
+        note += f"; and {sum(n_failed.values())} that it failed on before"
     return [
         JudgeCalls(
-            cascade.first[0], len(cascade.first), f"first judge of {label}, {free}", decided
+            judge_config=cascade.first[0],
+            times=len(cascade.first),
+            note=f"first judge of {label}, {free}",
+            n_failed=_decided_by_first(cascade, n_failed, responses),
         ),
-        JudgeCalls(cascade.then, share, f"{note}; {free}", again, 1),
+        JudgeCalls(
+            judge_config=cascade.then,
+            times=share,
+            note=f"{note}; {free}",
+            n_failed=n_failed,
+            times_failed=1,
+        ),
     ]
 
 
-def _share(
-    reader: Reader,
-    wanted: WantedTasks,
-    judge_config: JudgeConfig,
-    repetitions: Sequence[JudgeConfig],
-    when: When,
-) -> tuple[float, str]:
-    """Return the share of criteria that are escalated, and its source."""
-    counts = "count(*) as n_verdicts, count(escalated_because) as n_escalated"
-    (stored,) = reader.select("verdicts", counts, **wanted.key, **identity_of(judge_config))
-    if stored["n_verdicts"]:
-        return stored["n_escalated"] / stored["n_verdicts"], "as in its stored verdicts"
-    first = repetitions[0]
-    given = {
-        **wanted.key,
-        "judge_config_hash": first.judge_config_hash,
-        "template_hash": first.template_hash,
-        "n_repetitions": len(repetitions),
+def _failed_second(
+    reader: Reader, judge_config: JudgeConfig, responses: Sequence[MissingVerdicts]
+) -> dict[str, int]:
+    """Return, by response, the missing criteria on which a cascade's second judge failed."""
+    if not responses:
+        return {}
+    parameters = {
+        **judge_config.columns,
+        "rubric": judge_config.judge.rubric,
+        "again": list(missing_work.PASSING),
+        "responses": [response.response_id for response in responses],
     }
-    rows = reader.rows(sql.read("queries/plan/first_verdicts"), given)
-    if rows:
-        reasons = [
-            reasons_to_escalate(when, row["first_values"], row["confidence"], row) for row in rows
-        ]
-        return (
-            sum(map(bool, reasons)) / len(rows),
-            f"by its rule on the stored verdicts of {first.judge.label}",
-        )
-    return 1.0, "assumed, because no stored verdict shows the share"
+    rows = reader.rows(sql.read("queries/plan/failed_second"), parameters)
+    return {row["response_id"]: row["n_criteria"] for row in rows}
 
 
-def judged_before(reader: Reader, wanted: WantedTasks, judge_config: JudgeConfig) -> str:
+def _decided_by_first(
+    cascade: CascadeConfigs, n_failed: Mapping[str, int], responses: Sequence[MissingVerdicts]
+) -> Mapping[str, int]:
+    """Return, by response, the pieces for which the first judge's replies are in the ledger.
+
+    For a judge of groups this is certain only if the second one failed on all missing criteria.
+    """
+    if cascade.first[0].piece_size is None:
+        return n_failed
+    return {
+        response.response_id: response.n_calls
+        for response in responses
+        if n_failed.get(response.response_id) == response.n_criteria
+    }
+
+
+def _escalated_share(
+    reader: Reader, job_tasks: WantedTasks, judge_config: JudgeConfig, cascade: CascadeConfigs
+) -> tuple[float, str]:
+    """Return the share of criteria that a cascade escalates, and its source in words."""
+    counts = "count(*) as n_verdicts, count(escalated_because) as n_escalated"
+    (totals,) = reader.select("verdicts", counts, **job_tasks.key, **identity_of(judge_config))
+    if totals["n_verdicts"]:
+        return totals["n_escalated"] / totals["n_verdicts"], "as in its stored verdicts"
+    first_judge = cascade.first[0]
+    parameters = {
+        **job_tasks.key,
+        "judge_config_hash": first_judge.judge_config_hash,
+        "template_hash": first_judge.template_hash,
+        "n_repetitions": len(cascade.first),
+    }
+    rows = reader.rows(sql.read("queries/plan/first_verdicts"), parameters)
+    if not rows:
+        return 1.0, "assumed, because no stored verdict shows the share"
+    n_escalated = sum(_is_escalated(cascade.when, row) for row in rows)
+    source = f"by its rule on the stored verdicts of {first_judge.judge.label}"
+    return n_escalated / len(rows), source
+
+
+def _is_escalated(when: When, row: Mapping[str, Any]) -> bool:
+    return bool(reasons_to_escalate(when, row["first_values"], row["confidence"], row))
+
+
+def judged_before(reader: Reader, job_tasks: WantedTasks, judge_config: JudgeConfig) -> str:
     """Return a line on verdicts that are repeated because they have another template; empty if
     there are none.
     """
-    rows = reader.rows(
-        sql.read("queries/plan/decided_before"), {**wanted.key, **judge_config.columns}
-    )
+    parameters = {**job_tasks.key, **judge_config.columns}
+    rows = reader.rows(sql.read("queries/plan/decided_before"), parameters)
     if not rows:
         return ""
-    shipped = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.txt")}
-    names = {hash_of_template(text, wanted.benchmark): name for name, text in shipped.items()}
-    name = names.get(rows[0]["template_hash"])
-    which = f"template {name} (`template: {name}` goes on with it)" if name else "another template"
+    template = "another template"
+    for path in FOLDER.glob("*.txt"):
+        text = path.read_text(encoding="utf-8")
+        if hash_of_template(text, job_tasks.benchmark) == rows[0]["template_hash"]:
+            template = f"template {path.stem} (`template: {path.stem}` goes on with it)"
+    n_verdicts = rows[0]["n_verdicts"]
     return (
-        f"{rows[0]['n_verdicts']} verdicts were made with {which}; they are kept together with the"
-        " new ones"
+        f"{n_verdicts} verdicts were made with {template}; they are kept together with the new ones"
     )
-
-
-def identity_of(judge_config: JudgeConfig) -> dict[str, Any]:
-    """Return the columns that identify the rows of a judge, over all its repetitions."""
-    return {
-        name: judge_config.columns[name] for name in ("judge", "judge_config_hash", "template_hash")
-    }

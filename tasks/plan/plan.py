@@ -6,32 +6,26 @@ gives a range of costs. Unknown values are None, and the plan gives the reason.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 
 import sql
 from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES
 from tasks.analyses.review import REVIEW
 from tasks.config.job import Job
-from tasks.config.models import Analyst, Endpoint
+from tasks.config.models import Analyst, Endpoint, Model
 from tasks.judge import neighbours
 from tasks.llm.request import prices_of
 from tasks.plan import estimate
-from tasks.plan.estimate import Cells, Planned
-from tasks.plan.judges import JUDGE_CALLS, JudgeCalls, identity_of, judges_to_call
-from tasks.plan.verdicts import most_reply, plan_verdicts
+from tasks.plan.estimate import Planned, PlannedWork, most_reply, planned_calls, summed
+from tasks.plan.judges import JudgeCalls, judges_to_call, plan_measured
+from tasks.plan.verdicts import Planning, ResponsesToJudge, plan_verdicts
 from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
 from tasks.run.calls import Analysis, Item
-from tasks.run.judge_configs import (
-    JudgeConfig,
-    judge_configs,
-    judge_target,
-    target_of,
-)
-from tasks.run.missing_work import WantedTasks
+from tasks.run.judge_configs import JudgeConfig, judge_configs, target_of
+from tasks.run.missing_work import messages_to, missing_verdicts
 from warehouse import Reader, Warehouse
 
 ANALYSES = (ANNOTATION, REVIEW, PHRASES, EMBEDDINGS, NAMES)
@@ -49,70 +43,141 @@ UNKNOWN_BEFORE = {
 
 
 def plan(job: Job) -> list[Planned]:
-    """Return the calls that `run` would make, by model and judge; the job has to be prepared
-    (`prepare`).
+    """Return the calls that `run` would make, by model and judge, for ingested and assembled tasks.
 
     Raises:
         PipelineError: the data set is not ingested.
     """
-    return [planned for planned, _ in plan_with_cells(job)]
+    return [work.planned for work in plan_with_cells(job)]
 
 
-def plan_with_cells(job: Job) -> list[tuple[Planned, Cells]]:
+def plan_with_cells(job: Job) -> list[PlannedWork]:
     """Return the rows of `plan`, each with its missing cells; only rows of a model, or of a judge
     on one, have any.
     """
     with Warehouse(job.warehouse).reader() as reader:
-        wanted = missing_work.wanted_tasks(job, reader)
-        conversations = missing_work.conversations_of(reader, wanted, wanted.task_ids)
-        rows: list[tuple[Planned, Cells]] = []
-        to_come: dict[str, list[str]] = {
-            label: [] for label in missing_work.imported_models(job, wanted, reader)
-        }
-        for model in job.settings.models:
-            cells = missing_work.missing_responses(job, wanted, reader, model)
-            to_come[model.label] = [task_id for task_id, _ in cells]
-            if not model.is_imported:
-                messages = (
-                    missing_work.messages_to(model, conversations[task_id]) for task_id, _ in cells
+        job_tasks = missing_work.wanted_tasks(job, reader)
+        conversations = missing_work.conversations_of(reader, job_tasks, job_tasks.task_ids)
+        planning = Planning(job, reader, job_tasks, conversations)
+        expected_tasks = _expected_tasks(planning)
+        return [
+            *_samples(planning, expected_tasks),
+            *_rewordings(planning),
+            *_verdicts(planning, expected_tasks),
+            *_control_sets(planning),
+        ]
+
+
+def _expected_tasks(planning: Planning) -> dict[str, list[str]]:
+    """Return, by label, a task for each response that is not sampled yet.
+
+    Imported models that are not configured come first, without any.
+    """
+    job = planning.job
+    imported = missing_work.imported_models(job, planning.job_tasks, planning.reader)
+    expected_tasks: dict[str, list[str]] = {label: [] for label in imported}
+    for model in job.settings.models:
+        cells = missing_work.missing_responses(job, planning.job_tasks, planning.reader, model)
+        expected_tasks[model.label] = [task_id for task_id, _ in cells]
+    return expected_tasks
+
+
+def _samples(
+    planning: Planning, expected_tasks: Mapping[str, Sequence[str]]
+) -> Iterator[PlannedWork]:
+    """Yield the calls of each model for its responses."""
+    for model in planning.job.settings.models:
+        if model.is_imported:
+            continue
+        task_ids = expected_tasks[model.label]
+        prompts = [_prompt_to(model, planning, task_id) for task_id in task_ids]
+        planned = _calls(
+            planning.reader, "sample", model, len(task_ids), "responses", prompts=prompts
+        )
+        yield PlannedWork(planned, [(model.label, task_id, 1) for task_id in task_ids])
+
+
+def _prompt_to(model: Model, planning: Planning, task_id: str) -> str:
+    messages = messages_to(model, planning.conversations[task_id])
+    return "\n".join(text for _, text in messages)
+
+
+def _rewordings(planning: Planning) -> Iterator[PlannedWork]:
+    """Yield the calls of the model that rewrites rubrics, if a judge needs them."""
+    job = planning.job
+    writer = job.settings.rubric_writer
+    if writer is not None and AUGMENTED in missing_work.wanted_rubrics(job):
+        unworded = missing_work.unworded_criteria(
+            job, planning.job_tasks, planning.reader, AUGMENTED
+        )
+        table = "criterion_variants"
+        yield PlannedWork(_calls(planning.reader, "derive", writer, len(unworded), table))
+
+
+def _verdicts(planning: Planning, expected_tasks: Mapping[str, Sequence[str]]) -> list[PlannedWork]:
+    """Return the calls of each judge on each model; all trials of a judge are in one row."""
+    reader = planning.reader
+    job_tasks = planning.job_tasks
+    rows = reader.select("tasks", "task_id, n_criteria", **job_tasks.key)
+    n_criteria = {row["task_id"]: row["n_criteria"] for row in rows}
+    trials: dict[tuple[str, str, str], list[PlannedWork]] = {}
+    for judge_config in judge_configs(planning.job, job_tasks.benchmark):
+        stored_responses = missing_verdicts(planning.job, job_tasks, reader, judge_config)
+        for judge_calls in judges_to_call(reader, job_tasks, judge_config, stored_responses):
+            for model, task_ids in expected_tasks.items():
+                responses = ResponsesToJudge(
+                    model=model,
+                    stored_responses=[
+                        response for response in stored_responses if response.model == model
+                    ],
+                    expected_tasks=task_ids,
+                    n_criteria=n_criteria,
                 )
-                texts = ["\n".join(text for _, text in each) for each in messages]
-                planned = _calls(reader, "sample", model, len(cells), "responses", prompts=texts)
-                rows.append((planned, [(model.label, task_id, 1) for task_id, _ in cells]))
-        writer = job.settings.rubric_writer
-        if writer is not None and AUGMENTED in missing_work.wanted_rubrics(job):
-            n_missing = len(missing_work.unworded_criteria(job, wanted, reader, AUGMENTED))
-            rows.append((_calls(reader, "derive", writer, n_missing, "criterion_variants"), ()))
-        judges = [
-            plan_verdicts(job, wanted, reader, called, missing, conversations, label, tasks)
-            for judge_config in judge_configs(job, wanted.benchmark)
-            for missing in [missing_work.missing_verdicts(job, wanted, reader, judge_config)]
-            for called in judges_to_call(reader, wanted, judge_config, missing)
-            for label, tasks in to_come.items()
-        ]
-        control = [
-            (_control(job, wanted, reader, judge_config, called), ())
-            for judge_config in judge_configs(job, wanted.benchmark)
-            if job.night is not None
-            and job.settings.drift.verdicts
-            and judge_config.judge_trial == 1
-            for called in judges_to_call(reader, wanted, judge_config)
-        ]
-    return rows + _by_judge_and_model(judges) + control
+                work = plan_verdicts(planning, judge_calls, responses)
+                row_key = (work.planned.label, work.planned.cascade, model)
+                trials.setdefault(row_key, []).append(work)
+    return [_combined(works) for works in trials.values()]
 
 
-def _by_judge_and_model(planned: Sequence[tuple[Planned, Cells]]) -> list[tuple[Planned, Cells]]:
-    """Return the rows with all trials of a judge on a model combined into one row."""
-    by_judge: dict[tuple[str, ...], list[tuple[Planned, Cells]]] = {}
-    for each, cells in planned:
-        by_judge.setdefault((each.label, each.cascade, each.model), []).append((each, cells))
-    rows: list[tuple[Planned, Cells]] = []
-    for of_row in by_judge.values():
-        trials, cells_of_trials = zip(*of_row, strict=True)
-        # The notes are those of the trial with the most calls.
-        row = estimate.summed(max(trials, key=lambda trial: trial.calls), trials)
-        rows.append((row, list(chain.from_iterable(cells_of_trials))))
-    return rows
+def _combined(works: Sequence[PlannedWork]) -> PlannedWork:
+    """Return one row for several; its notes are those of the row with the most calls."""
+    planned = [work.planned for work in works]
+    cells = [cell for work in works for cell in work.cells]
+    largest = max(planned, key=lambda row: row.calls)
+    return PlannedWork(summed(largest, planned), cells)
+
+
+def _control_sets(planning: Planning) -> Iterator[PlannedWork]:
+    """Yield the calls of each judge for its control set, in a night."""
+    job = planning.job
+    if job.night is None or not job.settings.drift.verdicts:
+        return
+    for judge_config in judge_configs(job, planning.job_tasks.benchmark):
+        if judge_config.judge_trial == 1:
+            for judge_calls in judges_to_call(planning.reader, planning.job_tasks, judge_config):
+                yield PlannedWork(_control_set(planning, judge_config, judge_calls))
+
+
+def _control_set(planning: Planning, judge_config: JudgeConfig, judge_calls: JudgeCalls) -> Planned:
+    """Return the calls for a control set; one that is not chosen yet has its configured size."""
+    parameters = {
+        **planning.job_tasks.key,
+        **judge_config.columns,
+        "night": planning.job.night,
+    }
+    (control_set,) = planning.reader.rows(sql.read("queries/plan/control_calls"), parameters)
+    n_calls = control_set["n_calls"]
+    called_judge = judge_calls.judge_config
+    if not control_set["n_members"]:
+        n_calls = math.ceil(planning.job.settings.drift.verdicts / (called_judge.piece_size or 1))
+    planned = plan_measured(
+        planning.reader,
+        called_judge,
+        "drift",
+        round(n_calls * judge_calls.times),
+        called_judge.judge.label,
+    )
+    return replace(planned, cascade=judge_calls.note)
 
 
 def plan_analyses(job: Job) -> list[Planned]:
@@ -122,55 +187,48 @@ def plan_analyses(job: Job) -> list[Planned]:
     Raises:
         PipelineError: the data set is not ingested.
     """
+    planned = []
     with Warehouse(job.warehouse).reader() as reader:
-        missing = {analysis: analysis.missing(job, reader) for analysis in ANALYSES}
-        unknown = UNKNOWN_BEFORE if any(missing[PHRASES].values()) else {}
-        return [
-            _analysis_calls(reader, analysis, analyst, items, unknown.get(analysis.table, ""))
-            for analysis, by_analyst in missing.items()
-            for analyst, items in zip(analysis.analysts(job), by_analyst.values(), strict=True)
-        ]
+        missing_items = {analysis: analysis.missing(job, reader) for analysis in ANALYSES}
+        has_missing_phrases = any(missing_items[PHRASES].values())
+        for analysis, items_by_analyst in missing_items.items():
+            note = UNKNOWN_BEFORE.get(analysis.table, "") if has_missing_phrases else ""
+            analysts = analysis.analysts(job)
+            for analyst, items in zip(analysts, items_by_analyst.values(), strict=True):
+                calls = _analysis_calls(reader, analysis, analyst, items)
+                planned.append(replace(calls, note=calls.note or note))
+    return planned
+
+
+def _analysis_calls(
+    reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence[Item]
+) -> Planned:
+    """Return the calls of an analyst for some items."""
+    prompts = [item.prompt() for item in items[:: estimate.step_of(len(items))]]
+    return _calls(
+        reader,
+        analysis.stage,
+        analyst,
+        len(items),
+        analysis.table,
+        analysis.by,
+        prompts,
+    )
 
 
 def plan_neighbours(job: Job) -> list[Planned]:
     """Return the calls that `prbench neighbours` makes at most, by judge and arrangement; those of
     a run are free.
     """
+    planned = []
     with Warehouse(job.warehouse).reader() as reader:
-        note = "the calls that a run has made already, which are free"
-        return [
-            replace(
-                _of_judge(
-                    reader, each.judge_config, neighbours.STAGE, each.n_calls, each.arrangement
-                ),
-                note=note,
-            )
-            for each in neighbours.missing(job, reader)
-        ]
-
-
-def _of_judge(
-    reader: Reader, judge_config: JudgeConfig, stage: str, n_calls: int, *beside: str
-) -> Planned:
-    """Return some calls of a judge, with the lengths of its stored ones; `beside` follows its
-    label.
-    """
-    measured = estimate.measured_per_call(reader, JUDGE_CALLS, **identity_of(judge_config))
-    label = ", ".join((judge_config.judge.label, *beside))
-    return estimate.planned_calls(
-        stage, label, n_calls, measured, prices_of(judge_target(judge_config.judge))
-    )
-
-
-def _analysis_calls(
-    reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence[Item], note: str
-) -> Planned:
-    """Return the calls of an analyst for some items."""
-    prompts = [item.prompt() for item in items[:: max(1, len(items) // estimate.COUNTED_PROMPTS)]]
-    planned = _calls(
-        reader, analysis.stage, analyst, len(items), analysis.table, analysis.by, prompts
-    )
-    return replace(planned, note=planned.note or note)
+        for arranged in neighbours.missing(job, reader):
+            judge_config = arranged.judge_config
+            label = f"{judge_config.judge.label}, {arranged.arrangement}"
+            calls = plan_measured(reader, judge_config, neighbours.STAGE, arranged.n_calls, label)
+            note = "the calls that a run has made already, which are free"
+            planned.append(replace(calls, note=note))
+    return planned
 
 
 def _calls(
@@ -179,39 +237,16 @@ def _calls(
     caller: Endpoint,
     n_calls: int,
     table: str,
-    by: str = "model",
+    caller_column: str = "model",
     prompts: Sequence[str] = (),
 ) -> Planned:
-    """Return some calls of a model, with the lengths of those in a table, whose column `by` names
-    the model.
+    """Return some calls of a model, with the lengths of those in a table.
+
+    The table's `caller_column` names the model; without stored calls, `prompts` are counted.
     """
     target = target_of(caller)
-    identity = {by: caller.label, f"{by}_config_hash": target.config_hash}
-    per_call = estimate.counted_per_call(
-        estimate.measured_per_call(reader, table, **identity), target, prompts
-    )
+    identity = {caller_column: caller.label, f"{caller_column}_config_hash": target.config_hash}
+    measured = estimate.measured_per_call(reader, table, **identity)
+    per_call = estimate.counted_per_call(measured, target, prompts)
     prices = prices_of(target, of_batch=isinstance(caller, Analyst) and caller.mode == "batch")
-    return estimate.planned_calls(
-        stage, caller.label, n_calls, per_call, prices, most_reply(target)
-    )
-
-
-def _control(
-    job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig, called: JudgeCalls
-) -> Planned:
-    """Return the calls for the control set in a night; a set that is not chosen yet has its
-    configured size.
-    """
-    given = {
-        **wanted.key,
-        **judge_config.columns,
-        "night": job.night,
-    }
-    (chosen,) = reader.rows(sql.read("queries/plan/control_calls"), given)
-    n_left = chosen["n_calls"]
-    if not chosen["n_members"]:
-        n_left = math.ceil(job.settings.drift.verdicts / (called.judge_config.piece_size or 1))
-    return replace(
-        _of_judge(reader, called.judge_config, "drift", round(n_left * called.times)),
-        cascade=called.note,
-    )
+    return planned_calls(stage, caller.label, n_calls, per_call, prices, most_reply(target))

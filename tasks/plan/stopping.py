@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import sql
 from tasks.config.job import Job
@@ -118,16 +119,8 @@ def simulated(
     needed: dict[str, list[NeededTasks]] = defaultdict(list)
     rows: list[ExpectedRow] = []
     for state, differences in zip(progress, history, strict=True):
+        n_tasks, decided_share = _simulated(state, differences, pool, samples)
         comparison = state.comparison
-        n_planned = comparison.rule.n_planned
-        n_tasks = np.full(ORDERS, float(n_planned))
-        decided_share = None
-        if state.is_finished:
-            n_tasks = np.full(ORDERS, float(len(state.evaluated_tasks)))
-            decided_share = float(state.decision != OPEN)
-        elif len(differences) >= FEWEST_TASKS:
-            sampled = _in_order(differences, pool)[samples[:n_planned]]
-            n_tasks, decided_share = _until_decided(state, differences, sampled)
         positions = {task_id: position for position, task_id in enumerate(comparison.order)}
         for label in comparison.labels:
             needed[label].append(NeededTasks(positions, n_tasks))
@@ -137,12 +130,29 @@ def simulated(
                 "model": model.model,
                 "compared_with": EARLIER if comparison.is_of_nights else compared.model,
                 "n_history": 0 if decided_share is None else len(differences),
-                "n_tasks_planned": n_planned,
+                "n_tasks_planned": comparison.rule.n_planned,
                 "tasks": _expected(n_tasks),
                 "decided_share": decided_share,
             }
         )
     return needed, rows
+
+
+def _simulated(
+    state: Progress, differences: Differences, pool: Sequence[str], samples: NDArray[np.int64]
+) -> tuple[Floats, float | None]:
+    """Return the tasks that a comparison needs in each random order, and the share decided then.
+
+    The share is None without enough differences. `samples` are indices of the tasks in `pool`,
+    shape (at least n_planned, ORDERS).
+    """
+    n_planned = state.comparison.rule.n_planned
+    if state.is_finished:
+        return np.full(ORDERS, float(len(state.evaluated_tasks))), float(state.decision != OPEN)
+    if len(differences) < FEWEST_TASKS:
+        return np.full(ORDERS, float(n_planned)), None
+    sampled = _in_order(differences, pool)[samples[:n_planned]]
+    return _until_decided(state, differences, sampled)
 
 
 def _in_order(differences: Differences, task_ids: Sequence[str]) -> Floats:

@@ -61,15 +61,15 @@ class TaskBlock:
         return jobs
 
 
-def next_block(progress: Iterable[Progress], after: int) -> TaskBlock | None:
+def next_block(progress: Iterable[Progress], last_number: int) -> TaskBlock | None:
     """Return the next block of the open comparisons; None if all are settled.
 
-    `after` is the number of this run's last block. A comparison without a look at it, because the
+    `last_number` is the number of this run's last block. A comparison without a look at it, because the
     other model is not evaluated that far, goes on with the next block.
     """
     due: dict[int, list[PlannedComparison]] = {}
     for comparison, block, decision in progress:
-        number = max(block, after) + 1
+        number = max(block, last_number) + 1
         if decision == OPEN and number <= len(comparison.rule.ends):
             due.setdefault(number, []).append(comparison)
     if not due:
@@ -84,11 +84,14 @@ def next_block(progress: Iterable[Progress], after: int) -> TaskBlock | None:
     return TaskBlock(number, tuple(due[number]), tasks)
 
 
-def upcoming_block(job: Job, job_comparisons: JobComparisons, after: int = 0) -> TaskBlock | None:
+def upcoming_block(
+    job: Job, job_comparisons: JobComparisons, last_number: int = 0
+) -> TaskBlock | None:
     """Return the next block in which a model of this run takes part (see `next_block`)."""
     labels = _labels_of(job)
     return next_block(
-        [state for state in job_comparisons.progress if state.comparison.labels & labels], after
+        [state for state in job_comparisons.progress if state.comparison.labels & labels],
+        last_number,
     )
 
 
@@ -303,10 +306,7 @@ def _score_rows(
     figures = _figures_of(job_comparisons, comparison, label, evaluated, reader)
     if not figures:
         return []
-    # Shape (n_tasks, n_figures); NaN if a task has no score for a figure.
-    scores = np.full((len(evaluated), len(figures)), np.nan)
-    for column, figure in enumerate(figures):
-        scores[:, column] = [figure["task_scores"].get(task_id, np.nan) for task_id in evaluated]
+    scores = _matrix_of([figure.pop("task_scores") for figure in figures], evaluated)
     values = _values_of(job_comparisons, [comparison], reader)
     first_scores = _in_order(values, comparison.first_side, evaluated)
     second_scores = _in_order(values, comparison.second_side, evaluated)
@@ -318,13 +318,12 @@ def _score_rows(
     rows = []
     for column, figure in enumerate(figures):
         task_ids = tasks_of_splits[figure["split"]]
-        task_scores = figure.pop("task_scores")
         rows.append(
             {
                 **job_comparisons.key,
                 **figure,
                 "stopping_id": job_comparisons.stopping_id,
-                "n_tasks": len(task_scores),
+                "n_tasks": int(np.isfinite(scores[:, column]).sum()),
                 "n_tasks_evaluated": len(task_ids.intersection(evaluated)),
                 "n_tasks_skipped": len(task_ids.intersection(skipped)),
                 "sequence_low": known(intervals[column, 0]),
@@ -333,6 +332,14 @@ def _score_rows(
             }
         )
     return rows
+
+
+def _matrix_of(scores_by_figure: Sequence[Mapping[str, float]], task_ids: Sequence[str]) -> Floats:
+    """Return scores with shape (n_tasks, n_figures); NaN if a task has none for a figure."""
+    matrix = np.full((len(task_ids), len(scores_by_figure)), np.nan)
+    for column, scores in enumerate(scores_by_figure):
+        matrix[:, column] = [scores.get(task_id, np.nan) for task_id in task_ids]
+    return matrix
 
 
 def _figures_of(

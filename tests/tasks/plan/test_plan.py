@@ -16,7 +16,7 @@ def test_responses_that_were_never_measured_cost_from_the_shortest_to_the_longes
     None
 ):
     planned = planned_calls(
-        "sample", "a-model", 1_000, PerCall(100, basis=COUNTED), PRICES, most_reply=2_000
+        "sample", "a-model", 1_000, PerCall(100, basis=COUNTED), PRICES, reply_limit=2_000
     )
 
     assert planned.prompt_tokens == 100_000

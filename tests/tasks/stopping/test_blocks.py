@@ -28,7 +28,7 @@ B_C = comparison("b", "c")
 
 def test_models_of_open_comparisons_get_the_next_block() -> None:
     block = next_block(
-        [Progress(A_B, 1), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, DIFFERENT)], after=0
+        [Progress(A_B, 1), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, DIFFERENT)], last_number=0
     )
     assert block is not None
     assert block.number == 2
@@ -37,22 +37,22 @@ def test_models_of_open_comparisons_get_the_next_block() -> None:
 
 
 def test_the_comparison_that_is_furthest_behind_comes_first() -> None:
-    block = next_block([Progress(A_B, 2), Progress(A_C, 0)], after=0)
+    block = next_block([Progress(A_B, 2), Progress(A_C, 0)], last_number=0)
     assert block is not None
     assert block.number == 1
     assert set(block.tasks) == {"a", "c"}
 
 
 def test_what_could_not_be_looked_at_is_passed_by_in_this_run() -> None:
-    block = next_block([Progress(A_B, 0)], after=2)
+    block = next_block([Progress(A_B, 0)], last_number=2)
     assert block is not None
     assert block.number == 3
     assert frozenset(ORDER[40:]) == block.tasks["a"]
-    assert next_block([Progress(A_B, 0)], after=3) is None
+    assert next_block([Progress(A_B, 0)], last_number=3) is None
 
 
 def test_nothing_comes_after_all_tasks_or_a_decision() -> None:
-    assert next_block([Progress(A_B, 3, OPEN), Progress(A_C, 1, DIFFERENT)], after=0) is None
+    assert next_block([Progress(A_B, 3, OPEN), Progress(A_C, 1, DIFFERENT)], last_number=0) is None
 
 
 def test_a_task_is_left_out_of_a_model_that_none_of_its_comparisons_needs_any_more() -> None:
