@@ -10,7 +10,14 @@ from tasks.stopping.comparisons import (
     Progress,
     comparisons_of,
 )
-from tasks.stopping.looks import conclude, has_open_block, last_looks, look_at, upcoming_block
+from tasks.stopping.looks import (
+    conclude,
+    has_open_block,
+    last_looks,
+    look_at,
+    runs_on_random_parts,
+    upcoming_block,
+)
 
 __all__ = [
     "EARLIER",
@@ -22,5 +29,6 @@ __all__ = [
     "has_open_block",
     "last_looks",
     "look_at",
+    "runs_on_random_parts",
     "upcoming_block",
 ]

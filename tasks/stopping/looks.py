@@ -370,3 +370,10 @@ def _tasks_of_splits(job_comparisons: JobComparisons, reader: Reader) -> dict[st
     for row in rows:
         tasks_of_splits[row["split"]].add(row["task_id"])
     return tasks_of_splits
+
+
+def runs_on_random_parts(reader: Reader, model_run_ids: Sequence[int]) -> list[int]:
+    """Return the model runs whose number of evaluated tasks depended on the results."""
+    parameters = {"model_runs": list(model_run_ids)}
+    rows = reader.rows(sql.read("queries/stopping/stopped_model_runs"), parameters)
+    return [row["model_run_id"] for row in rows]
