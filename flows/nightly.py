@@ -33,6 +33,7 @@ from tasks.figures.leaderboard import leaderboard
 from tasks.rules.errors import PipelineError
 from tasks.rules.statistics.comparison import holm
 from tasks.run.coverage import low_coverage
+from tasks.run.missing_work import wanted_tasks
 from tasks.run.writing import StageReport
 from tasks.stopping import last_looks
 from warehouse import Reader, Warehouse, WarehouseBusy, WarehouseError
@@ -161,7 +162,8 @@ def _alerts_of(execution: Execution) -> list[Alert]:
     job = execution.job
     alerts = execution.job.settings.alerts
     judges = drifted(job)
-    looks = last_looks(job)
+    with Warehouse(job.warehouse).reader() as reader:
+        looks = last_looks(wanted_tasks(job, reader).comparisons, reader)
     drifting = {row["judge"] for row in judges}
     looked_at = {look["model"] for look in looks}
     compared = [each for each in comparisons(job) if each["model"] not in looked_at]

@@ -12,7 +12,12 @@ from flows.run.outcomes import explained
 from flows.stages import log_stage
 from flows.work import coverage_report, has_calls
 from tasks.config.job import Job
-from tasks.run.missing_work import imported_models, wanted_rubrics, wanted_tasks
+from tasks.run.missing_work import (
+    imported_models,
+    stored_comparisons,
+    wanted_rubrics,
+    wanted_tasks,
+)
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
 from tasks.stopping import conclude, look_at, upcoming_block
@@ -151,16 +156,19 @@ async def _in_blocks(job: Job) -> list[StageReport]:
     started_s = time.monotonic()
     reports = list[StageReport]()
     n_looks = n_blocks = after = 0
-    while (block := await asyncio.to_thread(upcoming_block, job, after)) is not None:
+    comparisons = await asyncio.to_thread(stored_comparisons, job)
+    while (block := upcoming_block(job, comparisons, after)) is not None:
         for narrowed in block.jobs(job):
             if await asyncio.to_thread(has_calls, narrowed):
                 reports += await _run_calls(narrowed)
         if _was_cut_short(reports):
             break
-        n_looks += await asyncio.to_thread(look_at, job, block)
+        n_looks += await asyncio.to_thread(look_at, job, comparisons, block)
         n_blocks = n_blocks + 1
         after = block.number
-    report = await asyncio.to_thread(conclude, job, n_looks, n_blocks)
+        comparisons = await asyncio.to_thread(stored_comparisons, job)
+    notes = await asyncio.to_thread(conclude, job, comparisons, n_looks, n_blocks)
+    report = StageReport("stopping", rows=n_looks, notes=notes)
     return [*reports, await log_stage(job, report, started_s)]
 
 

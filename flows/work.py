@@ -92,7 +92,9 @@ WORK: dict[str, Callable[[Job, Reader], bool]] = {
         for rubric in wanted_rubrics(job)
     ),
     "verdicts": _lacks_verdicts,
-    "blocks": lambda job, _: has_open_block(job),
+    "blocks": lambda job, reader: has_open_block(
+        job, wanted_tasks(job, reader).comparisons, reader
+    ),
     "measures": lambda job, reader: has_stale_measures(reader, job),
     "selection": lambda job, _: has_new_selection(job),
     "possible selection": _may_select,

@@ -21,6 +21,7 @@ from typing import Any
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
+from tasks.check import check
 from tasks.config.job import Job
 from tasks.dataset.source import Source, source_of, tasks_of
 from tasks.rules.records import Task
@@ -33,6 +34,13 @@ Key = Mapping[str, str]
 """The benchmark and the revision."""
 Splits = Mapping[str, Sequence[Task]]
 """The tasks of each split, in order."""
+
+
+def ingest_and_check(job: Job) -> StageReport:
+    """Ingest the data set and check it; existing rows do not change."""
+    report = ingest(job)
+    report.add_messages(check(job, ("ingest",), reuse=True))
+    return report
 
 
 def ingest(job: Job) -> StageReport:

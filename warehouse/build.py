@@ -90,16 +90,16 @@ def view_parts(
     (position in it).
 
     Columns are found by name, so that a part that an earlier version wrote may lack one or have
-    others; a row without a key belongs to a former table and is left out.
+    others; a row without a key belongs to a former table and is left out. Values of an earlier
+    convention are converted.
     """
     files = ", ".join(quoted(path) for path in paths)
-    columns = ", ".join(f'"{column}"' for column in table.columns)
     connection.register(f"{name}_contract", table.schema.empty_table())
     has_key = " and ".join(f'"{column}" is not null' for column in table.key)
     query = sql.template(
         "warehouse/rows_of_parts",
         view=name,
-        columns=columns,
+        columns=table.selected,
         files=files,
         has_key=has_key,
     )

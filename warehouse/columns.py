@@ -461,9 +461,15 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
         _INT,
         "Tasks not evaluated, because all comparisons of the model were settled.",
     ),
+    "is_second_minus_first": (
+        _FLAG,
+        "True: a difference is second minus first. Parts of 0.2.0 lack this flag and have the"
+        " opposite sign for two models; they are converted when they are read.",
+    ),
     "mean_difference": (
         _REAL,
-        "Mean over tasks of the model's score minus the other's; too large after an early end.",
+        "Mean over tasks of the compared model's score minus the model's, or of a night's score"
+        " minus that of earlier nights; too large after an early end.",
     ),
     "unbiased_difference": (
         _REAL,

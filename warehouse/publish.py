@@ -156,7 +156,7 @@ def _lost_rows(
     columns = ", ".join(f'"{column}"' for column in table.columns)
     # Other code may have built the database, before a column was added.
     connection.register("contract", table.schema.empty_table())
-    lost = f"select {columns} from (from contract union all by name from last.{table.name})"
+    lost = f"select {table.selected} from (from contract union all by name from last.{table.name})"
     if left:
         view_parts(connection, table, left, "left_parts")
         note_replaced(connection, table, "left_parts", table.key)

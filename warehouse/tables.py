@@ -3,6 +3,8 @@
 `sql/schema.yml` describes the columns that marts add.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
 import pyarrow as pa
@@ -26,13 +28,20 @@ _OUTCOME = f"cost_usd {_PRICES} latency_s attempts error run_id created_at"
 _DECISION = f"status value explanation {GIVEN} decided_by escalated_because {_USAGE} {_OUTCOME}"
 
 
+def _quoted(column: str) -> str:
+    """Return a column's name as an identifier of SQL."""
+    return f'"{column}"'
+
+
 class StoredTable:
     """A stored table: the meaning of a row, its columns in order, its key, and the rule for rows
     with the same key.
 
     `keeps` is `latest` (the newer part's row is current) or `decided` (a row with a usable status
     stays; a failed one is replaced by a newer one). `models_read` is the condition on the rows that
-    models of `sql/` read, if not all: a part without such a row changes no model.
+    models of `sql/` read, if not all: a part without such a row changes no model. `conversions`
+    has, for columns whose values had another convention in an earlier version, the expression of
+    the present value.
     """
 
     def __init__(
@@ -43,6 +52,7 @@ class StoredTable:
         key: str,
         keeps: Literal["latest", "decided"] = "latest",
         models_read: str | None = None,
+        conversions: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.name = name
         self.meaning = meaning
@@ -51,9 +61,24 @@ class StoredTable:
         self.columns = tuple(columns.split())
         self.key = tuple(key.split())
         self.schema = pa.schema([pa.field(column, COLUMNS[column][0]) for column in self.columns])
+        self.selected = ", ".join(
+            f"{conversions.get(column, _quoted(column))} as {_quoted(column)}"
+            for column in self.columns
+        )
+        """The list of columns for a query of stored rows, converted to the present convention."""
         self.text = repr((vars(self), [(column, str(COLUMNS[column])) for column in self.columns]))
         """The full definition of the table and its columns, as text."""
 
+
+_IS_CURRENT = "is_second_minus_first or compared_vintage = 'earlier nights'"
+_SECOND_MINUS_FIRST = {
+    "is_second_minus_first": "true",
+    "mean_difference": f"if({_IS_CURRENT}, mean_difference, 0 - mean_difference)",
+    "unbiased_difference": f"if({_IS_CURRENT}, unbiased_difference, 0 - unbiased_difference)",
+    "sequence_low": f"if({_IS_CURRENT}, sequence_low, 0 - sequence_high)",
+    "sequence_high": f"if({_IS_CURRENT}, sequence_high, 0 - sequence_low)",
+}
+"""Looks of earlier versions have differences of two models as first minus second."""
 
 _table = StoredTable  # shorter lines below
 TABLES: dict[str, StoredTable] = {
@@ -329,9 +354,11 @@ TABLES: dict[str, StoredTable] = {
             " settled.",
             f"stopping_id {_DATA} {_BY_JUDGE} score_name model model_config_hash vintage"
             " compared_model compared_config_hash compared_vintage block n_tasks n_tasks_evaluated"
-            " n_tasks_planned mean_difference unbiased_difference sequence_low sequence_high"
-            " comparison_alpha least_difference decision run_id created_at",
+            " n_tasks_planned is_second_minus_first mean_difference unbiased_difference"
+            " sequence_low sequence_high comparison_alpha least_difference decision run_id"
+            " created_at",
             "stopping_id model vintage compared_model compared_vintage block",
+            conversions=_SECOND_MINUS_FIRST,
         ),
         _table(
             "stopping_scores",

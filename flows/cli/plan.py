@@ -185,17 +185,34 @@ def _prepare(job: "Job") -> int:
     else 0.
     """
     from flows.execution import execute
+    from tasks.assemble import assemble
     from tasks.console import notice
-    from tasks.plan.plan import is_prepared, prepare
+    from tasks.ingest import ingest_and_check
 
-    if is_prepared(job):
+    if _is_prepared(job):
         return 0
     notice("loading and checking the data set first; this makes no model call")
     # Loading is not part of the planned night.
-    prepared = execute(job.model_copy(update={"night": None}), lambda: prepare(job))
+    prepared = execute(
+        job.model_copy(update={"night": None}), lambda: [ingest_and_check(job), assemble(job)]
+    )
     for warning in (warning for report in prepared.reports for warning in report.warnings):
         notice(f"  {warning}")
     return prepared.exit_code if prepared.was_interrupted else 0
+
+
+def _is_prepared(job: "Job") -> bool:
+    """Return whether the job's tasks are ingested and their conversations assembled."""
+    from tasks.assemble import turns_to_assemble
+    from tasks.run.missing_work import missing_splits, wanted_tasks
+    from warehouse import Warehouse
+
+    warehouse = Warehouse(job.warehouse)
+    if not warehouse.database.exists():
+        return False
+    with warehouse.reader() as reader:
+        has_data = not missing_splits(job, reader)
+        return has_data and not turns_to_assemble(reader, wanted_tasks(job, reader))
 
 
 def _usd(planned: "Planned") -> float | str | None:

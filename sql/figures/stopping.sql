@@ -22,6 +22,10 @@ with named as (
             and looks.compared_vintage = others.vintage
 )
 
-select *, model || ' - ' || compared_with as comparison
+select *,
+    case
+        when compared_with = 'earlier nights' then model || ' - ' || compared_with
+        else compared_with || ' - ' || model
+    end as comparison
 from named
 order by judge, score_name, looked_at desc, model, compared_with;

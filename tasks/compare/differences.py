@@ -6,9 +6,9 @@ They and the verdicts behind them also become sentences, and rows of figures
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import groupby
 from typing import Any
 
@@ -20,8 +20,10 @@ from tasks.compare.pairs import (
     DIFFERING,
     Comparison,
     Kind,
+    ModelRun,
     ModelRunPair,
     PairedRuns,
+    Side,
     pairs,
     score_name_of,
 )
@@ -29,6 +31,7 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.statistics import comparison as rules
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
 from tasks.rules.text.numbers import counted, some
+from tasks.stopping import runs_on_random_parts
 from warehouse import Reader
 
 
@@ -41,8 +44,8 @@ class ScoreDifference:
     """The second side's score minus the first side's on a set of tasks, before any clipping.
 
     Attributes:
-        wanted: the tasks that both sides could have; `has_response` and `has_response_second` are
-            true of those with a response on this side, complete or not.
+        wanted_tasks: the tasks that both sides could have; `has_response` and
+            `has_response_second` are true of those with a response on this side, complete or not.
         tasks: the compared tasks, which have a complete trial on both sides: `task_id`,
             `first_score` and `second_score`, where a score is the mean over the complete trials of
             that side.
@@ -52,7 +55,7 @@ class ScoreDifference:
 
     pair: ModelRunPair
     split: str
-    wanted: pl.DataFrame
+    wanted_tasks: pl.DataFrame
     tasks: pl.DataFrame
     paired: rules.PairedDifference
     p_adjusted: float | None = None
@@ -80,72 +83,97 @@ def compare(reader: Reader, comparison: Comparison) -> ComparisonResult:
         UsageError: the names or options do not determine a comparison.
         PipelineError: there is nothing to compare.
     """
-    settings = comparison.job.settings
-    score = score_name_of(load_benchmark(settings.benchmark), comparison.score)
+    score = score_name_of(load_benchmark(comparison.job.settings.benchmark), comparison.score)
     paired = pairs(reader, comparison)
-    kind = paired.kind
-    paired_runs = paired.pairs
-    # A row for each split, model run and wanted task: its value, if a trial is complete, and
-    # whether it has a response.
+    values = _stored_values(reader, comparison, paired, score)
+    splits = values["split"].unique(maintain_order=True).to_list()
+    differences, without_task = _differences(paired, values, splits)
+    not_compared = _not_compared(paired, differences, splits)
+    sentences = list(dict.fromkeys([*without_task, *not_compared]))
+    if not differences:
+        cause = sentences[0] if sentences else f"no verdict on {', '.join(splits)}"
+        raise PipelineError(f"nothing to compare: {cause.removesuffix('.')}; {paired.existing}")
+    # Holm's correction covers all differences of the comparison.
+    adjusted = rules.holm([difference.paired.p_value for difference in differences])
+    return ComparisonResult(
+        kind=paired.kind,
+        score=score,
+        differences=tuple(
+            replace(difference, p_adjusted=p_value)
+            for difference, p_value in zip(differences, adjusted, strict=True)
+        ),
+        notes=(*_on_random_parts(reader, paired.pairs), *sentences),
+        not_compared=tuple(not_compared),
+    )
+
+
+def _stored_values(
+    reader: Reader, comparison: Comparison, paired: PairedRuns, score: str
+) -> pl.DataFrame:
+    """Return a row for each split, compared model run and wanted task.
+
+    It has the task's value, if a trial is complete, and whether the run has a response.
+    """
+    settings = comparison.job.settings
+    model_run_ids = set[int]()
+    for pair in paired.pairs:
+        model_run_ids.update(side.model_run.model_run_id for side in pair.sides)
     parameters = {
         "benchmark": settings.benchmark,
         "is_hard": comparison.is_hard,
         "splits": list(settings.dataset.splits),
-        "model_runs": sorted(
-            {side.model_run.model_run_id for pair in paired_runs for side in pair.sides}
-        ),
+        "model_runs": sorted(model_run_ids),
         "score": score,
     }
     values = pl.DataFrame(reader.arrow(sql.read("queries/compare/values"), parameters))
     if values.is_empty():
-        no_tasks = "the chosen splits have no admitted task; run `prbench check` to see why"
-        no_subset = "no hard subset is selected yet; run `prbench select-hard` first"
-        raise PipelineError(f"nothing to compare: {no_subset if comparison.is_hard else no_tasks}")
-    splits = values["split"].unique(maintain_order=True).to_list()
+        cause = "the chosen splits have no admitted task; run `prbench check` to see why"
+        if comparison.is_hard:
+            cause = "no hard subset is selected yet; run `prbench select-hard` first"
+        raise PipelineError(f"nothing to compare: {cause}")
+    return values
+
+
+def _differences(
+    paired: PairedRuns, values: pl.DataFrame, splits: Sequence[str]
+) -> tuple[list[ScoreDifference], list[str]]:
+    """Return the differences of all pairs on all splits, and a sentence for each without a task."""
     differences = list[ScoreDifference]()
-    empty = list[str]()
-    for pair in paired_runs:
-        # For a pipeline run, only the tasks on which it made a verdict count.
-        first, second = (
-            (
-                own
-                if side.only_tasks is None
-                else own.filter(pl.col("task_id").is_in(list(side.only_tasks)))
-            )
-            for side in pair.sides
-            for own in [values.filter(model_run_id=side.model_run.model_run_id)]
-        )
-        wanted = first.join(
-            second,
-            on=["split", "task_id"],
-            suffix="_second",
-            maintain_order="left",
-        )
+    without_task = list[str]()
+    for pair in paired.pairs:
+        wanted_tasks = _wanted_tasks(values, pair)
         for split in splits:
             if pair.splits is not None and split not in pair.splits:
                 continue
-            difference = _difference(pair, split, wanted.filter(split=split))
+            difference = _difference(pair, split, wanted_tasks.filter(split=split))
             if difference is None:
-                empty.append(_no_task(split, *(short(kind, side.name) for side in pair.sides)))
+                without_task.append(_no_task(split, _short_names(paired.kind, pair)))
             else:
                 differences.append(difference)
-    not_compared = _not_compared(paired, differences, splits)
-    without_task = [*dict.fromkeys([*empty, *not_compared])]
-    if not differences:
-        why = without_task[0] if without_task else f"no verdict on {', '.join(splits)}"
-        raise PipelineError(f"nothing to compare: {why.removesuffix('.')}; {paired.existing}")
-    notes = [*_on_random_parts(reader, paired_runs), *without_task]
-    # Holm's correction covers all differences of the comparison.
-    adjusted = rules.holm([difference.paired.p_value for difference in differences])
-    corrected = tuple(
-        replace(each, p_adjusted=p_value)
-        for each, p_value in zip(differences, adjusted, strict=True)
+    return differences, without_task
+
+
+def _wanted_tasks(values: pl.DataFrame, pair: ModelRunPair) -> pl.DataFrame:
+    """Return the tasks that both sides of a pair could have, with the values of both."""
+    first_values, second_values = (_values_of(values, side) for side in pair.sides)
+    return first_values.join(
+        second_values,
+        on=["split", "task_id"],
+        suffix="_second",
+        maintain_order="left",
     )
-    return ComparisonResult(kind, score, corrected, tuple(notes), tuple(not_compared))
 
 
-def _no_task(split: str, first: str, second: str) -> str:
-    return f"{split}: no task is complete for both {first} and {second}."
+def _values_of(values: pl.DataFrame, side: Side) -> pl.DataFrame:
+    """Return the values of a side; for a pipeline run, only of tasks on which it made a verdict."""
+    values_of_run = values.filter(model_run_id=side.model_run.model_run_id)
+    if side.only_tasks is None:
+        return values_of_run
+    return values_of_run.filter(pl.col("task_id").is_in(list(side.only_tasks)))
+
+
+def _no_task(split: str, names: tuple[str, str]) -> str:
+    return f"{split}: no task is complete for both {names[0]} and {names[1]}."
 
 
 def _not_compared(
@@ -155,15 +183,14 @@ def _not_compared(
     difference from the first.
     """
     compared = {(difference.pair.sides[1].name, difference.split) for difference in differences}
-    first, *others = paired.names
+    base = paired.names[0]
     sentences = []
-    for other in others:
-        expected = paired.expected_splits[first] | paired.expected_splits[other]
+    for name in paired.names[1:]:
+        expected = paired.expected_splits[base] | paired.expected_splits[name]
         for split in splits:
-            if split in expected and (other, split) not in compared:
-                sentences.append(
-                    _no_task(split, short(paired.kind, first), short(paired.kind, other))
-                )
+            if split in expected and (name, split) not in compared:
+                names = (short(paired.kind, base), short(paired.kind, name))
+                sentences.append(_no_task(split, names))
     return sentences
 
 
@@ -171,19 +198,18 @@ def _on_random_parts(reader: Reader, paired_runs: Iterable[ModelRunPair]) -> lis
     """Return a note that names the models that were evaluated on a random part of the tasks
     only.
     """
-    names = {
-        side.model_run.model_run_id: side.model_run.model
-        for pair in paired_runs
-        for side in pair.sides
-    }
-    rows = reader.rows(
-        sql.read("queries/stopping/stopped_model_runs"), {"model_runs": sorted(names)}
-    )
-    stopped = ", ".join(sorted({names[row["model_run_id"]] for row in rows}))
-    note = "Intervals and p-values here do not allow for that; `stopped_comparisons` does."
-    return (
-        [f"Evaluated only until all comparisons were settled: {stopped}. {note}"] if stopped else []
-    )
+    models: dict[int, str] = {}
+    for pair in paired_runs:
+        for side in pair.sides:
+            models[side.model_run.model_run_id] = side.model_run.model
+    model_run_ids = runs_on_random_parts(reader, sorted(models))
+    if not model_run_ids:
+        return []
+    labels = ", ".join(sorted({models[model_run_id] for model_run_id in model_run_ids}))
+    return [
+        f"Evaluated only until all comparisons were settled: {labels}. Intervals and p-values here"
+        " do not allow for that; `stopped_comparisons` does."
+    ]
 
 
 def short(kind: Kind, name: str) -> str:
@@ -191,16 +217,23 @@ def short(kind: Kind, name: str) -> str:
     return name[:12] if kind in {"template", "revision"} else name
 
 
-def _difference(pair: ModelRunPair, split: str, wanted: pl.DataFrame) -> ScoreDifference | None:
+def _short_names(kind: Kind, pair: ModelRunPair) -> tuple[str, str]:
+    """Return the names of both sides of a pair."""
+    return short(kind, pair.sides[0].name), short(kind, pair.sides[1].name)
+
+
+def _difference(
+    pair: ModelRunPair, split: str, wanted_tasks: pl.DataFrame
+) -> ScoreDifference | None:
     """Return the difference of a pair on a split; None if no task is complete on both sides."""
-    complete = wanted.drop_nulls(["value", "value_second"])
+    complete = wanted_tasks.drop_nulls(["value", "value_second"])
     if complete.is_empty():
         return None
     tasks = complete.select("task_id", first_score="value", second_score="value_second")
     paired = rules.paired_difference(
         tasks["first_score"].to_numpy(), tasks["second_score"].to_numpy()
     )
-    return ScoreDifference(pair, split, wanted, tasks, paired)
+    return ScoreDifference(pair, split, wanted_tasks, tasks, paired)
 
 
 _CONTEXT = {
@@ -221,55 +254,66 @@ _DECISIONS = {
 
 def sentence(result: ComparisonResult, difference: ScoreDifference) -> str:
     """Return a difference as a sentence."""
-    first, second = (short(result.kind, side.name) for side in difference.pair.sides)
-    where = f"on {difference.split}{where_in(result, difference)}"
+    first_name, second_name = _short_names(result.kind, difference.pair)
+    scope = f"on {difference.split}{where_in(result, difference)}"
     gap = difference.paired.difference or 0.0
     n_tasks = difference.paired.n_tasks
     n_differing = n_unequal(difference)
     if not n_differing:
         return (
-            f"{second} and {first} have the same score {where}: no task differs"
+            f"{second_name} and {first_name} have the same score {scope}: no task differs"
             f" ({counted(n_tasks, 'task')})"
         )
     size = f"{figure(abs(gap))} {'lower' if gap < 0 else 'higher'}"
     if difference.p_adjusted is None:
-        few = (
-            counted(n_tasks, "task")
-            if n_tasks <= FEWEST_OTHERS
-            else f"{n_differing} of {n_tasks} tasks differ"
+        few = counted(n_tasks, "task")
+        if n_tasks > FEWEST_OTHERS:
+            few = f"{n_differing} of {n_tasks} tasks differ"
+        return (
+            f"{second_name} is {size} than {first_name} {scope}, but this cannot be tested: only"
+            f" {few}"
         )
-        return f"{second} is {size} than {first} {where}, but this cannot be tested: only {few}"
-    n_tested = sum(each.p_adjusted is not None for each in result.differences)
-    corrected, alone = (
-        (f" corrected for {n_tested} comparisons", "uncorrected ") if n_tested > 1 else ("", "")
-    )
-    low = difference.paired.ci_low
-    high = difference.paired.ci_high
-    why = why_no_interval(difference)
-    interval = (
-        f"no interval, since {why}" if why else f"{alone}95 % interval {low:+z.3f} to {high:+z.3f}"
-    )
-    p_value = "p < 0.001" if difference.p_adjusted < 0.001 else f"p = {difference.p_adjusted:.3f}"
-    evidence = f"{interval}, {p_value}{corrected}"
+    n_tested = sum(tested.p_adjusted is not None for tested in result.differences)
+    evidence = _evidence(difference, difference.p_adjusted, n_tested)
     if rules.is_significant(difference.p_adjusted):
-        return f"{second} is {size} than {first} {where} ({evidence}): significant"
+        return f"{second_name} is {size} than {first_name} {scope} ({evidence}): significant"
     no_difference = (
-        f"No significant difference between {first} and {second} {where} ({second} is {size};"
-        f" {evidence})"
+        f"No significant difference between {first_name} and {second_name} {scope} ({second_name}"
+        f" is {size}; {evidence})"
     )
     smallest = difference.paired.smallest_detectable
     if smallest is None:
         return no_difference
     return (
-        f"{no_difference}; {alone}smallest detectable difference {figure(smallest)} (with a power"
-        " of 80 %)"
+        f"{no_difference}; {_uncorrected(n_tested)}smallest detectable difference"
+        f" {figure(smallest)} (with a power of 80 %)"
     )
+
+
+def _evidence(difference: ScoreDifference, p_adjusted: float, n_tested: int) -> str:
+    """Return the interval and the p-value of a difference in words."""
+    paired = difference.paired
+    reason = why_no_interval(difference)
+    if reason:
+        interval = f"no interval, since {reason}"
+    else:
+        ends = f"{paired.ci_low:+z.3f} to {paired.ci_high:+z.3f}"
+        interval = f"{_uncorrected(n_tested)}95 % interval {ends}"
+    p_value = "p < 0.001" if p_adjusted < 0.001 else f"p = {p_adjusted:.3f}"
+    if n_tested > 1:
+        p_value += f" corrected for {n_tested} comparisons"
+    return f"{interval}, {p_value}"
+
+
+def _uncorrected(n_tested: int) -> str:
+    return "uncorrected " if n_tested > 1 else ""
 
 
 def n_unequal(difference: ScoreDifference) -> int:
     """Return the number of tasks with different scores on the two sides."""
-    first, second = (difference.tasks[side].to_numpy() for side in ("first_score", "second_score"))
-    return int((rules.task_differences(first, second) != 0).sum())
+    first_scores = difference.tasks["first_score"].to_numpy()
+    second_scores = difference.tasks["second_score"].to_numpy()
+    return int((rules.task_differences(first_scores, second_scores) != 0).sum())
 
 
 def why_no_interval(difference: ScoreDifference) -> str | None:
@@ -287,7 +331,7 @@ def notes_on_all(result: ComparisonResult) -> list[str]:
     p-values.
     """
     notes = []
-    if any(each.paired.p_value is None for each in result.differences):
+    if any(difference.paired.p_value is None for difference in result.differences):
         notes.append(f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ.")
     if len(result.differences) > 1:
         notes.append(
@@ -306,13 +350,15 @@ def notes_on_verdicts(counts: Mapping[str, Any], difference: float) -> Iterator[
         "decided, but in incomplete tasks": "n_left_out",
         "in the rubric of one side only": "n_in_one",
     }
-    listed = [f"{counts[column]} {cause}" for cause, column in causes.items() if counts[column]]
-    if listed:
-        missing = (
-            f"{counts['n_criteria'] - counts['n_compared']} of {counts['n_criteria']} criteria"
+    reasons = [f"{counts[column]} {cause}" for cause, column in causes.items() if counts[column]]
+    if reasons:
+        n_criteria = counts["n_criteria"]
+        n_uncompared = n_criteria - counts["n_compared"]
+        yield (
+            f"{n_uncompared} of {n_criteria} criteria could not be compared: {', '.join(reasons)}."
         )
-        yield f"{missing} could not be compared: {', '.join(listed)}."
-    explained, total = (f"{value:+.3f}" for value in (counts["explained"], difference))
+    explained = f"{counts['explained']:+.3f}"
+    total = f"{difference:+.3f}"
     if explained != total:
         yield (
             f"The flips explain {explained} of {total}; the rest is due to rubrics that changed"
@@ -326,23 +372,22 @@ def where_in(result: ComparisonResult, difference: ScoreDifference) -> str:
 
     The compared attribute is left out; two values of one difference have an arrow between them.
     """
-    own = None if result.kind == "run" else DIFFERING[result.kind][0]
-    of_all = {
-        name: {_values(each.pair, name) for each in result.differences}
-        for name in _CONTEXT
-        if name != own
-    }
-    varying = [
-        name for name, values in of_all.items() if len(values) > 1 or len(next(iter(values))) > 1
-    ]
-    return "".join(
-        f", {_CONTEXT[name]} {' → '.join(_values(difference.pair, name))}" for name in varying
-    )
+    phrases = []
+    for name, word in _CONTEXT.items():
+        if result.kind != "run" and name == DIFFERING[result.kind][0]:
+            continue
+        values = {_attributes(varying.pair, name) for varying in result.differences}
+        if len(values) > 1 or any(len(attributes) > 1 for attributes in values):
+            phrases.append(f", {word} {' → '.join(_attributes(difference.pair, name))}")
+    return "".join(phrases)
 
 
-def _values(pair: ModelRunPair, name: str) -> tuple[str, ...]:
-    most = 12 if name in {"template_hash", "dataset_revision"} else None
-    return tuple(dict.fromkeys(str(getattr(side.model_run, name))[:most] for side in pair.sides))
+def _attributes(pair: ModelRunPair, name: str) -> tuple[str, ...]:
+    """Return the values of an attribute on both sides, only one if they are equal."""
+    values = [str(getattr(side.model_run, name)) for side in pair.sides]
+    if name in {"template_hash", "dataset_revision"}:
+        values = [value[:12] for value in values]
+    return tuple(dict.fromkeys(values))
 
 
 def decision(by_trial: Sequence[float]) -> str:
@@ -361,59 +406,62 @@ def figure(size: float) -> str:
     return f"{size:.3f}" if size >= 0.0005 or size == 0 else f"{size:.1g}"
 
 
-Row = dict[str, Any]
+DifferenceRow = dict[str, Any]
+"""A row of a figure of differences."""
+_RUN_COLUMNS = [
+    field.name
+    for field in fields(ModelRun)
+    if field.name not in {"model_run_id", "splits", "current_splits"}
+]
+"""The attributes of both model runs in a row."""
 
 
-def rows_of(result: ComparisonResult) -> list[Row]:
+def rows_of(result: ComparisonResult) -> list[DifferenceRow]:
     """Return a row for each difference, in the order of the result."""
-    return [
-        _labels(result, each)
-        | {
-            "score": result.score,
-            **{
-                f"{at}_mean": math.fsum(each.tasks[f"{at}_score"]) / len(each.tasks)
-                for at in ("first", "second")
-            },
-            **asdict(each.paired),
-            "no_interval": why_no_interval(each),
-            "n_tasks_wanted": len(each.wanted),
-            "p_adjusted": each.p_adjusted,
-            "is_significant": rules.is_significant(each.p_adjusted),
-            "sentence": sentence(result, each),
-            "notes": list(each.pair.notes),
-            "notes_on_all": notes_on_all(result),
-            "not_compared": list(result.not_compared),
-            **{
-                f"{prefix}_{name}": value
-                for prefix, side in zip(("first", "second"), each.pair.sides, strict=True)
-                for name, value in asdict(side.model_run).items()
-                if name not in {"model_run_id", "splits", "current_splits"}
-            },
-        }
-        for each in result.differences
-    ]
+    return [_row_of(result, difference) for difference in result.differences]
+
+
+def _row_of(result: ComparisonResult, difference: ScoreDifference) -> DifferenceRow:
+    tasks = difference.tasks
+    row = _labels(result, difference)
+    row |= {
+        "score": result.score,
+        "first_mean": math.fsum(tasks["first_score"]) / len(tasks),
+        "second_mean": math.fsum(tasks["second_score"]) / len(tasks),
+    }
+    row |= asdict(difference.paired)
+    row |= {
+        "no_interval": why_no_interval(difference),
+        "n_tasks_wanted": len(difference.wanted_tasks),
+        "p_adjusted": difference.p_adjusted,
+        "is_significant": rules.is_significant(difference.p_adjusted),
+        "sentence": sentence(result, difference),
+        "notes": list(difference.pair.notes),
+        "notes_on_all": notes_on_all(result),
+        "not_compared": list(result.not_compared),
+    }
+    for prefix, side in zip(("first", "second"), difference.pair.sides, strict=True):
+        for name in _RUN_COLUMNS:
+            row[f"{prefix}_{name}"] = getattr(side.model_run, name)
+    return row
 
 
 def subject(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return one line that says what rows of differences compare: names, vintages, models, judges
     and splits.
     """
-    vintages_by_name: dict[str, list[str]] = {}
+    vintages_by_name: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         for side in ("first", "second"):
-            vintages_by_name.setdefault(row[side], []).append(row[f"{side}_vintage"])
-    vintages = {name: some(of_name) for name, of_name in vintages_by_name.items()}
-    is_same = len(set(vintages.values())) == 1
-    first, *others = (
-        (
-            name
-            if is_same or name == of_name or name.endswith(f"@{of_name}")
-            else f"{name} (vintage {of_name})"
-        )
-        for name, of_name in vintages.items()
-    )
-    parts = [f"Comparing {first} with {some(others)}"]
-    if is_same:
+            vintages_by_name[row[side]].append(row[f"{side}_vintage"])
+    vintages = {name: some(vintages_by_name[name]) for name in vintages_by_name}
+    is_same_vintage = len(set(vintages.values())) == 1
+    names = []
+    for name, vintage in vintages.items():
+        is_in_name = name == vintage or name.endswith(f"@{vintage}")
+        names.append(name if is_same_vintage or is_in_name else f"{name} (vintage {vintage})")
+    parts = [f"Comparing {names[0]} with {some(names[1:])}"]
+    if is_same_vintage:
         parts.append(f"in vintage {vintages[rows[0]['first']]}")
     kind = rows[0]["kind"]
     if kind != "model":
@@ -424,11 +472,10 @@ def subject(rows: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(parts) + "."
 
 
-def with_verdicts(row: Row, verdicts: Row) -> Row:
+def with_verdicts(row: DifferenceRow, verdicts: DifferenceRow) -> DifferenceRow:
     """Return the row of a difference with the counts of its verdicts, as `apart` returns them."""
-    return (
-        row | verdicts | {"notes": [*row["notes"], *notes_on_verdicts(verdicts, row["difference"])]}
-    )
+    notes = [*row["notes"], *notes_on_verdicts(verdicts, row["difference"])]
+    return row | verdicts | {"notes": notes}
 
 
 def apart(
@@ -436,7 +483,7 @@ def apart(
     result: ComparisonResult,
     differences: Iterable[ScoreDifference],
     n_flips: int | None = None,
-) -> dict[str, list[Row]]:
+) -> dict[str, list[DifferenceRow]]:
     """Return the verdicts behind differences.
 
     They are counted as `verdicts`, and listed as `categories`, `tasks` and `flips`, each with the
@@ -450,40 +497,38 @@ def apart(
     complete on both sides. `explained` is the part of the difference that flips explain: all of it,
     unless the rubrics differ.
     """
-    parts: dict[str, list[Row]] = {
+    parts: dict[str, list[DifferenceRow]] = {
         "verdicts": [],
         "categories": [],
         "tasks": [],
         "flips": [],
     }
     # Differences of one pair follow each other.
-    for pair, of_pair in groupby(differences, key=lambda each: each.pair):
-        first, second = (side.model_run.model_run_id for side in pair.sides)
+    for pair, differences_of_pair in groupby(differences, key=lambda difference: difference.pair):
         parameters = {
-            "first": first,
-            "second": second,
+            "first": pair.sides[0].model_run.model_run_id,
+            "second": pair.sides[1].model_run.model_run_id,
             "score": result.score,
         }
         cells = pl.DataFrame(reader.arrow(sql.read("queries/compare/flips"), parameters))
-        for difference in of_pair:
+        for difference in differences_of_pair:
             labels = _labels(result, difference)
             for name, rows in _parts(difference, cells, n_flips).items():
                 parts[name] += [labels | row for row in rows]
     return parts
 
 
-def _labels(result: ComparisonResult, difference: ScoreDifference) -> Row:
+def _labels(result: ComparisonResult, difference: ScoreDifference) -> DifferenceRow:
     """Return the labels that distinguish a difference from the others.
 
     `where` holds the attributes that both sides share and that vary between differences.
     """
-    first, second = (short(result.kind, side.name) for side in difference.pair.sides)
-    where = where_in(result, difference).removeprefix(", ") or None
+    first_name, second_name = _short_names(result.kind, difference.pair)
     return {
         "kind": result.kind,
-        "first": first,
-        "second": second,
-        "where": where,
+        "first": first_name,
+        "second": second_name,
+        "where": where_in(result, difference).removeprefix(", ") or None,
         "split": difference.split,
     }
 
@@ -497,11 +542,12 @@ _SIGNS = (
 
 def _parts(
     difference: ScoreDifference, cells: pl.DataFrame, n_flips: int | None
-) -> dict[str, list[Row]]:
+) -> dict[str, list[DifferenceRow]]:
+    """Return the verdicts behind a difference; `cells` are all criteria of its pair."""
     tasks = difference.tasks
-    responded = difference.wanted.filter("has_response", "has_response_second")["task_id"]
-    both_responded = cells.filter(pl.col("task_id").is_in(responded.implode()))
-    shared = both_responded.filter("is_in_both")
+    responded = difference.wanted_tasks.filter("has_response", "has_response_second")["task_id"]
+    criteria = cells.filter(pl.col("task_id").is_in(responded.implode()))
+    shared = criteria.filter("is_in_both")
     decided = shared.drop_nulls(["first_value", "second_value"])
     compared = decided.join(
         tasks,
@@ -510,37 +556,49 @@ def _parts(
         maintain_order="left",
     )
     flips = compared.filter(pl.col("first_value") != pl.col("second_value"))
-    categories = compared.group_by("category").agg(
-        pl.len().alias("n_criteria"),
-        *_SIGNS,
-        (pl.col("effect").sum() / len(tasks)).alias("contribution"),
-    )
-    of_tasks = tasks.join(
-        flips.group_by("task_id").agg(_SIGNS), on="task_id", how="left"
-    ).with_columns(
-        pl.col("n_gained", "n_lost").fill_null(0),
-        difference=pl.col("second_score") - pl.col("first_score"),
-    )
     verdicts = {
         "n_flips": len(flips),
         "n_flips_lost": flips.select(_SIGNS)["n_lost"].item(),
-        "n_criteria": len(both_responded),
+        "n_criteria": len(criteria),
         "n_compared": len(compared),
         "n_undecided": len(shared) - len(decided),
         "n_left_out": len(decided) - len(compared),
-        "n_in_one": len(both_responded) - len(shared),
+        "n_in_one": len(criteria) - len(shared),
         "explained": flips["effect"].sum() / len(tasks),
     }
     return {
         "verdicts": [verdicts],
-        "categories": categories.sort("contribution", "category").to_dicts() if len(flips) else [],
-        "tasks": of_tasks.sort("difference", "task_id").to_dicts(),
-        "flips": [
-            flip
-            | {
-                f"{side}_decision": decision(flip[f"{side}_by_trial"])
-                for side in ("first", "second")
-            }
-            for flip in flips.drop("is_in_both")[:n_flips].to_dicts()
-        ],
+        "categories": _category_rows(compared, len(tasks)) if len(flips) else [],
+        "tasks": _task_rows(tasks, flips),
+        "flips": _flip_rows(flips[:n_flips]),
     }
+
+
+def _category_rows(compared: pl.DataFrame, n_tasks: int) -> list[DifferenceRow]:
+    """Return the flips of each category, and its part in the difference."""
+    contribution = pl.col("effect").sum() / n_tasks
+    categories = compared.group_by("category").agg(
+        pl.len().alias("n_criteria"),
+        *_SIGNS,
+        contribution.alias("contribution"),
+    )
+    return categories.sort("contribution", "category").to_dicts()
+
+
+def _task_rows(tasks: pl.DataFrame, flips: pl.DataFrame) -> list[DifferenceRow]:
+    """Return the scores of each task and its flips."""
+    flips_by_task = flips.group_by("task_id").agg(_SIGNS)
+    tasks = tasks.join(flips_by_task, on="task_id", how="left").with_columns(
+        pl.col("n_gained", "n_lost").fill_null(0),
+        difference=pl.col("second_score") - pl.col("first_score"),
+    )
+    return tasks.sort("difference", "task_id").to_dicts()
+
+
+def _flip_rows(flips: pl.DataFrame) -> list[DifferenceRow]:
+    """Return flips with the decisions of both sides in words."""
+    rows = flips.drop("is_in_both").to_dicts()
+    for row in rows:
+        row["first_decision"] = decision(row["first_by_trial"])
+        row["second_decision"] = decision(row["second_by_trial"])
+    return rows

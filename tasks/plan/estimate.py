@@ -3,9 +3,16 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from tasks.llm.request import Prices, Target, cost_usd, count_tokens
+from tasks.llm.request import (
+    Prices,
+    Target,
+    cost_usd,
+    count_tokens,
+    most_reply_tokens,
+    requested_reply_tokens,
+)
 from tasks.run.writing import STAGES
 from warehouse import Reader
 
@@ -20,7 +27,7 @@ COUNTED_PROMPTS = 40
 
 
 Span = tuple[float, float]
-"""The lowest and highest assumed value."""
+"""The lowest and highest assumed number of tokens."""
 RESPONSE_TOKENS: Span = (500, 6_000)
 """Tokens of a response with its thinking, if none was measured."""
 JUDGED_TOKENS: Span = (300, 2_000)
@@ -31,6 +38,10 @@ _CACHED_SHARE = 0.85
 """Largest cached share of a judge's prompt: the criteria of one response share all but the last
 lines.
 """
+
+
+Cells = Sequence[tuple[str, str, int]]
+"""Model, task, and number of missing calls."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,13 @@ class Planned:
     model: str = ""
 
 
+class PlannedWork(NamedTuple):
+    """A row of the plan with its missing cells, if it is of a model."""
+
+    planned: Planned
+    cells: Cells = ()
+
+
 @dataclass(frozen=True)
 class PerCall:
     """Mean tokens of a call; `base_prompt` are those of a judge's prompt without a response that is
@@ -75,54 +93,78 @@ class PerCall:
     n_in_call: float = 1.0
 
 
+class CallRange(NamedTuple):
+    """The shortest and longest mean call that the known lengths allow, and the assumptions."""
+
+    shortest: PerCall
+    longest: PerCall
+    assumed: list[str]
+
+
+_SUMMED = (
+    "calls",
+    "prompt_tokens",
+    "completion_tokens",
+    "cost_usd",
+    "cost_usd_low",
+    "cost_usd_high",
+)
+
+
 def total_of(planned: Sequence[Planned]) -> Planned:
     """Return the total of all rows; None if a part is unknown."""
     return summed(Planned("all", "", 0, basis=""), planned)
 
 
 def summed(row: Planned, planned: Sequence[Planned]) -> Planned:
-    """Return a row with the sums of the calls, tokens and costs of some rows; None if a part is
-    unknown.
-    """
-    added = (
-        "calls",
-        "prompt_tokens",
-        "completion_tokens",
-        "cost_usd",
-        "cost_usd_low",
-        "cost_usd_high",
-    )
-    parts = {name: [getattr(each, name) for each in planned] for name in added}
-    sums: dict[str, Any] = {
-        name: None if None in values else sum(values) for name, values in parts.items()
-    }
+    """Return a row with the sums of some rows; None if a part is unknown."""
+    sums: dict[str, Any] = {}
+    for name in _SUMMED:
+        numbers = [getattr(part, name) for part in planned]
+        sums[name] = None if None in numbers else sum(numbers)
     return replace(row, **sums)
 
 
 def measured_per_call(reader: Reader, table: str, **identity: Any) -> PerCall:
-    """Return the mean tokens of a configuration's stored calls; a row without tokens is not a
-    call.
+    """Return the mean tokens of a configuration's stored calls.
+
+    A row without prompt tokens is not a call.
     """
     kinds = ("prompt", "cached", "completion")
     means = ", ".join(f"avg({kind}_tokens) filter (prompt_tokens > 0) as {kind}" for kind in kinds)
     (row,) = reader.select(table, means, **identity)
-    return PerCall(**row, basis=MEASURED) if row["prompt"] is not None else PerCall()
+    if row["prompt"] is None:
+        return PerCall()
+    return PerCall(**row, basis=MEASURED)
 
 
 def counted_per_call(per_call: PerCall, target: Target, prompts: Sequence[str]) -> PerCall:
     """Return the mean tokens of a call; if none were measured, count the tokens of some prompts."""
-    is_known = per_call.prompt is not None or not prompts
-    return (
-        per_call
-        if is_known
-        else replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
-    )
+    if per_call.prompt is not None or not prompts:
+        return per_call
+    return replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
 
 
 def counted_per_prompt(target: Target, texts: Sequence[str]) -> float:
     """Return the mean tokens of some prompts; the counted ones are spread evenly over all."""
-    chosen = texts[:: max(1, len(texts) // COUNTED_PROMPTS)]
-    return sum(count_tokens(target, text) for text in chosen) / len(chosen)
+    counted_texts = texts[:: step_of(len(texts))]
+    return sum(count_tokens(target, text) for text in counted_texts) / len(counted_texts)
+
+
+def step_of(n_prompts: int) -> int:
+    """Return the distance between two counted prompts."""
+    return max(1, n_prompts // COUNTED_PROMPTS)
+
+
+def most_reply(target: Target, per_call: PerCall | None = None) -> int | None:
+    """Return the most tokens of a reply if they are limited; a configured limit is for each
+    criterion.
+    """
+    n_criteria = 0 if per_call is None else math.ceil(per_call.n_in_call)
+    limit = most_reply_tokens(target, {**target.parameters, "questions": range(n_criteria)})
+    if n_criteria and limit and requested_reply_tokens(target.parameters):
+        return limit * n_criteria
+    return limit
 
 
 def planned_calls(
@@ -131,80 +173,98 @@ def planned_calls(
     calls: int,
     per_call: PerCall,
     prices: Prices,
-    most_reply: int | None = None,
+    reply_limit: int | None = None,
 ) -> Planned:
     """Return the planned usage and cost (USD) of some calls, and the assumptions or missing values.
 
-    `per_call` may lack the tokens of the prompt or the reply; `most_reply` bounds the assumed ones
+    `per_call` may lack the tokens of the prompt or the reply; `reply_limit` bounds the assumed ones
     of a reply.
     """
     if calls == 0:
-        return Planned(purpose, label, 0, 0, 0, 0.0, 0.0, 0.0, MEASURED)
-    missing = ["its price is unknown; set its `price`"] if prices.input_usd_per_mtok is None else []
+        return Planned(
+            purpose,
+            label,
+            calls=0,
+            prompt_tokens=0,
+            completion_tokens=0,
+            cost_usd=0.0,
+            cost_usd_low=0.0,
+            cost_usd_high=0.0,
+            basis=MEASURED,
+        )
+    unknown = []
+    if prices.input_usd_per_mtok is None:
+        unknown.append("its price is unknown; set its `price`")
     if not STAGES[purpose].is_assumed and per_call.basis == UNKNOWN:
-        missing.append("the length of its calls, because none was measured yet")
-    ends, assumed = _completed(purpose, per_call, most_reply)
-    cost, low, high = (cost_usd(prices, *_tokens(calls, each)) for each in (per_call, *ends))
-    if low is not None and low == high:
+        unknown.append("the length of its calls, because none was measured yet")
+    shortest, longest, assumed = _range_of(purpose, per_call, reply_limit)
+    cost = _cost_usd(prices, calls, per_call)
+    cost_low = _cost_usd(prices, calls, shortest)
+    cost_high = _cost_usd(prices, calls, longest)
+    if cost_low is not None and cost_low == cost_high:
         # A free call is free at any length.
-        cost = low
+        cost = cost_low
         assumed = []
-    prompt, _, completion = _tokens(calls, per_call)
-    basis = ASSUMED if assumed else per_call.basis
     return Planned(
         purpose,
         label,
         calls,
-        prompt,
-        completion,
-        cost,
-        low,
-        high,
-        basis,
-        "; ".join(missing),
-        ", ".join(assumed),
+        prompt_tokens=_total(calls, per_call.prompt),
+        completion_tokens=_total(calls, per_call.completion),
+        cost_usd=cost,
+        cost_usd_low=cost_low,
+        cost_usd_high=cost_high,
+        basis=ASSUMED if assumed else per_call.basis,
+        note="; ".join(unknown),
+        assumed=", ".join(assumed),
     )
 
 
-def _completed(
-    purpose: str, per_call: PerCall, most_reply: int | None
-) -> tuple[tuple[PerCall, PerCall], list[str]]:
-    """Return the lowest and the highest mean call that the known figures allow, and the assumptions
-    in words.
-    """
+def _range_of(purpose: str, per_call: PerCall, reply_limit: int | None) -> CallRange:
+    """Return the range of a mean call whose lengths may be unknown."""
     is_known = per_call.prompt is not None and per_call.completion is not None
     if is_known or not STAGES[purpose].is_assumed:
-        return (per_call, per_call), []
-    low = high = per_call
+        return CallRange(per_call, per_call, [])
+    shortest = per_call
+    longest = per_call
     assumed = []
     if per_call.prompt is None:
-        low, high = (
-            replace(per_call, prompt=(per_call.base_prompt or 0.0) + end) for end in JUDGED_TOKENS
-        )
+        base = per_call.base_prompt or 0.0
+        shortest = replace(shortest, prompt=base + JUDGED_TOKENS[0])
+        longest = replace(longest, prompt=base + JUDGED_TOKENS[1])
         assumed.append(f"responses of {_words(JUDGED_TOKENS)} tokens to judge")
     if per_call.completion is None:
-        times, usual = (
-            (1.0, RESPONSE_TOKENS) if purpose == "sample" else (per_call.n_in_call, VERDICT_TOKENS)
-        )
-        span = (
-            min(usual[0] * times, most_reply or math.inf),
-            min(usual[1] * times, most_reply or math.inf),
-        )
-        low = replace(low, completion=span[0])
-        high = replace(high, completion=span[1])
-        assumed.append(
-            f"{'responses' if purpose == 'sample' else 'replies'} of {_words(span)} tokens"
-        )
+        replies = "replies"
+        n_parts = per_call.n_in_call
+        span = VERDICT_TOKENS
+        if purpose == "sample":
+            replies = "responses"
+            n_parts = 1.0
+            span = RESPONSE_TOKENS
+        limit = reply_limit or math.inf
+        span = (min(span[0] * n_parts, limit), min(span[1] * n_parts, limit))
+        shortest = replace(shortest, completion=span[0])
+        longest = replace(longest, completion=span[1])
+        assumed.append(f"{replies} of {_words(span)} tokens")
     if purpose != "sample" and per_call.cached is None:
-        low = replace(low, cached=(low.prompt or 0.0) * _CACHED_SHARE)
+        shortest = replace(shortest, cached=(shortest.prompt or 0.0) * _CACHED_SHARE)
         assumed.append(f"0% to {_CACHED_SHARE:.0%} of its prompts cached")
-    return (low, high), assumed
+    return CallRange(shortest, longest, assumed)
 
 
 def _words(span: Span) -> str:
     return f"{span[0]:,.0f} to {span[1]:,.0f}"
 
 
-def _tokens(calls: int, per_call: PerCall) -> list[int | None]:
-    means = (per_call.prompt, per_call.cached, per_call.completion)
-    return [None if mean is None else round(calls * mean) for mean in means]
+def _cost_usd(prices: Prices, calls: int, per_call: PerCall) -> float | None:
+    """Return the cost of some calls; None if a price or a length is unknown."""
+    return cost_usd(
+        prices,
+        prompt_tokens=_total(calls, per_call.prompt),
+        cached_tokens=_total(calls, per_call.cached),
+        completion_tokens=_total(calls, per_call.completion),
+    )
+
+
+def _total(calls: int, mean: float | None) -> int | None:
+    return None if mean is None else round(calls * mean)

@@ -5,39 +5,50 @@ The rule is applied to random orders of the tasks with values of both models of 
 without stored values is planned in full.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import sql
 from tasks.config.job import Job
-from tasks.plan.estimate import Planned
-from tasks.plan.plan import Cells, plan_with_cells
+from tasks.plan.estimate import Cells, Planned
+from tasks.plan.plan import plan_with_cells
 from tasks.rules.errors import UsageError
 from tasks.rules.statistics.intervals import SEED, Floats
 from tasks.rules.stopping import FEWEST_TASKS, OPEN
-from tasks.run.missing_work import (
-    EARLIER,
-    Progress,
-    StoppingPlan,
-    WantedTasks,
-    stopping_plan,
-    wanted_tasks,
-)
+from tasks.run.missing_work import wanted_tasks
+from tasks.stopping import EARLIER, JobComparisons, Progress
 from warehouse import Reader, Warehouse
 
 ORDERS = 200
+"""Number of random orders."""
+
+Differences = dict[str, float]
+"""Task -> its difference, second minus first."""
+ExpectedRow = dict[str, Any]
+"""A row of one of the two tables."""
 
 
-Row = dict[str, Any]
-Needed = Mapping[str, Sequence[tuple[Mapping[str, int], Floats]]]
-"""Model label -> for each of its comparisons the position of each task, and how many tasks each
-random order needs.
-"""
+class NeededTasks(NamedTuple):
+    """The tasks that a comparison needs: those before a position of its order.
+
+    Attributes:
+        positions: the position of each task.
+        n_tasks: the number of needed tasks in each random order.
+    """
+
+    positions: Mapping[str, int]
+    n_tasks: Floats
 
 
-def plan_stopping(job: Job) -> tuple[list[Row], list[Row]]:
+Needed = Mapping[str, Sequence[NeededTasks]]
+"""Model label -> what each of its comparisons needs."""
+
+
+def plan_stopping(job: Job) -> tuple[list[ExpectedRow], list[ExpectedRow]]:
     """Return rows with the expected tasks of each comparison, and rows with the calls that remain.
 
     Raises:
@@ -50,121 +61,158 @@ def plan_stopping(job: Job) -> tuple[list[Row], list[Row]]:
         )
     planned = plan_with_cells(job)
     with Warehouse(job.warehouse).reader() as reader:
-        wanted = wanted_tasks(job, reader)
-        comparisons = stopping_plan(job, wanted, reader)
-        if comparisons is None:
-            return [], []
-        history = _history(comparisons, wanted, reader)
-        progress = comparisons.progress(reader)
-    needed, compared = simulated(progress, history)
-    return compared, [expected_calls(each, cells, needed) for each, cells in planned]
+        comparisons = wanted_tasks(job, reader).comparisons
+        history = _history(comparisons, reader)
+    needed, compared = simulated(comparisons.progress, history)
+    calls = [expected_calls(planned_row, cells, needed) for planned_row, cells in planned]
+    return compared, calls
 
 
-def _history(
-    comparisons: StoppingPlan, wanted: WantedTasks, reader: Reader
-) -> list[dict[str, float]]:
-    """Return for each comparison the differences by task; for earlier nights, between a model's
-    last two values.
+def _history(job_comparisons: JobComparisons, reader: Reader) -> list[Differences]:
+    """Return the stored differences of each comparison.
+
+    For earlier nights, they are those between a model's last two values.
     """
-    columns = comparisons.judge_config.columns
-    given = {
-        "benchmark": wanted.benchmark.name,
-        "judge": columns["judge"],
-        "grading": columns["grading"],
-        "score": comparisons.score_name,
-        "models": sorted({label for each in comparisons.comparisons for label in each.labels}),
+    labels = set[str]()
+    for state in job_comparisons.progress:
+        labels |= state.comparison.labels
+    if not labels:
+        return []
+    parameters = {
+        "benchmark": job_comparisons.key["benchmark"],
+        "judge": job_comparisons.judge["judge"],
+        "grading": job_comparisons.judge["grading"],
+        "score": job_comparisons.score_name,
+        "models": sorted(labels),
     }
-    values: dict[str, dict[str, list[float]]] = {}
-    for row in reader.rows(sql.read("queries/plan/history_values"), given):
-        values.setdefault(row["model"], {}).setdefault(row["task_id"], []).append(row["value"])
-    differences: list[dict[str, float]] = []
-    for each in comparisons.comparisons:
-        first, second = (values.get(side.model, {}) for side in (each.first, each.second))
-        if each.second.vintage == EARLIER:
-            second = {task: own[:-1] for task, own in first.items()}
-        differences.append(
-            {task: own[-1] - second[task][-1] for task, own in first.items() if second.get(task)}
-        )
-    return differences
+    values: dict[str, dict[str, list[float]]] = {label: defaultdict(list) for label in labels}
+    for row in reader.rows(sql.read("queries/plan/history_values"), parameters):
+        values[row["model"]][row["task_id"]].append(row["value"])
+    history = []
+    for state in job_comparisons.progress:
+        comparison = state.comparison
+        second_values = values[comparison.second_side.model]
+        if comparison.is_of_nights:
+            first_values = {task_id: numbers[:-1] for task_id, numbers in second_values.items()}
+        else:
+            first_values = values[comparison.first_side.model]
+        differences = {}
+        for task_id, numbers in second_values.items():
+            if first_values.get(task_id):
+                differences[task_id] = numbers[-1] - first_values[task_id][-1]
+        history.append(differences)
+    return history
 
 
 def simulated(
-    progress: Sequence[Progress], history: Sequence[dict[str, float]]
-) -> tuple[Needed, list[Row]]:
+    progress: Sequence[Progress], history: Sequence[Differences]
+) -> tuple[Needed, list[ExpectedRow]]:
     """Return the tasks that each comparison needs in each random order, and a row for each
     comparison.
 
     A finished comparison needs no more tasks. In a row, `tasks` are those until it is decided, and
     `n_history` is the number of tasks with stored values, 0 if there are too few.
     """
-    pool = sorted({task for of_pair in history for task in of_pair})
-    longest = max((each.comparison.rule.n_planned for each in progress), default=0)
-    samples = np.random.default_rng(SEED).integers(max(1, len(pool)), size=(longest, ORDERS))
-    needed: dict[str, list[tuple[Mapping[str, int], Floats]]] = {}
-    expected: list[Row] = []
-    for each, differences in zip(progress, history, strict=True):
-        comparison = each.comparison
-        n_planned = each.comparison.rule.n_planned
-        tasks = np.full(ORDERS, float(n_planned))
-        decided = None
-        if each.is_finished:
-            tasks = np.full(ORDERS, float(each.n_tasks))
-            decided = float(each.decision != OPEN)
-        elif len(differences) >= FEWEST_TASKS:
-            of_pool = np.array([differences.get(task, np.nan) for task in pool])[
-                samples[:n_planned]
-            ]
-            # The tasks evaluated so far are known.
-            done = comparison.order[: each.n_tasks]
-            of_pool[: len(done)] = np.array([differences.get(task, np.nan) for task in done])[
-                :, None
-            ]
-            # The number of tasks after which each order is settled; earlier looks left it open.
-            is_open = np.ones(ORDERS, dtype=np.bool_)
-            for end in comparison.rule.ends[each.block :]:
-                now = is_open & comparison.rule.are_decided(of_pool[:end])
-                tasks[now] = end
-                is_open &= ~now
-            decided = float(1.0 - is_open.mean())
+    pool = sorted(set[str]().union(*history))
+    n_longest = max((state.comparison.rule.n_planned for state in progress), default=0)
+    samples = np.random.default_rng(SEED).integers(max(1, len(pool)), size=(n_longest, ORDERS))
+    needed: dict[str, list[NeededTasks]] = defaultdict(list)
+    rows: list[ExpectedRow] = []
+    for state, differences in zip(progress, history, strict=True):
+        n_tasks, decided_share = _simulated(state, differences, pool, samples)
+        comparison = state.comparison
         positions = {task_id: position for position, task_id in enumerate(comparison.order)}
         for label in comparison.labels:
-            needed.setdefault(label, []).append((positions, tasks))
-        other = comparison.second.model if comparison.second.vintage != EARLIER else EARLIER
-        expected.append(
+            needed[label].append(NeededTasks(positions, n_tasks))
+        model, compared = comparison.stored_sides
+        rows.append(
             {
-                "model": comparison.first.model,
-                "compared_with": other,
-                "n_history": 0 if decided is None else len(differences),
-                "n_tasks_planned": n_planned,
-                "tasks": _expected(tasks),
-                "decided_share": decided,
+                "model": model.model,
+                "compared_with": EARLIER if comparison.is_of_nights else compared.model,
+                "n_history": 0 if decided_share is None else len(differences),
+                "n_tasks_planned": comparison.rule.n_planned,
+                "tasks": _expected(n_tasks),
+                "decided_share": decided_share,
             }
         )
-    return needed, expected
+    return needed, rows
+
+
+def _simulated(
+    state: Progress, differences: Differences, pool: Sequence[str], samples: NDArray[np.int64]
+) -> tuple[Floats, float | None]:
+    """Return the tasks that a comparison needs in each random order, and the share decided then.
+
+    The share is None without enough differences. `samples` are indices of the tasks in `pool`,
+    shape (at least n_planned, ORDERS).
+    """
+    n_planned = state.comparison.rule.n_planned
+    if state.is_finished:
+        return np.full(ORDERS, float(len(state.evaluated_tasks))), float(state.decision != OPEN)
+    if len(differences) < FEWEST_TASKS:
+        return np.full(ORDERS, float(n_planned)), None
+    sampled = _in_order(differences, pool)[samples[:n_planned]]
+    return _until_decided(state, differences, sampled)
+
+
+def _in_order(differences: Differences, task_ids: Sequence[str]) -> Floats:
+    """Return differences in the order of the tasks; NaN for a task without one."""
+    return np.array([differences.get(task_id, np.nan) for task_id in task_ids])
+
+
+def _until_decided(
+    state: Progress, differences: Differences, sampled: Floats
+) -> tuple[Floats, float]:
+    """Return the number of tasks after which each random order is decided, and the share that is.
+
+    Args:
+        state: the comparison, and the tasks evaluated so far, whose differences are known.
+        differences: the known ones, by task.
+        sampled: differences in random orders, shape (n_planned, ORDERS).
+    """
+    comparison = state.comparison
+    evaluated = state.evaluated_tasks
+    sampled[: len(evaluated)] = _in_order(differences, evaluated)[:, None]
+    n_tasks = np.full(ORDERS, float(comparison.rule.n_planned))
+    is_open = np.ones(ORDERS, dtype=np.bool_)
+    # Earlier looks left it open.
+    for end in comparison.rule.ends[state.block :]:
+        is_decided_now = is_open & comparison.rule.are_decided(sampled[:end])
+        n_tasks[is_decided_now] = end
+        is_open &= ~is_decided_now
+    return n_tasks, float(1.0 - is_open.mean())
 
 
 def needed_calls(needed: Needed, cells: Cells) -> Floats:
-    """Return the number of needed calls for the cells, in each random order."""
-    calls = np.zeros(ORDERS)
+    """Return the number of needed calls for the cells, in each random order.
+
+    Tasks and models without a comparison are evaluated in full.
+    """
+    n_needed = np.zeros(ORDERS)
     for label, task_id, n_calls in cells:
-        needs = [
-            positions[task_id] < n for positions, n in needed.get(label, ()) if task_id in positions
+        is_needed = [
+            comparison.positions[task_id] < comparison.n_tasks
+            for comparison in needed.get(label, ())
+            if task_id in comparison.positions
         ]
-        # Tasks and models without a comparison are evaluated in full.
-        calls += n_calls * (np.max(needs, axis=0) if needs else 1.0)
-    return calls
+        n_needed += n_calls * np.any(is_needed, axis=0) if is_needed else n_calls
+    return n_needed
 
 
-def expected_calls(planned: Planned, cells: Cells, needed: Needed) -> Row:
+def expected_calls(planned: Planned, cells: Cells, needed: Needed) -> ExpectedRow:
     """Return a row with all missing and the needed calls of a row of the plan, and their costs in
     USD.
 
     All calls are needed if the row belongs to neither a model nor a judge.
     """
-    missing = sum(n_calls for _, _, n_calls in cells)
+    n_missing = sum(n_calls for _, _, n_calls in cells)
     # A criterion may need more or less than one call of a judge: long responses, cascades.
-    share = needed_calls(needed, cells) / missing if missing else np.ones(ORDERS)
-    cost = None if planned.cost_usd is None else planned.cost_usd * float(np.median(share))
+    share = np.ones(ORDERS)
+    if n_missing:
+        share = needed_calls(needed, cells) / n_missing
+    cost_usd = None
+    if planned.cost_usd is not None:
+        cost_usd = planned.cost_usd * float(np.median(share))
     return {
         "purpose": planned.purpose,
         "label": planned.label,
@@ -172,12 +220,11 @@ def expected_calls(planned: Planned, cells: Cells, needed: Needed) -> Row:
         "all_calls": planned.calls,
         "calls": _expected(np.round(share * planned.calls)),
         "all_cost_usd": planned.cost_usd,
-        "cost_usd": cost,
+        "cost_usd": cost_usd,
     }
 
 
 def _expected(values: Floats) -> dict[str, float]:
     """Return the median over random orders, and the range of 90 % of them."""
-    return dict(
-        zip(("median", "low", "high"), np.quantile(values, (0.5, 0.05, 0.95)).tolist(), strict=True)
-    )
+    low, median, high = np.quantile(values, (0.05, 0.5, 0.95)).tolist()
+    return {"median": median, "low": low, "high": high}

@@ -210,10 +210,10 @@ class Rule:
     """The rule that decides a comparison.
 
     Attributes:
-        claim: that the two differ, or that the first has dropped below the second.
+        claim: that the two differ, or that the second has dropped below the first.
         alpha: the probability of a false decision on this comparison, over all looks.
         least_difference: in the unit of the score; a difference nearer to 0 is called equal, or not
-            dropped.
+            dropped. Differences are second minus first.
         ends: number of evaluated tasks at each look; the last is the number of all tasks.
     """
 

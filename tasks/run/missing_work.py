@@ -1,13 +1,11 @@
 """The missing work of a run: what it wants minus what is stored, which decides which calls are
 made.
 
-A job with `stopping` wants less: tasks that none of its undecided comparisons needs are left out.
+Tasks that no comparison of a model needs are left out (`tasks/stopping`).
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sql
@@ -15,15 +13,13 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Endpoint, Model
-from tasks.config.settings import EARLIER_NIGHTS
 from tasks.rules.conversation import Message
 from tasks.rules.ends import stated_end
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import IMPORTED
-from tasks.rules.stopping import METHOD, OPEN, Claim, Rule, alpha_of_each, block_ends, task_order
 from tasks.run.judge_configs import JudgeConfig, judge_configs, model_hash
-from warehouse import Reader, unless_unwritable
-from warehouse.files import hash_of_document
+from tasks.stopping import NO_COMPARISONS, JobComparisons, comparisons_of
+from warehouse import Reader, Warehouse, unless_unwritable
 
 PASSING = ("timeout", "provider_error", "parse_error", "empty")
 """Failures with a temporary cause: the next run tries them again."""
@@ -38,15 +34,19 @@ With the option a run does.
 class WantedTasks(NamedTuple):
     """The part of a data set that a job is about: `task_ids` are the wanted tasks, in order.
 
-    `left_out` has, by model label, the tasks that are not wanted because all comparisons of the
-    model are decided.
+    `comparisons` decide how many of them are wanted of each model.
     """
 
     benchmark: Benchmark
     dataset_revision: str
     splits: tuple[str, ...]
     task_ids: tuple[str, ...]
-    left_out: Mapping[str, frozenset[str]] = MappingProxyType({})
+    comparisons: JobComparisons = NO_COMPARISONS
+
+    @property
+    def left_out(self) -> Mapping[str, frozenset[str]]:
+        """The tasks that are not wanted of a model, because its comparisons are decided."""
+        return self.comparisons.left_out
 
     def of_model(self, label: str) -> list[str]:
         """Return the wanted tasks of a model, in order."""
@@ -95,8 +95,31 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
         drawn = drawn_in_turn(by_split.values(), job.limit)
         task_ids = [task_id for task_id in task_ids if task_id in drawn]
     wanted = WantedTasks(benchmark, data.revision, data.splits, tuple(task_ids))
-    plan = stopping_plan(job, wanted, reader)
-    return wanted if plan is None else wanted._replace(left_out=left_out_of(plan.progress(reader)))
+    return wanted._replace(comparisons=_comparisons(job, wanted, reader))
+
+
+def _comparisons(job: Job, wanted: WantedTasks, reader: Reader) -> JobComparisons:
+    """Return the comparisons of a job under its first judge."""
+    judges = judge_configs(job, wanted.benchmark)
+    stopping = job.settings.stopping
+    if stopping is None or not judges or not wanted.task_ids:
+        return NO_COMPARISONS
+    models = job.compared_models or job.settings.models
+    return comparisons_of(
+        job,
+        reader,
+        stopping=stopping,
+        task_ids=wanted.task_ids,
+        judge=judges[0].columns,
+        score_name=wanted.benchmark.primary_score.score_name,
+        config_hashes={model.label: model_hash(model) for model in models},
+    )
+
+
+def stored_comparisons(job: Job) -> JobComparisons:
+    """Return the comparisons of a job with their stored progress."""
+    with Warehouse(job.warehouse).reader() as reader:
+        return wanted_tasks(job, reader).comparisons
 
 
 def drawn_in_turn(splits: Iterable[Sequence[str]], limit: int) -> set[str]:
@@ -331,184 +354,3 @@ def messages_to(model: Model, conversation: Conversation) -> tuple[Message, ...]
     """
     prompt = model.system_prompt
     return conversation.messages if prompt is None else (("system", prompt), *conversation.messages)
-
-
-# Tasks that `stopping` leaves out
-
-EARLIER = "earlier nights"
-"""The vintage of the other side if a night is compared with the latest earlier value of each task.
-"""
-
-
-class ComparedModel(NamedTuple):
-    """One side of a comparison: a configured model in a vintage."""
-
-    model: str
-    config_hash: str
-    vintage: str
-
-
-class PlannedComparison(NamedTuple):
-    """Two sides that are compared on tasks in a fixed order; the difference is the first minus the
-    second.
-    """
-
-    first: ComparedModel
-    second: ComparedModel
-    rule: Rule
-    order: tuple[str, ...]
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """The key of the comparison among those of a job."""
-        return (self.first.model, self.first.vintage, self.second.model, self.second.vintage)
-
-    @property
-    def labels(self) -> set[str]:
-        """The labels of the models whose evaluation it needs."""
-        return {side.model for side in (self.first, self.second) if side.vintage != EARLIER}
-
-
-class Progress(NamedTuple):
-    """The progress of a comparison: the block of its last look (0: no look yet), and the decision
-    of that look.
-    """
-
-    comparison: PlannedComparison
-    block: int = 0
-    decision: str = OPEN
-
-    @property
-    def is_finished(self) -> bool:
-        """True if no more tasks are needed: it is decided, or all tasks are evaluated."""
-        return self.decision != OPEN or self.block >= len(self.comparison.rule.ends)
-
-    @property
-    def n_tasks(self) -> int:
-        """The number of tasks in its last look, including those without a value."""
-        return self.comparison.rule.ends[self.block - 1] if self.block else 0
-
-
-class StoppingPlan(NamedTuple):
-    """All comparisons of a job; `stopping_id` changes with anything that they depend on."""
-
-    judge_config: JudgeConfig
-    score_name: str
-    comparisons: tuple[PlannedComparison, ...]
-    stopping_id: str
-
-    def progress(self, reader: Reader) -> list[Progress]:
-        """Return the progress of each comparison, from its stored looks; a decision is final."""
-        looks = reader.select("stopping_looks", order="block", stopping_id=self.stopping_id)
-        names = ("model", "vintage", "compared_model", "compared_vintage")
-        last = {
-            tuple(row[name] for name in names): (row["block"], row["decision"]) for row in looks
-        }
-        return [Progress(each, *last.get(each.key, (0, OPEN))) for each in self.comparisons]
-
-
-def stopping_plan(job: Job, wanted: WantedTasks, reader: Reader) -> StoppingPlan | None:
-    """Return the comparisons of a job on its wanted tasks; None if it has none, or no judge was
-    chosen.
-    """
-    stopping = job.settings.stopping
-    judged = judge_configs(job, wanted.benchmark)
-    if stopping is None or not judged or not wanted.task_ids:
-        return None
-    key = wanted.key
-    score = wanted.benchmark.primary_score.score_name
-    fields = fields_of(key, wanted.task_ids, reader)
-    models = job.compared_models or job.settings.models
-    sides = {
-        model.label: ComparedModel(model.label, model_hash(model), job.vintage_of(model))
-        for model in models
-    }
-    if stopping.pairs == EARLIER_NIGHTS:
-        given = key | judged[0].columns | {"score": score}
-        # Outside a night, no model is compared.
-        nightly = [
-            sides[model.label] for model in models if job.night and model.resample == "nightly"
-        ]
-        pairs = list(
-            _with_earlier_nights(nightly, fields, f"{stopping.seed} {job.night}", given, reader)
-        )
-    else:
-        order = tuple(task_order(fields, str(stopping.seed)))
-        chosen = (
-            list(combinations(sides, 2))
-            if isinstance(stopping.pairs, str)
-            else list(stopping.pairs)
-        )
-        pairs = [(sides[a], sides[b], order) for a, b in chosen if {a, b} <= sides.keys()]
-    alpha = alpha_of_each(stopping.alpha, len(pairs))
-    alternative: Claim = "dropped" if stopping.pairs == EARLIER_NIGHTS else "different"
-    least = stopping.least_difference
-    comparisons = tuple(
-        PlannedComparison(
-            a, b, Rule(alternative, alpha, least, block_ends(len(order), stopping.block)), order
-        )
-        for a, b, order in pairs
-    )
-    compared = [[each.first._asdict(), each.second._asdict(), each.order] for each in comparisons]
-    facts = [
-        METHOD,
-        key,
-        judged[0].columns,
-        score,
-        stopping.model_dump(mode="json"),
-        job.trials,
-        compared,
-    ]
-    return StoppingPlan(judged[0], score, comparisons, hash_of_document(facts))
-
-
-def left_out_of(progress: Sequence[Progress]) -> dict[str, frozenset[str]]:
-    """Return by model the tasks that none of its comparisons needs, if all of them are finished."""
-    left_out: dict[str, frozenset[str]] = {}
-    for each in progress:
-        beyond = (
-            frozenset(each.comparison.order[each.n_tasks :]) if each.is_finished else frozenset()
-        )
-        for label in each.comparison.labels:
-            left_out[label] = left_out[label] & beyond if label in left_out else beyond
-    return {label: tasks for label, tasks in left_out.items() if tasks}
-
-
-def fields_of(key: Mapping[str, str], task_ids: Sequence[str], reader: Reader) -> dict[str, str]:
-    """Return the field of each task, which is its stratum."""
-    rows = reader.select("tasks", "task_id, field", **key, task_id=list(task_ids))
-    return {row["task_id"]: row["field"] or "" for row in rows}
-
-
-def _with_earlier_nights(
-    nightly: Sequence[ComparedModel],
-    fields: Mapping[str, str],
-    seed: str,
-    given: Mapping[str, Any],
-    reader: Reader,
-) -> Iterator[tuple[ComparedModel, ComparedModel, tuple[str, ...]]]:
-    """Yield pairs of each nightly model and its own earlier values, on the tasks that have one."""
-    for tonight in nightly:
-        values = earlier_values(reader, given, tonight)
-        have_one = {task_id: field for task_id, field in fields.items() if task_id in values}
-        if have_one:
-            # Each night draws an order of its own, so that over the nights all tasks are evaluated
-            # again.
-            order = tuple(task_order(have_one, seed))
-            yield tonight, ComparedModel(tonight.model, tonight.config_hash, EARLIER), order
-
-
-def earlier_values(
-    reader: Reader, given: Mapping[str, Any], tonight: ComparedModel
-) -> dict[str, float]:
-    """Return by task the value of a model in the latest earlier night, or in its base sampling.
-
-    `given` are the benchmark, its revision, a judge configuration and a score.
-    """
-    side = {
-        "model": tonight.model,
-        "model_config_hash": tonight.config_hash,
-        "night": tonight.vintage,
-    }
-    rows = reader.rows(sql.read("queries/stopping/earlier_values"), {**given, **side})
-    return {row["task_id"]: row["value"] for row in rows}

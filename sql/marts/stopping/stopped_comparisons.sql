@@ -4,7 +4,9 @@
 -- built as: view
 -- depends on: stopping_looks
 select
-    * exclude (run_id, created_at, mean_difference, unbiased_difference),
+    * exclude (
+        is_second_minus_first, run_id, created_at, mean_difference, unbiased_difference
+    ),
     round(mean_difference, 12) as mean_difference,
     round(unbiased_difference, 12) as unbiased_difference,
     n_tasks_planned - n_tasks_evaluated as n_tasks_skipped,

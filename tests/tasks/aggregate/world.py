@@ -341,6 +341,7 @@ def small_world(seed: int) -> Rows:
             compared_vintage="base",
             block=block,
             decision=decision,
+            is_second_minus_first=True,
             mean_difference=0.1,
             n_tasks_evaluated=20 * block,
             n_tasks_planned=60,

@@ -43,7 +43,7 @@ def test_models_differ_by_their_verdicts_and_a_planted_regression_stands_in_its_
     assert result.kind == "model"
     assert of_c.split == "finance"
     assert of_c.paired.n_tasks == 4
-    assert len(of_c.wanted) == 4
+    assert len(of_c.wanted_tasks) == 4
     assert of_c.tasks["first_score"].mean() == pytest.approx(1.0)
     assert (
         pytest.approx(1 + float(mean(changes(ALL_MET, MIXED)))) == of_c.tasks["second_score"].mean()
@@ -87,7 +87,7 @@ def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(
         {t: ALL_MET[t] for t in complete}, {t: WORSE_IN_RISK[t] for t in complete}
     )
     assert difference.paired.n_tasks == 3
-    assert len(difference.wanted) == 4
+    assert len(difference.wanted_tasks) == 4
     assert pytest.approx(float(mean(of_complete))) == difference.paired.difference
     # t3 has an undecided criterion and two decided ones.
     assert tuple(
@@ -562,7 +562,7 @@ def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(sittings: R
     of_both = changes({t: ALL_MET[t] for t in both}, {t: MIXED[t] for t in both})
     assert result.kind == "run"
     assert [*difference.tasks["task_id"]] == ["t2", "t3"]
-    assert len(difference.wanted) == 2
+    assert len(difference.wanted_tasks) == 2
     assert pytest.approx(float(mean(of_both))) == difference.paired.difference
     assert {flip["task_id"] for flip in flips["flips"]} == {"t3"}
     with pytest.raises(

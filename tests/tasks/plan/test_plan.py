@@ -7,7 +7,7 @@ from tasks.llm.request import Prices
 from tasks.plan.estimate import COUNTED, PerCall, Planned, planned_calls, total_of
 from tasks.plan.stopping import ORDERS, expected_calls, needed_calls, simulated
 from tasks.rules.stopping import DIFFERENT, Rule
-from tasks.run.missing_work import ComparedModel, PlannedComparison, Progress
+from tasks.stopping.comparisons import ComparedModel, PlannedComparison, Progress
 
 PRICES = Prices(1.0, 0.5, 10.0)
 
@@ -16,7 +16,7 @@ def test_responses_that_were_never_measured_cost_from_the_shortest_to_the_longes
     None
 ):
     planned = planned_calls(
-        "sample", "a-model", 1_000, PerCall(100, basis=COUNTED), PRICES, most_reply=2_000
+        "sample", "a-model", 1_000, PerCall(100, basis=COUNTED), PRICES, reply_limit=2_000
     )
 
     assert planned.prompt_tokens == 100_000

@@ -1,16 +1,23 @@
 """The next block of tasks, and the tasks that no comparison needs."""
 
 from tasks.rules.stopping import DIFFERENT, OPEN, Rule, block_ends
-from tasks.run.missing_work import EARLIER, ComparedModel, PlannedComparison, Progress, left_out_of
-from tasks.stopping import next_block
+from tasks.stopping.comparisons import (
+    EARLIER,
+    ComparedModel,
+    PlannedComparison,
+    Progress,
+    left_out_of,
+)
+from tasks.stopping.looks import next_block
 
 ORDER = tuple(f"t{number:02}" for number in range(50))
 
 
 def comparison(first: str, second: str, vintage: str = "base") -> PlannedComparison:
+    """A comparison of two models in a rule of three blocks; `vintage` is that of the first."""
     rule = Rule("different", 0.01, 0.02, block_ends(len(ORDER), 20))
     return PlannedComparison(
-        ComparedModel(first, "hash", "base"), ComparedModel(second, "hash", vintage), rule, ORDER
+        ComparedModel(first, "hash", vintage), ComparedModel(second, "hash", "base"), rule, ORDER
     )
 
 
@@ -21,7 +28,7 @@ B_C = comparison("b", "c")
 
 def test_models_of_open_comparisons_get_the_next_block() -> None:
     block = next_block(
-        [Progress(A_B, 1), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, DIFFERENT)], after=0
+        [Progress(A_B, 1), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, DIFFERENT)], last_number=0
     )
     assert block is not None
     assert block.number == 2
@@ -30,22 +37,22 @@ def test_models_of_open_comparisons_get_the_next_block() -> None:
 
 
 def test_the_comparison_that_is_furthest_behind_comes_first() -> None:
-    block = next_block([Progress(A_B, 2), Progress(A_C, 0)], after=0)
+    block = next_block([Progress(A_B, 2), Progress(A_C, 0)], last_number=0)
     assert block is not None
     assert block.number == 1
     assert set(block.tasks) == {"a", "c"}
 
 
 def test_what_could_not_be_looked_at_is_passed_by_in_this_run() -> None:
-    block = next_block([Progress(A_B, 0)], after=2)
+    block = next_block([Progress(A_B, 0)], last_number=2)
     assert block is not None
     assert block.number == 3
     assert frozenset(ORDER[40:]) == block.tasks["a"]
-    assert next_block([Progress(A_B, 0)], after=3) is None
+    assert next_block([Progress(A_B, 0)], last_number=3) is None
 
 
 def test_nothing_comes_after_all_tasks_or_a_decision() -> None:
-    assert next_block([Progress(A_B, 3, OPEN), Progress(A_C, 1, DIFFERENT)], after=0) is None
+    assert next_block([Progress(A_B, 3, OPEN), Progress(A_C, 1, DIFFERENT)], last_number=0) is None
 
 
 def test_a_task_is_left_out_of_a_model_that_none_of_its_comparisons_needs_any_more() -> None:

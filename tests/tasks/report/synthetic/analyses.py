@@ -350,6 +350,7 @@ def look_rows(board: list[dict[str, Any]]) -> Rows:
                     n_tasks=20 * block - 1,
                     n_tasks_evaluated=20 * block,
                     n_tasks_planned=60 - 20 * number,
+                    is_second_minus_first=True,
                     mean_difference=0.2 - 0.19 * number,
                     unbiased_difference=None if is_open else 0.17,
                     sequence_low=None if block == 1 else 0.05 - 0.2 * number,

@@ -1,0 +1,199 @@
+"""The judges that are called for verdicts, and how often for each criterion."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import sql
+from tasks.llm.request import prices_of
+from tasks.plan.estimate import PerCall, Planned, measured_per_call, planned_calls
+from tasks.prompts import FOLDER
+from tasks.rules.cascades.rules import When, reasons_to_escalate
+from tasks.run import missing_work
+from tasks.run.judge_configs import CascadeConfigs, JudgeConfig, hash_of_template, judge_target
+from tasks.run.missing_work import MissingVerdicts, WantedTasks
+from warehouse import Reader
+
+_JUDGE_CALLS = f"({sql.read('queries/plan/judge_calls')})"
+"""The calls that decided a criterion, and those that searched the chunks of a long response."""
+
+
+class ResponseCalls(NamedTuple):
+    """The calls of a judge on a stored response.
+
+    Attributes:
+        n_pieces: the missing criteria, or the pieces of the rubric for a judge of groups.
+        n_prompts: the calls for each of these.
+    """
+
+    n_pieces: int
+    n_prompts: int = 1
+
+
+class JudgeCalls(NamedTuple):
+    """A judge that is called for verdicts.
+
+    Attributes:
+        judge_config: its configuration.
+        times: the number of calls for a piece.
+        note: why it is called so often, in words.
+        n_failed: response id -> missing pieces that are known to need `times_failed` calls each.
+        times_failed: the number of calls for such a piece.
+    """
+
+    judge_config: JudgeConfig
+    times: float = 1.0
+    note: str = ""
+    n_failed: Mapping[str, int] = MappingProxyType({})
+    times_failed: int = 0
+
+    def n_calls(self, responses: Mapping[str, ResponseCalls], n_expected: int) -> int:
+        """Return the number of calls on stored responses, by their ids, and on expected ones.
+
+        `n_expected` is the number of pieces of the rubrics of responses that are not sampled yet.
+        """
+        n_usual = n_expected
+        n_failed = 0
+        for response_id, response in responses.items():
+            n_failed_pieces = self.n_failed.get(response_id, 0)
+            n_usual += (response.n_pieces - n_failed_pieces) * response.n_prompts
+            n_failed += n_failed_pieces * response.n_prompts
+        return round(n_usual * self.times) + self.times_failed * n_failed
+
+
+def identity_of(judge_config: JudgeConfig) -> dict[str, Any]:
+    """Return the columns that identify the rows of a judge, over all its repetitions."""
+    columns = judge_config.columns
+    return {name: columns[name] for name in ("judge", "judge_config_hash", "template_hash")}
+
+
+def measured_judge_call(reader: Reader, judge_config: JudgeConfig) -> PerCall:
+    """Return the mean tokens of a judge's stored calls."""
+    return measured_per_call(reader, _JUDGE_CALLS, **identity_of(judge_config))
+
+
+def plan_measured(
+    reader: Reader, judge_config: JudgeConfig, stage: str, n_calls: int, label: str
+) -> Planned:
+    """Return some calls of a judge, with the lengths of its stored ones."""
+    prices = prices_of(judge_target(judge_config.judge))
+    per_call = measured_judge_call(reader, judge_config)
+    return planned_calls(stage, label, n_calls, per_call, prices)
+
+
+def judges_to_call(
+    reader: Reader,
+    job_tasks: WantedTasks,
+    judge_config: JudgeConfig,
+    responses: Sequence[MissingVerdicts] = (),
+) -> list[JudgeCalls]:
+    """Return the judges to call for verdicts: the judge itself, or both judges of a cascade.
+
+    `responses` are those that lack verdicts. A missing verdict that is stored as a failure of the second judge needs one call of that judge;
+    the first judge's replies are in the ledger. For the other criteria, the share that goes to the
+    second judge is that of the cascade's stored verdicts; without any, the share that its rule
+    escalates of the first judge's stored verdicts; else all are assumed to go there.
+    """
+    cascade = judge_config.cascade
+    if cascade is None:
+        return [JudgeCalls(judge_config)]
+    share, basis = _escalated_share(reader, job_tasks, judge_config, cascade)
+    n_failed = _failed_second(reader, judge_config, responses)
+    label = judge_config.judge.label
+    free = "replies that are stored are free"
+    note = f"second judge of {label}, {share:.0%} of the criteria: {basis}"
+    if n_failed:
+        note += f"; and {sum(n_failed.values())} that it failed on before"
+    return [
+        JudgeCalls(
+            judge_config=cascade.first[0],
+            times=len(cascade.first),
+            note=f"first judge of {label}, {free}",
+            n_failed=_decided_by_first(cascade, n_failed, responses),
+        ),
+        JudgeCalls(
+            judge_config=cascade.then,
+            times=share,
+            note=f"{note}; {free}",
+            n_failed=n_failed,
+            times_failed=1,
+        ),
+    ]
+
+
+def _failed_second(
+    reader: Reader, judge_config: JudgeConfig, responses: Sequence[MissingVerdicts]
+) -> dict[str, int]:
+    """Return, by response, the missing criteria on which a cascade's second judge failed."""
+    if not responses:
+        return {}
+    parameters = {
+        **judge_config.columns,
+        "rubric": judge_config.judge.rubric,
+        "again": list(missing_work.PASSING),
+        "responses": [response.response_id for response in responses],
+    }
+    rows = reader.rows(sql.read("queries/plan/failed_second"), parameters)
+    return {row["response_id"]: row["n_criteria"] for row in rows}
+
+
+def _decided_by_first(
+    cascade: CascadeConfigs, n_failed: Mapping[str, int], responses: Sequence[MissingVerdicts]
+) -> Mapping[str, int]:
+    """Return, by response, the pieces for which the first judge's replies are in the ledger.
+
+    For a judge of groups this is certain only if the second one failed on all missing criteria.
+    """
+    if cascade.first[0].piece_size is None:
+        return n_failed
+    return {
+        response.response_id: response.n_calls
+        for response in responses
+        if n_failed.get(response.response_id) == response.n_criteria
+    }
+
+
+def _escalated_share(
+    reader: Reader, job_tasks: WantedTasks, judge_config: JudgeConfig, cascade: CascadeConfigs
+) -> tuple[float, str]:
+    """Return the share of criteria that a cascade escalates, and its source in words."""
+    counts = "count(*) as n_verdicts, count(escalated_because) as n_escalated"
+    (totals,) = reader.select("verdicts", counts, **job_tasks.key, **identity_of(judge_config))
+    if totals["n_verdicts"]:
+        return totals["n_escalated"] / totals["n_verdicts"], "as in its stored verdicts"
+    first_judge = cascade.first[0]
+    parameters = {
+        **job_tasks.key,
+        "judge_config_hash": first_judge.judge_config_hash,
+        "template_hash": first_judge.template_hash,
+        "n_repetitions": len(cascade.first),
+    }
+    rows = reader.rows(sql.read("queries/plan/first_verdicts"), parameters)
+    if not rows:
+        return 1.0, "assumed, because no stored verdict shows the share"
+    n_escalated = sum(_is_escalated(cascade.when, row) for row in rows)
+    source = f"by its rule on the stored verdicts of {first_judge.judge.label}"
+    return n_escalated / len(rows), source
+
+
+def _is_escalated(when: When, row: Mapping[str, Any]) -> bool:
+    return bool(reasons_to_escalate(when, row["first_values"], row["confidence"], row))
+
+
+def judged_before(reader: Reader, job_tasks: WantedTasks, judge_config: JudgeConfig) -> str:
+    """Return a line on verdicts that are repeated because they have another template; empty if
+    there are none.
+    """
+    parameters = {**job_tasks.key, **judge_config.columns}
+    rows = reader.rows(sql.read("queries/plan/decided_before"), parameters)
+    if not rows:
+        return ""
+    template = "another template"
+    for path in FOLDER.glob("*.txt"):
+        text = path.read_text(encoding="utf-8")
+        if hash_of_template(text, job_tasks.benchmark) == rows[0]["template_hash"]:
+            template = f"template {path.stem} (`template: {path.stem}` goes on with it)"
+    n_verdicts = rows[0]["n_verdicts"]
+    return (
+        f"{n_verdicts} verdicts were made with {template}; they are kept together with the new ones"
+    )
