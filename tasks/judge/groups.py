@@ -39,7 +39,7 @@ class PieceEntry:
     With `is_settled`, replies of an earlier run were unreadable too.
     """
 
-    entry: verdict.Entry
+    entry: verdict.VerdictOrError
     replies: list[Reply] = field(default_factory=list)
     is_settled: bool = False
 
@@ -210,7 +210,7 @@ class GroupJudge(CriterionJudge):
                 each.entry = read[n]
         return entries
 
-    def _parse(self, text: str, n_criteria: int) -> Sequence[verdict.Entry]:
+    def _parse(self, text: str, n_criteria: int) -> Sequence[verdict.VerdictOrError]:
         judge = self.judge_config.judge
         grading = self.judge_config.grading
         try:

@@ -263,7 +263,7 @@ MOST_QUESTIONS = 128
 """The number of questions that LiteLLM allows in one request to a decision model."""
 ENTRIES = "verdicts"
 """The key of the entries where a reply must be an object, as structured output requires."""
-Entry = Verdict | VerdictError
+VerdictOrError = Verdict | VerdictError
 """The part of a reply about one criterion, as it was read."""
 _ROUNDED = 0.05
 """The most by which rounded probabilities of the three values may miss a sum of 1."""
@@ -285,7 +285,7 @@ def _loaded(text: str) -> Any:
 
 def parse_group(
     reply: str, n_criteria: int, grading: str, *, omits_think_tag: bool = False
-) -> list[Entry]:
+) -> list[VerdictOrError]:
     """Read the verdicts on criteria 1 to `n_criteria` from a chat model's reply.
 
     It is one JSON array, or an object with the array under `verdicts`. An entry holds the
@@ -322,12 +322,12 @@ def parse_only(reply: str, grading: str, *, omits_think_tag: bool = False) -> Ve
 
 def _read(
     given: Sequence[tuple[Any, Any]], wanted: Sequence[Any], read: Callable[[Any], Verdict]
-) -> list[Entry]:
+) -> list[VerdictOrError]:
     """Return what `read` makes of the entry of each wanted key; an error if there is not exactly
     one.
     """
 
-    def one(key: Any) -> Entry:
+    def one(key: Any) -> VerdictOrError:
         entries = [entry for name, entry in given if name == key]
         try:
             return (
@@ -364,7 +364,9 @@ def questions_on(criteria: Sequence[str], grading: str) -> tuple[dict[str, Any],
     )
 
 
-def parse_decisions(reply: str, n_criteria: int, grading: str, threshold: float) -> list[Entry]:
+def parse_decisions(
+    reply: str, n_criteria: int, grading: str, threshold: float
+) -> list[VerdictOrError]:
     """Read the verdicts on criteria 1 to `n_criteria` from the `answers` of a decision model.
 
     They are a list (`/v1/decisions`), or a mapping by the questions' names (System One). A
