@@ -25,8 +25,8 @@ from tasks.rules.statistics.intervals import (
     FEWEST_OTHERS,
     SMALL,
     draws,
-    few_to_rest_on,
     ratio_intervals,
+    rest_on_few,
 )
 
 METHOD = "expanded-percentile-1"
@@ -155,7 +155,7 @@ def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """
     agreed, weights = (values[name][:, None] for name in ("weight_agreed", "sample_weights"))
     ((low, high),) = ratio_intervals(agreed, weights).tolist()
-    (is_small,) = few_to_rest_on(agreed / weights).tolist()
+    (is_small,) = rest_on_few(agreed / weights).tolist()
     yield {
         "agreeing_share": MeasureResult(
             float(agreed.sum() / weights.sum()), low, high, is_small=is_small
@@ -220,7 +220,7 @@ def change_of(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     """
     changes, n = (values[name][:, None].astype(np.float64) for name in ("sum_change", "n"))
     ((low, high),) = ratio_intervals(changes, n).tolist()
-    is_small = bool(few_to_rest_on(changes / n)[0])
+    is_small = bool(rest_on_few(changes / n)[0])
     yield {
         "change": MeasureResult(
             float(changes.sum() / n.sum()), low, high, n=int(n.sum()), is_small=is_small

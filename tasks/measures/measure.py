@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import sql
 from tasks.config.job import Job
 from tasks.console import advance, progress
-from tasks.rules.statistics.intervals import known
+from tasks.rules.statistics.intervals import none_if_nan
 from warehouse import Reader, Warehouse
 
 Row = dict[str, Any]
@@ -126,7 +126,7 @@ class Measure:
 
     def _row(self, figure: Row, name: str, result: MeasureResult) -> Row:
         fields = {
-            key: known(each) if isinstance(each, float) else each
+            key: none_if_nan(each) if isinstance(each, float) else each
             for key, each in asdict(result).items()
         }
         key = {

@@ -17,9 +17,9 @@ from tasks.rules.statistics.intervals import (
     Draws,
     Floats,
     draws,
-    few_to_rest_on,
     ratio_intervals,
     repeated_interval,
+    rest_on_few,
 )
 
 
@@ -55,7 +55,7 @@ def _pooled(numerators: Floats, denominators: Floats, sampled: Draws) -> list[Me
         shares = over / under
         pooled = over.sum(axis=0) / under.sum(axis=0)
     ends = ratio_intervals(over, under, sampled=sampled).tolist()
-    are_small = few_to_rest_on(shares).tolist()
+    are_small = rest_on_few(shares).tolist()
     parts = zip(pooled.tolist(), ends, are_small, strict=True)
     results = [
         MeasureResult(value, low, high, is_small=is_small) for value, (low, high), is_small in parts

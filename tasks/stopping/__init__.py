@@ -16,7 +16,7 @@ import sql
 from tasks.config.job import Job
 from tasks.config.models import Model
 from tasks.console import notice
-from tasks.rules.statistics.intervals import Floats, known
+from tasks.rules.statistics.intervals import Floats, none_if_nan
 from tasks.rules.stopping import OPEN, unbiased_means
 from tasks.run import missing_work
 from tasks.run.missing_work import EARLIER, PlannedComparison, Progress, StoppingPlan, WantedTasks
@@ -237,9 +237,9 @@ def _row(
         "n_tasks_evaluated": len(differences),
         "n_tasks_planned": rule.n_planned,
         "mean_difference": float(np.nanmean(differences)) if n_tasks else None,
-        "unbiased_difference": known(unbiased),
-        "sequence_low": known(ends[0, 0]),
-        "sequence_high": known(ends[0, 1]),
+        "unbiased_difference": none_if_nan(unbiased),
+        "sequence_low": none_if_nan(ends[0, 0]),
+        "sequence_high": none_if_nan(ends[0, 1]),
         "comparison_alpha": rule.alpha,
         "least_difference": rule.least_difference,
         "decision": decision,
@@ -360,9 +360,9 @@ def _rows_of(
             "n_tasks": len(of_figure),
             "n_tasks_evaluated": len(members[figure["split"]].intersection(evaluated)),
             "n_tasks_skipped": len(members[figure["split"]].intersection(later)),
-            "sequence_low": known(low),
-            "sequence_high": known(high),
-            "unbiased_mean_score": known(mean),
+            "sequence_low": none_if_nan(low),
+            "sequence_high": none_if_nan(high),
+            "unbiased_mean_score": none_if_nan(mean),
         }
         for figure, of_figure, (low, high), mean in zip(
             figures, scores, ends, unbiased, strict=True

@@ -32,7 +32,7 @@ class PairedDifference:
     Attributes:
         n_differing: number of tasks whose difference is not the most common one, which usually is
             0.
-        is_small: true if the interval may be too narrow (`few_to_rest_on`).
+        is_small: true if the interval may be too narrow (`rest_on_few`).
     """
 
     n_tasks: int
@@ -78,7 +78,7 @@ def paired_difference(
     p_value = max(float(resampled.p_values()[0]), 1.0 / (1 + resamples))
     smallest = _smallest_detectable(values[:, 0], differing, 1.0 - level)
     return PairedDifference(
-        n, mean, low, high, p_value, smallest, differing, bool(intervals.few_to_rest_on(values)[0])
+        n, mean, low, high, p_value, smallest, differing, bool(intervals.rest_on_few(values)[0])
     )
 
 

@@ -22,7 +22,7 @@ LEVEL = 0.95
 """The nominal coverage of intervals."""
 
 
-def known(value: Any) -> float | None:
+def none_if_nan(value: Any) -> float | None:
     """Return a figure in its stored form: None if undefined."""
     return None if np.isnan(value) else float(value)
 
@@ -326,7 +326,7 @@ def n_differing(values: Floats) -> NDArray[np.int64]:
     return np.asarray(counted.sum(axis=0) - commonest, dtype=np.int64)
 
 
-def few_to_rest_on(values: Floats) -> NDArray[np.bool_]:
+def rest_on_few(values: Floats) -> NDArray[np.bool_]:
     """Return flags of the figures with too few tasks for a reliable interval.
 
     Either there are too few tasks, or too few of them differ.

@@ -243,7 +243,7 @@ def test_a_figure_rests_on_few_when_tasks_are_few_or_hardly_any_differs() -> Non
     rare[49:, 2] = np.nan  # 49 tasks
     rare[:, 3] = 0.5  # no spread at all
 
-    assert intervals.few_to_rest_on(rare).tolist() == [True, False, True, True]
+    assert intervals.rest_on_few(rare).tolist() == [True, False, True, True]
 
 
 def test_two_repetitions_have_an_interval() -> None:
