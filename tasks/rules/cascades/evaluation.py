@@ -231,7 +231,7 @@ def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> tuple[Flags, 
         )
     if when is None:
         return everything, everything, paired.strong
-    if not when.given:
+    if not when.conditions:
         return everything, ~everything, first
     escalated = np.asarray(np.logical_or.reduce(list(escalations(when, paired.facts).values())))
     counted = paired.has_second if when.disagreement else everything
@@ -333,7 +333,7 @@ class Evaluation:
         """
         figures = self.chosen_on
         when = self.candidate.when
-        conditions = 0 if when is None else len(when.given)
+        conditions = 0 if when is None else len(when.conditions)
         if figures["thousand_usd"] is not None:
             return figures["thousand_usd"], 0.0, conditions
         calls = np.inf if figures["strong_calls"] is None else figures["strong_calls"]
