@@ -4,10 +4,11 @@ Scores and leaderboards are SQL, built at every publishing.
 """
 
 from datetime import UTC, datetime
+from typing import Any
 
 from tasks.compare.conditions import new_conditions, unknown_labels
 from tasks.config.job import Job
-from tasks.measures import MEASURES, SCORE, TRIALS, Row, renew
+from tasks.measures import MEASURES, SCORE, TRIALS, renew
 from tasks.run.coverage_rules import new_coverage_rules, store_coverage_rules
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
@@ -65,7 +66,7 @@ def has_stale_measures(reader: Reader, job: Job) -> bool:
     return any(new) or any(measure.stale(reader) for measure in MEASURES)
 
 
-def _new_majorities(reader: Reader, job: Job) -> list[Row]:
+def _new_majorities(reader: Reader, job: Job) -> list[dict[str, Any]]:
     """Return the configured majorities that are not stored, or are stored with other members."""
     benchmark = job.settings.benchmark
     stored = {

@@ -13,7 +13,7 @@ import sql
 from tasks.config.job import Job
 from tasks.rules.identity import digest
 from tasks.rules.statistics import intervals, weaknesses
-from tasks.rules.statistics.intervals import Floats, known
+from tasks.rules.statistics.intervals import Floats, none_if_nan
 from tasks.rules.statistics.weaknesses import Contrast, Flags, Ints, TaskSums, TestedNode
 from tasks.run.missing_work import wanted_tasks
 from tasks.run.writing import StageReport
@@ -189,7 +189,7 @@ def _score_rows(tree: Grown, right: Floats, weights: Floats) -> Iterator[Row]:
     under = tree.under
     shares = tree.sums(right, weights).shares(under)
     ends = intervals.mean_intervals(shares)
-    are_small = intervals.few_to_rest_on(shares)
+    are_small = intervals.rest_on_few(shares)
     n_tasks = (~np.isnan(shares)).sum(axis=0)
     n_criteria = np.bincount(tree.leaves, minlength=len(under)) @ under
     n_decided = np.bincount(tree.leaves, ~np.isnan(right), minlength=len(under)) @ under
@@ -199,8 +199,8 @@ def _score_rows(tree: Grown, right: Floats, weights: Floats) -> Iterator[Row]:
                 "tree_id": tree.tree_id,
                 "node_id": node_id,
                 "value": float(np.nanmean(shares[:, node])),
-                "ci_low": known(ends[node, 0]),
-                "ci_high": known(ends[node, 1]),
+                "ci_low": none_if_nan(ends[node, 0]),
+                "ci_high": none_if_nan(ends[node, 1]),
                 "is_small": bool(are_small[node]),
                 "n_tasks": int(n_tasks[node]),
                 "n_criteria": int(n_criteria[node]),
@@ -269,8 +269,8 @@ def _weakness_row(
     return {
         "tree_id": tree.tree_id,
         "node_id": tree.node_ids[node],
-        "value": known(intervals.means(own[both])),
-        "compared_value": known(intervals.means(beside[both])),
+        "value": none_if_nan(intervals.means(own[both])),
+        "compared_value": none_if_nan(intervals.means(beside[both])),
         "gap": measured.difference,
         "gap_ci_low": measured.ci_low,
         "gap_ci_high": measured.ci_high,

@@ -9,7 +9,7 @@ from typing import Any
 
 import sql
 from tasks.config.job import Job
-from tasks.measures import CONDITION, Row
+from tasks.measures import CONDITION, Steps
 from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import hint_on
 from warehouse import Reader
@@ -29,7 +29,7 @@ def stored_conditions(reader: Reader, benchmark: str) -> Definitions:
     }
 
 
-def new_conditions(reader: Reader, job: Job) -> list[Row]:
+def new_conditions(reader: Reader, job: Job) -> list[dict[str, Any]]:
     """Return the rows of `condition_sets` that make the stored conditions equal to the configured
     ones.
 
@@ -111,7 +111,9 @@ def labels_of(definitions: Definitions, models: Sequence[str]) -> tuple[str, ...
 
 
 def current_steps(
-    reader: Reader, benchmark: str, definitions: Definitions
+    reader: Reader,
+    benchmark: str,
+    definitions: Definitions,
 ) -> tuple[Mapping[str, str], Mapping[str, Any]]:
     """Return CTEs that replace the stored definitions and tests by these definitions and new tests.
 
@@ -129,14 +131,18 @@ def current_steps(
     views = sql.behind({"condition_sets", "intermediate.condition_tests"})
     steps = {"condition_sets": sql.read("queries/compare/condition_sets")}
     steps |= {view.name.removeprefix(f"{sql.INTERMEDIATE}."): view.query for view in views}
-    fresh = json.dumps(CONDITION.fresh(reader, (steps, given), benchmark=benchmark), default=str)
+    fresh = json.dumps(
+        CONDITION.fresh(reader, Steps(steps, given), benchmark=benchmark), default=str
+    )
     # It keeps its place before the steps that read it.
     steps["condition_tests"] = sql.read("queries/compare/condition_tests")
     return steps, {**given, "fresh": fresh}
 
 
 def not_compared(
-    definitions: Definitions, models: Sequence[str], rows: Iterable[Mapping[str, Any]]
+    definitions: Definitions,
+    models: Sequence[str],
+    rows: Iterable[Mapping[str, Any]],
 ) -> list[str]:
     """Return a sentence for each condition that has no comparison."""
     compared = {(row["shared_model"], row["condition"]) for row in rows}

@@ -288,7 +288,7 @@ class Escalation(Strict):
 
     def problems(self) -> Iterator[str]:
         """Yield a problem if there is no condition."""
-        if not self.rule.given:
+        if not self.rule.conditions:
             yield f"is empty; give at least one of {', '.join(type(self).model_fields)}"
 
     @property

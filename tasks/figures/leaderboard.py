@@ -143,7 +143,7 @@ def _scores_on(scope: Scope, selections: list[str]) -> list[dict[str, Any]]:
 
     The best are first; there are no ranks, because models may have different tasks.
     """
-    from tasks.rules.statistics.intervals import few_to_rest_on, known, mean_intervals
+    from tasks.rules.statistics.intervals import mean_intervals, none_if_nan, rest_on_few
 
     given = {
         name: scope.values[name] for name in ("score", "splits", "models", "judges", "vintage")
@@ -159,7 +159,7 @@ def _scores_on(scope: Scope, selections: list[str]) -> list[dict[str, Any]]:
         sql.read("queries/hard_subset/scores"), given | {"selections": selections}
     ):
         own = np.array(score["task_values"], dtype=np.float64)[:, None]
-        low, high = map(known, mean_intervals(own)[0])
+        low, high = map(none_if_nan, mean_intervals(own)[0])
         rows.append(
             score
             | {
@@ -168,7 +168,7 @@ def _scores_on(scope: Scope, selections: list[str]) -> list[dict[str, Any]]:
                 # The ends are clipped like the mean.
                 "ci_low": None if low is None else max(low, score["mean_floor"]),
                 "ci_high": None if high is None else max(high, score["mean_floor"]),
-                "is_small": bool(few_to_rest_on(own)[0]),
+                "is_small": bool(rest_on_few(own)[0]),
                 "is_below_bar": score["coverage"] < scope.values["bar"],
                 "score_name": given["score"],
                 "selections": selections,

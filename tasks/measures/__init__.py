@@ -1,9 +1,7 @@
-"""Measures: values that are computed outside SQL and stored with an interval, in one table and by
-one loop.
-"""
+"""Measures: values that are computed outside SQL and stored with an interval, in one table."""
 
 from tasks.measures import agreement, scores
-from tasks.measures.measure import Measure, Row, renew
+from tasks.measures.measure import Measure, Steps, renew
 from tasks.rules.statistics import debiased, intervals
 from tasks.rules.statistics.agreement import VOTES_METHOD
 from tasks.rules.statistics.calibration import METHOD as CALIBRATION_METHOD
@@ -178,4 +176,4 @@ MEASURES = (
 )
 """All measures, in the order of computation."""
 
-__all__ = ["CONDITION", "LABELS", "MEASURES", "SCORE", "Measure", "Row", "renew"]
+__all__ = ["CONDITION", "LABELS", "MEASURES", "SCORE", "Measure", "Steps", "renew"]

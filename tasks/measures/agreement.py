@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.measures.measure import Columns, MeasureResult, Results, Row
+from tasks.measures.measure import FigureRow, MeasureResult, Results, ValueColumns
 from tasks.rules.statistics import agreement, calibration
 from tasks.rules.statistics.agreement import (
     Measure,
@@ -19,14 +19,13 @@ from tasks.rules.statistics.agreement import (
     macro_f1,
     raw_agreement,
 )
-from tasks.rules.statistics.calibration import brier, reliability, resolution, uncertainty
 from tasks.rules.statistics.intervals import (
     FEW_OTHERS,
     FEWEST_OTHERS,
     SMALL,
     draws,
-    few_to_rest_on,
     ratio_intervals,
+    rest_on_few,
 )
 
 METHOD = "expanded-percentile-1"
@@ -36,8 +35,16 @@ _PREDICTION = {
     "odds_ratio": agreement.odds_ratio,
     "auc": agreement.check_auc,
 }
+_RATES = {"failing_rate": agreement.failing_rate, "passing_rate": agreement.passing_rate}
 _CELLS = ("fail_disagree", "fail_agree", "pass_disagree", "pass_agree")
 _MOMENTS = ("n", "sum_a", "sum_b", "sum_aa", "sum_bb", "sum_ab")
+_BRIER_PARTS = {
+    "reliability": calibration.reliability,
+    "resolution": calibration.resolution,
+    "uncertainty": calibration.uncertainty,
+    "plain_error": calibration.calibration_error,
+}
+SUMS = ("n", "sum_p", "sum_y", "sum_pp", "sum_py", "sum_yy")
 _UNLABELLED = (
     "nobody labelled, so votes are held against the majority of the other members: errors that all"
     " share are not seen, which gives too many votes, and errors of that majority look shared,"
@@ -45,106 +52,113 @@ _UNLABELLED = (
 )
 
 
-def pair_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Return the agreement of two graders, from the counts of their pairs of decisions on each
-    task.
-    """
-    tables, task = _empty(figures, values)
-    a, b = ((2 * values[name]).astype(np.int64) for name in ("value_a", "value_b"))
-    np.add.at(tables, (task, values["figure"], a, b), values["n"])
-    return _measured(
-        tables,
-        {
-            "kappa": kappa,
-            "macro_f1": macro_f1,
-            "agreement": raw_agreement,
-        },
-    )
+def pair_agreement(figures: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
+    """Return the agreement of two graders, from counts of their pairs of decisions by task."""
+    tables, task_index = _empty_tables(figures, values)
+    label_a = (2 * values["value_a"]).astype(np.int64)
+    label_b = (2 * values["value_b"]).astype(np.int64)
+    np.add.at(tables, (task_index, values["figure"], label_a, label_b), values["n"])
+    measures = {
+        "kappa": kappa,
+        "macro_f1": macro_f1,
+        "agreement": raw_agreement,
+    }
+    return _measured(tables, measures)
 
 
-def set_reliability(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Return the agreement of a set of graders, from the coincidences of decisions on each task."""
-    tables, task = _empty(figures, values)
-    for a, one in enumerate(_DECISIONS):
-        for b, other in enumerate(_DECISIONS[a:], a):
-            name = f"{one}_{other}"
+def set_reliability(figures: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
+    """Return the agreement of a set of graders, from the coincidences of decisions by task."""
+    tables, task_index = _empty_tables(figures, values)
+    for row, decision in enumerate(_DECISIONS):
+        for column in range(row, len(_DECISIONS)):
+            name = f"{decision}_{_DECISIONS[column]}"
             if name in values:
-                tables[task, values["figure"], a, b] = tables[task, values["figure"], b, a] = (
-                    values[name]
-                )
+                tables[task_index, values["figure"], row, column] = values[name]
+                tables[task_index, values["figure"], column, row] = values[name]
     return _measured(tables, {"alpha": agreement.krippendorff_alpha})
 
 
-def _empty(
-    figures: Sequence[Row], values: Columns
+def _empty_tables(
+    figures: Sequence[FigureRow], values: ValueColumns
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return tables of zeros (n_tasks, n_figures, labels, labels), and the index of each value's
-    task.
+    """Return tables of zeros, and the index of each value's task.
+
+    The tables have the shape (n_tasks, n_figures, labels, labels).
     """
-    tasks, task = np.unique(values["task"], return_inverse=True)
-    return np.zeros((len(tasks), len(figures), len(_DECISIONS), len(_DECISIONS))), task
+    tasks, task_index = np.unique(values["task"], return_inverse=True)
+    n_labels = len(_DECISIONS)
+    return np.zeros((len(tasks), len(figures), n_labels, n_labels)), task_index
 
 
 def _measured(tables: NDArray[np.float64], measures: Mapping[str, Measure]) -> Iterator[Results]:
-    """Yield measures of each figure with their intervals, all from the same draws."""
-    # Most graders are binary; an unused third decision would more than double the work.
-    used = np.flatnonzero(tables.any(axis=(0, 1, 3)) | tables.any(axis=(0, 1, 2)))
-    tables = tables[:, :, used][:, :, :, used]
-    intervals = agreement_intervals(tables, *measures.values(), sampled=draws(len(tables)))
-    pooled = [measure(tables.sum(axis=0)) for measure in measures.values()]
-    parts = list(zip(measures, pooled, intervals, strict=True))
-    for index in range(tables.shape[1]):
-        yield {
-            name: MeasureResult(float(values[index]), *ends[index].tolist())
-            for name, values, ends in parts
-        }
+    """Yield measures of each figure with their intervals, all from the same draws.
 
-
-def labels_agreement(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Return the agreement of two sources of labels, by label and on average; `n` is a share's
-    number of labels.
-
-    F1 and Jaccard have the number of labels that both give.
+    Args:
+        tables: shape (n_tasks, n_figures, labels, labels).
+        measures: by name.
     """
-    tasks, task = np.unique(values["task"], return_inverse=True)
-    given, expected = np.zeros((2, len(tasks), len(figures)), dtype=np.bool_)
-    given[task, values["figure"]] = values["is_annotated"]
-    expected[task, values["figure"]] = values["is_compared"]
-    results = agreement.label_agreement(given, expected, [row["label"] for row in figures])
-    for row in figures:
-        measured = results[row["label"]].items()
-        yield {
-            name: MeasureResult(value, low, high, n=n) for name, (value, low, high, n) in measured
-        }
+    # Most graders are binary; an unused third decision would more than double the work.
+    is_used = tables.any(axis=(0, 1, 3)) | tables.any(axis=(0, 1, 2))
+    tables = tables[:, :, is_used][:, :, :, is_used]
+    total = tables.sum(axis=0)  # (n_figures, labels, labels)
+    functions = list(measures.values())
+    ends_by_measure = agreement_intervals(tables, *functions, sampled=draws(len(tables)))
+    values_by_measure = [measure(total) for measure in functions]
+    for figure in range(len(total)):
+        results = {}
+        for name, values, ends in zip(measures, values_by_measure, ends_by_measure, strict=True):
+            low, high = ends[figure].tolist()
+            results[name] = MeasureResult(float(values[figure]), low, high)
+        yield results
 
 
-def votes_of_set(_: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Return the effective votes of a set, from the correlation of its members' errors."""
-    tasks, task = np.unique(values["task"], return_inverse=True)
-    members, indices = np.unique(
-        np.stack([values["grader_a"], values["grader_b"]]), return_inverse=True
-    )
-    pairs = np.zeros((len(tasks), 1, len(members), len(members), len(_MOMENTS)))
-    pairs[task, 0, *indices.reshape(2, -1)] = np.stack([values[name] for name in _MOMENTS], axis=-1)
-    moments = pairs[:, :, *np.triu_indices(len(members), 1)]
-    rule = partial(agreement.effective_votes, n_voters=len(members))
+def labels_agreement(figures: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
+    """Yield the agreement of two sources of labels, by label and on average.
+
+    `n` is a share's number of labels; F1 and Jaccard have the number of labels that both give.
+    """
+    tasks, task_index = np.unique(values["task"], return_inverse=True)
+    cell = (task_index, values["figure"])
+    is_annotated = np.zeros((len(tasks), len(figures)), dtype=np.bool_)
+    is_compared = np.zeros((len(tasks), len(figures)), dtype=np.bool_)
+    is_annotated[cell] = values["is_annotated"]
+    is_compared[cell] = values["is_compared"]
+    labels = [figure["label"] for figure in figures]
+    measures_by_label = agreement.label_agreement(is_annotated, is_compared, labels)
+    for label in labels:
+        results = {}
+        for name, measure in measures_by_label[label].items():
+            results[name] = MeasureResult(
+                measure.value, measure.ci_low, measure.ci_high, n=measure.n_labels
+            )
+        yield results
+
+
+def votes_of_set(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
+    """Yield the effective votes of a set, from the correlation of its members' errors."""
+    tasks, task_index = np.unique(values["task"], return_inverse=True)
+    graders = np.stack([values["grader_a"], values["grader_b"]])
+    members, member_index = np.unique(graders, return_inverse=True)
+    index_a, index_b = member_index.reshape(2, -1)
+    n_members = len(members)
+    pairs = np.zeros((len(tasks), 1, n_members, n_members, len(_MOMENTS)))
+    pairs[task_index, 0, index_a, index_b] = np.stack([values[name] for name in _MOMENTS], axis=-1)
+    moments = pairs[:, :, *np.triu_indices(n_members, 1)]  # (n_tasks, 1, n_pairs, moments)
+    rule = partial(agreement.effective_votes, n_voters=n_members)
     ((low, high),) = agreement_intervals(moments, rule, sampled=draws(len(tasks)))[0].tolist()
-    n = int(moments[..., 0].sum(axis=0).max())
-    note = None if values["is_labelled"].all() else _UNLABELLED
-    value = float(rule(moments.sum(axis=0))[0])
-    yield {
-        "effective_votes": MeasureResult(
-            value,
-            low,
-            high,
-            n=n,
-            is_small=len(tasks) < SMALL,
-            note=note,
-        )
-    }
+    total = moments.sum(axis=0)
+    result = MeasureResult(
+        value=float(rule(total)[0]),
+        ci_low=low,
+        ci_high=high,
+        n=int(total[..., 0].max()),
+        is_small=len(tasks) < SMALL,
+        note=None if values["is_labelled"].all() else _UNLABELLED,
+    )
+    yield {"effective_votes": result}
 
 
-def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
+def review_share(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
     """Yield the share of criteria that people agree with.
 
     The share is Hajek's ratio: the sum of the weights of the criteria that people agree with / the
@@ -153,76 +167,89 @@ def review_share(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     of sums over tasks, with whole tasks as the sample, so reviews of one task may be correlated; it
     ignores the gain from strata, so it may be too wide.
     """
-    agreed, weights = (values[name][:, None] for name in ("weight_agreed", "sample_weights"))
-    ((low, high),) = ratio_intervals(agreed, weights).tolist()
-    (is_small,) = few_to_rest_on(agreed / weights).tolist()
-    yield {
-        "agreeing_share": MeasureResult(
-            float(agreed.sum() / weights.sum()), low, high, is_small=is_small
-        )
-    }
+    yield {"agreeing_share": _ratio(values["weight_agreed"], values["sample_weights"])}
 
 
-def check_prediction(_: Sequence[Row], values: Columns) -> Iterator[Results]:
+def _ratio(
+    numerators: NDArray[np.float64],
+    denominators: NDArray[np.float64],
+    n: int | None = None,
+) -> MeasureResult:
+    """Return a pooled share with its interval, from sums by task."""
+    numerators = numerators[:, None]
+    denominators = denominators[:, None]
+    ((low, high),) = ratio_intervals(numerators, denominators).tolist()
+    return MeasureResult(
+        value=float(numerators.sum() / denominators.sum()),
+        ci_low=low,
+        ci_high=high,
+        n=n,
+        is_small=bool(rest_on_few(numerators / denominators)[0]),
+    )
+
+
+def check_prediction(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
     """Yield how well a check predicts disagreement, from the counts of both on each task.
 
     Every figure is NULL if fewer than `FEWEST_OTHERS` tasks have a criterion that fails (or passes)
     the check, or if fewer criteria in sum have (or lack) the outcome.
     """
-    tables = np.stack([values[name] for name in _CELLS], axis=-1).reshape(-1, 1, 2, 2)
+    counts = np.stack([values[name] for name in _CELLS], axis=-1)
+    tables = counts.reshape(-1, 1, 2, 2)  # (n_tasks, 1, fails or passes, has or lacks the outcome)
     total = tables.sum(axis=0)
-    n_tasks = min((tables[:, 0, row].sum(axis=-1) > 0).sum() for row in (0, 1))
+    n_tasks = (tables[:, 0].sum(axis=-1) > 0).sum(axis=0).min()
     is_enough = n_tasks >= FEWEST_OTHERS and total[0].sum(axis=0).min() >= FEWEST_OTHERS
     is_small = bool(len(tables) < SMALL or n_tasks < FEW_OTHERS or total.min() < FEWEST_OTHERS)
-    rates = {"failing_rate": agreement.failing_rate, "passing_rate": agreement.passing_rate}
-    results = {
-        name: MeasureResult(float(rate(total)[0]) if is_enough else None, is_small=is_small)
-        for name, rate in rates.items()
-    }
-    yield results | dict(next(_measured(tables, _PREDICTION)) if is_enough else {})
+    results = {}
+    for name, rate in _RATES.items():
+        value = float(rate(total)[0]) if is_enough else None
+        results[name] = MeasureResult(value, is_small=is_small)
+    if is_enough:
+        results |= next(_measured(tables, _PREDICTION))
+    yield results
 
 
-SUMS = ("n", "sum_p", "sum_y", "sum_pp", "sum_py", "sum_yy")
+def calibration_of(figures: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
+    """Yield the Brier score with its parts, and the calibration error, of a judge's probabilities.
 
-
-def calibration_of(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield the Brier score with its parts and the calibration error of a judge's probabilities
-    under each label.
+    There is a figure for each label.
     """
-    tasks, task = np.unique(values["task"], return_inverse=True)
+    tasks, task_index = np.unique(values["task"], return_inverse=True)
     sums = np.zeros((len(tasks), len(figures), calibration.BINS, len(SUMS)))
-    sums[task, values["figure"], values["bin"]] = np.stack([values[name] for name in SUMS], axis=-1)
+    cell = (task_index, values["figure"], values["bin"])
+    sums[cell] = np.stack([values[name] for name in SUMS], axis=-1)
     ends = ratio_intervals(*calibration.squared_errors(sums)).tolist()
-    for index in range(len(figures)):
-        own = sums[sums[:, index, :, 0].any(axis=1), index]
-        total = own.sum(axis=0)
-        n = int(own[..., 0].sum())
-        error, low, high = calibration.corrected_error(own, draws(len(own))).tolist()
-        is_small = len(own) < SMALL
-        parts = {
-            "reliability": reliability,
-            "resolution": resolution,
-            "uncertainty": uncertainty,
-        }
-        yield {
-            "brier": MeasureResult(
-                float(brier(total)), ends[index][0], ends[index][1], n=n, is_small=is_small
-            ),
-            **{name: MeasureResult(float(part(total))) for name, part in parts.items()},
-            "plain_error": MeasureResult(float(calibration.calibration_error(total))),
-            "calibration_error": MeasureResult(error, low, high, n=n, is_small=is_small),
-        }
+    for figure in range(len(figures)):
+        has_cases = sums[:, figure, :, 0].any(axis=1)
+        low, high = ends[figure]
+        yield _calibration_results(sums[has_cases, figure], low, high)
 
 
-def change_of(_: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield the mean change of paired verdicts from one arrangement to another, with its interval
-    over tasks.
+def _calibration_results(
+    sums: NDArray[np.float64],
+    low: float,
+    high: float,
+) -> Results:
+    """Return the measures of one figure.
+
+    Args:
+        sums: shape (n_tasks, bins, sums).
+        low, high: the interval of the Brier score.
     """
-    changes, n = (values[name][:, None].astype(np.float64) for name in ("sum_change", "n"))
-    ((low, high),) = ratio_intervals(changes, n).tolist()
-    is_small = bool(few_to_rest_on(changes / n)[0])
-    yield {
-        "change": MeasureResult(
-            float(changes.sum() / n.sum()), low, high, n=int(n.sum()), is_small=is_small
-        )
-    }
+    total = sums.sum(axis=0)
+    n = int(sums[..., 0].sum())
+    is_small = len(sums) < SMALL
+    brier = float(calibration.brier(total))
+    results = {"brier": MeasureResult(brier, low, high, n=n, is_small=is_small)}
+    for name, part in _BRIER_PARTS.items():
+        results[name] = MeasureResult(float(part(total)))
+    error, low, high = calibration.corrected_error(sums, draws(len(sums))).tolist()
+    results["calibration_error"] = MeasureResult(error, low, high, n=n, is_small=is_small)
+    return results
+
+
+def change_of(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
+    """Yield the mean change of paired verdicts from one arrangement to another."""
+    changes = values["sum_change"].astype(np.float64)
+    counts = values["n"].astype(np.float64)
+    yield {"change": _ratio(changes, counts, n=int(counts.sum()))}

@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from itertools import chain, groupby, pairwise
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
@@ -14,17 +14,29 @@ from numpy.typing import NDArray
 import sql
 from tasks.config.job import Job
 from tasks.console import advance, progress
-from tasks.rules.statistics.intervals import known
+from tasks.rules.statistics.intervals import none_if_nan
 from warehouse import Reader, Warehouse
 
-Row = dict[str, Any]
-Columns = Mapping[str, NDArray[Any]]
-Steps = tuple[Mapping[str, str], Row]
-"""CTEs that replace stored relations in a query, and their parameters (`sql.with_ctes`)."""
-STORED: Steps = ({}, {})
+FigureRow = dict[str, Any]
+"""A row of a relation of figures."""
+MeasureRow = dict[str, Any]
+"""A row of `measures`."""
+ValueColumns = Mapping[str, NDArray[Any]]
+"""Columns of the values of figures; `figure` is the index of a value's figure."""
 _PROGRESS = "measures"
 """The unit on the progress line."""
 _FIGURES_AT_A_TIME = 1_000
+
+
+@dataclass(frozen=True)
+class Steps:
+    """CTEs that replace stored relations in a query, and their parameters (`sql.with_ctes`)."""
+
+    ctes: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+STORED = Steps()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +66,7 @@ class Measure:
             values.
         values: the relation of the figures' values.
         columns: the columns of values for `compute`, which are also the sort order.
-        compute: figures that are computed together, and their values (`figure` is the index of a
-            value's figure)
-            -> the results of each figure.
+        compute: figures that are computed together, and their values -> the results of each figure.
         method: the name of the method, with a version: figures of another method are stale.
         key: the columns that values share with figures, also for `compute`; without any, values
             have `figure_id`.
@@ -69,106 +79,134 @@ class Measure:
     figures: str
     values: str
     columns: str
-    compute: Callable[[Sequence[Row], Columns], Iterable[Results]]
+    compute: Callable[[Sequence[FigureRow], ValueColumns], Iterable[Results]]
     method: str
     key: str = ""
     group_by: tuple[str, ...] = ("figure_id",)
     condition: str = "true"
     of: tuple[str, ...] = ("figure_id",)
 
-    def stale(self, reader: Reader, on: Steps = STORED, **where: Any) -> list[Row]:
-        """Return the figures whose current values are not measured yet; `where` selects figures by
-        their columns.
+    def stale(self, reader: Reader, steps: Steps = STORED, **filters: Any) -> list[FigureRow]:
+        """Return the figures whose current values are not measured yet.
+
+        `filters` select figures by their columns.
         """
-        columns = dict.fromkeys(
-            (*self.group_by, *self.of, "figure_id", "basis", *filter(None, self.key.split(", ")))
-        )
+        columns = [*self.group_by, *self.of, "figure_id", "basis"]
+        if self.key:
+            columns += self.key.split(", ")
+        conditions = [self.condition, *(f"figures.{name} = ${name}" for name in filters)]
         query = sql.template(
             "queries/measures/stale",
             figures=self.figures,
-            columns=", ".join(f"figures.{name}" for name in columns),
-            condition=" and ".join(
-                (self.condition, *(f"figures.{name} = ${name}" for name in where))
-            ),
+            columns=", ".join(f"figures.{name}" for name in dict.fromkeys(columns)),
+            condition=" and ".join(conditions),
         )
-        given = {
-            **on[1],
-            **where,
+        parameters = {
+            **steps.parameters,
+            **filters,
             "measure": self.name,
             "method": self.method,
         }
-        return reader.rows(sql.with_ctes(query, on[0]), given)
+        return reader.rows(sql.with_ctes(query, steps.ctes), parameters)
 
-    def rows(self, reader: Reader, figures: Sequence[Row], on: Steps = STORED) -> Iterator[Row]:
+    def rows(
+        self,
+        reader: Reader,
+        figures: Sequence[FigureRow],
+        steps: Steps = STORED,
+    ) -> Iterator[MeasureRow]:
         """Compute stale figures in blocks; yield the rows of `measures`."""
-        joined = (
-            f"{self.figures} inner join {self.values} using ({self.key})"
-            if self.key
-            else self.values
-        )
-        query = sql.template("queries/measures/values", columns=self.columns, values=joined)
-        for block in _blocks(figures, self.group_by):
-            ids = [
-                list(dict.fromkeys(row[name] for row in group for name in self.of))
-                for group in block
-            ]
-            values = reader.arrays(
-                sql.with_ctes(query, on[0]), {**on[1], "figures": [*chain(*ids)]}
-            )
-            ends = np.cumsum([0, *map(len, ids)])
-            bounds = np.searchsorted(values["figure"], ends)
-            for group, first, (begin, end) in zip(block, ends, pairwise(bounds), strict=False):
-                own = {name: column[begin:end] for name, column in values.items()}
-                own["figure"] = own["figure"] - first
-                for figure, results in zip(group, self.compute(group, own), strict=True):
-                    yield from (self._row(figure, name, result) for name, result in results.items())
-                    advance(_PROGRESS, succeeded=True)
+        relation = self.values
+        if self.key:
+            relation = f"{self.figures} inner join {self.values} using ({self.key})"
+        query = sql.template("queries/measures/values", columns=self.columns, values=relation)
+        query = sql.with_ctes(query, steps.ctes)
+        for groups in _blocks(figures, self.group_by):
+            figure_ids = [self._figure_ids(group) for group in groups]
+            parameters = {**steps.parameters, "figures": [*chain(*figure_ids)]}
+            values = reader.arrays(query, parameters)
+            start = 0
+            for group, ids in zip(groups, figure_ids, strict=True):
+                yield from self._group_rows(group, _part(values, start, start + len(ids)))
+                start += len(ids)
 
-    def _row(self, figure: Row, name: str, result: MeasureResult) -> Row:
-        fields = {
-            key: known(each) if isinstance(each, float) else each
-            for key, each in asdict(result).items()
-        }
-        key = {
+    def _figure_ids(self, group: Sequence[FigureRow]) -> list[str]:
+        """Return the ids of the figures whose values a group uses."""
+        return list(dict.fromkeys(figure[name] for figure in group for name in self.of))
+
+    def _group_rows(self, group: Sequence[FigureRow], values: ValueColumns) -> Iterator[MeasureRow]:
+        for figure, results in zip(group, self.compute(group, values), strict=True):
+            for name, result in results.items():
+                yield self._row(figure, name, result)
+            advance(_PROGRESS, succeeded=True)
+
+    def _row(
+        self,
+        figure: FigureRow,
+        name: str,
+        result: MeasureResult,
+    ) -> MeasureRow:
+        row: MeasureRow = {
             "figure_id": figure["figure_id"],
             "basis": figure["basis"],
             "method": self.method,
             "measure": name,
         }
-        return {
-            **key,
-            **fields,
-            "created_at": datetime.now(UTC),
-        }
+        for column, value in asdict(result).items():
+            row[column] = none_if_nan(value) if isinstance(value, float) else value
+        row["created_at"] = datetime.now(UTC)
+        return row
 
-    def fresh(self, reader: Reader, on: Steps = STORED, **where: Any) -> list[Row]:
+    def fresh(self, reader: Reader, steps: Steps = STORED, **filters: Any) -> list[MeasureRow]:
         """Compute the stale figures without writing them."""
-        return [*self.rows(reader, self.stale(reader, on, **where), on)]
+        return [*self.rows(reader, self.stale(reader, steps, **filters), steps)]
+
+
+def _part(
+    values: ValueColumns,
+    start: int,
+    end: int,
+) -> dict[str, NDArray[Any]]:
+    """Return the values of the figures from `start` to `end`, whose indices then begin at 0."""
+    first_row, end_row = np.searchsorted(values["figure"], [start, end])
+    columns = {name: column[first_row:end_row] for name, column in values.items()}
+    columns["figure"] = columns["figure"] - start
+    return columns
 
 
 def renew(job: Job, measures: Sequence[Measure]) -> Counter[str]:
-    """Compute, store and publish the stale figures of some measures; return their number by the
-    measure's name.
+    """Compute, store and publish the stale figures of some measures.
+
+    Returns:
+        Their number by the measure's name.
     """
     warehouse = Warehouse(job.warehouse)
+    counts: Counter[str] = Counter()
+    rows: list[MeasureRow] = []
     with warehouse.reader() as reader:
         stale = [(measure, measure.stale(reader)) for measure in measures]
-        with progress(
-            _PROGRESS, {"": sum(len(figures) for _, figures in stale)}, is_quiet=job.is_quiet
-        ):
-            rows = [row for measure, figures in stale for row in measure.rows(reader, figures)]
+        for measure, figures in stale:
+            counts[measure.name] += len(figures)
+        with progress(_PROGRESS, {"": counts.total()}, is_quiet=job.is_quiet):
+            for measure, figures in stale:
+                rows += measure.rows(reader, figures)
     warehouse.write("measures", rows)
     warehouse.publish()
-    return Counter(measure.name for measure, figures in stale for _ in figures)
+    return +counts
 
 
-def _blocks(figures: Sequence[Row], group_by: Sequence[str]) -> Iterator[list[list[Row]]]:
+def _blocks(
+    figures: Sequence[FigureRow], group_by: Sequence[str]
+) -> Iterator[list[list[FigureRow]]]:
     """Yield blocks of groups of figures that are computed together."""
-    block: list[list[Row]] = []
-    for _, run in groupby(figures, key=itemgetter(*group_by)):
-        block.append(list(run))
-        if sum(map(len, block)) >= _FIGURES_AT_A_TIME:
+    block: list[list[FigureRow]] = []
+    n_figures = 0
+    for _, group in groupby(figures, key=itemgetter(*group_by)):
+        block.append(list(group))
+        n_figures += len(block[-1])
+        if n_figures >= _FIGURES_AT_A_TIME:
             yield block
             block = []
+            n_figures = 0
     if block:
         yield block

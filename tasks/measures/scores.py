@@ -5,73 +5,84 @@ The tests are of differences between conditions, and from the first model of a b
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.measures.measure import Columns, MeasureResult, Results, Row
+from tasks.measures.measure import FigureRow, MeasureResult, Results, ValueColumns
 from tasks.rules.statistics import debiased
 from tasks.rules.statistics.comparison import PairedDifference, paired_difference
 from tasks.rules.statistics.intervals import (
     Draws,
     Floats,
     draws,
-    few_to_rest_on,
     ratio_intervals,
     repeated_interval,
+    rest_on_few,
 )
 
 
-def score_intervals(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
+def score_intervals(figures: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
     """Yield the mean of each figure under one label of a task set, and the share of criteria met.
 
     All figures of a task set share its draws; those under a label use only the label's tasks.
     """
     sampled = draws(int(values["n_tasks_of_set"][0]))
-    tasks, tasks_at = np.unique(values["task"], return_inverse=True)
-    at = (tasks_at, values["figure"])
-    scores, counted, met, judged = np.zeros((4, len(tasks), len(figures)))
-    scores[at] = values["value"]
-    counted[at] = 1.0
-    met[at] = values["n_met"]
-    judged[at] = values["n_judged"]
-    of_label = sampled if len(tasks) == sampled.shape[1] else sampled.T[tasks].T
-    for score, share in zip(
-        _pooled(scores, counted, of_label), _pooled(met, judged, of_label), strict=True
-    ):
-        yield {"score": score, "met": share}
+    tasks, task_index = np.unique(values["task"], return_inverse=True)
+    if len(tasks) != sampled.shape[1]:
+        sampled = sampled.T[tasks].T
+    cell = (task_index, values["figure"])
+    shape = (len(tasks), len(figures))
+    scores = np.zeros(shape)
+    is_scored = np.zeros(shape)
+    criteria_met = np.zeros(shape)
+    criteria_judged = np.zeros(shape)
+    scores[cell] = values["value"]
+    is_scored[cell] = 1.0
+    criteria_met[cell] = values["n_met"]
+    criteria_judged[cell] = values["n_judged"]
+    mean_scores = _pooled(scores, is_scored, sampled)
+    met_shares = _pooled(criteria_met, criteria_judged, sampled)
+    for mean_score, met_share in zip(mean_scores, met_shares, strict=True):
+        yield {"score": mean_score, "met": met_share}
 
 
-def _pooled(numerators: Floats, denominators: Floats, sampled: Draws) -> list[MeasureResult]:
-    """Return the sum of numerators / the sum of denominators, for each column."""
+def _pooled(
+    numerators: Floats,
+    denominators: Floats,
+    sampled: Draws,
+) -> list[MeasureResult]:
+    """Return the sum of numerators / the sum of denominators, for each column.
+
+    Args:
+        numerators: shape (n_tasks, n_figures).
+        denominators: the same shape.
+        sampled: draws of the tasks.
+    """
     # Many figures have the same values: two scores that do not differ here, and the share of
     # criteria met.
-    columns, which = np.unique(
-        np.concatenate([numerators, denominators]), axis=1, return_inverse=True
-    )
-    over, under = np.split(columns, 2)
+    stacked = np.concatenate([numerators, denominators])
+    columns, column_index = np.unique(stacked, axis=1, return_inverse=True)
+    numerators, denominators = np.split(columns, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares = over / under
-        pooled = over.sum(axis=0) / under.sum(axis=0)
-    ends = ratio_intervals(over, under, sampled=sampled).tolist()
-    are_small = few_to_rest_on(shares).tolist()
-    parts = zip(pooled.tolist(), ends, are_small, strict=True)
+        task_shares = numerators / denominators
+        pooled = (numerators.sum(axis=0) / denominators.sum(axis=0)).tolist()
+    ends = ratio_intervals(numerators, denominators, sampled=sampled).tolist()
+    are_small = rest_on_few(task_shares).tolist()
     results = [
-        MeasureResult(value, low, high, is_small=is_small) for value, (low, high), is_small in parts
+        MeasureResult(value, low, high, is_small=is_small)
+        for value, (low, high), is_small in zip(pooled, ends, are_small, strict=True)
     ]
-    return [results[index] for index in which.reshape(-1).tolist()]
+    return [results[index] for index in column_index.reshape(-1).tolist()]
 
 
-def trial_means(_: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield the mean of the repeated evaluations of a figure, with an interval if there are
-    several.
-    """
-    scores = [float(each) for each in values["mean_score"]]
+def trial_means(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
+    """Yield the mean of the repeated evaluations of a figure, with an interval if it has several."""
+    scores = [float(score) for score in values["mean_score"]]
     yield {"trials": MeasureResult(*(repeated_interval(scores) or scores[:1]))}
 
 
-def condition_test(_: Sequence[Row], values: Columns) -> Iterator[Results]:
+def condition_test(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
     """Yield the test of a difference from the baseline, by the rule of `prbench diff`."""
     test = paired_difference(values["baseline_value"], values["value"])
     yield {
@@ -80,112 +91,142 @@ def condition_test(_: Sequence[Row], values: Columns) -> Iterator[Results]:
     }
 
 
-def lead_test(_: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield the test of a difference from the first model of a board, by the rule of `prbench
-    diff`.
-    """
-    yield {"lead": _difference(paired_difference(values["leader_value"], values["value"]))}
+def lead_test(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
+    """Yield the test of a difference from the first model, by the rule of `prbench diff`."""
+    test = paired_difference(values["leader_value"], values["value"])
+    yield {"lead": _difference(test)}
 
 
 def _difference(test: PairedDifference) -> MeasureResult:
     return MeasureResult(
-        test.difference, test.ci_low, test.ci_high, test.p_value, test.n_differing, test.is_small
+        value=test.difference,
+        ci_low=test.ci_low,
+        ci_high=test.ci_high,
+        p_value=test.p_value,
+        n=test.n_differing,
+        is_small=test.is_small,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Figure:
-    """A figure: tasks, the judge's values, values corrected with and without the judge, or why
-    there are none.
+class _Estimates:
+    """The tasks of a figure, their values by the judge, and their values corrected by labels.
+
+    Attributes:
+        tasks: shape (n_tasks,), sorted.
+        judged: shape (n_tasks,).
+        corrected: corrected with the judge, and from labels alone; empty if there are too few.
+        no_figure: the reason why there is no debiased figure.
     """
 
-    tasks: NDArray[Any]
+    tasks: NDArray[np.int64]
     judged: Floats
-    estimates: tuple[debiased.Corrected, ...]
+    corrected: tuple[debiased.Corrected, ...]
     no_figure: str | None
 
 
-def debiased_score(_: Sequence[Row], values: Columns) -> Iterator[Results]:
+def debiased_score(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
     """Yield a score corrected by labels."""
-    figure = _figure(values)
-    estimates = [] if figure.no_figure else [debiased.estimate(each) for each in figure.estimates]
-    results = _results(figure.judged, figure.no_figure, estimates)
-    if figure.estimates:
-        results["effective_labels"] = MeasureResult(figure.estimates[0].effective_labels)
-        if not figure.no_figure:
-            results["judge_power"] = MeasureResult(figure.estimates[0].power)
+    estimates = _estimates(values)
+    means = []
+    if not estimates.no_figure:
+        means = [debiased.estimate(corrected) for corrected in estimates.corrected]
+    results = _results(estimates.judged, estimates.no_figure, means)
+    if estimates.corrected:
+        with_judge = estimates.corrected[0]
+        results["effective_labels"] = MeasureResult(with_judge.effective_labels)
+        if not estimates.no_figure:
+            results["judge_power"] = MeasureResult(with_judge.power)
     yield results
 
 
-def debiased_differences(pairs: Sequence[Row], values: Columns) -> Iterator[Results]:
-    """Yield the difference of two models corrected by labels, second minus first, for each pair of
-    a ranking.
+def debiased_differences(pairs: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
+    """Yield the difference of two models corrected by labels, for each pair of a ranking.
+
+    It is second minus first.
     """
-    ids = list(dict.fromkeys(row[name] for row in pairs for name in ("figure_a", "figure_b")))
-    ends = np.searchsorted(values["figure"], range(len(ids) + 1))
-    figures = {
-        name: _figure(
-            {column: each[ends[index] : ends[index + 1]] for column, each in values.items()}
-        )
-        for index, name in enumerate(ids)
-    }
+    figures: dict[str, _Estimates] = {}
     for pair in pairs:
-        first = figures[pair["figure_a"]]
-        second = figures[pair["figure_b"]]
-        common, a, b = np.intersect1d(first.tasks, second.tasks, return_indices=True)
-        reason = (
-            first.no_figure
-            or second.no_figure
-            or (None if len(common) > 1 else "no task in common")
-        )
-        sides = () if reason else zip(first.estimates, second.estimates, strict=False)
-        estimates = [debiased.estimated_difference(one, other, (a, b)) for one, other in sides]
-        yield _results(second.judged[b] - first.judged[a], reason, estimates)
+        for figure_id in (pair["figure_a"], pair["figure_b"]):
+            if figure_id not in figures:
+                start, end = np.searchsorted(values["figure"], [len(figures), len(figures) + 1])
+                columns = {name: column[start:end] for name, column in values.items()}
+                figures[figure_id] = _estimates(columns)
+    for pair in pairs:
+        yield _compared(figures[pair["figure_a"]], figures[pair["figure_b"]])
 
 
-def _figure(values: Columns) -> _Figure:
-    names, first, task = np.unique(values["task"], return_index=True, return_inverse=True)
-    of_tasks = ("known_offset", "positive", "negative", "judged")
-    known = debiased.KnownTasks(*(values[name][first].astype(float) for name in of_tasks))
-    counts = {name: column[0] for name, column in values.items()}
-    reason = _without_labels(counts)
+def _compared(model_a: _Estimates, model_b: _Estimates) -> Results:
+    """Return the second model's score minus the first's, on the tasks that both have."""
+    shared_tasks, indices_a, indices_b = np.intersect1d(
+        model_a.tasks, model_b.tasks, return_indices=True
+    )
+    reason = model_a.no_figure or model_b.no_figure
+    if reason is None and len(shared_tasks) < 2:
+        reason = "no task in common"
+    differences = []
+    if reason is None:
+        for corrected_a, corrected_b in zip(model_a.corrected, model_b.corrected, strict=True):
+            difference = debiased.estimated_difference(
+                corrected_a, corrected_b, (indices_a, indices_b)
+            )
+            differences.append(difference)
+    judged = model_b.judged[indices_b] - model_a.judged[indices_a]
+    return _results(judged, reason, differences)
+
+
+def _estimates(values: ValueColumns) -> _Estimates:
+    tasks, rows, task_index = np.unique(values["task"], return_index=True, return_inverse=True)
+    known_tasks = debiased.KnownTasks(
+        offset=values["known_offset"][rows].astype(float),
+        positive=values["positive"][rows].astype(float),
+        negative=values["negative"][rows].astype(float),
+        judged=values["judged"][rows].astype(float),
+    )
+    reason = _without_labels(values)
     if reason:
-        return _Figure(names, known.judged, (), reason)
+        return _Estimates(tasks, known_tasks.judged, (), reason)
     has_label = ~np.ma.getmaskarray(values["contribution"])
-    of_labels = ("contribution", "label_value", "judge_value", "factor")
     labels = debiased.Labels(
-        task[has_label], *(np.asarray(values[name][has_label], dtype=float) for name in of_labels)
+        task=task_index[has_label],
+        contribution=np.asarray(values["contribution"][has_label], dtype=float),
+        label=np.asarray(values["label_value"][has_label], dtype=float),
+        judge=np.asarray(values["judge_value"][has_label], dtype=float),
+        factor=np.asarray(values["factor"][has_label], dtype=float),
     )
-    estimates = tuple(
-        debiased.corrected(known, labels, uses_judge=uses_judge) for uses_judge in (True, False)
-    )
-    return _Figure(
-        names, known.judged, estimates, debiased.outweighed(estimates[0].effective_labels)
-    )
+    with_judge = debiased.corrected(known_tasks, labels)
+    labels_alone = debiased.corrected(known_tasks, labels, uses_judge=False)
+    reason = debiased.outweighed(with_judge.effective_labels)
+    return _Estimates(tasks, known_tasks.judged, (with_judge, labels_alone), reason)
 
 
-def _without_labels(counts: Row) -> str | None:
+def _without_labels(values: ValueColumns) -> str | None:
     """Return the reason why a figure has no debiased score, if its counts give one."""
-    if counts["without_labels"] and counts["without_labels"] is not np.ma.masked:
-        return str(counts["without_labels"])
+    reason = values["without_labels"][0]
+    if reason and reason is not np.ma.masked:
+        return str(reason)
     return debiased.too_few_labels(
-        n_tasks=counts["n_tasks"],
-        n_tasks_uncovered=counts["n_tasks_uncovered"],
-        n_labels=counts["n_labels"],
-        n_tasks_labelled=counts["n_tasks_labelled"],
+        n_tasks=values["n_tasks"][0],
+        n_tasks_uncovered=values["n_tasks_uncovered"][0],
+        n_labels=values["n_labels"][0],
+        n_tasks_labelled=values["n_tasks_labelled"][0],
     )
 
 
 def _results(
-    judged: Floats, no_figure: str | None, estimates: Sequence[debiased.DebiasedEstimate]
+    judged: Floats,
+    no_figure: str | None,
+    estimates: Sequence[debiased.DebiasedEstimate],
 ) -> dict[str, MeasureResult]:
     """Return the judge's own figure and its corrections by labels."""
-    results = {"judge_score": MeasureResult(float(np.mean(judged)) if len(judged) else None)}
-    results["debiased"] = MeasureResult(n=len(judged), note=no_figure)
+    n_tasks = len(judged)
+    judge_mean = float(np.mean(judged)) if n_tasks else None
+    results = {
+        "judge_score": MeasureResult(judge_mean),
+        "debiased": MeasureResult(n=n_tasks, note=no_figure),
+    }
     if not no_figure:
-        corrected, alone = estimates
-        results["debiased"] = MeasureResult(
-            corrected.mean, corrected.low, corrected.high, n=len(judged)
-        )
+        mean, alone = estimates
+        results["debiased"] = MeasureResult(mean.mean, mean.low, mean.high, n=n_tasks)
         results["labels_alone"] = MeasureResult(alone.mean, alone.low, alone.high)
     return results

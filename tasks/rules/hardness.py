@@ -1,7 +1,6 @@
-"""The selection of the hard subset: the tasks of a field on which a panel scores lowest (paper,
-section 2).
+"""The selection of the hard subset: tasks of a field on which a panel scores lowest.
 
-The module also measures how a selection depends on the panel: by resampled panels, and by panels
+Source: the paper, section 2. The module also measures how a selection depends on the panel: by resampled panels, and by panels
 without one model.
 """
 
@@ -17,7 +16,11 @@ class HardSubsetError(ValueError):
     """The subset cannot be selected; the message says why."""
 
 
-def wanted_size(n_tasks: int, share: float | Mapping[str, int], field: str) -> int:
+def wanted_size(
+    n_tasks: int,
+    share: float | Mapping[str, int],
+    field: str,
+) -> int:
     """Return the number of tasks to select in a field.
 
     It is a share of the admitted tasks (rounded down, 300 of 600), or a fixed number.
@@ -30,12 +33,11 @@ def wanted_size(n_tasks: int, share: float | Mapping[str, int], field: str) -> i
 
 
 def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> dict[str, float]:
-    """Return the `size` tasks with the lowest mean score, with these means, hardest first; ties are
-    by task id.
+    """Return the `size` tasks with the lowest mean score, with these means, hardest first.
 
-    `scores` has, for each task that is complete for the whole panel, a score of each model (already
-    the mean over its trials). The sum is exact (`math.fsum`), so that the order of the models never
-    decides a tie.
+    Ties are by task id. `scores` has, for each task that is complete for the whole panel, a score
+    of each model (already the mean over its trials). The sum is exact (`math.fsum`), so that the
+    order of the models never decides a tie.
 
     Raises:
         HardSubsetError: fewer tasks are complete than the size, or the size is below 1.
@@ -57,9 +59,13 @@ _SAMPLED_AT_A_TIME = 1_000
 
 
 def inclusion_probabilities(
-    values: Floats, n_trials: Sequence[int], size: int, *, resamples: int = RESAMPLES
+    values: Floats,
+    n_trials: Sequence[int],
+    size: int,
+    *,
+    resamples: int = RESAMPLES,
 ) -> Floats:
-    """Return the share of resampled panels under which each task is among the `size` hardest.
+    """Return the share of resampled panels with each task among the `size` hardest.
 
     A resampled panel has as many models as the real one, drawn with replacement; each drawn model
     has its real number of trials, drawn with replacement. A trial is one repetition of the whole
@@ -87,44 +93,49 @@ def inclusion_probabilities(
     # far more than rounding, and far less than a difference of scores.
     columns = (values + 1e-12 * np.arange(len(values))[:, None]).T
     generator = np.random.default_rng(SEED)
-    times = np.zeros(len(values), dtype=np.int64)
+    n_selections = np.zeros(len(values), dtype=np.int64)
     for start in range(0, resamples, _SAMPLED_AT_A_TIME):
         panels = _panels(generator, n_trials, min(_SAMPLED_AT_A_TIME, resamples - start))
         hardest = np.argpartition(panels @ columns, size - 1, axis=1)[:, :size]
-        times += np.bincount(hardest.ravel(), minlength=len(values))
-    return times / resamples
+        n_selections += np.bincount(hardest.ravel(), minlength=len(values))
+    return n_selections / resamples
 
 
-def _panels(generator: np.random.Generator, n_trials: Sequence[int], n_panels: int) -> Floats:
-    """Return weights of models' trials in resampled panels, shape (n_panels, sum of n_trials); rows
-    sum to 1.
+def _panels(
+    generator: np.random.Generator,
+    n_trials: Sequence[int],
+    n_panels: int,
+) -> Floats:
+    """Return weights of models' trials in resampled panels; rows sum to 1.
 
     A model that is drawn k times has k times as many draws of its trials: k draws of n trials are
     one of k x n.
+
+    Returns:
+        Shape (n_panels, sum of n_trials).
     """
     n_models = len(n_trials)
     n_sampled = generator.multinomial(n_models, np.full(n_models, 1.0 / n_models), size=n_panels)
-    weights = [
-        generator.multinomial(n_sampled[:, model] * n, np.full(n, 1.0 / n)) / (n * n_models)
-        for model, n in enumerate(n_trials)
-    ]
+    weights = []
+    for model, n in enumerate(n_trials):
+        n_draws = generator.multinomial(n_sampled[:, model] * n, np.full(n, 1.0 / n))
+        weights.append(n_draws / (n * n_models))
     return np.concatenate(weights, axis=1)
 
 
 def leave_one_out(scores: Mapping[str, Sequence[float]], size: int) -> list[frozenset[str]]:
-    """Return the tasks that the panel would have selected without each of its models, in the order
-    of models.
+    """Return the tasks that the panel would have selected without each of its models.
 
     Args:
         scores: for each task a score of each model, as for `select_hardest`; at least two models.
         size: number of tasks in a selection.
 
     Returns:
-        A set of `size` task ids for each model.
+        A set of `size` task ids for each model, in the order of models.
     """
-    models = range(len(next(iter(scores.values()))))
-    panels = (
-        {task: [*values[:out], *values[out + 1 :]] for task, values in scores.items()}
-        for out in models
-    )
-    return [frozenset(select_hardest(panel, size)) for panel in panels]
+    n_models = len(next(iter(scores.values())))
+    selections = []
+    for model in range(n_models):
+        panel = {task: [*row[:model], *row[model + 1 :]] for task, row in scores.items()}
+        selections.append(frozenset(select_hardest(panel, size)))
+    return selections

@@ -1,5 +1,4 @@
-"""Stopping of comparisons: the order of tasks, intervals valid at every look, decisions, figures
-without bias.
+"""Stopping of comparisons: order of tasks, intervals for every look, decisions, unbiased figures.
 
 `tasks/stopping/evidence.md` shows how often the interval of a mean holds at all looks together.
 
@@ -24,8 +23,7 @@ from tasks.rules.statistics.intervals import SEED, Floats, means, n_differing
 
 
 def task_order(strata: Mapping[str, str], seed: str) -> list[str]:
-    """Return tasks in a random order in which every prefix has about the same share of each
-    stratum.
+    """Return tasks in a random order; every beginning has about the same share of each stratum.
 
     Within its stratum a task is sorted by the hash of seed and task id; the k-th of n tasks of a
     stratum gets the position (k - 1/2) / n among all. So the order depends only on seed, task ids
@@ -35,21 +33,22 @@ def task_order(strata: Mapping[str, str], seed: str) -> list[str]:
         strata: task id -> its stratum, such as its field.
         seed: any text.
     """
-    of_stratum: dict[str, list[tuple[bytes, str]]] = {}
+    members: dict[str, list[tuple[bytes, str]]] = {}
     for task_id, stratum in strata.items():
         key = hashlib.sha256(f"{seed}\x1f{task_id}".encode()).digest()
-        of_stratum.setdefault(stratum, []).append((key, task_id))
-    positions = [
-        ((rank + 0.5) / len(members), stratum, task_id)
-        for stratum, members in of_stratum.items()
-        for rank, (_, task_id) in enumerate(sorted(members))
-    ]
+        members.setdefault(stratum, []).append((key, task_id))
+    positions = []
+    for stratum, keyed_tasks in members.items():
+        for rank, (_, task_id) in enumerate(sorted(keyed_tasks)):
+            positions.append(((rank + 0.5) / len(keyed_tasks), stratum, task_id))
     return [task_id for _, _, task_id in sorted(positions)]
 
 
 def block_ends(n_tasks: int, block: int) -> list[int]:
     """Return the number of evaluated tasks after each block; the last block may be smaller."""
-    return [*range(block, n_tasks, block), *([n_tasks] if n_tasks else [])]
+    if not n_tasks:
+        return []
+    return [*range(block, n_tasks, block), n_tasks]
 
 
 METHOD = "sequence-2"
@@ -60,7 +59,11 @@ _RARE = 0.75
 """The largest unobserved rare difference that is allowed for, where a perfect score is 1."""
 
 
-def sequence_ends(values: Floats, square: float, unseen: float = 0.0) -> Floats:
+def sequence_ends(
+    values: Floats,
+    square: float,
+    unseen: float = 0.0,
+) -> Floats:
     """Return the interval of each figure's mean at a look.
 
     `square` is the bound of the squared statistic of a normal mean at this look. A sum divided by
@@ -85,21 +88,28 @@ def sequence_ends(values: Floats, square: float, unseen: float = 0.0) -> Floats:
     Returns:
         Shape (n_figures, 2): low and high, NaN if too few tasks differ.
     """
-    counted = ~np.isnan(values)
-    n_tasks = counted.sum(axis=0).astype(np.float64)
+    is_counted = ~np.isnan(values)
+    n_tasks = is_counted.sum(axis=0).astype(np.float64)  # (n_figures,)
     differing = n_differing(values).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.where(counted, values, 0.0).sum(axis=0) / n_tasks
-        centred = np.where(counted, values - mean, 0.0)
+        mean = np.where(is_counted, values, 0.0).sum(axis=0) / n_tasks
+        centred = np.where(is_counted, values - mean, 0.0)
         squares = (centred**2).sum(axis=0)
         error = np.sqrt(squares / (n_tasks - 1.0) / n_tasks)
-        skewness = (centred**3).sum(axis=0) / n_tasks / (squares / n_tasks) ** 1.5
-        skewness *= np.sqrt(n_tasks * (n_tasks - 1.0)) / (n_tasks - 2.0)
         reach = np.sqrt(square * (differing - 1.0) / (differing - square))
-        skewed = 4.0 * skewness * reach / (3.0 * np.sqrt(n_tasks))
-        low = mean - np.maximum(error * reach * np.maximum(1.0, 1.0 - skewed), unseen / n_tasks)
-        high = mean + np.maximum(error * reach * np.maximum(1.0, 1.0 + skewed), unseen / n_tasks)
-    return np.where((differing > square)[:, None], np.column_stack([low, high]), np.nan)
+        extension = 4.0 * _skewness(centred, n_tasks) * reach / (3.0 * np.sqrt(n_tasks))
+        shortest = unseen / n_tasks
+        down = np.maximum(error * reach * np.maximum(1.0, 1.0 - extension), shortest)
+        up = np.maximum(error * reach * np.maximum(1.0, 1.0 + extension), shortest)
+        ends = np.column_stack([mean - down, mean + up])
+    return np.where((differing > square)[:, None], ends, np.nan)
+
+
+def _skewness(centred: Floats, n_tasks: Floats) -> Floats:
+    """Return the adjusted skewness of centred values, shape (n_tasks, n_figures)."""
+    squares = (centred**2).sum(axis=0)
+    skewness = (centred**3).sum(axis=0) / n_tasks / (squares / n_tasks) ** 1.5
+    return np.asarray(skewness * (np.sqrt(n_tasks * (n_tasks - 1.0)) / (n_tasks - 2.0)))
 
 
 FEWEST_TASKS = 20
@@ -111,12 +121,16 @@ always valid.
 _MOST_NODES = 400
 
 
-def mixture(n_tasks: Floats, alpha: float, n_planned: int) -> Floats:
-    """Return the bound of the squared statistic after n tasks, for any number of looks: Robbins'
-    mixture.
+def mixture(
+    n_tasks: Floats,
+    alpha: float,
+    n_planned: int,
+) -> Floats:
+    """Return the bound of the squared statistic after n tasks, for any number of looks.
 
-    (1 + n r) / (n r) * (2 log(1 / alpha) + log(1 + n r)), with r such that it is smallest at about
-    half of the planned tasks: r = (2 log(1 / alpha) + log(1 + 2 log(1 / alpha))) / (n_planned / 2).
+    It is Robbins' mixture: (1 + n r) / (n r) * (2 log(1 / alpha) + log(1 + n r)), with r such that
+    it is smallest at about half of the planned tasks:
+    r = (2 log(1 / alpha) + log(1 + 2 log(1 / alpha))) / (n_planned / 2).
     (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central limit theory and
     asymptotic confidence sequences", 2021, equations 4 and 10.)
     """
@@ -150,37 +164,37 @@ def _calibrated(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
     finest = _finest(*_scaled(tasks, mixture(tasks, alpha, n_planned)))
     # With fewer than 1.5 nodes for a standard deviation of the finest step, precision is lost.
     is_exact = len(looks) <= _MOST_LOOKS and 1.5 * finest <= _MOST_NODES
-    for _ in range(40 if is_exact else 0):
-        middle = (low + high) / 2.0
-        is_safe = crossing_chance(tasks, mixture(tasks, math.exp(middle), n_planned)) <= alpha
-        low, high = (middle, high) if is_safe else (low, middle)
-        if high - low < 1e-4:
-            break
-    return tuple(float(value) for value in mixture(tasks, math.exp(low), n_planned))
+    if is_exact:
+        for _ in range(40):
+            middle = (low + high) / 2.0
+            squares = mixture(tasks, math.exp(middle), n_planned)
+            if crossing_chance(tasks, squares) <= alpha:
+                low = middle
+            else:
+                high = middle
+            if high - low < 1e-4:
+                break
+    return tuple(mixture(tasks, math.exp(low), n_planned).tolist())
 
 
 def crossing_chance(n_tasks: Floats, squares: Floats) -> float:
-    """Return the probability that the sum of normal values crosses n * squares at any look, in
-    either direction.
+    """Return the probability that the sum of normal values crosses its bounds at any look.
 
-    The density of sums that have not crossed is computed from look to look (Armitage, McPherson and
+    The bounds are those of its square, n * squares, so it may cross in either direction. The
+    density of sums that have not crossed is computed from look to look (Armitage, McPherson and
     Rowe, "Repeated significance tests on accumulating data", 1969), on Gauss-Legendre nodes.
     """
     bounds, steps = _scaled(n_tasks, squares)
-    at, weights = np.polynomial.legendre.leggauss(
-        int(min(_MOST_NODES, max(60, 4.0 * _finest(bounds, steps))))
-    )
+    n_nodes = int(min(_MOST_NODES, max(60, 4.0 * _finest(bounds, steps))))
+    unit_nodes, unit_weights = np.polynomial.legendre.leggauss(n_nodes)
     nodes = np.zeros(1)
     mass = np.ones(1)
     for bound, step in zip(bounds, steps, strict=True):
-        here = bound * at
-        density = (
-            np.exp(-((here[:, None] - nodes) ** 2) / (2.0 * step))
-            @ mass
-            / math.sqrt(2.0 * math.pi * step)
-        )
-        nodes = here
-        mass = density * weights * bound
+        earlier_nodes = nodes
+        nodes = bound * unit_nodes
+        exponents = -((nodes[:, None] - earlier_nodes) ** 2) / (2.0 * step)
+        density = np.exp(exponents) @ mass / math.sqrt(2.0 * math.pi * step)
+        mass = density * unit_weights * bound
     return 1.0 - float(mass.sum())
 
 
@@ -191,9 +205,7 @@ def _scaled(n_tasks: Floats, squares: Floats) -> tuple[Floats, Floats]:
 
 
 def _finest(bounds: Floats, steps: Floats) -> float:
-    """Return the widest span of sums that have not crossed, in standard deviations of the finest
-    step.
-    """
+    """Return the widest span of sums that have not crossed, in the finest step's deviations."""
     return 2.0 * float(bounds.max()) / math.sqrt(float(steps.min()))
 
 
@@ -238,16 +250,20 @@ class Rule:
         return sequence_ends(differences, square, _RARE * math.log(1.0 / self.alpha))
 
     def decisions(self, ends: Floats) -> NDArray[np.str_]:
-        """Return the decision of each interval, shape (n_figures, 2); an unknown one leaves the
-        comparison open.
+        """Return the decision of each interval, shape (n_figures, 2).
+
+        An unknown interval leaves the comparison open.
         """
         low = ends[:, 0]
         high = ends[:, 1]
-        least = self.least_difference
+        tolerance = self.least_difference
         if self.claim == "dropped":
-            return np.where(high < -least, DROPPED, np.where(low > -least, NOT_DROPPED, OPEN))
-        differs = (low > 0.0) | (high < 0.0)
-        return np.where(differs, DIFFERENT, np.where((low > -least) & (high < least), EQUAL, OPEN))
+            is_not_dropped = low > -tolerance
+            decisions = np.where(is_not_dropped, NOT_DROPPED, OPEN)
+            return np.where(high < -tolerance, DROPPED, decisions)
+        is_equal = (low > -tolerance) & (high < tolerance)
+        is_different = (low > 0.0) | (high < 0.0)
+        return np.where(is_different, DIFFERENT, np.where(is_equal, EQUAL, OPEN))
 
     def are_decided(self, differences: Floats) -> NDArray[np.bool_]:
         """Return flags of the figures that the given tasks settle; shape (n_tasks, n_figures)."""
@@ -255,11 +271,11 @@ class Rule:
 
 
 def alpha_of_each(alpha: float, n_comparisons: int) -> float:
-    """Return each comparison's probability of a false decision, so that the total one is at most
-    alpha (Bonferroni).
+    """Return each comparison's probability of a false decision, for a total of at most alpha.
 
-    It is valid for any dependence of the comparisons: pairs share models, and all share tasks. It
-    is fixed before the first look, so early settled comparisons do not affect the others.
+    This is Bonferroni's correction. It is valid for any dependence of the comparisons: pairs share
+    models, and all share tasks. It is fixed before the first look, so early settled comparisons do
+    not affect the others.
     """
     return alpha / max(1, n_comparisons)
 
@@ -270,7 +286,11 @@ _FEWEST = 20
 
 
 def unbiased_means(
-    differences: Floats, figures: Floats, strata: Floats, rule: Rule, orders: int = ORDERS
+    differences: Floats,
+    figures: Floats,
+    strata: Floats,
+    rule: Rule,
+    orders: int = ORDERS,
 ) -> Floats:
     """Return the mean of each figure without the bias of stopping.
 
@@ -285,9 +305,9 @@ def unbiased_means(
         A mean for each figure, NaN if too few orders are possible.
     """
     looks = [end for end in rule.ends if end < len(differences)]
-    first = rule.ends[0]
+    block = rule.ends[0]
     if not looks:
-        return means(figures[:first])
+        return means(figures[:block])
     generator = np.random.default_rng(SEED)
     sums = np.zeros(figures.shape[1])
     n_possible = 0
@@ -297,17 +317,24 @@ def unbiased_means(
             possible = possible[~rule.are_decided(differences[possible[:, :end]].T)]
         possible = possible[: orders - n_possible]
         if len(possible):
-            sums += means(figures[possible[:, :first]], axis=1).sum(axis=0)
+            sums += means(figures[possible[:, :block]], axis=1).sum(axis=0)
             n_possible += len(possible)
         if n_possible >= orders:
             break
-    return sums / n_possible if n_possible >= _FEWEST else np.full(figures.shape[1], np.nan)
+    if n_possible < _FEWEST:
+        return np.full(figures.shape[1], np.nan)
+    return sums / n_possible
 
 
-def _orders(strata: Floats, n_orders: int, generator: np.random.Generator) -> np.ndarray:
+def _orders(
+    strata: Floats,
+    n_orders: int,
+    generator: np.random.Generator,
+) -> np.ndarray:
     """Return random orders in which each position keeps its stratum, shape (n_orders, n_tasks)."""
     orders = np.empty((n_orders, len(strata)), dtype=np.int64)
     for stratum in np.unique(strata):
-        indices = np.flatnonzero(strata == stratum)
-        orders[:, indices] = indices[np.argsort(generator.random((n_orders, len(indices))), axis=1)]
+        positions = np.flatnonzero(strata == stratum)
+        numbers = generator.random((n_orders, len(positions)))
+        orders[:, positions] = positions[np.argsort(numbers, axis=1)]
     return orders

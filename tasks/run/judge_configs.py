@@ -92,7 +92,7 @@ def judge_target(judge: Judge, *, reads_address: bool = True) -> Target:
         when = judge.cascade.when.rule
         first_hash = judge_target(first, reads_address=reads_address).config_hash
         members = {"first": first_hash, "repetitions": when.n_repetitions(first.trials)}
-        identity["cascade"] = {**members, "when": when.given}
+        identity["cascade"] = {**members, "when": when.conditions}
     return replace(target, identity=identity, wants_logprobs=judge.logprobs)
 
 

@@ -12,7 +12,7 @@ import sql
 from tasks.config.job import Job
 from tasks.config.models import Model
 from tasks.console import notice
-from tasks.rules.statistics.intervals import Floats, known
+from tasks.rules.statistics.intervals import Floats, none_if_nan
 from tasks.rules.stopping import OPEN, unbiased_means
 from tasks.stopping.comparisons import (
     EARLIER,
@@ -216,9 +216,9 @@ def _look(
         "n_tasks_planned": rule.n_planned,
         "is_second_minus_first": True,
         "mean_difference": float(np.nanmean(differences)) if n_tasks else None,
-        "unbiased_difference": known(unbiased),
-        "sequence_low": known(interval[0, 0]),
-        "sequence_high": known(interval[0, 1]),
+        "unbiased_difference": none_if_nan(unbiased),
+        "sequence_low": none_if_nan(interval[0, 0]),
+        "sequence_high": none_if_nan(interval[0, 1]),
         "comparison_alpha": rule.alpha,
         "least_difference": rule.least_difference,
         "decision": decision,
@@ -326,9 +326,9 @@ def _score_rows(
                 "n_tasks": int(np.isfinite(scores[:, column]).sum()),
                 "n_tasks_evaluated": len(task_ids.intersection(evaluated)),
                 "n_tasks_skipped": len(task_ids.intersection(skipped)),
-                "sequence_low": known(intervals[column, 0]),
-                "sequence_high": known(intervals[column, 1]),
-                "unbiased_mean_score": known(unbiased[column]),
+                "sequence_low": none_if_nan(intervals[column, 0]),
+                "sequence_high": none_if_nan(intervals[column, 1]),
+                "unbiased_mean_score": none_if_nan(unbiased[column]),
             }
         )
     return rows

@@ -348,7 +348,7 @@ def joined(contrast: rules.Contrast, which: np.ndarray) -> rules.Contrast:
     sides = (
         each
         and rules.TaskSums(each.right @ into, each.decided @ into, each.squares @ into, each.spread)
-        for each in (contrast.model, contrast.other)
+        for each in (contrast.model, contrast.rival)
     )
     return rules.Contrast(*sides)
 

@@ -145,11 +145,11 @@ def _as_configured(evaluation: Evaluation, settings: Mapping[str, Any], strong: 
                 sort_keys=False,
             )
         )
-    if not when.given:
+    if not when.conditions:
         return None
     given = {
         name: list(value) if isinstance(value, tuple) else value
-        for name, value in when.given.items()
+        for name, value in when.conditions.items()
     }
     entry = {
         "label": f"{cheap}-then-{strong}",

@@ -13,7 +13,7 @@ from tasks.figures import charts
 from tasks.figures.figure import Figure, Page, Row, Rows, grouped, pooled
 from tasks.figures.shown.corrections import DECISIONS
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
-from tasks.rules.statistics.intervals import few_to_rest_on, known, means
+from tasks.rules.statistics.intervals import means, none_if_nan, rest_on_few
 
 _OF_PEOPLE = {
     "kappa": kappa,
@@ -55,9 +55,9 @@ def _figures(counts: Rows) -> dict[str, Any]:
     measured: dict[str, Any] = {}
     for (name, measure), ((low, high),) in zip(_OF_PEOPLE.items(), intervals, strict=True):
         measured |= {
-            name: known(measure(pooled)),
-            f"{name}_ci_low": known(low),
-            f"{name}_ci_high": known(high),
+            name: none_if_nan(measure(pooled)),
+            f"{name}_ci_low": none_if_nan(low),
+            f"{name}_ci_high": none_if_nan(high),
         }
     people = {row["person"] for row in counts}
     people |= {row["pair_grader"] for row in counts if row["pair_grader"] != row["grader"]}
@@ -69,14 +69,14 @@ def _figures(counts: Rows) -> dict[str, Any]:
             (of_tasks * n_used / counts[0]["n_classes"]).mean()
         ),
         **{
-            f"{name}_pair_mean": known(means(measure(pairs)))
+            f"{name}_pair_mean": none_if_nan(means(measure(pairs)))
             for name, measure in _OF_PEOPLE.items()
         },
         "n_people": len(people),
         "n_pairs": len(pairs),
         "n_tasks": len(tasks),
         "n": int(pooled.sum()),
-        "is_small": bool(few_to_rest_on(raw_agreement(tasks)[:, None])[0]),
+        "is_small": bool(rest_on_few(raw_agreement(tasks)[:, None])[0]),
     }
 
 

@@ -23,7 +23,7 @@ from tasks.rules.cascades.rules import (
 from tasks.rules.identity import digest
 from tasks.rules.statistics import intervals
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
-from tasks.rules.statistics.intervals import Draws, known
+from tasks.rules.statistics.intervals import Draws, none_if_nan
 
 Figures = dict[str, Any]
 """The figures of a rule on some tasks, by the names of their columns; None for an unknown one.
@@ -56,7 +56,11 @@ def _estimate(name: str, value: Any = np.nan, ends: Any = (np.nan, np.nan)) -> F
     NaN.
     """
     return dict(
-        zip((name, f"{name}_ci_low", f"{name}_ci_high"), map(known, (value, *ends)), strict=True)
+        zip(
+            (name, f"{name}_ci_low", f"{name}_ci_high"),
+            map(none_if_nan, (value, *ends)),
+            strict=True,
+        )
     )
 
 
@@ -196,7 +200,7 @@ def figures_of(
         {
             **dict.fromkeys(_FIRST),
             "n_paired": int(n_paired[i]),
-            "strong_calls": known(1_000 * shares[i]),
+            "strong_calls": none_if_nan(1_000 * shares[i]),
             "cheap_calls": 1_000.0 * n_cheap[i],
             **_estimate("escalated_share", shares[i], ends[i]),
             **_estimate(
@@ -227,7 +231,7 @@ def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> tuple[Flags, 
         )
     if when is None:
         return everything, everything, paired.strong
-    if not when.given:
+    if not when.conditions:
         return everything, ~everything, first
     escalated = np.asarray(np.logical_or.reduce(list(escalations(when, paired.facts).values())))
     counted = paired.has_second if when.disagreement else everything
@@ -329,7 +333,7 @@ class Evaluation:
         """
         figures = self.chosen_on
         when = self.candidate.when
-        conditions = 0 if when is None else len(when.given)
+        conditions = 0 if when is None else len(when.conditions)
         if figures["thousand_usd"] is not None:
             return figures["thousand_usd"], 0.0, conditions
         calls = np.inf if figures["strong_calls"] is None else figures["strong_calls"]

@@ -37,7 +37,7 @@ class When:
     kinds: tuple[str, ...] = ()
 
     @property
-    def given(self) -> dict[str, Any]:
+    def conditions(self) -> dict[str, Any]:
         """The conditions, without the unused ones."""
         return {
             each.name: value
@@ -47,7 +47,7 @@ class When:
 
     def __or__(self, other: "When") -> "When":
         """Return the conditions of both."""
-        return replace(self, **other.given)
+        return replace(self, **other.conditions)
 
     def n_repetitions(self, trials: int) -> int:
         """Return the number of the first judge's repetitions: all if they are compared, else

@@ -17,7 +17,7 @@ the mean over labels, and the mean over tasks is its `samples`.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,49 +26,52 @@ from tasks.rules.statistics import intervals
 from tasks.rules.statistics.intervals import Draws, Floats, draws, quantile_pairs, quotient
 
 Counts = NDArray[Any]
+Flags = NDArray[np.bool_]
 Measure = Callable[[Floats], Floats]
-_NOTHING = 1e-12
-"""A smaller share of all pairs is only a rounding error."""
 VOTES_METHOD = "effective-votes-1"
 """The name of the method of effective votes, stored with figures; increase the number when the
 method changes.
 """
+MICRO = "(micro average)"
+MACRO = "(macro average)"
+TASKS = "(mean over tasks)"
+_NOTHING = 1e-12
+"""A smaller share of all pairs is only a rounding error."""
 _NO_VARIANCE = 1e-9
 """Share of the squares below which a variance is only a rounding error."""
+_COLUMNS_AT_A_TIME = 400
+"""Columns of a matrix product, each a cell of a figure's table."""
 
 
 def raw_agreement(tables: Counts) -> Floats:
-    """Return the share of cases with the same label of both graders, from 0 to 1; NaN without
-    cases.
+    """Return the share of cases with the same label of both graders; NaN without cases.
 
     Args:
         tables: counts, rows by the label of one grader, columns by the other's.
     """
-    alike, rows, _ = _sums(tables)
-    return quotient(alike, rows.sum(axis=-1), _NOTHING)
+    agreed, rows, _ = _sums(tables)
+    return quotient(agreed, rows.sum(axis=-1), _NOTHING)
 
 
 def kappa(tables: Counts) -> Floats:
-    """Return Cohen's kappa without weights (1960): agreement beyond chance, 1 for full, 0 for
-    chance.
+    """Return Cohen's kappa without weights (1960): agreement beyond chance.
 
-    NaN without cases, or if both graders use only one label, the same one: then agreement by chance
-    is 1.
+    1 for full agreement, 0 for chance. NaN without cases, or if both graders use only one label,
+    the same one: then agreement by chance is 1.
 
     Args:
         tables: counts, rows by the label of one grader, columns by the other's.
     """
-    alike, rows, columns = _sums(tables)
+    agreed, rows, columns = _sums(tables)
     total = rows.sum(axis=-1)
     # (observed - expected) / (1 - expected), multiplied by the square of the total so that counts
     # stay whole.
     expected = (rows * columns).sum(axis=-1)
-    return quotient(total * alike - expected, total**2 - expected, _NOTHING * total**2)
+    return quotient(total * agreed - expected, total**2 - expected, _NOTHING * total**2)
 
 
 def macro_f1(tables: Counts) -> Floats:
-    """Return the mean of the labels' F1, 2tp / (2tp + fp + fn), from 0 to 1; either grader may be
-    the truth.
+    """Return the mean of the labels' F1, 2tp / (2tp + fp + fn); either grader may be the truth.
 
     It covers the labels that either grader used, as in scikit-learn's `f1_score(average="macro")`.
     NaN without cases.
@@ -78,27 +81,27 @@ def macro_f1(tables: Counts) -> Floats:
     """
     table = np.asarray(tables, dtype=np.float64)
     _, rows, columns = _sums(table)
-    used = rows + columns
-    each = np.where(
-        used > 0, quotient(2.0 * np.diagonal(table, axis1=-2, axis2=-1), used, _NOTHING), 0.0
-    )
-    return quotient(each.sum(axis=-1), (used > 0).sum(axis=-1))
+    n_uses = rows + columns  # (..., k)
+    is_used = n_uses > 0
+    f1 = quotient(2.0 * np.diagonal(table, axis1=-2, axis2=-1), n_uses, _NOTHING)
+    total = np.where(is_used, f1, 0.0).sum(axis=-1)
+    return quotient(total, is_used.sum(axis=-1))
 
 
 def krippendorff_alpha(coincidences: Counts) -> Floats:
-    """Return Krippendorff's alpha for nominal data ("Computing Krippendorff's Alpha-Reliability",
-    2011).
+    """Return Krippendorff's alpha for nominal data: 1 for full agreement, 0 for chance.
 
-    1 for full agreement, 0 for chance. NaN without pairs, or if only one value occurs.
+    Source: "Computing Krippendorff's Alpha-Reliability", 2011. NaN without pairs, or if only one
+    value occurs.
 
     Args:
         coincidences: for each two values, the sum over units of the ordered pairs of labels divided
             by the unit's number of labels less one. A unit with one label adds nothing.
     """
-    alike, values, _ = _sums(coincidences)
+    agreed, values, _ = _sums(coincidences)
     total = values.sum(axis=-1)
     expected = total**2 - (values**2).sum(axis=-1)
-    disagreement: Floats = (total - 1.0) * quotient(total - alike, expected, _NOTHING * total**2)
+    disagreement: Floats = (total - 1.0) * quotient(total - agreed, expected, _NOTHING * total**2)
     return 1.0 - disagreement
 
 
@@ -116,24 +119,27 @@ def effective_votes(moments: NDArray[Any], *, n_voters: int) -> Floats:
             voters' errors, of their squares, and of the products.
         n_voters: k, at least two.
     """
-    n, a, b, aa, bb, ab = np.moveaxis(np.asarray(moments, dtype=np.float64), -1, 0)
-    first = n * aa - a * a
-    second = n * bb - b * b
-    is_defined = (first > _NO_VARIANCE * n * aa) & (second > _NO_VARIANCE * n * bb)
-    correlation = np.where(is_defined, quotient(n * ab - a * b, np.sqrt(first * second)), 0.0)
-    mean = quotient(correlation.sum(axis=-1), is_defined.sum(axis=-1))
-    return np.asarray(n_voters / (1.0 + (n_voters - 1) * np.clip(mean, 0.0, 1.0)))
+    sums = np.moveaxis(np.asarray(moments, dtype=np.float64), -1, 0)
+    n, sum_a, sum_b, sum_aa, sum_bb, sum_ab = sums  # (..., n_pairs)
+    spread_a = n * sum_aa - sum_a * sum_a
+    spread_b = n * sum_bb - sum_b * sum_b
+    varies_a = spread_a > _NO_VARIANCE * n * sum_aa
+    varies_b = spread_b > _NO_VARIANCE * n * sum_bb
+    is_defined = varies_a & varies_b
+    correlation = quotient(n * sum_ab - sum_a * sum_b, np.sqrt(spread_a * spread_b))
+    total = np.where(is_defined, correlation, 0.0).sum(axis=-1)
+    rho = quotient(total, is_defined.sum(axis=-1))
+    return np.asarray(n_voters / (1.0 + (n_voters - 1) * np.clip(rho, 0.0, 1.0)))
 
 
 def agreement_intervals(
     task_tables: Counts, *measures: Measure, sampled: Draws | None = None
 ) -> list[Floats]:
-    """Return 95 % intervals of measures of agreement pooled over tasks, whose cases depend on each
-    other.
+    """Return 95 % intervals of measures of agreement, pooled over tasks.
 
-    Whole tasks are drawn with replacement, once for all measures. The interval is percentiles of
-    the resampled measure, with tails expanded for few tasks; resamples with an undefined measure
-    are left out.
+    Cases of a task depend on each other, so whole tasks are drawn with replacement, once for all
+    measures. The interval is percentiles of the resampled measure, with tails expanded for few
+    tasks; resamples with an undefined measure are left out.
 
     Args:
         task_tables: shape (n_tasks, n_figures, rows, columns), the tables of each task; a figure's
@@ -146,28 +152,27 @@ def agreement_intervals(
     """
     tables = np.asarray(task_tables, dtype=np.float64)
     n_tasks, n_figures, *shape = tables.shape
-    weights = (draws(n_tasks) if sampled is None else sampled).astype(np.float64)
-    with_counts = (tables.sum(axis=(2, 3)) > 0).sum(axis=0)
-    ends = [np.full((n_figures, 2), np.nan) for _ in measures]
-    at_a_time = max(
-        1, 400 // math.prod(shape)
-    )  # columns of a matrix product, each a cell of a figure's table
-    for start in range(0, n_figures, at_a_time):
-        chosen = start + np.flatnonzero(with_counts[start : start + at_a_time] >= 2)
-        if len(chosen):
-            sums = (weights @ tables[:, chosen].reshape(n_tasks, -1)).reshape(
-                len(weights), len(chosen), *shape
-            )
-            tails = intervals.expanded_tails(with_counts[chosen].astype(np.float64))
-            for measure, of_measure in zip(measures, ends, strict=True):
-                of_measure[chosen] = quantile_pairs(np.ascontiguousarray(measure(sums).T), tails)
-    return ends
+    if sampled is None:
+        sampled = draws(n_tasks)
+    weights = sampled.astype(np.float64)
+    n_counted = (tables.sum(axis=(2, 3)) > 0).sum(axis=0)  # (n_figures,)
+    intervals_by_measure = [np.full((n_figures, 2), np.nan) for _ in measures]
+    block_size = max(1, _COLUMNS_AT_A_TIME // math.prod(shape))
+    for start in range(0, n_figures, block_size):
+        block = start + np.flatnonzero(n_counted[start : start + block_size] >= 2)
+        if not len(block):
+            continue
+        sums = weights @ tables[:, block].reshape(n_tasks, -1)
+        resampled_tables = sums.reshape(len(weights), len(block), *shape)
+        tails = intervals.expanded_tails(n_counted[block].astype(np.float64))
+        for measure, ends in zip(measures, intervals_by_measure, strict=True):
+            resampled = np.ascontiguousarray(measure(resampled_tables).T)
+            ends[block] = quantile_pairs(resampled, tails)
+    return intervals_by_measure
 
 
 def _sums(tables: Counts) -> tuple[Floats, Floats, Floats]:
-    """Return the diagonal's sum of shape (...), and the sums of rows and of columns of shape (...,
-    k).
-    """
+    """Return the diagonal's sum, shape (...), and the sums of rows and columns, shape (..., k)."""
     table = np.asarray(tables, dtype=np.float64)
     return np.trace(table, axis1=-2, axis2=-1), table.sum(axis=-1), table.sum(axis=-2)
 
@@ -188,8 +193,9 @@ def rate_difference(tables: Counts) -> Floats:
 
 
 def odds_ratio(tables: Counts) -> Floats:
-    """Return the odds of the outcome if the check fails / the odds if it passes; NaN if a divisor
-    is 0.
+    """Return the odds of the outcome if the check fails / the odds if it passes.
+
+    NaN if a divisor is 0.
     """
     return quotient(tables[..., 0, 0] * tables[..., 1, 1], tables[..., 0, 1] * tables[..., 1, 0])
 
@@ -206,77 +212,107 @@ def check_auc(tables: Counts) -> Floats:
     return np.asarray((sensitivity + specificity) / 2.0)
 
 
-Flags = NDArray[np.bool_]
-MICRO = "(micro average)"
-MACRO = "(macro average)"
-TASKS = "(mean over tasks)"
+class LabelMeasure(NamedTuple):
+    """A measure of a label or an average; the value and the ends are NaN if undefined.
+
+    Attributes:
+        n_labels: number of labels: given ones for precision, expected ones for recall, else those
+            in both.
+    """
+
+    value: float
+    ci_low: float
+    ci_high: float
+    n_labels: int
 
 
 def label_agreement(
-    given: Flags, expected: Flags, labels: Sequence[str]
-) -> dict[str, dict[str, tuple[float, float, float, int]]]:
-    """Return the agreement of given labels with expected ones: for each label that either uses, and
-    on average.
+    annotated: Flags,
+    expected: Flags,
+    labels: Sequence[str],
+) -> dict[str, dict[str, LabelMeasure]]:
+    """Return the agreement of annotated labels with expected ones.
 
     Tasks are the sample. Measures of a label and micro averages are pooled shares over tasks, with
     intervals by `ratio_intervals`; the interval of the macro average is percentiles of resampled
     tasks with expanded tails.
 
     Args:
-        given: shape (n_tasks, n_labels), true if a task has a label; every task has at least one.
+        annotated: shape (n_tasks, n_labels), true if a task has a label; every task has at least
+            one.
         expected: the same for the labels that they are compared with.
         labels: the names of the columns.
 
-    Returns: By label or average, for each measure the value, the ends of its interval (NaN if
-        undefined, or with too few tasks), and the number of labels: given ones for precision,
-        expected ones for recall, else those in both.
+    Returns: The measures by name, for each label that either uses, and for each average.
     """
-    used = np.flatnonzero(given.any(axis=0) | expected.any(axis=0))
-    counts = np.stack([given & expected, given, expected])[:, :, used].astype(np.float64)
-    # The last column: all labels.
-    both, ours, theirs = np.concatenate([counts, counts.sum(axis=2, keepdims=True)], axis=2)
+    columns = np.flatnonzero(annotated.any(axis=0) | expected.any(axis=0))
+    in_both = _with_total(annotated[:, columns] & expected[:, columns])
+    in_annotated = _with_total(annotated[:, columns])
+    in_expected = _with_total(expected[:, columns])
+    in_either = in_annotated + in_expected
     parts = {
-        "precision": (both, ours, ours),
-        "recall": (both, theirs, theirs),
-        "f1": (2.0 * both, ours + theirs, both),
-        "jaccard": (both, ours + theirs - both, both),
+        "precision": (in_both, in_annotated, in_annotated),
+        "recall": (in_both, in_expected, in_expected),
+        "f1": (2.0 * in_both, in_either, in_both),
+        "jaccard": (in_both, in_either - in_both, in_both),
     }
-    agreement: dict[str, dict[str, tuple[float, float, float, int]]]
-    agreement = {
-        name: {} for name in (*(labels[column] for column in used.tolist()), MICRO, MACRO, TASKS)
-    }
-    sampled = draws(len(given))
-    for measure, (over, under, counted) in parts.items():
-        values, ends = _measured(over, under, sampled)
-        n = counted.sum(axis=0).astype(int)
-        rows = zip(
-            agreement.values(),
-            values.tolist(),
-            ends.tolist(),
-            [*n.tolist(), n[-1], n[-1]],
-            strict=True,
-        )
-        for of_name, value, (low, high), n_labels in rows:
-            of_name[measure] = (value, low, high, int(n_labels))
+    names = [*(labels[column] for column in columns.tolist()), MICRO, MACRO, TASKS]
+    agreement: dict[str, dict[str, LabelMeasure]] = {name: {} for name in names}
+    sampled = draws(len(annotated))
+    for measure, (numerators, denominators, counts) in parts.items():
+        results = _label_measures(numerators, denominators, counts, sampled)
+        for name, result in zip(names, results, strict=True):
+            agreement[name][measure] = result
     return agreement
 
 
-def _measured(over: Floats, under: Floats, sampled: Draws) -> tuple[Floats, Floats]:
-    """Return a measure of each label, its micro and macro average and mean over tasks, and the ends
-    of their intervals.
+def _with_total(flags: Flags) -> Floats:
+    """Return counts by task and label, with a last column for all labels."""
+    counts = flags.astype(np.float64)
+    return np.concatenate([counts, counts.sum(axis=1, keepdims=True)], axis=1)
 
-    Args: over, under: numerator and denominator, shape (n_tasks, n_labels + 1), the last for all
-        labels together.
+
+def _label_measures(
+    numerators: Floats,
+    denominators: Floats,
+    counts: Floats,
+    sampled: Draws,
+) -> list[LabelMeasure]:
+    """Return a measure of each label, and its micro average, macro average and mean over tasks.
+
+    Args:
+        numerators: shape (n_tasks, n_labels + 1), the last column for all labels together.
+        denominators: the same shape.
+        counts: numbers of labels, the same shape.
         sampled: draws of the tasks.
     """
-    pooled = quotient(over.sum(axis=0), under.sum(axis=0))
-    of_tasks = quotient(over[:, -1:], under[:, -1:])
-    ends = intervals.ratio_intervals(over, under, sampled=sampled)
-    of_mean = intervals.mean_intervals(of_tasks, sampled=sampled)
-    values = np.array([*pooled, np.nanmean(pooled[:-1]), np.nanmean(of_tasks)])
-    weights = sampled.astype(np.float64)
-    tails = intervals.expanded_tails(np.array([max(2.0, len(over))]))
-    resampled = intervals.means(quotient(weights @ over[:, :-1], weights @ under[:, :-1]), axis=1)
+    pooled = quotient(numerators.sum(axis=0), denominators.sum(axis=0))
+    task_values = quotient(numerators[:, -1:], denominators[:, -1:])
+    values = [*pooled.tolist(), float(np.nanmean(pooled[:-1])), float(np.nanmean(task_values))]
+
+    pooled_ends = intervals.ratio_intervals(numerators, denominators, sampled=sampled)
+    mean_ends = intervals.mean_intervals(task_values, sampled=sampled)
+    macro_ends = _macro_interval(numerators[:, :-1], denominators[:, :-1], sampled)
     # As few tasks as are too few for the mean are too few for the macro average.
-    of_macro = np.where(np.isnan(of_mean), np.nan, quantile_pairs(resampled[None], tails))
-    return values, np.concatenate([ends, of_macro, of_mean])
+    macro_ends = np.where(np.isnan(mean_ends), np.nan, macro_ends)
+    ends = np.concatenate([pooled_ends, macro_ends, mean_ends]).tolist()
+
+    n_labels = counts.sum(axis=0).astype(int).tolist()
+    n_labels += [n_labels[-1], n_labels[-1]]
+    return [
+        LabelMeasure(value, low, high, n)
+        for value, (low, high), n in zip(values, ends, n_labels, strict=True)
+    ]
+
+
+def _macro_interval(
+    numerators: Floats,
+    denominators: Floats,
+    sampled: Draws,
+) -> Floats:
+    """Return the interval of the mean over labels, shape (1, 2), from (n_tasks, n_labels)."""
+    weights = sampled.astype(np.float64)
+    by_label = quotient(weights @ numerators, weights @ denominators)  # (n_resamples, n_labels)
+    resampled = intervals.means(by_label, axis=1)
+    tails = intervals.expanded_tails(np.array([max(2.0, len(numerators))]))
+    return quantile_pairs(resampled[None], tails)

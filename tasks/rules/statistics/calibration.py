@@ -31,9 +31,7 @@ def brier(sums: Sums) -> Floats:
 
 
 def squared_errors(sums: Sums) -> tuple[Floats, Floats]:
-    """Return the sum of the squared differences of probability and truth, and the number of
-    cases.
-    """
+    """Return the sum of the squared differences of probability and truth, and the cases' number."""
     n, _, _, pp, py, yy = _totals(sums)
     return pp - 2.0 * py + yy, n
 
@@ -45,13 +43,14 @@ def reliability(sums: Sums) -> Floats:
 
 
 def resolution(sums: Sums) -> Floats:
-    """Return the mean squared difference of bins' true shares from the overall share (Murphy,
-    1973): more is better.
+    """Return the mean squared difference of bins' true shares from the overall share.
+
+    More is better (Murphy, 1973).
     """
     n, _, y, *_ = np.moveaxis(sums, -1, 0)
     overall = quotient(y.sum(axis=-1), n.sum(axis=-1))
-    apart = n * (np.nan_to_num(quotient(y, n)) - overall[..., None]) ** 2
-    return quotient(apart.sum(axis=-1), n.sum(axis=-1))
+    differences = np.nan_to_num(quotient(y, n)) - overall[..., None]  # (..., n_bins)
+    return quotient((n * differences**2).sum(axis=-1), n.sum(axis=-1))
 
 
 def uncertainty(sums: Sums) -> Floats:
@@ -61,18 +60,17 @@ def uncertainty(sums: Sums) -> Floats:
 
 
 def calibration_error(sums: Sums) -> Floats:
-    """Return the expected calibration error (Naeini et al., 2015): the mean distance of truth and
-    probability by bin.
+    """Return the expected calibration error (Naeini et al., 2015).
 
-    Noise adds to it: it is above 0 even for a calibrated judge (see `corrected_error`).
+    It is the mean distance of truth and probability by bin. Noise adds to it: it is above 0 even
+    for a calibrated judge (see `corrected_error`).
     """
     n, p, y, *_ = np.moveaxis(sums, -1, 0)
     return quotient(np.abs(p - y).sum(axis=-1), n.sum(axis=-1))
 
 
 def corrected_error(task_sums: Sums, sampled: Draws) -> Floats:
-    """Return the calibration error of one figure without what noise adds to it, and low and high of
-    its 95 % interval.
+    """Return the calibration error of one figure without what noise adds to it, and its interval.
 
     Whole tasks are drawn with replacement; the error is taken to be above the truth by as much as
     the mean of the draws is above the error. With the signs of the bins' differences fixed, the
@@ -85,24 +83,33 @@ def corrected_error(task_sums: Sums, sampled: Draws) -> Floats:
         sampled: draws of these tasks, shape (n_resamples, n_tasks).
 
     Returns:
-        The error, low and high; without an interval NaN (see `ratio_intervals`).
+        The error, and low and high of its 95 % interval; without an interval NaN (see
+        `ratio_intervals`).
     """
-    used = task_sums[..., :3]  # n, p and y are enough
-    total = used.sum(axis=0)
-    plain = calibration_error(total)
-    of_draws = sampled @ used.astype(sampled.dtype).reshape(len(used), -1)
-    drawn = of_draws.reshape(-1, *used.shape[1:])
-    excess = used[..., 1] - used[..., 2]
+    sums = task_sums[..., :3]  # n, p and y are enough
+    total = sums.sum(axis=0)
+    error = calibration_error(total)
+    n_tasks, *shape = sums.shape
+    resampled = (sampled @ sums.astype(sampled.dtype).reshape(n_tasks, -1)).reshape(-1, *shape)
+    noise = np.nanmean(calibration_error(resampled)) - error
+
+    excess = sums[..., 1] - sums[..., 2]  # (n_tasks, n_bins)
     signed = (excess * np.sign(excess.sum(axis=0))).sum(axis=1, keepdims=True)
-    ends = ratio_intervals(signed, used[..., 0].sum(axis=1, keepdims=True), sampled=sampled)[0]
-    moved: Floats = np.array([plain, *ends]) - (np.nanmean(calibration_error(drawn)) - plain)
+    counts = sums[..., 0].sum(axis=1, keepdims=True)
+    ends = ratio_intervals(signed, counts, sampled=sampled)[0]
+
+    corrected: Floats = np.array([error, *ends]) - noise
     has_interval = not np.isnan(ends).any()
-    if has_interval and plain <= largest_by_chance(total, drawn, len(used)):
-        moved[1] = 0.0
-    return np.maximum(0.0, moved)
+    if has_interval and error <= largest_by_chance(total, resampled, n_tasks):
+        corrected[1] = 0.0
+    return np.maximum(0.0, corrected)
 
 
-def largest_by_chance(total: Sums, drawn: Sums, n_tasks: int) -> float:
+def largest_by_chance(
+    total: Sums,
+    resampled: Sums,
+    n_tasks: int,
+) -> float:
     """Return the calibration error that a calibrated judge exceeds in 2.5 % of samples.
 
     The draws deviate from the sample as samples of a calibrated judge deviate from 0. A task's
@@ -111,18 +118,16 @@ def largest_by_chance(total: Sums, drawn: Sums, n_tasks: int) -> float:
 
     Args:
         total: shape (`BINS`, 3), sums over tasks.
-        drawn: shape (n_resamples, `BINS`, 3), the same of draws of whole tasks.
+        resampled: shape (n_resamples, `BINS`, 3), the same of draws of whole tasks.
         n_tasks: at least two; for few tasks the tail is expanded.
     """
-    noise = _differences(drawn) - _differences(total)
+    noise = _differences(resampled) - _differences(total)
     tail = float(expanded_tails(np.asarray(float(n_tasks))))
     return float(np.quantile(np.abs(noise).sum(axis=-1), 1.0 - tail))
 
 
 def _differences(sums: Sums) -> Floats:
-    """Return each bin's part of the mean difference of probability and truth, shape (...,
-    `BINS`).
-    """
+    """Return each bin's part of the mean difference of probability and truth, shape (..., bins)."""
     n, p, y, *_ = np.moveaxis(sums, -1, 0)
     return quotient(p - y, n.sum(axis=-1, keepdims=True))
 

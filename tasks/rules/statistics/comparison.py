@@ -20,10 +20,9 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """The second model's score minus the first's on the tasks that both have, in the unit of the
-    scores.
+    """The second model's score minus the first's on the tasks that both have.
 
-    The mean difference is None without tasks. Interval, p-value and `smallest_detectable` are None
+    It is in the unit of the scores. The mean difference is None without tasks. Interval, p-value and `smallest_detectable` are None
     if fewer tasks than `FEWEST_OTHERS` differ, because those do not show the variation of tasks.
     Interval and p-value have the same statistic: the 95 % interval excludes 0 exactly if p is at
     most 0.05. If nearly all tasks change by the same amount, there is no interval and the p-value
@@ -32,22 +31,22 @@ class PairedDifference:
     Attributes:
         n_differing: number of tasks whose difference is not the most common one, which usually is
             0.
-        is_small: true if the interval may be too narrow (`few_to_rest_on`).
+        is_small: true if the interval may be too narrow (`rest_on_few`).
     """
 
     n_tasks: int
     difference: float | None
-    ci_low: float | None
-    ci_high: float | None
-    p_value: float | None
-    smallest_detectable: float | None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    p_value: float | None = None
+    smallest_detectable: float | None = None
     n_differing: int = 0
     is_small: bool = True
 
 
 def paired_difference(
-    first: Floats,
-    second: Floats,
+    first_values: Floats,
+    second_values: Floats,
     *,
     level: float = intervals.LEVEL,
     resamples: int = intervals.RESAMPLES,
@@ -55,52 +54,81 @@ def paired_difference(
     """Return the mean over tasks of second minus first, with its interval and p-value.
 
     Args:
-        first: a value for each task, its mean over trials; a task with NaN does not count.
-        second: the values of the same tasks in the same order.
+        first_values: a value for each task, its mean over trials; a task with NaN does not count.
+        second_values: the values of the same tasks in the same order.
         level: coverage of the interval, and 1 - the error level of the smallest detectable
             difference.
         resamples: number of bootstrap resamples; the p-value is at least 1 / (resamples + 1).
     """
-    differences = task_differences(first, second)
-    n = len(differences)
+    differences = task_differences(first_values, second_values)
+    n_tasks = len(differences)
     differing = int(n_differing(differences[:, None])[0])
-    mean = math.fsum(differences) / n if n else None
+    mean = math.fsum(differences) / n_tasks if n_tasks else None
     if mean is None or differing < intervals.FEWEST_OTHERS:
-        return PairedDifference(n, mean, None, None, _sign_test(differences), None, differing)
-    # The draws do not depend on the order of the tasks or of the sides.
-    turn = -1.0 if mean < 0 else 1.0
-    values = np.sort(turn * differences)[:, None]
-    sampled = intervals.draws(n, resamples)
-    resampled = intervals.studentised(values, np.ones_like(values), np.array([differing]), sampled)
-    low, high = (float(end[0]) for end in resampled.ends(level))
-    low = 0.0 if 0.0 < low <= intervals.TOUCHES * abs(mean) else low
-    low, high = (low, high) if turn > 0 else (-high, -low)
-    p_value = max(float(resampled.p_values()[0]), 1.0 / (1 + resamples))
-    smallest = _smallest_detectable(values[:, 0], differing, 1.0 - level)
+        return PairedDifference(
+            n_tasks=n_tasks,
+            difference=mean,
+            p_value=_sign_test(differences),
+            n_differing=differing,
+        )
+    # Sorted, and turned so that the mean is positive: the draws then do not depend on the order of
+    # the tasks or of the sides.
+    sign = -1.0 if mean < 0 else 1.0
+    values = np.sort(sign * differences)[:, None]
+    weights = intervals.draws(n_tasks, resamples)
+    resampled = intervals.studentised(values, np.ones_like(values), np.array([differing]), weights)
+    low, high = _interval(resampled, level, abs(mean))
+    ends = sorted([sign * low, sign * high])
     return PairedDifference(
-        n, mean, low, high, p_value, smallest, differing, bool(intervals.few_to_rest_on(values)[0])
+        n_tasks=n_tasks,
+        difference=mean,
+        ci_low=ends[0],
+        ci_high=ends[1],
+        p_value=max(float(resampled.p_values()[0]), 1.0 / (1 + resamples)),
+        smallest_detectable=_smallest_detectable(values[:, 0], differing, 1.0 - level),
+        n_differing=differing,
+        is_small=bool(intervals.rest_on_few(values)[0]),
     )
 
 
-def task_differences(first: Floats, second: Floats) -> Floats:
+def _interval(
+    resampled: intervals.Studentised,
+    level: float,
+    mean: float,
+) -> tuple[float, float]:
+    """Return low and high of a positive mean; a low end that touches 0 is 0."""
+    lows, highs = resampled.ends(level)
+    low = float(lows[0])
+    if 0.0 < low <= intervals.TOUCHES * mean:
+        low = 0.0
+    return low, float(highs[0])
+
+
+def task_differences(first_values: Floats, second_values: Floats) -> Floats:
     """Return second minus first on the tasks that both have; rounding errors count as 0."""
-    a = np.asarray(first, dtype=np.float64)
-    b = np.asarray(second, dtype=np.float64)
-    differences = b - a
-    differences[np.abs(differences) <= _NOTHING * np.maximum(np.abs(a), np.abs(b))] = 0.0
+    first_values = np.asarray(first_values, dtype=np.float64)
+    second_values = np.asarray(second_values, dtype=np.float64)
+    differences = second_values - first_values
+    rounding = _NOTHING * np.maximum(np.abs(first_values), np.abs(second_values))
+    differences[np.abs(differences) <= rounding] = 0.0
     return np.asarray(differences[~np.isnan(differences)])
 
 
 def _sign_test(differences: Floats) -> float | None:
     """Return the two-sided p-value of the number of equal signs; None if too few tasks differ."""
-    n = int((differences != 0).sum())
-    up = int((differences > 0).sum())
-    if n <= intervals.FEWEST_OTHERS:
+    n_changes = int((differences != 0).sum())
+    n_rises = int((differences > 0).sum())
+    if n_changes <= intervals.FEWEST_OTHERS:
         return None
-    return min(1.0, 2.0 * float(scipy.special.bdtr(min(up, n - up), n, 0.5)))
+    n_rarer = min(n_rises, n_changes - n_rises)
+    return min(1.0, 2.0 * float(scipy.special.bdtr(n_rarer, n_changes, 0.5)))
 
 
-def _smallest_detectable(differences: Floats, differing: int, alpha: float) -> float:
+def _smallest_detectable(
+    differences: Floats,
+    differing: int,
+    alpha: float,
+) -> float:
     """Return the true mean that a two-sided t-test at alpha finds with 80 % power, given this
     spread.
 
@@ -108,9 +136,8 @@ def _smallest_detectable(differences: Floats, differing: int, alpha: float) -> f
     of the normal, with the degrees of freedom of the tasks that differ.
     """
     degrees = np.asarray(differing - 1.0)
-    quantiles = intervals.student_quantile(1.0 - alpha / 2.0, degrees) + intervals.student_quantile(
-        0.8, degrees
-    )
+    quantiles = intervals.student_quantile(1.0 - alpha / 2.0, degrees)
+    quantiles = quantiles + intervals.student_quantile(0.8, degrees)
     return float(quantiles) * float(differences.std(ddof=1)) / math.sqrt(len(differences))
 
 
@@ -125,10 +152,10 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     Returns:
         In the order given. None stays None and does not count as a comparison.
     """
-    known = sorted((value, index) for index, value in enumerate(p_values) if value is not None)
+    ordered = sorted((value, index) for index, value in enumerate(p_values) if value is not None)
     adjusted: list[float | None] = [None] * len(p_values)
-    so_far = 0.0
-    for rank, (value, index) in enumerate(known):
-        so_far = max(so_far, min(1.0, value * (len(known) - rank)))
-        adjusted[index] = so_far
+    largest = 0.0
+    for rank, (value, index) in enumerate(ordered):
+        largest = max(largest, min(1.0, value * (len(ordered) - rank)))
+        adjusted[index] = largest
     return adjusted

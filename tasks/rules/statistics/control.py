@@ -1,5 +1,4 @@
-"""Control limits: a test of a judge's agreement with its first verdicts against that of earlier
-nights.
+"""Control limits: tests of a judge's agreement with its first verdicts against earlier nights.
 
 The chart is Shewhart's for proportions, with one limit, because only low agreement is a fault. Its
 limit is not three standard deviations below the centre: agreement is close to 1, where the
@@ -40,66 +39,68 @@ def limits(nights: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         decision), and the `cause`: None in control, else the bounds above the agreement: `limit`,
         `bar`, or `limit and bar`.
     """
-    charted = []
-    n_pooled = n_pooled_agreeing = 0
+    rows: list[dict[str, Any]] = []
+    n_pooled = 0
+    n_pooled_agreeing = 0
     for night in sorted(nights, key=itemgetter("night")):
         n = night["n_decided"]
         n_agreeing = night["n_agreeing"]
-        centre = lower_limit = None
+        centre = None
+        lower_limit = None
         if n_pooled:
             centre = (n_pooled_agreeing + _PRIOR) / (n_pooled + 2 * _PRIOR)
-            lower_limit = least_agreeing(n_pooled, n_pooled_agreeing, n) / n if n else None
-        bounds = {"limit": lower_limit, "bar": night["min_agreement"]}
-        below = [
-            name
-            for name, bound in bounds.items()
-            if n and bound is not None and n_agreeing / n < bound
-        ]
-        cause = " and ".join(below) or None
-        charted.append(
+            if n:
+                lower_limit = least_agreeing(n_pooled, n_pooled_agreeing, n) / n
+        causes = []
+        for name, bound in (("limit", lower_limit), ("bar", night["min_agreement"])):
+            if n and bound is not None and n_agreeing / n < bound:
+                causes.append(name)
+        rows.append(
             {
                 **night,
                 "centre": centre,
                 "lower_limit": lower_limit,
-                "cause": cause,
+                "cause": " and ".join(causes) or None,
             }
         )
-        if cause is None:
+        if not causes:
             n_pooled += n
             n_pooled_agreeing += n_agreeing
-    return charted
+    return rows
 
 
-def least_agreeing(n_pooled: int, n_pooled_agreeing: int, n: int) -> int:
-    """Return the fewest agreements among `n` that are in control, given `n_pooled_agreeing` among
-    `n_pooled`.
+def least_agreeing(
+    n_pooled: int,
+    n_pooled_agreeing: int,
+    n: int,
+) -> int:
+    """Return the fewest agreements among `n` verdicts that are in control.
 
-    It is the lowest number with a predicted probability of at least `FALSE_ALARMS` at or below it.
+    It is the lowest number with a predicted probability of at least `FALSE_ALARMS` at or below it,
+    given `n_pooled_agreeing` agreements among `n_pooled`.
     """
     agreeing = n_pooled_agreeing + _PRIOR
     differing = n_pooled - n_pooled_agreeing + _PRIOR
     k = np.arange(n)
-    log_beta = scipy.special.betaln
+    betaln = scipy.special.betaln
     # C(n, k) B(k + agreeing, n - k + differing) / B(agreeing, differing)
-    choices = -log_beta(k + 1, n - k + 1) - np.log(n + 1)
-    chances = np.exp(
-        log_beta(k + agreeing, n - k + differing) - log_beta(agreeing, differing) + choices
-    )
-    return int((chances.cumsum() < FALSE_ALARMS).sum())
+    choices = -betaln(k + 1, n - k + 1) - np.log(n + 1)
+    odds = betaln(k + agreeing, n - k + differing) - betaln(agreeing, differing)
+    probabilities = np.exp(odds + choices)
+    return int((probabilities.cumsum() < FALSE_ALARMS).sum())
 
 
 def drift_line(row: Mapping[str, Any]) -> str:
     """Return a row of the view `judge_drift`, of a night out of control, as a sentence."""
-    bounds = (
-        ("usual", row["centre"]),
-        ("limit", row["lower_limit"]),
-        ("bar", row["min_agreement"]),
-    )
-    beside = ", ".join(f"{name} {value:.1%}" for name, value in bounds if value is not None)
+    bounds = []
+    for name, column in (("usual", "centre"), ("limit", "lower_limit"), ("bar", "min_agreement")):
+        if row[column] is not None:
+            bounds.append(f"{name} {row[column]:.1%}")
     change = row["met_share"] - row["first_met_share"]
     return (
         f"{row['judge']} repeated its first decision on {row['agreement']:.1%} of"
         f" {row['n_decided']} control verdicts in {row['night']}, below the {row['cause']}"
-        f" ({beside}); criteria met: {row['met_share']:.1%}, at first {row['first_met_share']:.1%}"
-        f" ({change * 100:+.1f} points); the judge may be the cause of this night's changes"
+        f" ({', '.join(bounds)}); criteria met: {row['met_share']:.1%}, at first"
+        f" {row['first_met_share']:.1%} ({change * 100:+.1f} points); the judge may be the cause"
+        " of this night's changes"
     )

@@ -1,5 +1,4 @@
-"""An estimate of people's mean over tasks, from a judge's verdicts on all criteria and people's
-labels on a part.
+"""An estimate of people's mean over tasks, from all verdicts of a judge and labels of a part.
 
 The method is prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic,
 "Prediction-Powered Inference", Science 2023), power-tuned (Angelopoulos, Duchi and Zrnic, "PPI++",
@@ -111,41 +110,59 @@ class DebiasedEstimate:
     error: float
 
 
-def corrected(known: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> Corrected:
+def corrected(
+    tasks: KnownTasks,
+    labels: Labels,
+    *,
+    uses_judge: bool = True,
+) -> Corrected:
     """Return each task's value corrected by labels; with `uses_judge` false, from labels alone.
 
     Constants and power (from 0 to 1) minimise the estimated variance of the mean.
 
     Args:
-        known: all tasks.
+        tasks: all tasks.
         labels: at least one.
         uses_judge: true to use the judge's verdicts.
     """
-    signs = _signs(labels.contribution)
+    signs = _signs(labels.contribution)  # (n_labels, 1 or 2)
     importance = _importance(labels.contribution, labels.factor)
     constants, power = _prediction(signs, labels, importance, uses_judge=uses_judge)
     residual = labels.label - signs @ constants - power * labels.judge
-    design = np.column_stack([signs, labels.judge]) if power > 0.0 else signs
-    careful = residual / np.sqrt(1.0 - _leverages(design, importance))
-    judged = power * (known.judged - known.offset)
+    design = signs
+    if power > 0.0:
+        design = np.column_stack([signs, labels.judge])
+    unused_residual = residual / np.sqrt(1.0 - _leverages(design, importance))
+    judged = power * (tasks.judged - tasks.offset)
     predicted = (
-        known.offset + constants[0] * known.positive + constants[-1] * known.negative + judged
+        tasks.offset + constants[0] * tasks.positive + constants[-1] * tasks.negative + judged
     )
-    values, spread = (
-        predicted
-        + np.bincount(labels.task, labels.factor * labels.contribution * each, len(predicted))
-        for each in (residual, careful)
-    )
-    degrees = max(
-        1.0, _effective(np.bincount(labels.task, importance).astype(np.float64)) - design.shape[1]
-    )
+    task_importance = np.bincount(labels.task, importance).astype(np.float64)
     return Corrected(
-        values, spread, _extra_variance(careful, importance), _effective(importance), degrees, power
+        values=predicted + _corrections(labels, residual, len(predicted)),
+        spread=predicted + _corrections(labels, unused_residual, len(predicted)),
+        extra_variance=_extra_variance(unused_residual, importance),
+        effective_labels=_effective(importance),
+        degrees=max(1.0, _effective(task_importance) - design.shape[1]),
+        power=power,
     )
+
+
+def _corrections(
+    labels: Labels,
+    residual: Floats,
+    n_tasks: int,
+) -> Floats:
+    """Return what the residuals of its labels add to each task's value."""
+    return np.bincount(labels.task, labels.factor * labels.contribution * residual, n_tasks)
 
 
 def too_few_labels(
-    *, n_tasks: int, n_tasks_uncovered: int, n_labels: int, n_tasks_labelled: int
+    *,
+    n_tasks: int,
+    n_tasks_uncovered: int,
+    n_labels: int,
+    n_tasks_labelled: int,
 ) -> str | None:
     """Return the reason why the numbers of labels and tasks give no figure; None if they suffice.
 
@@ -165,9 +182,7 @@ def too_few_labels(
 
 
 def outweighed(effective: float) -> str | None:
-    """Return the reason if a few labels outweigh the others so much that there is no figure; else
-    None.
-    """
+    """Return the reason why a few labels that outweigh the others give no figure; else None."""
     if 0.0 < effective < FEWEST_EFFECTIVE:
         return f"a few labels outweigh the others, which are worth {effective:.0f} equal ones"
     return None
@@ -178,70 +193,85 @@ def effective_labels(contribution: Floats, factor: Floats) -> float:
     return _effective(_importance(contribution, factor))
 
 
-def estimate(estimated: Corrected) -> DebiasedEstimate:
+def estimate(corrected_tasks: Corrected) -> DebiasedEstimate:
     """Return the mean of corrected values with its interval for other tasks of the same kind.
 
     On each side the interval is the wider of Student's t and the studentised bootstrap over tasks,
     as for the judge's own interval, because tasks' values may be skewed.
     """
-    variance = (
-        len(estimated.values) * float(estimated.spread.var(ddof=1)) + estimated.extra_variance
+    return _estimate(
+        corrected_tasks.values,
+        _variance(corrected_tasks),
+        corrected_tasks.degrees,
+        _reach(corrected_tasks.spread),
     )
-    return _estimate(estimated.values, variance, estimated.degrees, _reach(estimated.spread))
 
 
 def estimated_difference(
-    first: Corrected, second: Corrected, indices: tuple[NDArray[np.int64], NDArray[np.int64]]
+    first_model: Corrected,
+    second_model: Corrected,
+    indices: tuple[NDArray[np.int64], NDArray[np.int64]],
 ) -> DebiasedEstimate:
-    """Return the mean of second minus first over tasks that both have, with its interval by
-    Student's t.
+    """Return the mean of second minus first over tasks that both have, with its interval.
 
-    Two models' values have similar skewness, so their difference is nearly symmetric.
+    It is by Student's t: two models' values have similar skewness, so their difference is nearly
+    symmetric.
 
     Args:
-        first: one model's tasks.
-        second: the other's.
+        first_model: one model's tasks.
+        second_model: the other's.
         indices: the indices of the common tasks in the first and in the second, in the same order.
     """
-    a, b = indices
-    spread = second.spread[b] - first.spread[a]
-    variance = (
-        len(spread) * float(spread.var(ddof=1)) + first.extra_variance + second.extra_variance
-    )
-    return _estimate(second.values[b] - first.values[a], variance, _degrees(first, second))
+    first_indices, second_indices = indices
+    values = second_model.values[second_indices] - first_model.values[first_indices]
+    spread = second_model.spread[second_indices] - first_model.spread[first_indices]
+    variance = len(spread) * float(spread.var(ddof=1))
+    variance = variance + first_model.extra_variance + second_model.extra_variance
+    return _estimate(values, variance, _degrees(first_model, second_model))
 
 
-def _degrees(first: Corrected, second: Corrected) -> float:
-    """Return the parts' degrees of freedom by their shares of the variance (Welch and
-    Satterthwaite).
-    """
-    both = (first, second)
-    parts = [
-        len(each.spread) * float(each.spread.var(ddof=1)) + each.extra_variance for each in both
-    ]
-    if sum(parts) == 0.0:
-        return min(each.degrees for each in both)
-    return 1.0 / sum(
-        (part / sum(parts)) ** 2 / each.degrees for part, each in zip(parts, both, strict=True)
-    )
+def _variance(corrected_tasks: Corrected) -> float:
+    """Return the variance of the sum of the tasks' values."""
+    spread = corrected_tasks.spread
+    return len(spread) * float(spread.var(ddof=1)) + corrected_tasks.extra_variance
+
+
+def _degrees(first_model: Corrected, second_model: Corrected) -> float:
+    """Return degrees of freedom by the models' shares of the variance (Welch and Satterthwaite)."""
+    first_variance = _variance(first_model)
+    second_variance = _variance(second_model)
+    total = first_variance + second_variance
+    if total == 0.0:
+        return min(first_model.degrees, second_model.degrees)
+    first_part = (first_variance / total) ** 2 / first_model.degrees
+    second_part = (second_variance / total) ** 2 / second_model.degrees
+    return 1.0 / (first_part + second_part)
 
 
 def _estimate(
-    values: Floats, variance: float, degrees: float, least: tuple[float, float] = (0.0, 0.0)
+    values: Floats,
+    variance: float,
+    degrees: float,
+    reach: tuple[float, float] = (0.0, 0.0),
 ) -> DebiasedEstimate:
-    """Return an estimate from the variance of the sum of values; the interval has at least `least`
-    standard errors.
+    """Return an estimate from the variance of the sum of values.
+
+    Its interval is at least as many standard errors long, down and up, as `reach`.
     """
     error = math.sqrt(variance) / len(values)
     student = float(intervals.student_quantile(_UPPER, np.asarray(degrees)))
     mean = math.fsum(values) / len(values)
-    down, up = (error * max(student, each) for each in least)
-    return DebiasedEstimate(mean, mean - down, mean + up, error)
+    down, up = reach
+    return DebiasedEstimate(
+        mean=mean,
+        low=mean - error * max(student, down),
+        high=mean + error * max(student, up),
+        error=error,
+    )
 
 
 def _reach(spread: Floats) -> tuple[float, float]:
-    """Return the lengths of an interval down and up in standard errors, by the studentised
-    bootstrap over tasks.
+    """Return the lengths of an interval down and up in standard errors, by the bootstrap.
 
     They are 0 if too few tasks differ, and at most `WIDEST` times those by Student's t, as in
     `studentised`.
@@ -251,21 +281,18 @@ def _reach(spread: Floats) -> tuple[float, float]:
     differing = intervals.n_differing(values)
     if differing[0] < intervals.FEWEST_OTHERS:
         return 0.0, 0.0
-    resampled = intervals.studentised(
-        values, np.ones_like(values), differing, intervals.draws(n, _RESAMPLES)
-    )
-    below, above = intervals.quantile_pairs(resampled.steps, np.array([_TAIL]))[0].tolist()
-    widest = intervals.WIDEST * float(intervals.student_quantile(_UPPER, np.asarray(n - 1.0)))
+    weights = intervals.draws(n, _RESAMPLES)
+    resampled = intervals.studentised(values, np.ones_like(values), differing, weights)
+    low_step, high_step = intervals.quantile_pairs(resampled.steps, np.array([_TAIL]))[0].tolist()
+    longest = intervals.WIDEST * float(intervals.student_quantile(_UPPER, np.asarray(n - 1.0)))
     # Steps are in standard errors with the number of tasks as the divisor, which are slightly
     # smaller.
-    down, up = (math.sqrt((n - 1.0) / n) * each for each in (above, -below))
-    return min(down, widest), min(up, widest)
+    unbiased = math.sqrt((n - 1.0) / n)
+    return min(unbiased * high_step, longest), min(unbiased * -low_step, longest)
 
 
 def _signs(contribution: Floats) -> Floats:
-    """Return a column for each sign with enough labels for its own constant, else one column for
-    both.
-    """
+    """Return a column for each sign if both have enough labels for a constant, else one column."""
     is_positive = contribution >= 0.0
     if min(is_positive.sum(), (~is_positive).sum()) < _FEWEST_OF_SIGN:
         return np.ones((len(contribution), 1))
@@ -273,28 +300,36 @@ def _signs(contribution: Floats) -> Floats:
 
 
 def _importance(contribution: Floats, factor: Floats) -> Floats:
-    """Return the weight of each label's squared residual in the variance: c^2 (1 - pi) / pi^2
-    (Poisson sampling).
+    """Return the weight of each label's squared residual in the variance.
+
+    It is c^2 (1 - pi) / pi^2 (Poisson sampling).
     """
-    beyond = np.maximum(factor - 1.0, 1e-3 * factor)
-    return np.asarray(contribution**2 * factor * beyond)
+    n_unlabelled = np.maximum(factor - 1.0, 1e-3 * factor)
+    return np.asarray(contribution**2 * factor * n_unlabelled)
 
 
 def _prediction(
-    signs: Floats, labels: Labels, importance: Floats, *, uses_judge: bool
+    signs: Floats,
+    labels: Labels,
+    importance: Floats,
+    *,
+    uses_judge: bool,
 ) -> tuple[Floats, float]:
-    """Return constants and power that minimise the estimated variance: weighted least squares,
-    power from 0 to 1.
+    """Return constants and power that minimise the estimated variance.
+
+    It is a fit by weighted least squares, with a power from 0 to 1.
     """
-    root = np.sqrt(importance)[:, None]
+    root = np.sqrt(importance)
+    power = 0.0
     if uses_judge:
-        *constants, power = _least_squares(
-            root * np.column_stack([signs, labels.judge]), root[:, 0] * labels.label
-        )
+        design = root[:, None] * np.column_stack([signs, labels.judge])
+        fitted = _least_squares(design, root * labels.label)
+        power = float(fitted[-1])
         if 0.0 <= power <= 1.0:
-            return np.asarray(constants), float(power)
-    power = min(max(float(power), 0.0), 1.0) if uses_judge else 0.0
-    return _least_squares(root * signs, root[:, 0] * (labels.label - power * labels.judge)), power
+            return fitted[:-1], power
+        power = min(max(power, 0.0), 1.0)
+    target = root * (labels.label - power * labels.judge)
+    return _least_squares(root[:, None] * signs, target), power
 
 
 def _least_squares(design: Floats, target: Floats) -> Floats:
@@ -303,15 +338,20 @@ def _least_squares(design: Floats, target: Floats) -> Floats:
 
 def _leverages(design: Floats, importance: Floats) -> Floats:
     """Return the leverage of each label on the fit (MacKinnon and White 1985, HC2)."""
-    left, size, _ = np.linalg.svd(np.sqrt(importance)[:, None] * design, full_matrices=False)
-    used = left[:, size > _RANK * size.max()] if size.size and size.max() > 0 else left[:, :0]
-    return np.asarray(np.minimum((used**2).sum(axis=1), 0.9), dtype=np.float64)
+    vectors, sizes, _ = np.linalg.svd(np.sqrt(importance)[:, None] * design, full_matrices=False)
+    if sizes.max(initial=0.0) > 0:
+        vectors = vectors[:, sizes > _RANK * sizes.max()]
+    else:
+        vectors = vectors[:, :0]
+    return np.asarray(np.minimum((vectors**2).sum(axis=1), 0.9), dtype=np.float64)
 
 
 def _effective(importance: Floats) -> float:
     """Return the equivalent number of equally important labels (Kish 1965)."""
     squares = float((importance**2).sum())
-    return float(importance.sum()) ** 2 / squares if squares > 0.0 else 0.0
+    if squares <= 0.0:
+        return 0.0
+    return float(importance.sum()) ** 2 / squares
 
 
 def _extra_variance(residual: Floats, importance: Floats) -> float:
@@ -325,8 +365,8 @@ def _extra_variance(residual: Floats, importance: Floats) -> float:
     effective = _effective(importance)
     if effective <= 0.0:
         return 0.0
-    seen = float((importance * residual**2).sum())
-    n_errors = effective * seen / total
-    more = 2.0 * max(0.0, 1.0 - n_errors / 6.0)
-    with_more = effective + 2.0 * more
-    return max(0.0, total * effective * (n_errors + more) / with_more**2 - seen)
+    observed = float((importance * residual**2).sum())
+    n_errors = effective * observed / total
+    n_assumed = 2.0 * max(0.0, 1.0 - n_errors / 6.0)
+    n_cases = effective + 2.0 * n_assumed
+    return max(0.0, total * effective * (n_errors + n_assumed) / n_cases**2 - observed)

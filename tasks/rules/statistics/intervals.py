@@ -1,5 +1,4 @@
-"""Intervals for figures that are means or pooled shares over tasks, with whole tasks as the sample,
-and their tests.
+"""Intervals and tests of means and pooled shares over tasks, with whole tasks as the sample.
 
 On each side the interval is the wider of two: the studentised bootstrap (bootstrap-t; Efron and
 Tibshirani, "An Introduction to the Bootstrap", 1993, section 12.5), which knows about skewed
@@ -18,20 +17,46 @@ import scipy  # its parts are loaded on use: readers need none of them
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Draws = NDArray[np.floating[Any]]
+"""How often each task is drawn in each resample, shape (n_resamples, n_tasks)."""
+
 LEVEL = 0.95
 """The nominal coverage of intervals."""
+RESAMPLES = 10_000
+SEED = 20251114
+METHOD = "bootstrap-t-3"
+"""The name of the interval method, stored with intervals; increase the number when the method
+changes.
+"""
+WIDEST = 2.0
+"""The largest ratio of a side's length by the bootstrap to that by Student's t with all tasks."""
+TOUCHES = 1e-5
+"""An interval touches a value if its end is nearer to it than this share of the estimate's distance
+(rounding).
+"""
+SMALL = 50
+"""Number of tasks below which the interval's coverage is not promised."""
+FEW_OTHERS = 10
+"""The same for the number of tasks that differ from the most common value (rare mistakes)."""
+FEWEST_OTHERS = 5
+"""An interval needs at least this many tasks that differ from the most common value; else the
+spread is unknown.
+"""
+_FIGURES_AT_A_TIME = 100
+_SAME = 1e-9
+"""Share of the largest value below which a difference of two values is only a rounding error."""
 
 
-def known(value: Any) -> float | None:
+def none_if_nan(value: Any) -> float | None:
     """Return a figure in its stored form: None if undefined."""
     return None if np.isnan(value) else float(value)
 
 
 def quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
-    """Return the quantiles at `tails` and `1 - tails` of each row, by linear interpolation,
-    ignoring NaN.
+    """Return the quantiles at `tails` and `1 - tails` of each row, ignoring NaN.
 
-    The rows are sorted in place.
+    They are interpolated linearly. The rows are sorted in place.
 
     Args:
         rows: shape (n_figures, n_resamples).
@@ -41,16 +66,17 @@ def quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
         Shape (n_figures, 2); NaN for a row with only NaN.
     """
     rows.sort(axis=1)  # NaN goes to the end
-    last = rows.shape[1] - np.isnan(rows).sum(axis=1) - 1
-    every = np.arange(len(rows))
-    pair = []
+    n_values = rows.shape[1] - np.isnan(rows).sum(axis=1)
+    last_index = np.maximum(n_values - 1, 0)
+    figures = np.arange(len(rows))
+    quantiles = []
     for probability in (tails, 1.0 - tails):
-        position = np.maximum(last, 0) * probability
-        below = np.floor(position).astype(np.int64)
-        low = rows[every, below]
-        high = rows[every, np.minimum(below + 1, np.maximum(last, 0))]
-        pair.append(low + (high - low) * (position - below))
-    return np.stack(pair, axis=1)
+        position = last_index * probability
+        index = np.floor(position).astype(np.int64)
+        low = rows[figures, index]
+        high = rows[figures, np.minimum(index + 1, last_index)]
+        quantiles.append(low + (high - low) * (position - index))
+    return np.stack(quantiles, axis=1)
 
 
 def student_quantile(probability: float, degrees: Floats) -> Floats:
@@ -59,34 +85,22 @@ def student_quantile(probability: float, degrees: Floats) -> Floats:
 
 
 def expanded_tails(n_tasks: Floats, level: float = LEVEL) -> Floats:
-    """Return the tail probability with which a percentile interval on `n_tasks` is as wide as
-    Student's t.
+    """Return the tail probability that makes a percentile interval as wide as Student's t.
 
     Phi(-sqrt(n / (n - 1)) * t), with t the upper quantile with n - 1 degrees of freedom
     (Hesterberg, "What Teachers Should Know About the Bootstrap", 2015). The number of tasks must be
     at least two.
     """
-    wider = np.sqrt(n_tasks / (n_tasks - 1.0)) * student_quantile(
-        (1.0 + level) / 2.0, n_tasks - 1.0
-    )
-    return np.asarray(scipy.special.ndtr(-wider), dtype=np.float64)
-
-
-Draws = NDArray[np.floating[Any]]
-Singles = NDArray[np.float32]
-
-WIDEST = 2.0
-"""The largest ratio of a side's length by the bootstrap to that by Student's t with all tasks."""
-TOUCHES = 1e-5
-"""An interval touches a value if its end is nearer to it than this share of the estimate's distance
-(rounding).
-"""
+    quantile = student_quantile((1.0 + level) / 2.0, n_tasks - 1.0)
+    distance = np.sqrt(n_tasks / (n_tasks - 1.0)) * quantile
+    return np.asarray(scipy.special.ndtr(-distance), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class Studentised:
-    """Means or pooled shares with the parts of their intervals and tests, with an entry for each
-    figure.
+    """Means or pooled shares with the parts of their intervals and tests.
+
+    All arrays have an entry for each figure.
 
     Attributes:
         ratio: the figures.
@@ -105,28 +119,29 @@ class Studentised:
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
         """Return low and high of the interval at a level."""
-        below, above = quantile_pairs(self.steps, np.full(len(self.ratio), (1.0 - level) / 2.0)).T
+        tails = np.full(len(self.ratio), (1.0 - level) / 2.0)
+        low_step, high_step = quantile_pairs(self.steps, tails).T
         probability = (1.0 + level) / 2.0
-        widest = WIDEST * student_quantile(probability, self.n_counted - 1.0)
-        least = student_quantile(probability, self.n_differing - 1.0) * self._unbiased
-        low = self.ratio - self.error * np.clip(above, least, np.maximum(widest, least))
-        return low, self.ratio + self.error * np.clip(-below, least, np.maximum(widest, least))
+        shortest = student_quantile(probability, self.n_differing - 1.0) * self._unbiased
+        longest = WIDEST * student_quantile(probability, self.n_counted - 1.0)
+        longest = np.maximum(longest, shortest)
+        low = self.ratio - self.error * np.clip(high_step, shortest, longest)
+        high = self.ratio + self.error * np.clip(-low_step, shortest, longest)
+        return low, high
 
     def p_values(self) -> Floats:
-        """Return, for each figure, the smallest error (one minus the level) at which its interval
-        excludes 0.
+        """Return, for each figure, the smallest error at which its interval excludes 0.
 
-        An interval that ends within `TOUCHES` of the figure's distance from 0 does not exclude 0.
+        The error is one minus the level. An interval that ends within `TOUCHES` of the figure's
+        distance from 0 does not exclude 0.
         """
-        off = (1.0 - TOUCHES) * np.abs(self.ratio) / self.error
-        by_bootstrap = np.array(
-            [
-                _two_sided(steps if ratio > 0 else -steps[::-1], each)
-                for steps, ratio, each in zip(self.steps, self.ratio, off, strict=True)
-            ]
-        )
-        by_widest = 2.0 * scipy.special.stdtr(self.n_counted - 1.0, -off / WIDEST)
-        by_student = 2.0 * scipy.special.stdtr(self.n_differing - 1.0, -off / self._unbiased)
+        distance = (1.0 - TOUCHES) * np.abs(self.ratio) / self.error
+        by_bootstrap = np.empty(len(self.ratio))
+        for figure, steps in enumerate(self.steps):
+            towards_zero = steps if self.ratio[figure] > 0 else -steps[::-1]
+            by_bootstrap[figure] = _two_sided(towards_zero, distance[figure])
+        by_widest = 2.0 * scipy.special.stdtr(self.n_counted - 1.0, -distance / WIDEST)
+        by_student = 2.0 * scipy.special.stdtr(self.n_differing - 1.0, -distance / self._unbiased)
         return np.asarray(np.maximum(by_student, np.minimum(by_bootstrap, by_widest)))
 
     @property
@@ -135,27 +150,33 @@ class Studentised:
         return np.asarray(np.sqrt(self.n_counted / (self.n_counted - 1.0)))
 
 
-def _two_sided(steps: Draws, reached: float) -> float:
-    """Return the smallest error at which the steps' upper quantile is below `reached`,
-    interpolated.
+def _two_sided(steps: Draws, distance: float) -> float:
+    """Return the smallest error at which the steps' upper quantile is below a distance.
+
+    It is interpolated.
     """
     steps = steps[~np.isnan(steps)]
-    above = int(np.searchsorted(steps, reached))
-    if above in {0, len(steps)}:
-        return 0.0 if above else 1.0
-    low = float(steps[above - 1])
-    high = float(steps[above])
-    position = above - 1 + (reached - low) / (high - low)
+    index = int(np.searchsorted(steps, distance))
+    if index == 0:
+        return 1.0
+    if index == len(steps):
+        return 0.0
+    low = float(steps[index - 1])
+    high = float(steps[index])
+    position = index - 1 + (distance - low) / (high - low)
     return min(1.0, 2.0 * (1.0 - position / (len(steps) - 1)))
 
 
 def studentised(
-    numerators: Floats, denominators: Floats, n_differing: NDArray[np.int64], weights: Draws
+    numerators: Floats,
+    denominators: Floats,
+    n_differing: NDArray[np.int64],
+    weights: Draws,
 ) -> Studentised:
-    """Return the parts of intervals of pooled shares; each figure must have at least two tasks that
-    differ.
+    """Return the parts of intervals of pooled shares.
 
-    The standard error is that of a ratio of sums (Cochran, "Sampling Techniques", 1977, chapter 6).
+    Each figure must have at least two tasks that differ. The standard error is that of a ratio of
+    sums (Cochran, "Sampling Techniques", 1977, chapter 6).
 
     Resamples are computed in single precision: the error of an interval's end is at most a
     millionth of its length, far less than the error from the number of resamples.
@@ -164,66 +185,65 @@ def studentised(
     ratio = numerators.sum(axis=0) / total
     # Each task's excess over its share; the sum is 0, which also avoids cancellation in the second
     # moments.
-    excess = numerators - ratio * denominators
+    excess = numerators - ratio * denominators  # (n_tasks, n_figures)
     spread = np.sqrt((excess**2).sum(axis=0))
     standard = excess / np.where(spread > 0.0, spread, 1.0)
     steps = _steps(standard.astype(np.float32), denominators.astype(np.float32), weights)
     steps.sort(axis=1)
-    n_counted = (denominators > 0).sum(axis=0).astype(np.float64)
-    return Studentised(ratio, spread / total, n_counted, n_differing.astype(np.float64), steps)
+    return Studentised(
+        ratio=ratio,
+        error=spread / total,
+        n_counted=(denominators > 0).sum(axis=0).astype(np.float64),
+        n_differing=n_differing.astype(np.float64),
+        steps=steps,
+    )
 
 
-def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
-    """Return the deviation of each resample in its own standard errors, shape (n_figures,
-    n_resamples).
+def _steps(
+    excess: Singles,
+    denominators: Singles,
+    weights: Draws,
+) -> Singles:
+    """Return the deviation of each resample in its own standard errors.
 
-    The squares of a figure's `excess` sum to 1, or to 0 without spread. NaN if the resample has
-    none of the figure's tasks. A resample without spread has a very large deviation.
+    The squares of a figure's `excess` sum to 1. A resample without spread has a very large
+    deviation.
+
+    Returns:
+        Shape (n_figures, n_resamples), NaN if the resample has none of the figure's tasks.
     """
     parts = [excess, excess**2]
-    if not (denominators == 1.0).all():  # else these sums are known
+    has_one_case = bool((denominators == 1.0).all())
+    if not has_one_case:
         parts += [denominators, denominators**2, excess * denominators]
     # One large product takes half the time of several small ones, which would each read all
     # weights.
-    moved, squares, *others = np.split(np.concatenate(parts, axis=1).T @ weights.T, len(parts))
-    # The draws of a part of a task set need not sum to its number of tasks.
-    n_drawn = np.broadcast_to(weights.sum(axis=1), moved.shape)
-    total, squared, crossed = others or (n_drawn, n_drawn, moved)
+    sums = np.split(np.concatenate(parts, axis=1).T @ weights.T, len(parts))
+    moved = sums[0]  # all sums: (n_figures, n_resamples)
+    squares = sums[1]
+    if has_one_case:
+        # The draws of a part of a task set need not sum to its number of tasks.
+        total = np.broadcast_to(weights.sum(axis=1), moved.shape)
+        total_squares = total
+        products = moved
+    else:
+        total, total_squares, products = sums[2:]
     with np.errstate(divide="ignore", invalid="ignore"):
-        off = moved / total  # NaN if the resample has none of the figure's tasks; so is all below
+        ratio = moved / total  # NaN if the resample has none of the figure's tasks; so is all below
         # The spread around the resample's own ratio, expanded.
-        squares += off * (off * squared - 2 * crossed)
-        np.maximum(
-            squares, 1e-6, out=squares
-        )  # a smaller share of the sample's squared spread is a rounding error
-        steps = np.divide(moved, np.sqrt(squares), dtype=np.float32)
-    steps[(excess == 0.0).all(axis=0)] = 0.0
-    return steps
-
-
-RESAMPLES = 10_000
-SEED = 20251114
-METHOD = "bootstrap-t-3"
-"""The name of the interval method, stored with intervals; increase the number when the method
-changes.
-"""
-SMALL = 50
-"""Number of tasks below which the interval's coverage is not promised."""
-FEW_OTHERS = 10
-"""The same for the number of tasks that differ from the most common value (rare mistakes)."""
-FEWEST_OTHERS = 5
-"""An interval needs at least this many tasks that differ from the most common value; else the
-spread is unknown.
-"""
-_FIGURES_AT_A_TIME = 100
-_SAME = 1e-9
-"""Share of the largest value below which a difference of two values is only a rounding error."""
+        squares += ratio * (ratio * total_squares - 2 * products)
+        # A smaller share of the sample's squared spread is a rounding error.
+        np.maximum(squares, 1e-6, out=squares)
+        return np.divide(moved, np.sqrt(squares), dtype=np.float32)
 
 
 @lru_cache(maxsize=4)
-def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
-    """Return how often each task is drawn in each resample, with as many draws as tasks, with
-    replacement.
+def draws(
+    n_tasks: int,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Draws:
+    """Return how often each task is drawn in each resample, with replacement.
 
     Returns:
         Counts of shape (resamples, n_tasks), read-only. Every row sums to n_tasks.
@@ -251,17 +271,18 @@ def mean_intervals(values: Floats, *, sampled: Draws | None = None) -> Floats:
     Returns: Shape (n_figures, 2): low and high in the unit of the values, NaN for a figure with too
         few tasks that differ.
     """
-    counted = ~np.isnan(values)
-    return ratio_intervals(
-        np.where(counted, values, 0.0), counted.astype(np.float64), sampled=sampled
-    )
+    is_counted = ~np.isnan(values)
+    sums = np.where(is_counted, values, 0.0)
+    return ratio_intervals(sums, is_counted.astype(np.float64), sampled=sampled)
 
 
 def ratio_intervals(
-    numerators: Floats, denominators: Floats, *, sampled: Draws | None = None
+    numerators: Floats,
+    denominators: Floats,
+    *,
+    sampled: Draws | None = None,
 ) -> Floats:
-    """Return 95 % intervals of pooled shares: the sum of numerators / the sum of denominators over
-    tasks.
+    """Return 95 % intervals of pooled shares: sums of numerators / sums of denominators over tasks.
 
     The standard error is that of a ratio of sums (Cochran, "Sampling Techniques", 1977, chapter 6).
 
@@ -273,36 +294,42 @@ def ratio_intervals(
     Returns:
         Shape (n_figures, 2), NaN for a figure with too few tasks that differ (`FEWEST_OTHERS`).
     """
-    weights = (draws(len(numerators)) if sampled is None else sampled).astype(
-        np.float32, copy=False
-    )
-    each = quotient(numerators, denominators)  # each task's own share, NaN without cases
-    differing = n_differing(each)
-    enough = np.flatnonzero(differing >= FEWEST_OTHERS)
+    if sampled is None:
+        sampled = draws(len(numerators))
+    weights = sampled.astype(np.float32, copy=False)
+    task_shares = quotient(numerators, denominators)  # (n_tasks, n_figures), NaN without cases
+    differing = n_differing(task_shares)
+    figures = np.flatnonzero(differing >= FEWEST_OTHERS)
     ends = np.full((numerators.shape[1], 2), np.nan)
-    for start in range(0, len(enough), _FIGURES_AT_A_TIME):
-        chosen = enough[start : start + _FIGURES_AT_A_TIME]
-        chosen_each = each[:, chosen]
-        low, high = studentised(
-            numerators[:, chosen], denominators[:, chosen], differing[chosen], weights
-        ).ends(LEVEL)
+    for start in range(0, len(figures), _FIGURES_AT_A_TIME):
+        block = figures[start : start + _FIGURES_AT_A_TIME]
+        resampled = studentised(
+            numerators[:, block], denominators[:, block], differing[block], weights
+        )
+        low, high = resampled.ends(LEVEL)
         # The interval stays within the range of the tasks' values.
-        ends[chosen, 0] = np.maximum(low, np.nanmin(chosen_each, axis=0))
-        ends[chosen, 1] = np.minimum(high, np.nanmax(chosen_each, axis=0))
+        ends[block, 0] = np.maximum(low, np.nanmin(task_shares[:, block], axis=0))
+        ends[block, 1] = np.minimum(high, np.nanmax(task_shares[:, block], axis=0))
     return ends
 
 
-def quotient(over: NDArray[Any], under: NDArray[Any], least: Floats | float = 0.0) -> Floats:
-    """Return the quotient, NaN if the divisor is not above the smallest allowed one."""
-    quotients: Floats = np.full(np.broadcast_shapes(np.shape(over), np.shape(under)), np.nan)
-    np.divide(over, under, out=quotients, where=np.asarray(under > least))
+def quotient(
+    numerators: NDArray[Any],
+    denominators: NDArray[Any],
+    bound: Floats | float = 0.0,
+) -> Floats:
+    """Return the quotient, NaN if the divisor is not above a bound."""
+    shape = np.broadcast_shapes(np.shape(numerators), np.shape(denominators))
+    quotients: Floats = np.full(shape, np.nan)
+    np.divide(numerators, denominators, out=quotients, where=np.asarray(denominators > bound))
     return quotients
 
 
 def means(values: Floats, axis: int = 0) -> Floats:
     """Return means that ignore NaN; NaN without any value."""
-    counted = ~np.isnan(values)
-    return quotient(np.where(counted, values, 0.0).sum(axis=axis), counted.sum(axis=axis))
+    is_counted = ~np.isnan(values)
+    sums = np.where(is_counted, values, 0.0).sum(axis=axis)
+    return quotient(sums, is_counted.sum(axis=axis))
 
 
 def n_differing(values: Floats) -> NDArray[np.int64]:
@@ -315,18 +342,19 @@ def n_differing(values: Floats) -> NDArray[np.int64]:
     if not n_tasks:
         return np.zeros(n_figures, dtype=np.int64)
     ordered = np.sort(values, axis=0)  # NaN goes to the end
-    counted = ~np.isnan(ordered)
-    scale = np.abs(np.where(counted, ordered, 0.0)).max(axis=0)
+    is_counted = ~np.isnan(ordered)
+    scale = np.abs(np.where(is_counted, ordered, 0.0)).max(axis=0)
     is_new = np.ones(ordered.shape, dtype=np.bool_)
     is_new[1:] = ~(np.diff(ordered, axis=0) <= _SAME * scale)
     indices = np.arange(n_tasks)[:, None]
+    starts = np.maximum.accumulate(np.where(is_new, indices, 0), axis=0)
     # The length of the run of equal values that ends at each index.
-    lengths = indices + 1 - np.maximum.accumulate(np.where(is_new, indices, 0), axis=0)
-    commonest = np.where(counted, lengths, 0).max(axis=0)
-    return np.asarray(counted.sum(axis=0) - commonest, dtype=np.int64)
+    lengths = indices + 1 - starts
+    n_equal = np.where(is_counted, lengths, 0).max(axis=0)
+    return np.asarray(is_counted.sum(axis=0) - n_equal, dtype=np.int64)
 
 
-def few_to_rest_on(values: Floats) -> NDArray[np.bool_]:
+def rest_on_few(values: Floats) -> NDArray[np.bool_]:
     """Return flags of the figures with too few tasks for a reliable interval.
 
     Either there are too few tasks, or too few of them differ.
@@ -334,13 +362,14 @@ def few_to_rest_on(values: Floats) -> NDArray[np.bool_]:
     Args:
         values: shape (n_tasks, n_figures), NaN where a task does not count for a figure.
     """
-    counted = (~np.isnan(values)).sum(axis=0)
-    return np.asarray((counted < SMALL) | (n_differing(values) < FEW_OTHERS), dtype=np.bool_)
+    n_counted = (~np.isnan(values)).sum(axis=0)
+    return np.asarray((n_counted < SMALL) | (n_differing(values) < FEW_OTHERS), dtype=np.bool_)
 
 
 def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | None:
-    """Return mean, low and high (95 %) of a repeated evaluation, by Student's t (repetitions - 1
-    degrees of freedom).
+    """Return mean, low and high (95 %) of a repeated evaluation.
+
+    The interval is Student's t with one degree of freedom less than repetitions.
 
     Args:
         scores: a score for each repetition.
@@ -352,9 +381,6 @@ def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | N
     if n < 2:
         return None
     mean = sum(scores) / n
-    half = (
-        float(student_quantile(0.975, np.asarray(n - 1.0)))
-        * float(np.std(scores, ddof=1))
-        / math.sqrt(n)
-    )
+    quantile = float(student_quantile(0.975, np.asarray(n - 1.0)))
+    half = quantile * float(np.std(scores, ddof=1)) / math.sqrt(n)
     return mean, mean - half, mean + half

@@ -10,12 +10,10 @@ Samples of verdicts to label have probabilities in proportion to the expected in
 label.
 
 The variance that unlabelled verdicts add to a corrected mean is the sum of `c^2 (1 - pi) / pi`
-times the expected
-squared error (`debiased.py`); for a given number of labels it is smallest with probabilities in
-proportion to
-`|c| sqrt(expected squared error)` (Saerndal, Swensson and Wretman, "Model Assisted Survey
-Sampling", 1992, section
-12.2; for PPI: Zrnic and Candes, "Active Statistical Inference", 2024).
+times the expected squared error (`debiased.py`); for a given number of labels it is smallest with
+probabilities in proportion to `|c| sqrt(expected squared error)` (Saerndal, Swensson and Wretman,
+"Model Assisted Survey Sampling", 1992, section 12.2; for PPI: Zrnic and Candes, "Active Statistical
+Inference", 2024).
 """
 
 import math
@@ -32,9 +30,7 @@ from tasks.rules.statistics.intervals import Floats, student_quantile
 
 
 class SampledUnit(NamedTuple):
-    """A unit of a sample: its position in the population, its stratum, and its probability of being
-    drawn.
-    """
+    """A unit of a sample: its position in the population, stratum, and probability."""
 
     position: int
     stratum: str
@@ -42,10 +38,14 @@ class SampledUnit(NamedTuple):
 
 
 def stratified_sample(
-    keys: Sequence[str], strata: Sequence[str], n_wanted: int, seed: int
+    keys: Sequence[str],
+    strata: Sequence[str],
+    n_wanted: int,
+    seed: int,
 ) -> list[SampledUnit]:
-    """Return a sample of `n_wanted` units, or all if there are fewer, as evenly from the strata as
-    their sizes allow.
+    """Return a sample of `n_wanted` units, or all if there are fewer.
+
+    They come as evenly from the strata as their sizes allow.
 
     Args:
         keys: the unique key of each unit of the population.
@@ -57,35 +57,32 @@ def stratified_sample(
         The drawn units, in the order of the population.
     """
     members: dict[str, list[int]] = defaultdict(list)
-    for index, stratum in enumerate(strata):
-        members[stratum].append(index)
-    n_sampled = even_allocation(
-        {stratum: len(indices) for stratum, indices in members.items()}, n_wanted
-    )
-    sampled = [
-        SampledUnit(index, stratum, n_sampled[stratum] / len(indices))
-        for stratum, indices in members.items()
-        for index in sorted(indices, key=lambda index: digest("sample", seed, keys[index]))[
-            : n_sampled[stratum]
-        ]
-    ]
+    for position, stratum in enumerate(strata):
+        members[stratum].append(position)
+    sizes = {stratum: len(positions) for stratum, positions in members.items()}
+    n_sampled = even_allocation(sizes, n_wanted)
+    sampled = []
+    for stratum, positions in members.items():
+        positions.sort(key=lambda position: digest("sample", seed, keys[position]))
+        probability = n_sampled[stratum] / sizes[stratum]
+        for position in positions[: n_sampled[stratum]]:
+            sampled.append(SampledUnit(position, stratum, probability))
     return sorted(sampled)
 
 
 def even_allocation(sizes: Mapping[str, int], n_wanted: int) -> dict[str, int]:
-    """Return the number of units to draw from each stratum: the same number, or all units of a
-    smaller stratum.
+    """Return the number of units to draw from each stratum.
 
-    The remainder goes to the largest strata, one unit each. At least as many units are wanted as
-    there are strata.
+    It is the same number, or all units of a smaller stratum. The remainder goes to the largest
+    strata, one unit each. At least as many units are wanted as there are strata.
     """
     n_sampled: dict[str, int] = {}
-    left = min(n_wanted, sum(sizes.values()))
+    n_left = min(n_wanted, sum(sizes.values()))
     # The smallest first: larger strata share the units that it lacks.
-    ordered = sorted(sizes, key=lambda stratum: (sizes[stratum], stratum))
-    for number, stratum in enumerate(ordered):
-        n_sampled[stratum] = min(sizes[stratum], left // (len(ordered) - number))
-        left -= n_sampled[stratum]
+    strata = sorted(sizes, key=lambda stratum: (sizes[stratum], stratum))
+    for number, stratum in enumerate(strata):
+        n_sampled[stratum] = min(sizes[stratum], n_left // (len(strata) - number))
+        n_left -= n_sampled[stratum]
     return n_sampled
 
 
@@ -103,9 +100,11 @@ _HEX = 13
 
 
 def group_errors(
-    groups: NDArray[np.int64], squared_errors: Floats, wanted: NDArray[np.int64]
+    groups: NDArray[np.int64],
+    squared_errors: Floats,
+    verdict_groups: NDArray[np.int64],
 ) -> Floats:
-    """Return the expected squared error of verdicts of some groups, from labels of such verdicts.
+    """Return the expected squared error of verdicts by their groups, from labels of such verdicts.
 
     A group's rate is shrunk towards the rate of all labels, and the latter towards `PRIOR_ERROR`,
     as if there were ten more labels.
@@ -113,42 +112,47 @@ def group_errors(
     Args:
         groups: the group of each label, as a number from 0.
         squared_errors: label minus judge, squared.
-        wanted: the group of each verdict.
+        verdict_groups: the group of each verdict.
     """
-    of_all = (float(squared_errors.sum()) + _PRIOR_LABELS * PRIOR_ERROR) / (
-        len(squared_errors) + _PRIOR_LABELS
-    )
-    n_groups = int(wanted.max()) + 1
-    n = np.bincount(groups, minlength=n_groups)
-    total = np.bincount(groups, squared_errors, n_groups)
-    rates = (total + _PRIOR_LABELS * of_all) / (n + _PRIOR_LABELS)
-    return np.asarray(rates[wanted])
+    total = float(squared_errors.sum()) + _PRIOR_LABELS * PRIOR_ERROR
+    overall_rate = total / (len(squared_errors) + _PRIOR_LABELS)
+    n_groups = int(verdict_groups.max()) + 1
+    n_labels = np.bincount(groups, minlength=n_groups)
+    totals = np.bincount(groups, squared_errors, n_groups)
+    rates = (totals + _PRIOR_LABELS * overall_rate) / (n_labels + _PRIOR_LABELS)
+    return np.asarray(rates[verdict_groups])
 
 
-def expected_errors(of_group: Floats, disagreement: Floats, n_others: Floats) -> Floats:
+def expected_errors(
+    group_rates: Floats,
+    disagreement: Floats,
+    n_others: Floats,
+) -> Floats:
     """Return the expected squared error of single verdicts.
 
     Args:
-        of_group: the error of the verdict's group.
+        group_rates: the error of the verdict's group.
         disagreement: mean squared difference from other judges and from the judge's own
             repetitions.
         n_others: the number of these; 0 without any.
     """
-    pooled = (_PRIOR_VERDICTS * of_group + n_others * disagreement) / (_PRIOR_VERDICTS + n_others)
-    return np.maximum(pooled, LEAST_ERROR)
+    total = _PRIOR_VERDICTS * group_rates + n_others * disagreement
+    return np.maximum(total / (_PRIOR_VERDICTS + n_others), LEAST_ERROR)
 
 
 def sizes(contributions: Floats, errors: Floats) -> Floats:
-    """Return the sizes to which probabilities are proportional, at least a tenth of the mean, so
-    never 0.
+    """Return the sizes to which probabilities are proportional.
+
+    They are at least a tenth of the mean, so never 0.
     """
     size = np.abs(contributions) * np.sqrt(errors)
-    return np.maximum(size, 0.1 * float(size.mean())) if size.any() else np.ones(len(size))
+    if not size.any():
+        return np.ones(len(size))
+    return np.maximum(size, 0.1 * float(size.mean()))
 
 
 def inclusion_probabilities(size: Floats, n_wanted: int) -> Floats:
-    """Return probabilities in proportion to size that sum to the number of wanted units, none above
-    1.
+    """Return probabilities in proportion to size that sum to the number of wanted units.
 
     Probabilities above 1 become 1, and the rest is divided among the other units.
 
@@ -158,16 +162,20 @@ def inclusion_probabilities(size: Floats, n_wanted: int) -> Floats:
     """
     is_certain = np.full(len(size), n_wanted >= len(size))
     while not is_certain.all():
-        shares = size * int(n_wanted - is_certain.sum()) / float(size[~is_certain].sum())
-        above = ~is_certain & (shares >= 1.0)
-        if not above.any():
+        n_left = int(n_wanted - is_certain.sum())
+        shares = size * n_left / float(size[~is_certain].sum())
+        is_too_large = ~is_certain & (shares >= 1.0)
+        if not is_too_large.any():
             return np.where(is_certain, 1.0, shares)
-        is_certain |= above
+        is_certain |= is_too_large
     return np.ones(len(size))
 
 
 def systematic_sample(
-    probabilities: Floats, keys: Sequence[str], seed: int, groups: Sequence[str]
+    probabilities: Floats,
+    keys: Sequence[str],
+    seed: int,
+    groups: Sequence[str],
 ) -> NDArray[np.int64]:
     """Return a sample of fixed size in which each unit has exactly its probability.
 
@@ -190,36 +198,44 @@ def systematic_sample(
     ends = np.cumsum(probabilities[order])
     # The sum is whole except for rounding, which must not add or drop a unit.
     ends[-1] = round(ends[-1])
-    passed = np.floor(ends - start)
-    sampled = np.diff(passed, prepend=math.floor(-start)) > 0
-    return np.sort(order[sampled])
+    n_steps = np.floor(ends - start)
+    is_hit = np.diff(n_steps, prepend=math.floor(-start)) > 0
+    return np.sort(order[is_hit])
 
 
 @lru_cache(maxsize=1)
 def _random_line(
-    keys: tuple[str, ...], seed: int, groups: tuple[str, ...]
+    keys: tuple[str, ...],
+    seed: int,
+    groups: tuple[str, ...],
 ) -> tuple[NDArray[np.int64], float]:
-    """Return the random order of units, group by group, and the random start; kept for samples of
-    other sizes.
+    """Return the random order of units, group by group, and the random start.
+
+    They are kept for samples of other sizes.
     """
-    order = np.array(
-        sorted(
-            range(len(keys)), key=lambda index: (groups[index], digest("draw", seed, keys[index]))
-        )
-    )
+
+    def line_key(index: int) -> tuple[str, str]:
+        return groups[index], digest("draw", seed, keys[index])
+
+    order = np.array(sorted(range(len(keys)), key=line_key))
     start = int(digest("start", seed, *sorted(keys))[:_HEX], 16) / 16**_HEX
     return order, start
 
 
-def label_variance(contributions: Floats, errors: Floats, probabilities: Floats) -> float:
-    """Return the variance that unlabelled verdicts are expected to add to the sum of
-    contributions.
-    """
+def label_variance(
+    contributions: Floats,
+    errors: Floats,
+    probabilities: Floats,
+) -> float:
+    """Return the variance that unlabelled verdicts should add to the sum of contributions."""
     return float((contributions**2 * errors * (1.0 - probabilities) / probabilities).sum())
 
 
 def expected_width(
-    task_variance: float, variances: Sequence[float], n_labels: Sequence[float], n_known: int = 0
+    task_variance: float,
+    variances: Sequence[float],
+    n_labels: Sequence[float],
+    n_known: int = 0,
 ) -> float:
     """Return the expected width of a 95 % interval.
 
@@ -231,6 +247,8 @@ def expected_width(
         n_known: number of labels that represent only themselves, which add degrees of freedom.
     """
     total = sum(n_labels)
-    added = sum((n / total) ** 2 * each for n, each in zip(n_labels, variances, strict=True))
+    variance = 0.0
+    for n, sheet_variance in zip(n_labels, variances, strict=True):
+        variance += (n / total) ** 2 * sheet_variance
     quantile = float(student_quantile(0.975, np.asarray(max(1.0, total + n_known - 3.0))))
-    return 2.0 * (quantile * math.sqrt(task_variance + added))
+    return 2.0 * (quantile * math.sqrt(task_variance + variance))

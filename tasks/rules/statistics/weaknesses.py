@@ -1,5 +1,4 @@
-"""Weaknesses of a model: the nodes of a tree of capabilities in which it scores lower than
-elsewhere, or than others.
+"""Weaknesses of a model: nodes of a tree in which it scores lower than elsewhere, or than others.
 
 A task value is the share of a task's decided criteria of a node that were handled rightly, weighted
 by the size of their weights. A criterion of negative weight is handled rightly if it is not met, so
@@ -18,6 +17,7 @@ false one is at most `ALPHA` for a model.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -70,9 +70,7 @@ class TaskSums:
         decided: all decided ones.
         squares: the squared weights of the decided ones.
         spread: variance of rightness within each task, with the number of its decided criteria - 1
-            as the divisor;
-        shape
-            (n_tasks, 1), 0 for a single criterion.
+            as the divisor; shape (n_tasks, 1), 0 for a single criterion.
     """
 
     right: Floats
@@ -96,22 +94,27 @@ class TaskSums:
 
         For the difference of two task values over disjoint sets it is the sum of both.
         """
-        decided = self.decided @ leaves
+        decided = self.decided @ leaves  # (n_tasks, n_sets)
         squares = self.squares @ leaves
-        return np.asarray(
-            self.spread
-            * np.divide(squares, decided**2, out=np.zeros(decided.shape), where=decided > 0)
-        )
+        factors = np.divide(squares, decided**2, out=np.zeros(decided.shape), where=decided > 0)
+        return np.asarray(self.spread * factors)
 
-    def of_tasks(self, chosen: Flags) -> "TaskSums":
-        """Return the sums of the chosen tasks."""
+    def of_tasks(self, is_included: Flags) -> "TaskSums":
+        """Return the sums of the included tasks."""
         return TaskSums(
-            self.right[chosen], self.decided[chosen], self.squares[chosen], self.spread[chosen]
+            right=self.right[is_included],
+            decided=self.decided[is_included],
+            squares=self.squares[is_included],
+            spread=self.spread[is_included],
         )
 
 
 def task_sums(
-    right: Floats, weights: Floats, tasks: Ints, leaves: Ints, shape: tuple[int, int]
+    right: Floats,
+    weights: Floats,
+    tasks: Ints,
+    leaves: Ints,
+    shape: tuple[int, int],
 ) -> TaskSums:
     """Return a model's criteria summed by task and leaf.
 
@@ -121,56 +124,64 @@ def task_sums(
         tasks, leaves: the index of each criterion's task and leaf.
         shape: number of tasks and of leaves.
     """
+    n_tasks, n_leaves = shape
     is_decided = ~np.isnan(right) & (weights != 0)
     sizes = np.where(is_decided, np.abs(weights), 0.0)
-    known = np.where(is_decided, right, 0.0)
-    cells = tasks * shape[1] + leaves
+    rightness = np.where(is_decided, right, 0.0)
+    cells = tasks * n_leaves + leaves
 
-    def summed(each: Floats) -> Floats:
-        return (
-            np.bincount(cells, each, minlength=shape[0] * shape[1])
-            .reshape(shape)
-            .astype(np.float64)
-        )
+    def summed(values: Floats) -> Floats:
+        sums = np.bincount(cells, values, minlength=n_tasks * n_leaves)
+        return sums.reshape(shape).astype(np.float64)
 
-    counts = np.bincount(tasks, is_decided, minlength=shape[0])
-    means = np.bincount(tasks, known, minlength=shape[0]) / np.maximum(counts, 1)
-    squared = np.bincount(
-        tasks, np.where(is_decided, (known - means[tasks]) ** 2, 0.0), minlength=shape[0]
+    n_decided = np.bincount(tasks, is_decided, minlength=n_tasks)
+    means = np.bincount(tasks, rightness, minlength=n_tasks) / np.maximum(n_decided, 1)
+    deviations = np.where(is_decided, (rightness - means[tasks]) ** 2, 0.0)
+    squares = np.bincount(tasks, deviations, minlength=n_tasks)
+    spread = squares / np.maximum(n_decided - 1, 1)
+    return TaskSums(
+        right=summed(sizes * rightness),
+        decided=summed(sizes),
+        squares=summed(sizes**2),
+        spread=spread[:, None],
     )
-    spread = squared / np.maximum(counts - 1, 1)
-    return TaskSums(summed(sizes * known), summed(sizes), summed(sizes**2), spread[:, None])
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A model compared with another one on the same criteria or, if `other` is None, with its own
-    other criteria.
+    """A model compared with another one on the same criteria, or with its own other criteria.
 
-    The other criteria are those of the same task outside the node: a large node would otherwise be
-    compared mostly with itself. Within a task, a node below the other criteria is also below all
-    criteria, and vice versa.
+    The latter is so if `rival` is None. The other criteria are those of the same task outside the
+    node: a large node would otherwise be compared mostly with itself. Within a task, a node below
+    the other criteria is also below all criteria, and vice versa.
     """
 
     model: TaskSums
-    other: TaskSums | None = None
+    rival: TaskSums | None = None
 
     def sides(self, inside: Floats, outside: Floats) -> tuple[Floats, Floats]:
-        """Return task values of the other side and of the model, for sets of leaves and their
-        complements.
+        """Return task values of the other side and of the model.
+
+        They are for sets of leaves (`inside`) and their complements (`outside`).
         """
-        beside = self.model.shares(outside) if self.other is None else self.other.shares(inside)
-        return beside, self.model.shares(inside)
+        if self.rival is None:
+            return self.model.shares(outside), self.model.shares(inside)
+        return self.rival.shares(inside), self.model.shares(inside)
 
-    def of_tasks(self, chosen: Flags) -> "Contrast":
-        """Return the contrast on the chosen tasks."""
-        return Contrast(
-            self.model.of_tasks(chosen), None if self.other is None else self.other.of_tasks(chosen)
-        )
+    def of_tasks(self, is_included: Flags) -> "Contrast":
+        """Return the contrast on the included tasks."""
+        rival = self.rival
+        if rival is not None:
+            rival = rival.of_tasks(is_included)
+        return Contrast(self.model.of_tasks(is_included), rival)
 
-    def chance_p_values(self, differences: Floats, inside: Floats, outside: Floats) -> Floats:
-        """Return one-sided p-values of the hypothesis that rightness falls on each task's criteria
-        by chance.
+    def chance_p_values(
+        self,
+        differences: Floats,
+        inside: Floats,
+        outside: Floats,
+    ) -> Floats:
+        """Return one-sided p-values of rightness that falls on each task's criteria by chance.
 
         The statistic is the mean difference over tasks / its standard deviation under that
         hypothesis (a permutation within tasks; Strasser and Weber, "On the asymptotic theory of
@@ -179,22 +190,21 @@ class Contrast:
         certain; this test accounts for small nodes without success by chance. It is 0 in a
         comparison with another model, for which there is no such hypothesis.
         """
-        if self.other is not None:
+        if self.rival is not None:
             return np.zeros(differences.shape[1])
-        both = ~np.isnan(differences)
-        moved = np.where(both, differences, 0.0).sum(axis=0)
-        each = self.model.chance_variance(inside) + self.model.chance_variance(outside)
-        deviation = np.sqrt(np.where(both, each, 0.0).sum(axis=0))
-        steps = np.divide(moved, deviation, out=np.zeros(moved.shape), where=deviation > 0)
+        has_both = ~np.isnan(differences)  # (n_tasks, n_nodes)
+        total = np.where(has_both, differences, 0.0).sum(axis=0)
+        variances = self.model.chance_variance(inside) + self.model.chance_variance(outside)
+        deviation = np.sqrt(np.where(has_both, variances, 0.0).sum(axis=0))
+        steps = np.divide(total, deviation, out=np.zeros(total.shape), where=deviation > 0)
         return np.asarray(scipy.special.ndtr(steps), dtype=np.float64)
 
 
 class TestedNode(NamedTuple):
-    """A node with the difference of a model on one part of the tasks, below 0 if it is weaker, and
-    its p-value.
+    """A node with the difference of a model on one part of the tasks, and its p-value.
 
-    The p-value is one-sided, and corrected for the nodes of the tree or for all candidates of the
-    model.
+    The difference is below 0 if the model is weaker. The p-value is one-sided, and corrected for
+    the nodes of the tree or for all candidates of the model.
     """
 
     node: int
@@ -224,10 +234,13 @@ def leaves_under(parents: Sequence[int]) -> Floats:
 
 
 def candidates(
-    contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA
+    contrast: Contrast,
+    parents: Sequence[int],
+    alpha: float = ALPHA,
 ) -> list[TestedNode]:
-    """Return the nodes of a tree in which a model is significantly weaker; of nested nodes only the
-    best fitting ones.
+    """Return the nodes of a tree in which a model is significantly weaker.
+
+    Of nested nodes they are only the best fitting ones.
 
     Args:
         contrast: on the tasks for selection.
@@ -236,9 +249,12 @@ def candidates(
     """
     under = leaves_under(parents)
     nodes = [node for node, parent in enumerate(parents) if parent >= 0]
-    tested = _corrected(_tested(contrast, nodes, under[:, nodes], 1.0 - under[:, nodes], alpha))
-    selected = {each.node: each for each in tested if is_significant(each.p_value, alpha)}
-    return [selected[node] for node in _aptest(contrast, under, sorted(selected), alpha)]
+    tested = _tested(contrast, nodes, under[:, nodes], 1.0 - under[:, nodes], alpha)
+    selected = {}
+    for candidate in _corrected(tested):
+        if is_significant(candidate.p_value, alpha):
+            selected[candidate.node] = candidate
+    return [selected[node] for node in _best_fitting(contrast, under, sorted(selected), alpha)]
 
 
 def confirmed(
@@ -253,109 +269,118 @@ def confirmed(
         For each contrast its candidates in their order, weak or not.
     """
     tested: list[TestedNode] = []
-    for contrast, parents, some in searched:
-        nodes = [each.node for each in some]
+    for contrast, parents, selected in searched:
+        nodes = [candidate.node for candidate in selected]
         inside = leaves_under(parents)[:, nodes]
         tested += _tested(contrast, nodes, inside, 1.0 - inside, alpha=math.inf)
     corrected = iter(_corrected(tested))
-    return [[next(corrected) for _ in some] for _, _, some in searched]
+    return [list(islice(corrected, len(selected))) for _, _, selected in searched]
 
 
 def _corrected(tested: Sequence[TestedNode]) -> list[TestedNode]:
     """Return the nodes with p-values corrected for their number (Holm)."""
-    p_values = holm([each.p_value for each in tested])
-    return [each._replace(p_value=p_value) for each, p_value in zip(tested, p_values, strict=True)]
+    p_values = holm([node.p_value for node in tested])
+    return [node._replace(p_value=p) for node, p in zip(tested, p_values, strict=True)]
 
 
 def _tested(
-    contrast: Contrast, nodes: Sequence[int], inside: Floats, outside: Floats, alpha: float
+    contrast: Contrast,
+    nodes: Sequence[int],
+    inside: Floats,
+    outside: Floats,
+    alpha: float,
 ) -> list[TestedNode]:
     """Return the test of each node.
 
     If a lower bound of p is above alpha after Holm's correction, it is used as the p-value. So
     nodes that cannot be selected, which are nearly all, need no resampling.
     """
-    first, second = contrast.sides(inside, outside)
-    differences = second - first
+    compared_values, model_values = contrast.sides(inside, outside)  # (n_tasks, n_nodes)
+    differences = model_values - compared_values
     by_chance = contrast.chance_p_values(differences, inside, outside)
     bounds = np.nan_to_num(np.maximum(_least_p_values(differences), by_chance)).tolist()
     tested = []
-    for index, (node, bound, corrected) in enumerate(zip(nodes, bounds, holm(bounds), strict=True)):
+    for index, corrected in enumerate(holm(bounds)):
         if is_significant(corrected, 1.01 * alpha):  # the bound has a tolerance
-            tested.append(_below(node, first[:, index], second[:, index], float(by_chance[index])))
+            measured = paired_difference(compared_values[:, index], model_values[:, index])
+            p_value = _p_value_below(measured, float(by_chance[index]))
         else:
-            there = differences[~np.isnan(differences[:, index]), index]
-            untested = PairedDifference(len(there), float(there.mean()), None, None, None, None)
-            tested.append(TestedNode(node, untested, bound))
+            values = differences[~np.isnan(differences[:, index]), index]
+            measured = PairedDifference(len(values), float(values.mean()))
+            p_value = bounds[index]
+        tested.append(TestedNode(nodes[index], measured, p_value))
     return tested
 
 
-def _below(node: int, first: Floats, second: Floats, by_chance: float) -> TestedNode:
-    """Return the difference in a node, second minus first.
+def _p_value_below(measured: PairedDifference, by_chance: float) -> float | None:
+    """Return the one-sided p-value of a negative difference.
 
-    The p-value is one-sided, for a negative difference: half of the two-sided one, or `by_chance`
-    if that is larger.
+    It is half of the two-sided one, or `by_chance` if that is larger.
     """
-    measured = paired_difference(first, second)
     if measured.p_value is None or measured.difference is None:
-        return TestedNode(node, measured, None)
-    half = measured.p_value / 2.0
-    return TestedNode(
-        node, measured, max(half if measured.difference < 0 else 1.0 - half, by_chance)
-    )
+        return None
+    p_value = measured.p_value / 2.0
+    if measured.difference >= 0:
+        p_value = 1.0 - p_value
+    return max(p_value, by_chance)
 
 
 def _least_p_values(differences: Floats) -> Floats:
-    """Return one-sided p-values by Student's t, which are lower bounds of those of
-    `paired_difference`.
+    """Return one-sided p-values by Student's t, lower bounds of those of `paired_difference`.
 
     Returns:
         NaN if too few tasks differ for the t-test.
     """
-    there = ~np.isnan(differences)
+    has_both = ~np.isnan(differences)
     differing = intervals.n_differing(differences)
-    n = there.sum(axis=0)
+    n_tasks = has_both.sum(axis=0)
     means = intervals.means(differences)
-    squares = np.where(there, differences - means, 0.0) ** 2
-    steps = intervals.quotient(
-        means, np.sqrt(squares.sum(axis=0) / np.maximum(n - 1, 1) / np.maximum(n, 1))
-    )
-    below = scipy.special.stdtr(differing - 1.0, steps)
-    return np.where(differing >= intervals.FEWEST_OTHERS, below, np.nan)
+    squares = (np.where(has_both, differences - means, 0.0) ** 2).sum(axis=0)
+    errors = np.sqrt(squares / np.maximum(n_tasks - 1, 1) / np.maximum(n_tasks, 1))
+    steps = intervals.quotient(means, errors)
+    p_values = scipy.special.stdtr(differing - 1.0, steps)
+    return np.where(differing >= intervals.FEWEST_OTHERS, p_values, np.nan)
 
 
-def _aptest(contrast: Contrast, under: Floats, selected: Sequence[int], alpha: float) -> list[int]:
+def _best_fitting(
+    contrast: Contrast,
+    under: Floats,
+    selected: Sequence[int],
+    alpha: float,
+) -> list[int]:
     """Return, of nested selected nodes, those that fit best.
 
     A node is weak as a whole, and replaces the weak nodes in it, if its remainder is weak too:
     significantly, and at least half as weak as they are. Otherwise they alone explain its weakness,
     and it is left out.
     """
-    chosen: list[int] = []
+    fitting: list[int] = []
     for node in reversed(selected):  # children come after their parents
-        within = [each for each in chosen if (under[:, each] <= under[:, node]).all()]
+        within = [inner for inner in fitting if (under[:, inner] <= under[:, node]).all()]
         if within and not _is_weak_beside(contrast, under, node, within, alpha):
             continue
-        chosen = [each for each in chosen if each not in within] + [node]
-    return sorted(chosen)
+        fitting = [inner for inner in fitting if inner not in within]
+        fitting.append(node)
+    return sorted(fitting)
 
 
 def _is_weak_beside(
-    contrast: Contrast, under: Floats, node: int, within: Sequence[int], alpha: float
+    contrast: Contrast,
+    under: Floats,
+    node: int,
+    within: Sequence[int],
+    alpha: float,
 ) -> bool:
+    """Return whether a node is weak as a whole, and not only in the nodes within it."""
     parts = under[:, within].max(axis=1)
     remainder = under[:, node] - parts
     if not remainder.any():
         return True
     outside = 1.0 - under[:, [node]]
-    sides = (each[:, None] for each in (parts, remainder))
-    of_parts, of_remainder = (
-        _tested(contrast, [node], inside, outside, alpha)[0] for inside in sides
-    )
-    parts_below, remainder_below = (
-        each.measured.difference or 0.0 for each in (of_parts, of_remainder)
-    )
-    # A node is weak as a whole if its remainder is at least half as weak as its weak parts.
-    return (
-        bool(is_significant(of_remainder.p_value, alpha)) and remainder_below <= 0.5 * parts_below
-    )
+    (tested_parts,) = _tested(contrast, [node], parts[:, None], outside, alpha)
+    (tested_remainder,) = _tested(contrast, [node], remainder[:, None], outside, alpha)
+    if not is_significant(tested_remainder.p_value, alpha):
+        return False
+    parts_difference = tested_parts.measured.difference or 0.0
+    remainder_difference = tested_remainder.measured.difference or 0.0
+    return remainder_difference <= 0.5 * parts_difference

@@ -12,7 +12,14 @@ import pytest
 
 import sql
 from tasks.measures import MEASURES
-from tasks.measures.measure import Columns, Measure, MeasureResult, Results, Row
+from tasks.measures.measure import (
+    FigureRow,
+    Measure,
+    MeasureResult,
+    MeasureRow,
+    Results,
+    ValueColumns,
+)
 from tests.kit import aggregated, combined, rows_in
 from tests.tasks.compare.comparisons import judged, tasks_of
 from warehouse import Warehouse
@@ -20,7 +27,7 @@ from warehouse import Warehouse
 RUBRICS = {f"t{i:02d}": [(weight, "Accuracy") for weight in (5, 3, -2)] for i in range(8)}
 
 
-def most_met(figures: Sequence[Row], values: Columns) -> Iterator[Results]:
+def most_met(figures: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
     for index in range(len(figures)):
         n_met = values["n_met"][values["figure"] == index]
         yield {"most_met": MeasureResult(float(n_met.max()), note=f"{len(figures)}")}
@@ -48,7 +55,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
     return aggregated(tmp_path, combined(tasks_of(RUBRICS), *responses))
 
 
-def renewed(warehouse: Warehouse, measure: Measure) -> list[Row]:
+def renewed(warehouse: Warehouse, measure: Measure) -> list[MeasureRow]:
     """Recompute the stale figures of a measure, store their rows, and return them."""
     with warehouse.reader() as reader:
         rows = measure.fresh(reader)

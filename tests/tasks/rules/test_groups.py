@@ -208,3 +208,14 @@ def test_shares_add_up_and_differ_by_one_at_most(total: int, n: int) -> None:
     assert total == sum(each)
     assert n == len(each)
     assert max(each) - min(each) <= 1
+
+
+def test_an_expected_value_is_never_above_1() -> None:
+    """Rounded probabilities may add up to a little more than 1."""
+    probabilities = dict(zip(WORDS, (1.0, 0.04, 0.0), strict=True))
+    reply = json.dumps({"answers": [{"name": "c1", "probabilities": probabilities}]})
+
+    (read,) = parse_decisions(reply, 1, "ternary", 0.5)
+
+    assert not isinstance(read, VerdictError)
+    assert read.probability == 1.0

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import FrozenInstanceError
 from typing import Any
 
 import pytest
@@ -328,3 +329,18 @@ def test_confidence_is_that_of_the_decision(
     assert (None if wanted is None else pytest.approx(wanted)) == replies.confidence_of(
         tokens, grading
     )
+
+
+def test_a_verdict_cannot_be_changed() -> None:
+    verdict = parse_verdict('{"criteria_met": true}')
+
+    with pytest.raises(FrozenInstanceError):
+        verdict.status = "unmet"  # type: ignore[misc]
+
+
+def test_text_before_a_closing_tag_is_no_thinking_unless_the_server_omits_the_opening_one() -> None:
+    reply = 'so</think>{"a": 1}'
+
+    assert replies.json_object(reply, omits_think_tag=True) == {"a": 1}
+    with pytest.raises(VerdictError):
+        replies.json_object(reply)

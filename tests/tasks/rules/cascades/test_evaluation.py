@@ -17,12 +17,14 @@ from tasks.rules.cascades.evaluation import (
     Costs,
     Evaluation,
     evaluate,
+    figures_of,
     for_choosing,
     front,
     kendall_tau,
     picked,
 )
 from tasks.rules.cascades.rules import CandidateRule, Facts, PairedVerdicts, When
+from tasks.rules.statistics.intervals import draws
 from tests.tasks.rules.cascades.worlds import noise
 
 PRICED = Costs(0.001, 0.02)
@@ -312,12 +314,116 @@ def test_a_confidence_at_the_limit_is_not_below_it() -> None:
     assert rules.reasons_to_escalate(when, [1.0], 0.899, criterion) == ["confidence"]
 
 
-def test_only_levels_with_confidences_on_both_sides_are_tried() -> None:
+@pytest.mark.parametrize(
+    ("confidences", "levels"),
+    [
+        ((0.9, 0.99), ["0.95", "0.99"]),
+        ((0.4, 0.9999), ["0.5", "0.6", "0.7", "0.8", "0.9", "0.95", "0.99", "0.999"]),
+    ],
+)
+def test_only_levels_with_confidences_on_both_sides_are_tried(
+    confidences: tuple[float, ...], levels: list[str]
+) -> None:
     paired = noise(1, 10)
-    confidence = np.resize([0.9, 0.99], len(paired.strong))
+    confidence = np.resize(confidences, len(paired.strong))
     tried = rules.candidates(
         replace(paired, facts=replace(paired.facts, confidence=confidence)), has_repetitions=False
     )
 
     alone = [each.name for each in tried if each.name.startswith("confidence below")]
-    assert alone == ["confidence below 0.95", "confidence below 0.99"]
+    assert alone == [f"confidence below {level}" for level in levels]
+
+
+def two_verdicts(
+    first: np.ndarray, strong: np.ndarray, has_second: np.ndarray | None = None
+) -> PairedVerdicts:
+    """Verdicts on one criterion of weight 1, by task and model: shape (n_tasks, n_models)."""
+    n_tasks, n_models = strong.shape
+    n = strong.size
+    responses = np.arange(n)
+    nothing = np.full(n, "")
+    facts = Facts(
+        first=np.repeat(first.reshape(-1, 1), 2, axis=1),
+        weights=np.ones(n),
+        categories=nothing,
+        confidence=np.full(n, np.nan),
+        probability=np.full(n, np.nan),
+        severities=nothing,
+        kinds=nothing,
+    )
+    return PairedVerdicts(
+        facts=facts,
+        strong=strong.ravel(),
+        task=responses // n_models,
+        response=responses,
+        tasks=tuple(f"task-{index}" for index in range(n_tasks)),
+        task_of_response=responses // n_models,
+        model_of_response=responses % n_models,
+        models=tuple(f"model-{index}" for index in range(n_models)),
+        offset=np.zeros(n),
+        denominator=np.ones(n),
+        has_second=np.ones(n, dtype=np.bool_) if has_second is None else has_second.ravel(),
+    )
+
+
+def figures(
+    paired: PairedVerdicts, candidate: CandidateRule, resamples: int = 200
+) -> dict[str, Any]:
+    (row,) = figures_of(paired, [candidate], Costs(None, None), resamples)
+    return row
+
+
+@pytest.mark.parametrize(("n_differing", "is_small"), [(9, True), (10, False)])
+def test_an_interval_rests_on_at_least_ten_tasks_that_differ(
+    n_differing: int, is_small: bool
+) -> None:
+    strong = np.ones((50, 1))
+    first = strong.copy()
+    first[:n_differing] = 0.0
+
+    row = figures(two_verdicts(first, strong), ALONE)
+
+    assert row["n_differing"] == n_differing
+    assert row["is_small"] == is_small
+
+
+def test_a_task_counts_only_if_a_rule_can_be_replayed_on_one_of_its_criteria() -> None:
+    has_second = np.ones((20, 1), dtype=np.bool_)
+    has_second[:8] = False
+
+    row = figures(two_verdicts(np.ones((20, 1)), np.ones((20, 1)), has_second), DISAGREEMENT)
+
+    assert row["n_tasks"] == 12
+
+
+def test_judges_that_only_say_met_agree_fully_on_that_label() -> None:
+    row = figures(two_verdicts(np.ones((20, 1)), np.ones((20, 1))), ALONE)
+
+    assert row["macro_f1"] == 1.0
+
+
+def test_a_response_without_a_verdict_moves_no_model_up_in_the_ranking() -> None:
+    """The cheap judge prefers the second model in each task that both have, the strong one the
+    first. The second model lacks most tasks.
+    """
+    strong = np.tile([1.0, 0.0], (40, 1))
+    first = 1.0 - strong
+    first[:30, 1] = np.nan
+
+    row = figures(two_verdicts(first, strong), ALONE)
+
+    assert row["ranking_tau"] == -1.0
+    assert row["ranking_tau_ci_low"] == -1.0
+    assert row["ranking_tau_ci_high"] == -1.0
+
+
+def test_a_ranking_that_no_resample_has_has_no_interval() -> None:
+    """The only resample draws none of the tasks in which the models differ."""
+    draw = draws(6, 1)[0]
+    strong = np.ones((6, 2))
+    strong[np.flatnonzero(draw == 0), 1] = 0.0
+
+    row = figures(two_verdicts(strong, strong), ALONE, resamples=1)
+
+    assert row["ranking_tau"] == 1.0
+    assert row["ranking_tau_ci_low"] is None

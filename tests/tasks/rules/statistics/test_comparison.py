@@ -173,3 +173,26 @@ def test_holm_rejects_what_stepping_down_rejects(
     )
 
     assert len(rejected) == sum(a is not None and a <= alpha for a in holm(p_values))
+
+
+def test_the_smallest_detectable_difference_grows_with_the_spread_of_the_tasks() -> None:
+    differences = np.array([-2.0, -1.0, 0.0, 1.0, 2.0, 3.0])
+
+    narrow = paired_difference(np.zeros(6), differences, resamples=FEW)
+    wide = paired_difference(np.zeros(6), 10.0 * differences, resamples=FEW)
+
+    # Five tasks differ from one. Student's t with 4 degrees of freedom: 2.7764 for 97.5 %, 0.9410
+    # for 80 %. The variance is 17.5 / 5.
+    expected = (2.7764 + 0.9410) * 3.5**0.5 / 6**0.5
+    assert narrow.smallest_detectable == pytest.approx(expected, rel=1e-4)
+    assert wide.smallest_detectable == pytest.approx(10.0 * expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(("n_up", "p_value"), [(10, 2 / 1_024), (9, 22 / 1_024)])
+def test_equal_changes_have_the_p_value_of_the_sign_test(n_up: int, p_value: float) -> None:
+    second = np.array([0.1] * n_up + [-0.1] * (10 - n_up))
+
+    result = paired_difference(np.zeros(10), second)
+
+    assert result.p_value == pytest.approx(p_value)
+    assert result.ci_low is None

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.rules.statistics.debiased import (
+    Corrected,
     KnownTasks,
     Labels,
     corrected,
@@ -150,3 +151,59 @@ def test_a_residual_counts_more_for_standard_errors_the_more_its_label_has_pulle
     assert result.spread == pytest.approx(
         contribution * (constant + residual / np.sqrt(1.0 - leverage))
     )
+
+
+def labelled_alone(people: np.ndarray, contribution: np.ndarray, factor: float) -> Corrected:
+    """Correct tasks with one label each, without a judge."""
+    n_tasks = len(people)
+    nothing = np.zeros(n_tasks)
+    known = KnownTasks(
+        offset=nothing,
+        positive=np.maximum(contribution, 0.0),
+        negative=np.minimum(contribution, 0.0),
+        judged=nothing,
+    )
+    labels = Labels(
+        task=np.arange(n_tasks),
+        contribution=contribution,
+        label=people,
+        judge=nothing,
+        factor=np.full(n_tasks, factor),
+    )
+    return corrected(known, labels, uses_judge=False)
+
+
+@pytest.mark.parametrize(
+    ("n_negative", "prediction"),
+    [(9, 10 / 19), (10, 1.0)],
+)
+def test_ten_labels_of_a_sign_have_a_constant_of_their_own(
+    n_negative: int, prediction: float
+) -> None:
+    """All desired criteria are met, and no undesired one."""
+    people = np.array([1.0] * 10 + [0.0] * n_negative)
+    contribution = np.array([1.0] * 10 + [-1.0] * n_negative)
+
+    result = labelled_alone(people, contribution, factor=2.0)
+
+    # A task's value is its prediction + 2 * (label - prediction).
+    assert result.values[0] == pytest.approx(prediction + 2.0 * (1.0 - prediction))
+
+
+@pytest.mark.parametrize(
+    ("n_errors", "expected"),
+    [
+        # A label weighs 4 * 3 = 12. One error in 101 labels counts as one; 5/3 more are assumed.
+        (1, 12 * (101**2 * (1 + 5 / 3) / (101 + 10 / 3) ** 2 - 1)),
+        (10, 0.0),
+    ],
+)
+def test_errors_are_assumed_only_beside_few_that_labels_show(
+    n_errors: int, expected: float
+) -> None:
+    people = np.ones(101)
+    people[:n_errors] = 0.0
+
+    result = labelled_alone(people, np.ones(101), factor=4.0)
+
+    assert result.extra_variance == pytest.approx(expected, abs=1e-9)

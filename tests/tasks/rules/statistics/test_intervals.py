@@ -243,4 +243,67 @@ def test_a_figure_rests_on_few_when_tasks_are_few_or_hardly_any_differs() -> Non
     rare[49:, 2] = np.nan  # 49 tasks
     rare[:, 3] = 0.5  # no spread at all
 
-    assert intervals.few_to_rest_on(rare).tolist() == [True, False, True, True]
+    assert intervals.rest_on_few(rare).tolist() == [True, False, True, True]
+
+
+def test_two_repetitions_have_an_interval() -> None:
+    # Student's t with one degree of freedom: 12.706 for 95 %. The standard error is 0.1.
+    result = intervals.repeated_interval([0.4, 0.6])
+
+    assert result == pytest.approx((0.5, 0.5 - 1.27062, 0.5 + 1.27062), abs=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_the_unit_of_the_values_does_not_decide_which_are_equal(scale: float) -> None:
+    values = scale * np.array([0.3, 0.1 + 0.2, 0.6 - 0.3, 0.5, 0.5])
+
+    assert intervals.n_differing(values[:, None]).tolist() == [2]
+
+
+def test_a_pooled_share_has_the_same_interval_if_every_case_counts_twice() -> None:
+    dice = np.random.default_rng(2)
+    cases = dice.integers(1, 12, size=(50, 1)).astype(float)
+    met = dice.binomial(cases.astype(int), 0.3).astype(float)
+
+    once = intervals.ratio_intervals(met, cases)
+    twice = intervals.ratio_intervals(2.0 * met, 2.0 * cases)
+
+    assert twice == pytest.approx(once, abs=SINGLE)
+
+
+def studentised(ratio: float, steps: np.ndarray, n_tasks: int) -> intervals.Studentised:
+    """Return the parts of a figure with the standard error 1, all of whose tasks differ."""
+    return intervals.Studentised(
+        ratio=np.array([ratio]),
+        error=np.ones(1),
+        n_counted=np.array([float(n_tasks)]),
+        n_differing=np.array([float(n_tasks)]),
+        steps=steps[None].astype(np.float32),
+    )
+
+
+def test_an_end_is_at_most_twice_as_far_away_as_by_students_t() -> None:
+    # Student's t with 4 degrees of freedom: 2.776 for 95 %.
+    result = studentised(0.0, np.array([-100.0, 0.0, 100.0]), n_tasks=5)
+
+    assert np.ravel(result.ends(0.95)) == pytest.approx([-2 * 2.77645, 2 * 2.77645], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "steps", "expected"),
+    [
+        # 62 of 64 gaps between resamples are below the figure.
+        (3.0, np.linspace(-3.2, 3.2, 65), 2 * (1 - 62 / 64)),
+        # Twice the probability that Student's t with 10 degrees is above 3 / 2.
+        (3.0, np.linspace(-9.0, 9.0, 65), 0.164507),
+        # No resample, or one, is below the figure: 0.1 / 2.
+        (0.1, np.array([1.0, 1.001, 1.002]), 0.961106),
+        (0.1, np.array([-1.0, 1.0, 2.0, 3.0]), 0.961106),
+    ],
+)
+def test_the_p_value_is_that_of_the_interval_that_just_reaches_zero(
+    ratio: float, steps: np.ndarray, expected: float
+) -> None:
+    result = studentised(ratio, steps, n_tasks=11)
+
+    assert result.p_values() == pytest.approx([expected], abs=1e-4)

@@ -154,3 +154,14 @@ def test_more_labels_are_expected_to_narrow_an_interval_and_all_of_them_leave_th
     # Labels that represent only themselves add degrees of freedom.
     few = sampling.expected_width(0.0004, [0.0], [8])
     assert sampling.expected_width(0.0004, [0.0], [8], n_known=1_000) < 0.9 * few
+
+
+def test_the_variance_of_labels_is_that_worked_by_hand() -> None:
+    variance = sampling.label_variance(
+        contributions=np.array([2.0, -3.0, 5.0]),
+        errors=np.array([0.25, 0.1, 0.9]),
+        probabilities=np.array([0.5, 0.25, 1.0]),
+    )
+
+    # 4 * 0.25 * (0.5 / 0.5) + 9 * 0.1 * (0.75 / 0.25), and nothing for a certain label.
+    assert variance == pytest.approx(1.0 + 2.7)

@@ -175,3 +175,44 @@ def test_the_last_block_holds_the_rest() -> None:
 def test_alpha_is_divided_among_all_comparisons() -> None:
     assert stopping.alpha_of_each(0.05, 10) == pytest.approx(0.005)
     assert stopping.alpha_of_each(0.05, 0) == 0.05
+
+
+@pytest.mark.parametrize(("most_looks", "is_raised"), [(3, False), (4, True)])
+def test_the_level_is_raised_for_as_many_looks_as_are_allowed(
+    most_looks: int, is_raised: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stopping, "_MOST_LOOKS", most_looks)
+    n_planned = 220 + most_looks
+
+    squares = thresholds([40, 80, 160, n_planned], 0.05)
+
+    unchanged = mixture(np.array([float(n_planned)]), 0.05, n_planned)
+    assert (squares[n_planned] < 0.99 * float(unchanged[0])) == is_raised
+
+
+def test_an_end_is_extended_by_four_times_the_skewness_of_the_sample() -> None:
+    # 16 tasks with about 0 and 4 with about 1: mean 0.2, skewness 1.62447 (the G1 of Joanes and
+    # Gill, 1998). All differ, so 19 differ from the most common value.
+    values = np.repeat([0.0, 1.0], [16, 4]) + np.linspace(0.0, 1e-6, 20)
+    reach = np.sqrt(6.0 * 18 / 13)
+    error = np.sqrt(0.16 / 19)
+
+    low, high = sequence_ends(values[:, None], 6.0)[0]
+
+    extension = 4 * 1.62447 * reach / (3 * np.sqrt(20))
+    assert 0.2 - low == pytest.approx(error * reach, rel=1e-4)
+    assert high - 0.2 == pytest.approx(error * reach * (1 + extension), rel=1e-4)
+
+
+@pytest.mark.parametrize(("orders", "has_mean"), [(19, False), (20, True)])
+def test_a_mean_without_the_bias_of_stopping_needs_twenty_possible_orders(
+    orders: int, has_mean: bool
+) -> None:
+    rule = Rule("different", 0.05, 0.02, (20, 40))
+    differences = np.tile([0.1, -0.1], 20)
+
+    means = stopping.unbiased_means(
+        differences, differences[:, None], np.zeros(40), rule, orders=orders
+    )
+
+    assert np.isfinite(means).tolist() == [has_mean]

@@ -12,7 +12,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from tasks.rules.text.cells import as_before, csv_text, defused, markdown_cell, may_run, sheet_cell
+from tasks.rules.text.cells import (
+    as_before,
+    csv_text,
+    defused,
+    markdown_cell,
+    may_run,
+    sheet_cell,
+    shows,
+)
 
 ELEMENTS = {"table", "thead", "tbody", "tr", "th", "td"}
 ATTACKS = (
@@ -124,3 +132,21 @@ def test_no_record_of_a_csv_file_begins_within_a_text(must_quote: bool, texts: l
     header, record = csv.reader(io.StringIO(content, newline=""), strict=True)
     assert header == ["a"] * len(texts)
     assert [as_before(cell) for cell in record] == texts
+
+
+FULL = "x" * 32_000
+
+
+@pytest.mark.parametrize(
+    ("cell", "text", "is_shown"),
+    [
+        ("'=1 + 1", "=1  + 1", True),
+        ("the beginning", "the beginning of a text", False),
+        (FULL, f"{FULL} and more", True),
+        (FULL, f"y{FULL}", False),
+    ],
+)
+def test_only_a_cell_that_a_spreadsheet_has_cut_may_lack_the_end_of_its_text(
+    cell: str, text: str, is_shown: bool
+) -> None:
+    assert shows(cell, text) == is_shown

@@ -163,3 +163,13 @@ def test_every_character_that_unicode_calls_a_control_of_text_is_shown() -> None
         chr(number) for number in range(0x110000) if unicodedata.category(chr(number)) == "Cf"
     )
     assert [hex(ord(c)) for c in controls if c not in seen | egyptian and visible(c) == c] == []
+
+
+@pytest.mark.parametrize("text", [*"\u0350\u1161\u17b6\u1810\u2801\u3165\uff9f\ufffd"])
+def test_a_character_beside_the_invisible_ones_shows_something(text: str) -> None:
+    assert not shows_nothing(text)
+
+
+@pytest.mark.parametrize(("text", "line"), [("a \n bcd", "a bcd"), ("abcdef", "abcd…")])
+def test_one_line_is_cut_only_if_it_is_too_long(text: str, line: str) -> None:
+    assert one_line(text, 5) == line

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.text.json_text import read_json
+from tasks.rules.text.json_text import read_json, refuse_deep
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -44,3 +44,15 @@ def test_what_is_nested_too_deeply_is_no_more_than_that() -> None:
             read_json(text)
     assert read_json("[" * 100 + "]" * 100 + "\n")
     assert len(read_json(json.dumps([{"a": [1, 2]}] * 1_000))) == 1_000
+
+
+def test_two_hundred_levels_are_not_too_deep() -> None:
+    text = "[" * 200 + "1" + "]" * 200
+
+    assert json.dumps(read_json(text)) == text
+
+
+def test_as_many_values_as_allowed_are_not_too_many() -> None:
+    refuse_deep([1, 2], most_values=3)
+    with pytest.raises(RecursionError):
+        refuse_deep([1, 2], most_values=2)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.rules.text.numbers import coverage_text, number, true_minus
+from tasks.rules.text.numbers import coverage_text, number, rank_notes, some, true_minus
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,20 @@ def test_a_coverage_is_rounded_down_so_that_only_a_complete_one_reads_100(
     share: float | None, shown: str
 ) -> None:
     assert shown == coverage_text(share)
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [("abca", "a, b, c"), ("abcd", "a, b, c, d"), ("abcdef", "a, b, c, d, and 2 more")],
+)
+def test_a_note_has_four_names_and_the_number_of_the_others(names: str, text: str) -> None:
+    assert some(names) == text
+
+
+def test_a_model_without_a_rank_is_noted_only_if_it_has_a_score() -> None:
+    row = {"split": "legal", "rank": None, "n_tasks": 1, "n_tasks_ranked": 0}
+    rows = [{**row, "model": "m", "mean_score": 0.5}, {**row, "model": "n", "mean_score": None}]
+
+    (note,) = rank_notes(rows)
+
+    assert note.startswith("No rank: m on legal (1 task). ")
