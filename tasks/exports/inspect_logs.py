@@ -115,15 +115,15 @@ def export_inspect(
     """
     refuse_filled(folder)
     with Warehouse(job.warehouse).reader() as reader:
-        wanted = wanted_tasks(job, reader)
-        chosen = {
-            **wanted.key,
+        selection = wanted_tasks(job, reader)
+        parameters = {
+            **selection.key,
             "vintage": vintage,
-            "task_ids": wanted.task_ids,
+            "task_ids": selection.task_ids,
             "models": job.named_models or (),
             "judges": job.named_judges or (),
         }
-        model_runs = reader.rows(sql.read("queries/exports/inspect_model_runs"), chosen)
+        model_runs = reader.rows(sql.read("queries/exports/inspect_model_runs"), parameters)
         if not model_runs:
             raise UsageError(
                 f"{folder}: no model has a verdict in this selection; see `prbench status`"
@@ -131,9 +131,9 @@ def export_inspect(
         n_samples: Counter[bool] = Counter()
         with disk_errors(folder):
             for model_run in model_runs:
-                subject = _subject_of(job, wanted, model_run)
+                subject = _subject_of(job, selection, model_run)
                 n_samples += _write_log(
-                    reader, wanted, subject, folder, is_scored_only=is_scored_only
+                    reader, selection, subject, folder, is_scored_only=is_scored_only
                 )
     notes = [f"{len(model_runs)} logs with {n_samples.total()} samples in {folder}"]
     notes.append(f"`inspect view --log-dir {folder}` shows them")
@@ -183,7 +183,7 @@ class _LogSubject:
         }
 
 
-def _subject_of(job: Job, wanted: WantedTasks, model_run: ResultRow) -> _LogSubject:
+def _subject_of(job: Job, selection: WantedTasks, model_run: ResultRow) -> _LogSubject:
     model_name = None
     if model_run["model_config_hash"] != IMPORTED:
         models = {model.label: model.name for model in job.settings.models}
@@ -198,7 +198,7 @@ def _subject_of(job: Job, wanted: WantedTasks, model_run: ResultRow) -> _LogSubj
         litellm_name=model_name,
         model=_inspect_name(model_name, model_run["model"]),
         judge=judge,
-        template=templates_by_hash(job, wanted.benchmark).get(model_run["template_hash"]),
+        template=templates_by_hash(job, selection.benchmark).get(model_run["template_hash"]),
     )
 
 
@@ -208,7 +208,7 @@ def _inspect_name(litellm_name: str | None, label: str) -> str:
 
 def _write_log(
     reader: Reader,
-    wanted: WantedTasks,
+    selection: WantedTasks,
     subject: _LogSubject,
     folder: Path,
     *,
@@ -217,8 +217,8 @@ def _write_log(
     """Write the log of one model run, and return the numbers of its samples with (True) and without
     a score.
     """
-    primary = wanted.benchmark.primary_score.score_name
-    spec = _eval_spec(wanted, subject)
+    primary = selection.benchmark.primary_score.score_name
+    spec = _eval_spec(selection, subject)
     summaries: list[Document] = []
     content = BytesIO()
     with ZipFile(content, "w", ZIP_DEFLATED) as log:
@@ -228,14 +228,17 @@ def _write_log(
             "eval": spec,
         }
         _put(log, "_journal/start.json", start)
-        for sample in _samples(reader, wanted, subject):
+        for sample in _samples(reader, selection, subject):
             if is_scored_only and not _is_scored(sample, primary):
                 continue
             _put(log, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
             summaries.append(_summary_of(sample))
         _put(log, "summaries.json", summaries)
-        chosen = {"splits": list(wanted.splits), "model_run": subject.model_run["model_run_id"]}
-        figures = reader.rows(sql.read("queries/exports/inspect_results"), chosen)
+        parameters = {
+            "splits": list(selection.splits),
+            "model_run": subject.model_run["model_run_id"],
+        }
+        figures = reader.rows(sql.read("queries/exports/inspect_results"), parameters)
         header = {
             "version": VERSION,
             "status": "success",
@@ -254,11 +257,11 @@ _PLAN = {"name": "plan", "steps": [{"solver": "generate"}]}
 """The plan of a log: a response is one generation."""
 
 
-def _eval_spec(wanted: WantedTasks, subject: _LogSubject) -> Document:
+def _eval_spec(selection: WantedTasks, subject: _LogSubject) -> Document:
     """Return Inspect's `EvalSpec`; ids are hashes of what identifies the log."""
     model_run = subject.model_run
-    title = wanted.benchmark.title
-    task_ids = list(wanted.task_ids)
+    title = selection.benchmark.title
+    task_ids = list(selection.task_ids)
     return {
         "eval_id": _id_of(model_run, "inspect eval"),
         "run_id": _id_of(model_run, "inspect run"),
@@ -319,18 +322,18 @@ def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> No
     log.writestr(ZipInfo(name), json.dumps(document, ensure_ascii=False), ZIP_DEFLATED)
 
 
-def _samples(reader: Reader, wanted: WantedTasks, subject: _LogSubject) -> Iterator[Document]:
+def _samples(reader: Reader, selection: WantedTasks, subject: _LogSubject) -> Iterator[Document]:
     """Yield the samples of a model run, by task and trial."""
-    task_ids = sorted(wanted.task_ids)
+    task_ids = sorted(selection.task_ids)
     for start in range(0, len(task_ids), _TASKS_AT_ONCE):
         batch = task_ids[start : start + _TASKS_AT_ONCE]
         parameters = {
             "model_run": subject.model_run["model_run_id"],
-            "primary": wanted.benchmark.primary_score.score_name,
+            "primary": selection.benchmark.primary_score.score_name,
             "task_ids": batch,
         }
         responses = reader.rows(sql.read("queries/exports/inspect_responses"), parameters)
-        conversations = complete_conversations(reader, wanted, batch)
+        conversations = complete_conversations(reader, selection, batch)
         for response in responses:
             yield _sample_of(subject, response, conversations[response["task_id"]].messages)
 
@@ -435,14 +438,7 @@ def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Mes
         "input": turns,
         "target": [],
         "messages": [*turns, response_turn] if response_turn else turns,
-        "output": {
-            "model": response["served_model"] or subject.served_as,
-            "completion": response["text"] or "",
-            "choices": [_choice(response, response_turn)],
-            "usage": _sums_of([sampling_usage]).get(subject.model),
-            "time": response["latency_s"],
-            "error": cause,
-        },
+        "output": _output(subject, response, response_turn, cause),
         "scores": scores,
         "metadata": {name: response[name] for name in (*_OF_TASK, *_OF_RESPONSE)},
         # Model and judge may have the same name; then their usage is added up.
@@ -486,10 +482,22 @@ def _response_turn(uid: str, subject: _LogSubject, response: ResultRow) -> Docum
     }
 
 
-def _choice(response: ResultRow, response_turn: Document | None) -> Document:
-    return {
+def _output(
+    subject: _LogSubject, response: ResultRow, response_turn: Document | None, cause: str | None
+) -> Document:
+    """Return Inspect's `ModelOutput`; a failed response has a cause."""
+    usages = _sums_of([(subject.model, _usage_of(response))])
+    choice = {
         "message": response_turn or {"role": "assistant", "content": ""},
-        "stop_reason": _STOPPED.get(response["status"], "stop" if response_turn else "unknown"),
+        "stop_reason": _STOPPED.get(response["status"], "unknown" if cause else "stop"),
+    }
+    return {
+        "model": response["served_model"] or subject.served_as,
+        "completion": response["text"] or "",
+        "choices": [choice],
+        "usage": usages.get(subject.model),
+        "time": response["latency_s"],
+        "error": cause,
     }
 
 

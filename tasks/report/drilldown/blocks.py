@@ -125,12 +125,12 @@ class Subjects:
 def subjects_of(scope: Scope, earlier_entries: Sequence[Row] = ()) -> Subjects:
     """Return the subjects of a scope; earlier vintages are only for comparison."""
     entries: dict[str, dict[str, Any]] = {}
-    for entry in scope.entries:
-        key = entry_key(entry)
-        entries[key] = {**entry, "key": key, "is_also": False}
-    for entry in earlier_entries:
-        key = entry_key(entry)
-        entries.setdefault(key, {**entry, "key": key, "is_also": True})
+    for row in scope.entries:
+        key = entry_key(row)
+        entries[key] = {**row, "key": key, "is_also": False}
+    for earlier in earlier_entries:
+        key = entry_key(earlier)
+        entries.setdefault(key, {**earlier, "key": key, "is_also": True})
     labels = Counter(entry["entry"] for entry in entries.values())
     for entry in entries.values():
         # The label of an earlier vintage includes the vintage if several entries have the same
