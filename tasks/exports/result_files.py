@@ -113,7 +113,7 @@ def _header(benchmark: Benchmark, licence: Licence, tables: Sequence[str]) -> st
 
     configs: list[dict[str, Any]] = []
     for name in tables:
-        config = {"config_name": name}
+        config: dict[str, Any] = {"config_name": name}
         if not configs:
             config["default"] = True
         # The split is `test`: results are not for training.
