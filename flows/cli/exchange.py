@@ -471,7 +471,7 @@ def labelling(context: Context, file: Path, interval: str | None, **own: Any) ->
 
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(checked=("split", "model", "judge"))
-    own["of_latest"] = not (context.arguments.vintage or context.arguments.night)
+    own["is_latest"] = not (context.arguments.vintage or context.arguments.night)
     return write(
         context, job, lambda: [export_sampled_labelling(job, file, sampled_for=interval, **own)]
     )
@@ -483,6 +483,7 @@ def labelling(context: Context, file: Path, interval: str | None, **own: Any) ->
 @number("--tasks n_tasks", None, "Sample N whole tasks with all their criteria instead of -n.")
 @click.option(
     "--by",
+    "labels",
     type=click.Choice(["category", "severity", "field", "topic"]),
     multiple=True,
     help="Sample equally from each of these (repeatable).",

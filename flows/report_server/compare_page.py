@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tasks.benchmarks import load_benchmark
 from tasks.compare.differences import apart, compare, rows_of, with_verdicts
@@ -52,14 +52,14 @@ _LABELS = {*_SIDES, "where", "split"}
 
 
 class Field(NamedTuple):
-    """A choice: its name in the address, its heading, its options (value, text), and the chosen
-    value.
+    """A field: its name in the address, its heading, its options (value, text), and the value that
+    is chosen.
     """
 
     name: str
     title: str
     options: Iterable[tuple[str, str]]
-    chosen: str
+    choice: str
 
 
 class ComparePage(NamedTuple):
@@ -75,31 +75,37 @@ class ComparePage(NamedTuple):
     trouble: str | None = None
 
 
-def compare_page(job: Job, given: Mapping[str, str], folder: Path) -> ComparePage:
+def compare_page(job: Job, choices: Mapping[str, str], folder: Path) -> ComparePage:
     """Return the content of the page for an address; invalid parameters are ignored.
 
     Args:
         job: the job whose benchmark is compared, on its splits unless the address names one.
-        given: the parameters in the address: the kind of comparison (`of`), the `first` and the
+        choices: the parameters in the address: the kind of comparison (`of`), the `first` and the
             `second` side, the model, judge, vintage and split that stay the same.
         folder: the folder of the benchmark's report; its task pages are linked, if they exist.
     """
-    kind: Kind = next((kind for kind in KINDS if kind == given.get("of")), "model")
+    kind = _kind_named(choices.get("of"))
     fields: Sequence[Field] = ()
     try:
         with Warehouse(job.warehouse).reader() as reader:
-            fields = fields_of(job, reader, kind, given)
-            if not all(given.get(side) for side in _SIDES):
+            fields = fields_of(job, reader, kind, choices)
+            if not (choices.get("first") and choices.get("second")):
                 return ComparePage(kind, fields)
             has_pages = (folder / "task.html").is_file()
-            return ComparePage(
-                kind, fields, *_figures(job, reader, kind, given, has_pages=has_pages)
-            )
+            figures, about = _figures(job, reader, kind, choices, has_pages=has_pages)
+            return ComparePage(kind, fields, figures, about)
     except (PipelineError, WarehouseError) as error:
         return ComparePage(kind, fields, trouble=str(error))
 
 
-def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) -> list[Field]:
+def _kind_named(name: str | None) -> Kind:
+    for kind in KINDS:
+        if kind == name:
+            return kind
+    return "model"
+
+
+def fields_of(job: Job, reader: Reader, kind: Kind, choices: Mapping[str, str]) -> list[Field]:
     """Return the fields of the page's form, with likely choices if the address has none.
 
     Only names that can be compared with another one are offered.
@@ -109,50 +115,58 @@ def fields_of(job: Job, reader: Reader, kind: Kind, given: Mapping[str, str]) ->
     """
     groups = comparable(reader, job.settings.benchmark, job.data.revision, kind)
     names = _options(reader, kind, groups)
-    largest = max(groups, key=lambda group: len({side.name for side in group}), default=[])
-    likely = _likely(kind, [*names], largest)
-    chosen = {
-        **dict(zip(_SIDES, likely, strict=False)),
-        **{name: value for name, value in given.items() if value},
-    }
-    fields = [
-        Field(side, side.capitalize(), names.items(), chosen.get(side, "")) for side in _SIDES
-    ]
+    likely = dict(zip(_SIDES, _likely(kind, list(names), groups), strict=False))
+    fields = []
+    for side in _SIDES:
+        choice = choices.get(side) or likely.get(side, "")
+        fields.append(Field(side, side.capitalize(), names.items(), choice))
     for name in ("model", "judge", "vintage"):
         options = _options(reader, name, groups)
-        if name != kind and (kind, name) != ("run", "vintage") and len(options) > 1:
-            usual = (
-                [("", "current"), (EVERY_VINTAGE, "all")] if name == "vintage" else [("", "all")]
-            )
-            fields.append(
-                Field(name, name.capitalize(), [*usual, *options.items()], chosen.get(name, ""))
-            )
-    members = reader.select(
+        is_given = name == kind or (kind == "run" and name == "vintage")
+        if not is_given and len(options) > 1:
+            defaults = [("", "all")]
+            if name == "vintage":
+                defaults = [("", "current"), (EVERY_VINTAGE, "all")]
+            pairs = [*defaults, *options.items()]
+            fields.append(Field(name, name.capitalize(), pairs, choices.get(name, "")))
+    splits = _splits(job, reader)
+    if len(splits) > 1:
+        pairs = [("", "as configured"), *zip(splits, splits, strict=True)]
+        fields.append(Field("split", "Split", pairs, choices.get("split", "")))
+    return fields
+
+
+def _splits(job: Job, reader: Reader) -> list[str]:
+    rows = reader.select(
         "intermediate.task_set_members",
         "distinct split",
         benchmark=job.settings.benchmark,
         dataset_revision=job.data.revision,
         is_own_hard=False,
     )
-    if len(members) > 1:
-        splits = [("", "as configured"), *((row["split"], row["split"]) for row in members)]
-        fields.append(Field("split", "Split", splits, given.get("split", "")))
-    return fields
+    return [row["split"] for row in rows]
 
 
-def _likely(kind: Kind, names: Sequence[str], sides: Sequence[Side]) -> list[str]:
-    """Return the two names to begin with, of a group of sides; of vintages the current one is the
+def _likely(kind: Kind, names: Sequence[str], groups: Sequence[Sequence[Side]]) -> list[str]:
+    """Return the two names to begin with, of the largest group; of vintages the current one is the
     second.
     """
-    of_group = {side.name for side in sides}
-    likely = [name for name in names if name in of_group]
+    group = max(groups, key=_n_names, default=())
+    members = {side.name for side in group}
+    likely = [name for name in names if name in members]
     if kind not in {"vintage", "run"} or len(likely) < 2:
         return likely[:2]
-    current = {side.name for side in sides if side.model_run.current_splits}
-    second = next((name for name in likely if kind == "run" or name in current), likely[0])
+    second_name = likely[0]
+    if kind == "vintage":
+        current = {side.name for side in group if side.model_run.current_splits}
+        second_name = next((name for name in likely if name in current), second_name)
     # The latest are first.
-    earlier = likely[likely.index(second) + 1 :]
-    return [earlier[0] if earlier else likely[0], second]
+    earlier = likely[likely.index(second_name) + 1 :]
+    return [earlier[0] if earlier else likely[0], second_name]
+
+
+def _n_names(sides: Sequence[Side]) -> int:
+    return len({side.name for side in sides})
 
 
 def _options(reader: Reader, name: str, groups: Sequence[Sequence[Side]]) -> dict[str, str]:
@@ -161,68 +175,87 @@ def _options(reader: Reader, name: str, groups: Sequence[Sequence[Side]]) -> dic
     """
     sides = [side for group in groups for side in group]
     if name == "run":
-        runs = sorted({side.name for side in sides})
-        return {
-            row["run_id"]: f"{row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} {row['command']}"
-            for row in reader.select("runs", order="started_at desc, run_id", run_id=runs)
-        }
-    values = sorted(
-        ((side.model_run.responded_at, getattr(side.model_run, name)) for side in sides),
+        run_ids = sorted({side.name for side in sides})
+        runs = reader.select("runs", order="started_at desc, run_id", run_id=run_ids)
+        return {run["run_id"]: _run_text(run) for run in runs}
+    sides.sort(
+        key=lambda side: (side.model_run.responded_at, getattr(side.model_run, name)),
         reverse=True,
     )
-    latest_first = dict.fromkeys(value for _, value in values)
-    return {value: value for value in (latest_first if name == "vintage" else sorted(latest_first))}
+    values = dict.fromkeys(getattr(side.model_run, name) for side in sides)
+    return {value: value for value in (values if name == "vintage" else sorted(values))}
+
+
+def _run_text(run: Mapping[str, Any]) -> str:
+    return f"{run['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} {run['command']}"
 
 
 def _figures(
-    job: Job, reader: Reader, kind: Kind, given: Mapping[str, str], *, has_pages: bool
+    job: Job, reader: Reader, kind: Kind, choices: Mapping[str, str], *, has_pages: bool
 ) -> tuple[list[PageFigure], str]:
     """Return the figures of a comparison, and the name of its first difference."""
-    names = [given[side] for side in _SIDES]
-    vintage = given.get("vintage") if kind != "vintage" else None
-    narrowed = _narrowed(job, {name: value for name, value in given.items() if name != kind})
-    result = compare(reader, Comparison(narrowed, names, kind, vintage=vintage))
+    names = [choices[side] for side in _SIDES]
+    constants = {name: value for name, value in choices.items() if name != kind}
+    vintage = constants.get("vintage")
+    comparison = Comparison(_narrowed(job, constants), names, kind, vintage=vintage)
+    result = compare(reader, comparison)
     detail = apart(reader, result, result.differences[:1])
     differences = rows_of(result)
-    chosen = differences[0] = with_verdicts(differences[0], detail["verdicts"][0])
-    first, second = ({name: chosen[f"{side}_{name}"] for name in SAMPLING} for side in _SIDES)
+    difference = with_verdicts(differences[0], detail["verdicts"][0])
+    differences[0] = difference
     for flip in detail["flips"]:
-        flip["address"] = task_address(
-            flip["task_id"], first, second if second != first else None, flip["criterion_id"]
-        )
-        flip |= {
-            f"{side}_explanations": " / ".join(flip[f"{side}_explanations"]) for side in _SIDES
-        }
+        flip["address"] = _address(flip, difference)
+        for name in ("first_explanations", "second_explanations"):
+            flip[name] = " / ".join(flip[name])
     reasons = columns("first_explanations second_explanations")
     parts = (
         (DIFF, differences),
-        (_adapted(FLIPS, has_links=has_pages, more=reasons), detail["flips"]),
+        (_adapted(FLIPS, reasons, has_links=has_pages), detail["flips"]),
         (_adapted(CATEGORIES), detail["categories"]),
         (_adapted(TASKS), detail["tasks"]),
     )
     benchmark = load_benchmark(job.settings.benchmark)
-    where = ", ".join(chosen[name] for name in ("split", "where") if chosen[name])
-    about = f"From {chosen['first']} to {chosen['second']} on {where}"
-    return [served(figure, rows, benchmark) for figure, rows in parts], about
+    figures = [served(figure, rows, benchmark) for figure, rows in parts]
+    scope = ", ".join(difference[name] for name in ("split", "where") if difference[name])
+    return figures, f"From {difference['first']} to {difference['second']} on {scope}"
 
 
-def _adapted(figure: Figure, *, has_links: bool = False, more: Sequence[Column] = ()) -> Figure:
-    """Return a figure about one difference: without its labels, with task ids as text or links,
-    with `more` columns.
-    """
-    shown = (each for each in figure.columns if each.name not in _LABELS)
-    as_text = (
-        replace(each, kind="text") if each.name == "task_id" and not has_links else each
-        for each in shown
+def _address(flip: Mapping[str, Any], difference: Mapping[str, Any]) -> str:
+    """Return the link to a flipped criterion, with the response of each side."""
+    responses = []
+    for side in _SIDES:
+        responses.append({name: difference[f"{side}_{name}"] for name in SAMPLING})
+    first_response, second_response = responses
+    return task_address(
+        flip["task_id"],
+        first_response,
+        second_response if second_response != first_response else None,
+        flip["criterion_id"],
     )
-    return replace(figure, shows=(*as_text, *more))
 
 
-def _narrowed(job: Job, given: Mapping[str, str]) -> Job:
+def _adapted(
+    figure: Figure, extra_columns: Sequence[Column] = (), *, has_links: bool = False
+) -> Figure:
+    """Return a figure about one difference: without its labels, with task ids as text or links."""
+    table_columns = []
+    for column in figure.columns:
+        if column.name == "task_id" and not has_links:
+            table_columns.append(replace(column, kind="text"))
+        elif column.name not in _LABELS:
+            table_columns.append(column)
+    return replace(figure, shows=(*table_columns, *extra_columns))
+
+
+def _narrowed(job: Job, choices: Mapping[str, str]) -> Job:
     """Return the job narrowed by the parameters in the address."""
-    model, judge, split = (given.get(name) for name in ("model", "judge", "split"))
-    named = {
+    model = choices.get("model")
+    judge = choices.get("judge")
+    split = choices.get("split")
+    if split:
+        job = job.on_splits((split,))
+    names = {
         "named_models": (model,) if model else None,
         "named_judges": (judge,) if judge else None,
     }
-    return (job.on_splits((split,)) if split else job).model_copy(update=named)
+    return job.model_copy(update=names)

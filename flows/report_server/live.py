@@ -1,6 +1,6 @@
 """The live page: runs in progress with their coverage, calls and cost, and the ranking so far."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -28,42 +28,52 @@ from tasks.rules.text.numbers import counted, coverage_text
 from tasks.run.coverage import CoverageCell, coverage
 from warehouse import Reader, Warehouse, WarehouseError
 
-Row = dict[str, Any]
+LiveRow = dict[str, Any]
+"""A row of a figure, of `runs`, or of the costs of a run."""
 _SCORED = ("split", "vintage", "model_config_hash", *JUDGE_CONFIG)
-_scored = itemgetter("model_label", *_SCORED)
+_identity = itemgetter("model_label", *_SCORED)
+"""Identifies a mean score."""
 
 
-def ranking_so_far(job: Job, reader: Reader) -> list[Row]:
+def ranking_so_far(job: Job, reader: Reader) -> list[LiveRow]:
     """Return the leaderboard of the models with a scored task.
 
     Values without a stored interval are newer than the last aggregation; their intervals are
     computed here, by the same function, and clipped as the mean is.
     """
     scope = Scope(job, reader)
-    rows = [row for row in scope.rows_of(LEADERBOARD, {"is_hard": False}) if row["n_tasks"]]
+    intervals = _fresh_intervals(scope)
+    ranking = []
+    for row in scope.rows_of(LEADERBOARD, {"is_hard": False}):
+        if row["n_tasks"]:
+            interval = intervals.get(_identity(row), {}) if row["ci_low"] is None else {}
+            ranking.append({**row, **interval})
+    return ranking
+
+
+def _fresh_intervals(scope: Scope) -> dict[Any, LiveRow]:
+    """Return the intervals of mean scores that are not stored, by the identity of the score."""
     score = scope.benchmark.primary_score.score_name
-    fresh = SCORE.fresh(scope.reader, breakdown="all", score_name=score)
-    measured = {row["figure_id"]: row for row in fresh if row["measure"] == SCORE.name}
-    figures = scope.reader.select(
+    measures = {}
+    for row in SCORE.fresh(scope.reader, breakdown="all", score_name=score):
+        if row["measure"] == SCORE.name:
+            measures[row["figure_id"]] = row
+    mean_scores = scope.reader.select(
         "intermediate.mean_scores",
         f"figure_id, mean_floor, model as model_label, {', '.join(_SCORED)}",
         benchmark=scope.benchmark.name,
         dataset_revision=scope.revision,
-        figure_id=[*measured],
+        figure_id=list(measures),
     )
-    new = {
-        _scored(figure): (
-            {"is_small": row["is_small"]}
-            | {
-                end: max(row[end], figure["mean_floor"])
-                for end in ("ci_low", "ci_high")
-                if row[end] is not None
-            }
-        )
-        for figure in figures
-        for row in [measured[figure["figure_id"]]]
-    }
-    return [row | new.get(_scored(row), {}) if row["ci_low"] is None else row for row in rows]
+    intervals = {}
+    for mean_score in mean_scores:
+        measure = measures[mean_score["figure_id"]]
+        interval = {"is_small": measure["is_small"]}
+        for end in ("ci_low", "ci_high"):
+            if measure[end] is not None:
+                interval[end] = max(measure[end], mean_score["mean_floor"])
+        intervals[_identity(mean_score)] = interval
+    return intervals
 
 
 @dataclass(frozen=True)
@@ -84,7 +94,7 @@ class RunState:
     row: Mapping[str, Any] = field(default_factory=dict)
     job: Job | None = None
     cells: Sequence[CoverageCell] = ()
-    calls: Sequence[Row] = ()
+    calls: Sequence[LiveRow] = ()
     trouble: str | None = None
 
 
@@ -103,85 +113,66 @@ class LiveView:
 
     def now(self) -> dict[str, Any]:
         """Return the texts of the page; `trouble` names what cannot be read."""
-        at = datetime.now(UTC)
+        moment = datetime.now(UTC)
         living = self._warehouse.living_runs()
-        published = "Nothing is published yet."
-        shown = dict[str, Any]()
-        stat = None
         runs = {run_id: RunState(run_id) for run_id in living}
+        published = "Nothing is published yet."
+        texts: dict[str, Any] = {"figures": (), "trouble": None}
+        stat = None
         with suppress(FileNotFoundError):
             stat = self._warehouse.database.stat()
         if stat is not None:
-            published = (
-                f"Results were published {_span(at - datetime.fromtimestamp(stat.st_mtime, UTC))}"
-                " ago."
-            )
+            age = moment - datetime.fromtimestamp(stat.st_mtime, UTC)
+            published = f"Results were published {_span(age)} ago."
             try:
-                shown, states = self._published((stat.st_ino, stat.st_mtime_ns, stat.st_size))
-                runs = {
-                    run_id: self._as_now(run, living) for run_id, run in (runs | states).items()
-                }
+                stamp = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+                published_texts, states = self._published(stamp)
+                texts |= published_texts
+                runs |= states
+                runs = {run_id: self._as_now(run, living) for run_id, run in runs.items()}
             except (PipelineError, WarehouseError) as error:
-                shown = {"trouble": str(error)}
+                texts["trouble"] = str(error)
         in_progress = [run for run in runs.values() if run.outcome == RUNNING]
-        ended = [run for run in runs.values() if run.outcome != RUNNING]
-        last = max(
-            ended, key=lambda run: run.row["ended_at"] or run.row["started_at"] or at, default=None
-        )
-        headline = (
-            "No run is in progress."
-            if last
-            else "No run is in progress, and no run is stored here yet."
-        )
-        n_running = len(in_progress)
-        if n_running:
-            headline = (
-                f"{counted(n_running, 'run')} {'is' if n_running == 1 else 'are'} in progress."
-            )
+        last_run = _last_ended(runs.values(), moment)
         return {
-            "headline": headline,
-            "at": f"{at:%H:%M:%S} UTC",
+            **texts,
+            "headline": _headline(len(in_progress), last_run),
+            "at": f"{moment:%H:%M:%S} UTC",
             "published": published,
-            "figures": (),
-            "trouble": None,
-            "runs": [run_texts(run, at, self._benchmark) for run in in_progress],
-            "last": last and run_texts(last, at, self._benchmark),
+            "runs": [run_texts(run, moment, self._benchmark) for run in in_progress],
+            "last": run_texts(last_run, moment, self._benchmark) if last_run else None,
             "has_report": self._index.is_file(),
-            **shown,
         }
 
     def _read(self, _stamp: tuple[int, ...]) -> tuple[dict[str, Any], dict[str, RunState]]:
         """Return the texts of the page that are published, and the states of runs by their ids."""
-        ranking = list[Row]()
-        shown = dict[str, Any]()
+        texts = dict[str, Any]()
+        ranking = list[LiveRow]()
+        states = {}
         with self._warehouse.reader() as reader:
-            states = {
-                row["run_id"]: self._state(row)
-                for row in reader.rows(sql.read("queries/look/live_runs"))
-            }
+            for row in reader.rows(sql.read("queries/look/live_runs")):
+                states[row["run_id"]] = self._state(row)
             alerts = reader.select(
                 "alerts", order="created_at desc, alert_id", benchmark=self._benchmark.name
             )
             try:
                 ranking = ranking_so_far(self._job, reader)
             except PipelineError as error:
-                shown["trouble"] = f"The ranking is not known: {error}"
-        return (
-            shown
-            | {"figures": _figures([(RANKING, ranking), (ALERTS, alerts[:20])], self._benchmark)},
-            states,
-        )
+                texts["trouble"] = f"The ranking is not known: {error}"
+        figures = [(RANKING, ranking), (ALERTS, alerts[:20])]
+        texts["figures"] = _figures(figures, self._benchmark)
+        return texts, states
 
-    def _state(self, row: Row) -> RunState:
+    def _state(self, row: LiveRow) -> RunState:
         """Return the published state of a run."""
         state = RunState(row["run_id"], row["outcome"], row)
         try:
-            state = replace(state, job=(job := job_of_run(self._job, row)))
+            job = job_of_run(self._job, row)
+            state = replace(state, job=job)
             judges = {None, *(judge.label for judge in job.settings.judges)}
             # Work of other judges, and work that is not due, does not belong to the run.
-            return replace(
-                state, cells=[cell for cell in coverage(job) if cell.due and cell.judge in judges]
-            )
+            cells = [cell for cell in coverage(job) if cell.due and cell.judge in judges]
+            return replace(state, cells=cells)
         except ValueError:
             return replace(state, trouble="another version of prbench wrote its record")
         except PipelineError as error:
@@ -191,8 +182,27 @@ class LiveView:
         """Return the current state of a run with its calls so far; an unfinished run without a
         process was killed.
         """
-        outcome = KILLED if run.outcome == RUNNING and run.run_id not in living else run.outcome
+        is_killed = run.outcome == RUNNING and run.run_id not in living
+        outcome = KILLED if is_killed else run.outcome
         return replace(run, outcome=outcome, calls=run_cost(self._job, run.run_id))
+
+
+def _last_ended(runs: Iterable[RunState], moment: datetime) -> RunState | None:
+    """Return the run that ended last, if any has ended."""
+    ended_runs = [run for run in runs if run.outcome != RUNNING]
+    return max(
+        ended_runs,
+        key=lambda run: run.row["ended_at"] or run.row["started_at"] or moment,
+        default=None,
+    )
+
+
+def _headline(n_running: int, last_run: RunState | None) -> str:
+    if n_running:
+        return f"{counted(n_running, 'run')} {'is' if n_running == 1 else 'are'} in progress."
+    if last_run:
+        return "No run is in progress."
+    return "No run is in progress, and no run is stored here yet."
 
 
 RANKING = replace(
@@ -219,65 +229,70 @@ ALERTS = Figure("alerts", "Alerts", "Alerts of the last nights, latest first.", 
 
 
 def _figures(
-    parts: Sequence[tuple[Figure, Sequence[Any]]], benchmark: Benchmark, of_run: str = ""
+    parts: Sequence[tuple[Figure, Sequence[Any]]], benchmark: Benchmark, suffix: str = ""
 ) -> list[PageFigure]:
-    """Return the figures that have rows; `of_run` makes the names of a run's figures unique."""
+    """Return the figures that have rows; a suffix makes the names of a run's figures unique."""
     return [
-        served(replace(figure, name=figure.name + of_run), rows, benchmark)
+        served(replace(figure, name=figure.name + suffix), rows, benchmark)
         for figure, rows in parts
         if rows
     ]
 
 
-def run_texts(run: RunState, at: datetime, benchmark: Benchmark) -> dict[str, Any]:
+def run_texts(run: RunState, moment: datetime, benchmark: Benchmark) -> dict[str, Any]:
     """Return the texts of the page about a run, as of a moment."""
     night = run.row.get("night")
     cells = [coverage_row(cell) for cell in run.cells]
     n_due = sum(cell.due for cell in run.cells)
     n_done = sum(cell.done for cell in run.cells)
-    is_living = run.outcome == RUNNING
-    until = at if is_living else run.row["ended_at"]
-    ended = f" ({_span(at - until)} ago)" if until else ""
+    end = moment
+    outcome = None
+    if run.outcome != RUNNING:
+        end = run.row["ended_at"]
+        outcome = ENDINGS[run.outcome].state_name
+        if end:
+            outcome += f" ({_span(moment - end)} ago)"
     return {
         "state": run,
         "n_due": n_due,
         "n_done": n_done,
         "name": f"Night {night}" if night else "Run",
         "benchmark": run.job and run.job.settings.benchmark,
-        "facts": _facts(run, until, n_done, n_due) if run.row else [],
+        "facts": _facts(run, end, n_done, n_due) if run.row else [],
         "figures": _figures([(STATUS, cells), (CALLS, run.calls)], benchmark, f"-{run.run_id}"),
-        "outcome": None if is_living else ENDINGS[run.outcome].state_name + ended,
-        "level": {
-            DONE: "good",
-            FAILED: "bad",
-            KILLED: "bad",
-        }.get(run.outcome, "warn"),
+        "outcome": outcome,
+        "level": _LEVELS.get(run.outcome, "warn"),
     }
 
 
+_LEVELS = {DONE: "good", FAILED: "bad", KILLED: "bad"}
+"""Outcome -> level of a notice about it."""
+
+
 def _facts(
-    run: RunState, until: datetime | None, n_done: int, n_due: int
+    run: RunState, end: datetime | None, n_done: int, n_due: int
 ) -> list[tuple[str, str, str]]:
     """Return facts about a run: name, value, and a note on the value."""
-    known = [call["cost_usd"] for call in run.calls if call["cost_usd"] is not None]
-    n_unpriced = sum(call["unpriced_calls"] for call in run.calls)
+    coverage_fact = ("Coverage", coverage_text(None), "")
+    if n_due:
+        work = f"{n_done:,} of {n_due:,} responses and verdicts, those of earlier runs included"
+        coverage_fact = ("Coverage", coverage_text(n_done / n_due), work)
+    started_at = run.row["started_at"]
+    time = "–" if end is None else _span(end - started_at)
+    started = f"started {started_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return [coverage_fact, _cost_fact(run), ("Time", time, started)]
+
+
+def _cost_fact(run: RunState) -> tuple[str, str, str]:
+    name = "Cost so far" if run.outcome == RUNNING else "Cost"
+    costs = [call["cost_usd"] for call in run.calls if call["cost_usd"] is not None]
+    cost = f"${sum(costs):,.2f}" if costs or not run.calls else "unknown"
     max_usd = run.job.settings.limits.max_usd if run.job else None
-    cap = "no cap" if max_usd is None else f"cap ${max_usd:,.2f}"
-    unpriced = f", {counted(n_unpriced, 'call')} of unknown price" if n_unpriced else ""
-    scope = f"{n_done:,} of {n_due:,} responses and verdicts, those of earlier runs included"
-    return [
-        ("Coverage", coverage_text(n_done / n_due if n_due else None), scope if n_due else ""),
-        (
-            "Cost so far" if run.outcome == RUNNING else "Cost",
-            f"${sum(known):,.2f}" if known or not run.calls else "unknown",
-            cap + unpriced,
-        ),
-        (
-            "Time",
-            "–" if until is None else _span(until - run.row["started_at"]),
-            f"started {run.row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M} UTC",
-        ),
-    ]
+    note = "no cap" if max_usd is None else f"cap ${max_usd:,.2f}"
+    n_unpriced = sum(call["unpriced_calls"] for call in run.calls)
+    if n_unpriced:
+        note += f", {counted(n_unpriced, 'call')} of unknown price"
+    return name, cost, note
 
 
 def _span(span: timedelta) -> str:

@@ -74,18 +74,13 @@ class Pages(SimpleHTTPRequestHandler):
         """Respond only to requests that name this machine, so that no other site reads the report
         through a browser.
         """
-        headers = self.headers
-        is_of_other = headers.get("Sec-Fetch-Site") in {"cross-site", "same-site"}
-        is_for_other = is_of_other and headers.get("Sec-Fetch-Mode") != "navigate"
-        if is_for_other or not is_from_here(
-            headers.get_all("Host", []), headers.get_all("Origin", [])
-        ):
+        if not self._is_allowed():
             self.send_error(403, "Only for this machine, and not for other sites")
             return None
         try:
-            parts = urlsplit(self.path)
-            renderer = self.server.renderers.get(unquote(parts.path))
-            given = dict(parse_qsl(parts.query, max_num_fields=20))
+            address = urlsplit(self.path)
+            renderer = self.server.renderers.get(unquote(address.path))
+            parameters = dict(parse_qsl(address.query, max_num_fields=20))
             if renderer is None:
                 self._refuse_outside()
                 return super().send_head()
@@ -94,14 +89,24 @@ class Pages(SimpleHTTPRequestHandler):
             # many parameters.
             self.send_error(404, "Not found")
             return None
-        content = self._render(renderer, given)
+        content = self._render(renderer, parameters)
         if content is None:
             return None
         self.send_response(200)
-        self.send_header("Content-Type", f"{self.guess_type(parts.path)}; charset=utf-8")
+        self.send_header("Content-Type", f"{self.guess_type(address.path)}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         return io.BytesIO(content)
+
+    def _is_allowed(self) -> bool:
+        """Return whether a request names this machine, and no other site sent it, except by a
+        link.
+        """
+        headers = self.headers
+        is_cross_site = headers.get("Sec-Fetch-Site") in {"cross-site", "same-site"}
+        if is_cross_site and headers.get("Sec-Fetch-Mode") != "navigate":
+            return False
+        return is_from_here(headers.get_all("Host", []), headers.get_all("Origin", []))
 
     def _refuse_outside(self) -> None:
         """Refuse a link out of the folder, and anything but a regular file."""
@@ -112,14 +117,15 @@ class Pages(SimpleHTTPRequestHandler):
         with contextlib.suppress(FileNotFoundError, PermissionError):
             open_inside(Path(self.directory), path.relative_to(self.directory)).close()
 
-    def _render(self, renderer: Renderer, given: Mapping[str, str]) -> bytes | None:
+    def _render(self, renderer: Renderer, parameters: Mapping[str, str]) -> bytes | None:
         """Return the rendered page; None after an error, which the browser and the terminal
         show.
         """
         try:
             with self.server.rendering:  # one page at a time
-                return renderer(given).encode()
-        except Exception as error:  # noqa: BLE001 - the browser gets an error page, and the server keeps running
+                return renderer(parameters).encode()
+        # The browser gets an error page, and the server keeps running.
+        except Exception as error:  # noqa: BLE001
             notice(f"{self.path}: {explained(error)[1]}")
             self.send_error(500, "This page could not be rendered; the terminal shows why")
             return None
@@ -160,14 +166,13 @@ def serve_report(job: Job, index: Path, port: int, *, is_live: bool) -> None:
     Raises:
         UsageError: the port is taken.
     """
-    refuse_other(index.parent.parent)
-    with ReportServer(
-        index.parent.parent, port, renderers_of(job, index, is_live=is_live)
-    ) as server:
+    folder = index.parent.parent
+    refuse_other(folder)
+    with ReportServer(folder, port, renderers_of(job, index, is_live=is_live)) as server:
         host, number = server.server_address[:2]
-        address = (
-            f"http://{host!s}:{number}/{index.parent.name}/{f'{LIVE.name}.html' if is_live else ''}"
-        )
+        address = f"http://{host!s}:{number}/{index.parent.name}/"
+        if is_live:
+            address += f"{LIVE.name}.html"
         notice(f"{address} (until Ctrl-C)")
         webbrowser.open(address)
         try:
@@ -183,20 +188,20 @@ def _asset(name: str, _: Mapping[str, str]) -> str:
 def renderers_of(job: Job, index: Path, *, is_live: bool) -> Renderers:
     """Return the renderers by path: pages that are rendered for each request, and assets."""
     folder = index.parent
-    benchmark = load_benchmark(job.settings.benchmark)
-    served = partial(
+    render = partial(
         served_page,
-        benchmark=benchmark,
+        benchmark=load_benchmark(job.settings.benchmark),
         folder=folder,
         pages=(LIVE,) if is_live else (),
     )
-    renderers: dict[str, Renderer] = {
-        f"{COMPARE.name}.html": lambda given: served(
-            COMPARE, comparison=compare_page(job, given, folder), kinds=KINDS
-        ),
-        **{f"assets/{name}": partial(_asset, name) for name in _ASSETS},
-    }
+
+    def render_comparison(parameters: Mapping[str, str]) -> str:
+        return render(COMPARE, comparison=compare_page(job, parameters, folder), kinds=KINDS)
+
+    renderers: dict[str, Renderer] = {f"{COMPARE.name}.html": render_comparison}
+    for name in _ASSETS:
+        renderers[f"assets/{name}"] = partial(_asset, name)
     if is_live:
         view = LiveView(job, index)
-        renderers[f"{LIVE.name}.html"] = lambda _: served(LIVE, live=view.now())
+        renderers[f"{LIVE.name}.html"] = lambda _: render(LIVE, live=view.now())
     return {f"/{folder.name}/{name}": renderer for name, renderer in renderers.items()}

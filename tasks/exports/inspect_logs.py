@@ -28,8 +28,10 @@ from tasks.run.missing_work import WantedTasks, wanted_tasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse, write_atomically
 
-Row = Mapping[str, Any]
+ResultRow = Mapping[str, Any]
+"""A row of a query of the export, such as a model run, a response, a criterion or a score."""
 Document = dict[str, Any]
+"""A part of a log, as Inspect reads it."""
 _TASKS_AT_ONCE = 500
 """Number of tasks that are in memory at a time, with all their responses and verdicts in a model
 run.
@@ -75,6 +77,7 @@ _STOPPED = {
 }
 _MOST_SHOWN = 1_000
 """Largest number of characters of a text in a summary."""
+_ERROR_TEXTS = ("message", "traceback", "traceback_ansi")
 _OF_TASK = ("field", "topic", "expert", "splits", "decision_types", "economic_pathways")
 _OF_RESPONSE = ("response_id", "source", "degraded", "finish_reason", "served_model", "cost_usd")
 _OF_CRITERION = (
@@ -112,25 +115,25 @@ def export_inspect(
     """
     refuse_filled(folder)
     with Warehouse(job.warehouse).reader() as reader:
-        wanted = wanted_tasks(job, reader)
-        chosen = {
-            **wanted.key,
+        selection = wanted_tasks(job, reader)
+        parameters = {
+            **selection.key,
             "vintage": vintage,
-            "task_ids": wanted.task_ids,
+            "task_ids": selection.task_ids,
             "models": job.named_models or (),
             "judges": job.named_judges or (),
         }
-        model_runs = reader.rows(sql.read("queries/exports/inspect_model_runs"), chosen)
+        model_runs = reader.rows(sql.read("queries/exports/inspect_model_runs"), parameters)
         if not model_runs:
             raise UsageError(
                 f"{folder}: no model has a verdict in this selection; see `prbench status`"
             )
+        n_samples: Counter[bool] = Counter()
         with disk_errors(folder):
-            logs = [_log_of(job, wanted, model_run) for model_run in model_runs]
-            n_samples: Counter[bool] = Counter()
-            for log_of in logs:
+            for model_run in model_runs:
+                subject = _subject_of(job, selection, model_run)
                 n_samples += _write_log(
-                    reader, wanted, log_of, folder, is_scored_only=is_scored_only
+                    reader, selection, subject, folder, is_scored_only=is_scored_only
                 )
     notes = [f"{len(model_runs)} logs with {n_samples.total()} samples in {folder}"]
     notes.append(f"`inspect view --log-dir {folder}` shows them")
@@ -142,7 +145,7 @@ def export_inspect(
 
 
 @dataclass(frozen=True)
-class _LogOf:
+class _LogSubject:
     """What a log is about: a model run, the names of model and judge in Inspect, and the judge's
     template.
 
@@ -150,7 +153,7 @@ class _LogOf:
     other imported graders: no model's name is known.
     """
 
-    model_run: Row
+    model_run: ResultRow
     litellm_name: str | None
     model: str
     judge: str | None
@@ -173,119 +176,143 @@ class _LogOf:
         """
         if self.judge is None:
             return {"judge": self.model_run["judge"]}
-        template = self.template or self.model_run["template_hash"]
         return {
             "grader_model": {"model": self.judge},
-            "grader_template": template,
+            "grader_template": self.template or self.model_run["template_hash"],
             "judge": self.model_run["judge"],
         }
 
 
-def _log_of(job: Job, wanted: WantedTasks, model_run: Row) -> _LogOf:
-    models = {model.label: model.name for model in job.settings.models}
-    judges = {judge.label: judge.name for judge in job.settings.judges}
-    label = model_run["model"]
-    name = None
+def _subject_of(job: Job, selection: WantedTasks, model_run: ResultRow) -> _LogSubject:
+    model_name = None
     if model_run["model_config_hash"] != IMPORTED:
-        name = model_run["model_name"] or models.get(label)
+        models = {model.label: model.name for model in job.settings.models}
+        model_name = model_run["model_name"] or models.get(model_run["model"])
     judge = None
     if not model_run["is_imported"]:
-        judge_label = model_run["judge"]
-        judge_name = model_run["judge_name"] or judges.get(judge_label)
-        judge = inspect_name(judge_name) if judge_name else name_of_label(judge_label)
-    template = templates_by_hash(job, wanted.benchmark).get(model_run["template_hash"])
-    return _LogOf(
-        model_run, name, inspect_name(name) if name else name_of_label(label), judge, template
+        judges = {judge.label: judge.name for judge in job.settings.judges}
+        judge_name = model_run["judge_name"] or judges.get(model_run["judge"])
+        judge = _inspect_name(judge_name, model_run["judge"])
+    return _LogSubject(
+        model_run=model_run,
+        litellm_name=model_name,
+        model=_inspect_name(model_name, model_run["model"]),
+        judge=judge,
+        template=templates_by_hash(job, selection.benchmark).get(model_run["template_hash"]),
     )
 
 
+def _inspect_name(litellm_name: str | None, label: str) -> str:
+    return inspect_name(litellm_name) if litellm_name else name_of_label(label)
+
+
 def _write_log(
-    reader: Reader, wanted: WantedTasks, log_of: _LogOf, folder: Path, *, is_scored_only: bool
+    reader: Reader,
+    selection: WantedTasks,
+    subject: _LogSubject,
+    folder: Path,
+    *,
+    is_scored_only: bool,
 ) -> Counter[bool]:
     """Write the log of one model run, and return the numbers of its samples with (True) and without
     a score.
     """
-    title = wanted.benchmark.title
-    task_ids = list(wanted.task_ids)
-    model_run = log_of.model_run
-    labels = {"model_label": model_run["model"], "model_name": log_of.litellm_name}
-    # Inspect's `EvalSpec`. Ids are hashes of what identifies the log. A response is one generation.
-    about = {
-        "plan": {"name": "plan", "steps": [{"solver": "generate"}]},
-        "eval": {
-            "eval_id": _id_of(model_run, "inspect eval"),
-            "run_id": _id_of(model_run, "inspect run"),
-            "created": model_run["first_response_at"].isoformat(),
-            "task": model_run["benchmark"],
-            # Unique, because Inspect View takes all but the last log with a task id for retried
-            # attempts.
-            "task_id": _id_of(model_run, "inspect task"),
-            "task_version": model_run["dataset_revision"],
-            "task_display_name": title,
-            "solver": "generate",
-            "tags": [model_run["model"], model_run["judge"], model_run["vintage"]],
-            "dataset": {
-                "name": title,
-                "samples": len(task_ids),
-                "sample_ids": task_ids,
-                "shuffled": False,
-            },
-            "model": log_of.model,
-            "model_roles": {GRADER: {"model": log_of.grader}},
-            "config": {"epochs": model_run["n_trials"], "epochs_reducer": ["mean"]},
-            "packages": {"prbench-pipeline": importlib.metadata.version("prbench-pipeline")},
-            "metadata": {
-                **labels,
-                **{name: model_run[name] for name in (*_IDENTITY, "may_hide_failures")},
-                "notice": NOTICE,
-            },
-        },
-    }
-    primary = wanted.benchmark.primary_score.score_name
+    primary = selection.benchmark.primary_score.score_name
+    spec = _eval_spec(selection, subject)
     summaries: list[Document] = []
     content = BytesIO()
     with ZipFile(content, "w", ZIP_DEFLATED) as log:
-        _put(log, "_journal/start.json", {"version": VERSION, **about})
-        for sample in _samples(reader, wanted, log_of):
+        start = {
+            "version": VERSION,
+            "plan": _PLAN,
+            "eval": spec,
+        }
+        _put(log, "_journal/start.json", start)
+        for sample in _samples(reader, selection, subject):
             if is_scored_only and not _is_scored(sample, primary):
                 continue
             _put(log, f"samples/{sample['id']}_epoch_{sample['epoch']}.json", sample)
             summaries.append(_summary_of(sample))
-        chosen = {"splits": list(wanted.splits), "model_run": model_run["model_run_id"]}
-        figures = reader.rows(sql.read("queries/exports/inspect_results"), chosen)
         _put(log, "summaries.json", summaries)
-        kinds = ("model_usage", "role_usage")
-        usages = {
-            kind: _usages(item for each in summaries for item in each[kind].items())
-            for kind in kinds
+        parameters = {
+            "splits": list(selection.splits),
+            "model_run": subject.model_run["model_run_id"],
         }
-        # The times of the first response and the last verdict, and the usage of all samples.
-        completed_at = max((each["completed_at"] for each in summaries), default="")
-        stats = {
-            "started_at": about["eval"]["created"],
-            "completed_at": completed_at,
-            **usages,
-        }
-        results = _results(figures, summaries, primary, log_of.scorer_parameters)
+        figures = reader.rows(sql.read("queries/exports/inspect_results"), parameters)
         header = {
             "version": VERSION,
             "status": "success",
-            **about,
-            "results": results,
-            "stats": stats,
+            "plan": _PLAN,
+            "eval": spec,
+            "results": _results(figures, summaries, primary, subject.scorer_parameters),
+            "stats": _stats(spec, summaries),
         }
         _put(log, "header.json", header)
-    # The name contains the id, because different labels may look the same in it. A log gets its
-    # name when complete.
-    parts = (
-        model_run["benchmark"],
-        model_run["model"],
-        model_run["judge"],
-        about["eval"]["eval_id"][:8],
-    )
-    name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part)[:40] for part in parts)
-    write_atomically(folder / f"{name}{SUFFIX}", content.getvalue())
-    return Counter(_is_scored(each, primary) for each in summaries)
+    # A log gets its name when complete.
+    write_atomically(folder / _file_name(subject.model_run, spec), content.getvalue())
+    return Counter(_is_scored(summary, primary) for summary in summaries)
+
+
+_PLAN = {"name": "plan", "steps": [{"solver": "generate"}]}
+"""The plan of a log: a response is one generation."""
+
+
+def _eval_spec(selection: WantedTasks, subject: _LogSubject) -> Document:
+    """Return Inspect's `EvalSpec`; ids are hashes of what identifies the log."""
+    model_run = subject.model_run
+    title = selection.benchmark.title
+    task_ids = list(selection.task_ids)
+    return {
+        "eval_id": _id_of(model_run, "inspect eval"),
+        "run_id": _id_of(model_run, "inspect run"),
+        "created": model_run["first_response_at"].isoformat(),
+        "task": model_run["benchmark"],
+        # Unique, because Inspect View takes all but the last log with a task id for retried
+        # attempts.
+        "task_id": _id_of(model_run, "inspect task"),
+        "task_version": model_run["dataset_revision"],
+        "task_display_name": title,
+        "solver": "generate",
+        "tags": [model_run["model"], model_run["judge"], model_run["vintage"]],
+        "dataset": {
+            "name": title,
+            "samples": len(task_ids),
+            "sample_ids": task_ids,
+            "shuffled": False,
+        },
+        "model": subject.model,
+        "model_roles": {GRADER: {"model": subject.grader}},
+        "config": {"epochs": model_run["n_trials"], "epochs_reducer": ["mean"]},
+        "packages": {"prbench-pipeline": importlib.metadata.version("prbench-pipeline")},
+        "metadata": {
+            "model_label": model_run["model"],
+            "model_name": subject.litellm_name,
+            **{name: model_run[name] for name in (*_IDENTITY, "may_hide_failures")},
+            "notice": NOTICE,
+        },
+    }
+
+
+def _stats(spec: Document, summaries: Sequence[Document]) -> Document:
+    """Return the times of the first response and the last verdict, and the usage of all samples."""
+    stats = {
+        "started_at": spec["created"],
+        "completed_at": max((summary["completed_at"] for summary in summaries), default=""),
+    }
+    for kind in ("model_usage", "role_usage"):
+        usages = list[tuple[str, Document]]()
+        for summary in summaries:
+            usages += summary[kind].items()
+        stats[kind] = _sums_of(usages)
+    return stats
+
+
+def _file_name(model_run: ResultRow, spec: Document) -> str:
+    """Return the name of a log; it contains the id, because different labels may look the same in
+    it.
+    """
+    parts = (model_run["benchmark"], model_run["model"], model_run["judge"], spec["eval_id"][:8])
+    return "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part)[:40] for part in parts) + SUFFIX
 
 
 def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> None:
@@ -295,29 +322,31 @@ def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> No
     log.writestr(ZipInfo(name), json.dumps(document, ensure_ascii=False), ZIP_DEFLATED)
 
 
-def _samples(reader: Reader, wanted: WantedTasks, log_of: _LogOf) -> Iterator[Document]:
+def _samples(reader: Reader, selection: WantedTasks, subject: _LogSubject) -> Iterator[Document]:
     """Yield the samples of a model run, by task and trial."""
-    key = {
-        "model_run": log_of.model_run["model_run_id"],
-        "primary": wanted.benchmark.primary_score.score_name,
-    }
-    task_ids = sorted(wanted.task_ids)
+    task_ids = sorted(selection.task_ids)
     for start in range(0, len(task_ids), _TASKS_AT_ONCE):
-        some = task_ids[start : start + _TASKS_AT_ONCE]
-        responses = reader.rows(
-            sql.read("queries/exports/inspect_responses"), key | {"task_ids": some}
-        )
-        conversations = complete_conversations(reader, wanted, some)
+        batch = task_ids[start : start + _TASKS_AT_ONCE]
+        parameters = {
+            "model_run": subject.model_run["model_run_id"],
+            "primary": selection.benchmark.primary_score.score_name,
+            "task_ids": batch,
+        }
+        responses = reader.rows(sql.read("queries/exports/inspect_responses"), parameters)
+        conversations = complete_conversations(reader, selection, batch)
         for response in responses:
-            yield _sample_of(log_of, response, conversations[response["task_id"]].messages)
+            yield _sample_of(subject, response, conversations[response["task_id"]].messages)
 
 
-def _id_of(model_run: Row, what: str) -> str:
-    return digest(what, *(model_run[name] for name in ("benchmark", "model", *_IDENTITY)))[:22]
+def _id_of(model_run: ResultRow, kind: str) -> str:
+    return digest(kind, *(model_run[name] for name in ("benchmark", "model", *_IDENTITY)))[:22]
 
 
 def _results(
-    figures: Sequence[Row], summaries: Sequence[Document], primary: str, scorer_parameters: Document
+    figures: Sequence[ResultRow],
+    summaries: Sequence[Document],
+    primary: str,
+    scorer_parameters: Document,
 ) -> Document:
     """Return the results: each score on each split, as the leaderboard shows it.
 
@@ -334,20 +363,21 @@ def _results(
     has_splits = len({row["split"] for row in figures}) > 1
     scores = []
     for row in figures:
-        of_split = [each for each in summaries if row["split"] in each["metadata"]["splits"]]
-        n_scored = sum(_is_scored(each, primary) for each in of_split)
-        scores.append(
-            {
-                "name": f"{row['split']} {row['score_name']}" if has_splits else row["score_name"],
-                "scorer": row["score_name"],
-                "scored_samples": n_scored,
-                "unscored_samples": len(of_split) - n_scored,
-                "params": scorer_parameters,
-                "metrics": _metrics_of(row),
-                "metadata": {name: row[name] for name in _BESIDE_METRICS},
-            }
-        )
-    n_failed = sum(each["error"] is not None for each in summaries)
+        samples = [
+            summary for summary in summaries if row["split"] in summary["metadata"]["splits"]
+        ]
+        n_scored = sum(_is_scored(sample, primary) for sample in samples)
+        score = {
+            "name": f"{row['split']} {row['score_name']}" if has_splits else row["score_name"],
+            "scorer": row["score_name"],
+            "scored_samples": n_scored,
+            "unscored_samples": len(samples) - n_scored,
+            "params": scorer_parameters,
+            "metrics": _metrics_of(row),
+            "metadata": {name: row[name] for name in _BESIDE_METRICS},
+        }
+        scores.append(score)
+    n_failed = sum(summary["error"] is not None for summary in summaries)
     return {
         "total_samples": len(summaries),
         "completed_samples": len(summaries) - n_failed,
@@ -360,164 +390,177 @@ def _is_scored(sample: Document, primary: str) -> bool:
     return score is not None and not math.isnan(score["value"])
 
 
-def _metrics_of(row: Row) -> dict[str, Document]:
+def _metrics_of(row: ResultRow) -> dict[str, Document]:
     """Return the metrics of a row of the leaderboard."""
     if row["mean_score"] is None:
         return {}  # Inspect View would show another metric, the first one, as the score
     columns = dict(_METRICS)
     if row["raw_mean_score"] != row["mean_score"]:
-        columns["unclipped_mean"] = (
-            "raw_mean_score"  # where the leaderboard shows a mean below 0 as 0
-        )
-    known = {name: row[column] for name, column in columns.items() if row[column] is not None}
-    return {name: {"name": name, "value": value} for name, value in known.items()}
+        # The leaderboard shows a mean below 0 as 0.
+        columns["unclipped_mean"] = "raw_mean_score"
+    metrics = {}
+    for name, column in columns.items():
+        if row[column] is not None:
+            metrics[name] = {"name": name, "value": row[column]}
+    return metrics
 
 
-def _sample_of(log_of: _LogOf, response: Row, messages: Sequence[Message]) -> Document:
+def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Message]) -> Document:
     """Return a sample: conversation, response, scores with every criterion, usage, and the error of
     a failed response.
 
     Args:
-        log_of: the model run, with the names of model and judge.
+        subject: the model run, with the names of model and judge.
         response: the response, or its failure, with the labels of the task, every criterion with
             its verdict, and the scores.
         messages: the conversation as sent.
     """
     criteria = response["criteria"] or ()
-    model_run = log_of.model_run
-    served_model = response["served_model"] or log_of.served_as
-    judge_columns = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
-    uid = digest(
-        "inspect sample", response["response_id"], *(model_run[name] for name in judge_columns)
-    )[:22]
-    turns = [
-        {
-            "id": f"{uid}-{index}",
-            "role": role,
-            "content": text,
-            **({"source": "input"} if role == "user" else {}),
-        }
-        for index, (role, text) in enumerate(messages)
+    uid = _sample_id(subject.model_run, response)
+    turns = _turns(uid, messages)
+    response_turn = _response_turn(uid, subject, response)
+    cause = None
+    scores = {}
+    if response_turn is None:
+        cause = str(response["status"])
+        if response["error"]:
+            cause += f": {response['error']}"
+    else:
+        scores = _scores(criteria, response["scores"] or ())
+    sampling_usage = (subject.model, _usage_of(response))
+    judging_usages = [
+        _usage_of(row) for row in criteria if row["status"] not in {"not_judged", "no_response"}
     ]
-    response_message = (
-        None
-        if response["text"] is None
-        else {
-            "id": f"{uid}-response",
-            "role": "assistant",
-            "content": response["text"],
-            "source": "generate",
-            "model": served_model,
-        }
-    )
-    calls = [row for row in criteria if row["status"] not in {"not_judged", "no_response"}]
-    cause = (
-        f"{response['status']}: {response['error']}"
-        if response["error"]
-        else str(response["status"])
-    )
-    sampled = (log_of.model, _usage_of(response))
-    judged = list(map(_usage_of, calls))
+    times = [row["created_at"] for row in (response, *criteria) if row["created_at"]]
     return {
         "id": response["task_id"],
         "epoch": response["trial"],
         "input": turns,
         "target": [],
-        "messages": [*turns, *([response_message] if response_message else [])],
-        "output": {
-            "model": served_model,
-            "completion": response["text"] or "",
-            "choices": [
-                {
-                    "message": response_message or {"role": "assistant", "content": ""},
-                    "stop_reason": _STOPPED.get(
-                        response["status"], "stop" if response_message else "unknown"
-                    ),
-                }
-            ],
-            "usage": _usages([sampled]).get(sampled[0]),
-            "time": response["latency_s"],
-            "error": None if response_message else cause,
-        },
-        "scores": _scores(criteria, response["scores"] or ()) if response_message else {},
+        "messages": [*turns, response_turn] if response_turn else turns,
+        "output": _output(subject, response, response_turn, cause),
+        "scores": scores,
         "metadata": {name: response[name] for name in (*_OF_TASK, *_OF_RESPONSE)},
         # Model and judge may have the same name; then their usage is added up.
-        "model_usage": _usages([sampled, *((log_of.grader, usage) for usage in judged)]),
-        "role_usage": _usages((GRADER, usage) for usage in judged),
-        "completed_at": (
-            max(row["created_at"] for row in (response, *criteria) if row["created_at"]).isoformat()
+        "model_usage": _sums_of(
+            [sampling_usage, *((subject.grader, usage) for usage in judging_usages)]
         ),
+        "role_usage": _sums_of((GRADER, usage) for usage in judging_usages),
+        "completed_at": max(times).isoformat(),
         "uuid": uid,
-        "error": (
-            None
-            if response_message
-            else dict.fromkeys(("message", "traceback", "traceback_ansi"), cause)
-        ),
+        "error": None if cause is None else dict.fromkeys(_ERROR_TEXTS, cause),
+    }
+
+
+def _sample_id(model_run: ResultRow, response: ResultRow) -> str:
+    judge_columns = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+    judge = (model_run[name] for name in judge_columns)
+    return digest("inspect sample", response["response_id"], *judge)[:22]
+
+
+def _turns(uid: str, messages: Sequence[Message]) -> list[Document]:
+    """Return the turns of the conversation as sent."""
+    turns = []
+    for index, (role, text) in enumerate(messages):
+        turn = {"id": f"{uid}-{index}", "role": role, "content": text}
+        if role == "user":
+            turn["source"] = "input"
+        turns.append(turn)
+    return turns
+
+
+def _response_turn(uid: str, subject: _LogSubject, response: ResultRow) -> Document | None:
+    """Return the turn of the response; None if it failed."""
+    if response["text"] is None:
+        return None
+    return {
+        "id": f"{uid}-response",
+        "role": "assistant",
+        "content": response["text"],
+        "source": "generate",
+        "model": response["served_model"] or subject.served_as,
+    }
+
+
+def _output(
+    subject: _LogSubject, response: ResultRow, response_turn: Document | None, cause: str | None
+) -> Document:
+    """Return Inspect's `ModelOutput`; a failed response has a cause."""
+    usages = _sums_of([(subject.model, _usage_of(response))])
+    choice = {
+        "message": response_turn or {"role": "assistant", "content": ""},
+        "stop_reason": _STOPPED.get(response["status"], "unknown" if cause else "stop"),
+    }
+    return {
+        "model": response["served_model"] or subject.served_as,
+        "completion": response["text"] or "",
+        "choices": [choice],
+        "usage": usages.get(subject.model),
+        "time": response["latency_s"],
+        "error": cause,
     }
 
 
 def _summary_of(sample: Document) -> Document:
     """Return the entry of a sample in the list of samples; long texts are cut."""
-    prompt = next(
-        (turn["content"] for turn in reversed(sample["input"]) if turn["role"] == "user"), ""
-    )
-    scores = {
-        name: {"value": score["value"], "explanation": score["explanation"][:_MOST_SHOWN]}
-        for name, score in sample["scores"].items()
-    }
-    kept = {name: value for name, value in sample.items() if name not in {"messages", "output"}}
-    error = sample["error"] and sample["error"]["message"]
-    return {
-        **kept,
-        "input": prompt[:_MOST_SHOWN],
-        "scores": scores,
-        "error": error,
-        "completed": True,
-    }
+    summary = {**sample, "input": "", "scores": {}, "completed": True}
+    del summary["messages"]
+    del summary["output"]
+    for turn in sample["input"]:
+        if turn["role"] == "user":
+            summary["input"] = turn["content"][:_MOST_SHOWN]
+    for name, score in sample["scores"].items():
+        explanation = score["explanation"][:_MOST_SHOWN]
+        summary["scores"][name] = {"value": score["value"], "explanation": explanation}
+    if sample["error"]:
+        summary["error"] = sample["error"]["message"]
+    return summary
 
 
-def _scores(criteria: Sequence[Row], scores: Sequence[Row]) -> dict[str, Document]:
+def _scores(criteria: Sequence[ResultRow], scores: Sequence[ResultRow]) -> dict[str, Document]:
     """Return each score by its name; the first one carries the criteria."""
-    # Why there is no score: criteria that are not judged, or failed calls of the judge.
-    undecided = {row["status"] for row in criteria} - set(DECIDED)
-    reason = (
-        None if not undecided else "not_judged" if undecided == {"not_judged"} else "grader_failed"
-    )
-    documents = {}
-    for index, score in enumerate(scores):
-        value = score["value"]
-        bounds = (
-            {}
-            if value is not None
-            else {name: score[name] for name in ("value_lower", "value_upper")}
-        )
-        more = (
-            {"criteria": [{name: row[name] for name in _OF_CRITERION} for row in criteria]}
-            if index == 0
-            else {}
-        )
-        documents[score["score_name"]] = {
-            # Inspect leaves a sample with NaN out of all metrics.
-            "value": float("nan") if value is None else value,
-            "explanation": explanation_of(criteria) if index == 0 else "",
-            "reason": reason if value is None else None,
-            "metadata": {**bounds, **more},
+    documents: dict[str, Document] = {}
+    for score in scores:
+        document = {
+            "value": score["value"],
+            "explanation": "",
+            "reason": None,
+            "metadata": {},
         }
+        if score["value"] is None:
+            # Inspect leaves a sample with NaN out of all metrics.
+            document["value"] = math.nan
+            document["reason"] = _reason_of(criteria)
+            document["metadata"] = {name: score[name] for name in ("value_lower", "value_upper")}
+        if not documents:
+            document["explanation"] = explanation_of(criteria)
+            document["metadata"]["criteria"] = [
+                {name: row[name] for name in _OF_CRITERION} for row in criteria
+            ]
+        documents[score["score_name"]] = document
     return documents
 
 
-def explanation_of(criteria: Sequence[Row]) -> str:
+def _reason_of(criteria: Sequence[ResultRow]) -> str | None:
+    """Return why there is no score: criteria that are not judged, or failed calls of the judge."""
+    undecided = {row["status"] for row in criteria} - set(DECIDED)
+    if not undecided:
+        return None
+    return "not_judged" if undecided == {"not_judged"} else "grader_failed"
+
+
+def explanation_of(criteria: Sequence[ResultRow]) -> str:
     """Return a Markdown table of the criteria, with their verdicts and explanations."""
     lines = ["| Verdict | Weight | Criterion | Explanation |", "| --- | --- | --- | --- |"]
     for row in criteria:
         status = row["status"].replace("_", " ")
         weight = "" if row["weight"] is None else f"{row['weight']:g}"
-        explanation = _text(row["explanation"] or row["error"] or "")
-        lines.append(f"| {status} | {weight} | {_text(row['title'])} | {explanation} |")
+        explanation = _as_cell(row["explanation"] or row["error"] or "")
+        lines.append(f"| {status} | {weight} | {_as_cell(row['title'])} | {explanation} |")
     return "\n".join(lines)
 
 
-def _text(text: str) -> str:
+def _as_cell(text: str) -> str:
     """Return a text for one cell of a table, with all characters escaped that Markdown would
     interpret.
 
@@ -526,44 +569,36 @@ def _text(text: str) -> str:
     return re.sub(r"([\\`*_\[\]|~$])", r"\\\1", " ".join(text.split()))
 
 
-def _usage_of(row: Row) -> Document:
+def _usage_of(row: ResultRow) -> Document:
     """Return the usage of one call, as Inspect's `ModelUsage`; only the cost if the provider
     reported no tokens.
 
     `input_tokens` excludes tokens from the provider's cache, which are in
     `input_tokens_cache_read`.
     """
-    prompt, cached, completion = (
-        row[name] for name in ("prompt_tokens", "cached_tokens", "completion_tokens")
-    )
-    return {"total_cost": row["cost_usd"]} | (
-        {}
-        if prompt is None or completion is None
-        else {
-            "input_tokens": prompt - (cached or 0),
-            "output_tokens": completion,
-            "total_tokens": prompt + completion,
-            "input_tokens_cache_read": cached,
-            "reasoning_tokens": row.get("reasoning_tokens"),
-        }
-    )
+    prompt_tokens = row["prompt_tokens"]
+    completion_tokens = row["completion_tokens"]
+    usage = {"total_cost": row["cost_usd"]}
+    if prompt_tokens is not None and completion_tokens is not None:
+        usage["input_tokens"] = prompt_tokens - (row["cached_tokens"] or 0)
+        usage["output_tokens"] = completion_tokens
+        usage["total_tokens"] = prompt_tokens + completion_tokens
+        usage["input_tokens_cache_read"] = row["cached_tokens"]
+        usage["reasoning_tokens"] = row.get("reasoning_tokens")
+    return usage
 
 
-def _usages(usages: Iterable[tuple[str, Document]]) -> dict[str, Document]:
+def _sums_of(usages: Iterable[tuple[str, Document]]) -> dict[str, Document]:
     """Return the sums of usages by name, without names that have no tokens; one unknown cost makes
     a sum unknown.
     """
     sums: dict[str, Document] = {}
     for name, usage in usages:
-        before = sums.get(name, {"total_cost": 0.0})
-        costs = before["total_cost"], usage["total_cost"]
-        known = {
-            column: (before.get(column) or 0) + value
-            for column, value in usage.items()
-            if value is not None
-        }
+        total = sums.setdefault(name, {"total_cost": 0.0})
+        costs = (total["total_cost"], usage["total_cost"])
+        for column, value in usage.items():
+            if column != "total_cost" and value is not None:
+                total[column] = total.get(column, 0) + value
         # Adding up leaves digits that are not in the costs.
-        sums[name] = (
-            before | known | {"total_cost": None if None in costs else round(sum(costs), 15)}
-        )
-    return {name: usage for name, usage in sums.items() if "total_tokens" in usage}
+        total["total_cost"] = None if None in costs else round(sum(costs), 15)
+    return {name: total for name, total in sums.items() if "total_tokens" in total}

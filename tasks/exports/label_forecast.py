@@ -7,17 +7,14 @@ decides in `tasks/measures/scores.py`; here it is applied to the labels that eac
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
 
-from tasks.exports.label_sampling import Population
+from tasks.exports.label_sampling import Population, SheetRow
 from tasks.rules.statistics import debiased, sampling
 from tasks.rules.text.numbers import counted, some
 from warehouse import Reader
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -43,23 +40,25 @@ def outlooks(population: Population, n_rows: int, seed: int) -> list[Outlook]:
     is_covered = pl.col("is_covered") | pl.col("response_id").is_in(
         population.verdicts["response_id"].implode()
     )
-    result = []
+    figures = []
     for (figure_id,), responses in population.responses.group_by("figure_id", maintain_order=True):
         labels = labelled.join(responses.select("response_id"), on="response_id")
-        n_tasks_uncovered = responses.filter(~is_covered)["task"].n_unique()
+        uncovered = responses.filter(~is_covered)
         reason = debiased.too_few_labels(
             n_tasks=responses["task"].n_unique(),
-            n_tasks_uncovered=n_tasks_uncovered,
+            n_tasks_uncovered=uncovered["task"].n_unique(),
             n_labels=len(labels),
             n_tasks_labelled=labels["task"].n_unique(),
-        ) or debiased.outweighed(
-            debiased.effective_labels(
+        )
+        if not reason:
+            n_effective = debiased.effective_labels(
                 labels["contribution"].to_numpy(), labels["factor"].to_numpy()
             )
-        )
-        first = responses.row(0, named=True)
-        result.append(Outlook(figure_id, first["model"], first["split"], len(labels), reason))
-    return result
+            reason = debiased.outweighed(n_effective)
+        response = responses.row(0, named=True)
+        outlook = Outlook(figure_id, response["model"], response["split"], len(labels), reason)
+        figures.append(outlook)
+    return figures
 
 
 def _factors(population: Population, n_sampled: int) -> pl.Expr:
@@ -86,45 +85,56 @@ def fewest_rows(population: Population, possible: set[str], seed: int) -> int:
     n_too_few = 0
     while n_enough - n_too_few > 1:
         n_rows = (n_enough + n_too_few) // 2
-        missing = {each.figure_id for each in outlooks(population, n_rows, seed) if each.no_figure}
-        if possible & missing:
+        missing_ids = _missing_ids(outlooks(population, n_rows, seed))
+        if possible & missing_ids:
             n_too_few = n_rows
         else:
             n_enough = n_rows
     return n_enough
 
 
-def outlook_notes(population: Population, n_rows: int, seed: int) -> list[str]:
-    """Return what the labels of a sheet of `n_rows` give, how many are needed, and what no sheet
-    can give.
+def _missing_ids(figures: Sequence[Outlook]) -> set[str]:
+    """Return the ids of the figures that a sheet does not give."""
+    return {figure.figure_id for figure in figures if figure.no_figure}
+
+
+def outlook_notes(population: Population, figures: Sequence[Outlook], seed: int) -> list[str]:
+    """Return what the labels of a sheet give, how many are needed, and what no sheet can give.
+
+    Args:
+        population: the verdicts to sample from.
+        figures: the outlook of each figure once the sheet is filled in.
+        seed: the seed of the sheet.
     """
-    figures = outlooks(population, n_rows, seed)
-    at_most = outlooks(population, len(population.free), seed)
-    missing = {each.figure_id for each in figures if each.no_figure}
-    impossible = [each for each in at_most if each.no_figure]
-    possible = {each.figure_id for each in at_most} - {each.figure_id for each in impossible}
-    given = (
-        f"{len(figures) - len(missing)} of {counted(len(figures), 'score')} (of a model on a split)"
-    )
-    notes = [f"filled in, it gives {given} an interval"]
-    if possible & missing:
+    missing_ids = _missing_ids(figures)
+    n_figures = counted(len(figures), "score")
+    notes = [
+        f"filled in, it gives {len(figures) - len(missing_ids)} of {n_figures} (of a model on a split)"
+        " an interval"
+    ]
+    full_figures = outlooks(population, len(population.free), seed)
+    possible = {figure.figure_id for figure in full_figures} - _missing_ids(full_figures)
+    if possible & missing_ids:
         n_needed = fewest_rows(population, possible, seed)
-        needs = f"{debiased.FEWEST_LABELS} labels in {debiased.FEWEST_LABELLED_TASKS} tasks"
         notes.append(
-            f"each score needs {needs}: -n {n_needed} gives an interval to all {len(possible)} that"
-            " can have one"
+            f"each score needs {debiased.FEWEST_LABELS} labels in"
+            f" {debiased.FEWEST_LABELLED_TASKS} tasks: -n {n_needed} gives an interval to all"
+            f" {len(possible)} that can have one"
         )
-    causes = defaultdict(list)
-    for each in impossible:
-        causes[each.split, each.no_figure].append(each.model)
-    n_models = Counter(each.split for each in at_most)
-    for (split, cause), models in causes.items():
-        named = "any model" if len(models) == n_models[split] else some(models)
-        notes.append(f"no sheet gives an interval on {split} to {named}: {cause}")
+    n_models = Counter(figure.split for figure in full_figures)
+    models_by_cause = defaultdict(list)
+    for figure in full_figures:
+        if figure.no_figure:
+            models_by_cause[figure.split, figure.no_figure].append(figure.model)
+    for (split, cause), models in models_by_cause.items():
+        names = "any model" if len(models) == n_models[split] else some(models)
+        notes.append(f"no sheet gives an interval on {split} to {names}: {cause}")
     return notes
 
 
-def expected_widths(reader: Reader, population: Population, n_rows: int, seed: int) -> list[Row]:
+def expected_widths(
+    reader: Reader, population: Population, n_rows: int, seed: int
+) -> list[SheetRow]:
     """Return the mean `width` of the chosen intervals now (`n_labels` 0), and as expected after
     `n_labels` more.
 
@@ -132,58 +142,56 @@ def expected_widths(reader: Reader, population: Population, n_rows: int, seed: i
     width now is None if one of them is missing. Labels of earlier sheets are included through the
     current width, or if there is none, by their number.
     """
-    now = _widths_now(reader, population)
-    purpose = population.purpose
-    models = [[each] for each in population.verdicts["model"].unique().sort()]
-    groups = [list(purpose.models)] if purpose.is_difference else models
-    known = [now[name]["width"] for name in map(" ".join, groups) if name in now]
-    has_figures = len(known) == len(groups)
-    width = float(np.mean(known)) if has_figures else None
-    expected: list[Row] = [
-        {
-            "n_labels": 0,
-            "width": width,
-            "is_enough": has_figures,
-        }
-    ]
-    for n in sorted({50, 100, 200, n_rows}):
-        labelled = population.free.with_columns(probability=pl.Series(population.probabilities(n)))
-        widths = [_width(population, labelled, group, now.get(" ".join(group))) for group in groups]
-        is_enough = all(each.no_figure is None for each in outlooks(population, n, seed))
-        expected.append(
-            {
-                "n_labels": n,
-                "width": float(np.mean(widths)),
-                "is_enough": is_enough,
-            }
-        )
+    current_rows = _current_widths(reader, population)
+    groups = _groups(population)
+    intervals = [current_rows.get(" ".join(models)) for models in groups]
+    current_widths = [row["width"] for row in intervals if row]
+    has_figures = len(current_widths) == len(groups)
+    width = float(np.mean(current_widths)) if has_figures else None
+    expected: list[SheetRow] = [{"n_labels": 0, "width": width, "is_enough": has_figures}]
+    for n_labels in sorted({50, 100, 200, n_rows}):
+        probabilities = pl.Series(population.probabilities(n_labels))
+        labelled = population.free.with_columns(probability=probabilities)
+        widths = [
+            _expected_width(population, labelled, models, row)
+            for models, row in zip(groups, intervals, strict=True)
+        ]
+        is_enough = not _missing_ids(outlooks(population, n_labels, seed))
+        width = float(np.mean(widths))
+        expected.append({"n_labels": n_labels, "width": width, "is_enough": is_enough})
     return expected
 
 
-def _widths_now(reader: Reader, population: Population) -> dict[str, Row]:
+def _groups(population: Population) -> list[Sequence[str]]:
+    """Return the models of each interval: the two of a difference, or each one alone."""
+    if population.purpose.is_difference:
+        return [population.purpose.models]
+    return [[model] for model in population.verdicts["model"].unique().sort()]
+
+
+def _current_widths(reader: Reader, population: Population) -> dict[str, SheetRow]:
     """Return the widths of the debiased intervals on the largest task set, and the numbers of
     labels behind them.
     """
     purpose = population.purpose
-    vintages = population.verdicts["vintage"].unique().to_list()
     key = {
-        **population.wanted.key,
+        **population.selection.key,
         "judge": population.judge,
-        "vintage": vintages,
+        "vintage": population.verdicts["vintage"].unique().to_list(),
         "score_name": purpose.score,
         "breakdown": purpose.breakdown,
     }
     width = "debiased_ci_high - debiased_ci_low as width, n_tasks, split"
     if purpose.is_difference:
         columns = f"model_a, model_b, n_labels_a + n_labels_b as n_labels, {width}"
-        order = "n_tasks desc, split"
-        rows = reader.select("debiased_differences", columns, order=order, **key)
-        both = set(purpose.models)
-        rows = [
-            row | {"model": " ".join(purpose.models)}
-            for row in rows
-            if {row["model_a"], row["model_b"]} == both
-        ]
+        differences = reader.select(
+            "debiased_differences", columns, order="n_tasks desc, split", **key
+        )
+        rows = []
+        for row in differences:
+            if {row["model_a"], row["model_b"]} == set(purpose.models):
+                row["model"] = " ".join(purpose.models)
+                rows.append(row)
     else:
         columns = f"model, n_labels, {width}"
         order = "is_latest desc, n_tasks desc, split"
@@ -192,29 +200,41 @@ def _widths_now(reader: Reader, population: Population) -> dict[str, Row]:
     return {row["model"]: row for row in reversed(rows) if row["width"] is not None}
 
 
-def _width(
-    population: Population, labelled: pl.DataFrame, group: Sequence[str], now: Row | None
+def _expected_width(
+    population: Population,
+    labelled: pl.DataFrame,
+    models: Sequence[str],
+    current: SheetRow | None,
 ) -> float:
     """Return the expected width of the interval of a model's mean, or of a difference, with these
     labels.
     """
-    is_own = pl.col("model").is_in(group)
-    own = population.verdicts.filter(is_own)
-    labelled = labelled.filter(is_own)
-    sign = pl.when((pl.col("model") == group[0]) & (len(group) > 1)).then(-1.0).otherwise(1.0)
-    points = (sign * pl.col("contribution") * pl.col("judge_value")).sum().alias("value")
-    values = (
-        own.filter("is_counted")
-        .group_by("task", maintain_order=True)
-        .agg(points)["value"]
-        .to_numpy()
+    is_compared = pl.col("model").is_in(models)
+    verdicts = population.verdicts.filter(is_compared)
+    labelled = labelled.filter(is_compared)
+    task_variance = _task_variance(verdicts, models)
+    probabilities = labelled["probability"].to_numpy()
+    added_variance = sampling.label_variance(
+        contributions=labelled["contribution"].to_numpy(),
+        errors=labelled["error"].to_numpy(),
+        probabilities=probabilities,
     )
-    of_tasks = len(values) * float(np.var(values, ddof=1)) if len(values) > 1 else 0.0
-    names = ("contribution", "error", "probability")
-    contributions, errors, probabilities = (labelled[name].to_numpy() for name in names)
-    added = sampling.label_variance(contributions, errors, probabilities)
     n_new = float(probabilities.sum())
-    if now is None:
-        return sampling.expected_width(of_tasks, [added], [n_new], int(own["is_known"].sum()))
-    before = max(0.0, (now["width"] / 2.0 / 1.96) ** 2 - of_tasks)
-    return sampling.expected_width(of_tasks, [before, added], [now["n_labels"], n_new])
+    if current is None:
+        n_known = int(verdicts["is_known"].sum())
+        return sampling.expected_width(task_variance, [added_variance], [n_new], n_known)
+    current_variance = max(0.0, (current["width"] / 2.0 / 1.96) ** 2 - task_variance)
+    return sampling.expected_width(
+        task_variance, [current_variance, added_variance], [current["n_labels"], n_new]
+    )
+
+
+def _task_variance(verdicts: pl.DataFrame, models: Sequence[str]) -> float:
+    """Return the variance of the mean, or of the difference, with a label for every verdict."""
+    is_subtracted = (pl.col("model") == models[0]) & (len(models) > 1)
+    sign = pl.when(is_subtracted).then(-1.0).otherwise(1.0)
+    points = (sign * pl.col("contribution") * pl.col("judge_value")).sum().alias("value")
+    tasks = verdicts.filter("is_counted").group_by("task", maintain_order=True).agg(points)
+    if len(tasks) < 2:
+        return 0.0
+    return len(tasks) * float(np.var(tasks["value"].to_numpy(), ddof=1))

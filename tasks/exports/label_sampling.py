@@ -1,6 +1,6 @@
 """Sampling of the verdicts whose labels narrow an interval most."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -21,7 +21,8 @@ from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
 
 LEADERBOARD = "leaderboard"
-Row = dict[str, Any]
+SheetRow = dict[str, Any]
+"""A row of a sheet, or a stored row about it."""
 
 
 class Purpose(NamedTuple):
@@ -34,7 +35,7 @@ class Purpose(NamedTuple):
     score: str
     breakdown: str
     label: str
-    named: str
+    name: str
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Population:
     has a label. `responses` are those that count in the figures to correct.
     """
 
-    wanted: WantedTasks
+    selection: WantedTasks
     purpose: Purpose
     verdicts: pl.DataFrame
     responses: pl.DataFrame
@@ -63,52 +64,54 @@ class Population:
         Each model gets an equal share of the labels, since all need the same number.
         """
         size = sampling.sizes(self.free["contribution"].to_numpy(), self.free["error"].to_numpy())
-        _, of_model = np.unique(self.free["model"].to_list(), return_inverse=True)
-        return sampling.inclusion_probabilities(
-            size / np.bincount(of_model, size)[of_model], n_wanted
-        )
+        _, models = np.unique(self.free["model"].to_list(), return_inverse=True)
+        model_size = np.bincount(models, size)[models]
+        return sampling.inclusion_probabilities(size / model_size, n_wanted)
 
     def sample(self, n_wanted: int, seed: int) -> pl.DataFrame:
         """Return sampled verdicts without a label, with the `probability` of each."""
         free = self.free.with_columns(probability=pl.Series(self.probabilities(n_wanted)))
-        keys = free["key"].to_list()
-        models = free["model"].to_list()
-        sampled = sampling.systematic_sample(free["probability"].to_numpy(), keys, seed, models)
-        return free[sampled]
+        indices = sampling.systematic_sample(
+            probabilities=free["probability"].to_numpy(),
+            keys=free["key"].to_list(),
+            seed=seed,
+            groups=free["model"].to_list(),
+        )
+        return free[indices]
 
 
-def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence[str]) -> Purpose:
+def purpose_of(name: str, reader: Reader, selection: WantedTasks, models: Sequence[str]) -> Purpose:
     """Return the purpose that `--for` names: the leaderboard, two models, or a category.
 
     Raises:
         UsageError: it names none of these.
     """
-    benchmark = wanted.benchmark
+    benchmark = selection.benchmark
     primary = benchmark.primary_score.score_name
-    of_criteria = benchmark.criteria_score.score_name
-    if named == LEADERBOARD:
+    criteria_score = benchmark.criteria_score.score_name
+    if name == LEADERBOARD:
         return Purpose(tuple(models), False, primary, "all", "", LEADERBOARD)
-    names = "distinct coalesce(category, '(none)') as category"
-    categories = [row["category"] for row in reader.select("criteria", names, **wanted.key)]
-    if named in categories:
-        return Purpose(tuple(models), False, of_criteria, "category", named, f"category {named}")
-    if pair := next((pair for pair in permutations(models, 2) if " ".join(pair) == named), None):
-        return Purpose(pair, True, primary, "all", "", " and ".join(pair))
-    known = (
-        f"nor two models with usable responses ({', '.join(models)}), nor a category"
-        f" ({', '.join(categories)})"
+    column = "distinct coalesce(category, '(none)') as category"
+    categories = [row["category"] for row in reader.select("criteria", column, **selection.key)]
+    if name in categories:
+        return Purpose(tuple(models), False, criteria_score, "category", name, f"category {name}")
+    for pair in permutations(models, 2):
+        if name == " ".join(pair):
+            return Purpose(pair, True, primary, "all", "", " and ".join(pair))
+    raise UsageError(
+        f"--for {name!r}: neither `{LEADERBOARD}`, nor two models with usable responses"
+        f" ({', '.join(models)}), nor a category ({', '.join(categories)})"
     )
-    raise UsageError(f"--for {named!r}: neither `{LEADERBOARD}`, {known}")
 
 
 def population_of(
     job: Job,
     reader: Reader,
-    wanted: WantedTasks,
+    selection: WantedTasks,
     purpose: Purpose,
     response_ids: Sequence[str],
     *,
-    of_latest: bool,
+    is_latest: bool,
 ) -> Population:
     """Return the verdicts on some responses from which a sheet can be sampled.
 
@@ -121,81 +124,86 @@ def population_of(
         UsageError: no judge has a verdict on these responses, or the judge has none on a model to
             be compared.
     """
-    of_judges = {"response_ids": response_ids, "judges": job.named_judges}
-    judge_configs = reader.rows(sql.read("queries/exports/sampled_judge_configs"), of_judges)
-    judge_config = first_judge_config(job, wanted.benchmark, judge_configs)
-    if judge_config is None:
-        raise UsageError(
-            "--for: no judge has a verdict on these responses; run `prbench judge`, or leave"
-            " --for out"
-        )
+    judge_config = _judge_config(job, reader, selection, response_ids)
     parameters = {
-        **wanted.key,
+        **selection.key,
         "judging_id": judge_config["judging_id"],
         "steps": judge_config["steps"],
         "score": purpose.score,
         "breakdown": purpose.breakdown,
         "label": purpose.label,
     }
-    frame = pl.DataFrame(
-        reader.arrow(
-            sql.read("queries/exports/drawn_population"),
-            {
-                **parameters,
-                "response_ids": response_ids,
-                "of_latest": of_latest,
-            },
-        )
+    verdict_parameters = parameters | {"response_ids": response_ids, "of_latest": is_latest}
+    verdicts = pl.DataFrame(
+        reader.arrow(sql.read("queries/exports/drawn_population"), verdict_parameters)
     )
-    if frame.is_empty():
-        raise UsageError(f"--for {purpose.named}: no criterion of these responses counts for it")
-    lacking = {*purpose.models} - {*frame["model"]}
-    if purpose.is_difference and lacking:
+    if verdicts.is_empty():
+        raise UsageError(f"--for {purpose.name}: no criterion of these responses counts for it")
+    missing_models = set(purpose.models) - set(verdicts["model"])
+    if purpose.is_difference and missing_models:
         raise UsageError(
-            f"--for: {judge_config['judge']} has no verdict on {min(lacking)}; run `prbench judge`"
+            f"--for: {judge_config['judge']} has no verdict on {min(missing_models)}; run"
+            " `prbench judge`"
         )
-    # The contribution of each verdict to its model's mean: its worth / trials of the task / tasks
-    # of the model.
+    verdicts = verdicts.with_columns(
+        key=pl.concat_str("response_id", "criterion_id", "criterion_hash", separator="/"),
+        contribution=_contribution(),
+        error=pl.Series(_expected_errors(verdicts)),
+        is_known=pl.col("label_value").is_not_null(),
+    )
+    response_parameters = parameters | {
+        "response_ids": verdicts["response_id"].unique().to_list(),
+        "splits": list(selection.splits),
+    }
+    responses = pl.DataFrame(
+        reader.arrow(sql.read("queries/exports/figures_to_correct"), response_parameters)
+    )
+    return Population(selection, purpose, verdicts, responses, judge_config["judge"])
+
+
+def _judge_config(
+    job: Job, reader: Reader, selection: WantedTasks, response_ids: Sequence[str]
+) -> Mapping[str, Any]:
+    parameters = {"response_ids": response_ids, "judges": job.named_judges}
+    candidates = reader.rows(sql.read("queries/exports/sampled_judge_configs"), parameters)
+    judge_config = first_judge_config(job, selection.benchmark, candidates)
+    if judge_config is None:
+        raise UsageError(
+            "--for: no judge has a verdict on these responses; run `prbench judge`, or leave"
+            " --for out"
+        )
+    return judge_config
+
+
+def _contribution() -> pl.Expr:
+    """Return the contribution of each verdict to its model's mean: its worth / trials of the task /
+    tasks of the model.
+    """
     is_counted = pl.col("is_counted")
     n_trials = pl.col("response_id").filter(is_counted).n_unique().over("model", "task")
     n_tasks = pl.col("task").filter(is_counted).n_unique().over("model")
-    share = pl.when(is_counted).then(pl.col("worth") / n_trials / n_tasks).otherwise(0.0)
-    # The expected squared error of the judge on each verdict.
-    groups = (
-        frame.select(pl.struct("category", "severity").rank("dense") - 1)
-        .to_series()
-        .cast(pl.Int64)
-        .to_numpy()
-    )
-    squared = (frame["label_value"] - frame["judge_value"]) ** 2
-    of_group = sampling.group_errors(
-        groups[squared.is_not_null().to_numpy()], squared.drop_nulls().to_numpy(), groups
-    )
-    errors = sampling.expected_errors(
-        of_group, frame["disagreement"].to_numpy(), frame["n_others"].to_numpy()
-    )
-    key = pl.concat_str("response_id", "criterion_id", "criterion_hash", separator="/")
-    is_known = pl.col("label_value").is_not_null()
-    verdicts = frame.with_columns(
-        key=key,
-        contribution=share,
-        error=pl.Series(errors),
-        is_known=is_known,
-    )
-    responses = pl.DataFrame(
-        reader.arrow(
-            sql.read("queries/exports/figures_to_correct"),
-            {
-                **parameters,
-                "response_ids": frame["response_id"].unique().to_list(),
-                "splits": list(wanted.splits),
-            },
-        )
-    )
-    return Population(wanted, purpose, verdicts, responses, judge_config["judge"])
+    return pl.when(is_counted).then(pl.col("worth") / n_trials / n_tasks).otherwise(0.0)
 
 
-def draw(job: Job, population: Population, n_rows: int, seed: int) -> tuple[Row, list[Row]]:
+def _expected_errors(verdicts: pl.DataFrame) -> Floats:
+    """Return the expected squared error of the judge on each verdict."""
+    kinds = verdicts.select(pl.struct("category", "severity").rank("dense") - 1).to_series()
+    groups = kinds.cast(pl.Int64).to_numpy()
+    squared_errors = (verdicts["label_value"] - verdicts["judge_value"]) ** 2
+    is_labelled = squared_errors.is_not_null().to_numpy()
+    group_errors = sampling.group_errors(
+        groups=groups[is_labelled],
+        squared_errors=squared_errors.drop_nulls().to_numpy(),
+        wanted=groups,
+    )
+    return sampling.expected_errors(
+        group_errors, verdicts["disagreement"].to_numpy(), verdicts["n_others"].to_numpy()
+    )
+
+
+def draw(
+    job: Job, population: Population, n_rows: int, seed: int
+) -> tuple[SheetRow, list[SheetRow]]:
     """Sample verdicts without a label; the same population, number and seed give the same sample.
 
     Return the row of `label_sheets`, and the rows of `label_draws`: the sampled verdicts and all
@@ -204,46 +212,57 @@ def draw(job: Job, population: Population, n_rows: int, seed: int) -> tuple[Row,
     Raises:
         UsageError: all verdicts have a label.
     """
-    verdicts = population.verdicts
-    free = population.free
     purpose = population.purpose
-    key = population.wanted.key
-    if free.is_empty():
-        raise UsageError(f"--for {purpose.named}: every verdict has a label already")
-    sampled = population.sample(n_rows, seed)["key"]
-    probabilities = np.ones(len(verdicts))
-    probabilities[~verdicts["is_known"].to_numpy()] = population.probabilities(n_rows)
-    listed = [
-        f"{name}/{p!r}" for name, p in zip(verdicts["key"], probabilities.tolist(), strict=True)
-    ]
-    sheet_id = digest(
-        "label sheet",
-        key["benchmark"],
-        key["dataset_revision"],
-        tuple(purpose),
-        n_rows,
-        seed,
-        listed,
-    )
+    if population.free.is_empty():
+        raise UsageError(f"--for {purpose.name}: every verdict has a label already")
+    keys = population.sample(n_rows, seed)["key"]
+    is_known = population.verdicts["is_known"].to_numpy()
+    probabilities = np.ones(len(is_known))
+    probabilities[~is_known] = population.probabilities(n_rows)
+    verdicts = population.verdicts.with_columns(probability=pl.Series(probabilities))
+    sheet_id = _sheet_id(population, verdicts, n_rows, seed)
     sheet = {
-        **key,
+        **population.selection.key,
         "sheet_id": sheet_id,
         "covered_breakdown": purpose.breakdown,
         "covered_label": purpose.label,
         "design": (
-            f"{len(sampled)} verdicts drawn for {purpose.named}, judged by {population.judge}, seed"
+            f"{len(keys)} verdicts drawn for {purpose.name}, judged by {population.judge}, seed"
             f" {seed}"
         ),
         "covered_responses": verdicts["response_id"].unique(maintain_order=True).to_list(),
-        "n_population": len(free),
-        "n_drawn": len(sampled),
+        "n_population": len(population.free),
+        "n_drawn": len(keys),
         "seed": seed,
         "import_batch": None,
         "run_id": job.run_id,
         "created_at": datetime.now(UTC),
     }
-    is_listed = pl.col("key").is_in(sampled) | pl.col("is_known")
-    drawn = verdicts.with_columns(probability=pl.Series(probabilities)).filter(is_listed)
+    drawn = verdicts.filter(pl.col("key").is_in(keys) | pl.col("is_known"))
     columns = ("response_id", "criterion_id", "criterion_hash", "probability", "is_known")
-    of_sheet = {**key, "sheet_id": sheet_id}
-    return sheet, [of_sheet | row for row in drawn.select(*columns, task_id="task").to_dicts()]
+    draws = drawn.select(*columns, task_id="task").to_dicts()
+    for row in draws:
+        row.update(population.selection.key, sheet_id=sheet_id)
+    return sheet, draws
+
+
+def _sheet_id(population: Population, verdicts: pl.DataFrame, n_rows: int, seed: int) -> str:
+    """Return the id of a sheet; `verdicts` have the probabilities of being sampled."""
+    purpose = population.purpose
+    probabilities = verdicts["probability"].to_list()
+    return digest(
+        "label sheet",
+        population.selection.benchmark.name,
+        population.selection.dataset_revision,
+        (
+            purpose.models,
+            purpose.is_difference,
+            purpose.score,
+            purpose.breakdown,
+            purpose.label,
+            purpose.name,
+        ),
+        n_rows,
+        seed,
+        [f"{key}/{share!r}" for key, share in zip(verdicts["key"], probabilities, strict=True)],
+    )

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
@@ -59,67 +60,84 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
         UsageError: the folder is not empty, a table does not exist, or none of them has a row.
         PipelineError: a file cannot be written.
     """
-    import yaml
-
     exported.refuse_filled(folder)
     benchmark = load_benchmark(job.settings.benchmark)
-    data = job.data
-    key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
-    licence, licence_note = _licence_of(job, benchmark)
+    key = {"benchmark": benchmark.name, "dataset_revision": job.data.revision}
+    licence = _licence_of(job, benchmark)
     with Warehouse(job.warehouse).reader() as reader:
         requested = exported.chosen_tables(reader, names or USUAL)
-        # `load_dataset` cannot load a table without rows.
-        queries = {name: exported.query_of(reader, name, key)[0] for name in requested}
-        chosen = [name for name, query in queries.items() if reader.rows(f"{query} true limit 1")]
-        if not chosen:
+        tables = []
+        for name in requested:
+            # `load_dataset` cannot load a table without rows.
+            query, _ = exported.query_of(reader, name, key)
+            if reader.rows(f"{query} true limit 1"):
+                tables.append(name)
+        if not tables:
             raise UsageError(
                 f"{folder}: no row of {benchmark.name} in these tables; see `prbench status`"
             )
         with disk_errors(folder):
-            written = exported.write_tables(reader, folder, chosen, key)
-            arrow = {
-                table.name: _copied(folder, written, table, licence) for table in written.tables
+            written = exported.write_tables(reader, folder, tables, key)
+            arrow_bytes = {
+                table.name: _copied(folder, written, table, licence.name)
+                for table in written.tables
             }
             # This file makes the copies one `DatasetDict`.
-            (folder / "dataset_dict.json").write_text(
-                json.dumps({"splits": chosen}), encoding="utf-8"
-            )
-            # The hub and `datasets` read this header. The split is `test`: results are not for
-            # training.
-            header = {
-                "license": licence,
-                "pretty_name": f"Results on {benchmark.title}",
-                "tags": ["evaluation", "do-not-train", benchmark.name],
-                "configs": [
-                    {
-                        "config_name": name,
-                        **({"default": True} if name == chosen[0] else {}),
-                        "data_files": [{"split": "test", "path": f"{name}/*.parquet"}],
-                    }
-                    for name in chosen
-                ],
-            }
-            card = f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n" + _ABOUT.format(
-                title=benchmark.title,
-                licence=licence_note,
-                benchmark=benchmark.name,
-                revision=data.revision,
-                splits=", ".join(data.splits),
-                version=importlib.metadata.version("prbench-pipeline"),
-            )
-            (folder / "README.md").write_text(
-                card + "\n".join(_described(written, arrow)), encoding="utf-8"
-            )
-    size = (
-        f"{written.n_bytes() / 1e6:.1f} MB of Parquet, {sum(arrow.values()) / 1e6:.1f} MB of Arrow"
-    )
+            splits = json.dumps({"splits": tables})
+            (folder / "dataset_dict.json").write_text(splits, encoding="utf-8")
+            about = _header(benchmark, licence, tables) + _about(job, benchmark, licence)
+            card = about + "\n".join(_described(written, arrow_bytes))
+            (folder / "README.md").write_text(card, encoding="utf-8")
+    n_mb = written.n_bytes() / 1e6
+    n_arrow_mb = sum(arrow_bytes.values()) / 1e6
     notes = [
-        f"{counted(written.n_rows, 'row')} of {counted(len(chosen), 'table')} in {folder} ({size})"
+        f"{counted(written.n_rows, 'row')} of {counted(len(tables), 'table')} in {folder}"
+        f" ({n_mb:.1f} MB of Parquet, {n_arrow_mb:.1f} MB of Arrow)"
     ]
-    empty = [name for name in requested if name not in chosen]
+    empty = [name for name in requested if name not in tables]
     if empty:
         notes.append(f"empty, left out: {', '.join(empty)}")
     return StageReport("export", rows=written.n_rows, notes=notes)
+
+
+class Licence(NamedTuple):
+    """The licence of tasks: the hub's name for it, and a note."""
+
+    name: str
+    note: str
+
+
+def _header(benchmark: Benchmark, licence: Licence, tables: Sequence[str]) -> str:
+    """Return the header of the card, which the hub and `datasets` read."""
+    import yaml
+
+    configs: list[dict[str, Any]] = []
+    for name in tables:
+        config: dict[str, Any] = {"config_name": name}
+        if not configs:
+            config["default"] = True
+        # The split is `test`: results are not for training.
+        config["data_files"] = [{"split": "test", "path": f"{name}/*.parquet"}]
+        configs.append(config)
+    header = {
+        "license": licence.name,
+        "pretty_name": f"Results on {benchmark.title}",
+        "tags": ["evaluation", "do-not-train", benchmark.name],
+        "configs": configs,
+    }
+    return f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n"
+
+
+def _about(job: Job, benchmark: Benchmark, licence: Licence) -> str:
+    """Return the text of the card above the table of tables."""
+    return _ABOUT.format(
+        title=benchmark.title,
+        licence=licence.note,
+        benchmark=benchmark.name,
+        revision=job.data.revision,
+        splits=", ".join(job.data.splits),
+        version=importlib.metadata.version("prbench-pipeline"),
+    )
 
 
 def _copied(
@@ -129,57 +147,59 @@ def _copied(
     import datasets  # imported here, because its import takes seconds
 
     datasets.disable_progress_bars()
-    fingerprint = digest(
-        " ".join(file.sha256 for file in written.files if file.name in table.files)
-    )[:16]
+    hashes = " ".join(file.sha256 for file in written.files if file.name in table.files)
+    target = folder / table.name
     with TemporaryDirectory(prefix="prbench-") as cache:
-        read = datasets.Dataset.from_parquet(
-            [str(folder / name) for name in table.files], cache_dir=cache
+        paths = [str(folder / name) for name in table.files]
+        parquet = datasets.Dataset.from_parquet(paths, cache_dir=cache)
+        info = datasets.DatasetInfo(
+            description=exported.meaning_of_table(table.name),
+            license=licence,
+            features=parquet.features,
         )
-        about = {"description": exported.meaning_of_table(table.name), "license": licence}
-        info = datasets.DatasetInfo(features=read.features, **about)
-        datasets.Dataset(read.data, info=info, fingerprint=fingerprint).save_to_disk(
-            folder / table.name
-        )
-    return sum(path.stat().st_size for path in (folder / table.name).glob("*.arrow"))
+        copy = datasets.Dataset(parquet.data, info=info, fingerprint=digest(hashes)[:16])
+        copy.save_to_disk(target)
+    return sum(path.stat().st_size for path in target.glob("*.arrow"))
 
 
 def _described(written: exported.TableFiles, arrow_bytes: dict[str, int]) -> Iterator[str]:
     """Yield the lines of the card that describe the tables and their columns."""
     for table in written.tables:
-        meaning = exported.meaning_of_table(table.name).replace("|", "\\|")
-        parquet, arrow = (
-            f"{n / 1e6:,.2f} MB" for n in (written.n_bytes(table.files), arrow_bytes[table.name])
+        meaning = _as_cell(exported.meaning_of_table(table.name))
+        sizes = (
+            f"{_megabytes(written.n_bytes(table.files))} | {_megabytes(arrow_bytes[table.name])}"
         )
-        yield f"| `{table.name}` | {meaning} | {table.n_rows:,} | {parquet} | {arrow} |"
+        yield f"| `{table.name}` | {meaning} | {table.n_rows:,} | {sizes} |"
     for table in written.tables:
         yield f"\n## {table.name}\n\n| column | type | meaning |\n| --- | --- | --- |"
         for column, kind in table.columns.items():
-            meaning = (exported.meaning_of_column(column, [table.name]) or "").replace("|", "\\|")
+            meaning = _as_cell(exported.meaning_of_column(column, [table.name]) or "")
             yield f"| `{column}` | {kind.lower()} | {meaning} |"
     yield ""
 
 
-def _licence_of(job: Job, benchmark: Benchmark) -> tuple[str, str]:
-    """Return the hub's name for the licence of the job's tasks, and a note on the licence."""
-    if job.settings.dataset.source == "sample" and sample_of(benchmark.name) == sample_path(
-        benchmark.name
-    ):
-        return (
-            _OF_SAMPLES,
-            f"The tasks are this pipeline's own sample for {benchmark.title} ({_OF_SAMPLES}).",
-        )
+def _as_cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _megabytes(n_bytes: int) -> str:
+    return f"{n_bytes / 1e6:,.2f} MB"
+
+
+def _licence_of(job: Job, benchmark: Benchmark) -> Licence:
+    """Return the licence of the job's tasks."""
+    title = benchmark.title
+    is_sample = job.settings.dataset.source == "sample"
+    if is_sample and sample_of(benchmark.name) == sample_path(benchmark.name):
+        note = f"The tasks are this pipeline's own sample for {title} ({_OF_SAMPLES})."
+        return Licence(_OF_SAMPLES, note)
     if benchmark.licence is None:
-        return (
-            _UNKNOWN,
-            f"The licence of {benchmark.title} is not known to this pipeline; ask its publisher.",
-        )
-    where = f"https://huggingface.co/datasets/{benchmark.default_dataset_id}"
-    return (
-        benchmark.licence,
-        (
-            f"Tasks, conversations and rubrics are those of {benchmark.title}, which is published"
-            f" at {where} under {benchmark.licence}; name it when you pass them on. If yours come"
-            " from elsewhere, the terms there count."
-        ),
+        note = f"The licence of {title} is not known to this pipeline; ask its publisher."
+        return Licence(_UNKNOWN, note)
+    address = f"https://huggingface.co/datasets/{benchmark.default_dataset_id}"
+    note = (
+        f"Tasks, conversations and rubrics are those of {title}, which is published at {address}"
+        f" under {benchmark.licence}; name it when you pass them on. If yours come from elsewhere,"
+        " the terms there count."
     )
+    return Licence(benchmark.licence, note)

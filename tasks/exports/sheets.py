@@ -12,17 +12,17 @@ stored (`review_samples`), so that the share of agreement can be estimated for a
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import sql
 from tasks.assemble import complete_conversations
 from tasks.config.job import Job
 from tasks.exports import label_forecast, label_sampling
+from tasks.exports.label_sampling import Population, SheetRow
 from tasks.figures.rendering import as_csv
 from tasks.imports.verdicts import SHEET_COLUMN
 from tasks.rules.errors import UsageError, disk_errors
@@ -33,7 +33,6 @@ from tasks.run.missing_work import Conversation, WantedTasks, wanted_tasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse, write_atomically
 
-Row = dict[str, Any]
 SUFFIX = ".csv"
 _CELL_CHARS = 32_000
 """Largest number of characters in a cell. Spreadsheets allow slightly more, and move the rest of a
@@ -58,18 +57,20 @@ def readable(conversation: Conversation) -> str:
     out.
     """
     text = "\n\n".join(map(": ".join, conversation.messages))
+    if len(text) <= _CELL_CHARS:
+        return text
     half = _CELL_CHARS // 2 - 50
-    cut = f"{text[:half]}\n\n[... {len(text) - 2 * half} characters left out ...]\n\n{text[-half:]}"
-    return text if len(text) <= _CELL_CHARS else cut
+    gap = f"[... {len(text) - 2 * half} characters left out ...]"
+    return f"{text[:half]}\n\n{gap}\n\n{text[-half:]}"
 
 
 def write_sheet(
     reader: Reader,
-    wanted: WantedTasks,
+    selection: WantedTasks,
     file: Path,
     columns: Sequence[str],
-    how: str,
-    rows: Sequence[Row],
+    instructions: str,
+    rows: Sequence[SheetRow],
 ) -> None:
     """Write rows as CSV, each with its task's conversation, instructions, and empty cells for
     people.
@@ -77,20 +78,15 @@ def write_sheet(
     Raises:
         PipelineError: the file cannot be written.
     """
-    conversations = complete_conversations(reader, wanted, {row["task"] for row in rows})
+    conversations = complete_conversations(reader, selection, {row["task"] for row in rows})
     texts = {task_id: readable(conversation) for task_id, conversation in conversations.items()}
-    given = (
-        {
-            **row,
-            SHEET_COLUMN: how,
-            "conversation": texts[row["task"]],
-        }
-        for row in rows
-    )
-    cells = [{name: row.get(name) for name in columns} for row in given]
+    lines = []
+    for row in rows:
+        values = {**row, SHEET_COLUMN: instructions, "conversation": texts[row["task"]]}
+        lines.append({column: values.get(column) for column in columns})
     # All cells are quoted, because some spreadsheets separate cells by semicolons; without a byte
     # order mark they assume another encoding.
-    content = as_csv(columns, cells, must_quote=True).encode("utf-8-sig")
+    content = as_csv(columns, lines, must_quote=True).encode("utf-8-sig")
     with disk_errors(file):
         write_atomically(file, content)
 
@@ -128,8 +124,8 @@ class LabellingReport(StageReport):
     """
 
     sheet_id: str = ""
-    figures: list[Row] = field(default_factory=list)
-    expected_widths: list[Row] = field(default_factory=list)
+    figures: list[SheetRow] = field(default_factory=list)
+    expected_widths: list[SheetRow] = field(default_factory=list)
 
 
 def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> StageReport:
@@ -145,24 +141,27 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
     """
     refuse_target(file)
     with Warehouse(job.warehouse).reader() as reader:
-        wanted = wanted_tasks(job, reader)
-        ordered = spread(_usable(job, reader, wanted, file), seed)
-        rows = _rows(reader, wanted, [each["response_id"] for each in islice(ordered, n_rows)])[
-            :n_rows
-        ]
-        how = _write(reader, wanted, file, rows)
-    n_responses, n_tasks, n_models = (
-        len({row[name] for row in rows}) for name in ("response_id", "task", "model")
-    )
+        selection = wanted_tasks(job, reader)
+        responses = spread(_usable(job, reader, selection, file), seed)
+        response_ids = [response["response_id"] for response in islice(responses, n_rows)]
+        rows = _criteria_of(reader, selection, response_ids)[:n_rows]
+        instructions = _write_labelling(reader, selection, file, rows)
+    n_responses = _n_distinct(rows, "response_id")
+    n_tasks = _n_distinct(rows, "task")
+    n_models = _n_distinct(rows, "model")
     summary = (
         f"{len(rows)} criteria of {n_responses} responses ({n_tasks} tasks, {n_models} models) in"
         f" {file}"
     )
-    return StageReport("export", rows=len(rows), notes=[summary, f"fill in {how}"])
+    return StageReport("export", rows=len(rows), notes=[summary, f"fill in {instructions}"])
+
+
+def _n_distinct(rows: Sequence[SheetRow], column: str) -> int:
+    return len({row[column] for row in rows})
 
 
 def export_sampled_labelling(
-    job: Job, file: Path, *, sampled_for: str, n_rows: int, seed: int = 0, of_latest: bool = True
+    job: Job, file: Path, *, sampled_for: str, n_rows: int, seed: int = 0, is_latest: bool = True
 ) -> LabellingReport:
     """Write a CSV sheet of the verdicts whose labels narrow an interval most, and store how they
     were sampled.
@@ -177,7 +176,7 @@ def export_sampled_labelling(
         sampled_for: `leaderboard`, two models with a space between them, or a category.
         n_rows: number of verdicts; all if there are fewer.
         seed: each seed gives another sheet.
-        of_latest: sample from each model's current vintages, which leaderboards show, instead of
+        is_latest: sample from each model's current vintages, which leaderboards show, instead of
             the job's vintage; for two models, the job's vintage is always used.
 
     Raises:
@@ -188,78 +187,102 @@ def export_sampled_labelling(
     refuse_target(file)
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
-        wanted = wanted_tasks(job, reader)
-        usable = _usable(job, reader, wanted, file, is_any_vintage=of_latest)
-        purpose = label_sampling.purpose_of(
-            sampled_for, reader, wanted, sorted({each["model"] for each in usable})
-        )
-        if purpose.is_difference and of_latest:
-            of_latest = False
-            usable = _usable(job, reader, wanted, file)
-        ids = [each["response_id"] for each in usable if each["model"] in purpose.models]
-        population = label_sampling.population_of(
-            job, reader, wanted, purpose, ids, of_latest=of_latest
-        )
+        selection = wanted_tasks(job, reader)
+        population = _population(job, reader, selection, file, sampled_for, is_latest=is_latest)
         sheet, draws = label_sampling.draw(job, population, n_rows, seed)
         n_drawn = sheet["n_drawn"]
         widths = label_forecast.expected_widths(reader, population, n_drawn, seed)
-        figures = label_forecast.outlooks(population, n_drawn, seed)
-        forecast = [
-            _width_note(widths, n_drawn),
-            *label_forecast.outlook_notes(population, n_drawn, seed),
-        ]
-        chosen = {(row["response_id"], row["criterion_id"]) for row in draws if not row["is_known"]}
-        of_responses = _rows(reader, wanted, sorted({response_id for response_id, _ in chosen}))
-        rows = [row for row in of_responses if (row["response_id"], row["criterion"]) in chosen]
+        outlooks = label_forecast.outlooks(population, n_drawn, seed)
+        forecast = label_forecast.outlook_notes(population, outlooks, seed)
+        rows = _drawn(reader, selection, draws)
         if not reader.select("label_sheets", "1", sheet_id=sheet["sheet_id"]):
             warehouse.write("label_sheets", [sheet])
             warehouse.write("label_draws", draws)
             warehouse.publish()
-        how = _write(reader, wanted, file, rows)
-    notes = [f"{sheet['design']}, in {file}", f"fill in {how}", *forecast]
+        instructions = _write_labelling(reader, selection, file, rows)
+    notes = [
+        f"{sheet['design']}, in {file}",
+        f"fill in {instructions}",
+        _width_note(widths, n_drawn),
+        *forecast,
+    ]
+    figures = [
+        {
+            "model": outlook.model,
+            "split": outlook.split,
+            "n_labels": outlook.n_labels,
+            "no_figure": outlook.no_figure,
+        }
+        for outlook in outlooks
+    ]
     return LabellingReport(
         "export",
         rows=len(rows),
         notes=notes,
         sheet_id=sheet["sheet_id"],
-        figures=[
-            {
-                "model": figure.model,
-                "split": figure.split,
-                "n_labels": figure.n_labels,
-                "no_figure": figure.no_figure,
-            }
-            for figure in figures
-        ],
+        figures=figures,
         expected_widths=widths,
     )
 
 
-def _width_note(widths: Sequence[Row], n_rows: int) -> str:
+def _population(
+    job: Job,
+    reader: Reader,
+    selection: WantedTasks,
+    file: Path,
+    sampled_for: str,
+    *,
+    is_latest: bool,
+) -> Population:
+    """Return the verdicts to sample from; two models are compared in the job's vintage."""
+    usable = _usable(job, reader, selection, file, is_any_vintage=is_latest)
+    models = sorted({response["model"] for response in usable})
+    purpose = label_sampling.purpose_of(sampled_for, reader, selection, models)
+    if purpose.is_difference and is_latest:
+        is_latest = False
+        usable = _usable(job, reader, selection, file)
+    response_ids = [
+        response["response_id"] for response in usable if response["model"] in purpose.models
+    ]
+    return label_sampling.population_of(
+        job, reader, selection, purpose, response_ids, is_latest=is_latest
+    )
+
+
+def _drawn(reader: Reader, selection: WantedTasks, draws: Sequence[SheetRow]) -> list[SheetRow]:
+    """Return the criteria to label: those of the sampled verdicts without a label."""
+    pairs = {(draw["response_id"], draw["criterion_id"]) for draw in draws if not draw["is_known"]}
+    response_ids = sorted({response_id for response_id, _ in pairs})
+    rows = _criteria_of(reader, selection, response_ids)
+    return [row for row in rows if (row["response_id"], row["criterion"]) in pairs]
+
+
+def _width_note(widths: Sequence[SheetRow], n_rows: int) -> str:
     """Return a sentence on the expected width of the interval."""
-    now = widths[0]["width"]
-    then = next(each["width"] for each in widths if each["n_labels"] == n_rows)
-    if now is not None:
-        return f"the interval is {now:.3f} wide now, and with {n_rows} more labels about {then:.3f}"
-    return f"with {n_rows} labels the interval is about {then:.2f} wide"
+    width = widths[0]["width"]
+    expected_widths = {row["n_labels"]: row["width"] for row in widths}
+    expected = expected_widths[n_rows]
+    if width is not None:
+        return (
+            f"the interval is {width:.3f} wide now, and with {n_rows} more labels about"
+            f" {expected:.3f}"
+        )
+    return f"with {n_rows} labels the interval is about {expected:.2f} wide"
 
 
 def _usable(
-    job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any_vintage: bool = False
-) -> list[Row]:
+    job: Job, reader: Reader, selection: WantedTasks, file: Path, *, is_any_vintage: bool = False
+) -> list[SheetRow]:
     """Return the responses that people can label."""
-    rows = reader.rows(
-        sql.read("queries/exports/labelling_responses"),
-        {
-            **wanted.key,
-            "task_ids": wanted.task_ids,
-            "models": job.named_models,
-            "trials": job.named_trials,
-        },
-    )
-    usable = [
-        row for row in rows if is_any_vintage or row["vintage"] == job.vintage_named(row["model"])
-    ]
+    parameters = {
+        **selection.key,
+        "task_ids": selection.task_ids,
+        "models": job.named_models,
+        "trials": job.named_trials,
+    }
+    usable = reader.rows(sql.read("queries/exports/labelling_responses"), parameters)
+    if not is_any_vintage:
+        usable = [row for row in usable if row["vintage"] == job.vintage_named(row["model"])]
     if not usable:
         raise UsageError(
             f"{file}: no usable response of vintage {' or '.join(job.vintages)}; see `prbench"
@@ -268,46 +291,50 @@ def _usable(
     return usable
 
 
-def _rows(reader: Reader, wanted: WantedTasks, response_ids: Sequence[str]) -> list[Row]:
+def _criteria_of(
+    reader: Reader, selection: WantedTasks, response_ids: Sequence[str]
+) -> list[SheetRow]:
     """Return the criteria of some responses, in the order of the responses."""
-    return reader.rows(
-        sql.read("queries/exports/labelling_rows"), {**wanted.key, "response_ids": response_ids}
-    )
+    parameters = {**selection.key, "response_ids": response_ids}
+    return reader.rows(sql.read("queries/exports/labelling_rows"), parameters)
 
 
-def _write(reader: Reader, wanted: WantedTasks, file: Path, rows: Sequence[Row]) -> str:
+def _write_labelling(
+    reader: Reader, selection: WantedTasks, file: Path, rows: Sequence[SheetRow]
+) -> str:
     """Write a sheet for graders, and return its instructions."""
-    decision, entered = _DECISIONS[wanted.benchmark.grading]
-    how = f"judge: your name; {decision}: {entered}; explanation: if you like"
+    decision, values = _DECISIONS[selection.benchmark.grading]
+    instructions = f"judge: your name; {decision}: {values}; explanation: if you like"
     columns = [decision if name == "criteria_met" else name for name in LABELLING_COLUMNS]
-    write_sheet(reader, wanted, file, columns, how, rows)
-    return how
+    write_sheet(reader, selection, file, columns, instructions, rows)
+    return instructions
 
 
-def spread(candidates: Iterable[Mapping[str, Any]], seed: int) -> Iterator[Mapping[str, Any]]:
-    """Yield all candidates, every task once before any task a second time, and models as evenly as
+def spread(responses: Iterable[SheetRow], seed: int) -> Iterator[SheetRow]:
+    """Yield all responses, every task once before any task a second time, and models as evenly as
     that allows.
 
     Ties are decided by a hash of seed and response.
     """
-    order = {
-        each["response_id"]: digest("labelling", seed, each["response_id"]) for each in candidates
-    }
-    of_task: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for each in candidates:
-        of_task[each["task_id"]].append(each)
-    tasks = sorted(of_task, key=lambda task_id: digest("labelling", seed, task_id))
-    taken: Counter[str] = Counter()
-    while tasks:
-        for task_id in tasks:
-            best = min(
-                of_task[task_id],
-                key=lambda each: (taken[each["model"]], order[each["response_id"]]),
-            )
-            of_task[task_id].remove(best)
-            taken[best["model"]] += 1
+    remaining: dict[str, list[SheetRow]] = defaultdict(list)
+    order = {}
+    for response in responses:
+        response_id = response["response_id"]
+        order[response_id] = digest("labelling", seed, response_id)
+        remaining[response["task_id"]].append(response)
+    task_ids = sorted(remaining, key=lambda task_id: digest("labelling", seed, task_id))
+    n_of_model: Counter[str] = Counter()
+
+    def priority(response: SheetRow) -> tuple[int, str]:
+        return n_of_model[response["model"]], order[response["response_id"]]
+
+    while task_ids:
+        for task_id in task_ids:
+            best = min(remaining[task_id], key=priority)
+            remaining[task_id].remove(best)
+            n_of_model[best["model"]] += 1
             yield best
-        tasks = [task_id for task_id in tasks if of_task[task_id]]
+        task_ids = [task_id for task_id in task_ids if remaining[task_id]]
 
 
 REVIEW_COLUMNS = (
@@ -335,7 +362,7 @@ The weight is left out, because experts do not review the number. Its severity a
 (`describes`) are included, because a criterion with a negative weight is right if it describes a
 mistake.
 """
-HOW = (
+INSTRUCTIONS = (
     "reviewer: your name; decision: agree or disagree that the criterion is well-constructed,"
     " accurate and relevant to the task; reason: why (needed to disagree); better_wording: how it"
     " should read, if you like"
@@ -348,12 +375,12 @@ def export_review(
     *,
     n_criteria: int,
     n_tasks: int | None = None,
-    by: Sequence[str] = (),
+    labels: Sequence[str] = (),
     seed: int = 0,
 ) -> StageReport:
     """Write a CSV sheet of sampled criteria, and store the sample with its probabilities.
 
-    The sample is a simple random one of `n_criteria` criteria. With `by` it has equally many from
+    The sample is a simple random one of `n_criteria` criteria. With `labels` it has equally many from
     each stratum, as far as possible; with `n_tasks` it has all criteria of that many tasks. The
     same criteria, numbers and seed give the same sample, which is stored once.
 
@@ -362,8 +389,8 @@ def export_review(
         target: a file that ends in .csv, or a folder, where the sheet is named after its sample.
         n_criteria: number of criteria; all of them if there are fewer.
         n_tasks: number of whole tasks to sample instead of single criteria.
-        by: labels (category, severity, field, topic) by which to stratify; each combination of them
-            is a stratum.
+        labels: the labels (category, severity, field, topic) by which to stratify; each combination
+            of them is a stratum.
         seed: each seed gives another sample.
 
     Raises:
@@ -373,93 +400,134 @@ def export_review(
     """
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
-        wanted = wanted_tasks(job, reader)
-        key = {**wanted.key, "task_ids": list(wanted.task_ids)}
-        population = reader.rows(sql.read("queries/exports/review_population"), key)
+        selection = wanted_tasks(job, reader)
+        parameters = {**selection.key, "task_ids": list(selection.task_ids)}
+        population = reader.rows(sql.read("queries/exports/review_population"), parameters)
         if not population:
             raise UsageError(
                 "no admitted task with a criterion in the chosen splits; see `prbench check`"
             )
-        design, sampled = _sample(population, n_criteria, n_tasks, by, seed)
-        listed = sorted(
-            (row["task"], row["criterion"], row["criterion_hash"]) for row in population
-        )
-        population_id = digest(
-            "review population", wanted.benchmark.name, wanted.dataset_revision, listed
-        )
-        sample_id = digest("review sample", population_id, design)
-        chosen = [population[each.position] for each in sampled]
-        file = target if target.suffix == SUFFIX else target / f"review-{sample_id[:8]}{SUFFIX}"
+        sample = _review_sample(selection, population, n_criteria, n_tasks, labels, seed)
+        file = target
+        if target.suffix != SUFFIX:
+            file = target / f"review-{sample.sample_id[:8]}{SUFFIX}"
         refuse_target(file)
-        if not reader.select("review_samples", "1", sample_id=sample_id):
-            common = {
-                **wanted.key,
-                "sample_id": sample_id,
-                "population_id": population_id,
-                "n_population": len(population),
-                "design": design,
-                "run_id": job.run_id,
-                "created_at": datetime.now(UTC),
-            }
-            warehouse.write(
-                "review_samples",
-                [
-                    common
-                    | {
-                        "task_id": row["task"],
-                        "criterion_id": row["criterion"],
-                        "stratum": each.stratum,
-                        "criterion_hash": row["criterion_hash"],
-                        "probability": each.probability,
-                    }
-                    for each, row in zip(sampled, chosen, strict=True)
-                ],
-            )
+        if not reader.select("review_samples", "1", sample_id=sample.sample_id):
+            warehouse.write("review_samples", _sample_rows(job, selection, population, sample))
             warehouse.publish()
-        cells = [
-            row
-            | {
-                "sample": sample_id,
-                "describes": row["weight"] and f"something {'un' * (row['weight'] < 0)}desired",
-            }
-            for row in chosen
-        ]
-        write_sheet(reader, wanted, file, REVIEW_COLUMNS, HOW, cells)
-    n_of = len({row["task"] for row in chosen})
+        rows = []
+        for unit in sample.units:
+            row = population[unit.position]
+            row["sample"] = sample.sample_id
+            row["describes"] = _described(row["weight"])
+            rows.append(row)
+        write_sheet(reader, selection, file, REVIEW_COLUMNS, INSTRUCTIONS, rows)
+    n_sampled_tasks = _n_distinct(rows, "task")
     notes = [
-        f"{len(chosen)} of {len(population)} criteria ({n_of} tasks) in {file}",
-        design,
-        f"fill in {HOW}",
+        f"{len(rows)} of {len(population)} criteria ({n_sampled_tasks} tasks) in {file}",
+        sample.design,
+        f"fill in {INSTRUCTIONS}",
     ]
-    return StageReport("export", rows=len(chosen), notes=notes)
+    return StageReport("export", rows=len(rows), notes=notes)
 
 
-def _sample(
-    population: Sequence[Row], n_criteria: int, n_tasks: int | None, by: Sequence[str], seed: int
-) -> tuple[str, list[SampledUnit]]:
-    """Return the design of a sample in words, and the sampled criteria in the order of the
-    population.
-    """
-    if n_tasks is not None and by:
+def _described(weight: float | None) -> str | None:
+    """Return what a criterion with this weight describes; None if the weight is unknown."""
+    if weight is None:
+        return None
+    return "something undesired" if weight < 0 else "something desired"
+
+
+@dataclass(frozen=True)
+class ReviewSample:
+    """Sampled criteria, by their positions in a population; the design in words."""
+
+    sample_id: str
+    population_id: str
+    design: str
+    units: Sequence[SampledUnit]
+
+
+def _review_sample(
+    selection: WantedTasks,
+    population: Sequence[SheetRow],
+    n_criteria: int,
+    n_tasks: int | None,
+    labels: Sequence[str],
+    seed: int,
+) -> ReviewSample:
+    if n_tasks is None:
+        design, units = _sample_criteria(population, n_criteria, labels, seed)
+    elif labels:
         raise UsageError("--by: goes with -n, not with --tasks, which samples whole tasks")
-    strata = [" / ".join(row[label] or "(none)" for label in by) or "all" for row in population]
-    if n_tasks is None and n_criteria < (n_strata := len(set(strata))):
-        problem = f"by {' and '.join(by)} there are {n_strata} strata"
+    else:
+        design, units = _sample_tasks(population, n_tasks, seed)
+    criteria = sorted((row["task"], row["criterion"], row["criterion_hash"]) for row in population)
+    population_id = digest(
+        "review population", selection.benchmark.name, selection.dataset_revision, criteria
+    )
+    sample_id = digest("review sample", population_id, design)
+    return ReviewSample(sample_id, population_id, design, units)
+
+
+def _sample_rows(
+    job: Job, selection: WantedTasks, population: Sequence[SheetRow], sample: ReviewSample
+) -> list[SheetRow]:
+    """Return the rows of `review_samples`."""
+    created_at = datetime.now(UTC)
+    rows = []
+    for unit in sample.units:
+        criterion = population[unit.position]
+        row = {
+            **selection.key,
+            "sample_id": sample.sample_id,
+            "population_id": sample.population_id,
+            "n_population": len(population),
+            "design": sample.design,
+            "task_id": criterion["task"],
+            "criterion_id": criterion["criterion"],
+            "criterion_hash": criterion["criterion_hash"],
+            "stratum": unit.stratum,
+            "probability": unit.probability,
+            "run_id": job.run_id,
+            "created_at": created_at,
+        }
+        rows.append(row)
+    return rows
+
+
+def _sample_criteria(
+    population: Sequence[SheetRow], n_criteria: int, labels: Sequence[str], seed: int
+) -> tuple[str, list[SampledUnit]]:
+    """Return the design of a sample in words, and the sampled criteria."""
+    names = " and ".join(labels)
+    strata = [_stratum(row, labels) for row in population]
+    n_strata = len(set(strata))
+    if n_criteria < n_strata:
+        problem = f"by {names} there are {n_strata} strata"
         raise UsageError(f"-n {n_criteria}: {problem}; use -n {n_strata} or more")
-    # The units are whole tasks, or single criteria.
-    keys = [
-        digest(row["task"], row["criterion"]) if n_tasks is None else row["task"]
-        for row in population
-    ]
-    units = dict(zip(keys, strata, strict=True))
-    n = n_criteria if n_tasks is None else n_tasks
-    names = list(units)
-    sampled = {
-        names[each.position]: each
-        for each in stratified_sample(names, list(units.values()), n, seed)
-    }
-    criteria = [sampled[key]._replace(position=i) for i, key in enumerate(keys) if key in sampled]
-    if n_tasks is not None:
-        return f"all criteria of {len(sampled)} of {len(units)} tasks, seed {seed}", criteria
-    how = f"stratified by {' and '.join(by)}" if by else "simple random"
-    return f"{how} sample of {len(sampled)} of {len(population)} criteria, seed {seed}", criteria
+    keys = [digest(row["task"], row["criterion"]) for row in population]
+    units = stratified_sample(keys, strata, n_criteria, seed)
+    method = f"stratified by {names}" if labels else "simple random"
+    return f"{method} sample of {len(units)} of {len(population)} criteria, seed {seed}", units
+
+
+def _stratum(row: SheetRow, labels: Sequence[str]) -> str:
+    return " / ".join(row[label] or "(none)" for label in labels) or _ONE_STRATUM
+
+
+_ONE_STRATUM = "all"
+
+
+def _sample_tasks(
+    population: Sequence[SheetRow], n_tasks: int, seed: int
+) -> tuple[str, list[SampledUnit]]:
+    """Return the design of a sample in words, and all criteria of the sampled tasks."""
+    task_ids = list(dict.fromkeys(row["task"] for row in population))
+    tasks = stratified_sample(task_ids, [_ONE_STRATUM] * len(task_ids), n_tasks, seed)
+    units_by_task = {task_ids[unit.position]: unit for unit in tasks}
+    units = []
+    for position, row in enumerate(population):
+        if row["task"] in units_by_task:
+            units.append(units_by_task[row["task"]]._replace(position=position))
+    return f"all criteria of {len(tasks)} of {len(task_ids)} tasks, seed {seed}", units

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -41,7 +41,7 @@ NOT_EXPORTED = ("retractions", "removals")
 ROWS_A_FILE = 500_000
 # The canary is not exported: who has the data set can ingest it, and nobody else should get it
 # along with texts.
-_OWN = {"split_members": "select * replace (null::varchar as canary)"}
+_QUERIES = {"split_members": "select * replace (null::varchar as canary)"}
 
 
 def refuse_filled(target: Path | Store) -> None:
@@ -94,13 +94,13 @@ def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
         UsageError: one does not exist or may not be exported.
     """
     query = "select table_name as name from information_schema.tables where table_schema = 'main'"
-    known = {row["name"] for row in reader.rows(query)} - set(NOT_EXPORTED)
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        hint = did_you_mean(unknown[0], known)
-        raise UsageError(
-            f"--table {unknown[0]}: no such table{hint}; `prbench sql --describe` lists all"
-        )
+    public = {row["name"] for row in reader.rows(query)} - set(NOT_EXPORTED)
+    for name in names:
+        if name not in public:
+            hint = did_you_mean(name, public)
+            raise UsageError(
+                f"--table {name}: no such table{hint}; `prbench sql --describe` lists all"
+            )
     return list(dict.fromkeys(names))
 
 
@@ -111,15 +111,16 @@ def query_of(reader: Reader, name: str, key: dict[str, str]) -> tuple[str, dict[
     `key` is the key of a data set, or only its benchmark; tables with these columns are narrowed to
     it.
     """
-    query = f"{_OWN.get(name, 'select *')} from {name} where "
-    columns = {
-        row["column_name"]: row["column_type"] for row in reader.rows(f"describe {query} true")
-    }
-    query += "".join(
-        f"{column} = {quoted(wanted)} and " for column, wanted in key.items() if column in columns
-    )
-    # Unfinished runs are not exported.
-    return query + ("outcome <> 'running' and " if name == "runs" else ""), columns
+    query = f"{_QUERIES.get(name, 'select *')} from {name} where "
+    description = reader.rows(f"describe {query} true")
+    columns = {row["column_name"]: row["column_type"] for row in description}
+    for column, value in key.items():
+        if column in columns:
+            query += f"{column} = {quoted(value)} and "
+    if name == "runs":
+        # Unfinished runs are not exported.
+        query += "outcome <> 'running' and "
+    return query, columns
 
 
 def write_tables(
@@ -136,28 +137,32 @@ def write_tables(
     files = dict[bundles.File, Path]()
     for name in names:
         query, columns = query_of(reader, name, key)
-        pieces = [f"{query} true"]
-        # Stored tables are written in pieces, by row numbers; a view is written as one file.
-        if name in TABLES:
-            starts = range(
-                0, reader.value(f"select coalesce(max(rowid), 0) + 1 from {name}"), ROWS_A_FILE
-            )
-            pieces = [
-                f"{query} rowid between {start} and {start + ROWS_A_FILE - 1}" for start in starts
-            ]
         (folder / root / name).mkdir(parents=True, exist_ok=True)
-        paths = [f"{root}{name}/part-{number}.parquet" for number in range(len(pieces))]
+        paths = []
         n_rows = 0
-        for path, piece in zip(paths, pieces, strict=True):
-            copied = (
-                f"copy ({piece}) to {quoted(folder / path)} (format parquet, compression zstd,"
-                " row_group_size 20000)"
+        for number, condition in enumerate(_pieces(reader, name)):
+            path = f"{root}{name}/part-{number}.parquet"
+            n_rows += reader.value(
+                f"copy ({query} {condition}) to {quoted(folder / path)} (format parquet,"
+                " compression zstd, row_group_size 20000)"
             )
-            n_rows += reader.value(copied)
             files[bundles.file_at(folder / path, path)] = folder / path
+            paths.append(path)
         tables.append(Exported(name, name not in TABLES, columns, n_rows, tuple(paths)))
     meta = {"made_at": datetime.now(UTC).isoformat(), "tables": [asdict(table) for table in tables]}
     return TableFiles(tuple(tables), files, meta)
+
+
+def _pieces(reader: Reader, name: str) -> Iterator[str]:
+    """Yield the condition of each file of a table, by row numbers; a view is written as one
+    file.
+    """
+    if name not in TABLES:
+        yield "true"
+        return
+    end = reader.value(f"select coalesce(max(rowid), 0) + 1 from {name}")
+    for start in range(0, end, ROWS_A_FILE):
+        yield f"rowid between {start} and {start + ROWS_A_FILE - 1}"
 
 
 def export_tables(
@@ -174,26 +179,37 @@ def export_tables(
     """
     refuse_filled(target)
     with Warehouse(job.warehouse).reader() as reader:
-        chosen = chosen_tables(
-            reader, names or [name for name in TABLES if name not in NOT_EXPORTED]
-        )
-        location = Folder(target) if isinstance(target, Path) else target
-        here = (
-            nullcontext(target)
-            if isinstance(target, Path)
-            else TemporaryDirectory(prefix="prbench-")
-        )
-        with disk_errors(target), here as folder:
-            written = write_tables(
-                reader, Path(folder), chosen, {"benchmark": benchmark} if benchmark else {}
-            )
-            bundles.write_bundle(location, "export", written.files, written.meta)
-    filled = counted(sum(table.n_rows > 0 for table in written.tables), "table")
+        names = chosen_tables(reader, names or _stored_tables())
+        key = {"benchmark": benchmark} if benchmark else {}
+        with disk_errors(target):
+            if isinstance(target, Path):
+                export = _write_export(reader, target, Folder(target), names, key)
+            else:
+                with TemporaryDirectory(prefix="prbench-") as folder:
+                    export = _write_export(reader, Path(folder), target, names, key)
+    n_filled = sum(table.n_rows > 0 for table in export.tables)
     note = (
-        f"{counted(written.n_rows, 'row')} of {filled} in {target}"
-        f" ({written.n_bytes() / 1e6:.1f} MB)"
+        f"{counted(export.n_rows, 'row')} of {counted(n_filled, 'table')} in {target}"
+        f" ({export.n_bytes() / 1e6:.1f} MB)"
     )
-    return StageReport("export", rows=written.n_rows, notes=[note])
+    return StageReport("export", rows=export.n_rows, notes=[note])
+
+
+def _stored_tables() -> list[str]:
+    return [name for name in TABLES if name not in NOT_EXPORTED]
+
+
+def _write_export(
+    reader: Reader,
+    folder: Path,
+    location: Folder | Store,
+    names: Sequence[str],
+    key: dict[str, str],
+) -> TableFiles:
+    """Write tables to a folder, and complete the export at its location."""
+    export = write_tables(reader, folder, names, key)
+    bundles.write_bundle(location, "export", export.files, export.meta)
+    return export
 
 
 def meaning_of_table(name: str) -> str:
@@ -206,10 +222,11 @@ def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
     """Return the meaning of a column in the first of these marts that describes it, else its
     general one, or None.
     """
-    described = [sql.schema()["marts"].get(name, {}).get("columns", {}) for name in marts]
-    return next(
-        (str(of[column]) for of in described if column in of), COLUMNS.get(column, (None, None))[1]
-    )
+    for name in marts:
+        columns = sql.schema()["marts"].get(name, {}).get("columns", {})
+        if column in columns:
+            return str(columns[column])
+    return COLUMNS[column][1] if column in COLUMNS else None
 
 
 Export = tuple[Path, Sequence[Exported]]
@@ -228,16 +245,18 @@ def opened_export(source: Path | Store) -> Iterator[Export]:
     """
     location = bundles.published_in(Folder(source) if isinstance(source, Path) else source)
     bundle = bundles.read_bundle(location, "export", "publication")
-    listed = bundles.checked(list[Exported], bundle.meta.get("tables"), str(location))
-    tables = [each for each in listed if not each.is_derived]
-    names = {name for table in tables for name in table.files}
+    exported = bundles.checked(list[Exported], bundle.meta.get("tables"), str(location))
+    tables = [table for table in exported if not table.is_derived]
+    names = set[str]()
+    for table in tables:
+        names.update(table.files)
     unlisted = names - {file.name for file in bundle.files}
     if unlisted:
         raise bundles.Damaged(
             f"{location}: {min(unlisted)} is of a table and not among the files; export again"
         )
-    of_tables = bundle._replace(files=tuple(file for file in bundle.files if file.name in names))
-    with bundles.verified(location, of_tables) as folder:
+    table_files = tuple(file for file in bundle.files if file.name in names)
+    with bundles.verified(location, bundle._replace(files=table_files)) as folder:
         yield folder, tables
 
 
@@ -249,76 +268,71 @@ def import_tables(job: Job, export: Export) -> StageReport:
     Retracted rows are left out. Measures are imported too; they are shown if their fingerprint fits
     the data here, and `prbench aggregate` computes the others.
     """
-    folder, given = export
-    known = [table for table in given if table.name in TABLES and table.name not in NOT_EXPORTED]
+    folder, exported = export
+    tables = [table for table in exported if table.name in _stored_tables()]
     warehouse = Warehouse(job.warehouse)
     n_imported = Counter[str]()
     warehouse.publish()
     with warehouse.reader() as reader:
         # Checks come last, because a data-set revision counts as checked as soon as its checks are
         # stored.
-        for table in sorted(known, key=lambda table: table.name == "checks"):
+        for table in sorted(tables, key=lambda table: table.name == "checks"):
             for file in table.files:
                 for rows in _new_rows(reader, folder / file, table.name, set(table.columns)):
                     warehouse.write(table.name, rows)
                     n_imported[table.name] += len(rows)
     warehouse.publish()
-    n_here = sum(table.n_rows for table in given) - n_imported.total()
+    n_left = sum(table.n_rows for table in exported) - n_imported.total()
     summary = ", ".join(f"{number} {name}" for name, number in n_imported.items()) or "0 rows"
-    note = f"{summary} imported, {n_here} rows already present or excluded"
-    unknown = [
-        f"{table.name}: not imported: unknown table" for table in given if table not in known
+    note = f"{summary} imported, {n_left} rows already present or excluded"
+    warnings = [
+        f"{table.name}: not imported: unknown table" for table in exported if table not in tables
     ]
-    return StageReport(
-        "import",
-        rows=n_imported.total(),
-        notes=[note],
-        warnings=unknown,
-    )
+    return StageReport("import", rows=n_imported.total(), notes=[note], warnings=warnings)
 
 
 def _new_rows(
-    reader: Reader, path: Path, name: str, given: set[str]
+    reader: Reader, path: Path, name: str, file_columns: set[str]
 ) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of a file that are imported, some thousand at a time; a column that the file
     lacks is NULL.
     """
-    positions = reader.arrays(_positions(path, name, given))["position"]
+    positions = reader.arrays(_positions_query(path, name, file_columns))["position"]
     start = 0
     columns = TABLES[name].columns
-    for batch in parquet_batches(path, 10_000, [column for column in columns if column in given]):
-        here = positions[(positions >= start) & (positions < start + batch.num_rows)] - start
-        if len(here):
-            yield [
-                {column: row.get(column) for column in columns}
-                for row in batch.take(here).to_pylist()
-            ]
+    read_columns = [column for column in columns if column in file_columns]
+    missing_values = dict.fromkeys(columns)
+    for batch in parquet_batches(path, 10_000, read_columns):
+        is_in_batch = (positions >= start) & (positions < start + batch.num_rows)
+        rows = batch.take(positions[is_in_batch] - start).to_pylist()
+        if rows:
+            yield [missing_values | row for row in rows]
         start += batch.num_rows
 
 
-def _positions(path: Path, name: str, given: set[str]) -> str:
+def _positions_query(path: Path, name: str, file_columns: set[str]) -> str:
     """Return the query for the positions, in a file, of the rows of a table to import."""
     table = TABLES[name]
-    same = " and ".join(f"stored.{column} = given.{column}" for column in table.key)
+    match = " and ".join(f"stored.{column} = given.{column}" for column in table.key)
     if table.keeps == "decided":
-        decided = ", ".join(map(quoted, DECIDED_STATUSES))
-        same += f" and (stored.status in ({decided}) or given.status not in ({decided}))"
-    stays_away = [f"exists (select 1 from {name} as stored where {same})"]
-    if "import_batch" in table.columns and "import_batch" in given:
-        stays_away.append(
+        statuses = ", ".join(map(quoted, DECIDED_STATUSES))
+        match += f" and (stored.status in ({statuses}) or given.status not in ({statuses}))"
+    exclusions = [f"exists (select 1 from {name} as stored where {match})"]
+    if "import_batch" in table.columns and "import_batch" in file_columns:
+        exclusions.append(
             "given.import_batch in (select import_batch from retractions where is_retracted)"
         )
-    if rests_on_response(table) and {"response_id", "created_at"} <= given:
-        stays_away.append(is_removed("given"))
+    if rests_on_response(table) and {"response_id", "created_at"} <= file_columns:
+        exclusions.append(is_removed("given"))
     if name in {"refusals", "checks"}:
-        stays_away.append(
+        exclusions.append(
             "(benchmark, dataset_revision) in (select (benchmark, dataset_revision) from checks)"
         )
     has_key = " and ".join(f"given.{column} is not null" for column in table.key)
     return (
         "select file_row_number as position "
         f"from read_parquet({quoted(path)}, file_row_number = true) as given "
-        f"where {has_key} and not coalesce({' or '.join(stays_away)}, false) order by position"
+        f"where {has_key} and not coalesce({' or '.join(exclusions)}, false) order by position"
     )
 
 
@@ -352,22 +366,12 @@ def _publish_from(
     job: Job, warehouse: Warehouse, stage: Path, location: Folder | Store
 ) -> StageReport:
     """Publish with the help of an empty folder on the warehouse's disk."""
-    from tasks.report.rendering.site import only_writer, report_files
-
-    database = stage / warehouse.database.name
-    kept_as(warehouse.database, database)
-    if ((site := job.report_folder) / "index.html").is_file():
-        with only_writer(
-            site
-        ):  # linked files stay as they are, because a report replaces files and never changes them
-            for each in report_files(site):
-                kept_as(site / each, stage / "report" / each)
-    files = {
-        bundles.file_at(stage / name, name): stage / name for name in sorted(Folder(stage).files())
-    }
-    content = hashlib.sha256(
-        json.dumps({file.name: file.sha256 for file in files}).encode()
-    ).hexdigest()
+    kept_as(warehouse.database, stage / warehouse.database.name)
+    _link_report(job.report_folder, stage / "report")
+    names = sorted(Folder(stage).files())
+    files = {bundles.file_at(stage / name, name): stage / name for name in names}
+    hashes = json.dumps({file.name: file.sha256 for file in files})
+    content = hashlib.sha256(hashes.encode()).hexdigest()
     latest = bundles.read_pointer(location)
     if (
         latest
@@ -376,28 +380,53 @@ def _publish_from(
     ):
         note = f"unchanged since {latest.published_at[:16]} UTC; nothing was published"
         return StageReport("publish", notes=[note])
+    return _write_publication(warehouse, stage, location, files, content)
+
+
+def _write_publication(
+    warehouse: Warehouse,
+    stage: Path,
+    location: Folder | Store,
+    files: dict[bundles.File, Path],
+    content: str,
+) -> StageReport:
+    """Write the files of the stage and all tables, and then the pointer to them."""
     published_at = datetime.now(UTC)
-    name = f"{bundles.FOLDER}/{published_at:%Y%m%dT%H%M%SZ}-{content[:8]}"
-    with Reader(database) as reader:
-        public = [*(name for name in TABLES if name not in NOT_EXPORTED), *sql.schema()["marts"]]
+    publication = f"{bundles.FOLDER}/{published_at:%Y%m%dT%H%M%SZ}-{content[:8]}"
+    with Reader(stage / warehouse.database.name) as reader:
+        public = [*_stored_tables(), *sql.schema()["marts"]]
         tables = write_tables(reader, stage, public, {}, "tables/")
-        state_of = reader.value("select max(coalesce(ended_at, started_at)) from runs")
+        last_run_at = reader.value("select max(coalesce(ended_at, started_at)) from runs")
     meta = {
-        "state_of": state_of and state_of.isoformat(),
+        **tables.meta,
+        "state_of": last_run_at.isoformat() if last_run_at else None,
         "warehouse_version": refuse_other_version(warehouse.root),
     }
-    target = location.below(name)
-    meta = tables.meta | meta
+    target = location.below(publication)
     bundle = bundles.write_bundle(target, "publication", files | tables.files, meta)
     # Until the pointer is replaced, readers see the earlier publication.
     pointer = {
-        "publication": name,
+        "publication": publication,
         "content": content,
         "published_at": published_at.isoformat(),
     }
     bundles.write_bundle(location, "publication", {}, pointer, name=bundles.POINTER)
     note = f"{counted(len(bundle.files), 'file')} ({bundle.n_bytes / 1e6:.1f} MB) in {target}"
     return StageReport("publish", rows=tables.n_rows, notes=[note])
+
+
+def _link_report(site: Path, target: Path) -> None:
+    """Link the files of a report, if there is one.
+
+    Linked files stay as they are, because a report replaces files and never changes them.
+    """
+    from tasks.report.rendering.site import only_writer, report_files
+
+    if not (site / "index.html").is_file():
+        return
+    with only_writer(site):
+        for name in report_files(site):
+            kept_as(site / name, target / name)
 
 
 def remove_old(location: Folder | Store, n_kept: int) -> int:
@@ -407,14 +436,18 @@ def remove_old(location: Folder | Store, n_kept: int) -> int:
     The publication that the pointer names stays, as do incomplete ones of the last day, which may
     be in progress.
     """
-    shelf = location.below(bundles.FOLDER)
+    folder = location.below(bundles.FOLDER)
     pointer = bundles.read_pointer(location)
-    names = shelf.files()
+    names = folder.files()
     publications = {name.partition("/")[0] for name in names if bundles.PUBLICATION.match(name)}
-    whole = sorted(each for each in publications if f"{each}/{bundles.MANIFEST}" in names)
-    latest = pointer.publication.partition("/")[2] if pointer else ""
+    complete_names = sorted(name for name in publications if f"{name}/{bundles.MANIFEST}" in names)
+    kept_names = set(complete_names[-n_kept:])
+    if pointer:
+        kept_names.add(pointer.publication.partition("/")[2])
     a_day_ago = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%dT%H%M%SZ}"
-    unfinished = {each for each in publications - set(whole) if each > a_day_ago}
-    removed = publications - {*whole[-n_kept:], latest} - unfinished
-    shelf.remove([name for name in names if name.partition("/")[0] in removed])
+    for name in publications.difference(complete_names):
+        if name > a_day_ago:
+            kept_names.add(name)
+    removed = publications - kept_names
+    folder.remove([name for name in names if name.partition("/")[0] in removed])
     return len(removed)

@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 from isal import isal_zlib
 
 from tasks.console import advance, notice, progress
+from tasks.figures.figure import Row
 from tasks.figures.queries import JUDGE_CONFIG, SAMPLING, Rows
 from tasks.figures.scope import Scope, entry_key, judge_config_key, task_key
 from tasks.llm.ledger.files import deletion_mark
@@ -43,7 +44,6 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.verdict import TERNARY, TERNARY_AS_BINARY
 from tasks.run.run_context import LEDGER
 
-Row = Mapping[str, Any]
 STATUSES = {
     "met": "m",
     "partial": "p",
@@ -76,6 +76,19 @@ class Block(NamedTuple):
     name: str
 
 
+class Section(NamedTuple):
+    """The responses of an entry to a task: the name of the task, JSON of each response, and JSON of
+    the lists of their verdicts and points.
+    """
+
+    entry: str
+    block_number: int
+    task_id: str
+    responses: Sequence[str]
+    verdicts: str
+    points: str
+
+
 @dataclass(frozen=True)
 class Subjects:
     """The entries and judge configurations of a scope, and earlier vintages of its models, each
@@ -87,15 +100,17 @@ class Subjects:
     judge_configs: Sequence[Row]
 
     def rows(
-        self, name: str, blocks: Sequence[Block] | None = None, **given: Any
+        self, name: str, blocks: Sequence[Block] | None = None, **parameters: Any
     ) -> list[tuple[Any, ...]]:
         """Return the rows of a query, of all entries or of those of some blocks, which are
         `wanted`.
         """
-        keys = {block.entry for block in blocks or ()}
-        entries = [entry for entry in self.entries if blocks is None or entry["key"] in keys]
+        entries = self.entries
+        if blocks is not None:
+            keys = {block.entry for block in blocks}
+            entries = [entry for entry in entries if entry["key"] in keys]
         # Queries name entries and judge configurations by their keys.
-        parameters = {
+        subjects = {
             "entries": Rows.of(entries, (*SAMPLING, "key")),
             "shown_judge_configs": Rows.of(self.judge_configs, (*JUDGE_CONFIG, "key")),
             "wanted": Rows(tuple((block.entry, block.number) for block in blocks or ()), 2),
@@ -103,39 +118,43 @@ class Subjects:
             "lost": STATUSES["no_response"],
             "unknown": STATUSES["unknown"],
         }
-        return self.scope.reader.table(self.scope.filled(name, {**parameters, **given}))[1]
+        query = self.scope.filled(name, subjects | parameters)
+        return self.scope.reader.table(query)[1]
 
 
-def subjects_of(scope: Scope, also: Sequence[Row] = ()) -> Subjects:
-    """Return the subjects of a scope; `also` are earlier vintages, only for comparison."""
-    entries = {entry_key(entry): {**entry, "is_also": False} for entry in scope.entries}
-    for entry in also:
-        entries.setdefault(entry_key(entry), {**entry, "is_also": True})
+def subjects_of(scope: Scope, earlier_entries: Sequence[Row] = ()) -> Subjects:
+    """Return the subjects of a scope; earlier vintages are only for comparison."""
+    entries: dict[str, dict[str, Any]] = {}
+    for row in scope.entries:
+        key = entry_key(row)
+        entries[key] = {**row, "key": key, "is_also": False}
+    for earlier in earlier_entries:
+        key = entry_key(earlier)
+        entries.setdefault(key, {**earlier, "key": key, "is_also": True})
     labels = Counter(entry["entry"] for entry in entries.values())
-    for key, entry in entries.items():
+    for entry in entries.values():
         # The label of an earlier vintage includes the vintage if several entries have the same
         # label.
-        has_vintage = entry["is_also"] and labels[entry["entry"]] > 1
-        entry |= {
-            "key": key,
-            "entry": f"{entry['entry']} {entry['vintage']}" if has_vintage else entry["entry"],
-        }
-    # `scale` is the number of values of a decision; `reads` is the key of the ternary judge that is
-    # read as binary.
-    judge_configs = [
-        {
-            **each,
-            "key": judge_config_key(each),
-            "scale": 3 if each["grading"] == TERNARY else 2,
-            "reads": (
-                judge_config_key({**each, "grading": TERNARY})
-                if each["grading"] == TERNARY_AS_BINARY
-                else None
-            ),
-        }
-        for each in scope.judge_configs
-    ]
-    return Subjects(scope, [*entries.values()], judge_configs)
+        if entry["is_also"] and labels[entry["entry"]] > 1:
+            entry["entry"] = f"{entry['entry']} {entry['vintage']}"
+    judge_configs = [_described(judge_config) for judge_config in scope.judge_configs]
+    return Subjects(scope, list(entries.values()), judge_configs)
+
+
+def _described(judge_config: Row) -> Row:
+    """Return a judge configuration with its key, the number of values of a decision (`scale`), and
+    `reads`: the key of the ternary judge that it reads as binary.
+    """
+    grading = judge_config["grading"]
+    read_key = None
+    if grading == TERNARY_AS_BINARY:
+        read_key = judge_config_key({**judge_config, "grading": TERNARY})
+    return {
+        **judge_config,
+        "key": judge_config_key(judge_config),
+        "scale": 3 if grading == TERNARY else 2,
+        "reads": read_key,
+    }
 
 
 _HEX = 16
@@ -144,6 +163,12 @@ _HEX = 16
 def data_file(name: str) -> str:
     """Return the path of a data file in a report."""
     return f"data/{name}.js"
+
+
+def as_json(value: Any) -> bytes:
+    """Return a value as compact JSON."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")
 
 
 def write_packed(site: Site, name: str, content: bytes) -> None:
@@ -155,17 +180,13 @@ def write_packed(site: Site, name: str, content: bytes) -> None:
     site.write(data_file(name), f'prbench.give("{name}","{packed}");\n')
 
 
-def write_data(site: Site, value: Any, name: str | None = None) -> str:
-    """Write a value into a data file and return its name: the given one, or a hash of the
-    content.
-    """
-    content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(
-        "utf-8", "surrogatepass"
-    )
-    hashed = hashlib.blake2b(content, digest_size=_HEX // 2).hexdigest()
-    if name or not site.keep(data_file(hashed)):
-        write_packed(site, name or hashed, content)
-    return name or hashed
+def write_data(site: Site, value: Any) -> str:
+    """Write a value into a data file, named by a hash of the content, and return the name."""
+    content = as_json(value)
+    name = hashlib.blake2b(content, digest_size=_HEX // 2).hexdigest()
+    if not site.keep(data_file(name)):
+        write_packed(site, name, content)
+    return name
 
 
 _MOST_VERDICTS = 200_000
@@ -173,11 +194,11 @@ _MOST_VERDICTS = 200_000
 take long to read, and much space.
 """
 
-Replies = Mapping[tuple[str, str], Mapping[str, Sequence[str]]]
-"""Entry and task -> key of a verdict -> the judge's last reply, and the first one too if it led to
-a reminder.
-"""
-_AT_ONCE = 64
+TaskReplies = Mapping[str, Sequence[str]]
+"""Key of a verdict -> the judge's last reply, and the first one too if it led to a reminder."""
+Replies = Mapping[tuple[str, str], TaskReplies]
+"""Entry and task -> the replies on its verdicts."""
+_FILES_AT_ONCE = 64
 """Number of files whose rows are read at once: all blocks of an entry, because the database stores
 an entry's responses together, and unpacks all their texts to find some of them.
 """
@@ -185,18 +206,15 @@ an entry's responses together, and unpacks all their texts to find some of them.
 
 def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
     """Write the files that do not exist yet, and return all blocks."""
-    # What decides which replies a report has, as query parameters; read before the replies.
-    is_all = subjects.scope.reader.value("select count(*) from verdicts") <= _MOST_VERDICTS
-    state = {
-        "is_all": is_all,
-        "replies": f"{is_all} {deletion_mark(subjects.scope.job.warehouse / LEDGER)}",
-    }
-    blocks = _blocks(subjects, state)
-    replies = read_replies(subjects, _missing(blocks, site), state)
-    if (
-        replies is None
-    ):  # other names, so that the next report writes these files again, with the replies
-        blocks = _blocks(subjects, {**state, "replies": "not read"})
+    warehouse = subjects.scope.job.warehouse
+    has_all_replies = subjects.scope.reader.value("select count(*) from verdicts") <= _MOST_VERDICTS
+    # Read before the replies, so that a deletion in between changes the names in the next report.
+    reply_state = f"{has_all_replies} {deletion_mark(warehouse / LEDGER)}"
+    blocks = _blocks(subjects, reply_state, has_all_replies=has_all_replies)
+    replies = read_replies(subjects, _missing(blocks, site), has_all_replies=has_all_replies)
+    if replies is None:
+        # Other names, so that the next report writes these files again, with the replies.
+        blocks = _blocks(subjects, "not read", has_all_replies=has_all_replies)
         replies = {}
     missing = _missing(blocks, site)
     is_quiet = subjects.scope.job.is_quiet
@@ -204,65 +222,72 @@ def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
         progress("report files", {"": len(missing)}, is_quiet=is_quiet),
         ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
-        for start in range(0, len(missing), _AT_ONCE):
-            batch = missing[start : start + _AT_ONCE]
-            sections = _sections(subjects, batch, replies)
-            for _ in pool.map(partial(_write, site, sections), batch):
+        for start in range(0, len(missing), _FILES_AT_ONCE):
+            batch = missing[start : start + _FILES_AT_ONCE]
+            write = partial(_write_block, site, _sections(subjects, batch), replies)
+            for _ in pool.map(write, batch):
                 advance("report files", succeeded=True)
     return blocks
 
 
-def _blocks(subjects: Subjects, state: Mapping[str, Any]) -> list[Block]:
-    return [
-        Block(*row) for row in subjects.rows("drilldown/blocks", program=hash_of_program(), **state)
-    ]
+def _blocks(subjects: Subjects, reply_state: str, *, has_all_replies: bool) -> list[Block]:
+    """Return all blocks; the state of the replies is part of the names of those with replies."""
+    rows = subjects.rows(
+        "drilldown/blocks",
+        program=hash_of_program(),
+        is_all=has_all_replies,
+        replies=reply_state,
+    )
+    return [Block(*row) for row in rows]
 
 
 def _missing(blocks: Iterable[Block], site: Site) -> list[Block]:
     return [block for block in blocks if not site.keep(data_file(block.name))]
 
 
-def _sections(
-    subjects: Subjects, blocks: Sequence[Block], replies: Replies
-) -> dict[tuple[str, int], list[list[str]]]:
-    """Return the rows of some blocks: for each task its key, further members as JSON, and its
-    responses as JSON.
-    """
-    sections: dict[tuple[str, int], list[list[str]]] = defaultdict(list)
-    for entry, number, task_id, responses, verdicts, points in subjects.rows(
-        "drilldown/sections", blocks
-    ):
-        more = f'"verdicts":{verdicts},"points":{points}'
-        of_task = json.dumps(
-            dict(sorted(replies.get((entry, task_id), {}).items())), ensure_ascii=False
-        )
-        sections[entry, number].append(
-            [task_key(task_id), f'{more},"replies":{of_task}', *responses]
-        )
+def _sections(subjects: Subjects, blocks: Sequence[Block]) -> dict[tuple[str, int], list[Section]]:
+    """Return the sections of some blocks, by entry and number of the block."""
+    sections: dict[tuple[str, int], list[Section]] = defaultdict(list)
+    for row in subjects.rows("drilldown/sections", blocks):
+        section = Section(*row)
+        sections[section.entry, section.block_number].append(section)
     return sections
 
 
-def _write(site: Site, sections: dict[tuple[str, int], list[list[str]]], block: Block) -> None:
-    tasks = []
+def _write_block(
+    site: Site,
+    sections: dict[tuple[str, int], list[Section]],
+    replies: Replies,
+    block: Block,
+) -> None:
+    tasks = {}
     # `pop`, so that the rows of a block are freed as soon as they are written.
-    for key, more, *responses in sections.pop((block.entry, block.number), ()):
-        texts = (json.loads(response)["text"] for response in responses)
-        html = (
-            json.dumps(None if text is None else as_html(text), ensure_ascii=False)
-            for text in texts
-        )
-        # A response's HTML directly follows its text, because similar texts compress better side by
-        # side.
-        joined = ",".join(
-            f'{response[:-1]},"html":{each}}}'
-            for response, each in zip(responses, html, strict=True)
-        )
-        tasks.append(f'"{key}":{{"responses":[{joined}],{more}}}')
-    write_packed(site, block.name, f"{{{','.join(tasks)}}}".encode("utf-8", "surrogatepass"))
+    for section in sections.pop((block.entry, block.number), ()):
+        task_replies = replies.get((section.entry, section.task_id), {})
+        tasks[task_key(section.task_id)] = _task_document(section, task_replies)
+    write_packed(site, block.name, as_json(tasks))
+
+
+def _task_document(section: Section, replies: TaskReplies) -> dict[str, Any]:
+    """Return the responses of an entry to a task, as pages read them."""
+    responses = []
+    for content in section.responses:
+        response = json.loads(content)
+        # A response's HTML directly follows its text, which comes last, because similar texts
+        # compress better side by side.
+        text = response["text"]
+        response["html"] = None if text is None else as_html(text)
+        responses.append(response)
+    return {
+        "responses": responses,
+        "verdicts": json.loads(section.verdicts),
+        "points": json.loads(section.points),
+        "replies": dict(sorted(replies.items())),
+    }
 
 
 def read_replies(
-    subjects: Subjects, blocks: Sequence[Block], state: Mapping[str, Any]
+    subjects: Subjects, blocks: Sequence[Block], *, has_all_replies: bool
 ) -> Replies | None:
     """Return the judges' replies on the responses of some blocks; None if the ledger cannot be
     read.
@@ -270,36 +295,66 @@ def read_replies(
     folder = subjects.scope.job.warehouse / LEDGER
     if not blocks or not folder.is_dir():
         return {}
-    rows = subjects.rows("drilldown/verdicts_with_replies", blocks, is_all=state["is_all"])
-    by_verdict: dict[str, list[KeptReply]] = defaultdict(list)
+    rows = subjects.rows("drilldown/verdicts_with_replies", blocks, is_all=has_all_replies)
+    verdicts = [JudgedVerdict(*row) for row in rows]
+    verdict_ids = set[str]()
+    for verdict in verdicts:
+        verdict_ids.update(verdict.verdict_ids)
+    replies_by_verdict: dict[str, list[KeptReply]] = defaultdict(list)
     try:
-        with kept_replies(folder) as kept:
-            for reply in kept.replies_for({verdict_id for row in rows for verdict_id in row[-1]}):
-                by_verdict[reply.cell].append(reply)
+        with kept_replies(folder) as ledger:
+            for reply in ledger.replies_for(verdict_ids):
+                replies_by_verdict[reply.cell].append(reply)
     except (PipelineError, OSError) as error:
         notice(f"the report has no replies of judges: {error}")
         return None
-    exchanges: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
-    for entry, task_id, *key, is_older, is_in_chunks, own, verdict_ids in rows:
-        replies = [reply for verdict_id in verdict_ids for reply in by_verdict.get(verdict_id, ())]
-        if replies:
-            name = " ".join(map(str, (*key, *(["older"] if is_older else []))))
-            exchanges[entry, task_id][name] = _exchange(replies, own, is_in_chunks=is_in_chunks)
-    return exchanges
+    replies: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(dict)
+    for verdict in verdicts:
+        candidates = list[KeptReply]()
+        for verdict_id in verdict.verdict_ids:
+            candidates += replies_by_verdict.get(verdict_id, ())
+        if candidates:
+            replies[verdict.entry, verdict.task_id][verdict.key] = _exchange(verdict, candidates)
+    return replies
 
 
-def _exchange(replies: Sequence[KeptReply], own: str, *, is_in_chunks: bool) -> list[str]:
+class JudgedVerdict(NamedTuple):
+    """A verdict of a judge, and all verdicts from the same calls."""
+
+    entry: str
+    task_id: str
+    judge_config: str
+    trial: int
+    position: int
+    is_older: bool
+    is_in_chunks: bool
+    verdict_id: str
+    verdict_ids: Sequence[str]
+
+    @property
+    def key(self) -> str:
+        """The key of its replies in the data file of its task."""
+        key = f"{self.judge_config} {self.trial} {self.position}"
+        return f"{key} older" if self.is_older else key
+
+
+def _exchange(verdict: JudgedVerdict, replies: Sequence[KeptReply]) -> list[str]:
     """Return the last reply; after a reminder, also the reply that could not be parsed.
 
-    The last reply is that of the verdict itself (`own`) if there is one, else that of another
-    verdict with the same call. Of a response that was judged in chunks, only the last call, which
-    gave the verdict, is shown.
+    The last reply is that of the verdict itself if there is one, else that of another verdict with
+    the same call. Of a response that was judged in chunks, only the last call, which gave the
+    verdict, is shown.
     """
-    ordered = sorted(replies, key=lambda reply: (reply.finished_at_s, reply.attempt))
-    last = next((reply for reply in reversed(ordered) if reply.cell == own), ordered[-1])
-    ordered = ordered[: ordered.index(last) + 1]
+    replies = sorted(replies, key=lambda reply: (reply.finished_at_s, reply.attempt))
+    last_reply = replies[-1]
+    for reply in replies:
+        if reply.cell == verdict.verdict_id:
+            last_reply = reply
     # Replies to a request with other parameters, as an earlier version may have sent, are left out.
-    of_same_request = [reply for reply in ordered if reply.parameters == last.parameters]
-    firsts = [reply for reply in of_same_request if reply.call_key == of_same_request[0].call_key]
-    is_reminded = last.call_key != of_same_request[0].call_key and not is_in_chunks
-    return [last.text, *([firsts[-1].text] if is_reminded else [])]
+    replies = replies[: replies.index(last_reply) + 1]
+    replies = [reply for reply in replies if reply.parameters == last_reply.parameters]
+    first_call = replies[0].call_key
+    if verdict.is_in_chunks or last_reply.call_key == first_call:
+        return [last_reply.text]
+    first_replies = [reply for reply in replies if reply.call_key == first_call]
+    return [last_reply.text, first_replies[-1].text]

@@ -9,18 +9,19 @@ that a page never mixes two reports.
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
-from tasks.figures.figure import Page
+from tasks.figures.figure import Breakdown, Page, Row, Rows
 from tasks.figures.scope import Scope, task_key
 from tasks.report.drilldown.blocks import (
     STATUSES,
     Block,
-    Row,
     Subjects,
+    as_json,
     subjects_of,
     write_blocks,
     write_data,
+    write_packed,
 )
 from tasks.report.drilldown.markdown import as_html
 from tasks.report.rendering.site import Site, render
@@ -55,8 +56,25 @@ NAVIGATED = (TASKS, VERDICTS)
 """The pages in the navigation; these two link to the page of a task."""
 
 
+class Rubric(TypedDict):
+    """The conversation and the criteria of a task; `is_sent` is true if the conversation is
+    assembled.
+    """
+
+    conversation: list[Row]
+    criteria: list[Row]
+    is_sent: bool
+
+
+Rubrics = Mapping[str, Rubric]
+"""Task id, in the order of the tasks -> its rubric."""
+_REMINDERS = {"2": reminder(BINARY), "3": reminder(TERNARY)}
+"""Number of values of a grading -> the reminder that its judges get."""
+_CRITERION = ("title", "weight", "category", "severity", "labels", "criterion_id", "key")
+
+
 def write_drilldown(
-    scope: Scope, site: Site, common: Mapping[str, Any], also: Sequence[Row] = ()
+    scope: Scope, site: Site, report: Mapping[str, Any], earlier_entries: Rows = ()
 ) -> None:
     """Write the tasks, their responses and verdicts, and the pages that show them; unchanged files
     are kept.
@@ -66,87 +84,141 @@ def write_drilldown(
     Args:
         scope: the scope of the shown entries and judge configurations.
         site: the report's folder.
-        common: values of every page.
-        also: earlier vintages for comparison (`model`, `model_config_hash`, `vintage`, and a label
-            `entry`); entries that are already in the scope are ignored.
+        report: values of every page.
+        earlier_entries: earlier vintages for comparison (`model`, `model_config_hash`, `vintage`,
+            and a label `entry`); entries that are already in the scope are ignored.
     """
-    subjects = subjects_of(scope, also)
-    rubrics = {
-        task_id: dict(
-            zip(("conversation", "criteria", "is_sent"), map(json.loads, members), strict=True)
-        )
-        for task_id, *members in subjects.rows("drilldown/rubrics")
-    }
-    for rubric in rubrics.values():
-        for turn in rubric["conversation"]:
-            if (
-                turn["role"] == "assistant"
-            ):  # an earlier response, so it is Markdown like the others
-                turn["html"] = as_html(turn["content"])
+    subjects = subjects_of(scope, earlier_entries)
+    all_rubrics = _rubrics(subjects)
     tasks = scope.rows("drilldown/tasks", {"n_characters": 200})
-    _write_lists(
-        subjects, tasks, {task["task_id"]: rubrics[task["task_id"]] for task in tasks}, site
-    )
+    rubrics = {task["task_id"]: all_rubrics[task["task_id"]] for task in tasks}
+    _write_lists(subjects, tasks, rubrics, site)
     for page in (TASK, TASKS, VERDICTS):
-        site.write(f"{page.name}.html", render(page, common))
+        site.write(f"{page.name}.html", render(page, report))
 
 
-Rubrics = Mapping[str, Mapping[str, Any]]
-"""Task id, in the order of the tasks -> its `conversation` and `criteria`, and `is_sent`: true if
-the conversation is assembled.
-"""
-_REMINDERS = {"2": reminder(BINARY), "3": reminder(TERNARY)}
-"""Number of values of a grading -> the reminder that its judges get."""
-_CRITERION = ("title", "weight", "category", "severity", "labels", "criterion_id", "key")
+def _rubrics(subjects: Subjects) -> dict[str, Rubric]:
+    rubrics = {}
+    for task_id, conversation, criteria, is_sent in subjects.rows("drilldown/rubrics"):
+        turns = json.loads(conversation)
+        for turn in turns:
+            # An earlier response, so it is Markdown like the others.
+            if turn["role"] == "assistant":
+                turn["html"] = as_html(turn["content"])
+        rubrics[task_id] = Rubric(
+            conversation=turns,
+            criteria=json.loads(criteria),
+            is_sent=json.loads(is_sent),
+        )
+    return rubrics
 
 
-def _write_lists(subjects: Subjects, tasks: Sequence[Row], rubrics: Rubrics, site: Site) -> None:
+def _write_lists(subjects: Subjects, tasks: Rows, rubrics: Rubrics, site: Site) -> None:
     """Write all lists, each named by a hash of its content; the index is last, because it names the
     others.
 
     `tasks` have their columns in the index.
     """
     blocks = write_blocks(subjects, site)
-    scores = {
-        key: write_data(site, values) for key, values in _scores(subjects, [*rubrics]).items()
+    index = {
+        **_titles(subjects.scope, tasks),
+        "statuses": {mark: status for status, mark in STATUSES.items()},
+        "main": _key_of_main(subjects),
+        "tasks": [{**task, "key": task_key(task["task_id"])} for task in tasks],
+        "criteria": write_data(site, _criteria(rubrics)),
+        "templates": write_data(site, _templates(subjects)),
+        "rubrics": _write_rubrics(tasks, rubrics, site),
+        "judge_configs": _write_judge_configs(subjects, rubrics, site),
+        "entries": _write_entries(subjects, rubrics, blocks, site),
     }
-    marks = {key: write_data(site, values) for key, values in _marks(subjects, rubrics).items()}
-    by_block: dict[int, dict[str, Any]] = defaultdict(dict)
+    write_packed(site, "index", as_json(index))
+
+
+def _titles(scope: Scope, tasks: Rows) -> dict[str, Any]:
+    """Return the titles of field and category, and the kinds of labels.
+
+    If the labels of a kind always equal the field, the kind is left out, and the field gets its
+    title.
+    """
+    breakdowns = scope.own_breakdowns
+    fields = [breakdown for breakdown in breakdowns if _is_field(breakdown, tasks)]
+    return {
+        "field_title": fields[0].title if fields else "Field",
+        "category_title": scope.category_title or "Category",
+        "breakdowns": [vars(breakdown) for breakdown in breakdowns if breakdown not in fields],
+    }
+
+
+def _is_field(breakdown: Breakdown, tasks: Rows) -> bool:
+    """Return whether each task has one label of this kind, which equals its field."""
+    if breakdown.of_criteria:
+        return False
     for task in tasks:
-        by_block[task["block"]][task_key(task["task_id"])] = rubrics[task["task_id"]]
-    criteria = [criterion for rubric in rubrics.values() for criterion in rubric["criteria"]]
-    # Pages fill in templates themselves (`assets/prompts.js`), so no prompts are stored.
-    used = {each["template_hash"] for each in subjects.judge_configs}
-    benchmark = subjects.scope.benchmark
-    known_templates = templates_by_hash(subjects.scope.job, benchmark)
-    templates = {key: text for key, text in known_templates.items() if key in used}
-    index = _about(subjects, tasks) | {
-        "criteria": write_data(
-            site, {name: [each[name] for each in criteria] for name in _CRITERION}
-        ),
-        "templates": write_data(site, {"templates": templates, "reminders": _REMINDERS}),
-        "rubrics": {number: write_data(site, of_block) for number, of_block in by_block.items()},
-        "judge_configs": [
-            {
-                "key": each["key"],
-                "label": visible(each["judge_config"]),
-                "scale": each["scale"],
-                "reads": each["reads"],
-                "template": each["template_hash"],
-                "is_imported": each["judge_config_hash"] == IMPORTED,
-                "scores": scores[each["key"]],
-            }
-            for each in subjects.judge_configs
-        ],
-        "entries": _entries(subjects, [*rubrics], blocks, marks),
+        labels = [row["label"] for row in task["labels"] if row["kind"] == breakdown.kind]
+        if labels != [task["field"]]:
+            return False
+    return True
+
+
+def _key_of_main(subjects: Subjects) -> str | None:
+    for judge_config in subjects.judge_configs:
+        if judge_config["judge_config"] == subjects.scope.main:
+            return str(judge_config["key"])
+    return None
+
+
+def _criteria(rubrics: Rubrics) -> dict[str, list[Any]]:
+    """Return the columns of all criteria, in the order of the tasks."""
+    columns: dict[str, list[Any]] = {name: [] for name in _CRITERION}
+    for rubric in rubrics.values():
+        for criterion in rubric["criteria"]:
+            for name, values in columns.items():
+                values.append(criterion[name])
+    return columns
+
+
+def _templates(subjects: Subjects) -> dict[str, dict[str, str]]:
+    """Return the known templates of judges, and their reminders.
+
+    Pages show a template beside the values of its placeholders, so no prompts are stored.
+    """
+    hashes = {judge_config["template_hash"] for judge_config in subjects.judge_configs}
+    templates = templates_by_hash(subjects.scope.job, subjects.scope.benchmark)
+    return {
+        "templates": {key: text for key, text in templates.items() if key in hashes},
+        "reminders": _REMINDERS,
     }
-    write_data(site, index, "index")
 
 
-def _entries(
-    subjects: Subjects, task_ids: Sequence[str], blocks: Sequence[Block], marks: Mapping[str, str]
+def _write_rubrics(tasks: Rows, rubrics: Rubrics, site: Site) -> dict[int, str]:
+    """Write the rubrics of each block of tasks, and return the names of the files."""
+    blocks: dict[int, dict[str, Rubric]] = defaultdict(dict)
+    for task in tasks:
+        blocks[task["block"]][task_key(task["task_id"])] = rubrics[task["task_id"]]
+    return {number: write_data(site, block) for number, block in blocks.items()}
+
+
+def _write_judge_configs(subjects: Subjects, rubrics: Rubrics, site: Site) -> list[dict[str, Any]]:
+    """Write the scores by each judge configuration, and return the entries of the index."""
+    scores = _scores(subjects, rubrics)
+    return [
+        {
+            "key": judge_config["key"],
+            "label": visible(judge_config["judge_config"]),
+            "scale": judge_config["scale"],
+            "reads": judge_config["reads"],
+            "template": judge_config["template_hash"],
+            "is_imported": judge_config["judge_config_hash"] == IMPORTED,
+            "scores": write_data(site, scores[judge_config["key"]]),
+        }
+        for judge_config in subjects.judge_configs
+    ]
+
+
+def _write_entries(
+    subjects: Subjects, rubrics: Rubrics, blocks: Sequence[Block], site: Site
 ) -> list[dict[str, Any]]:
-    """Return the entries of the index.
+    """Write the marks of each entry, and return the entries of the index.
 
     `response_states` has a digit for each task: 0 no response, 1 a response that can be judged, 2
     failed.
@@ -156,71 +228,43 @@ def _entries(
         files[block.entry][block.number] = block.name
     states: dict[tuple[str, str], str] = {}
     trials: dict[str, set[int]] = defaultdict(set)
-    for key, task_id, is_usable, of_task in subjects.rows("drilldown/response_states"):
+    for key, task_id, is_usable, task_trials in subjects.rows("drilldown/response_states"):
         states[key, task_id] = "1" if is_usable else "2"
-        trials[key].update(of_task)
-    return [
-        {
+        trials[key].update(task_trials)
+    marks = _marks(subjects, rubrics)
+    entries = []
+    for entry in subjects.entries:
+        key = entry["key"]
+        document = {
             "key": key,
-            "label": visible(each["entry"]),
-            "vintage": each["vintage"],
-            "is_also": each["is_also"],
+            "label": visible(entry["entry"]),
+            "vintage": entry["vintage"],
+            "is_also": entry["is_also"],
             "trials": sorted(trials[key]),
-            "marks": marks[key],
+            "marks": write_data(site, marks[key]),
             "blocks": files[key],
-            "response_states": "".join(states.get((key, task_id), "0") for task_id in task_ids),
+            "response_states": "".join(states.get((key, task_id), "0") for task_id in rubrics),
         }
-        for each in subjects.entries
-        if (key := each["key"])
-    ]
-
-
-def _about(subjects: Subjects, tasks: Sequence[Row]) -> dict[str, Any]:
-    """Return the tasks and labels of the index.
-
-    If the labels of a kind always equal the field, the kind is left out, and the field gets its
-    title.
-    """
-    scope = subjects.scope
-    same = [
-        each
-        for each in scope.own_breakdowns
-        if not each.of_criteria
-        and all(
-            [of["label"] for of in task["labels"] if of["kind"] == each.kind] == [task["field"]]
-            for task in tasks
-        )
-    ]
-    return {
-        "field_title": same[0].title if same else "Field",
-        "category_title": scope.category_title or "Category",
-        "breakdowns": [vars(each) for each in scope.own_breakdowns if each not in same],
-        "statuses": {mark: status for status, mark in STATUSES.items()},
-        "main": next(
-            (each["key"] for each in subjects.judge_configs if each["judge_config"] == scope.main),
-            None,
-        ),
-        "tasks": [{**task, "key": task_key(task["task_id"])} for task in tasks],
-    }
+        entries.append(document)
+    return entries
 
 
 def _scores(
-    subjects: Subjects, task_ids: Sequence[str]
+    subjects: Subjects, rubrics: Rubrics
 ) -> dict[str, dict[str, dict[int, list[float | None]]]]:
     """Return the scores of tasks: judge configuration -> entry -> index of the task -> its score.
 
     An incomplete task has no score, and its bounds follow.
     """
-    indices = {task_id: index for index, task_id in enumerate(task_ids)}
-    scores: dict[str, dict[str, Any]] = {
-        each["key"]: defaultdict(dict) for each in subjects.judge_configs
-    }
-    for judge_config, entry, task_id, value, *bounds in subjects.rows("drilldown/scores"):
+    indices = {task_id: index for index, task_id in enumerate(rubrics)}
+    scores: dict[str, dict[str, Any]] = {}
+    for row in subjects.judge_configs:
+        scores[row["key"]] = defaultdict(dict)
+    for judge_config, entry, task_id, score, *bounds in subjects.rows("drilldown/scores"):
         if task_id in indices:
-            known = (value,) if value is not None else (None, *bounds)
-            scores[judge_config][entry][indices[task_id]] = [
-                None if each is None else round(each, 5) for each in known
-            ]
+            values = [score, *bounds] if score is None else [score]
+            rounded = [None if value is None else round(value, 5) for value in values]
+            scores[judge_config][entry][indices[task_id]] = rounded
     return scores
 
 
@@ -229,24 +273,27 @@ def _marks(subjects: Subjects, rubrics: Rubrics) -> dict[str, dict[str, dict[str
 
     Entry -> judge configuration -> trial -> a letter for each criterion.
     """
-    positions_of = {
-        task_id: [row["position"] for row in rubric["criteria"]]
-        for task_id, rubric in rubrics.items()
-    }
-    marked_tasks: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
-    for entry, judge_config, trial, task_id, marks, positions in subjects.rows("drilldown/marks"):
-        rubric = positions_of.get(task_id, [])
-        # In the order of the rubric; a criterion without a verdict is not judged.
-        by_position = dict(zip(positions or rubric, marks, strict=False))
-        of_task = "".join(by_position.get(at, STATUSES["not_judged"]) for at in rubric)
-        marked_tasks[entry, judge_config, trial][task_id] = of_task
-    result: dict[str, dict[str, dict[str, str]]] = {
-        entry["key"]: defaultdict(dict) for entry in subjects.entries
-    }
-    blanks = {
-        task_id: STATUSES["not_judged"] * len(rubric) for task_id, rubric in positions_of.items()
-    }
-    for (entry, judge_config, trial), of_tasks in sorted(marked_tasks.items()):
-        marked = (of_tasks.get(task_id, blank) for task_id, blank in blanks.items())
-        result[entry][judge_config][str(trial)] = "".join(marked)
-    return result
+    positions = {}
+    for task_id, rubric in rubrics.items():
+        positions[task_id] = [criterion["position"] for criterion in rubric["criteria"]]
+    trials: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
+    for entry, judge_config, trial, task_id, letters, decided in subjects.rows("drilldown/marks"):
+        rubric_positions = positions.get(task_id, [])
+        letters_by_position = dict(zip(decided or rubric_positions, letters, strict=False))
+        trials[entry, judge_config, trial][task_id] = _line_up(
+            letters_by_position, rubric_positions
+        )
+    marks: dict[str, dict[str, dict[str, str]]] = {}
+    for row in subjects.entries:
+        marks[row["key"]] = defaultdict(dict)
+    for (entry, judge_config, trial), task_letters in sorted(trials.items()):
+        letters = ""
+        for task_id, rubric_positions in positions.items():
+            letters += task_letters.get(task_id) or _line_up({}, rubric_positions)
+        marks[entry][judge_config][str(trial)] = letters
+    return marks
+
+
+def _line_up(letters: Mapping[int, str], positions: Sequence[int]) -> str:
+    """Return the letters of criteria, by position; a criterion without a verdict is not judged."""
+    return "".join(letters.get(position, STATUSES["not_judged"]) for position in positions)

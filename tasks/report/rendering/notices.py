@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from tasks.config.job import Job
-from tasks.figures.figure import Rows, grouped
+from tasks.figures.figure import Row, Rows, grouped
 from tasks.figures.scope import Scope
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.llm.embedded import is_embedded
@@ -19,20 +19,21 @@ from tasks.rules.verdict import TERNARY_AS_BINARY
 def facts(scope: Scope) -> list[tuple[str, str, str]]:
     """Return the size of the report: (name, number, note)."""
     (row,) = scope.rows("overview/facts")
-    usd = [row[name] for name in ("responses_usd", "verdicts_usd") if row[name] is not None]
-    judges = {each["judge"] for each in scope.judge_configs}
-    ways = f"in {len(scope.judge_configs):,} ways" if len(scope.judge_configs) > len(judges) else ""
-    unpriced = row["n_responses_unpriced"] + row["n_verdicts_unpriced"]
+    judges = {judge_config["judge"] for judge_config in scope.judge_configs}
+    n_ways = len(scope.judge_configs)
+    n_unpriced = row["n_responses_unpriced"] + row["n_verdicts_unpriced"]
+    costs = [row["responses_usd"], row["verdicts_usd"]]
+    usd = [cost for cost in costs if cost is not None]
     return [
         ("Tasks", f"{row['n_tasks']:,}", counted(row["n_criteria"] or 0, "criterion", "criteria")),
         ("Models", f"{len(scope.entries):,}", ""),
-        ("Judges", f"{len(judges):,}", ways),
+        ("Judges", f"{len(judges):,}", f"in {n_ways:,} ways" if n_ways > len(judges) else ""),
         ("Responses", f"{row['n_responses']:,}", f"{row['n_responses_failed']:,} failed"),
         ("Verdicts", f"{row['n_verdicts']:,}", f"{row['n_failed']:,} failed"),
         (
             "Cost",
             f"${sum(usd):,.2f}" if usd else "unknown",
-            f"{unpriced:,} of unknown price" if unpriced else "",
+            f"{n_unpriced:,} of unknown price" if n_unpriced else "",
         ),
     ]
 
@@ -54,21 +55,21 @@ def notices(scope: Scope) -> list[Notice]:
     """Return the notices of a scope, the most severe first; if there are none, a notice that says
     so.
     """
-    listed = [*board_notices(scope.job, scope.rows_of(LEADERBOARD))]
+    all_notices = list(board_notices(scope.job, scope.rows_of(LEADERBOARD)))
     for part in (_responses, _verdicts, _changes, _quality):
-        listed += part(scope)
+        all_notices += part(scope)
     if scope.narrowed_to:
         text = (
             f"This report shows only {scope.narrowed_to}. It includes own hard selections if all"
             " their tasks are in it, and leaves out figures that are measured over all splits at"
             " once."
         )
-        listed.append(Notice("warn", text, "data.html"))
-    if all(notice.level == "good" for notice in listed):
+        all_notices.append(Notice("warn", text, "data.html"))
+    if all(notice.level == "good" for notice in all_notices):
         bar = f"{scope.job.settings.coverage.min:.0%}"
         text = f"All checks passed, and every model has a coverage of at least {bar}."
-        listed.append(Notice("good", text, "data.html"))
-    return sorted(listed, key=lambda notice: ("bad", "warn", "good").index(notice.level))
+        all_notices.append(Notice("good", text, "data.html"))
+    return sorted(all_notices, key=lambda notice: ("bad", "warn", "good").index(notice.level))
 
 
 _HIDING = {
@@ -83,49 +84,34 @@ _HIDING = {
 
 def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
     """Yield the notices on the rows of a leaderboard, for the terminal and for a report."""
-    embedded = {
-        judge.label
-        for judge in job.settings.judges
-        if any(
-            is_embedded(called.name)
-            for called in (judge.cascade.members if judge.cascade else (judge,))
-        )
-    }
-    judges = sorted(embedded & {row["judge"] for row in rows})
+    judges = _embedded_judges(job) & {row["judge"] for row in rows}
     if judges:
         text = (
-            f"The embedded model ({some(judges)}) is far too small to judge: scores show only that"
-            " all stages work."
+            f"The embedded model ({some(sorted(judges))}) is far too small to judge: scores show"
+            " only that all stages work."
         )
         yield Notice("bad", text, "judges.html")
     judged = [row for row in rows if row.get("is_judged") is not False]
     # The bar applies only to judges that are called on all criteria, not to people or to imported
     # verdicts.
     configured = {judge.label for judge in job.settings.judges}
-    called = [
+    called_rows = [
         row for row in judged if row["judge"] in configured and row["grading"] != TERNARY_AS_BINARY
-    ] or judged
-    low = [row for row in called if row.get("is_below_bar")]
-    if low:
-        text = (
-            f"Below the coverage bar of {job.settings.coverage.min:.0%}, so based on only part of"
-            " the split"
-        )
-        yield Notice("warn", f"{text}: {_models(low, rows)}", "#leaderboard")
-    yield from _vintage_notices(called, rows)
-    parts = [row for row in rows if row.get("n_tasks_skipped")]
-    if parts:
+    ]
+    yield from _coverage_notices(job, called_rows or judged, rows)
+    sampled = [row for row in rows if row.get("n_tasks_skipped")]
+    if sampled:
         text = (
             "On a random part of the tasks, since all comparisons of the model are settled; the"
             " interval allows for it"
         )
-        yield Notice("warn", f"{text}: {_models(parts, rows)}", "#leaderboard")
-        if any(row["ci_low"] is None for row in parts):
-            text = (
-                "Some of these have no interval: too few tasks differ, or all tasks must be"
-                " evaluated first."
-            )
-            yield Notice("warn", text, "#leaderboard")
+        yield Notice("warn", f"{text}: {_models(sampled, rows)}", "#leaderboard")
+    if any(row["ci_low"] is None for row in sampled):
+        text = (
+            "Some of these have no interval: too few tasks differ, or all tasks must be"
+            " evaluated first."
+        )
+        yield Notice("warn", text, "#leaderboard")
     for may_hide, meaning in _HIDING.items():
         hiding = [row for row in judged if row.get("may_hide_failures", False) is may_hide]
         if hiding:
@@ -136,33 +122,48 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
         )
 
 
-def _vintage_notices(called: Rows, rows: Rows) -> Iterator[Notice]:
-    """Yield notices on vintages and trials that a leaderboard leaves out because they cover too
-    little.
+def _embedded_judges(job: Job) -> set[str]:
+    """Return the labels of the judges that call the embedded model."""
+    labels = set()
+    for judge in job.settings.judges:
+        members = judge.cascade.members if judge.cascade else (judge,)
+        if any(is_embedded(member.name) for member in members):
+            labels.add(judge.label)
+    return labels
+
+
+def _coverage_notices(job: Job, called_rows: Rows, rows: Rows) -> Iterator[Notice]:
+    """Yield notices on models below the bar, and on vintages and trials that a leaderboard leaves
+    out because they cover too little.
     """
-    chosen = [row for row in called if row.get("is_below_bar") and row.get("n_vintages", 1) > 1]
-    if chosen:
+    low = [row for row in called_rows if row.get("is_below_bar")]
+    if low:
+        text = (
+            f"Below the coverage bar of {job.settings.coverage.min:.0%}, so based on only part of"
+            " the split"
+        )
+        yield Notice("warn", f"{text}: {_models(low, rows)}", "#leaderboard")
+    lowest = [row for row in low if row.get("n_vintages", 1) > 1]
+    if lowest:
         text = "No vintage reaches the bar, so the one with most coverage is shown"
-        yield Notice("warn", f"{text}: {_models(chosen, rows)}", "#leaderboard")
-    passed_over = [row for row in rows if row.get("newer_vintage")]
-    if passed_over:
-        names = some(
-            f"{row['model_label']} {row['newer_vintage']} ({coverage_text(row['newer_coverage'])}"
-            f" of {row['split']})"
-            for row in passed_over
-        )
-        yield Notice(
-            "warn", f"A newer vintage covers too little to be shown: {names}", "#leaderboard"
-        )
-    further = [row for row in rows if row.get("uncounted_trials")]
-    if further:
-        names = some(f"{row['model']} trial {_numbers(row['uncounted_trials'])}" for row in further)
+        yield Notice("warn", f"{text}: {_models(lowest, rows)}", "#leaderboard")
+    newer = [
+        f"{row['model_label']} {row['newer_vintage']} ({coverage_text(row['newer_coverage'])} of"
+        f" {row['split']})"
+        for row in rows
+        if row.get("newer_vintage")
+    ]
+    if newer:
+        text = f"A newer vintage covers too little to be shown: {some(newer)}"
+        yield Notice("warn", text, "#leaderboard")
+    trials = [
+        f"{row['model']} trial {', '.join(map(str, row['uncounted_trials']))}"
+        for row in rows
+        if row.get("uncounted_trials")
+    ]
+    if trials:
         text = "Begun beyond the configured trials, so not counted until as complete as these"
-        yield Notice("warn", f"{text}: {names}", "#leaderboard")
-
-
-def _numbers(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, numbers))
+        yield Notice("warn", f"{text}: {some(trials)}", "#leaderboard")
 
 
 def _models(some_rows: Rows, rows: Rows) -> str:
@@ -194,51 +195,57 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
     elsewhere.
     """
     lines = [notice.text for notice in board_notices(job, rows)]
-    unbiased = {
-        row["model"]: row["unbiased_mean_score"] for row in rows if row.get("unbiased_mean_score")
-    }
+    unbiased = {}
+    for row in rows:
+        if row.get("unbiased_mean_score"):
+            unbiased[row["model"]] = f"{row['model']} {row['unbiased_mean_score']:.3f}"
     if unbiased:
-        lines.append(
-            "Without the bias of stopping:"
-            f" {', '.join(f'{key} {mean:.3f}' for key, mean in unbiased.items())}"
-        )
+        lines.append(f"Without the bias of stopping: {', '.join(unbiased.values())}")
     unjudged = [row for row in rows if row.get("is_judged") is False]
     if unjudged:
         lines.append(f"Not judged on a split by this judge: {_models(unjudged, rows)}")
-    labels = {row.get("label") for row in rows} & _SUBSETS.keys()
-    lines += [meaning for label, meaning in _SUBSETS.items() if label in labels]
-    if labels and "hard" not in labels:
-        lines.append(
-            "No hard subset of your own is selected yet; `prbench select-hard` selects one."
-        )
-    if any(row.get("n_tasks_annotated") for row in rows):
-        which = (
-            "All"
-            if all(row["n_tasks_annotated"] == row["n_tasks_wanted"] for row in rows)
-            else "Some"
-        )
-        how = "from a model (`prbench annotate`), because the data set gives none"
-        lines.append(f"{which} labels come {how}: see the table labelled_tasks.")
+    lines += _label_notes(rows)
     if "n_tasks_ranked" in rows[0]:
         lines += rank_notes(rows)
-    ends = ("mean_score", "ci_low", "ci_high")
-    known = [
-        (row[f"raw_{end}"], row[end])
-        for row in rows
-        for end in ends
-        if row.get(f"raw_{end}") is not None
-    ]
-    if any(raw < shown for raw, shown in known):
+    if any(_is_clipped(row) for row in rows):
         lines.append(
             "A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means."
         )
-    if any(
-        row.get(mark) and row[low] is None for row in rows for mark, low in _SMALL_MARKS.items()
-    ):
+    if any(_has_small_sample(row) for row in rows):
         lines.append(
             f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the most common value."
         )
     return lines
+
+
+def _label_notes(rows: Rows) -> Iterator[str]:
+    """Yield the meanings of labels, and a note on labels from a model."""
+    labels = {row.get("label") for row in rows} & _SUBSETS.keys()
+    for label, meaning in _SUBSETS.items():
+        if label in labels:
+            yield meaning
+    if labels and "hard" not in labels:
+        yield "No hard subset of your own is selected yet; `prbench select-hard` selects one."
+    if any(row.get("n_tasks_annotated") for row in rows):
+        is_all = all(row["n_tasks_annotated"] == row["n_tasks_wanted"] for row in rows)
+        yield (
+            f"{'All' if is_all else 'Some'} labels come from a model (`prbench annotate`), because"
+            " the data set gives none: see the table labelled_tasks."
+        )
+
+
+def _is_clipped(row: Row) -> bool:
+    """Return whether a mean or an end of its interval is shown as 0 instead."""
+    for name in ("mean_score", "ci_low", "ci_high"):
+        unclipped = row.get(f"raw_{name}")
+        if unclipped is not None and unclipped < row[name]:
+            return True
+    return False
+
+
+def _has_small_sample(row: Row) -> bool:
+    """Return whether an interval is missing, because too few tasks differ."""
+    return any(row.get(mark) and row[low] is None for mark, low in _SMALL_MARKS.items())
 
 
 def _responses(scope: Scope) -> Iterator[Notice]:
@@ -260,29 +267,28 @@ def _responses(scope: Scope) -> Iterator[Notice]:
         yield Notice("warn", f"Not judged yet, so without scores: {some(unjudged)}.", "tasks.html")
     for row in rows:
         if row["n_failed"] > _GRAVE_SHARE * row["n_responses"]:
-            lost = (
+            text = (
                 f"{row['n_failed']:,} of {counted(row['n_responses'], 'response')} of"
-                f" {row['model']} failed"
+                f" {row['model']} failed ({_words(row['causes'])})."
             )
-            yield Notice(
-                "bad", f"{lost} ({_words(row['causes'])}).", "length-and-cost.html#response_tokens"
-            )
+            yield Notice("bad", text, "length-and-cost.html#response_tokens")
 
 
 def _verdicts(scope: Scope) -> Iterator[Notice]:
     """Yield notices on judges with many failed verdicts."""
-    for grader, of_grader in grouped(scope.rows("judges/judge_failures"), "grader").items():
-        failures = [row for row in of_grader if row["is_failure"]]
+    for grader, rows in grouped(scope.rows("judges/judge_failures"), "grader").items():
+        failures = [row for row in rows if row["is_failure"]]
         n_failed = sum(row["n"] for row in failures)
-        n_verdicts = of_grader[0]["n_verdicts"]
+        n_verdicts = rows[0]["n_verdicts"]
         if n_failed > _GRAVE_SHARE * n_verdicts:
-            lost = f"{n_failed:,} of {counted(n_verdicts, 'verdict')} of {grader} failed"
-            rest = (
-                "there are no scores"
-                if n_failed == n_verdicts
-                else "its scores are based on the rest"
+            consequence = "its scores are based on the rest"
+            if n_failed == n_verdicts:
+                consequence = "there are no scores"
+            causes = _words(row["status"] for row in failures)
+            text = (
+                f"{n_failed:,} of {counted(n_verdicts, 'verdict')} of {grader} failed ({causes}):"
+                f" {consequence}."
             )
-            text = f"{lost} ({_words(row['status'] for row in failures)}): {rest}."
             yield Notice("bad", text, "judges.html#judge_failures")
 
 
@@ -309,24 +315,23 @@ def _changes(scope: Scope) -> Iterator[Notice]:
 
 
 def _quality(scope: Scope) -> Iterator[Notice]:
-    (facts,) = scope.rows("overview/facts")
-    if facts["n_refused"]:
-        yield Notice(
-            "warn",
-            f"{counted(facts['n_refused'], 'task')} refused and left out of all scores.",
-            "data.html",
-        )
-    failed = scope.rows("overview/last_checks")
-    kinds: tuple[tuple[Level, str], ...] = (
-        ("bad", "policy fail or quarantine"),
-        ("warn", "warnings"),
-    )
-    for level, policy in kinds:
-        rows = [row for row in failed if (row["severity"] == "warn") == (level == "warn")]
-        names = [f"{row['check_name']} ({row['n_failed']} of {row['n_evaluated']})" for row in rows]
-        if names:
-            text = f"Failed data checks ({policy}), {counted(len(names), 'check')}: {some(names)}."
-            yield Notice(level, text, "data.html")
+    (row,) = scope.rows("overview/facts")
+    if row["n_refused"]:
+        text = f"{counted(row['n_refused'], 'task')} refused and left out of all scores."
+        yield Notice("warn", text, "data.html")
+    failures = scope.rows("overview/last_checks")
+    warnings = [row for row in failures if row["severity"] == "warn"]
+    problems = [row for row in failures if row["severity"] != "warn"]
+    if problems:
+        yield _failed_checks("bad", "policy fail or quarantine", problems)
+    if warnings:
+        yield _failed_checks("warn", "warnings", warnings)
+
+
+def _failed_checks(level: Level, policy: str, rows: Rows) -> Notice:
+    names = [f"{row['check_name']} ({row['n_failed']} of {row['n_evaluated']})" for row in rows]
+    text = f"Failed data checks ({policy}), {counted(len(names), 'check')}: {some(names)}."
+    return Notice(level, text, "data.html")
 
 
 def _words(statuses: Iterable[str]) -> str:

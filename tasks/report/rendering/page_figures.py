@@ -37,34 +37,38 @@ def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
             heading.
         rows: the figure's rows, or some of them.
     """
-    shown = with_values(columns, rows)
-    n_headings = 2 if any(column.group for column in shown) else 1
+    columns = with_values(columns, rows)
+    has_groups = any(column.group for column in columns)
     upper = list[Markup]()
     lower = list[Markup]()
-    begun: list[tuple[Column, str]] = []  # each column with the opening tag of its cells
-    for number, (group, members) in enumerate(groupby(shown, key=lambda column: column.group)):
-        mine = list(members)
+    tags = list[str]()
+    for number, (group, members) in enumerate(groupby(columns, key=lambda column: column.group)):
+        group_columns = list(members)
         group_id = f"{name}-group-{number}"
         if group:
-            upper.append(
-                _HEADING.format(group_id, "center", "colgroup", 1, len(mine), visible(group))
-            )
-        for column in mine:
-            own_id = f"{name}-{column.name}"
+            title = visible(group)
+            n_columns = len(group_columns)
+            upper.append(_HEADING.format(group_id, "center", "colgroup", 1, n_columns, title))
+        for column in group_columns:
+            heading_id = f"{name}-{column.name}"
             alignment = "right" if is_number(column, rows) else "left"
-            heading = _HEADING.format(
-                own_id, alignment, "col", 1 if group else n_headings, 1, dated(column.title)
-            )
-            (lower if group else upper).append(heading)
-            headings = escape(f"{group_id} {own_id}" if group else own_id)
-            begun.append((column, f'<td headers="{headings}" class="{alignment}">'))
-    head = [_ROW.format(Markup("").join(row)) for row in (upper, lower) if row]
-    # `Markup.format` would take several times as long, which matters with so many cells.
-    cells = (
-        "".join(f"{begin}{dated(_shown(column, row))}</td>" for column, begin in begun)
-        for row in rows
-    )
-    body = "".join(f"<tr>{each}</tr>\n" for each in cells)
+            n_rows = 2 if has_groups and not group else 1
+            heading = _HEADING.format(heading_id, alignment, "col", n_rows, 1, dated(column.title))
+            if group:
+                lower.append(heading)
+                heading_id = f"{group_id} {heading_id}"
+            else:
+                upper.append(heading)
+            tags.append(f'<td headers="{escape(heading_id)}" class="{alignment}">')
+    head = [_ROW.format(Markup("").join(headings)) for headings in (upper, lower) if headings]
+    body = ""
+    for row in rows:
+        # `Markup.format` would take several times as long, which matters with so many cells.
+        cells = "".join(
+            f"{tag}{dated(_shown(column, row))}</td>"
+            for tag, column in zip(tags, columns, strict=True)
+        )
+        body += f"<tr>{cells}</tr>\n"
     return _TABLE.format(Markup("").join(head), Markup(body))
 
 
@@ -106,21 +110,23 @@ class PageFigure:
 
 def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
     """Return the drawn figures of a page, without those that are left out in this scope."""
-    title = scope.category_title  # the benchmark's name for its categories
     figures = [
-        (
-            replace(figure, title=f"{figure.title} ({title})")
-            if title and figure.breakdown == "category"
-            else figure
-        )
-        for figure in page.figures
-        if not figure.breakdown or figure.breakdown in scope.kinds
+        figure for figure in page.figures if not figure.breakdown or figure.breakdown in scope.kinds
     ]
-    own = [page.own(breakdown) for breakdown in scope.own_breakdowns] if page.own else []
-    return [each for figure in (*figures, *own) if (each := page_figure(figure, scope, site))]
+    if page.own:
+        figures += [page.own(breakdown) for breakdown in scope.own_breakdowns]
+    page_figures = [read_figure(_titled(figure, scope), scope, site) for figure in figures]
+    return [page_figure for page_figure in page_figures if page_figure]
 
 
-def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
+def _titled(figure: Figure, scope: Scope) -> Figure:
+    """Return a figure whose title has the benchmark's name for its categories."""
+    if not scope.category_title or figure.breakdown != "category":
+        return figure
+    return replace(figure, title=f"{figure.title} ({scope.category_title})")
+
+
+def read_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
     """Read the rows of a figure, write them and their SQL as files, and declare its charts.
 
     Return None if the figure is left out because it is optional and has no rows. In a report of
@@ -136,24 +142,23 @@ def page_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
         return served(replace(figure, empty=empty), (), scope.benchmark)
     site.write(f"figures/{figure.name}.csv", as_csv(columns, rows))
     site.write(f"figures/{figure.name}.sql", f"{query};\n")
-    shown = served(figure, rows, scope.benchmark)
-    drawn = figure.drawn(rows)
-    blank = [chart.title or figure.title for chart in drawn if chart.is_blank]
-    notes = [
-        *shown.notes,
-        *([f"Not drawn, because no value is known: {', '.join(blank)}."] if blank else []),
-    ]
-    if figure.mark_note and any(chart.has_marks for chart in drawn):
+    page_figure = served(figure, rows, scope.benchmark)
+    charts = figure.drawn(rows)
+    blank = [chart.title or figure.title for chart in charts if chart.is_blank]
+    notes = list(page_figure.notes)
+    if blank:
+        notes.append(f"Not drawn, because no value is known: {', '.join(blank)}.")
+    if figure.mark_note and any(chart.has_marks for chart in charts):
         notes.append(figure.mark_note)
     if rows and figure.breakdown in scope.annotated:
         notes.append(scope.annotated[figure.breakdown])
     if scope.narrowed_to and figure.reach == "warehouse":
         notes.append(f"This covers the whole warehouse, not only {scope.narrowed_to}.")
     return replace(
-        shown,
+        page_figure,
         query=query,
         n_rows=len(rows),
-        plots=[chart for chart in drawn if not chart.is_blank],
+        plots=[chart for chart in charts if not chart.is_blank],
         notes=notes,
     )
 
@@ -164,8 +169,17 @@ def served(figure: Figure, rows: Rows, benchmark: Benchmark) -> PageFigure:
     source = benchmark.figure_sources.get(figure.name)
     if source:
         says += f" See {source}."
-    listed = figure.listed(rows)
-    shown = table(figure.name, figure.columns, listed) if rows else Markup("")
-    table_notes = small_notes(figure.columns, listed)
-    notes = [note for note in figure.notes_on(rows, listed) if note not in table_notes]
-    return PageFigure(figure, says, "", len(listed), [], notes, len(listed), shown, table_notes)
+    table_rows = figure.listed(rows)
+    table_notes = small_notes(figure.columns, table_rows)
+    notes = figure.notes_on(rows, table_rows)
+    return PageFigure(
+        figure=figure,
+        says=says,
+        query="",
+        n_rows=len(table_rows),
+        plots=[],
+        notes=[note for note in notes if note not in table_notes],
+        n_listed=len(table_rows),
+        table=table(figure.name, figure.columns, table_rows) if rows else Markup(""),
+        table_notes=table_notes,
+    )

@@ -8,9 +8,11 @@ scripts and on paper.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import fmean
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -52,29 +54,37 @@ def rankings(scope: Scope) -> list[Ranking]:
     one first.
     """
     labels = [entry["entry"] for entry in scope.entries]
-    judges = {each["judge_config"]: each for each in scope.judge_configs}
-    hard = set(scope.given_members["hard_splits"])
-    # If only some models are shown, or several vintages of one, the ranks are not those of a whole
-    # ranking.
-    configured = {(entry["model"], entry["model_config_hash"]) for entry in scope.entries}
-    n_shown = len(labels) if scope.vintage == EVERY_VINTAGE else len(configured)
-    is_part = (
-        bool(scope.job.named_models) or len({entry["model"] for entry in scope.entries}) < n_shown
-    )
+    judge_configs = {row["judge_config"]: row for row in scope.judge_configs}
+    hard_splits = set(scope.given_members["hard_splits"])
+    is_part = _shows_part(scope)
     ranked = []
-    for label, rows in grouped(scope.rows_of(LEADERBOARD), "judge_config").items():
-        # The paper's scores apply only to its own judge, in the first trial with the benchmark's
-        # default grading.
-        own = judges[label]
-        is_usual = (own["grading"], own["judge_trial"]) == (scope.benchmark.grading, 1)
-        called = (
-            called_names(own["judge_config_hash"], scope.job.settings.judges) if is_usual else set()
-        )
-        references = [each for each in scope.benchmark.references if each.judge in called]
-        ranked.append(
-            ranking_of(rows, references, leaders(rows, hard, label, is_part=is_part), labels)
-        )
+    for judge_config, rows in grouped(scope.rows_of(LEADERBOARD), "judge_config").items():
+        sentence = leaders(rows, hard_splits, judge_config, is_part=is_part)
+        references = _references(scope, judge_configs[judge_config])
+        ranked.append(ranking_of(rows, references, sentence, labels))
     return ranked
+
+
+def _shows_part(scope: Scope) -> bool:
+    """Return whether only some models are shown, or several vintages of one, so that ranks are not
+    those of a whole ranking.
+    """
+    models = {entry["model"] for entry in scope.entries}
+    n_shown = len(scope.entries)
+    if scope.vintage != EVERY_VINTAGE:
+        n_shown = len({(entry["model"], entry["model_config_hash"]) for entry in scope.entries})
+    return bool(scope.job.named_models) or len(models) < n_shown
+
+
+def _references(scope: Scope, judge_config: Row) -> list[Reference]:
+    """Return the paper's scores by a judge: only its own one has any, in the first trial with the
+    benchmark's default grading.
+    """
+    benchmark = scope.benchmark
+    if judge_config["grading"] != benchmark.grading or judge_config["judge_trial"] != 1:
+        return []
+    names = called_names(judge_config["judge_config_hash"], scope.job.settings.judges)
+    return [reference for reference in benchmark.references if reference.judge in names]
 
 
 def ranking_of(
@@ -83,51 +93,31 @@ def ranking_of(
     """Return the ranking of leaderboard rows under one judge, with the paper's scores by that
     judge.
     """
-    splits = [
-        (
-            split,
-            of_split,
-            [each for each in references if not is_own and is_of(each, split, of_split)],
-        )
-        for (split, is_own), of_split in grouped(rows, "split", "is_own_hard").items()
-    ]
-    quoted = [each for _, _, of_split in splits for each in of_split]
-    known = [
-        row[name]
-        for row in rows
-        for name in ("ci_low", "ci_high", "mean_score")
-        if row[name] is not None
-    ]
-    values = [*known, *(each.value for each in quoted)] or [0.0, 1.0]
-    margin = 0.04 * ((max(values) - min(values)) or 1.0)  # on both sides of the axis
-    low = min(values) - margin
-    high = max(values) + margin
-    notes = list(rank_notes([row for _, of_split, _ in splits for row in of_split]))
-    sources = dict.fromkeys(each.source for each in quoted)
+    splits = grouped(rows, "split", "is_own_hard")
+    ordered_rows = list[Row]()
+    quotes: dict[Any, list[Reference]] = {}
+    for (split, is_own_hard), split_rows in splits.items():
+        ordered_rows += split_rows
+        quotes[split, is_own_hard] = []
+        for reference in references:
+            if not is_own_hard and is_of(reference, split, split_rows):
+                quotes[split, is_own_hard].append(reference)
+    quoted = list(chain.from_iterable(quotes.values()))
+    notes = list(rank_notes(ordered_rows))
+    sources = dict.fromkeys(reference.source for reference in quoted)
     if sources:
         notes.append(
             f"Rows marked paper are the paper's own scores ({'; '.join(sources)}), by the same"
             " judge with the paper's prompt, on the first release of this split. They have no rank"
             " here."
         )
-
-    def at(value: float) -> str:
-        return f"{100 * (value - low) / (high - low):.2f}%"
-
-    axis = ticks(low, high)
-    heading = _svg(
-        "",
-        14,
-        [_LABEL.format(at(value), number(value, "z.6g")) for value in axis],
-        "Drawn interval",
-    )
-    boards = [(split, _lines(of_split, beside, at, axis)) for split, of_split, beside in splits]
-    columns = [*_COLUMNS[:3], Column("drawn", heading), *_COLUMNS[3:]]
+    axis = _axis_of(rows, quoted)
+    boards = [(key[0], _lines(splits[key], quotes[key], axis)) for key in splits]
+    columns = [*_COLUMNS[:3], Column("drawn", axis.heading), *_COLUMNS[3:]]
     if not any(row["is_below_bar"] for row in rows):
         del columns[-1]
-    return Ranking(
-        rows[0]["judge_config"], sentence, columns, boards, notes, order_of(rows, labels)
-    )
+    order = order_of(rows, labels)
+    return Ranking(rows[0]["judge_config"], sentence, columns, boards, notes, order)
 
 
 def is_of(reference: Reference, split: str, rows: Rows) -> bool:
@@ -145,61 +135,63 @@ def order_of(rows: Rows, labels: Iterable[str]) -> list[str]:
 
     Models without a rank come last, in the given order.
     """
-    ranked = grouped(
-        (row for row in rows if row["rank"] is not None and not row["is_own_hard"]), "model"
-    )
-    return sorted(
-        labels,
-        key=lambda name: fmean(row["rank"] for row in ranked[name]) if name in ranked else math.inf,
-    )
+    ranked = [row for row in rows if row["rank"] is not None and not row["is_own_hard"]]
+    rows_by_model = grouped(ranked, "model")
+
+    def mean_rank(model: str) -> float:
+        if model not in rows_by_model:
+            return math.inf
+        return fmean(row["rank"] for row in rows_by_model[model])
+
+    return sorted(labels, key=mean_rank)
 
 
-def leaders(rows: Rows, hard: set[str], judge_config: str, *, is_part: bool = False) -> str:
+def leaders(rows: Rows, hard_splits: set[str], judge_config: str, *, is_part: bool = False) -> str:
     """Return one sentence that names the leader on each split, and the models tied with it.
 
     Hard splits are named only if there is no other split.
 
     Args:
         rows: the rows of a leaderboard under one judge configuration.
-        hard: the names of the hard splits, which are a part of other splits.
+        hard_splits: the names of the hard splits, which are a part of other splits.
         judge_config: its label.
         is_part: true if the rows are not a whole ranking, so that ranks and ties are unknown.
     """
     ranked = [row for row in rows if row["rank"] is not None and not row["is_own_hard"]]
-    shown = [row for row in ranked if row["split"] not in hard] or ranked
-    splits = grouped(shown, "split")  # own hard selections are left out, so a name is one split
-    clauses = [
-        (_highest if is_part else _leader)(split, of_split) for split, of_split in splits.items()
-    ]
+    full = [row for row in ranked if row["split"] not in hard_splits]
+    describe = _highest if is_part else _leader
+    # Own hard selections are left out, so a name is one split.
+    splits = grouped(full or ranked, "split")
+    clauses = [describe(split, split_rows) for split, split_rows in splits.items()]
     if not clauses:
         return f"No model has a score by {judge_config} yet."
     return f"Judged by {judge_config}, {'; '.join(clauses)}."
 
 
 def _highest(split: str, rows: Rows) -> str:
-    best = max(row["mean_score"] for row in rows)
-    names = some((row["model"] for row in rows if row["mean_score"] == best), _NAMED)
-    return f"{names} has the highest score shown on {split}, {number(best)}"
+    score = max(row["mean_score"] for row in rows)
+    names = some((row["model"] for row in rows if row["mean_score"] == score), _NAMED)
+    return f"{names} has the highest score shown on {split}, {number(score)}"
 
 
 def _leader(split: str, rows: Rows) -> str:
-    best = min(row["rank"] for row in rows)
-    first = [row for row in rows if row["rank"] == best]
-    tied = [row["model"] for row in rows if row["rank"] != best and row["may_be_first"]]
-    ties = (
-        f"tied with {some(tied, _NAMED)}"
-        if tied
-        else "no other model is tied"
-        if rows[1:]
-        else "the only model"
-    )
-    names = some((row["model"] for row in first), _NAMED)
-    verb = "leads" if len(first) == 1 else "lead"
+    best_rank = min(row["rank"] for row in rows)
+    leading = [row for row in rows if row["rank"] == best_rank]
+    others = [row for row in rows if row["rank"] != best_rank]
+    tied = [row["model"] for row in others if row["may_be_first"]]
+    if tied:
+        ties = f"tied with {some(tied, _NAMED)}"
+    elif len(rows) > 1:
+        ties = "no other model is tied"
+    else:
+        ties = "the only model"
+    names = some((row["model"] for row in leading), _NAMED)
+    verb = "leads" if len(leading) == 1 else "lead"
+    score = leading[0]["mean_score"]
     # Ranks may compare fewer tasks than scores, so the leader's score is not always the highest.
-    next_score = max((row["mean_score"] for row in rows if row["rank"] != best), default=math.inf)
-    ahead = round(first[0]["mean_score"] - next_score, 3)
-    lead = f", ahead by {number(ahead)}" if ahead > 0 else ""
-    return f"{names} {verb} on {split} with {number(first[0]['mean_score'])}{lead} ({ties})"
+    difference = round(score - max((row["mean_score"] for row in others), default=math.inf), 3)
+    lead = f", ahead by {number(difference)}" if difference > 0 else ""
+    return f"{names} {verb} on {split} with {number(score)}{lead} ({ties})"
 
 
 def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
@@ -209,13 +201,14 @@ def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
     given judges. A judge with another endpoint than its provider's, with parameters, or with
     rewritten criteria is not the paper's, and is left out.
     """
-    return {
-        re.sub(r"-\d{4}-?\d{2}-?\d{2}$", "", judge.name.rpartition("/")[2])
-        for judge in judges
-        if judge_target(judge).config_hash == config_hash
-        and (judge.cascade, judge_target(judge).api_base, judge.rubric) == (None, None, ORIGINAL)
-        and not judge.parameters
-    }
+    names = set()
+    for judge in judges:
+        target = judge_target(judge)
+        is_plain = judge.cascade is None and judge.rubric == ORIGINAL and not judge.parameters
+        if is_plain and target.api_base is None and target.config_hash == config_hash:
+            name = judge.name.rpartition("/")[2]
+            names.add(re.sub(r"-\d{4}-?\d{2}-?\d{2}$", "", name))
+    return names
 
 
 _STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -227,9 +220,9 @@ def ticks(low: float, high: float) -> list[float]:
     few enough ticks.
     """
     step = next((step for step in _STEPS if (high - low) / step <= _MOST_STEPS), high - low)
-    first = math.ceil(low / step - 1e-9)
-    last = math.floor(high / step + 1e-9)
-    return [round(number * step, 10) for number in range(first, last + 1)]
+    first_number = math.ceil(low / step - 1e-9)
+    last_number = math.floor(high / step + 1e-9)
+    return [round(number * step, 10) for number in range(first_number, last_number + 1)]
 
 
 _COLUMNS = (
@@ -252,37 +245,74 @@ def _svg(kind: str, height: int, parts: Iterable[Markup], name: str) -> Markup:
     return drawing.format(kind, name, height, Markup("").join(parts))
 
 
-def _lines(
-    rows: Rows, references: Sequence[Reference], at: Callable[[float], str], axis: Iterable[float]
-) -> Rows:
+class Axis(NamedTuple):
+    """The axis that the drawn intervals of all boards share."""
+
+    low: float
+    high: float
+
+    def position(self, value: float) -> str:
+        """Return where a value is, as a share of the width."""
+        return f"{100 * (value - self.low) / (self.high - self.low):.2f}%"
+
+    @property
+    def heading(self) -> Markup:
+        """The heading of the column, with the ticks."""
+        parts = [
+            _LABEL.format(self.position(value), number(value, "z.6g"))
+            for value in ticks(self.low, self.high)
+        ]
+        return _svg("", 14, parts, "Drawn interval")
+
+
+def _axis_of(rows: Rows, references: Sequence[Reference]) -> Axis:
+    values = [reference.value for reference in references]
+    for row in rows:
+        ends = (row["ci_low"], row["ci_high"], row["mean_score"])
+        values += [end for end in ends if end is not None]
+    low = min(values, default=0.0)
+    high = max(values, default=1.0)
+    margin = 0.04 * ((high - low) or 1.0)
+    return Axis(low - margin, high + margin)
+
+
+def _lines(rows: Rows, references: Sequence[Reference], axis: Axis) -> Rows:
     """Return the lines of a split: its models in their order, with scores of the paper among
     them.
     """
-    nothing = dict.fromkeys(rows[0])
     name = Markup("{} <small>paper</small>")
-    quoted = [
-        nothing | {"model": name.format(each.model), "mean_score": each.value}
-        for each in references
-    ]
-    ranked = sorted(
-        [*rows, *quoted],
-        key=lambda row: -math.inf if row["mean_score"] is None else row["mean_score"],
-    )
-    return [{**row, **_drawn(row, at, axis)} for row in (ranked[::-1] if quoted else rows)]
+    lines = list(rows)
+    for reference in references:
+        line = dict.fromkeys(rows[0])
+        line["model"] = name.format(reference.model)
+        line["mean_score"] = reference.value
+        lines.append(line)
+    if references:
+        lines.sort(key=_sort_key)
+        lines.reverse()
+    return [{**line, **_drawn(line, axis)} for line in lines]
 
 
-def _drawn(row: Row, at: Callable[[float], str], axis: Iterable[float]) -> Row:
+def _sort_key(row: Row) -> float:
+    return -math.inf if row["mean_score"] is None else row["mean_score"]
+
+
+def _drawn(row: Row, axis: Axis) -> Row:
     """Return the columns of a line that are made of others."""
-    kind = "quoted" if isinstance(row["model"], Markup) else "tied" if row["may_be_first"] else ""
-    low, high, mean, best, worst = (
-        row[name] for name in ("ci_low", "ci_high", "mean_score", "rank_low", "rank_high")
-    )
-    interval = None if low is None or mean is None else f"{number(low)} to {number(high)}"
-    parts = [_GRID.format(at(value)) for value in axis]
-    parts += [_INTERVAL.format(at(low), at(high))] if interval else []
-    parts += [_DOT.format(at(mean))] if mean is not None else []
+    kind = "tied" if row["may_be_first"] else ""
+    if isinstance(row["model"], Markup):
+        kind = "quoted"
+    parts = [_GRID.format(axis.position(value)) for value in ticks(axis.low, axis.high)]
+    interval = None
+    if row["ci_low"] is not None and row["mean_score"] is not None:
+        interval = f"{number(row['ci_low'])} to {number(row['ci_high'])}"
+        parts.append(_INTERVAL.format(axis.position(row["ci_low"]), axis.position(row["ci_high"])))
+    if row["mean_score"] is not None:
+        parts.append(_DOT.format(axis.position(row["mean_score"])))
+    best_rank = row["rank_low"]
+    worst_rank = row["rank_high"]
     return {
         "drawn": _svg(kind, 20, parts, interval or "no interval"),
         "interval": interval,
-        "ranks": best if best == worst else f"{best}–{worst}",
+        "ranks": best_rank if best_rank == worst_rank else f"{best_rank}–{worst_rank}",
     }

@@ -166,7 +166,7 @@ def test_only_what_can_be_compared_is_offered_and_chosen(
     page = compare_page(job, {"of": kind}, Path("nowhere"))
 
     assert [offered, offered] == [[text for _, text in field.options] for field in page.fields[:2]]
-    assert chosen == [field.chosen for field in page.fields[:2]]
+    assert chosen == [field.choice for field in page.fields[:2]]
     assert page.figures == ()
 
 
@@ -261,7 +261,7 @@ def test_models_begin_in_their_current_vintages_and_another_one_can_be_chosen(jo
     )
     [vintage] = [field for field in page.fields if field.name == "vintage"]
 
-    assert vintage.chosen == ""
+    assert vintage.choice == ""
     assert [*vintage.options] == [
         ("", "current"),
         ("all", "all"),
@@ -302,7 +302,7 @@ def test_vintages_begin_with_the_current_one_even_if_an_earlier_one_was_complete
         job = job_on("sample", tmp_path / "data").looking_up(lambda: data)
         page = compare_page(job, {"of": "vintage"}, Path("nowhere"))
 
-    assert [field.chosen for field in page.fields[:2]] == ["base", "2026-10-02"]
+    assert [field.choice for field in page.fields[:2]] == ["base", "2026-10-02"]
 
 
 @pytest.mark.parametrize("given", [{"of": "password"}, {"first": "only one"}])

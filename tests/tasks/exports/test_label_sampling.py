@@ -195,7 +195,7 @@ def test_a_leaderboard_is_drawn_from_the_latest_vintages_a_pair_from_the_job_s(
     for name, options in (
         ("leaderboard", {}),
         ("bob model ada", {}),
-        ("Financial Accuracy", {"of_latest": False}),
+        ("Financial Accuracy", {"is_latest": False}),
     ):
         rows = drawn_sheet(job, tmp_path / f"{name}.csv", 20, sampled_for=name, **options)
         sampled[name] = {(row["model"], row["vintage"].lstrip("'")) for row in rows}

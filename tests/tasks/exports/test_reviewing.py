@@ -86,7 +86,7 @@ DESIGNS: dict[str, tuple[dict[str, Any], list[tuple[str, int, float]], str]] = {
         "simple random sample of 15 of 40 criteria, seed 0",
     ),
     "strata": (
-        {"n_criteria": 10, "by": ("category",)},
+        {"n_criteria": 10, "labels": ("category",)},
         [("Financial Accuracy", 5, 5 / 32), ("Practical Utility", 5, 5 / 8)],
         "stratified by category sample of 10 of 40 criteria, seed 0",
     ),
@@ -136,7 +136,7 @@ def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(
     with pytest.raises(UsageError, match="may be filled in"):
         export_review(job, tmp_path / "sheets", n_criteria=5)
     with pytest.raises(UsageError, match=r"-n 1: by category there are 2 strata; use -n 2 or more"):
-        export_review(job, tmp_path / "other.csv", n_criteria=1, by=("category",))
+        export_review(job, tmp_path / "other.csv", n_criteria=1, labels=("category",))
 
 
 def test_a_conversation_that_no_cell_holds_is_shown_without_its_middle(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 without messages.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,6 @@ from tasks.figures.scope import entry_key, task_key
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.replies import Reply
 from tasks.prompts import load_template
-from tasks.rules.conversation import judge_prompt
 from tasks.rules.text.characters import visible
 from tasks.rules.verdict import reminder
 from tasks.run.judge_configs import hash_of_template
@@ -120,26 +120,59 @@ def visit(job: Job, browser: Browser) -> Iterator[Visit]:
         assert visit.faults == []
 
 
-def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_for_word(
+def parts_of_exchange(visit: Visit) -> dict[str, str | None]:
+    """Return the texts of the first opened exchange, by their titles."""
+    exchange = visit.page.locator(".exchange").first
+    exchange.locator("summary").click()
+    exchange.locator("h4").first.wait_for()
+    titles = exchange.locator("h4").all_inner_texts()
+    texts = [text.text_content() for text in exchange.locator("h4 + *").all()]
+    return dict(zip(titles, texts, strict=True))
+
+
+def test_a_prompt_is_shown_as_its_template_and_the_values_of_its_placeholders(
     visit: Visit,
 ) -> None:
-    criteria = rubric("t1")
     visit.open(f"task.html#task={task_key('t1')}")
-    visit.page.locator(".exchange summary").first.click()
-    visit.page.locator(".exchange pre").first.wait_for()
-    assert [
-        visible(judge_prompt(TEMPLATE, [("user", "Why t1?")], RESPONSE, criteria[0]["title"])),
-        "no JSON",
-        reminder("binary"),
-        REPLY,
-    ] == [each.text_content() for each in visit.page.locator(".exchange pre").all()]
-    assert visit.page.locator(".exchange h4").all_inner_texts() == [
-        "Prompt",
-        "First reply, which could not be read",
-        "Reminder, sent after prompt and first reply",
-        "Reply, as the judge wrote it",
+
+    parts = parts_of_exchange(visit)
+
+    conversation = "<<conversation>>, message"
+    assert parts["Template of the prompt"] == TEMPLATE
+    assert parts[f"{conversation} 1 of 2: user"] == "Why t1?"
+    assert parts[f"{conversation} 2 of 2: assistant, the response"] == visible(RESPONSE)
+    assert parts["<<rubric_item>>"] == rubric("t1")[0]["title"]
+    assert "digits of a hash of the conversation" in (parts["<<marker>>"] or "")
+    assert "digits of a hash of the criterion" in (parts["<<criterion_marker>>"] or "")
+
+
+def test_the_placeholders_of_a_template_are_in_bold(visit: Visit) -> None:
+    visit.open(f"task.html#task={task_key('t1')}")
+
+    parts_of_exchange(visit)
+
+    names = visit.page.locator(".exchange pre").first.locator("strong").all_inner_texts()
+    assert names == re.findall("<<[a-z_]+>>", TEMPLATE)
+
+
+def test_a_reply_is_shown_word_for_word_after_an_unreadable_one_and_the_reminder(
+    visit: Visit,
+) -> None:
+    visit.open(f"task.html#task={task_key('t1')}")
+
+    parts = parts_of_exchange(visit)
+
+    assert list(parts.items())[-3:] == [
+        ("First reply, which could not be read", "no JSON"),
+        ("Reminder, sent after prompt and first reply", reminder("binary")),
+        ("Reply, as the judge wrote it", REPLY),
     ]
-    assert len(criteria) == visit.page.locator(".exchange").count()
+
+
+def test_each_judged_criterion_has_an_exchange(visit: Visit) -> None:
+    visit.open(f"task.html#task={task_key('t1')}")
+
+    assert visit.page.locator(".exchange").count() == len(rubric("t1"))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +181,7 @@ def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_
         ("m2", ".response .notice", "earlier version of the conversation"),
         ("m2", ".exchange .empty", "prompt is not kept"),
         ("m3", ".exchange .empty", "No reply came"),
-        ("m3", ".exchange pre", "m3 says t1."),
+        ("m3", ".exchange pre:nth-of-type(3)", "m3 says t1."),
         # If a trial has two responses, the one to the current conversation is shown.
         ("m4", ".response .body", "The newer response."),
         ("m4", ".explanation", "On the newer response."),
@@ -170,17 +203,14 @@ def test_a_page_says_what_became_of_prompt_and_reply(
     assert text in visit.page.locator(selector).first.inner_text()
 
 
-def test_without_digests_the_page_does_not_say_that_the_prompt_is_lost(visit: Visit) -> None:
-    # As on a page that another host serves over plain http.
+def test_a_page_that_another_host_serves_shows_the_prompt(visit: Visit) -> None:
+    # Over plain http the browser offers no digests.
     visit.page.add_init_script("Object.defineProperty(crypto, 'subtle', {value: undefined})")
     visit.open(f"task.html#task={task_key('t1')}")
-    visit.page.locator(".exchange summary").first.click()
 
-    assert (
-        visit.page.locator(".exchange .empty")
-        .first.inner_text()
-        .startswith("The browser makes prompts only on")
-    )
+    parts = parts_of_exchange(visit)
+
+    assert parts["Template of the prompt"] == TEMPLATE
 
 
 def test_the_question_is_there_before_it_is_assembled(visit: Visit) -> None:
