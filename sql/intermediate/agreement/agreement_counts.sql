@@ -25,7 +25,15 @@ with pairs as (
         and ((a.judge_trial = 1 and b.judge_trial = 1) or a.configured = b.configured)
 )
 
-select a.benchmark, a.dataset_revision, grader_a, grader_b, kind_a, kind_b, n_classes, is_member,
+select
+    a.benchmark,
+    a.dataset_revision,
+    grader_a,
+    grader_b,
+    kind_a,
+    kind_b,
+    n_classes,
+    is_member,
     case
         when grouping(category) = 0 then 'category'
         when grouping(severity) = 0 then 'severity'

@@ -64,7 +64,14 @@ compared as (
             and a.criterion_id = b.criterion_id
 )
 
-select benchmark, dataset_revision, judge, reference, breakdown, label, task_id,
+select
+    benchmark,
+    dataset_revision,
+    judge,
+    reference,
+    breakdown,
+    label,
+    task_id,
     greatest(ceil(10 * p)::bigint - 1, 0) as bin,
     count(*) as n,
     exact_sum(p) as sum_p,

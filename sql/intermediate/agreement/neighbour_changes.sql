@@ -59,8 +59,20 @@ labelled as (
     from compared
 )
 
-select benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading, judge_trial,
-    arrangement, compared_with, measure_of, breakdown, label, task_id,
+select
+    benchmark,
+    dataset_revision,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    arrangement,
+    compared_with,
+    measure_of,
+    breakdown,
+    label,
+    task_id,
     count(*) as n,
     exact_sum(value_a) as sum_before,
     exact_sum(value_b) as sum_after,

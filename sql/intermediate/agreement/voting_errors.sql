@@ -76,7 +76,14 @@ errors as (
     where decided is not null
 )
 
-select benchmark, dataset_revision, grader_set, is_labelled, grader_a, grader_b, task_id,
+select
+    benchmark,
+    dataset_revision,
+    grader_set,
+    is_labelled,
+    grader_a,
+    grader_b,
+    task_id,
     count(*) as n,
     sum(error_a) as sum_a,
     sum(error_b) as sum_b,

@@ -11,7 +11,12 @@ with given as (
     window same as (partition by benchmark, dataset_revision, task_id, kind)
 )
 
-select benchmark, dataset_revision, task_id, kind, label
+select
+    benchmark,
+    dataset_revision,
+    task_id,
+    kind,
+    label
 from given
 group by benchmark, dataset_revision, task_id, kind, label, n_annotators
 window same as (partition by benchmark, dataset_revision, task_id, kind)

@@ -21,7 +21,14 @@ compared as (
     where one.source <> 'released' and (other.source = 'released' or one.source < other.source)
 )
 
-select compared.*, sources.label,
+select
+    benchmark,
+    dataset_revision,
+    kind,
+    task_id,
+    annotator,
+    compared_with,
+    sources.label,
     hash(benchmark, dataset_revision, kind, annotator, compared_with) as comparison_id,
     bool_or(source = annotator) as is_annotated,
     bool_or(source = compared_with) as is_compared

@@ -31,7 +31,9 @@ by_task as (
     group by all
 )
 
-select task_set_id, samplings_id,
+select
+    task_set_id,
+    samplings_id,
     coalesce(sum(c.n), 0)::bigint as n_responses,
     coalesce(sum(b.n), 0)::bigint as baseline_n_responses,
     coalesce(sum(c.n_failures), 0)::bigint as n_failed,

@@ -3,7 +3,11 @@
 --
 -- built as: view
 -- depends on: intermediate.debiased_figures
-select a.task_set_id, a.breakdown, a.label, a.score_name,
+select
+    a.task_set_id,
+    a.breakdown,
+    a.label,
+    a.score_name,
     a.figure_id as figure_a,
     b.figure_id as figure_b,
     a.model as model_a,

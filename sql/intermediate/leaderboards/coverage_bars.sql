@@ -10,7 +10,10 @@ with bars as (
     group by all
 )
 
-select benchmark, model, model_config_hash,
+select
+    benchmark,
+    model,
+    model_config_hash,
     coalesce(of_model.bar, of_benchmark.bar, 0.99) as bar
 from (select distinct benchmark, model, model_config_hash from temp.sampled_runs)
 left join bars as of_model using (benchmark, model, model_config_hash)

@@ -47,8 +47,20 @@ covered as (
     where mean_scores.breakdown = 'all' and mean_scores.is_primary
 )
 
-select benchmark, dataset_revision, task_set_id, is_own_hard, n_tasks_wanted, model_run_id,
-    judging_id, model, model_config_hash, vintage, first_response_at, covered_share, is_at_bar,
+select
+    benchmark,
+    dataset_revision,
+    task_set_id,
+    is_own_hard,
+    n_tasks_wanted,
+    model_run_id,
+    judging_id,
+    model,
+    model_config_hash,
+    vintage,
+    first_response_at,
+    covered_share,
+    is_at_bar,
     row_number() over (
         partition by task_set_id, judging_id, model, model_config_hash
         order by is_at_bar desc, if(is_at_bar, null, covered_share) desc,

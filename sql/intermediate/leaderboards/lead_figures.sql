@@ -17,7 +17,8 @@ with ranked as (
     where mean_scores.breakdown = 'all'
 )
 
-select leader.compared_key,
+select
+    leader.compared_key,
     leader.figure_id as leader_figure_id,
     other.figure_id as other_figure_id,
     figure_key(['lead', leader.figure_id, other.figure_id]) as figure_id,

@@ -3,7 +3,9 @@
 --
 -- built as: view
 -- depends on: intermediate.figure_values, intermediate.lead_figures
-select distinct lead_figures.figure_id, leader.task_id,
+select distinct
+    lead_figures.figure_id,
+    leader.task_id,
     leader.value as leader_value,
     other.value
 from intermediate.lead_figures

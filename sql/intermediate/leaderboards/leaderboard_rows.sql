@@ -8,27 +8,68 @@
 --     intermediate.model_run_costs, intermediate.ranks, intermediate.score_intervals,
 --     intermediate.unjudged
 select
-    mean_scores.* exclude (
-        task_set_id, series_id, basis, mean_floor, lower_bound, upper_bound, is_expected
-    ),
+    model_run_id,
+    benchmark,
+    dataset_revision,
+    split,
+    is_own_hard,
+    breakdown,
+    label,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    vintage,
+    model,
+    model_config_hash,
+    score_name,
+    is_primary,
+    n_tasks,
+    n_tasks_full,
+    n_tasks_wanted,
+    n_tasks_annotated,
+    is_complete,
+    n_trials,
+    raw_mean_score,
+    coverage,
+    met_share,
+    n_judged,
+    figure_id,
+    mean_score,
+    mean_lower,
+    mean_upper,
     -- Clipping is monotone, so the ends of the interval are clipped as the
     -- mean is.
     if(own.ci_low < mean_floor, mean_floor, own.ci_low) as ci_low,
     if(own.ci_high < mean_floor, mean_floor, own.ci_high) as ci_high,
     own.ci_low as raw_ci_low,
     own.ci_high as raw_ci_high,
-    own.n_tasks_skipped, own.unbiased_mean_score, own.is_small,
+    own.n_tasks_skipped,
+    own.unbiased_mean_score,
+    own.is_small,
     -- Repetitions on different tasks also differ by their tasks.
     if(n_tasks = n_tasks_full, columns('^trials_(mean|ci_low|ci_high)$'), null) as '\0',
-    own.met_ci_low, own.met_ci_high, own.is_met_small,
+    own.met_ci_low,
+    own.met_ci_high,
+    own.is_met_small,
     -- Length and cost are of whole responses, on the whole task set.
     if(breakdown = 'all', columns('^(mean_chars_alnum|mean_completion_tokens|cost_usd)$'), null)
         as '\1',
-    model_run_costs.is_judged, hiding_runs.may_hide_failures, ranks.rank, ranks.rank_low,
-    ranks.rank_high, ranks.n_tasks_ranked, current_vintages.is_latest,
+    model_run_costs.is_judged,
+    hiding_runs.may_hide_failures,
+    ranks.rank,
+    ranks.rank_low,
+    ranks.rank_high,
+    ranks.n_tasks_ranked,
+    current_vintages.is_latest,
     current_vintages.first_response_at,
-    ranks.latest_rank, ranks.latest_rank_low, ranks.latest_rank_high, ranks.n_tasks_latest_ranked,
-    ranks.may_be_first, ranks.latest_may_be_first
+    ranks.latest_rank,
+    ranks.latest_rank_low,
+    ranks.latest_rank_high,
+    ranks.n_tasks_latest_ranked,
+    ranks.may_be_first,
+    ranks.latest_may_be_first
 from intermediate.mean_scores
 inner join intermediate.score_intervals as own using (figure_id)
 inner join (
@@ -42,4 +83,35 @@ left join intermediate.hiding_runs using (model_run_id)
 -- row.
 where mean_scores.breakdown = 'all' or model_run_costs.is_judged
 union all by name
-select * from intermediate.unjudged
+select
+    benchmark,
+    dataset_revision,
+    split,
+    is_own_hard,
+    breakdown,
+    label,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    vintage,
+    model,
+    model_config_hash,
+    score_name,
+    is_primary,
+    n_tasks,
+    n_tasks_full,
+    n_tasks_wanted,
+    is_complete,
+    n_trials,
+    mean_lower,
+    mean_upper,
+    coverage,
+    mean_chars_alnum,
+    mean_completion_tokens,
+    cost_usd,
+    is_judged,
+    is_latest,
+    first_response_at
+from intermediate.unjudged

@@ -15,10 +15,19 @@ with own as (
     inner join intermediate.model_runs using (model_run_id)
 )
 
-select task_set_id, model_run_id, ranking_id, true as is_own,
+select
+    task_set_id,
+    model_run_id,
+    ranking_id,
+    true as is_own,
     is_latest and n_vintages = 1 as is_of_latest
 from own
 union all
-select task_set_id, model_run_id, latest_id as ranking_id, false as is_own, true as is_of_latest
+select
+    task_set_id,
+    model_run_id,
+    latest_id as ranking_id,
+    false as is_own,
+    true as is_of_latest
 from own
 where is_latest and n_vintages > 1

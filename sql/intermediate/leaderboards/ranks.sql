@@ -28,7 +28,8 @@ ranged as (
     group by all
 )
 
-select ranged.figure_id,
+select
+    ranged.figure_id,
     max(columns('^(n_tasks_ranked|rank.*)$')) filter (ranged.is_own) as '\0',
     max(n_tasks_ranked) filter (ranged.is_of_latest) as n_tasks_latest_ranked,
     max(columns('^rank')) filter (ranged.is_of_latest) as 'latest_\0',

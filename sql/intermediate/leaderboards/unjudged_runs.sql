@@ -3,7 +3,11 @@
 --
 -- depends on: intermediate.model_runs, temp.sampled_runs
 select
-    sampled_runs.* exclude (sampled, first_sampled_at),
+    benchmark,
+    dataset_revision,
+    model,
+    model_config_hash,
+    vintage,
     judging_id,
     len(sampled) as n_trials,
     first_sampled_at as first_response_at,

@@ -3,7 +3,10 @@
 --
 -- built as: table
 -- depends on: intermediate.current_reviews
-select a.benchmark, a.dataset_revision, a.review_check,
+select
+    a.benchmark,
+    a.dataset_revision,
+    a.review_check,
     a.repeated as reviewer_a,
     b.repeated as reviewer_b,
     a.task_id,

@@ -35,7 +35,15 @@ lengths as (
     on chars as chars_alnum, tokens as completion_tokens into name measure value length
 )
 
-select *,
+select
+    task_set_id,
+    ranking_id,
+    model_run_id,
+    score_name,
+    level,
+    score,
+    measure,
+    length,
     -- The units that are ranked together.
     hash(task_set_id, ranking_id, model_run_id, score_name, level, measure) as group_id,
     rank() over (partition by group_id order by score)

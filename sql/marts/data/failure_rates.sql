@@ -18,8 +18,22 @@ with counted as (
     group by all
 )
 
-select benchmark, dataset_revision, split, is_own_hard, judge, judge_config_hash, template_hash,
-    grading, judge_trial, vintage, model, model_config_hash, is_latest, category, n_decided,
+select
+    benchmark,
+    dataset_revision,
+    split,
+    is_own_hard,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    vintage,
+    model,
+    model_config_hash,
+    is_latest,
+    category,
+    n_decided,
     n_failed,
     n_failed / n_decided as failure_rate,
     n_failed / nullif(sum(n_failed) over (partition by model_run_id, task_set_id), 0)

@@ -46,8 +46,30 @@ with majorities as (
     having count(*) >= 3
 )
 
-select *, [voice] as members
+select
+    grader_id,
+    grader,
+    kind,
+    configured,
+    judge,
+    judge_trial,
+    rubric,
+    grading,
+    benchmark,
+    revision_ids,
+    voice,
+    has_voice,
+    [voice] as members
 from temp.judges
 union all by name
-select *, 'majority' as kind, 1 as judge_trial, false as has_voice
+select
+    benchmark,
+    grader_id,
+    grader,
+    members,
+    revision_ids,
+    grading,
+    'majority' as kind,
+    1 as judge_trial,
+    false as has_voice
 from majorities

@@ -58,11 +58,36 @@ of_runs as (
 )
 
 select
-    model_runs.* exclude (
-        model_run_id, ranking_id, judging_id, trials, counted_trials, first_response_at, bar
-    ),
+    benchmark,
+    dataset_revision,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    vintage,
+    model,
+    model_config_hash,
+    n_trials,
     is_latest,
-    of_runs.* exclude (task_set_id, model_run_id)
+    split,
+    is_own_hard,
+    critical_met_share,
+    critical_met_ci_low,
+    critical_met_ci_high,
+    is_critical_small,
+    n_critical,
+    n_tasks_critical,
+    critical_coverage,
+    mistake_share,
+    mistake_ci_low,
+    mistake_ci_high,
+    is_mistake_small,
+    n_mistakes_possible,
+    n_tasks_mistakes,
+    mistake_coverage,
+    responses_with_mistake_share,
+    n_responses_at_risk
 from of_runs
 inner join intermediate.model_runs using (model_run_id)
 inner join (select task_set_id, model_run_id, is_latest from intermediate.current_vintages)

@@ -30,9 +30,24 @@ task_sets as (
     from intermediate.task_set_members
 )
 
-select task_sets.* exclude (task_set_id),
-    rankings.* exclude (ranking_id),
-    level, model, model_config_hash, score_name, measure, n, rank_correlation,
+select
+    task_sets.benchmark,
+    task_sets.dataset_revision,
+    split,
+    is_own_hard,
+    rankings.judge,
+    rankings.judge_config_hash,
+    rankings.template_hash,
+    rankings.grading,
+    rankings.judge_trial,
+    rankings.vintage,
+    level,
+    model,
+    model_config_hash,
+    score_name,
+    measure,
+    n,
+    rank_correlation,
     tanh(z - half) as ci_low,
     tanh(z + half) as ci_high,
     n < 50 as is_small,
