@@ -62,6 +62,6 @@ select
     measured.agreement,
     measured.agreement_ci_low,
     measured.agreement_ci_high
-from intermediate.agreement_pairs as pairs
+from intermediate.agreement_pairs
 inner join task_means using (benchmark, dataset_revision, grader_a, grader_b, breakdown, label)
 left join intermediate.measured using (figure_id, basis)

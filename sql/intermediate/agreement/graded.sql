@@ -36,8 +36,9 @@ select
     dataset_revision,
     task_id,
     criterion_id,
+    rankings.grader_id,
     value,
-    rankings.grader_id
+    null as probability
 from decided
 inner join graders using (grader_id, benchmark)
 inner join graders as rankings using (benchmark)

@@ -13,12 +13,13 @@ with sources as (
 ),
 
 compared as (
-    select distinct one.benchmark, one.dataset_revision, one.kind, one.task_id,
-        one.source as annotator,
-        other.source as compared_with
-    from sources as one
-    inner join sources as other using (benchmark, dataset_revision, kind, task_id)
-    where one.source <> 'released' and (other.source = 'released' or one.source < other.source)
+    select distinct benchmark, dataset_revision, kind, task_id,
+        annotators.source as annotator,
+        others.source as compared_with
+    from sources as annotators
+    inner join sources as others using (benchmark, dataset_revision, kind, task_id)
+    where annotators.source <> 'released'
+        and (others.source = 'released' or annotators.source < others.source)
 )
 
 select

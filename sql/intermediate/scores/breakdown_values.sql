@@ -33,31 +33,6 @@ from intermediate.task_values
 inner join intermediate.task_breakdowns using (benchmark, dataset_revision, task_id)
 where task_values.breakdown = 'all'
 union all by name
-select
-    model_run_id,
-    ranking_id,
-    benchmark,
-    dataset_revision,
-    task_id,
-    breakdown,
-    label,
-    label_key,
-    score_name,
-    series_id,
-    value,
-    value_lower,
-    value_upper,
-    n_trials_complete,
-    is_complete,
-    n_trials,
-    n_decided,
-    n_met,
-    n_judged,
-    lowest,
-    highest,
-    offset_points,
-    denominator,
-    complete_trials,
-    trial_values
+select *
 from intermediate.task_values
 where breakdown <> 'all'

@@ -36,7 +36,7 @@ mapped as (
 readings as (
     select
         mapped.* replace (
-            coalesce(given.reading, mapped.grading) as grading,
+            coalesce(gradings.reading, mapped.grading) as grading,
             case when is_binary and status = 'partial' then 'unmet' else status end as status,
             case when is_binary and value = 0.5 then 0 else value end as value,
             case when is_binary then 0 else cost_usd end as cost_usd,
@@ -50,8 +50,8 @@ readings as (
     from mapped
     left join (
         values ('ternary', 'ternary', false), ('ternary', 'ternary_as_binary', true)
-    ) as given (grading, reading, is_binary)
-        on mapped.grading = given.grading
+    ) as gradings (grading, reading, is_binary)
+        on mapped.grading = gradings.grading
 )
 
 select

@@ -16,6 +16,11 @@ with counted as (
     inner join intermediate.current_verdicts using (response_id, judging_id)
     where value is not null and weight <> 0
     group by all
+),
+
+vintages as (
+    select task_set_id, model_run_id, is_latest
+    from intermediate.current_vintages
 )
 
 select
@@ -40,5 +45,4 @@ select
         as failure_share
 from counted
 inner join intermediate.model_runs using (model_run_id)
-inner join (select task_set_id, model_run_id, is_latest from intermediate.current_vintages)
-    as current_vintages using (task_set_id, model_run_id)
+inner join vintages using (task_set_id, model_run_id)

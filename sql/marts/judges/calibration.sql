@@ -24,5 +24,5 @@ select
     measured.calibration_error_ci_low,
     measured.calibration_error_ci_high,
     measured.brier_is_small as is_small
-from intermediate.calibration_figures as figures
+from intermediate.calibration_figures
 left join intermediate.measured using (figure_id, basis)

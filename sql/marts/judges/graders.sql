@@ -63,13 +63,17 @@ select
 from temp.judges
 union all by name
 select
-    benchmark,
     grader_id,
     grader,
-    members,
-    revision_ids,
-    grading,
     'majority' as kind,
+    null as configured,
+    null as judge,
     1 as judge_trial,
-    false as has_voice
+    null as rubric,
+    grading,
+    benchmark,
+    revision_ids,
+    null as voice,
+    false as has_voice,
+    members
 from majorities

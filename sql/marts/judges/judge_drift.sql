@@ -34,6 +34,6 @@ select
     cause,
     cause is not null as is_out_of_control
 from sets
-inner join intermediate.control_nights as nights using (set_id)
+inner join intermediate.control_nights using (set_id)
 -- Limits are valid only for the counts that they were computed from.
 left join control_limits using (set_id, night, n_decided, n_agreeing)

@@ -24,5 +24,5 @@ select
     measured.change_ci_low,
     measured.change_ci_high,
     measured.change_is_small as is_small
-from intermediate.neighbour_figures as figures
+from intermediate.neighbour_figures
 left join intermediate.measured using (figure_id, basis)

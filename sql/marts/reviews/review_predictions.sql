@@ -23,5 +23,5 @@ select
     measured.auc_ci_low,
     measured.auc_ci_high,
     measured.failing_rate_is_small as is_small
-from intermediate.prediction_figures as figures
+from intermediate.prediction_figures
 left join intermediate.measured using (figure_id, basis)
