@@ -7,7 +7,7 @@ with model_runs as (
     from intermediate.model_runs
 ),
 
-judgings as (
+judge_configs as (
     select distinct benchmark, dataset_revision, judging_id
     from model_runs
 )
@@ -24,7 +24,7 @@ select
     bool_or(model_run_id is not null)
         over (partition by benchmark, dataset_revision, judging_id, vintage) as is_beside_others
 from temp.sampled_runs
-inner join judgings using (benchmark, dataset_revision)
+inner join judge_configs using (benchmark, dataset_revision)
 left join model_runs
     using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
 qualify model_run_id is null
