@@ -1,7 +1,7 @@
 -- name: benchmarks
 -- The benchmarks of the warehouse, by data-set revision, with counts of their
 -- data; the one that was judged last is first.
-with of_tasks as (
+with task_counts as (
     select benchmark, dataset_revision,
         count(*) filter (is_admitted) as n_tasks,
         coalesce(sum(n_criteria) filter (is_admitted), 0)::bigint as n_criteria
@@ -9,13 +9,13 @@ with of_tasks as (
     group by benchmark, dataset_revision
 ),
 
-with_responses as (
+response_counts as (
     select benchmark, dataset_revision, count(distinct model) as n_models
     from responses
     group by benchmark, dataset_revision
 ),
 
-judged as (
+judge_counts as (
     select benchmark, dataset_revision,
         count(distinct judge) filter (
             counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash)
@@ -25,13 +25,13 @@ judged as (
     group by benchmark, dataset_revision
 )
 
-select of_tasks.*,
-    coalesce(with_responses.n_models, 0) as n_models,
-    coalesce(judged.n_judges, 0) as n_judges,
-    judged.judged_at
-from of_tasks
-left join with_responses using (benchmark, dataset_revision)
-left join judged using (benchmark, dataset_revision)
+select benchmark, dataset_revision, task_counts.n_tasks, task_counts.n_criteria,
+    coalesce(response_counts.n_models, 0) as n_models,
+    coalesce(judge_counts.n_judges, 0) as n_judges,
+    judge_counts.judged_at
+from task_counts
+left join response_counts using (benchmark, dataset_revision)
+left join judge_counts using (benchmark, dataset_revision)
 order by benchmark, judged_at desc nulls last, dataset_revision;
 
 -- name: leaders

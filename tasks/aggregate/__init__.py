@@ -3,6 +3,7 @@
 Scores and leaderboards are SQL, built at every publishing.
 """
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,54 +32,54 @@ def aggregate(job: Job) -> StageReport:
             "select count(*) from leaderboard where benchmark = ?", [job.settings.benchmark]
         )
         report = StageReport("aggregate", rows=n_rows)
-        graders = sorted(
-            {row["grader"] for row in reader.select("graders", benchmark=job.settings.benchmark)}
-        )
-        report.warnings = [
-            *unknown_labels(reader, job),
-            *(
-                f"majorities.{name}: {member!r} has no verdict; known graders:"
-                f" {', '.join(graders) or 'none'}"
-                for name, members in sorted(job.settings.majorities.items())
-                for member in members
-                if member not in graders
-            ),
-        ]
+        report.warnings = [*unknown_labels(reader, job), *_unknown_members(reader, job)]
     report.notes = [f"{n_rows} leaderboard rows, {computed[SCORE.name]} intervals computed"]
-    of_leaderboards = {SCORE.name, TRIALS.name}
-    others = [
-        f"{n} {name.replace('_', ' ')}"
-        for name, n in computed.items()
-        if name not in of_leaderboards
-    ]
-    if others:
-        report.notes.append(f"other measures computed: {', '.join(others)}")
+    other_counts = []
+    for name, n_computed in computed.items():
+        if name not in (SCORE.name, TRIALS.name):
+            other_counts.append(f"{n_computed} {name.replace('_', ' ')}")
+    if other_counts:
+        report.notes.append(f"other measures computed: {', '.join(other_counts)}")
     return report
+
+
+def _unknown_members(reader: Reader, job: Job) -> Iterator[str]:
+    """Yield a warning for each member of a configured majority that has no verdict."""
+    rows = reader.select("graders", benchmark=job.settings.benchmark)
+    graders = sorted({row["grader"] for row in rows})
+    for name, members in sorted(job.settings.majorities.items()):
+        for member in members:
+            if member not in graders:
+                yield (
+                    f"majorities.{name}: {member!r} has no verdict; known graders:"
+                    f" {', '.join(graders) or 'none'}"
+                )
 
 
 def has_stale_measures(reader: Reader, job: Job) -> bool:
     """Return whether `aggregate` would store something: a configured set, or a changed measure."""
-    new = (
-        _new_majorities(reader, job),
-        new_conditions(reader, job),
-        new_coverage_rules(reader, job),
+    return bool(
+        _new_majorities(reader, job)
+        or new_conditions(reader, job)
+        or new_coverage_rules(reader, job)
+        or any(measure.stale(reader) for measure in MEASURES)
     )
-    return any(new) or any(measure.stale(reader) for measure in MEASURES)
 
 
 def _new_majorities(reader: Reader, job: Job) -> list[dict[str, Any]]:
     """Return the configured majorities that are not stored, or are stored with other members."""
     benchmark = job.settings.benchmark
-    stored = {
-        row["majority"]: row["members"] for row in reader.select("grader_sets", benchmark=benchmark)
-    }
-    return [
-        {
-            "benchmark": benchmark,
-            "majority": name,
-            "members": sorted(members),
-            "created_at": datetime.now(UTC),
-        }
-        for name, members in sorted(job.settings.majorities.items())
-        if stored.get(name) != sorted(members)
-    ]
+    stored_rows = reader.select("grader_sets", benchmark=benchmark)
+    stored_members = {row["majority"]: row["members"] for row in stored_rows}
+    rows = []
+    for name, members in sorted(job.settings.majorities.items()):
+        if stored_members.get(name) != sorted(members):
+            rows.append(
+                {
+                    "benchmark": benchmark,
+                    "majority": name,
+                    "members": sorted(members),
+                    "created_at": datetime.now(UTC),
+                }
+            )
+    return rows

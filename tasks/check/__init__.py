@@ -3,8 +3,9 @@ tasks.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import sql
 from expectations import (
@@ -23,6 +24,10 @@ from tasks.rules.text.characters import did_you_mean, one_line
 from tasks.rules.text.numbers import counted, some
 from tasks.run.writing import LEFT_OUT, StageReport
 from warehouse import Reader, Warehouse
+
+Policies = Mapping[str, str]
+"""Check -> its policy."""
+Row = dict[str, Any]
 
 
 def expectations_of(benchmark: Benchmark) -> list[Expectation]:
@@ -48,7 +53,7 @@ def policies_of(job: Job, expectations: Iterable[Expectation]) -> dict[str, str]
             results.
     """
     configured = job.settings.quality.policies
-    suites = {each.check: each.suite for each in expectations}
+    suites = {expectation.check: expectation.suite for expectation in expectations}
     for name, policy in configured.items():
         if name not in suites:
             near = did_you_mean(name, suites) or f"; known are {', '.join(sorted(suites))}"
@@ -57,21 +62,18 @@ def policies_of(job: Job, expectations: Iterable[Expectation]) -> dict[str, str]
             raise UsageError(
                 f"quality.{name}: checks results, not tasks; its policy is warn or fail"
             )
-    return {each.check: configured.get(each.check, default_policy(each)) for each in expectations}
+    policies = {}
+    for expectation in expectations:
+        default = default_policy(expectation)
+        policies[expectation.check] = configured.get(expectation.check, default)
+    return policies
 
 
 def default_policy(expectation: Expectation) -> str:
     """Return the default policy of an expectation."""
-    return (
-        "warn"
-        if expectation.severity == "warning"
-        else "quarantine"
-        if expectation.suite == "ingest"
-        else "fail"
-    )
-
-
-Policies = Mapping[str, str]
+    if expectation.severity == "warning":
+        return "warn"
+    return "quarantine" if expectation.suite == "ingest" else "fail"
 
 
 def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> StageReport:
@@ -89,72 +91,74 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
     warehouse = Warehouse(job.warehouse)
     key = job.key
     with warehouse.reader() as reader:
-        known = _known_findings(reader, key, expectations, policies) if reuse else None
-        if known is not None:
-            return _report(job, known, policies)
+        stored_findings = _stored_findings(reader, key, expectations, policies) if reuse else None
+        if stored_findings is not None:
+            return _report(job, stored_findings, policies)
         findings = run_suite(
             expectations, lambda table: reader.arrow(sql.read(f"checks/{table}"), key).to_pandas()
         )
-    common = {
+    shared_columns = {
         **key,
         "run_id": job.run_id,
         "created_at": datetime.now(UTC),
     }
-    # One refusal for each task and check, with all findings.
-    refused: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for each in findings:
-        if each.expectation.suite == "ingest" and policies[each.expectation.check] != "warn":
-            for row in each.failures:
-                refused[row.task_id, each.expectation.check].append(
-                    f"{each.expectation.meaning}: {row.note}"
-                )
-    refusals = [
-        common
-        | {
-            "task_id": task_id,
-            "check_name": check_name,
-            "severity": policies[check_name],
-            "detail": one_line("; ".join(dict.fromkeys(details)), most_chars=2000),
-        }
-        for (task_id, check_name), details in refused.items()
-    ]
     # The rows of `checks` decide which refusals count, so they are written last.
-    warehouse.write("refusals", refusals)
+    warehouse.write("refusals", [shared_columns | row for row in _refusals(findings, policies)])
     warehouse.write(
-        "checks",
-        [
-            common
-            | {
-                "suite": of.suite,
-                "check_name": of.check,
-                "expectation": of.text,
-                "table_name": of.table,
-                "severity": policies[of.check],
-                "success": not each.failures,
-                "n_evaluated": each.n_evaluated,
-                "n_failed": len(each.failures),
-                "failing_keys": [row.key for row in each.failures],
-            }
-            for each in findings
-            for of in [each.expectation]
-        ],
+        "checks", [shared_columns | _check_row(finding, policies) for finding in findings]
     )
     warehouse.publish()
     return _report(job, findings, policies)
 
 
+def _refusals(findings: Iterable[ExpectationResult], policies: Policies) -> Iterator[Row]:
+    """Yield one refusal for each task and check, with all findings."""
+    details: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for finding in findings:
+        expectation = finding.expectation
+        if expectation.suite == "ingest" and policies[expectation.check] != "warn":
+            for failure in finding.failures:
+                details[failure.task_id, expectation.check].append(
+                    f"{expectation.meaning}: {failure.note}"
+                )
+    for (task_id, check_name), texts in details.items():
+        yield {
+            "task_id": task_id,
+            "check_name": check_name,
+            "severity": policies[check_name],
+            "detail": one_line("; ".join(dict.fromkeys(texts)), most_chars=2000),
+        }
+
+
+def _check_row(finding: ExpectationResult, policies: Policies) -> Row:
+    """Return the row of a finding in `checks`."""
+    expectation = finding.expectation
+    return {
+        "suite": expectation.suite,
+        "check_name": expectation.check,
+        "expectation": expectation.text,
+        "table_name": expectation.table,
+        "severity": policies[expectation.check],
+        "success": not finding.failures,
+        "n_evaluated": finding.n_evaluated,
+        "n_failed": len(finding.failures),
+        "failing_keys": [failure.key for failure in finding.failures],
+    }
+
+
 def has_unchecked(job: Job, reader: Reader) -> bool:
     """Return whether the findings of the ingest suite are missing, or no longer valid."""
-    return _known_findings(reader, job.key, *_declared(job, ["ingest"])) is None
+    return _stored_findings(reader, job.key, *_declared(job, ["ingest"])) is None
 
 
 def _declared(job: Job, suites: Sequence[str]) -> tuple[list[Expectation], Policies]:
     """Return the expectations in some suites, and the policies of all checks."""
-    everything = expectations_of(load_benchmark(job.settings.benchmark))
-    return [each for each in everything if each.suite in suites], policies_of(job, everything)
+    expectations = expectations_of(load_benchmark(job.settings.benchmark))
+    policies = policies_of(job, expectations)
+    return [expectation for expectation in expectations if expectation.suite in suites], policies
 
 
-def _known_findings(
+def _stored_findings(
     reader: Reader, key: dict[str, str], expectations: list[Expectation], policies: Policies
 ) -> list[ExpectationResult] | None:
     """Return the last findings of the ingest suite; None if expectations, policies or the number of
@@ -163,24 +167,27 @@ def _known_findings(
     Comparing numbers is enough: the rows of a revision never change, and ingesting another split
     only adds rows.
     """
-    last = "run_id = arg_max(run_id, created_at) filter (suite = 'ingest') over ()"
-    of_revision = "benchmark = $benchmark and dataset_revision = $dataset_revision"
-    rows = reader.rows(f"from checks where {of_revision} qualify {last}", key)
-    stored = {
+    rows = reader.rows(
+        "from checks where benchmark = $benchmark and dataset_revision = $dataset_revision"
+        " qualify run_id = arg_max(run_id, created_at) filter (suite = 'ingest') over ()",
+        key,
+    )
+    stored_checks = {
         (row["check_name"], row["expectation"], row["table_name"], row["severity"]): row
         for row in rows
     }
     criteria = reader.select("criteria", "task_id, criterion_id", **key)
     sizes = {"rubrics": len(reader.select("tasks", "1", **key)), "criteria": len(criteria)}
-    task_of = {f"{row['task_id']}/{row['criterion_id']}": row["task_id"] for row in criteria}
-    results = []
-    for each in expectations:
-        row = stored.get((each.check, each.text, each.table, policies[each.check]))
-        if row is None or row["n_evaluated"] != sizes[each.table]:
+    task_ids = {f"{row['task_id']}/{row['criterion_id']}": row["task_id"] for row in criteria}
+    findings = []
+    for expectation in expectations:
+        policy = policies[expectation.check]
+        row = stored_checks.get((expectation.check, expectation.text, expectation.table, policy))
+        if row is None or row["n_evaluated"] != sizes[expectation.table]:
             return None
-        failures = tuple(FailedRow(key, task_of.get(key, key)) for key in row["failing_keys"])
-        results.append(ExpectationResult(each, row["n_evaluated"], failures))
-    return results
+        failures = tuple(FailedRow(key, task_ids.get(key, key)) for key in row["failing_keys"])
+        findings.append(ExpectationResult(expectation, row["n_evaluated"], failures))
+    return findings
 
 
 def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> StageReport:
@@ -189,7 +196,7 @@ def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> 
     refused = set[str]()
     accepted = set(job.settings.quality.accepted)
     n_tasks = next(
-        (each.n_evaluated for each in findings if each.expectation.table == "rubrics"), 0
+        (finding.n_evaluated for finding in findings if finding.expectation.table == "rubrics"), 0
     )
     for finding in failed:
         name = finding.expectation.check
@@ -209,11 +216,11 @@ def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> 
             report.warnings.append(line)
             continue
         refused |= keys
-        new = keys - accepted
-        if new:
+        new_keys = keys - accepted
+        if new_keys:
+            count = f"{len(new_keys)} of {counted(n_tasks, 'task')} {LEFT_OUT}"
             rule = f"the rule is that {finding.expectation.meaning} ({name})"
-            named = f"{len(new)} of {counted(n_tasks, 'task')} {LEFT_OUT}"
-            report.warnings.append(f"{named}: {rule}: {some(sorted(new), 5)}")
+            report.warnings.append(f"{count}: {rule}: {some(sorted(new_keys), 5)}")
     # A run of N tasks takes admitted ones, so that others are refused leaves out none of its tasks.
     report.is_below_bar = bool(refused - accepted) and job.limit is None
     if report.is_below_bar:
@@ -221,7 +228,10 @@ def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> 
             "if these tasks are known, `prbench check --accept` prints the lines of the"
             " configuration that accept them"
         )
-    known = f", {len(refused & accepted)} of them accepted" if refused & accepted else ""
     counts = f"{counted(len(findings), 'expectation')}, {len(failed)} failed"
-    report.notes.append(f"{counts}, {counted(len(refused), 'task')} in quarantine{known}")
+    quarantine = f"{counted(len(refused), 'task')} in quarantine"
+    n_accepted = len(refused & accepted)
+    if n_accepted:
+        quarantine += f", {n_accepted} of them accepted"
+    report.notes.append(f"{counts}, {quarantine}")
     return report

@@ -21,7 +21,7 @@ from tasks.rules.identity import IMPORTED, digest, verdict_id
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
 from tasks.run.writing import NO_CALL, StageReport, call_columns
 from warehouse import Reader, Warehouse
-from warehouse.tables import GIVEN
+from warehouse.tables import OF_SOME_JUDGES
 
 STATUS = {value: status for status, value in VALUES.items()}
 _DECISION_COLUMNS = ("criteria_met", "value", "verdict")
@@ -256,7 +256,7 @@ def verdict_cell(
         "grading": grading,
         "judge_trial": judge_trial,
         "source": "imported",
-        **dict.fromkeys(GIVEN.split()),
+        **dict.fromkeys(OF_SOME_JUDGES),
         "decided_by": None,
         "escalated_because": None,
         "may_hide_failures": None,

@@ -153,19 +153,24 @@ def _outcome(mutant: Mutant, copy: Path, worlds: Path) -> str:
     original = path.read_text(encoding="utf-8")
     times = path.stat()
     path.write_text(text, encoding="utf-8")
-    tests = ["pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *mutant.tests]
-    command = [sys.executable, "-m", *(tests if mutant.tests else ["tests.mutants.marts", worlds])]
+    commands: list[list[str | Path]] = []
+    if mutant.tests:
+        commands.append(["pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *mutant.tests])
+    if mutant.suffix == ".sql":
+        commands.append(["tests.mutants.marts", worlds])
     try:
-        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run(
-            command,
-            cwd=copy,
-            env=environment,
-            capture_output=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
-        return NOT_NOTICED if done.returncode == 0 else NOTICED
+        for command in commands:
+            run = subprocess.run(
+                [sys.executable, "-m", *command],
+                cwd=copy,
+                env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+                capture_output=True,
+                timeout=LIMIT_S,
+                check=False,
+            )
+            if run.returncode != 0:
+                return NOTICED
+        return NOT_NOTICED
     except subprocess.TimeoutExpired:
         return NOTICED
     finally:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+_MODEL_RULES = "tests/tasks/aggregate/test_model_rules.py"
 
 TESTS = {
     "tasks/rules/statistics/intervals.py": "tests/tasks/rules/statistics/test_intervals.py",
@@ -46,15 +47,29 @@ TESTS = {
     "tasks/llm/usage.py": "tests/tasks/llm/test_usage.py",
     "sql/marts/": "",
     "sql/intermediate/": "",
-    # The rows of `tests/golden` have no probabilities and no neighbours.
+    # Cases that the rows of `tests/golden` do not have, such as probabilities and neighbours.
     "sql/intermediate/agreement/calibration_bins.sql": "tests/tasks/aggregate/test_calibration.py",
     "sql/intermediate/agreement/calibration_figures.sql": (
         "tests/tasks/aggregate/test_calibration.py"
     ),
     "sql/intermediate/agreement/neighbour_changes.sql": "tests/tasks/aggregate/test_neighbours.py",
+    "sql/intermediate/agreement/agreement_figures.sql": _MODEL_RULES,
+    "sql/intermediate/annotations/annotator_labels.sql": _MODEL_RULES,
+    "sql/intermediate/leaderboards/random_parts.sql": _MODEL_RULES,
+    "sql/intermediate/leaderboards/ranking_positions.sql": _MODEL_RULES,
+    "sql/intermediate/reviews/current_reviews.sql": _MODEL_RULES,
+    "sql/intermediate/scores/decided_points.sql": _MODEL_RULES,
+    "sql/intermediate/scores/rubric_criteria.sql": _MODEL_RULES,
+    "sql/intermediate/scores/rubric_weights.sql": _MODEL_RULES,
+    "sql/intermediate/verdicts/control_nights.sql": _MODEL_RULES,
+    "sql/marts/conditions/condition_differences.sql": _MODEL_RULES,
+    "sql/marts/costs/run_costs.sql": _MODEL_RULES,
+    "sql/marts/judges/graders.sql": _MODEL_RULES,
+    "sql/marts/judges/judge_drift.sql": _MODEL_RULES,
+    "sql/marts/leaderboards/severity_leaderboard.sql": _MODEL_RULES,
 }
-"""Source -> the tests that can detect a change in it; without tests, results of SQL are compared
-with the rows of `tests/golden`.
+"""Source -> the tests that can detect a change in it; results of SQL are also compared with the
+rows of `tests/golden`.
 """
 PARTS = {"rules": ("tasks/rules/", 110), "llm": ("tasks/llm/", 40), "sql": ("sql/", 90)}
 """Part -> the folder that its mutants change, and how many `drawn` draws there."""
@@ -159,7 +174,7 @@ class Mutant:
 
     @property
     def tests(self) -> list[str]:
-        """The tests that can detect it; none for most SQL."""
+        """The tests that can detect it; none for most SQL: its results are compared."""
         return TESTS[
             max((source for source in TESTS if self.file.startswith(source)), key=len)
         ].split()

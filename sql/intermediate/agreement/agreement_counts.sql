@@ -7,25 +7,36 @@
 -- built as: table
 -- depends on: temp.graded, temp.graded_breakdowns, graders
 with pairs as (
-    select a.benchmark,
-        a.grader_id as a_id,
-        b.grader_id as b_id,
-        a.grader as grader_a,
-        b.grader as grader_b,
-        a.kind as kind_a,
-        b.kind as kind_b,
-        if(a.grading = 'ternary', 3, 2) as n_classes,
+    select first_grader.benchmark,
+        first_grader.grader_id as a_id,
+        second_grader.grader_id as b_id,
+        first_grader.grader as grader_a,
+        second_grader.grader as grader_b,
+        first_grader.kind as kind_a,
+        second_grader.kind as kind_b,
+        if(first_grader.grading = 'ternary', 3, 2) as n_classes,
         -- A majority agrees with its own members by construction.
-        list_has_any(a.members, b.members) as is_member
-    from graders as a
-    inner join graders as b using (benchmark)
-    where a.grader < b.grader
+        list_has_any(first_grader.members, second_grader.members) as is_member
+    from graders as first_grader
+    inner join graders as second_grader using (benchmark)
+    where first_grader.grader < second_grader.grader
         -- Ternary gradings are compared with ternary ones, binary with binary.
-        and (a.grading = 'ternary') = (b.grading = 'ternary')
-        and ((a.judge_trial = 1 and b.judge_trial = 1) or a.configured = b.configured)
+        and (first_grader.grading = 'ternary') = (second_grader.grading = 'ternary')
+        and (
+            (first_grader.judge_trial = 1 and second_grader.judge_trial = 1)
+            or first_grader.configured = second_grader.configured
+        )
 )
 
-select a.benchmark, a.dataset_revision, grader_a, grader_b, kind_a, kind_b, n_classes, is_member,
+select
+    first_decision.benchmark,
+    first_decision.dataset_revision,
+    grader_a,
+    grader_b,
+    kind_a,
+    kind_b,
+    n_classes,
+    is_member,
     case
         when grouping(category) = 0 then 'category'
         when grouping(severity) = 0 then 'severity'
@@ -35,15 +46,17 @@ select a.benchmark, a.dataset_revision, grader_a, grader_b, kind_a, kind_b, n_cl
         else 'all'
     end as breakdown,
     coalesce(category, severity, field, model, length, '') as label,
-    a.task_id,
-    a.value as value_a,
-    b.value as value_b,
+    first_decision.task_id,
+    first_decision.value as value_a,
+    second_decision.value as value_b,
     count(*) as n
-from temp.graded as a
-inner join pairs on a.benchmark = pairs.benchmark and a.grader_id = pairs.a_id
-inner join temp.graded as b using (response_id, criterion_id)
+from temp.graded as first_decision
+inner join pairs
+    on first_decision.benchmark = pairs.benchmark
+        and first_decision.grader_id = pairs.a_id
+inner join temp.graded as second_decision using (response_id, criterion_id)
 inner join temp.graded_breakdowns using (response_id, criterion_id)
-where pairs.b_id = b.grader_id
-group by a.benchmark, a.dataset_revision, grader_a, grader_b, kind_a, kind_b,
-    n_classes, is_member, a.task_id, value_a, value_b,
+where pairs.b_id = second_decision.grader_id
+group by first_decision.benchmark, first_decision.dataset_revision, grader_a, grader_b, kind_a,
+    kind_b, n_classes, is_member, first_decision.task_id, value_a, value_b,
     grouping sets ((), (category), (severity), (field), (model), (length))

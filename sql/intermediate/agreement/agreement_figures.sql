@@ -35,10 +35,33 @@ task_means as (
     group by all
 )
 
-select pairs.*, task_means.macro_f1_task_mean, task_means.macro_f1_task_mean_absent_as_0,
-    measured.kappa, measured.kappa_ci_low, measured.kappa_ci_high, measured.macro_f1,
-    measured.macro_f1_ci_low, measured.macro_f1_ci_high, measured.agreement,
-    measured.agreement_ci_low, measured.agreement_ci_high
-from intermediate.agreement_pairs as pairs
+select
+    benchmark,
+    dataset_revision,
+    grader_a,
+    grader_b,
+    kind_a,
+    kind_b,
+    is_member,
+    breakdown,
+    label,
+    n,
+    n_tasks,
+    met_share_a,
+    met_share_b,
+    figure_id,
+    basis,
+    task_means.macro_f1_task_mean,
+    task_means.macro_f1_task_mean_absent_as_0,
+    measured.kappa,
+    measured.kappa_ci_low,
+    measured.kappa_ci_high,
+    measured.macro_f1,
+    measured.macro_f1_ci_low,
+    measured.macro_f1_ci_high,
+    measured.agreement,
+    measured.agreement_ci_low,
+    measured.agreement_ci_high
+from intermediate.agreement_pairs
 inner join task_means using (benchmark, dataset_revision, grader_a, grader_b, breakdown, label)
 left join intermediate.measured using (figure_id, basis)

@@ -3,7 +3,16 @@
 --
 -- built as: view
 -- depends on: intermediate.agreement_counts
-select benchmark, dataset_revision, grader_a, grader_b, kind_a, kind_b, is_member, breakdown, label,
+select
+    benchmark,
+    dataset_revision,
+    grader_a,
+    grader_b,
+    kind_a,
+    kind_b,
+    is_member,
+    breakdown,
+    label,
     sum(n)::bigint as n,
     count(distinct task_id) as n_tasks,
     sum(n * value_a) / sum(n) as met_share_a,

@@ -10,23 +10,27 @@
 -- built as: table
 -- depends on: temp.graded, criteria, graders, intermediate.judge_configs, labellers
 with pairs as (
-    select benchmark, a.grader_id,
-        b.grader_id as reference_id,
-        a.grader as judge,
-        b.grader as reference,
-        b.kind = 'imported'
+    select benchmark, judges.grader_id,
+        others.grader_id as reference_id,
+        judges.grader as judge,
+        others.grader as reference,
+        others.kind = 'imported'
         and (
-            (benchmark, b.judge) in (select (benchmark, judge) from labellers)
+            (benchmark, others.judge) in (select (benchmark, judge) from labellers)
             or benchmark not in (select benchmark from labellers)
         ) as is_person
-    from graders as a
-    inner join graders as b using (benchmark, judge_trial)
-    where a.grader_id in (select judging_id from intermediate.judge_configs where has_probabilities)
+    from graders as judges
+    inner join graders as others using (benchmark, judge_trial)
+    where judges.grader_id in (
+            select judging_id
+            from intermediate.judge_configs
+            where has_probabilities
+        )
         and judge_trial = 1
-        and a.grader <> b.grader
-        and (a.grading = 'ternary') = (b.grading = 'ternary')
-        and a.configured is distinct from b.configured
-        and b.kind <> 'majority'
+        and judges.grader <> others.grader
+        and (judges.grading = 'ternary') = (others.grading = 'ternary')
+        and judges.configured is distinct from others.configured
+        and others.kind <> 'majority'
 ),
 
 references_of_pairs as (
@@ -53,25 +57,32 @@ labels as (
 compared as (
     select benchmark, dataset_revision, judge, reference, task_id, labels.breakdown,
         unnest(labels.labels) as label,
-        a.probability as p,
-        b.value as y
-    from temp.graded as a
+        judged.probability,
+        referred.value
+    from temp.graded as judged
     inner join labels using (benchmark, dataset_revision, task_id, criterion_id)
-    inner join references_of_pairs as compared_with using (benchmark, grader_id)
-    inner join temp.graded as b
-        on compared_with.reference_id = b.grader_id
-            and a.response_id = b.response_id
-            and a.criterion_id = b.criterion_id
+    inner join references_of_pairs using (benchmark, grader_id)
+    inner join temp.graded as referred
+        on references_of_pairs.reference_id = referred.grader_id
+            and judged.response_id = referred.response_id
+            and judged.criterion_id = referred.criterion_id
 )
 
-select benchmark, dataset_revision, judge, reference, breakdown, label, task_id,
-    greatest(ceil(10 * p)::bigint - 1, 0) as bin,
+select
+    benchmark,
+    dataset_revision,
+    judge,
+    reference,
+    breakdown,
+    label,
+    task_id,
+    greatest(ceil(10 * probability)::bigint - 1, 0) as bin,
     count(*) as n,
-    exact_sum(p) as sum_p,
-    exact_sum(y) as sum_y,
-    exact_sum(p * p) as sum_pp,
-    exact_sum(p * y) as sum_py,
-    exact_sum(y * y) as sum_yy
+    exact_sum(probability) as sum_p,
+    exact_sum(value) as sum_y,
+    exact_sum(probability * probability) as sum_pp,
+    exact_sum(probability * value) as sum_py,
+    exact_sum(value * value) as sum_yy
 from compared
 where label is not null
 group by all

@@ -3,7 +3,13 @@
 --
 -- built as: view
 -- depends on: intermediate.calibration_bins
-select benchmark, dataset_revision, judge, reference, breakdown, label,
+select
+    benchmark,
+    dataset_revision,
+    judge,
+    reference,
+    breakdown,
+    label,
     sum(n)::bigint as n,
     count(distinct task_id) as n_tasks,
     exact_sum(sum_p) / sum(n) as mean_probability,

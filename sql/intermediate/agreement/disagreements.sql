@@ -2,7 +2,11 @@
 -- graders and all responses.
 --
 -- depends on: temp.graded_cells
-select benchmark, dataset_revision, task_id, criterion_id,
+select
+    benchmark,
+    dataset_revision,
+    task_id,
+    criterion_id,
     count(*) as n_graded,
     sum(n_unmet * n_partial + n_unmet * n_met + n_partial * n_met)
     / sum(n_values * (n_values - 1) / 2) as disagreement

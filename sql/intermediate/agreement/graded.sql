@@ -19,9 +19,26 @@ decided as (
     where value is not null
 )
 
-select * from decided
+select
+    response_id,
+    benchmark,
+    dataset_revision,
+    task_id,
+    criterion_id,
+    grader_id,
+    value,
+    probability
+from decided
 union all by name
-select decided.* exclude (grader_id, probability), rankings.grader_id
+select
+    response_id,
+    benchmark,
+    dataset_revision,
+    task_id,
+    criterion_id,
+    rankings.grader_id,
+    value,
+    null as probability
 from decided
 inner join graders using (grader_id, benchmark)
 inner join graders as rankings using (benchmark)

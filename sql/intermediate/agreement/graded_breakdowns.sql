@@ -23,7 +23,9 @@ quarters as (
     window same as (partition by benchmark, dataset_revision, quarter)
 )
 
-select cells.response_id, cells.criterion_id,
+select
+    cells.response_id,
+    cells.criterion_id,
     coalesce(criteria.category, '(none)') as category,
     coalesce(criteria.severity, '(none)') as severity,
     coalesce(tasks.field, '(none)') as field,

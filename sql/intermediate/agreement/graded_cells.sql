@@ -2,8 +2,13 @@
 -- of a set that made it; at least two of them decided the criterion.
 --
 -- depends on: temp.graded, temp.set_members
-select members.grader_set, graded.benchmark, graded.dataset_revision, graded.task_id,
-    graded.response_id, graded.criterion_id,
+select
+    members.grader_set,
+    graded.benchmark,
+    graded.dataset_revision,
+    graded.task_id,
+    graded.response_id,
+    graded.criterion_id,
     count(*) as n_values,
     count(*) filter (where value = 0) as n_unmet,
     count(*) filter (where value = 0.5) as n_partial,

@@ -36,7 +36,13 @@ select
         repeated
     ) as grader,
     if(is_imported, 'imported', 'judge') as kind,
-    configured, judge, judge_trial, rubric, grading, benchmark, revision_ids,
+    configured,
+    judge,
+    judge_trial,
+    rubric,
+    grading,
+    benchmark,
+    revision_ids,
     -- A binary reading of ternary verdicts votes as the judge that gave them.
     replace(grader, ' (as binary)', '') as voice,
     -- All graders of a benchmark are compared on the original rubric, with

@@ -14,14 +14,15 @@ with decided as (
 ),
 
 paired as (
-    select b.*,
-        a.arrangement as compared_with,
-        a.value as value_a,
-        b.value as value_b
-    from decided as a
-    inner join decided as b using (judging_id, response_id, criterion_id, criterion_hash)
+    select second_verdict.*,
+        first_verdict.arrangement as compared_with,
+        first_verdict.value as value_a,
+        second_verdict.value as value_b
+    from decided as first_verdict
+    inner join decided as second_verdict
+        using (judging_id, response_id, criterion_id, criterion_hash)
     -- By name: alone, grouped, shuffled.
-    where a.arrangement < b.arrangement
+    where first_verdict.arrangement < second_verdict.arrangement
 ),
 
 others as (
@@ -59,8 +60,20 @@ labelled as (
     from compared
 )
 
-select benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading, judge_trial,
-    arrangement, compared_with, measure_of, breakdown, label, task_id,
+select
+    benchmark,
+    dataset_revision,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    arrangement,
+    compared_with,
+    measure_of,
+    breakdown,
+    label,
+    task_id,
     count(*) as n,
     exact_sum(value_a) as sum_before,
     exact_sum(value_b) as sum_after,

@@ -3,7 +3,19 @@
 --
 -- built as: view
 -- depends on: intermediate.neighbour_changes
-select * exclude (task_id, n, sum_before, sum_after, sum_change),
+select
+    benchmark,
+    dataset_revision,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    arrangement,
+    compared_with,
+    measure_of,
+    breakdown,
+    label,
     sum(n)::bigint as n,
     count(distinct task_id) as n_tasks,
     sum(sum_before) / sum(n) as before,

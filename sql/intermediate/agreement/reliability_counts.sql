@@ -6,7 +6,10 @@
 --
 -- built as: table
 -- depends on: temp.graded_breakdowns, temp.graded_cells
-select benchmark, dataset_revision, grader_set,
+select
+    benchmark,
+    dataset_revision,
+    grader_set,
     case
         when grouping(category) = 0 then 'category'
         when grouping(severity) = 0 then 'severity'

@@ -10,15 +10,27 @@ with members as (
     where kind <> 'majority'
 )
 
-select 'all graders' as grader_set, benchmark, grader_id, is_person
+select
+    'all graders' as grader_set,
+    benchmark,
+    grader_id,
+    is_person
 from members
 where has_voice
 union all
-select configured || ' (trials)' as grader_set, benchmark, grader_id, is_person
+select
+    configured || ' (trials)' as grader_set,
+    benchmark,
+    grader_id,
+    is_person
 from members
 where (benchmark, configured) in (select (benchmark, configured) from graders where judge_trial > 1)
 union all
-select majorities.grader as grader_set, members.benchmark, members.grader_id, members.is_person
+select
+    majorities.grader as grader_set,
+    members.benchmark,
+    members.grader_id,
+    members.is_person
 from grader_sets
 inner join graders as majorities using (benchmark)
 inner join members

@@ -38,15 +38,15 @@ by_members as (
 ),
 
 pairs as (
-    select a.grader_set, a.benchmark, a.dataset_revision, a.task_id, a.response_id, a.criterion_id,
-        a.is_ternary,
-        a.grader_id as grader_a,
-        b.grader_id as grader_b,
-        a.value as value_a,
-        b.value as value_b
-    from votes as a
-    inner join votes as b using (grader_set, response_id, criterion_id)
-    where a.grader_id < b.grader_id
+    select grader_set, response_id, criterion_id, first_vote.benchmark,
+        first_vote.dataset_revision, first_vote.task_id, first_vote.is_ternary,
+        first_vote.grader_id as grader_a,
+        second_vote.grader_id as grader_b,
+        first_vote.value as value_a,
+        second_vote.value as value_b
+    from votes as first_vote
+    inner join votes as second_vote using (grader_set, response_id, criterion_id)
+    where first_vote.grader_id < second_vote.grader_id
 ),
 
 judged as (
@@ -76,7 +76,14 @@ errors as (
     where decided is not null
 )
 
-select benchmark, dataset_revision, grader_set, is_labelled, grader_a, grader_b, task_id,
+select
+    benchmark,
+    dataset_revision,
+    grader_set,
+    is_labelled,
+    grader_a,
+    grader_b,
+    task_id,
     count(*) as n,
     sum(error_a) as sum_a,
     sum(error_b) as sum_b,

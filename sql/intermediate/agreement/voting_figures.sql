@@ -3,7 +3,10 @@
 --
 -- built as: view
 -- depends on: intermediate.voting_errors
-select benchmark, dataset_revision, grader_set,
+select
+    benchmark,
+    dataset_revision,
+    grader_set,
     list_unique(list_concat(list(grader_a), list(grader_b))) as n_voters,
     figure_key(['effective votes', benchmark, dataset_revision, grader_set]) as figure_id,
     bit_xor(

@@ -5,20 +5,25 @@
 --
 -- built as: table
 -- depends on: intermediate.annotator_labels
-with given as (
-    select *, count(distinct annotator) over same as n_annotators
+with mentions as (
+    select *, count(distinct annotator) over task_labels as n_annotators
     from intermediate.annotator_labels
-    window same as (partition by benchmark, dataset_revision, task_id, kind)
+    window task_labels as (partition by benchmark, dataset_revision, task_id, kind)
 )
 
-select benchmark, dataset_revision, task_id, kind, label
-from given
+select
+    benchmark,
+    dataset_revision,
+    task_id,
+    kind,
+    label
+from mentions
 group by benchmark, dataset_revision, task_id, kind, label, n_annotators
-window same as (partition by benchmark, dataset_revision, task_id, kind)
+window task_labels as (partition by benchmark, dataset_revision, task_id, kind)
 qualify 2 * count(*) > n_annotators
     or (
-        2 * max(count(*)) over same <= n_annotators
+        2 * max(count(*)) over task_labels <= n_annotators
         and row_number() over (
-            same order by count(*) desc, exact_sum(n_primary / n_trials) desc, label
+            task_labels order by count(*) desc, exact_sum(n_primary / n_trials) desc, label
         ) = 1
     )

@@ -12,7 +12,15 @@ with compared as (
     group by all
 )
 
-select * exclude (labels),
+select
+    benchmark,
+    dataset_revision,
+    kind,
+    annotator,
+    compared_with,
+    comparison_id,
+    n_tasks,
+    basis,
     unnest(labels || ['(micro average)', '(macro average)', '(mean over tasks)']) as label,
     left(sha256(to_json([
         'label agreement', benchmark, dataset_revision, kind, annotator, compared_with, label

@@ -13,15 +13,23 @@ with sources as (
 ),
 
 compared as (
-    select distinct one.benchmark, one.dataset_revision, one.kind, one.task_id,
-        one.source as annotator,
-        other.source as compared_with
-    from sources as one
-    inner join sources as other using (benchmark, dataset_revision, kind, task_id)
-    where one.source <> 'released' and (other.source = 'released' or one.source < other.source)
+    select distinct benchmark, dataset_revision, kind, task_id,
+        annotators.source as annotator,
+        others.source as compared_with
+    from sources as annotators
+    inner join sources as others using (benchmark, dataset_revision, kind, task_id)
+    where annotators.source <> 'released'
+        and (others.source = 'released' or annotators.source < others.source)
 )
 
-select compared.*, sources.label,
+select
+    benchmark,
+    dataset_revision,
+    kind,
+    task_id,
+    annotator,
+    compared_with,
+    sources.label,
     hash(benchmark, dataset_revision, kind, annotator, compared_with) as comparison_id,
     bool_or(source = annotator) as is_annotated,
     bool_or(source = compared_with) as is_compared

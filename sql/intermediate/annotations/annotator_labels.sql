@@ -39,7 +39,14 @@ named as (
     from current
 )
 
-select benchmark, dataset_revision, task_id, kind, annotator, label, n_trials,
+select
+    benchmark,
+    dataset_revision,
+    task_id,
+    kind,
+    annotator,
+    label,
+    n_trials,
     count(*) filter (is_primary) as n_primary
 from named
 inner join trials using (benchmark, dataset_revision, task_id, kind, annotator)

@@ -3,7 +3,13 @@
 --
 -- built as: view
 -- depends on: intermediate.condition_tests
-select tests.figure_id, tests.basis, tests.method, tests.ci_low, tests.ci_high, tests.p_value,
+select
+    tests.figure_id,
+    tests.basis,
+    tests.method,
+    tests.ci_low,
+    tests.ci_high,
+    tests.p_value,
     detectable.value as smallest_detectable,
     tests.n as n_differing,
     tests.is_small

@@ -3,7 +3,9 @@
 --
 -- built as: view
 -- depends on: condition_sets
-select benchmark, shared_model,
+select
+    benchmark,
+    shared_model,
     unnest(condition_names) as condition,
     unnest(condition_models) as model,
     unnest(range(len(condition_names))) as position,

@@ -29,29 +29,45 @@ by_task as (
     from sides
     inner join responses using (benchmark, dataset_revision, vintage, model, model_config_hash)
     group by all
+),
+
+baselines as (
+    from by_task
+    where is_baseline
+),
+
+changed as (
+    from by_task
+    where not is_baseline
 )
 
-select task_set_id, samplings_id,
-    coalesce(sum(c.n), 0)::bigint as n_responses,
-    coalesce(sum(b.n), 0)::bigint as baseline_n_responses,
-    coalesce(sum(c.n_failures), 0)::bigint as n_failed,
-    coalesce(sum(b.n_failures), 0)::bigint as baseline_n_failed,
-    coalesce(sum(c.n_unpriced), 0)::bigint as n_unpriced,
-    coalesce(sum(b.n_unpriced), 0)::bigint as baseline_n_unpriced,
-    count(*) filter (c.is_usable and b.is_usable) as n_tasks_with_response,
-    round(exact_avg(case when b.chars is not null then c.chars end), 9) as mean_chars_alnum,
-    round(exact_avg(case when c.chars is not null then b.chars end), 9)
+select
+    task_set_id,
+    samplings_id,
+    coalesce(sum(changed.n), 0)::bigint as n_responses,
+    coalesce(sum(baselines.n), 0)::bigint as baseline_n_responses,
+    coalesce(sum(changed.n_failures), 0)::bigint as n_failed,
+    coalesce(sum(baselines.n_failures), 0)::bigint as baseline_n_failed,
+    coalesce(sum(changed.n_unpriced), 0)::bigint as n_unpriced,
+    coalesce(sum(baselines.n_unpriced), 0)::bigint as baseline_n_unpriced,
+    count(*) filter (changed.is_usable and baselines.is_usable) as n_tasks_with_response,
+    round(exact_avg(case when baselines.chars is not null then changed.chars end), 9)
+        as mean_chars_alnum,
+    round(exact_avg(case when changed.chars is not null then baselines.chars end), 9)
         as baseline_mean_chars_alnum,
-    round(exact_avg(case when b.tokens is not null then c.tokens end), 9) as mean_completion_tokens,
-    round(exact_avg(case when c.tokens is not null then b.tokens end), 9)
+    round(exact_avg(case when baselines.tokens is not null then changed.tokens end), 9)
+        as mean_completion_tokens,
+    round(exact_avg(case when changed.tokens is not null then baselines.tokens end), 9)
         as baseline_mean_completion_tokens,
-    round(exact_avg(case when b.usd is not null then c.usd end), 12) as mean_cost_usd,
-    round(exact_avg(case when c.usd is not null then b.usd end), 12) as baseline_mean_cost_usd,
-    round(exact_avg(case when b.latency is not null then c.latency end), 6) as mean_latency_s,
-    round(exact_avg(case when c.latency is not null then b.latency end), 6)
+    round(exact_avg(case when baselines.usd is not null then changed.usd end), 12) as mean_cost_usd,
+    round(exact_avg(case when changed.usd is not null then baselines.usd end), 12)
+        as baseline_mean_cost_usd,
+    round(exact_avg(case when baselines.latency is not null then changed.latency end), 6)
+        as mean_latency_s,
+    round(exact_avg(case when changed.latency is not null then baselines.latency end), 6)
         as baseline_mean_latency_s
-from (from by_task where not is_baseline) as c
-full join (from by_task where is_baseline) as b
+from changed
+full join baselines
     using (benchmark, dataset_revision, samplings_id, task_id)
 inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
 group by all

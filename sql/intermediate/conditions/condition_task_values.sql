@@ -4,7 +4,10 @@
 -- built as: view
 -- depends on: intermediate.condition_figures, intermediate.condition_values,
 --     intermediate.task_set_members
-select distinct condition_figures.figure_id, members.task_id, condition_values.baseline_value,
+select distinct
+    condition_figures.figure_id,
+    members.task_id,
+    condition_values.baseline_value,
     condition_values.value
 from intermediate.condition_figures
 inner join intermediate.condition_values using (comparison_id)

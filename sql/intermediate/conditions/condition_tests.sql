@@ -3,6 +3,16 @@
 --
 -- built as: view
 -- depends on: measures
-select * exclude (note, created_at)
+select
+    figure_id,
+    basis,
+    method,
+    measure,
+    value,
+    ci_low,
+    ci_high,
+    p_value,
+    n,
+    is_small
 from measures
 where measure in ('difference', 'smallest_detectable')

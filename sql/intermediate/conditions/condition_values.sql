@@ -4,7 +4,10 @@
 --
 -- built as: view
 -- depends on: intermediate.condition_pairs, intermediate.task_values
-select pairs.benchmark, pairs.dataset_revision, changed.task_id,
+select
+    pairs.benchmark,
+    pairs.dataset_revision,
+    changed.task_id,
     hash(pairs.pair_id, changed.breakdown, changed.label, changed.score_name) as comparison_id,
     baseline.value as baseline_value,
     changed.value

@@ -22,7 +22,15 @@ paid as (
     group by run_id
 )
 
-select run_id, started_at, ended_at, command, config, git_commit, night, outcome,
+select
+    run_id,
+    started_at,
+    ended_at,
+    command,
+    config,
+    git_commit,
+    night,
+    outcome,
     coalesce(unended.responses, runs.responses_made) as responses,
     coalesce(unended.verdicts, runs.verdicts_made) as verdicts,
     calls,

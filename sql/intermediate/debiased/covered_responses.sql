@@ -28,7 +28,11 @@ without_known as (
     where label_draws.is_known
 )
 
-select sheet_id, steps, covered_breakdown, covered_label,
+select
+    sheet_id,
+    steps,
+    covered_breakdown,
+    covered_label,
     n_labelled / n_drawn as labelled_share,
     n_labelled / n_population as density,
     unnest(covered_responses) as response_id

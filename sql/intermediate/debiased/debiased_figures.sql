@@ -8,7 +8,12 @@
 -- depends on: intermediate.covered_responses, intermediate.current_vintages,
 --     intermediate.figure_labels, intermediate.figure_values, intermediate.mean_scores,
 --     intermediate.model_runs, intermediate.wanted_responses
-with labelled as (
+with vintages as (
+    select task_set_id, model_run_id, is_latest
+    from intermediate.current_vintages
+),
+
+labelled as (
     select figure_id,
         count(factor) as n_labels,
         count(distinct task_id) filter (factor is not null) as n_tasks_labelled,
@@ -24,8 +29,11 @@ with labelled as (
 ),
 
 counted as (
-    select mean_scores.*, model_runs.ranking_id, current_vintages.is_latest,
-        coalesce(columns('^n_(labels|tasks_labelled|people|unsampled_labels)$'), 0) as '\0',
+    select mean_scores.*, model_runs.ranking_id, vintages.is_latest,
+        coalesce(labelled.n_labels, 0) as n_labels,
+        coalesce(labelled.n_tasks_labelled, 0) as n_tasks_labelled,
+        coalesce(labelled.n_people, 0) as n_people,
+        coalesce(labelled.n_unsampled_labels, 0) as n_unsampled_labels,
         labels_basis, unsampled_mean_error,
         case
             when labelled.n_labels > 0 then null
@@ -34,8 +42,7 @@ counted as (
         end as without_labels
     from intermediate.mean_scores
     inner join intermediate.model_runs using (model_run_id)
-    inner join (select task_set_id, model_run_id, is_latest from intermediate.current_vintages)
-        as current_vintages using (task_set_id, model_run_id)
+    inner join vintages using (task_set_id, model_run_id)
     left join labelled using (figure_id)
     where raw_mean_score is not null and breakdown in ('all', 'category') and not is_expected
     qualify count(labelled.figure_id) over (partition by task_set_id, ranking_id) > 0
@@ -62,10 +69,39 @@ uncovered as (
 )
 
 select
-    counted.* exclude (
-        series_id, basis, labels_basis, lower_bound, upper_bound, mean_lower, mean_upper, met_share,
-        n_judged, is_complete, is_expected, n_tasks_full, n_tasks_annotated, mean_floor
-    ),
+    task_set_id,
+    model_run_id,
+    benchmark,
+    dataset_revision,
+    split,
+    is_own_hard,
+    breakdown,
+    label,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    vintage,
+    model,
+    model_config_hash,
+    score_name,
+    is_primary,
+    n_tasks,
+    n_tasks_wanted,
+    n_trials,
+    raw_mean_score,
+    coverage,
+    figure_id,
+    mean_score,
+    ranking_id,
+    is_latest,
+    n_labels,
+    n_tasks_labelled,
+    n_people,
+    n_unsampled_labels,
+    unsampled_mean_error,
+    without_labels,
     coalesce(uncovered.n_tasks_uncovered, 0) as n_tasks_uncovered,
     counted.basis as mean_basis,
     md5(concat_ws(chr(31), counted.basis, labels_basis, n_tasks_uncovered, without_labels)) as basis

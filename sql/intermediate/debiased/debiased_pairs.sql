@@ -3,19 +3,22 @@
 --
 -- built as: view
 -- depends on: intermediate.debiased_figures
-select a.task_set_id, a.breakdown, a.label, a.score_name,
-    a.figure_id as figure_a,
-    b.figure_id as figure_b,
-    a.model as model_a,
-    b.model as model_b,
-    a.model_config_hash as model_config_hash_a,
-    b.model_config_hash as model_config_hash_b,
-    figure_key(['difference', a.figure_id, b.figure_id]) as figure_id,
-    md5(concat_ws(chr(31), a.basis, b.basis)) as basis
-from intermediate.debiased_figures as a
-inner join intermediate.debiased_figures as b
-    on a.task_set_id = b.task_set_id
-        and a.ranking_id = b.ranking_id
-        and (a.breakdown, a.label, a.score_name) = (b.breakdown, b.label, b.score_name)
-        and (a.model, a.model_config_hash) < (b.model, b.model_config_hash)
-where a.n_labels > 0 or b.n_labels > 0
+select
+    task_set_id,
+    breakdown,
+    label,
+    score_name,
+    first_figure.figure_id as figure_a,
+    second_figure.figure_id as figure_b,
+    first_figure.model as model_a,
+    second_figure.model as model_b,
+    first_figure.model_config_hash as model_config_hash_a,
+    second_figure.model_config_hash as model_config_hash_b,
+    figure_key(['difference', first_figure.figure_id, second_figure.figure_id]) as figure_id,
+    md5(concat_ws(chr(31), first_figure.basis, second_figure.basis)) as basis
+from intermediate.debiased_figures as first_figure
+inner join intermediate.debiased_figures as second_figure
+    using (task_set_id, ranking_id, breakdown, label, score_name)
+where (first_figure.model, first_figure.model_config_hash)
+    < (second_figure.model, second_figure.model_config_hash)
+    and (first_figure.n_labels > 0 or second_figure.n_labels > 0)

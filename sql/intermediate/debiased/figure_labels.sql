@@ -6,8 +6,15 @@
 --
 -- built as: table
 -- depends on: intermediate.figure_values, intermediate.labels_beside_verdicts
-select figure_values.figure_id,
-    labels.* exclude (model_run_id, trial, weight, breakdown, label),
+select
+    figure_values.figure_id,
+    task_id,
+    response_id,
+    criterion_id,
+    factor,
+    people,
+    label_value,
+    judge_value,
     labels.weight / (denominator * n_trials_complete) as contribution
 from intermediate.labels_beside_verdicts as labels
 inner join intermediate.figure_values using (model_run_id, task_id, breakdown, label)

@@ -47,7 +47,17 @@ beside as (
     group by all
 )
 
-select * exclude (category),
+select
+    model_run_id,
+    trial,
+    task_id,
+    response_id,
+    criterion_id,
+    factor,
+    people,
+    label_value,
+    judge_value,
+    weight,
     unnest(['all', 'category']) as breakdown,
     unnest(['', category]) as label
 from beside

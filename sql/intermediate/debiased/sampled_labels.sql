@@ -38,7 +38,16 @@ weighed as (
         )
 )
 
-select * exclude (density, n_represented),
+select
+    benchmark,
+    dataset_revision,
+    response_id,
+    task_id,
+    criterion_id,
+    criterion_hash,
+    steps,
+    value,
+    people,
     round(exact_sum(density * n_represented) / exact_sum(density), 12) as factor
 from weighed
 group by all

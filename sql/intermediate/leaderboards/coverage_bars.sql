@@ -8,10 +8,24 @@ with bars as (
     select benchmark, model, model_config_hash, arg_max(min_coverage, created_at) as bar
     from coverage_rules
     group by all
+),
+
+benchmark_bars as (
+    select benchmark, bar
+    from bars
+    where model = ''
+),
+
+models as (
+    select distinct benchmark, model, model_config_hash
+    from temp.sampled_runs
 )
 
-select benchmark, model, model_config_hash,
-    coalesce(of_model.bar, of_benchmark.bar, 0.99) as bar
-from (select distinct benchmark, model, model_config_hash from temp.sampled_runs)
-left join bars as of_model using (benchmark, model, model_config_hash)
-left join (select benchmark, bar from bars where model = '') as of_benchmark using (benchmark)
+select
+    benchmark,
+    model,
+    model_config_hash,
+    coalesce(own_bars.bar, benchmark_bars.bar, 0.99) as bar
+from models
+left join bars as own_bars using (benchmark, model, model_config_hash)
+left join benchmark_bars using (benchmark)

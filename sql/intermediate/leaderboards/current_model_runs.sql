@@ -10,7 +10,25 @@ with current_tasks as (
     group by model_run_id
 )
 
-select model_runs.*,
+select
+    model_run_id,
+    ranking_id,
+    judging_id,
+    benchmark,
+    dataset_revision,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    vintage,
+    model,
+    model_config_hash,
+    trials,
+    counted_trials,
+    n_trials,
+    first_response_at,
+    bar,
     row_number() over (
         partition by benchmark, dataset_revision, judging_id, model, model_config_hash
         order by n_tasks desc nulls last, first_response_at desc, vintage desc

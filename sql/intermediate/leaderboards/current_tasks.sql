@@ -31,7 +31,9 @@ configured as (
         using (judging_id, judge, judge_config_hash, template_hash, grading, judge_trial)
 )
 
-select current_vintages.model_run_id, members.task_id,
+select
+    current_vintages.model_run_id,
+    members.task_id,
     list(members.split order by members.split) as latest_splits,
     bool_or(members.is_main) as is_latest,
     bool_or(members.is_main and configured.is_used_last) as is_current

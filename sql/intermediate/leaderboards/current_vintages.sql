@@ -8,7 +8,12 @@
 -- built as: table
 -- depends on: intermediate.breakdown_sizes, intermediate.mean_scores, intermediate.model_runs,
 --     intermediate.task_set_members, responses, split_members, stopping_scores
-with stopped_tasks as (
+with model_runs as (
+    select model_run_id, judging_id, first_response_at, bar
+    from intermediate.model_runs
+),
+
+stopped_tasks as (
     select distinct benchmark, dataset_revision, task_id, model, model_config_hash, vintage
     from stopping_scores
     inner join split_members using (benchmark, dataset_revision, split)
@@ -37,18 +42,27 @@ covered as (
         ) as covered_share,
         covered_share >= model_runs.bar as is_at_bar
     from intermediate.mean_scores
-    inner join (
-        select model_run_id, judging_id, first_response_at, bar
-        from intermediate.model_runs
-    ) as model_runs using (model_run_id)
+    inner join model_runs using (model_run_id)
     inner join intermediate.breakdown_sizes as sizes
         using (task_set_id, breakdown, label, score_name)
     left join left_out using (task_set_id, model, model_config_hash, vintage)
     where mean_scores.breakdown = 'all' and mean_scores.is_primary
 )
 
-select benchmark, dataset_revision, task_set_id, is_own_hard, n_tasks_wanted, model_run_id,
-    judging_id, model, model_config_hash, vintage, first_response_at, covered_share, is_at_bar,
+select
+    benchmark,
+    dataset_revision,
+    task_set_id,
+    is_own_hard,
+    n_tasks_wanted,
+    model_run_id,
+    judging_id,
+    model,
+    model_config_hash,
+    vintage,
+    first_response_at,
+    covered_share,
+    is_at_bar,
     row_number() over (
         partition by task_set_id, judging_id, model, model_config_hash
         order by is_at_bar desc, if(is_at_bar, null, covered_share) desc,

@@ -6,7 +6,8 @@
 --
 -- built as: table
 -- depends on: intermediate.graded_verdicts, intermediate.wanted_responses
-select wanted.model_run_id,
+select
+    wanted.model_run_id,
     case
         when bool_or(may_hide_failures) then true
         when bool_and(source = 'judged' or may_hide_failures is not null) then false

@@ -2,6 +2,10 @@
 --
 -- built as: view
 -- depends on: hard_subset
-select benchmark, dataset_revision, field, arg_max(selection_id, selected_at) as selection_id
+select
+    benchmark,
+    dataset_revision,
+    field,
+    arg_max(selection_id, selected_at) as selection_id
 from hard_subset
 group by benchmark, dataset_revision, field

@@ -17,11 +17,12 @@ with ranked as (
     where mean_scores.breakdown = 'all'
 )
 
-select leader.compared_key,
+select
+    leader.compared_key,
     leader.figure_id as leader_figure_id,
-    other.figure_id as other_figure_id,
-    figure_key(['lead', leader.figure_id, other.figure_id]) as figure_id,
-    md5(concat_ws(chr(31), leader.basis, other.basis)) as basis
+    follower.figure_id as other_figure_id,
+    figure_key(['lead', leader.figure_id, follower.figure_id]) as figure_id,
+    md5(concat_ws(chr(31), leader.basis, follower.basis)) as basis
 from ranked as leader
-inner join ranked as other using (compared_key)
-where leader.position = 1 and other.position > 1
+inner join ranked as follower using (compared_key)
+where leader.position = 1 and follower.position > 1

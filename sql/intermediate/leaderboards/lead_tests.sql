@@ -27,7 +27,8 @@ corrected as (
     from tested
 )
 
-select compared_key,
+select
+    compared_key,
     other_figure_id as figure_id,
     not coalesce(difference < 0 and p_value is not null and p_holm <= 0.05, false) as may_be_first
 from corrected

@@ -45,8 +45,17 @@ select
     -- Model runs that are compared with each other: only the model
     -- differs.
     hash(benchmark, dataset_revision, vintage, judging_id) as ranking_id,
-    judging_id, benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading,
-    judge_trial, vintage, model, model_config_hash,
+    judging_id,
+    benchmark,
+    dataset_revision,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    vintage,
+    model,
+    model_config_hash,
     if(judge_configs.is_imported, begun, sampled) as trials,
     -- A judge is wanted on every configured trial, even if all responses
     -- failed; without a configuration on every sampled one. People and other
@@ -56,7 +65,8 @@ select
         else list_sort(list_concat(range(1, wanted_trials + 1), coalesce(further, [])))
     end as counted_trials,
     len(counted_trials) as n_trials,
-    first_response_at, bar
+    first_response_at,
+    bar
 from judged
 inner join temp.sampled_runs using (benchmark, dataset_revision, model, model_config_hash, vintage)
 inner join intermediate.judge_configs using (judging_id)

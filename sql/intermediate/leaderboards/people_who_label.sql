@@ -16,7 +16,11 @@ with graders as (
     inner join intermediate.judge_configs using (judging_id)
 )
 
-select * exclude (is_labelling)
+select
+    benchmark,
+    dataset_revision,
+    judge,
+    judge_config_hash
 from graders
 semi join (from graders where not is_labelling) as judges using (benchmark, dataset_revision)
 where is_labelling

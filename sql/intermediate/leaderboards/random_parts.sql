@@ -34,7 +34,8 @@ failed as (
     group by figure_id
 )
 
-select figure_id,
+select
+    figure_id,
     n_scored + coalesce(n_failed, 0) as n_tasks_tried,
     least(n_tasks_skipped, n_tasks_evaluated + n_tasks_skipped - n_tasks_tried) as n_tasks_skipped,
     unbiased_mean_score,

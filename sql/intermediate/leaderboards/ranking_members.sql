@@ -5,7 +5,7 @@
 --
 -- built as: view
 -- depends on: intermediate.current_vintages, intermediate.model_runs
-with own as (
+with members as (
     select task_set_id, model_run_id, model_runs.ranking_id, is_latest,
         hash(
             vintages.benchmark, vintages.dataset_revision, 'latest', vintages.judging_id
@@ -15,10 +15,19 @@ with own as (
     inner join intermediate.model_runs using (model_run_id)
 )
 
-select task_set_id, model_run_id, ranking_id, true as is_own,
+select
+    task_set_id,
+    model_run_id,
+    ranking_id,
+    true as is_own,
     is_latest and n_vintages = 1 as is_of_latest
-from own
+from members
 union all
-select task_set_id, model_run_id, latest_id as ranking_id, false as is_own, true as is_of_latest
-from own
+select
+    task_set_id,
+    model_run_id,
+    latest_id as ranking_id,
+    false as is_own,
+    true as is_of_latest
+from members
 where is_latest and n_vintages > 1

@@ -2,5 +2,12 @@
 --
 -- built as: view
 -- depends on: intermediate.model_runs
-select distinct ranking_id, judge, judge_config_hash, template_hash, grading, judge_trial, vintage
+select distinct
+    ranking_id,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    vintage
 from intermediate.model_runs

@@ -17,23 +17,36 @@ with positioned as (
     inner join intermediate.score_intervals using (figure_id)
 ),
 
-ranged as (
-    select one.compared_key, one.figure_id, one.is_own, one.is_of_latest,
-        one.n_tasks_ranked, one.rank,
-        least(max(one.rank), 1 + count(*) filter (other.ci_low > one.ci_high)) as rank_low,
-        greatest(max(one.rank), count(*) - count(*) filter (other.ci_high < one.ci_low))
-            as rank_high
-    from positioned as one
-    inner join positioned as other using (compared_key)
+compared as (
+    select positioned.compared_key, positioned.figure_id, positioned.is_own,
+        positioned.is_of_latest, positioned.n_tasks_ranked, positioned.rank,
+        count(*) as n_models,
+        count(*) filter (rivals.ci_low > positioned.ci_high) as n_above,
+        count(*) filter (rivals.ci_high < positioned.ci_low) as n_below
+    from positioned
+    inner join positioned as rivals using (compared_key)
     group by all
+),
+
+ranged as (
+    select *,
+        least(rank, 1 + n_above) as rank_low,
+        greatest(rank, n_models - n_below) as rank_high
+    from compared
 )
 
-select ranged.figure_id,
-    max(columns('^(n_tasks_ranked|rank.*)$')) filter (ranged.is_own) as '\0',
-    max(n_tasks_ranked) filter (ranged.is_of_latest) as n_tasks_latest_ranked,
-    max(columns('^rank')) filter (ranged.is_of_latest) as 'latest_\0',
-    bool_or(rank = 1 or may_be_first) filter (ranged.is_own) as may_be_first,
-    bool_or(rank = 1 or may_be_first) filter (ranged.is_of_latest) as latest_may_be_first
+select
+    ranged.figure_id,
+    max(n_tasks_ranked) filter (is_own) as n_tasks_ranked,
+    max(rank) filter (is_own) as rank,
+    max(rank_low) filter (is_own) as rank_low,
+    max(rank_high) filter (is_own) as rank_high,
+    max(n_tasks_ranked) filter (is_of_latest) as n_tasks_latest_ranked,
+    max(rank) filter (is_of_latest) as latest_rank,
+    max(rank_low) filter (is_of_latest) as latest_rank_low,
+    max(rank_high) filter (is_of_latest) as latest_rank_high,
+    bool_or(rank = 1 or may_be_first) filter (is_own) as may_be_first,
+    bool_or(rank = 1 or may_be_first) filter (is_of_latest) as latest_may_be_first
 from ranged
 left join intermediate.lead_tests as tests
     on ranged.compared_key = tests.compared_key and ranged.figure_id = tests.figure_id

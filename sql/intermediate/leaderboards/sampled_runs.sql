@@ -1,7 +1,12 @@
 -- One row: a configured model, sampled in one vintage.
 --
 -- depends on: responses, tasks
-select benchmark, dataset_revision, model, model_config_hash, vintage,
+select
+    benchmark,
+    dataset_revision,
+    model,
+    model_config_hash,
+    vintage,
     list_sort(list(distinct trial)) as sampled,
     min(created_at) as first_sampled_at
 from responses

@@ -21,8 +21,23 @@ judged_runs as (
     from intermediate.current_vintages
 )
 
-select benchmark, dataset_revision, split, is_own_hard, breakdown, label, judge, judge_config_hash,
-    template_hash, grading, judge_trial, vintage, model, model_config_hash, score_name, is_primary,
+select
+    benchmark,
+    dataset_revision,
+    split,
+    is_own_hard,
+    breakdown,
+    label,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    vintage,
+    model,
+    model_config_hash,
+    score_name,
+    is_primary,
     0::bigint as n_tasks,
     0::bigint as n_tasks_full,
     n_tasks_wanted,
@@ -31,7 +46,9 @@ select benchmark, dataset_revision, split, is_own_hard, breakdown, label, judge,
     greatest(sum_lowest / n_tasks_wanted, mean_floor) as mean_lower,
     greatest(sum_highest / n_tasks_wanted, mean_floor) as mean_upper,
     0::double as coverage,
-    mean_chars_alnum, mean_completion_tokens, cost_usd,
+    mean_chars_alnum,
+    mean_completion_tokens,
+    cost_usd,
     false as is_judged,
     judged_runs.model is null
     and row_number() over (

@@ -2,20 +2,29 @@
 -- configuration; `is_beside_others` if it has verdicts on others in the same vintage.
 --
 -- depends on: intermediate.model_runs, temp.sampled_runs
+with model_runs as (
+    select model_run_id, benchmark, dataset_revision, model, model_config_hash, vintage, judging_id
+    from intermediate.model_runs
+),
+
+judge_configs as (
+    select distinct benchmark, dataset_revision, judging_id
+    from model_runs
+)
+
 select
-    sampled_runs.* exclude (sampled, first_sampled_at),
+    benchmark,
+    dataset_revision,
+    model,
+    model_config_hash,
+    vintage,
     judging_id,
     len(sampled) as n_trials,
     first_sampled_at as first_response_at,
     bool_or(model_run_id is not null)
         over (partition by benchmark, dataset_revision, judging_id, vintage) as is_beside_others
 from temp.sampled_runs
-inner join (
-    select distinct benchmark, dataset_revision, judging_id from intermediate.model_runs
-) as of_revision using (benchmark, dataset_revision)
-left join (
-    select model_run_id, benchmark, dataset_revision, model, model_config_hash, vintage, judging_id
-    from intermediate.model_runs
-) as model_runs
+inner join judge_configs using (benchmark, dataset_revision)
+left join model_runs
     using (benchmark, dataset_revision, model, model_config_hash, vintage, judging_id)
 qualify model_run_id is null

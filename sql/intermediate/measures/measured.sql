@@ -8,18 +8,29 @@
 --
 -- built as: table
 -- depends on: measures
-select figure_id, basis,
-    columns('(.*)_value') as '\1',
-    columns('.*_(ci_low|ci_high|p_value|n|is_small|note)$')
-from measures
-pivot (
-    any_value(value) as value,
-    any_value(ci_low) as ci_low,
-    any_value(ci_high) as ci_high,
-    any_value(p_value) as p_value,
-    any_value(n) as n,
-    any_value(is_small) as is_small,
-    any_value(note) as note
-    for measure in ({measures})
-    group by figure_id, basis
+with measured_values as (
+    from measures
+    pivot (
+        any_value(value)
+        for measure in ({measures})
+        group by figure_id, basis
+    )
+),
+
+details as (
+    from measures
+    pivot (
+        any_value(ci_low) as ci_low,
+        any_value(ci_high) as ci_high,
+        any_value(p_value) as p_value,
+        any_value(n) as n,
+        any_value(is_small) as is_small,
+        any_value(note) as note
+        for measure in ({measures})
+        group by figure_id, basis
+    )
 )
+
+select *
+from measured_values
+inner join details using (figure_id, basis)

@@ -42,7 +42,14 @@ outcomes as (
     group by all
 )
 
-select benchmark, dataset_revision, source, reviewer, review_check, outcome, task_id,
+select
+    benchmark,
+    dataset_revision,
+    source,
+    reviewer,
+    review_check,
+    outcome,
+    task_id,
     count(*) as n_criteria,
     exact_sum(failing) as n_failing,
     exact_sum(failing * disagreeing) as fail_disagree,

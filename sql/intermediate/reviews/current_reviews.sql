@@ -5,7 +5,30 @@
 --
 -- built as: view
 -- depends on: analysts, criterion_reviews
-select criterion_reviews.*,
+select
+    criterion_reviews.benchmark,
+    dataset_revision,
+    task_id,
+    criterion_id,
+    criterion_hash,
+    title,
+    category,
+    severity,
+    weight,
+    source,
+    import_batch,
+    sample_id,
+    reviewer,
+    reviewer_config_hash,
+    template_hash,
+    review_trial,
+    review_check,
+    status,
+    value,
+    explanation,
+    better_wording,
+    run_id,
+    criterion_reviews.created_at,
     reviewer || case when review_trial > 1 then '#' || review_trial else '' end as repeated
 from criterion_reviews
 left join analysts

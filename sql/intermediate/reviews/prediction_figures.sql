@@ -3,7 +3,13 @@
 --
 -- built as: view
 -- depends on: intermediate.check_outcomes
-select benchmark, dataset_revision, source, reviewer, review_check, outcome,
+select
+    benchmark,
+    dataset_revision,
+    source,
+    reviewer,
+    review_check,
+    outcome,
     sum(n_criteria)::bigint as n_criteria,
     round(exact_sum(n_failing), 9) as n_failing,
     count(*) as n_tasks,

@@ -3,7 +3,12 @@
 --
 -- built as: view
 -- depends on: intermediate.review_values
-select benchmark, dataset_revision, population_id, breakdown, label,
+select
+    benchmark,
+    dataset_revision,
+    population_id,
+    breakdown,
+    label,
     any_value(n_population) as n_population,
     round(exact_sum(weight_agreed) / exact_sum(sample_weights), 12) as agreeing_share,
     round(exact_sum(n_agreed) / sum(n_criteria), 12) as unweighted_share,

@@ -32,7 +32,10 @@ weighted as (
     group by all
 )
 
-select benchmark, dataset_revision, population_id,
+select
+    benchmark,
+    dataset_revision,
+    population_id,
     case
         when grouping(category) = 0 then 'category'
         when grouping(severity) = 0 then 'severity'

@@ -28,7 +28,18 @@ sets as (
     group by all
 )
 
-select *,
+select
+    benchmark,
+    dataset_revision,
+    review_check,
+    reviewer_a,
+    reviewer_b,
+    n,
+    n_tasks,
+    agreement,
+    pass_share_a,
+    pass_share_b,
+    basis,
     figure_key([
         'reviewers', benchmark, dataset_revision, review_check, reviewer_a, coalesce(reviewer_b, '')
     ]) as figure_id

@@ -15,7 +15,11 @@ with cells as (
     having count(*) > 1
 )
 
-select benchmark, dataset_revision, review_check, task_id,
+select
+    benchmark,
+    dataset_revision,
+    review_check,
+    task_id,
     count(*) as n_criteria,
     exact_sum(n_fail * (n_fail - 1) / (n_values - 1)) as fail_fail,
     exact_sum(n_fail * n_pass / (n_values - 1)) as fail_pass,

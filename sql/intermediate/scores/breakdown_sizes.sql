@@ -17,8 +17,17 @@ with members as (
     where breakdown <> 'all'
 )
 
-select task_set_id, benchmark, dataset_revision, split, is_own_hard, breakdown, label, score_name,
-    is_primary, definitions.is_expected,
+select
+    task_set_id,
+    benchmark,
+    dataset_revision,
+    split,
+    is_own_hard,
+    breakdown,
+    label,
+    score_name,
+    is_primary,
+    definitions.is_expected,
     if(definitions.clips_mean, 0, '-infinity'::double) as mean_floor,
     count(*) as n_tasks_wanted,
     count(*) filter (is_annotated) as n_tasks_annotated,

@@ -11,7 +11,10 @@ with verdicts as (
     from intermediate.graded_verdicts
 )
 
-select response_key, judging_id, label_key,
+select
+    response_key,
+    judging_id,
+    label_key,
     any_value(breakdown) as breakdown,
     coalesce(round(sum(weight * value), 12), 0) as points,
     coalesce(round(sum(weight * probability) filter (where value is not null), 12), 0)

@@ -23,7 +23,14 @@ labelled as (
     inner join criterion_labels using (benchmark, dataset_revision, task_id, criterion_id)
 )
 
-select benchmark, dataset_revision, task_id, criterion_id, breakdown, label, weight,
+select
+    benchmark,
+    dataset_revision,
+    task_id,
+    criterion_id,
+    breakdown,
+    label,
+    weight,
     hash(benchmark, dataset_revision, task_id, criterion_id, content_hash) as criterion_key,
     hash(benchmark, dataset_revision, task_id, breakdown, label) as label_key
 from labelled

@@ -5,7 +5,7 @@
 -- its trials, so the ranked points are independent.
 --
 -- depends on: intermediate.task_set_members, intermediate.task_values, temp.task_lengths
-with of_tasks as (
+with task_points as (
     select task_set_id, ranking_id, model_run_id, score_name,
         'tasks' as level,
         -- Values that differ only by rounding are a tie.
@@ -18,7 +18,7 @@ with of_tasks as (
     where task_values.breakdown = 'all' and task_values.value is not null
 ),
 
-of_models as (
+model_points as (
     select task_set_id, ranking_id,
         null::ubigint as model_run_id,
         score_name,
@@ -26,16 +26,24 @@ of_models as (
         round(exact_avg(score), 12) as score,
         round(exact_avg(chars), 9) as chars,
         round(exact_avg(tokens), 9) as tokens
-    from of_tasks
-    group by task_set_id, ranking_id, of_tasks.model_run_id, score_name
+    from task_points
+    group by task_set_id, ranking_id, task_points.model_run_id, score_name
 ),
 
 lengths as (
-    unpivot (from of_tasks union all by name from of_models)
+    unpivot (from task_points union all by name from model_points)
     on chars as chars_alnum, tokens as completion_tokens into name measure value length
 )
 
-select *,
+select
+    task_set_id,
+    ranking_id,
+    model_run_id,
+    score_name,
+    level,
+    score,
+    measure,
+    length,
     -- The units that are ranked together.
     hash(task_set_id, ranking_id, model_run_id, score_name, level, measure) as group_id,
     rank() over (partition by group_id order by score)

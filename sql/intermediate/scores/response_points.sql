@@ -6,14 +6,26 @@
 -- built as: table
 -- depends on: intermediate.rubric_weights, intermediate.wanted_responses,
 --     temp.decided_points
-select wanted.model_run_id, wanted.response_id, wanted.task_id, wanted.trial, wanted.n_trials,
+select
+    wanted.model_run_id,
+    wanted.response_id,
+    wanted.task_id,
+    wanted.trial,
+    wanted.n_trials,
     wanted.is_counted,
-    rubric_weights.breakdown, rubric_weights.label, rubric_weights.label_key,
-    coalesce(columns('^(points|expected_points|n_met|n_decided)$'), 0) as '\0',
-    rubric_weights.positive, rubric_weights.negative,
+    rubric_weights.breakdown,
+    rubric_weights.label,
+    rubric_weights.label_key,
+    coalesce(decided_points.points, 0) as points,
+    coalesce(decided_points.expected_points, 0) as expected_points,
+    coalesce(decided_points.n_met, 0) as n_met,
+    coalesce(decided_points.n_decided, 0) as n_decided,
+    rubric_weights.positive,
+    rubric_weights.negative,
     rubric_weights.positive - coalesce(decided_points.decided_positive, 0) as undecided_positive,
     rubric_weights.negative - coalesce(decided_points.decided_negative, 0) as undecided_negative,
-    rubric_weights.n_wanted, decided_points.cost_usd,
+    rubric_weights.n_wanted,
+    decided_points.cost_usd,
     coalesce(decided_points.is_cost_unknown, false) as is_cost_unknown
 from intermediate.wanted_responses as wanted
 inner join intermediate.rubric_weights using (benchmark, dataset_revision, task_id)

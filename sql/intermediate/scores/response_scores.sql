@@ -18,14 +18,25 @@ with wanted as (
     where has_probabilities or not is_expected
 )
 
-select model_run_id, response_id, task_id, trial, n_trials, breakdown, label, score_name,
+select
+    model_run_id,
+    response_id,
+    task_id,
+    trial,
+    n_trials,
+    breakdown,
+    label,
+    score_name,
     case
         when n_decided = n_wanted then score_of(scored_points, offset_points, denominator)
     end as value,
     score_of(scored_points + undecided_negative, offset_points, denominator) as value_lower,
     score_of(scored_points + undecided_positive, offset_points, denominator) as value_upper,
-    lowest, highest,
+    lowest,
+    highest,
     n_decided / n_wanted as coverage,
     n_decided = n_wanted as is_complete,
-    n_met, n_decided, n_wanted
+    n_met,
+    n_decided,
+    n_wanted
 from wanted

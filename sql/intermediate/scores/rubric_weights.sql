@@ -3,7 +3,13 @@
 --
 -- built as: table
 -- depends on: temp.labelled_criteria
-select benchmark, dataset_revision, task_id, breakdown, label, label_key,
+select
+    benchmark,
+    dataset_revision,
+    task_id,
+    breakdown,
+    label,
+    label_key,
     coalesce(round(sum(weight) filter (weight > 0), 12), 0) as positive,
     coalesce(round(sum(weight) filter (weight < 0), 12), 0) as negative,
     count(*) as n_wanted

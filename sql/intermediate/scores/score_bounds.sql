@@ -7,7 +7,15 @@
 --
 -- built as: table
 -- depends on: intermediate.all_scores, intermediate.rubric_weights
-select benchmark, dataset_revision, task_id, breakdown, label, label_key, score_name, is_expected,
+select
+    benchmark,
+    dataset_revision,
+    task_id,
+    breakdown,
+    label,
+    label_key,
+    score_name,
+    is_expected,
     definitions.numerator_negative * negative as offset_points,
     definitions.denominator_positive * positive
     + definitions.denominator_negative * negative as denominator,

@@ -20,7 +20,13 @@ with labelled as (
     where is_own_hard
 )
 
-select distinct labelled.* replace (coalesce(label, '(none)') as label)
+select distinct
+    benchmark,
+    dataset_revision,
+    task_id,
+    breakdown,
+    coalesce(label, '(none)') as label,
+    is_annotated
 from labelled
 inner join tasks using (benchmark, dataset_revision, task_id)
 where tasks.is_admitted

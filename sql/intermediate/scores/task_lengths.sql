@@ -2,7 +2,9 @@
 -- of its score.
 --
 -- depends on: intermediate.response_points, responses
-select response_points.model_run_id, response_points.task_id,
+select
+    response_points.model_run_id,
+    response_points.task_id,
     avg(responses.chars_alnum) as mean_chars_alnum,
     avg(responses.completion_tokens) as mean_completion_tokens
 from intermediate.response_points

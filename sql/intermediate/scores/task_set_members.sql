@@ -18,8 +18,12 @@ with members as (
 
 select
     hash(members.benchmark, members.dataset_revision, split, is_own_hard) as task_set_id,
-    members.benchmark, members.dataset_revision, members.split, members.is_own_hard,
-    members.task_id, tasks.n_criteria,
+    members.benchmark,
+    members.dataset_revision,
+    members.split,
+    members.is_own_hard,
+    members.task_id,
+    tasks.n_criteria,
     row_number() over (partition by task_set_id order by members.task_id) - 1 as task,
     count(*) over (partition by task_set_id) as n_tasks_of_set
 from members

@@ -57,7 +57,15 @@ scored as (
     where has_probabilities or not is_expected
 )
 
-select model_run_id, ranking_id, benchmark, dataset_revision, task_id, breakdown, label, label_key,
+select
+    model_run_id,
+    ranking_id,
+    benchmark,
+    dataset_revision,
+    task_id,
+    breakdown,
+    label,
+    label_key,
     score_name,
     hash(model_run_id, breakdown, label, score_name) as series_id,
     -- Over the trials in their order, so that the last digits of the same
@@ -74,6 +82,14 @@ select model_run_id, ranking_id, benchmark, dataset_revision, task_id, breakdown
     ) / n_trials as value_upper,
     coalesce(len(complete_trials), 0) as n_trials_complete,
     n_trials_complete = n_trials as is_complete,
-    n_trials, n_decided, n_met, n_judged, lowest, highest, offset_points, denominator,
-    complete_trials, trial_values
+    n_trials,
+    n_decided,
+    n_met,
+    n_judged,
+    lowest,
+    highest,
+    offset_points,
+    denominator,
+    complete_trials,
+    trial_values
 from scored

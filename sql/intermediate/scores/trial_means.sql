@@ -8,7 +8,9 @@ with trial_values as (
     from intermediate.figure_values
 )
 
-select figure_id, trial,
+select
+    figure_id,
+    trial,
     count(*) as n_tasks,
     greatest(exact_avg(value), any_value(mean_floor)) as mean_score,
     exact_avg(value) as raw_mean_score

@@ -3,7 +3,15 @@
 --
 -- built as: view
 -- depends on: intermediate.model_runs, responses, tasks
-select model_run_id, judging_id, response_id, status, benchmark, dataset_revision, task_id, trial,
+select
+    model_run_id,
+    judging_id,
+    response_id,
+    status,
+    benchmark,
+    dataset_revision,
+    task_id,
+    trial,
     n_trials,
     list_contains(model_runs.counted_trials, responses.trial) as is_counted
 from responses

@@ -22,7 +22,15 @@ with counted as (
     group by all
 )
 
-select * exclude (n_alike_by_chance),
+select
+    set_id,
+    night,
+    n_decided,
+    n_failed,
+    n_lost,
+    n_agreeing,
+    met_share,
+    first_met_share,
     n_agreeing / nullif(n_decided, 0) as agreement,
     (n_decided * n_agreeing - n_alike_by_chance)
     / nullif(n_decided * n_decided - n_alike_by_chance, 0) as kappa

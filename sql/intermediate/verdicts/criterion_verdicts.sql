@@ -31,8 +31,17 @@ decided as (
     group by ranking_id, criterion_key
 )
 
-select ranking_id, benchmark, dataset_revision, task_id, criterion_id, n_models, n_models_met,
-    n_responses, met_share, rest_correlation,
+select
+    ranking_id,
+    benchmark,
+    dataset_revision,
+    task_id,
+    criterion_id,
+    n_models,
+    n_models_met,
+    n_responses,
+    met_share,
+    rest_correlation,
     -- Fisher's z. The trials of a model are much alike, so models are
     -- counted.
     if(

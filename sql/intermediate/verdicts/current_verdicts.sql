@@ -3,8 +3,18 @@
 --
 -- built as: view
 -- depends on: intermediate.graded_verdicts, criteria, tasks
-select response_id, benchmark, dataset_revision, task_id, criterion_id, criterion_hash, judging_id,
-    value, probability, cost_usd, weight,
+select
+    response_id,
+    benchmark,
+    dataset_revision,
+    task_id,
+    criterion_id,
+    criterion_hash,
+    judging_id,
+    value,
+    probability,
+    cost_usd,
+    weight,
     coalesce(category, '(none)') as category,
     coalesce(severity, '(none)') as severity
 from intermediate.graded_verdicts as verdicts

@@ -36,7 +36,7 @@ mapped as (
 readings as (
     select
         mapped.* replace (
-            coalesce(given.reading, mapped.grading) as grading,
+            coalesce(gradings.reading, mapped.grading) as grading,
             case when is_binary and status = 'partial' then 'unmet' else status end as status,
             case when is_binary and value = 0.5 then 0 else value end as value,
             case when is_binary then 0 else cost_usd end as cost_usd,
@@ -50,9 +50,54 @@ readings as (
     from mapped
     left join (
         values ('ternary', 'ternary', false), ('ternary', 'ternary_as_binary', true)
-    ) as given (grading, reading, is_binary)
-        on mapped.grading = given.grading
+    ) as gradings (grading, reading, is_binary)
+        on mapped.grading = gradings.grading
 )
 
-select *, hash(judge, judge_config_hash, template_hash, grading, judge_trial) as judging_id
+select
+    verdict_id,
+    response_id,
+    benchmark,
+    dataset_revision,
+    task_id,
+    model,
+    trial,
+    vintage,
+    judge,
+    judge_config_hash,
+    served_model,
+    served_fingerprint,
+    template_hash,
+    grading,
+    judge_trial,
+    source,
+    import_batch,
+    may_hide_failures,
+    status,
+    value,
+    explanation,
+    probability,
+    confidence,
+    n_in_call,
+    position_in_call,
+    piece_hash,
+    decided_by,
+    escalated_because,
+    prompt_tokens,
+    cached_tokens,
+    completion_tokens,
+    cost_usd,
+    input_usd_per_mtok,
+    cached_usd_per_mtok,
+    output_usd_per_mtok,
+    price_table,
+    latency_s,
+    attempts,
+    error,
+    run_id,
+    created_at,
+    criterion_id,
+    criterion_hash,
+    rubric,
+    hash(judge, judge_config_hash, template_hash, grading, judge_trial) as judging_id
 from readings

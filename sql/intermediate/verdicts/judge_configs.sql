@@ -3,7 +3,13 @@
 --
 -- built as: table
 -- depends on: intermediate.graded_verdicts
-select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial,
+select
+    judging_id,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
     any_value(rubric) as rubric,
     bool_and(source = 'imported') as is_imported,
     -- Every decision has a probability.

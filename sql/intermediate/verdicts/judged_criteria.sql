@@ -5,10 +5,19 @@
 --
 -- built as: view
 -- depends on: intermediate.graded_verdicts, intermediate.wanted_responses, criteria
-select wanted.model_run_id, wanted.response_id, wanted.benchmark, wanted.dataset_revision,
-    wanted.task_id, wanted.trial, criteria.criterion_id,
+select
+    wanted.model_run_id,
+    wanted.response_id,
+    wanted.benchmark,
+    wanted.dataset_revision,
+    wanted.task_id,
+    wanted.trial,
+    criteria.criterion_id,
     coalesce(criteria.category, '(none)') as category,
-    criteria.weight, verdicts.verdict_id, verdicts.value, verdicts.cost_usd,
+    criteria.weight,
+    verdicts.verdict_id,
+    verdicts.value,
+    verdicts.cost_usd,
     case
         when verdicts.verdict_id is not null then verdicts.status
         when wanted.status <> 'ok' then 'no_response'

@@ -4,7 +4,27 @@
 -- built as: view
 -- depends on: intermediate.model_runs, intermediate.response_points,
 --     intermediate.task_set_members, responses
-select model_runs.*, split, is_own_hard,
+select
+    model_run_id,
+    ranking_id,
+    judging_id,
+    benchmark,
+    dataset_revision,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    model_runs.vintage,
+    model_runs.model,
+    model_runs.model_config_hash,
+    trials,
+    counted_trials,
+    model_runs.n_trials,
+    first_response_at,
+    bar,
+    split,
+    is_own_hard,
     responses.cost_usd as response_usd,
     response_points.cost_usd as verdicts_usd,
     is_cost_unknown as is_verdicts_usd_unknown

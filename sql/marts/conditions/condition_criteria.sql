@@ -27,19 +27,48 @@ decided as (
     inner join intermediate.current_verdicts as verdicts using (response_id, judging_id)
     where verdicts.value is not null and verdicts.weight is not null
     group by all
+),
+
+baselines as (
+    from decided
+    where is_baseline
+),
+
+changed as (
+    from decided
+    where not is_baseline
 )
 
-select benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading, judge_trial,
-    vintage, is_latest, shared_model, condition, pairs.position, baseline, model,
-    model_config_hash, baseline_model, baseline_config_hash, task_id, criterion_id, title,
-    c.category, c.weight,
-    list_aggregate(b.by_trial, 'favg') as baseline_value,
-    list_aggregate(c.by_trial, 'favg') as value,
-    b.by_trial as baseline_by_trial,
-    c.by_trial,
-    c.weight * (value - baseline_value) as points,
+select
+    benchmark,
+    dataset_revision,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    vintage,
+    is_latest,
+    shared_model,
+    condition,
+    pairs.position,
+    baseline,
+    model,
+    model_config_hash,
+    baseline_model,
+    baseline_config_hash,
+    task_id,
+    criterion_id,
+    title,
+    changed.category,
+    changed.weight,
+    list_aggregate(baselines.by_trial, 'favg') as baseline_value,
+    list_aggregate(changed.by_trial, 'favg') as value,
+    baselines.by_trial as baseline_by_trial,
+    changed.by_trial,
+    changed.weight * (value - baseline_value) as points,
     value <> baseline_value as is_changed
-from (from decided where not is_baseline) as c
-inner join (from decided where is_baseline) as b using (pair_id, task_id, criterion_id)
+from changed
+inner join baselines using (pair_id, task_id, criterion_id)
 inner join intermediate.condition_pairs as pairs using (pair_id)
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)

@@ -15,11 +15,41 @@ with tested as (
     window family as (partition by task_set_id, ranking_id, breakdown, score_name)
 )
 
-select benchmark, dataset_revision, split, is_own_hard, judge, judge_config_hash, template_hash,
-    grading, judge_trial, vintage, is_latest, shared_model, condition, position, baseline, model,
-    model_config_hash, baseline_model, baseline_config_hash, n_trials, baseline_n_trials,
-    score_name, breakdown, label, n_tasks, n_tasks_wanted, n_differing, baseline_mean_score,
-    mean_score, difference, ci_low, ci_high, is_small, p_value,
+select
+    benchmark,
+    dataset_revision,
+    split,
+    is_own_hard,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    vintage,
+    is_latest,
+    shared_model,
+    condition,
+    position,
+    baseline,
+    model,
+    model_config_hash,
+    baseline_model,
+    baseline_config_hash,
+    n_trials,
+    baseline_n_trials,
+    score_name,
+    breakdown,
+    label,
+    n_tasks,
+    n_tasks_wanted,
+    n_differing,
+    baseline_mean_score,
+    mean_score,
+    difference,
+    ci_low,
+    ci_high,
+    is_small,
+    p_value,
     case
         when p_value is not null
             then max(holm_step(p_value, n_comparisons, holm_rank)) over (
@@ -28,7 +58,23 @@ select benchmark, dataset_revision, split, is_own_hard, judge, judge_config_hash
             )
     end as p_holm,
     p_holm <= 0.05 as is_significant,
-    n_comparisons, smallest_detectable, method,
-    responses.* exclude (task_set_id, samplings_id)
+    n_comparisons,
+    smallest_detectable,
+    method,
+    responses.n_responses,
+    responses.baseline_n_responses,
+    responses.n_failed,
+    responses.baseline_n_failed,
+    responses.n_unpriced,
+    responses.baseline_n_unpriced,
+    responses.n_tasks_with_response,
+    responses.mean_chars_alnum,
+    responses.baseline_mean_chars_alnum,
+    responses.mean_completion_tokens,
+    responses.baseline_mean_completion_tokens,
+    responses.mean_cost_usd,
+    responses.baseline_mean_cost_usd,
+    responses.mean_latency_s,
+    responses.baseline_mean_latency_s
 from tested
 left join intermediate.condition_responses as responses using (task_set_id, samplings_id)

@@ -21,9 +21,30 @@ with rows_written as (
     from neighbour_verdicts
 )
 
-select attempt_id, run_id, night, purpose, called_model, benchmark, dataset_revision, task_id,
-    model, trial, vintage, judge, response_id, verdict_id, attempt, status, http_status, latency_s,
-    prompt_tokens, cached_tokens, completion_tokens, reasoning_tokens, cost_usd,
+select
+    attempt_id,
+    run_id,
+    night,
+    purpose,
+    called_model,
+    benchmark,
+    dataset_revision,
+    task_id,
+    model,
+    trial,
+    vintage,
+    judge,
+    response_id,
+    verdict_id,
+    attempt,
+    status,
+    http_status,
+    latency_s,
+    prompt_tokens,
+    cached_tokens,
+    completion_tokens,
+    reasoning_tokens,
+    cost_usd,
     finished_at
 from attempt_rows
 left join rows_written using (row_id, purpose)

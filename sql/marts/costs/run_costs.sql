@@ -51,8 +51,17 @@ known as (
     select * from from_rows
 )
 
-select run_id, day, purpose, called_model, calls, failed_calls, unpriced_calls, prompt_tokens,
-    cached_tokens, completion_tokens,
+select
+    run_id,
+    day,
+    purpose,
+    called_model,
+    calls,
+    failed_calls,
+    unpriced_calls,
+    prompt_tokens,
+    cached_tokens,
+    completion_tokens,
     known_cost(cost_usd, unpriced_calls) as cost_usd,
     night
 from known

@@ -16,15 +16,33 @@ with counted as (
     inner join intermediate.current_verdicts using (response_id, judging_id)
     where value is not null and weight <> 0
     group by all
+),
+
+vintages as (
+    select task_set_id, model_run_id, is_latest
+    from intermediate.current_vintages
 )
 
-select benchmark, dataset_revision, split, is_own_hard, judge, judge_config_hash, template_hash,
-    grading, judge_trial, vintage, model, model_config_hash, is_latest, category, n_decided,
+select
+    benchmark,
+    dataset_revision,
+    split,
+    is_own_hard,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    vintage,
+    model,
+    model_config_hash,
+    is_latest,
+    category,
+    n_decided,
     n_failed,
     n_failed / n_decided as failure_rate,
     n_failed / nullif(sum(n_failed) over (partition by model_run_id, task_set_id), 0)
         as failure_share
 from counted
 inner join intermediate.model_runs using (model_run_id)
-inner join (select task_set_id, model_run_id, is_latest from intermediate.current_vintages)
-    as current_vintages using (task_set_id, model_run_id)
+inner join vintages using (task_set_id, model_run_id)

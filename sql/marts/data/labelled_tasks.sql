@@ -16,9 +16,21 @@ with released as (
     from task_labels
 )
 
-select *, 'released' as source
+select
+    benchmark,
+    dataset_revision,
+    task_id,
+    kind,
+    label,
+    'released' as source
 from released
 union all by name
-select *, 'annotated' as source
+select
+    benchmark,
+    dataset_revision,
+    task_id,
+    kind,
+    label,
+    'annotated' as source
 from intermediate.annotated_labels
 anti join released using (benchmark, dataset_revision, task_id, kind)

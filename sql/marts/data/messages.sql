@@ -3,7 +3,14 @@
 --
 -- built as: table
 -- depends on: message_rows, tasks
-select message_rows.*
+select
+    benchmark,
+    dataset_revision,
+    task_id,
+    message_rows.conversation_id,
+    position,
+    role,
+    content
 from message_rows
 inner join tasks using (benchmark, dataset_revision, task_id)
 where tasks.is_admitted

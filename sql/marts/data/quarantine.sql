@@ -10,6 +10,12 @@ with latest_check as (
     group by all
 )
 
-select benchmark, dataset_revision, task_id, check_name, severity, detail
+select
+    benchmark,
+    dataset_revision,
+    task_id,
+    check_name,
+    severity,
+    detail
 from refusals
 semi join latest_check using (benchmark, dataset_revision, run_id)

@@ -27,16 +27,30 @@ annotated as (
     group by all
 )
 
-select benchmark, dataset_revision, task_id, field, topic, expert, turns, splits,
+select
+    benchmark,
+    dataset_revision,
+    task_id,
+    field,
+    topic,
+    expert,
+    turns,
+    splits,
     coalesce(annotated.decision_types, task_rows.decision_types) as decision_types,
     coalesce(annotated.economic_pathways, task_rows.economic_pathways) as economic_pathways,
-    n_criteria, positive_weight, negative_weight, has_reference_texts,
+    n_criteria,
+    positive_weight,
+    negative_weight,
+    has_reference_texts,
     -- A task is admitted if it was checked and not refused.
     checked.n_tasks is not null
     and (benchmark, dataset_revision, task_id) not in (
         select (benchmark, dataset_revision, task_id) from quarantine
     ) as is_admitted,
-    conversation_id, turn_pattern, n_rows, content_hash,
+    conversation_id,
+    turn_pattern,
+    n_rows,
+    content_hash,
     case
         when annotated.decision_types is not null then 'annotated'
         when len(task_rows.decision_types) > 0 then 'released'

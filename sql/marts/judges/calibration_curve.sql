@@ -3,7 +3,14 @@
 --
 -- built as: view
 -- depends on: intermediate.calibration_bins
-select benchmark, dataset_revision, judge, reference, breakdown, label, bin,
+select
+    benchmark,
+    dataset_revision,
+    judge,
+    reference,
+    breakdown,
+    label,
+    bin,
     sum(n)::bigint as n,
     exact_sum(sum_p) / sum(n) as mean_probability,
     exact_sum(sum_y) / sum(n) as met_share

@@ -32,8 +32,27 @@ voting as (
     left join intermediate.measured using (figure_id, basis)
 )
 
-select counted.*, measured.alpha, measured.alpha_ci_low, measured.alpha_ci_high,
-    voting.* exclude (benchmark, dataset_revision, grader_set, breakdown, figure_id, basis)
+select
+    benchmark,
+    dataset_revision,
+    grader_set,
+    breakdown,
+    label,
+    n_graders,
+    n,
+    n_tasks,
+    unanimous_share,
+    figure_id,
+    basis,
+    measured.alpha,
+    measured.alpha_ci_low,
+    measured.alpha_ci_high,
+    n_voters,
+    voting.effective_votes,
+    voting.effective_votes_ci_low,
+    voting.effective_votes_ci_high,
+    voting.effective_votes_is_small,
+    voting.effective_votes_note
 from counted
 left join intermediate.measured using (figure_id, basis)
 left join voting using (benchmark, dataset_revision, grader_set, breakdown)

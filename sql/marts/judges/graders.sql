@@ -46,8 +46,34 @@ with majorities as (
     having count(*) >= 3
 )
 
-select *, [voice] as members
+select
+    grader_id,
+    grader,
+    kind,
+    configured,
+    judge,
+    judge_trial,
+    rubric,
+    grading,
+    benchmark,
+    revision_ids,
+    voice,
+    has_voice,
+    [voice] as members
 from temp.judges
 union all by name
-select *, 'majority' as kind, 1 as judge_trial, false as has_voice
+select
+    grader_id,
+    grader,
+    'majority' as kind,
+    null as configured,
+    null as judge,
+    1 as judge_trial,
+    null as rubric,
+    grading,
+    benchmark,
+    revision_ids,
+    null as voice,
+    false as has_voice,
+    members
 from majorities

@@ -12,10 +12,19 @@ with scored as (
     group by all
 )
 
-select scored.benchmark, scored.dataset_revision, judge, judge_config_hash, template_hash, grading,
-    judge_trial, judge_configs.rubric, judge_configs.is_imported,
+select
+    scored.benchmark,
+    scored.dataset_revision,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    judge_configs.rubric,
+    judge_configs.is_imported,
     people.judge is not null as is_person,
-    scored.n_tasks, judge_configs.last_verdict_at,
+    scored.n_tasks,
+    judge_configs.last_verdict_at,
     row_number() over (
         partition by scored.benchmark, scored.dataset_revision
         order by people.judge is not null, scored.n_tasks desc, judge, judge_trial, grading,

@@ -8,11 +8,32 @@ with sets as (
     group by all
 )
 
-select sets.*,
-    nights.* exclude (set_id),
-    min_agreement, method, centre, lower_limit, cause,
+select
+    set_id,
+    benchmark,
+    dataset_revision,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    n_members,
+    night,
+    n_decided,
+    n_failed,
+    n_lost,
+    n_agreeing,
+    met_share,
+    first_met_share,
+    agreement,
+    kappa,
+    min_agreement,
+    method,
+    centre,
+    lower_limit,
+    cause,
     cause is not null as is_out_of_control
 from sets
-inner join intermediate.control_nights as nights using (set_id)
+inner join intermediate.control_nights using (set_id)
 -- Limits are valid only for the counts that they were computed from.
 left join control_limits using (set_id, night, n_decided, n_agreeing)

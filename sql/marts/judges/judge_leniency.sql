@@ -13,7 +13,11 @@ with beside_others as (
     window same as (partition by response_id, criterion_id)
 )
 
-select benchmark, dataset_revision, grader, kind,
+select
+    benchmark,
+    dataset_revision,
+    grader,
+    kind,
     count(*) as n,
     avg(value) as met_share,
     exact_avg(others_sum / n_others) as others_met_share,

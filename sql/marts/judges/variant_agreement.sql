@@ -5,10 +5,24 @@
 --
 -- built as: view
 -- depends on: intermediate.agreement_figures, graders
-select benchmark, dataset_revision, breakdown, label, rubric, grading, grader,
+select
+    benchmark,
+    dataset_revision,
+    breakdown,
+    label,
+    rubric,
+    grading,
+    grader,
     case when grader = grader_a then grader_b else grader_a end as reference,
-    n, n_tasks, macro_f1, macro_f1_ci_low, macro_f1_ci_high, macro_f1_task_mean,
-    macro_f1_task_mean_absent_as_0, kappa, agreement
+    n,
+    n_tasks,
+    macro_f1,
+    macro_f1_ci_low,
+    macro_f1_ci_high,
+    macro_f1_task_mean,
+    macro_f1_task_mean_absent_as_0,
+    kappa,
+    agreement
 from intermediate.agreement_figures
 inner join graders using (benchmark)
 where kind <> 'majority'

@@ -7,7 +7,12 @@
 --     intermediate.model_run_costs, intermediate.model_runs,
 --     intermediate.response_points, intermediate.score_intervals,
 --     intermediate.task_set_members, severities
-with extremes as (
+with vintages as (
+    select task_set_id, model_run_id, is_latest
+    from intermediate.current_vintages
+),
+
+extremes as (
     select benchmark,
         arg_max(severity, max_weight) filter (where max_weight > 0) as gravest_good,
         arg_min(severity, min_weight) filter (where min_weight < 0) as gravest_bad
@@ -38,18 +43,22 @@ sides as (
     where breakdown = 'severity' and label in (gravest_good, gravest_bad) and is_judged
 ),
 
-of_runs as (
+risks as (
     select task_set_id, model_run_id, split, is_own_hard,
-        any_value(columns('^met_(share|ci_low|ci_high)$')) filter (is_good) as 'critical_\0',
-        any_value(is_met_small) filter (where is_good) as is_critical_small,
-        any_value(n_judged) filter (where is_good) as n_critical,
-        any_value(n_tasks) filter (where is_good) as n_tasks_critical,
-        any_value(coverage) filter (where is_good) as critical_coverage,
-        any_value(columns('^met_(share|ci_low|ci_high)$')) filter (not is_good) as 'mistake_\1',
-        any_value(is_met_small) filter (where not is_good) as is_mistake_small,
-        any_value(n_judged) filter (where not is_good) as n_mistakes_possible,
-        any_value(n_tasks) filter (where not is_good) as n_tasks_mistakes,
-        any_value(coverage) filter (where not is_good) as mistake_coverage,
+        any_value(met_share) filter (is_good) as critical_met_share,
+        any_value(met_ci_low) filter (is_good) as critical_met_ci_low,
+        any_value(met_ci_high) filter (is_good) as critical_met_ci_high,
+        any_value(is_met_small) filter (is_good) as is_critical_small,
+        any_value(n_judged) filter (is_good) as n_critical,
+        any_value(n_tasks) filter (is_good) as n_tasks_critical,
+        any_value(coverage) filter (is_good) as critical_coverage,
+        any_value(met_share) filter (not is_good) as mistake_share,
+        any_value(met_ci_low) filter (not is_good) as mistake_ci_low,
+        any_value(met_ci_high) filter (not is_good) as mistake_ci_high,
+        any_value(is_met_small) filter (not is_good) as is_mistake_small,
+        any_value(n_judged) filter (not is_good) as n_mistakes_possible,
+        any_value(n_tasks) filter (not is_good) as n_tasks_mistakes,
+        any_value(coverage) filter (not is_good) as mistake_coverage,
         any_value(n_with_mistake / n_responses) as responses_with_mistake_share,
         any_value(n_responses) as n_responses_at_risk
     from sides
@@ -58,12 +67,36 @@ of_runs as (
 )
 
 select
-    model_runs.* exclude (
-        model_run_id, ranking_id, judging_id, trials, counted_trials, first_response_at, bar
-    ),
+    benchmark,
+    dataset_revision,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    vintage,
+    model,
+    model_config_hash,
+    n_trials,
     is_latest,
-    of_runs.* exclude (task_set_id, model_run_id)
-from of_runs
+    split,
+    is_own_hard,
+    critical_met_share,
+    critical_met_ci_low,
+    critical_met_ci_high,
+    is_critical_small,
+    n_critical,
+    n_tasks_critical,
+    critical_coverage,
+    mistake_share,
+    mistake_ci_low,
+    mistake_ci_high,
+    is_mistake_small,
+    n_mistakes_possible,
+    n_tasks_mistakes,
+    mistake_coverage,
+    responses_with_mistake_share,
+    n_responses_at_risk
+from risks
 inner join intermediate.model_runs using (model_run_id)
-inner join (select task_set_id, model_run_id, is_latest from intermediate.current_vintages)
-    as current_vintages using (task_set_id, model_run_id)
+inner join vintages using (task_set_id, model_run_id)

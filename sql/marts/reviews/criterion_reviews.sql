@@ -32,9 +32,29 @@ reviews as (
     from findings
 )
 
-select benchmark, dataset_revision, task_id, criterion_id, criterion_hash, title, category,
-    severity, weight, source, import_batch, sample_id, reviewer, reviewer_config_hash,
-    template_hash, review_trial, review_check, status, value, explanation, better_wording, run_id,
+select
+    benchmark,
+    dataset_revision,
+    task_id,
+    criterion_id,
+    criterion_hash,
+    title,
+    category,
+    severity,
+    weight,
+    source,
+    import_batch,
+    sample_id,
+    reviewer,
+    reviewer_config_hash,
+    template_hash,
+    review_trial,
+    review_check,
+    status,
+    value,
+    explanation,
+    better_wording,
+    run_id,
     created_at
 from reviews
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)

@@ -28,18 +28,37 @@ with correlated as (
 task_sets as (
     select distinct task_set_id, benchmark, dataset_revision, split, is_own_hard
     from intermediate.task_set_members
+),
+
+vintages as (
+    select task_set_id, model_run_id, is_latest
+    from intermediate.current_vintages
 )
 
-select task_sets.* exclude (task_set_id),
-    rankings.* exclude (ranking_id),
-    level, model, model_config_hash, score_name, measure, n, rank_correlation,
+select
+    task_sets.benchmark,
+    task_sets.dataset_revision,
+    split,
+    is_own_hard,
+    rankings.judge,
+    rankings.judge_config_hash,
+    rankings.template_hash,
+    rankings.grading,
+    rankings.judge_trial,
+    rankings.vintage,
+    level,
+    model,
+    model_config_hash,
+    score_name,
+    measure,
+    n,
+    rank_correlation,
     tanh(z - half) as ci_low,
     tanh(z + half) as ci_high,
     n < 50 as is_small,
-    current_vintages.is_latest
+    vintages.is_latest
 from correlated
 inner join task_sets using (task_set_id)
 inner join intermediate.rankings using (ranking_id)
 left join intermediate.model_runs using (model_run_id)
-left join (select task_set_id, model_run_id, is_latest from intermediate.current_vintages)
-    as current_vintages using (task_set_id, model_run_id)
+left join vintages using (task_set_id, model_run_id)

@@ -3,10 +3,33 @@
 --
 -- built as: view
 -- depends on: leaderboard
-select benchmark, dataset_revision, split, judge, judge_config_hash, template_hash, grading,
-    judge_trial, model, model_config_hash, score_name, is_primary, vintage, first_response_at,
-    mean_score, ci_low, ci_high, raw_mean_score, raw_ci_low, raw_ci_high, n_tasks, n_tasks_full,
-    n_tasks_wanted, n_trials, is_complete, coverage,
+select
+    benchmark,
+    dataset_revision,
+    split,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    model,
+    model_config_hash,
+    score_name,
+    is_primary,
+    vintage,
+    first_response_at,
+    mean_score,
+    ci_low,
+    ci_high,
+    raw_mean_score,
+    raw_ci_low,
+    raw_ci_high,
+    n_tasks,
+    n_tasks_full,
+    n_tasks_wanted,
+    n_trials,
+    is_complete,
+    coverage,
     -- The next vintage is not compared with one that has no complete task.
     lag(case when mean_score is not null then vintage end ignore nulls)
         over by_time as previous_vintage,

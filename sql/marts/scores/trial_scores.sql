@@ -4,9 +4,28 @@
 --
 -- built as: view
 -- depends on: intermediate.mean_scores, intermediate.model_run_names, intermediate.trial_means
-select names.*, mean_scores.split, mean_scores.is_own_hard, mean_scores.task_set_id,
-    mean_scores.breakdown, mean_scores.label, mean_scores.score_name,
-    trial_means.* exclude (figure_id)
+select
+    model_run_id,
+    names.benchmark,
+    names.dataset_revision,
+    names.judge,
+    names.judge_config_hash,
+    names.template_hash,
+    names.grading,
+    names.judge_trial,
+    names.vintage,
+    names.model,
+    names.model_config_hash,
+    mean_scores.split,
+    mean_scores.is_own_hard,
+    mean_scores.task_set_id,
+    mean_scores.breakdown,
+    mean_scores.label,
+    mean_scores.score_name,
+    trial,
+    trial_means.n_tasks,
+    trial_means.mean_score,
+    trial_means.raw_mean_score
 from intermediate.trial_means
 inner join intermediate.mean_scores using (figure_id)
 inner join intermediate.model_run_names as names using (model_run_id)

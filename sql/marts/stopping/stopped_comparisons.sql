@@ -4,9 +4,30 @@
 -- built as: view
 -- depends on: stopping_looks
 select
-    * exclude (
-        is_second_minus_first, run_id, created_at, mean_difference, unbiased_difference
-    ),
+    stopping_id,
+    benchmark,
+    dataset_revision,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    score_name,
+    model,
+    model_config_hash,
+    vintage,
+    compared_model,
+    compared_config_hash,
+    compared_vintage,
+    block,
+    n_tasks,
+    n_tasks_evaluated,
+    n_tasks_planned,
+    sequence_low,
+    sequence_high,
+    comparison_alpha,
+    least_difference,
+    decision,
     round(mean_difference, 12) as mean_difference,
     round(unbiased_difference, 12) as unbiased_difference,
     n_tasks_planned - n_tasks_evaluated as n_tasks_skipped,
