@@ -28,12 +28,12 @@ from tasks.config.job import Job
 from tasks.console import notice, progress, working
 from tasks.drift import judge_control_set
 from tasks.hard_subset.select import select_hard
+from tasks.ingest import ingest_and_check
 from tasks.judge.judge import judge_by_provider_batches, judge_responses, plan_verdicts
 from tasks.judge.neighbours import STAGE, Arranged, judge_arrangement
 from tasks.judge.neighbours import missing as missing_arrangements
 from tasks.judge.rubric_variants import derive
 from tasks.maintain.upkeep import tidy
-from tasks.plan.plan import ingest_and_check
 from tasks.run.calls import Analysis, analyse_items
 from tasks.run.coverage_rules import store_coverage_rules
 from tasks.run.missing_work import MissingVerdicts

@@ -21,6 +21,7 @@ from typing import Any
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
+from tasks.check import check
 from tasks.config.job import Job
 from tasks.dataset.source import Source, source_of, tasks_of
 from tasks.rules.records import Task
@@ -29,6 +30,13 @@ from tasks.run.writing import StageReport
 from warehouse import TABLES, Warehouse
 
 Rows = list[dict[str, Any]]
+
+
+def ingest_and_check(job: Job) -> StageReport:
+    """Ingest the data set and check it; existing rows do not change."""
+    report = ingest(job)
+    report.add_messages(check(job, ("ingest",), reuse=True))
+    return report
 
 
 def ingest(job: Job) -> StageReport:

@@ -17,10 +17,9 @@ from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES
 from tasks.analyses.review import REVIEW
 from tasks.assemble import assemble, turns_to_assemble
-from tasks.check import check
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Analyst, Endpoint
-from tasks.ingest import ingest
+from tasks.ingest import ingest_and_check
 from tasks.judge import neighbours
 from tasks.judge.context_fit import context_fit_of
 from tasks.llm.request import Target, most_reply_tokens, prices_of, requested_reply_tokens
@@ -499,13 +498,6 @@ def is_prepared(job: Job) -> bool:
     with warehouse.reader() as reader:
         has_data = not missing_work.missing_splits(job, reader)
         return has_data and not turns_to_assemble(reader, missing_work.wanted_tasks(job, reader))
-
-
-def ingest_and_check(job: Job) -> StageReport:
-    """Ingest and check the data set; existing rows do not change."""
-    report = ingest(job)
-    report.add_messages(check(job, ("ingest",), reuse=True))
-    return report
 
 
 def prepare(job: Job) -> list[StageReport]:
