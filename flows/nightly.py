@@ -24,18 +24,15 @@ from tasks.alerts.findings import (
 )
 from tasks.alerts.message import Message, Results, night_message
 from tasks.alerts.sending import Delivery, deliver, history_of, ping, store
-from tasks.compare.differences import compare, rows_of
-from tasks.compare.pairs import Comparison
+from tasks.compare.vintages import comparable_pairs, differences_of
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.drift import control_sets_of_night, drifted
 from tasks.figures.leaderboard import leaderboard
-from tasks.rules.errors import PipelineError
-from tasks.rules.statistics.comparison import holm
 from tasks.run.coverage import low_coverage
 from tasks.run.writing import StageReport
 from tasks.stopping import last_looks
-from warehouse import Reader, Warehouse, WarehouseBusy, WarehouseError
+from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
 
 def as_night(job: Job, moment: datetime | None = None) -> Job:
@@ -283,18 +280,6 @@ def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) ->
         notice(f"alerts are not stored: {explained(error)[1]}")
 
 
-_JUDGE_COLUMNS = (
-    "model",
-    "model_config_hash",
-    "judge",
-    "judge_config_hash",
-    "template_hash",
-    "grading",
-    "judge_trial",
-)
-"""Columns that are equal on both sides of a comparison."""
-
-
 _NAMED_OTHERWISE = {
     "model": "second_model",
     "judge": "second_judge",
@@ -305,86 +290,20 @@ _NAMED_OTHERWISE = {
 
 
 def comparisons(job: Job) -> list[dict[str, Any]]:
-    """Return a comparison of the night with the last one for each model, split and configured
-    judge.
+    """Return a comparison of the night with the last one for each model, split and judge.
+
+    Only nightly models and judges that are configured are compared.
     """
+    assert job.night is not None
     models = {model.label for model in job.settings.models if model.resample == "nightly"}
     judges = {judge.label for judge in job.settings.judges}
+    compared: list[dict[str, Any]] = []
     with Warehouse(job.warehouse).reader() as reader:
-        pairs = [
-            row
-            for row in _pairs(job, reader, job.night)
-            if row["model"] in models and row["judge"] in judges
-        ]
-        compared = [each for row in pairs for each in _differences(job, reader, row)]
-    return [
-        {name: each[_NAMED_OTHERWISE.get(name, name)] for name in COMPARED} for each in compared
-    ]
+        for pair in comparable_pairs(job, reader, job.night):
+            if pair.model in models and pair.judge in judges:
+                compared += differences_of(job, reader, pair)
+    return [_comparison(difference) for difference in compared]
 
 
-def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
-    """Return the changes of each model from its last comparable vintage to its current one, under
-    every judge.
-
-    `vintage` replaces the current one. A row has the compared model runs, the split, and the
-    interval and p-value of the difference (Holm-corrected over all rows). A model with one vintage
-    has no row.
-    """
-    changed: list[dict[str, Any]] = []
-    with Warehouse(job.warehouse).reader() as reader:
-        chosen: dict[str, Any] = {"is_latest": True} if vintage is None else {"vintage": vintage}
-        chosen |= job.key
-        judged = (
-            "(from leaderboard where counts_as_judge([], benchmark, dataset_revision, judge,"
-            " judge_config_hash))"
-        )
-        shown = reader.select(
-            judged, f"distinct {', '.join(_JUDGE_COLUMNS)}, vintage, split", **chosen
-        )
-        for current in sorted({row["vintage"] for row in shown}):
-            for pair in _pairs(job, reader, current):
-                identity = {"vintage": current, **{name: pair[name] for name in _JUDGE_COLUMNS}}
-                # A model may have another current vintage on another split.
-                splits = {row["split"] for row in shown if {**row, **identity} == row}
-                if splits:
-                    changed += [
-                        each for each in _differences(job, reader, pair) if each["split"] in splits
-                    ]
-    adjusted = holm([each["p_value"] for each in changed])
-    return [
-        {name: each[f"second_{name}"] for name in _JUDGE_COLUMNS}
-        | {
-            name: each[name]
-            for name in ("first_vintage", "second_vintage", "split", "ci_low", "ci_high")
-        }
-        | {"p_adjusted": p_adjusted}
-        for each, p_adjusted in zip(changed, adjusted, strict=True)
-    ]
-
-
-def _pairs(job: Job, reader: Reader, night: str | None) -> list[dict[str, Any]]:
-    """Return the model runs of a vintage (`night`) that can be compared with an earlier vintage."""
-    given = {**job.key, "night": night}
-    return [
-        given | row
-        for row in reader.rows(sql.read("queries/nightly/pairs"), given)
-        if row["last_vintage"]
-    ]
-
-
-def _differences(job: Job, reader: Reader, row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the differences between one model's vintage (`night`) and the one before, under one
-    judge, by split.
-    """
-    narrowed = job.model_copy(
-        update={"named_models": (row["model"],), "named_judges": (row["judge"],)}
-    )
-    nights = (row["last_vintage"], row["night"])
-    try:
-        rows = rows_of(compare(reader, Comparison(narrowed, nights, "vintage")))
-    except PipelineError as error:
-        notice(f"{row['model']} is not compared with {row['last_vintage']}: {error}")
-        return []
-    return [
-        each for each in rows if all(each[f"second_{name}"] == row[name] for name in _JUDGE_COLUMNS)
-    ]
+def _comparison(difference: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: difference[_NAMED_OTHERWISE.get(name, name)] for name in COMPARED}

@@ -37,7 +37,7 @@ def write_report(
         WarehouseError: nothing is published yet.
     """
     # Importing these takes seconds.
-    from flows.nightly import changes
+    from tasks.compare.vintages import changes
     from tasks.report.build import build
 
     warehouse = Warehouse(job.warehouse)
