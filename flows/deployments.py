@@ -40,14 +40,17 @@ from prefect.schedules import Cron, Schedule
 from prefect.types.entrypoint import EntrypointType
 from pydantic import Field
 
-from flows.execution import Execution, execute_flow, run_interruptibly
+from flows.execution import Execution
 from flows.nightly import alert_crashed, as_night, run_night, skip_night
-from flows.recorded import STOPPED, message_of, state_of, warehouse_name
+from flows.recorded import state_of
 from flows.run.arguments import Arguments
 from flows.run.config import config_file, load_job
 from flows.run.nights import NIGHT, STOP_TIME, is_over, night_of
-from flows.run.outcomes import INTERRUPTED, MISSED
+from flows.run.outcomes import INTERRUPTED, MISSED, STOPPED, message_of
+from flows.run.signals import run_interruptibly
 from flows.server import FOLDER, PrefectServer, named_server, own_server, secret_path
+from flows.ui import warehouse_name
+from flows.work import execute_flow
 from tasks.config.job import Job
 from tasks.config.settings import Nightly
 from tasks.console import notice

@@ -7,10 +7,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import sql
-from flows.execution import Execution, execute_flow, is_in_progress, mark_killed, runs_of_night
+from flows.execution import Execution
 from flows.run.nights import end_of, night_of, stop_time
 from flows.run.outcomes import FAILED, INTERRUPTED, RUNNING, SKIPPED, explained, outcome_of
-from flows.work import has_work, without_work
+from flows.run.record import is_in_progress, mark_killed, runs_of_night
+from flows.work import execute_flow, has_work, without_work
 from tasks.alerts.causes import control_alerts, coverage_alerts, stops_of
 from tasks.alerts.findings import (
     COMPARED,
