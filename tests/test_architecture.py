@@ -58,6 +58,7 @@ FLOWS_LEVELS = (
     {"work"},
     {"nightly"},
     {"deployments", "report_server"},
+    {"serving"},
     {"cli"},
 )
 """The modules and folders of `flows/`, lowest first."""

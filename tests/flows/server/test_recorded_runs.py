@@ -149,16 +149,16 @@ def test_a_lost_server_changes_no_work_and_is_reported_once(
 def test_runs_go_on_when_the_server_is_lost(
     tmp_path: Path, monkeypatch: Patch, capsys: Printed
 ) -> None:
-    from flows import deployments
+    from flows import serving
 
-    monkeypatch.setenv(deployments.RUNS_LOCK, str(tmp_path / "runs.lock"))
+    monkeypatch.setenv(serving.RUNS_LOCK, str(tmp_path / "runs.lock"))
     holding = ["flock", "-s", tmp_path / "runs.lock", "sh", "-c", "echo held; sleep 3"]
     run = subprocess.Popen(holding, stdout=subprocess.PIPE, text=True)
     assert run.stdout is not None
     assert run.stdout.readline() == "held\n"
 
     async def lose() -> None:
-        async with deployments.ServingRunner(pause_on_shutdown=False):
+        async with serving.ServingRunner(pause_on_shutdown=False):
             raise RuntimeError("Service exceeded error threshold.")
 
     with pytest.raises((RuntimeError, ExceptionGroup)):
