@@ -1,7 +1,7 @@
 """Writing the report of a job, unless the last one is up to date."""
 
 import os
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from tasks.config.job import Job
@@ -15,12 +15,16 @@ from tasks.run.run_context import LEDGER
 from warehouse import Warehouse, write_atomically
 from warehouse.files import hash_of_document
 
+_BASIS_FILE = "report-basis.txt"
+"""The file in the report folder with the hash of the report's inputs."""
+
 
 def write_report(
     job: Job, folder: Path | None = None, vintage: str | None = None, *, is_of_run: bool = False
 ) -> int:
-    """Write the report of the published data, after waiting for other writers of the folder; return
-    its size in bytes.
+    """Write the report of the published data, and return its size in bytes.
+
+    Other writers of the folder end first.
 
     Args:
         job: the job whose benchmark is reported on.
@@ -37,49 +41,50 @@ def write_report(
         WarehouseError: nothing is published yet.
     """
     # Importing these takes seconds.
-    from flows.nightly import changes
+    from tasks.compare.vintages import changes
     from tasks.report.build import build
 
     warehouse = Warehouse(job.warehouse)
-    noted = job.report_index.parent / _FILE
     with warehouse.reader():
         pass  # refuses a warehouse without published data before a folder is created
-    # Storing costs opens the ledger, which two machines must not do at once. A read-only folder is
-    # only read.
-    can_write = os.access(job.warehouse, os.W_OK)
-    with (
-        warehouse.only_machine(notice) if can_write else nullcontext(),
-        only_writer(folder or job.report_folder),
-    ):
+    report_folder = folder or job.report_folder
+    basis_file = job.report_index.parent / _BASIS_FILE
+    with _only_machine(warehouse), only_writer(report_folder):
         try:
             if store_calls(job):  # the costs of this run, and of killed ones
                 warehouse.publish()
         except PipelineError as error:
             notice(f"costs are as of the last finished run: {error}")
         if folder is None:
-            noted.unlink(missing_ok=True)
+            basis_file.unlink(missing_ok=True)
         basis = basis_of(job)  # data published after this moment may be missing in the report
-        changed = changes(job, None if vintage == "all" else vintage)
-        n_bytes = build(job, folder or job.report_folder, vintage, changed)
+        vintage_changes = changes(job, None if vintage == "all" else vintage)
+        n_bytes = build(job, report_folder, vintage, vintage_changes)
         if is_of_run:
-            write_atomically(noted, f"{basis}\n".encode())
+            write_atomically(basis_file, f"{basis}\n".encode())
         return n_bytes
 
 
-_FILE = "report-basis.txt"
-"""The file in the report folder with the hash of the report's inputs."""
+def _only_machine(warehouse: Warehouse) -> AbstractContextManager[None]:
+    """Keep other machines from writing: storing costs opens the ledger, which only one may do.
+
+    A read-only folder is only read.
+    """
+    if os.access(warehouse.root, os.W_OK):
+        return warehouse.only_machine(notice)
+    return nullcontext()
 
 
 def is_up_to_date(job: Job) -> bool:
-    """Return whether the report of the last run contains everything that is published and
-    configured.
-    """
+    """Return whether the last run's report has all that is published and configured."""
     folder = job.report_index.parent
-    above = job.report_folder / "index.html"
+    index_of_benchmarks = job.report_folder / "index.html"
     try:
-        noted = (folder / _FILE).read_text(encoding="ascii").strip()
+        stored_basis = (folder / _BASIS_FILE).read_text(encoding="ascii").strip()
         # Check the files first: that takes milliseconds.
-        return above.is_file() and is_whole(folder) and noted == basis_of(whole_of(job))
+        if not index_of_benchmarks.is_file() or not is_whole(folder):
+            return False
+        return stored_basis == basis_of(whole_of(job))
     except (OSError, ValueError):
         return False
 
@@ -92,12 +97,11 @@ def whole_of(job: Job) -> Job:
 def basis_of(job: Job) -> str:
     """Return a hash of the published data without runs, the configuration, and this program."""
     # Every run adds rows to these tables, but only the list of runs shows them.
-    stored = Warehouse(job.warehouse).published_parts(but={"runs", "alerts", "alert_deliveries"})
+    parts = Warehouse(job.warehouse).published_parts(but={"runs", "alerts", "alert_deliveries"})
     # A report no longer shows replies that were deleted from the ledger.
     deletions = str(deletion_mark(job.warehouse / LEDGER))
-    shown = job.settings.model_dump_json(
-        exclude={"alerts", "limits"}
-    )  # these change nothing in a report
+    # These settings change nothing in a report.
+    settings = job.settings.model_dump_json(exclude={"alerts", "limits"})
     return hash_of_document(
-        [shown, job.data.revision, job.vintage, deletions, stored, hash_of_program()]
+        [settings, job.data.revision, job.vintage, deletions, parts, hash_of_program()]
     )

@@ -95,18 +95,15 @@ class PrefectServer:
         return is_up
 
     def _is_up(self) -> bool:
-        """Return whether the server responds; a refusal is a response too: the server's clients
-        will report it.
-        """
+        """Return whether the server responds; its clients report a refusal."""
         import httpx
 
+        has_proxy = not self.secret  # the project's own server is never behind one
         try:
-            # The own server is never behind a proxy.
-            return httpx.get(
-                f"{self.url}/health", timeout=5, trust_env=not self.secret
-            ).status_code in {200, 401, 403}
+            response = httpx.get(f"{self.url}/health", timeout=5, trust_env=has_proxy)
         except (httpx.HTTPError, httpx.InvalidURL):
             return False
+        return response.status_code in {200, 401, 403}
 
 
 HELD: dict[Path, BinaryIO] = {}
@@ -115,8 +112,7 @@ _own_urls: set[str] = set()
 
 
 def server_of(job: "Job") -> PrefectServer | None:
-    """Return the server that records a job's run, which may still be starting; None: the run is not
-    recorded.
+    """Return the server that records a job's run and may still be starting; None: it is not recorded.
 
     Raises:
         UsageError: certificates or proxies of the environment cannot be used, so that no server
@@ -127,9 +123,9 @@ def server_of(job: "Job") -> PrefectServer | None:
     refuse_unusable_network()
     if job.settings.prefect == "off" or os.environ.get("PRBENCH_PREFECT") == "off":
         return None
-    named = named_server()
-    if named:
-        return PrefectServer(named)
+    configured_url = named_server()
+    if configured_url:
+        return PrefectServer(configured_url)
     try:
         server = own_server(job)
     except (NoServerError, OSError) as error:
@@ -140,9 +136,7 @@ def server_of(job: "Job") -> PrefectServer | None:
 
 
 def named_server() -> str | None:
-    """Return the API address of another server, if the environment or a Prefect profile names
-    one.
-    """
+    """Return the API address of another server that the environment or a Prefect profile names."""
     from prefect.settings import Settings
 
     url = Settings().api.url
@@ -150,8 +144,9 @@ def named_server() -> str | None:
 
 
 def own_server(job: "Job", port: int = 0) -> PrefectServer:
-    """Return the server of a data folder, started if necessary; this process counts as its user
-    from now on.
+    """Return the server of a data folder, started if necessary.
+
+    This process counts as its user from now on.
 
     Raises:
         NoServerError: it belongs to another user or machine, or its port or secret cannot be used.
@@ -166,43 +161,48 @@ def own_server(job: "Job", port: int = 0) -> PrefectServer:
         raise NoServerError(f"{folder} is another user's")
     if folder not in HELD:
         users = (folder / USERS).open("a+b")
-        fcntl.flock(
-            users, fcntl.LOCK_SH
-        )  # waits for a server that is ending: it holds the lock exclusively
+        # This waits for a server that is ending: it holds the lock exclusively.
+        fcntl.flock(users, fcntl.LOCK_SH)
         HELD[folder] = users
     until_s = time.monotonic() + START_S
-    with (folder / "server.lock").open("a+b") as running:
-        while True:
-            try:
-                fcntl.flock(running, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                running_server = _running(folder)
-                if running_server:
-                    return running_server
-                if time.monotonic() > until_s:
-                    raise NoServerError(f"{folder / ADDRESS} does not hold its address") from None
-                time.sleep(_LOOK_EVERY_S)  # it is starting
-                continue
-            _address(folder, is_locked=False)
-            return _started(job, folder, running, port)
+    with (folder / "server.lock").open("a+b") as server_lock:
+        while not _try_lock(server_lock):
+            server = _running_server(folder)
+            if server is not None:
+                return server
+            if time.monotonic() > until_s:
+                raise NoServerError(f"{folder / ADDRESS} does not hold its address")
+            time.sleep(_LOOK_EVERY_S)  # it is starting
+        _read_address(folder, is_running=False)
+        return _start_server(job, folder, server_lock, port)
 
 
-def _running(folder: Path) -> PrefectServer | None:
-    address = _address(folder, is_locked=True)
+def _try_lock(file: BinaryIO) -> bool:
+    """Lock the file of the folder's server, and return whether that worked: no server runs."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _running_server(folder: Path) -> PrefectServer | None:
+    """Return the folder's server; None if it is starting and has no address yet."""
+    address = _read_address(folder, is_running=True)
     if not address:
         return None
     with _secret_file(folder) as file:
-        url = address["url"]
-        secret = os.pread(file.fileno(), 1024, 0).decode()
+        secret = _read_secret(file.fileno())
     if not secret:
         raise NoServerError(
             f"{secret_path(folder)} is gone; it is created again two minutes after the last run"
         )
+    url = address["url"]
     _own_urls.add(url)
     return PrefectServer(url, secret)
 
 
-def _address(folder: Path, *, is_locked: bool) -> dict[str, str]:
+def _read_address(folder: Path, *, is_running: bool) -> dict[str, str]:
     """Return the address of a folder's server; empty if the file is missing or being written.
 
     Raises:
@@ -216,16 +216,16 @@ def _address(folder: Path, *, is_locked: bool) -> dict[str, str]:
     except (FileNotFoundError, ValueError):
         return {}
     if address["machine"] != this_machine().kernel:
-        os.utime(folder / "server.lock")  # takes the present time from the clock of the file system
-        age_s = (folder / "server.lock").stat().st_mtime - (folder / ADDRESS).stat().st_mtime
-        if is_locked or age_s < FRESH_S:
+        clock = folder / "server.lock"
+        os.utime(clock)  # takes the present time from the clock of the file system
+        age_s = clock.stat().st_mtime - (folder / ADDRESS).stat().st_mtime
+        if is_running or age_s < FRESH_S:
             raise NoServerError(f"the server of this data folder runs on {address['host']}")
     return address
 
 
-def _started(job: "Job", folder: Path, running: BinaryIO, port: int) -> PrefectServer:
-    from warehouse.locks import this_machine
-
+def _start_server(job: "Job", folder: Path, server_lock: BinaryIO, port: int) -> PrefectServer:
+    """Start the folder's server in a process of its own, which inherits socket, secret and lock."""
     try:
         listening = socket.create_server((HOST, port), backlog=2048)
     except OSError as error:
@@ -233,34 +233,22 @@ def _started(job: "Job", folder: Path, running: BinaryIO, port: int) -> PrefectS
             f"--port {port}: {error.strerror}; choose another one, or set PREFECT_API_URL if a"
             " Prefect server of yours runs there"
         ) from error
-    with listening, _secret_file(folder) as file:
-        secret = os.pread(file.fileno(), 1024, 0).decode()
+    with listening, _secret_file(folder) as secret_file:
+        secret = _read_secret(secret_file.fileno())
         if not secret:
             secret = f"prbench:{secrets.token_urlsafe(32)}"
-            os.pwrite(file.fileno(), secret.encode(), 0)
-            os.fsync(file.fileno())
+            os.pwrite(secret_file.fileno(), secret.encode(), 0)
+            os.fsync(secret_file.fileno())
         url = f"http://{HOST}:{listening.getsockname()[1]}/api"
-        given = (listening.fileno(), file.fileno(), running.fileno())
+        _write_address(folder, url)
+        files = (listening.fileno(), secret_file.fileno(), server_lock.fileno())
         # -P: no modules from the current folder.
-        command = [sys.executable, "-P", "-m", "flows.server", *map(str, given), str(folder)]
-        about = {
-            "url": url,
-            "machine": this_machine().kernel,
-            "host": this_machine().host,
-        }
-        (folder / ADDRESS).write_text(json.dumps(about), encoding="utf-8")
-        kept = {}
-        days = job.settings.retention.prefect_days
-        if days:
-            kept = {
-                "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
-                "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": f"P{days}D",
-                "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": f"P{min(days, 7)}D",
-            }
+        command = [sys.executable, "-P", "-m", "flows.server"]
+        command += [*map(str, files), str(folder), str(UNUSED_S)]
         subprocess.Popen(
-            [*command, str(UNUSED_S)],
-            env=os.environ | kept,
-            pass_fds=given,
+            command,
+            env=os.environ | _retention(job.settings.retention.prefect_days),
+            pass_fds=files,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -271,12 +259,33 @@ def _started(job: "Job", folder: Path, running: BinaryIO, port: int) -> PrefectS
     return PrefectServer(url, secret)
 
 
+def _write_address(folder: Path, url: str) -> None:
+    from warehouse.locks import this_machine
+
+    address = {
+        "url": url,
+        "machine": this_machine().kernel,
+        "host": this_machine().host,
+    }
+    (folder / ADDRESS).write_text(json.dumps(address), encoding="utf-8")
+
+
+def _retention(days: int | None) -> dict[str, str]:
+    """Return the settings by which the server deletes old runs and events; None: it keeps them."""
+    if not days:
+        return {}
+    return {
+        "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
+        "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": f"P{days}D",
+        "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": f"P{min(days, 7)}D",
+    }
+
+
 def secret_path(folder: Path) -> Path:
     """Return the path of the secret of a folder's server; a restarted server keeps its secret."""
     home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
-    return (
-        home / "prbench" / f"server-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}.secret"
-    )
+    folder_hash = hashlib.sha256(str(folder).encode()).hexdigest()[:8]
+    return home / "prbench" / f"server-{folder_hash}.secret"
 
 
 def _secret_file(folder: Path) -> BinaryIO:
@@ -301,63 +310,52 @@ def _secret_file(folder: Path) -> BinaryIO:
     return file
 
 
-def check_server() -> tuple[bool | None, str]:
-    """Return whether the configured server is secure and reachable (None: unknown), and a sentence
-    about it.
+def _read_secret(descriptor: int) -> str:
+    return os.pread(descriptor, 1024, 0).decode()
 
-    Anyone with access to a Prefect server can make it run commands.
+
+def check_server() -> tuple[bool | None, str]:
+    """Return whether the configured server is secure and reachable, and a sentence about it.
+
+    None: that is unknown. Anyone with access to a Prefect server can make it run commands.
     """
     import httpx
     from prefect.settings import Settings
 
     api = Settings().api
     if not api.url:
-        return (
-            True,
-            (
-                "PREFECT_API_URL is not set; a server of this data folder, which requires a secret,"
-                " records runs"
-            ),
+        return True, (
+            "PREFECT_API_URL is not set; a server of this data folder, which requires a secret,"
+            " records runs"
         )
     secret = f"Bearer {api.key.get_secret_value()}" if api.key else ""
     if api.auth_string:
         secret = f"Basic {b64encode(api.auth_string.get_secret_value().encode()).decode()}"
-    where = PrefectServer(api.url).host_and_port
-    url = f"{api.url.rstrip('/')}/admin/version"
+    server = PrefectServer(api.url).host_and_port
+    version_url = f"{api.url.rstrip('/')}/admin/version"
     try:
-        anybody, with_secret = (
-            httpx.get(url, headers=each).status_code for each in ({}, {"Authorization": secret})
-        )
+        anybody = httpx.get(version_url).status_code
+        with_secret = httpx.get(version_url, headers={"Authorization": secret}).status_code
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        return (
-            False,
-            (
-                f"{where} cannot be reached ({type(error).__name__}); start it, or correct"
-                " PREFECT_API_URL"
-            ),
+        return False, (
+            f"{server} cannot be reached ({type(error).__name__}); start it, or correct"
+            " PREFECT_API_URL"
         )
     if anybody == httpx.codes.OK:
-        return (
-            False,
-            (
-                f"{where} requires no secret: anyone can have commands run; set"
-                " PREFECT_SERVER_API_AUTH_STRING"
-            ),
+        return False, (
+            f"{server} requires no secret: anyone can have commands run; set"
+            " PREFECT_SERVER_API_AUTH_STRING"
         )
     if anybody not in {401, 403}:
-        return (
-            None,
-            f"{where} responds with status {anybody}; PREFECT_API_URL may not be a Prefect server",
+        return None, (
+            f"{server} responds with status {anybody}; PREFECT_API_URL may not be a Prefect server"
         )
     if with_secret in {401, 403}:
-        return (
-            False,
-            (
-                f"{where} requires a secret other than PREFECT_API_AUTH_STRING; set that to the"
-                " server's secret"
-            ),
+        return False, (
+            f"{server} requires a secret other than PREFECT_API_AUTH_STRING; set that to the"
+            " server's secret"
         )
-    return True, f"{where} requires a secret"
+    return True, f"{server} requires a secret"
 
 
 # The server's process
@@ -394,7 +392,8 @@ def is_from_here(hosts: Sequence[str], origins: Sequence[str]) -> bool:
 
 
 def only_from_here(app: "ASGIApp") -> "ASGIApp":
-    """Return an application that refuses requests with a foreign name or from a foreign page;
+    """Return an application that refuses requests with a foreign name or from a foreign page.
+
     Prefect accepts them.
     """
     from starlette.datastructures import Headers
@@ -403,9 +402,8 @@ def only_from_here(app: "ASGIApp") -> "ASGIApp":
 
     async def guarded(scope: "Scope", receive: "Receive", send: "Send") -> None:
         headers = Headers(raw=scope.get("headers", []))
-        if scope["type"] == "lifespan" or is_from_here(
-            headers.getlist("host"), headers.getlist("origin")
-        ):
+        is_local = is_from_here(headers.getlist("host"), headers.getlist("origin"))
+        if is_local or scope["type"] == "lifespan":
             await app(scope, receive, send)
         elif scope["type"] == "websocket":
             await WebSocketClose(1008)(scope, receive, send)
@@ -419,7 +417,7 @@ def main() -> None:
     """Serve until the last user has left, or SIGTERM."""
     # The third file stays open: its lock shows that the server is running.
     listening = socket.socket(fileno=int(sys.argv[1]))
-    secret = os.pread(int(sys.argv[2]), 1024, 0).decode()
+    secret = _read_secret(int(sys.argv[2]))
     folder = Path(sys.argv[4])
     unused_s = float(sys.argv[5])
     threading.Thread(
@@ -456,8 +454,9 @@ def main() -> None:
 
 
 def _end_when_unused(folder: Path, unused_s: float) -> None:
-    """Show that the server is alive, and end it when unused for `unused_s`; a new one waits for its
-    end.
+    """Show that the server is alive, and end it when unused for `unused_s`.
+
+    A new one waits for its end.
     """
     users = (folder / USERS).open("a+b")
     used_s = time.monotonic()

@@ -1,13 +1,22 @@
-"""The flows that commands start, their kinds of work, and the report of a run without work.
+"""The flows that commands start: whether they have work, which models they call, and their start.
 
-Nothing here imports Prefect or a library that makes calls: a run without work does not load them.
+Nothing here imports Prefect or a library that makes calls before there is work: a run without work
+does not load them.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
+from typing import Any
 
+from flows.execution import Execution, execute, prepare
 from flows.report import is_up_to_date
-from flows.run.outcomes import no_call_succeeded
+from flows.run.config import refuse_every_vintage, refuse_unknown_names
+from flows.run.coverage_report import coverage_report
+from flows.run.signals import run_interruptibly
+from flows.server import PrefectServer, server_of
 from tasks.aggregate import has_stale_measures
 from tasks.analyses import annotate, phrases, review
 from tasks.analyses.node_scores import stale_analyses
@@ -15,39 +24,57 @@ from tasks.analyses.trees import nodes_to_name, trees_to_grow
 from tasks.assemble import turns_to_assemble
 from tasks.check import check, has_unchecked
 from tasks.config.job import Job
-from tasks.console import notice
-from tasks.drift import lacks_verdicts
+from tasks.console import notice, working
+from tasks.drift import lacks_verdicts as lacks_control_verdicts
 from tasks.hard_subset.select import has_new_selection
 from tasks.judge.judge import plan_verdicts
 from tasks.judge.neighbours import missing as missing_arrangements
 from tasks.rules.errors import PipelineError
 from tasks.run.calls import Analysis
-from tasks.run.coverage import low_coverage
 from tasks.run.missing_work import missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
+from tasks.run.run_context import refuse_uninstalled, refuse_unready
 from tasks.run.writing import CALLED_KINDS, STAGES, StageReport
 from tasks.sample import plan_samples
 from tasks.stopping import has_open_block
 from warehouse import Reader, Warehouse, WarehouseError
 
-
-def _asks(analysis: Analysis) -> Callable[[Job, Reader], bool]:
-    """Return whether analysts have missing items, or are configured in another way than at their
-    last call.
-    """
-    return lambda job, reader: (
-        any(analysis.missing(job, reader).values()) or bool(analysis.changed_analysts(job, reader))
-    )
+# Whether a job has work, from published data and configuration; work that this misses is not done
 
 
-def _is_new_night(job: Job, reader: Reader) -> bool:
-    ended = (
-        "select 1 from runs where night = ? and outcome in ('done', 'below_bar') and config ->>"
-        " 'benchmark' = ?"
-    )
-    return not reader.rows(ended, [job.night, job.settings.benchmark])
+def _lacks_data(job: Job, reader: Reader) -> bool:
+    return bool(missing_splits(job, reader)) or has_unchecked(job, reader)
 
 
-def _may_select(job: Job, _: Reader) -> bool:
+def _lacks_conversations(job: Job, reader: Reader) -> bool:
+    return bool(turns_to_assemble(reader, wanted_tasks(job, reader)))
+
+
+def _lacks_responses(job: Job, _: Reader) -> bool:
+    return any(plan_samples(job).values())
+
+
+def _lacks_rewordings(job: Job, reader: Reader) -> bool:
+    wanted = wanted_tasks(job, reader)
+    return any(unworded_criteria(job, wanted, reader, rubric) for rubric in wanted_rubrics(job))
+
+
+def _lacks_verdicts(job: Job, _: Reader) -> bool:
+    return any(responses for _, responses in plan_verdicts(job))
+
+
+def _lacks_looks(job: Job, reader: Reader) -> bool:
+    return has_open_block(job, wanted_tasks(job, reader).comparisons, reader)
+
+
+def _lacks_measures(job: Job, reader: Reader) -> bool:
+    return has_stale_measures(reader, job)
+
+
+def _lacks_selection(job: Job, _: Reader) -> bool:
+    return has_new_selection(job)
+
+
+def _lacks_possible_selection(job: Job, _: Reader) -> bool:
     """Return whether a run would select a hard subset; a run continues if none can be selected."""
     try:
         return job.limit is None and has_new_selection(job)
@@ -55,166 +82,237 @@ def _may_select(job: Job, _: Reader) -> bool:
         return False
 
 
-def _has_capabilities(job: Job, reader: Reader) -> bool:
-    """Return whether any capability must be described, named, grouped or measured."""
-    return (
-        any(
-            _asks(each)(job, reader)
-            for each in (phrases.PHRASES, phrases.EMBEDDINGS, phrases.NAMES)
-        )
-        or any(trees_to_grow(job, reader))
-        or bool(nodes_to_name(job, reader))
-        or any(stale_analyses(reader, wanted_tasks(job, reader).key))
+def _lacks_report(job: Job, _: Reader) -> bool:
+    return job.settings.report.enabled and not is_up_to_date(job)
+
+
+def _lacks_night(job: Job, reader: Reader) -> bool:
+    finished_night = (
+        "select 1 from runs where night = ? and outcome in ('done', 'below_bar') and config ->>"
+        " 'benchmark' = ?"
     )
+    return not reader.rows(finished_night, [job.night, job.settings.benchmark])
 
 
-def _lacks_samples(job: Job, _: Reader | None = None) -> bool:
-    return any(plan_samples(job).values())
+def _lacks_analysis(analysis: Analysis, job: Job, reader: Reader) -> bool:
+    """Return whether analysts have missing items, or have been configured in another way since."""
+    if any(analysis.missing(job, reader).values()):
+        return True
+    return bool(analysis.changed_analysts(job, reader))
 
 
-def _lacks_verdicts(job: Job, _: Reader | None = None) -> bool:
-    return any(responses for _, responses in plan_verdicts(job))
+def _lacks_capabilities(job: Job, reader: Reader) -> bool:
+    """Return whether any capability must be described, named, grouped or measured."""
+    for analysis in (phrases.PHRASES, phrases.EMBEDDINGS, phrases.NAMES):
+        if _lacks_analysis(analysis, job, reader):
+            return True
+    if any(trees_to_grow(job, reader)) or nodes_to_name(job, reader):
+        return True
+    return any(stale_analyses(reader, wanted_tasks(job, reader).key))
 
 
-def has_calls(job: Job) -> bool:
-    """Return whether a job lacks responses or verdicts."""
-    return _lacks_samples(job) or _lacks_verdicts(job)
+def _lacks_arrangements(job: Job, reader: Reader) -> bool:
+    return bool(missing_arrangements(job, reader))
 
 
-WORK: dict[str, Callable[[Job, Reader], bool]] = {
-    "night": _is_new_night,
-    "controls": lacks_verdicts,
-    "data": lambda job, reader: bool(missing_splits(job, reader)) or has_unchecked(job, reader),
-    "turns": lambda job, reader: bool(turns_to_assemble(reader, wanted_tasks(job, reader))),
-    "samples": _lacks_samples,
-    "rewordings": lambda job, reader: any(
-        unworded_criteria(job, wanted_tasks(job, reader), reader, rubric)
-        for rubric in wanted_rubrics(job)
-    ),
-    "verdicts": _lacks_verdicts,
-    "blocks": lambda job, reader: has_open_block(
-        job, wanted_tasks(job, reader).comparisons, reader
-    ),
-    "measures": lambda job, reader: has_stale_measures(reader, job),
-    "selection": lambda job, _: has_new_selection(job),
-    "possible selection": _may_select,
-    "report": lambda job, _: job.settings.report.enabled and not is_up_to_date(job),
-    "labels": _asks(annotate.ANNOTATION),
-    "reviews": _asks(review.REVIEW),
-    "capabilities": _has_capabilities,
-    "arrangements": lambda job, reader: bool(missing_arrangements(job, reader)),
-}
-"""Kind of work -> whether a job has any of it."""
+# The flows
 
 
-class Startable(NamedTuple):
+@dataclass(frozen=True)
+class CommandFlow:
     """A flow that a command starts.
 
-    `path` names its module and function, `work` the kinds of work that it does (if empty, it always
-    has work; with `data` it loads the data set), `calls` the kinds of models that it calls,
-    `covers` names the stage whose coverage it reports, and `refuse` raises if the job lacks
-    settings for it.
+    Attributes:
+        load: imports the flow and Prefect, which takes seconds.
+        checks: whether there is work of each kind that the flow does; none: there always is.
+        calls: the kinds of models that it calls.
+        covered_stage: the stage whose coverage it reports, if any; `evaluate`: all stages.
+        refuse: raises if the job lacks settings for it.
     """
 
-    path: str
-    work: Sequence[str] = ()
-    calls: Sequence[str] = ()
-    covers: str = ""
+    load: Callable[[], Any]
+    checks: tuple[Callable[[Job, Reader], bool], ...] = ()
+    calls: tuple[str, ...] = ()
+    covered_stage: str = ""
     refuse: Callable[[Job], None] = lambda _: None
 
+    @property
+    def loads_data(self) -> bool:
+        """True if it loads the data set, so that nothing needs to be stored before."""
+        return _lacks_data in self.checks
 
-_RUN = (
-    "data",
-    "turns",
-    "samples",
-    "rewordings",
-    "verdicts",
-    "blocks",
-    "measures",
-    "possible selection",
-    "report",
+
+def _pipeline() -> ModuleType:
+    from flows import pipeline
+
+    return pipeline
+
+
+def _stages() -> ModuleType:
+    from flows import stages
+
+    return stages
+
+
+def _analyses() -> ModuleType:
+    from flows import analyses
+
+    return analyses
+
+
+_CHECKS_OF_RUN = (
+    _lacks_data,
+    _lacks_conversations,
+    _lacks_responses,
+    _lacks_rewordings,
+    _lacks_verdicts,
+    _lacks_looks,
+    _lacks_measures,
+    _lacks_possible_selection,
+    _lacks_report,
 )
 FLOWS = {
-    "evaluate": Startable("flows.pipeline:evaluate", _RUN, CALLED_KINDS, "evaluate"),
-    "night": Startable(
-        "flows.pipeline:night", ("night", "controls", *_RUN), CALLED_KINDS, "evaluate"
+    "evaluate": CommandFlow(
+        lambda: _pipeline().evaluate,
+        checks=_CHECKS_OF_RUN,
+        calls=CALLED_KINDS,
+        covered_stage="evaluate",
     ),
-    "backfill": Startable("flows.pipeline:backfill", _RUN, CALLED_KINDS, "evaluate"),
-    "ingest": Startable("flows.stages:ingest_flow", ("data",)),
-    "assemble": Startable("flows.stages:assemble_flow", ("turns",)),
-    "sample": Startable(
-        "flows.pipeline:sample", ("samples",), STAGES["sample"].calls, covers="sample"
+    "night": CommandFlow(
+        lambda: _pipeline().night,
+        checks=(_lacks_night, lacks_control_verdicts, *_CHECKS_OF_RUN),
+        calls=CALLED_KINDS,
+        covered_stage="evaluate",
     ),
-    "derive": Startable("flows.stages:derive_flow", ("rewordings",), STAGES["derive"].calls),
-    "judge": Startable(
-        "flows.pipeline:judge", ("verdicts",), STAGES["judge"].calls, covers="judge"
+    "backfill": CommandFlow(
+        lambda: _pipeline().backfill,
+        checks=_CHECKS_OF_RUN,
+        calls=CALLED_KINDS,
+        covered_stage="evaluate",
     ),
-    "aggregate": Startable("flows.stages:aggregate_flow", ("measures",)),
-    "select_hard": Startable("flows.stages:select_hard_flow", ("measures", "selection")),
-    "annotate": Startable(
-        "flows.stages:annotate_flow", ("labels",), refuse=annotate.refuse_unready
+    "ingest": CommandFlow(lambda: _stages().ingest_flow, checks=(_lacks_data,)),
+    "assemble": CommandFlow(lambda: _stages().assemble_flow, checks=(_lacks_conversations,)),
+    "sample": CommandFlow(
+        lambda: _pipeline().sample,
+        checks=(_lacks_responses,),
+        calls=STAGES["sample"].calls,
+        covered_stage="sample",
     ),
-    "neighbours": Startable(
-        "flows.stages:neighbours_flow", ("arrangements",), STAGES["neighbours"].calls
+    "derive": CommandFlow(
+        lambda: _stages().derive_flow,
+        checks=(_lacks_rewordings,),
+        calls=STAGES["derive"].calls,
     ),
-    "review": Startable("flows.stages:review_flow", ("reviews",), refuse=review.refuse_unready),
-    "capabilities": Startable(
-        "flows.stages:capabilities_flow",
-        ("capabilities",),
-        STAGES["capabilities"].calls,
+    "judge": CommandFlow(
+        lambda: _pipeline().judge,
+        checks=(_lacks_verdicts,),
+        calls=STAGES["judge"].calls,
+        covered_stage="judge",
+    ),
+    "aggregate": CommandFlow(lambda: _stages().aggregate_flow, checks=(_lacks_measures,)),
+    "select_hard": CommandFlow(
+        lambda: _stages().select_hard_flow,
+        checks=(_lacks_measures, _lacks_selection),
+    ),
+    "annotate": CommandFlow(
+        lambda: _analyses().annotate_flow,
+        checks=(partial(_lacks_analysis, annotate.ANNOTATION),),
+        refuse=annotate.refuse_unready,
+    ),
+    "neighbours": CommandFlow(
+        lambda: _analyses().neighbours_flow,
+        checks=(_lacks_arrangements,),
+        calls=STAGES["neighbours"].calls,
+    ),
+    "review": CommandFlow(
+        lambda: _analyses().review_flow,
+        checks=(partial(_lacks_analysis, review.REVIEW),),
+        refuse=review.refuse_unready,
+    ),
+    "capabilities": CommandFlow(
+        lambda: _analyses().capabilities_flow,
+        checks=(_lacks_capabilities,),
+        calls=STAGES["capabilities"].calls,
         refuse=phrases.refuse_unready,
     ),
-    "check": Startable("flows.stages:check_flow"),
-    "compact": Startable("flows.stages:compact_flow"),
+    "check": CommandFlow(lambda: _stages().check_flow),
+    "compact": CommandFlow(lambda: _stages().compact_flow),
 }
 """The flows by the names that commands use."""
 
 
 def has_work(job: Job, name: str) -> bool:
-    """Return whether a flow has work, from published data and configuration; work that this misses
-    is not done.
-    """
-    kinds = FLOWS[name].work
+    """Return whether a flow has work."""
+    checks = FLOWS[name].checks
     try:
         with Warehouse(job.warehouse).reader() as reader:
-            return not kinds or any(WORK[kind](job, reader) for kind in kinds)
-    except (
-        PipelineError,
-        WarehouseError,
-    ):  # no data yet, or not the configured one: the flow reports it
-        return True
+            return not checks or any(has_some(job, reader) for has_some in checks)
+    except (PipelineError, WarehouseError):
+        return True  # no data yet, or not the configured one: the flow reports it
 
 
 def without_work(job: Job, name: str) -> list[StageReport]:
-    """Return the reports of a run without work: its data and coverage may still be below the
-    bar.
-    """
+    """Return the reports of a run without work: data and coverage may still be below the bar."""
     flow = FLOWS[name]
-    report = StageReport("ingest" if "data" in flow.work else name.replace("_", "-"))
+    report = StageReport(name.replace("_", "-"))
     report.notes.append("nothing is missing, no model call made")
-    if report.stage == "ingest":
+    if flow.loads_data:
+        report.stage = "ingest"
         report.add_messages(check(job, ("ingest",), reuse=True))
-    for line in (
-        () if job.is_quiet else (report.line, *(f"  {warning}" for warning in report.warnings))
-    ):
-        notice(line)
-    return [report, *([coverage_report(job, flow.covers)] if flow.covers else [])]
-
-
-def coverage_report(
-    job: Job, stage: str = "evaluate", before: Sequence[StageReport] = ()
-) -> StageReport:
-    """Compare the coverage of a stage (or of all stages) with the configured bar.
-
-    If no call of the stages before succeeded, or the budget or the stop time ended them, warnings
-    are not printed: the cause has been reported, and the end of the run names what is missing.
-    """
-    report = StageReport("coverage", warnings=low_coverage(job, stage).lines)
-    report.is_below_bar = bool(report.warnings)
-    is_explained = no_call_succeeded(before) or any(
-        each.is_at_budget or each.is_at_stop_time for each in before
-    )
-    if not (job.is_quiet or is_explained):
+    if not job.is_quiet:
+        notice(report.line)
         for warning in report.warnings:
             notice(f"  {warning}")
-    return report
+    if not flow.covered_stage:
+        return [report]
+    return [report, coverage_report(job, flow.covered_stage)]
+
+
+# Starting a flow
+
+
+def execute_flow(job: Job, name: str, *, is_verbose: bool) -> Execution:
+    """Run a flow as the work of an execution."""
+    started_s = time.monotonic()
+    flow = FLOWS[name]
+    refuse_every_vintage(job)
+    flow.refuse(job)
+    if flow.calls:
+        refuse_unknown_names(job)
+        refuse_uninstalled(job)
+        refuse_unready(job, flow.calls)
+    prepare(is_verbose=is_verbose)
+    # `aggregate` is the command that repairs.
+    execution = execute(job, partial(_run, job, name), verifies_calls=name == "aggregate")
+    execution.flow = name
+    execution.seconds = time.monotonic() - started_s
+    return execution
+
+
+def _run(job: Job, name: str) -> list[StageReport]:
+    """Run a flow if it has work: recorded if Prefect's server responds, else as plain functions."""
+    with working("looking for missing work", is_quiet=job.is_quiet):
+        if not has_work(job, name):
+            return without_work(job, name)
+    with working("loading libraries", is_quiet=job.is_quiet):
+        server = server_of(job)  # if the server must be started, it starts while the libraries load
+        flow = FLOWS[name].load()
+        from flows.ui import run_recorded
+
+        is_recorded = server is not None and _is_ready(server)
+    if server is not None and is_recorded and not job.is_quiet:
+        notice(f"Prefect records this run: {server.host_and_port}")
+    start = partial(run_recorded, flow) if is_recorded else flow.fn
+    reports: StageReport | list[StageReport] = run_interruptibly(partial(start, job))
+    return reports if isinstance(reports, list) else [reports]
+
+
+def _is_ready(server: PrefectServer) -> bool:
+    """Wait for the server, and print a notice if it does not respond."""
+    is_ready = server.is_ready()
+    if not is_ready:
+        notice(
+            f"no Prefect server responded at {server.host_and_port} within a minute; this run"
+            " is not recorded"
+        )
+    return is_ready

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from flows.nightly import changes
 from flows.report import write_report
 from tasks.aggregate import aggregate
 from tasks.certify.certifying import certify
+from tasks.compare.vintages import changes
 from tasks.config.job import Job
 from tasks.dataset.source import with_revision
 from tasks.figures.scope import Scope

@@ -226,7 +226,7 @@ def serve(context: Context, port: int, name: str | None, work_pool: str | None) 
     from flows.execution import prepare
 
     prepare(is_verbose=context.is_verbose)
-    from flows.deployments import serve as serve_deployments
+    from flows.serving import serve as serve_deployments
 
     serve_deployments(
         context.job,

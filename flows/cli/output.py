@@ -328,10 +328,9 @@ def cell_text(value: Any) -> str:
 def run_flow(context: Context, name: str) -> "Execution":
     """Run a flow with the options of the command."""
     with context.working():
-        from flows.execution import execute_flow
-        from flows.work import FLOWS
+        from flows.work import FLOWS, execute_flow
 
-        refuse_early(context, must_be_stored="data" not in FLOWS[name].work)
+        refuse_early(context, must_be_stored=not FLOWS[name].loads_data)
         return execute_flow(context.job, name, is_verbose=context.is_verbose)
 
 

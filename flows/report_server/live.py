@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import sql
-from flows.execution import job_of_run
 from flows.run.outcomes import DONE, ENDINGS, FAILED, KILLED, RUNNING
+from flows.run.record import job_of_run
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job

@@ -52,6 +52,10 @@ has begun.
 """
 
 
+STOPPED = "Stopped; finished work is kept, and the same run continues from here."
+"""The message of an interrupted run in Prefect."""
+_MESSAGE_PARTS = 3
+
 _EXIT_CODES = (2, 130, 4, 1, 3, 0)
 """Of several exit codes, the first in this order counts."""
 
@@ -93,6 +97,23 @@ def outcome_of(reports: Sequence["StageReport"]) -> str:
     if any_failed(reports) or (is_grave and no_call_succeeded(reports)):
         return FAILED
     return BELOW_BAR if is_below else DONE
+
+
+def message_of(
+    reports: Sequence["StageReport"], outcome: str, headlines: Sequence[str] = ()
+) -> str:
+    """Return the message of a run in Prefect.
+
+    It consists of a few `headlines`, else of warnings, else of the notes of sampling and judging.
+    """
+    warnings = [warning for report in reports for warning in report.warnings]
+    notes = []
+    for report in reports:
+        is_described = len(reports) == 1 or report.stage in {"sample", "judge"}
+        if is_described and report.notes:
+            notes.append(report.notes[0])
+    parts = headlines[:_MESSAGE_PARTS] or warnings[:_MESSAGE_PARTS] or notes
+    return "; ".join(parts) or ENDINGS[outcome].state_name
 
 
 _OF_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}

@@ -16,7 +16,7 @@ from tasks.config.models import ORIGINAL
 from tasks.config.settings import Dataset
 from tasks.dataset.source import SUFFIXES, open_source, read_rows, tasks_of
 from tasks.exports.tables import opened_export
-from tasks.imports.files import rows_of_file, number_of, required_text, text_in
+from tasks.imports.files import number_of, required_text, rows_of_file, text_in
 from tasks.llm.replies import OK
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE, criterion_hash, piece_hash, response_id, verdict_id

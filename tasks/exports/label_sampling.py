@@ -194,7 +194,7 @@ def _expected_errors(verdicts: pl.DataFrame) -> Floats:
     group_errors = sampling.group_errors(
         groups=groups[is_labelled],
         squared_errors=squared_errors.drop_nulls().to_numpy(),
-        wanted=groups,
+        verdict_groups=groups,
     )
     return sampling.expected_errors(
         group_errors, verdicts["disagreement"].to_numpy(), verdicts["n_others"].to_numpy()

@@ -45,7 +45,7 @@ def build(
         job: the job whose benchmark, data-set revision, models, judges and splits are shown.
         folder: the report folder to write to.
         vintage: the vintage to show; None for the current one of each model; `all` for all.
-        changes: comparisons of the current vintages with earlier ones (`flows.nightly.changes`).
+        changes: comparisons of the current vintages with earlier ones (`tasks.compare.vintages.changes`).
 
     Raises:
         UsageError: the folder has other content than a report.

@@ -189,13 +189,10 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prefect
 @pytest.fixture
 def prefect_api(prefect_server: PrefectServer, monkeypatch: Patch) -> str:
     """The address of the server, which records what the test runs."""
-    from flows.recorded import UNRECORDED  # Prefect takes seconds to import
-
     monkeypatch.setenv("PRBENCH_PREFECT", "auto")
     monkeypatch.setenv("PREFECT_API_URL", prefect_server.url)
     monkeypatch.setenv("PREFECT_API_AUTH_STRING", prefect_server.secret)
     prefect_server.use()
-    UNRECORDED.clear()
     return prefect_server.url
 
 

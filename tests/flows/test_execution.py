@@ -15,7 +15,7 @@ import pytest
 from flows import execution
 from flows.cli.main import main
 from flows.execution import execute
-from flows.run.outcomes import ENDINGS, explained, outcome_of
+from flows.run.outcomes import ENDINGS, explained, message_of, outcome_of
 from tasks.llm.ledger.ledger import Ledger
 from tasks.run.writing import StageReport
 from tests.flows.conftest import Run
@@ -212,7 +212,7 @@ def test_a_run_without_replies_fails(
 
 @pytest.mark.parametrize("outcome", ENDINGS)
 def test_a_state_has_the_name_of_its_outcome_and_says_what_to_know(outcome: str) -> None:
-    from flows.recorded import message_of, state_of  # Prefect takes seconds to import
+    from flows.recorded import state_of  # Prefect takes seconds to import
 
     warned = [
         StageReport("sample"),
@@ -244,6 +244,6 @@ def test_a_state_has_the_name_of_its_outcome_and_says_what_to_know(outcome: str)
 def test_a_warehouse_is_named_after_its_folder_or_after_the_one_with_the_default_folder(
     folder: str, name: str
 ) -> None:
-    from flows.recorded import warehouse_name
+    from flows.ui import warehouse_name
 
     assert name == warehouse_name(Path(folder))

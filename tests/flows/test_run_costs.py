@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from flows.execution import mark_killed, run_row
 from flows.run.outcomes import RUNNING
+from flows.run.record import mark_killed, run_row
 from tasks.config.job import Job
 from tasks.figures.queries import filled
 from tasks.maintain.upkeep import latest_runs, run_cost, run_total, spent, store_calls

@@ -19,9 +19,10 @@ from tasks.drift import choose_control_set, judge_control_set
 from tasks.hard_subset.select import select_hard
 from tasks.ingest import ingest
 from tasks.judge.rubric_variants import derive
+from tasks.report.rendering.program import hash_of_program
 from tasks.report.rendering.site import Site
 from tests.faults.server import FaultServer, HttpResponse, well_behaved
-from tests.kit import job_on, judged, prepared, row, sampled, written
+from tests.kit import ROOT, job_on, judged, prepared, row, sampled, written
 from tests.tasks.hard_subset.hard_world import SIZE, TASKS, TENTHS, job_with, with_rule
 from warehouse import Warehouse, sample_path
 
@@ -149,47 +150,107 @@ def test_unknown_work_counts_as_work(tmp_path: Path) -> None:
     assert has_work(job, "compact")
 
 
-def test_a_report_is_up_to_date_until_it_is_harmed_or_something_else_than_a_run_is_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def written_report(tmp_path: Path) -> Job:
+    """A job whose report has a few pages that are no longer written, and is up to date."""
     job = job_on("sample", tmp_path)
-    warehouse = Warehouse(job.warehouse)
-    warehouse.publish()
+    Warehouse(job.warehouse).publish()
     site = Site(job.report_index.parent)
     for name in ("index.html", "data/task.js"):
         site.write(name, "a page")
     site.finish()
     (job.report_folder / "index.html").write_text("a page", encoding="utf-8")
-    assert not is_up_to_date(job)
     (site.folder / "report-basis.txt").write_text(basis_of(whole_of(job)), encoding="ascii")
-    assert is_up_to_date(job)
-    capped = job.settings.model_copy(update={"limits": Limits(max_usd=1.0)})
-    assert is_up_to_date(job.model_copy(update={"settings": capped}))
-    assert not is_up_to_date(job.model_copy(update={"vintage": "later"}))
-    with monkeypatch.context() as upgrade:
-        upgrade.setattr("flows.report.hash_of_program", lambda: "a later program")
-        assert not is_up_to_date(job)
+    return job
 
-    (site.folder / "data/of-somebody.txt").write_text("not listed", encoding="utf-8")
-    above = job.report_folder / "index.html"
-    for page in (above, job.report_index, site.folder / "data/task.js"):
-        assert is_up_to_date(job)
-        page.unlink()
-        assert not is_up_to_date(job), page
-        page.write_text("a pag", encoding="utf-8")
-        assert (page == above) == is_up_to_date(job), page
-        page.write_text("a page", encoding="utf-8")
 
-    warehouse.write(
-        "labels",
-        [
-            {
-                "benchmark": "prbench",
-                "field": "f",
-                "kind": "k",
-                "label": "l",
-            }
-        ],
-    )
+def test_a_report_without_the_hash_of_its_inputs_is_not_up_to_date(written_report: Job) -> None:
+    assert is_up_to_date(written_report)
+
+    (written_report.report_index.parent / "report-basis.txt").unlink()
+
+    assert not is_up_to_date(written_report)
+
+
+def test_a_setting_that_no_page_shows_does_not_rewrite_a_report(written_report: Job) -> None:
+    capped = written_report.with_settings(limits=Limits(max_usd=1.0))
+
+    assert is_up_to_date(capped)
+
+
+def test_another_vintage_rewrites_a_report(written_report: Job) -> None:
+    later = written_report.model_copy(update={"vintage": "later"})
+
+    assert not is_up_to_date(later)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tasks/figures/shown/judges.py",
+        "sql/figures/judges.sql",
+        "sql/marts/leaderboards/leaderboard.sql",
+        "tasks/report/build.py",
+    ],
+)
+def test_a_changed_figure_query_or_page_rewrites_a_report(
+    name: str, written_report: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "program"
+    (program / name).parent.mkdir(parents=True)
+    shutil.copy(ROOT / name, program / name)
+    monkeypatch.setattr("flows.report.hash_of_program", lambda: hash_of_program(program))
+    basis = written_report.report_index.parent / "report-basis.txt"
+    basis.write_text(basis_of(whole_of(written_report)), encoding="ascii")
+    assert is_up_to_date(written_report)
+
+    with (program / name).open("a", encoding="utf-8") as file:
+        file.write("\n")
+    hash_of_program.cache_clear()
+
+    assert not is_up_to_date(written_report)
+
+
+def test_a_file_of_somebody_else_does_not_rewrite_a_report(written_report: Job) -> None:
+    foreign_file = written_report.report_index.parent / "data/of-somebody.txt"
+
+    foreign_file.write_text("not listed", encoding="utf-8")
+
+    assert is_up_to_date(written_report)
+
+
+@pytest.mark.parametrize("name", ["index.html", "prbench/index.html", "prbench/data/task.js"])
+def test_a_missing_page_rewrites_a_report(name: str, written_report: Job) -> None:
+    (written_report.report_folder / name).unlink()
+
+    assert not is_up_to_date(written_report)
+
+
+@pytest.mark.parametrize("name", ["prbench/index.html", "prbench/data/task.js"])
+def test_a_cut_page_rewrites_a_report(name: str, written_report: Job) -> None:
+    (written_report.report_folder / name).write_text("a pag", encoding="utf-8")
+
+    assert not is_up_to_date(written_report)
+
+
+def test_newly_published_rows_rewrite_a_report(written_report: Job) -> None:
+    label = {
+        "benchmark": "prbench",
+        "field": "f",
+        "kind": "k",
+        "label": "l",
+    }
+    warehouse = Warehouse(written_report.warehouse)
+
+    warehouse.write("labels", [label])
     warehouse.publish()
-    assert not is_up_to_date(job)
+
+    assert not is_up_to_date(written_report)
+
+
+def test_every_flow_that_commands_start_can_be_loaded() -> None:
+    from prefect import Flow  # it takes seconds to import
+
+    kinds = {name: type(flow.load()) for name, flow in FLOWS.items()}
+
+    assert kinds == dict.fromkeys(FLOWS, Flow)

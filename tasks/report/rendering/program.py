@@ -1,6 +1,7 @@
 """A hash of this program, which changes with anything that pages and data files are made of."""
 
 import hashlib
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -13,19 +14,26 @@ _LIBRARIES = ("duckdb", "isal", "jinja2", "nh3", "pyromark")
 
 @cache
 def hash_of_program(root: Path = ROOT) -> str:
-    """Return a hash of all files of the packages (but compiled ones), and of the libraries that
-    render pages.
-
-    It covers the whole program, because a list of the parts that pages are made of would miss the
-    next part. Of `warehouse`, which may contain the data of a checkout, it covers the modules.
-    """
+    """Return a hash of the program's files, and of the libraries that render pages."""
     hashed = hashlib.sha256()
-    for package in PACKAGES:
-        pattern = "*.py" if package == "warehouse" else "**/*"
-        for path in sorted((root / package).glob(pattern)):
-            if path.is_file() and path.suffix != ".pyc":
-                content = hashlib.sha256(path.read_bytes()).hexdigest()
-                hashed.update(f"{path.relative_to(root).as_posix()} {content}\n".encode())
+    for path in program_files(root):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        hashed.update(f"{path.relative_to(root).as_posix()} {content}\n".encode())
     for library in _LIBRARIES:
         hashed.update(f"{library} {version(library)}\n".encode())
     return hashed.hexdigest()
+
+
+def program_files(root: Path = ROOT) -> Iterator[Path]:
+    """Yield all files of the packages but compiled ones.
+
+    They are more than what a report imports, because a list of the parts that pages are made of
+    would miss the next part. Of `warehouse`, which may contain the data of a checkout, they are the
+    modules.
+    """
+    for package in PACKAGES:
+        patterns = ("*.py", "*/*.py") if package == "warehouse" else ("**/*",)
+        for pattern in patterns:
+            for path in sorted((root / package).glob(pattern)):
+                if path.is_file() and path.suffix != ".pyc":
+                    yield path

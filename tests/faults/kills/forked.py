@@ -60,6 +60,7 @@ def _be_a_run(order: dict[str, Any]) -> None:
     """Run as the order says, then end this process."""
     import flows.cli.main
     import flows.execution
+    import flows.work
 
     def without_prefect(job: Any, _name: str, **_options: bool) -> Any:
         execution = flows.execution.execute(job, lambda: _stages(job, order))
@@ -72,7 +73,7 @@ def _be_a_run(order: dict[str, Any]) -> None:
     for descriptor, path in ((0, os.devnull), (1, os.devnull), (2, order["log"])):
         os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644), descriptor)
     _shift_clock(order.get("clock_s", 0.0))
-    flows.execution.execute_flow = without_prefect
+    flows.work.execute_flow = without_prefect
     sys.argv = [
         "prbench",
         "run",

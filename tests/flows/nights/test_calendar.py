@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from prefect.schedules import Schedule
 from prefect.server.schemas.schedules import CronSchedule
 
-from flows.deployments import schedule_of
 from flows.run.nights import end_of, is_over, night_of, stop_time
+from flows.serving import schedule_of
 from tasks.config.settings import Nightly
 from tests.kit import Patch
 

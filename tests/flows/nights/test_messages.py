@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from flows.execution import run_row
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
+from flows.run.record import run_row
 from tests.flows.conftest import CONCURRENCY, PROJECT
 from tests.flows.nights.night_world import NightWorld, Seen, night_world
 from tests.kit import at

@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 
 from flows import deployments, nightly
 from flows.cli.main import main
-from flows.execution import Execution, run_row
+from flows.execution import Execution
 from flows.nightly import as_night, run_night
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from flows.run.nights import night_of, stop_time
 from flows.run.outcomes import ENDINGS
+from flows.run.record import run_row
 from tasks.config.job import Job
 from tasks.config.settings import Nightly
 from tasks.rules.errors import UsageError

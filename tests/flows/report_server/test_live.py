@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from flows.execution import job_of_run, run_row
 from flows.report_server.live import RANKING, LiveView, RunState, ranking_so_far, run_texts
 from flows.run.outcomes import DONE, RUNNING
+from flows.run.record import job_of_run, run_row
 from tasks.aggregate import aggregate
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import DataRevision, Job

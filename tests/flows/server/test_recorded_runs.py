@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
+from flows.run.outcomes import STOPPED
 from flows.server import ADDRESS, own_server, secret_path
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError
@@ -60,7 +61,8 @@ def state(url: str, flow_name: str) -> tuple[str, str, str]:
 def flow_of(name: str, work: Callable[[Job], Any]) -> Any:
     from prefect import flow  # it takes seconds to import
 
-    from flows.recorded import reported, run_name
+    from flows.recorded import reported
+    from flows.ui import run_name
 
     async def run(job: Job) -> Any:
         return await work(job)
@@ -80,7 +82,7 @@ def calling(stage: Any) -> Callable[[Job], Any]:
 
 
 def ran(flow: Any, folder: Path) -> Any:
-    from flows.recorded import run_recorded
+    from flows.ui import run_recorded
 
     return asyncio.run(run_recorded(flow, job_on("sample", folder)))
 
@@ -125,8 +127,6 @@ def test_a_lost_server_changes_no_work_and_is_reported_once(
 ) -> None:
     from prefect.client.orchestration import PrefectClient
 
-    from flows.recorded import UNRECORDED
-
     n_done = []
 
     async def refuse(*_: Any, **__: Any) -> None:
@@ -143,23 +143,22 @@ def test_a_lost_server_changes_no_work_and_is_reported_once(
     assert ran(flow_of("loses", calling(stage)), tmp_path) == HALF
     assert n_done == ["stage"]
     assert capsys.readouterr().err.count("does not record this run any more (ConnectError)") == 1
-    assert UNRECORDED.is_set()
 
 
 @pytest.mark.usefixtures("prefect_api")
 def test_runs_go_on_when_the_server_is_lost(
     tmp_path: Path, monkeypatch: Patch, capsys: Printed
 ) -> None:
-    from flows import deployments
+    from flows import serving
 
-    monkeypatch.setenv(deployments.RUNS_LOCK, str(tmp_path / "runs.lock"))
+    monkeypatch.setenv(serving.RUNS_LOCK, str(tmp_path / "runs.lock"))
     holding = ["flock", "-s", tmp_path / "runs.lock", "sh", "-c", "echo held; sleep 3"]
     run = subprocess.Popen(holding, stdout=subprocess.PIPE, text=True)
     assert run.stdout is not None
     assert run.stdout.readline() == "held\n"
 
     async def lose() -> None:
-        async with deployments.ServingRunner(pause_on_shutdown=False):
+        async with serving.ServingRunner(pause_on_shutdown=False):
             raise RuntimeError("Service exceeded error threshold.")
 
     with pytest.raises((RuntimeError, ExceptionGroup)):
@@ -307,8 +306,6 @@ def test_a_server_ends_by_itself_some_time_after_its_last_user(
 def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(
     world: World, monkeypatch: Patch
 ) -> None:
-    from flows.recorded import STOPPED
-
     world.slow_down(1.0)
     run = world.under_way()
     run.kill()

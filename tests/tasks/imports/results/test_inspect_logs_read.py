@@ -630,7 +630,9 @@ def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(
         ],
     }
     for name, file in ((name, file) for name, files in logs.items() for file in files):
-        assert [name] == [known for known, each in FORMATS.items() if each.recognises(LogSource(file))]
+        assert [name] == [
+            known for known, each in FORMATS.items() if each.recognises(LogSource(file))
+        ]
     assert tuple(FORMATS) == RESULT_FORMATS
     assert "brief.eval: is not a result file of m42's code" in refused(
         finance, logs["inspect"], format_name="m42"

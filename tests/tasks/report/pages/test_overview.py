@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from flows.nightly import changes
 from flows.report import write_report
+from tasks.compare.vintages import changes
 from tasks.config.job import Job
 from tasks.figures.scope import Scope
 from tasks.figures.shown import FIGURES, PAGES

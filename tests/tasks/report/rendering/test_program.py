@@ -1,12 +1,14 @@
 """The hash of the program, which decides whether a report is written again."""
 
+import importlib
 import shutil
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from tasks.report.rendering.program import PACKAGES, ROOT, hash_of_program
+from tasks.report.rendering.program import PACKAGES, ROOT, hash_of_program, program_files
 
 FILES = (
     "flows/nightly.py",
@@ -69,3 +71,17 @@ def test_the_program_has_all_packages_that_are_installed() -> None:
     assert sorted(project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == list(
         PACKAGES
     )
+
+
+def test_the_program_has_everything_that_the_report_imports() -> None:
+    importlib.import_module("tasks.report.build")
+    imported = set()
+    for name, module in sys.modules.items():
+        if name.partition(".")[0] in PACKAGES and module.__file__ is not None:
+            imported.add(Path(module.__file__))
+
+    assert imported <= set(program_files())
+
+
+def test_the_program_has_every_query() -> None:
+    assert set((ROOT / "sql").rglob("*.sql")) <= set(program_files())

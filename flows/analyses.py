@@ -1,0 +1,149 @@
+"""One Prefect flow for each analysis with a command of its own; the work itself is in `tasks/`."""
+
+from asyncio import to_thread
+from collections import Counter
+from collections.abc import Callable
+
+from prefect import flow
+
+from flows import ui
+from flows.recorded import call, reported
+from flows.stage_runs import Batch, as_batch, batch, log_stage, numbered_parts, run_batches
+from flows.stages import aggregate_flow
+from tasks.analyses.annotate import ANNOTATION
+from tasks.analyses.node_scores import measure
+from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, ROUNDS
+from tasks.analyses.review import REVIEW
+from tasks.analyses.trees import grow, write_names
+from tasks.config.job import Job
+from tasks.judge.neighbours import STAGE as NEIGHBOURS
+from tasks.judge.neighbours import Arranged, judge_arrangement
+from tasks.judge.neighbours import missing as missing_arrangements
+from tasks.run.calls import Analysis, analyse_items
+from tasks.run.writing import StageReport
+from warehouse import Warehouse
+
+ITEMS_A_BATCH = 1_000
+
+analysis_batch = as_batch(analyse_items)
+neighbours_batch = as_batch(judge_arrangement)
+
+
+@flow(
+    name="review",
+    flow_run_name=ui.run_name,
+    validate_parameters=False,
+)
+@reported
+async def review_flow(job: Job) -> list[StageReport]:
+    """Have reviewers check the criteria without a review, then update the measures."""
+    return await _measured(job, await _analyse(job, REVIEW, "reviews"))
+
+
+@flow(
+    name="annotate",
+    flow_run_name=ui.run_name,
+    validate_parameters=False,
+)
+@reported
+async def annotate_flow(job: Job) -> list[StageReport]:
+    """Label the tasks without labels, then update the measures.
+
+    These are the agreement of annotators and the leaderboards by label.
+    """
+    return await _measured(job, await _analyse(job, ANNOTATION, "annotations"))
+
+
+@flow(
+    name="capabilities",
+    flow_run_name=ui.run_name,
+    validate_parameters=False,
+)
+@reported
+async def capabilities_flow(job: Job) -> list[StageReport]:
+    """Describe the capability behind each criterion, group capabilities in trees, and score models.
+
+    The nodes of the trees get names.
+    """
+    reports: list[StageReport] = []
+    for analysis, rows_name in ((PHRASES, "phrases"), (EMBEDDINGS, "vectors")):
+        reports += await _analyse(job, analysis, rows_name)
+        if any(report.skipped for report in reports):
+            return reports  # names for a tree of incomplete data would be wasted calls
+    reports += await _run_local(job, grow)
+    for _ in range(ROUNDS):
+        name_reports = await _analyse(job, NAMES, "names")
+        if not name_reports:
+            break
+        reports += name_reports
+        # Failed ones were retried in the first round.
+        job = job.model_copy(update={"retry_failed": False})
+    reports += await _run_local(job, write_names)
+    return reports + await _run_local(job, measure)
+
+
+@flow(
+    name="neighbours",
+    flow_run_name=ui.run_name,
+    validate_parameters=False,
+)
+@reported
+async def neighbours_flow(job: Job) -> list[StageReport]:
+    """Judge a sample one by one, in groups, and in shuffled groups, then measure the differences."""
+
+    def plan() -> list[Arranged]:
+        with Warehouse(job.warehouse).reader() as reader:
+            return missing_arrangements(job, reader)
+
+    batches: list[Batch] = []
+    totals: Counter[str] = Counter()
+    for arranged in await to_thread(plan):
+        name = f"neighbours {arranged.judge_config.judge.label} {arranged.arrangement}"
+        batches.append(batch(neighbours_batch, name, job, arranged))
+        totals.update(row.model for row in arranged.criteria if row.is_missing)
+    return await _measured(job, [await run_batches(job, NEIGHBOURS, "verdicts", batches, totals)])
+
+
+async def _measured(job: Job, reports: list[StageReport]) -> list[StageReport]:
+    """Update the measures if there are new rows, and return all reports."""
+    if any(report.rows for report in reports):
+        return [*reports, await call(aggregate_flow, job)]
+    return reports
+
+
+async def _analyse(job: Job, analysis: Analysis, rows_name: str) -> list[StageReport]:
+    """Call the analysts for all missing items, in batches, and return the report; none without work.
+
+    `rows_name` is the plural of the rows, in messages.
+    """
+    row_ids = await to_thread(_missing_row_ids, job, analysis)
+    if not any(row_ids.values()):
+        return []
+    batches: list[Batch] = []
+    for label, label_row_ids in row_ids.items():
+        for number, part in numbered_parts(label_row_ids, ITEMS_A_BATCH):
+            name = f"{analysis.stage} {label} {number}"
+            batches.append(batch(analysis_batch, name, job, analysis, label, part))
+    totals = {label: len(label_row_ids) for label, label_row_ids in row_ids.items()}
+    report = await run_batches(job, analysis.stage, rows_name, batches, totals)
+    report.is_below_bar |= bool(report.failures)
+    return [report]
+
+
+def _missing_row_ids(job: Job, analysis: Analysis) -> dict[str, list[str]]:
+    """Store changed configurations of analysts; return the ids of missing rows by analyst."""
+    warehouse = Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        changed_analysts = analysis.changed_analysts(job, reader)
+        items_by_analyst = analysis.missing(job, reader)
+    warehouse.write("analysts", changed_analysts)
+    warehouse.publish()
+    return {label: [item.row_id for item in items] for label, items in items_by_analyst.items()}
+
+
+async def _run_local(job: Job, work: Callable[[Job], StageReport]) -> list[StageReport]:
+    """Do work without calls and return its report; no report if there was nothing to do."""
+    report = await to_thread(work, job)
+    if not report.notes:
+        return []
+    return [await log_stage(job, report)]
