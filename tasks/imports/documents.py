@@ -1,12 +1,10 @@
 """Conversion of documents to Markdown, each in a process of its own, since files may be harmful.
 
-The process is `python -m tasks.imports.documents KIND < FILE`, with limits of memory and time. It
-prints JSON.
+The process is `python -m tasks.imports.conversion KIND < FILE`.
 """
 
 import json
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,11 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
-from zipfile import ZipFile
+from typing import BinaryIO, NamedTuple
 
 from tasks.console import advance, progress
-from tasks.dataset.foreign_files import bounded, member_chunks, open_inside, refuse_bomb
+from tasks.dataset.foreign_files import bounded, open_inside
 from tasks.rules.errors import PipelineError, UsageError, install_extra
 
 _LIBRARIES = {".pdf": ("pdfplumber",), ".docx": ("mammoth", "markdownify")}
@@ -111,7 +108,7 @@ def _converted(file: Path, folder: Path | None) -> Converted:
 def _converted_apart(content: BinaryIO, kind: str) -> Converted:
     """Convert a `.pdf` or `.docx` file in a separate process."""
     # -P: no modules from the current folder.
-    command = [sys.executable, "-P", "-m", "tasks.imports.documents", kind]
+    command = [sys.executable, "-P", "-m", "tasks.imports.conversion", kind]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
         process = subprocess.run(
@@ -131,89 +128,3 @@ def _converted_apart(content: BinaryIO, kind: str) -> Converted:
     if "refused" in result:
         raise DocumentRefused(result["refused"])
     return Converted(**result)
-
-
-_MOST_MEMORY_BYTES = 2 * 2**30
-"""Memory limit of a conversion: a few kilobytes can unpack to gigabytes.
-
-A report of hundreds of pages needs a tenth of this.
-"""
-
-
-def _refuse_too_large(document: BinaryIO) -> None:
-    with ZipFile(document) as archive:
-        members = archive.infolist()
-        n_bytes = os.fstat(document.fileno()).st_size
-        refuse_bomb("the document", n_bytes, [member.file_size for member in members])
-        for member in members:
-            # Mammoth unpacks a whole member at once, so its true size is checked first.
-            for _ in member_chunks(archive, member):
-                continue
-
-
-def docx_to_markdown(file: Path) -> Converted:
-    """Return a document as Markdown; of pictures, only the descriptions.
-
-    Headings, lists, tables, links and notes are kept. Mammoth converts it to HTML, and markdownify converts that to Markdown.
-
-    Raises:
-        BadZipFile: the file is protected by a password, or in the format of Word before 2007.
-        FileTooLarge: it would unpack to far more than a report has.
-    """
-    import mammoth
-    from markdownify import ATX, MarkdownConverter
-
-    class Converter(MarkdownConverter):
-        """Writes the description of a picture, and escapes bars within cells."""
-
-        def convert_img(self, el: Any, text: str, parent_tags: Any) -> str:
-            description = " ".join((el.get("alt") or "").split())
-            return f"![{description}]()" if description else ""
-
-        def convert_td(self, el: Any, text: str, parent_tags: Any) -> str:
-            escaped = text.replace("|", "\\|")
-            return str(super().convert_td(el, escaped, parent_tags))  # type: ignore[misc]
-
-        convert_th = convert_td
-
-    with file.open("rb") as document:
-        _refuse_too_large(document)
-        styles = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => h2:fresh"
-        pictures = mammoth.images.img_element(lambda _: {"src": ""})
-        result = mammoth.convert_to_html(document, style_map=styles, convert_image=pictures)
-    # Judges read plain text, so characters that Markdown uses are not escaped (as for a PDF).
-    converter = Converter(
-        heading_style=ATX,
-        bullets="-",
-        table_infer_header=True,
-        escape_asterisks=False,
-        escape_underscores=False,
-        escape_misc=False,
-    )
-    text = converter.convert(result.value).strip()
-    lacks_formulas = any(
-        "officeDocument/2006/math}oMath" in message.message for message in result.messages
-    )
-    return Converted(f"{text}\n" if text else "", lacks_formulas=lacks_formulas)
-
-
-def outcome(file: Path, kind: str) -> dict[str, Any]:
-    """Convert a `.pdf` or `.docx` file: the fields of `Converted`, or why it was `refused`."""
-    try:
-        if kind == ".docx":
-            return docx_to_markdown(file)._asdict()
-        from tasks.imports.pdf import to_markdown
-
-        return to_markdown(file)._asdict()
-    except PipelineError as error:
-        return {"refused": str(error)}
-    except MemoryError:
-        raise  # the process ends, which is reported as too much memory
-    except Exception as error:  # noqa: BLE001 - the libraries raise any kind, each is reported
-        cause = f"no readable {kind[1:].upper()} ({type(error).__name__})"
-        return {"refused": f"{cause}; save it anew without a password"}
-
-
-if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
-    print(json.dumps(outcome(Path("/dev/stdin"), sys.argv[1])))

@@ -17,7 +17,9 @@ from reportlab.platypus import Flowable, PageBreak
 
 from tasks.dataset.foreign_files import FileTooLarge
 from tasks.imports import documents
-from tasks.imports.documents import DocumentRefused, convert, docx_to_markdown, outcome
+from tasks.imports.conversion import outcome
+from tasks.imports.documents import DocumentRefused, convert
+from tasks.imports.docx import to_markdown as docx_to_markdown
 from tasks.imports.pdf import lines_of, markdown_of
 from tasks.imports.pdf import to_markdown as pdf_to_markdown
 from tasks.rules.errors import UsageError

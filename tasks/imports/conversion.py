@@ -1,0 +1,42 @@
+"""The process that converts one document: `python -m tasks.imports.conversion KIND < FILE`.
+
+It has limits of memory and time, and prints JSON.
+"""
+
+import json
+import resource
+import sys
+from pathlib import Path
+from typing import Any
+
+from tasks.rules.errors import PipelineError
+
+_MOST_MEMORY_BYTES = 2 * 2**30
+"""Memory limit of a conversion: a few kilobytes can unpack to gigabytes.
+
+A report of hundreds of pages needs a tenth of this.
+"""
+
+
+def outcome(file: Path, kind: str) -> dict[str, Any]:
+    """Convert a `.pdf` or `.docx` file: the fields of `Converted`, or why it was `refused`."""
+    try:
+        if kind == ".docx":
+            from tasks.imports import docx
+
+            return docx.to_markdown(file)._asdict()
+        from tasks.imports import pdf
+
+        return pdf.to_markdown(file)._asdict()
+    except PipelineError as error:
+        return {"refused": str(error)}
+    except MemoryError:
+        raise  # the process ends, which is reported as too much memory
+    except Exception as error:  # noqa: BLE001 - the libraries raise any kind, each is reported
+        cause = f"no readable {kind[1:].upper()} ({type(error).__name__})"
+        return {"refused": f"{cause}; save it anew without a password"}
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
+    print(json.dumps(outcome(Path("/dev/stdin"), sys.argv[1])))
