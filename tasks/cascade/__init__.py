@@ -79,12 +79,12 @@ def stored_pair(
             f"the judges grade in different ways: {cheap_label} is {cheap[0]['grading']},"
             f" {strong_label} {strong[0]['grading']}; a cascade needs one grading"
         )
-    judging_ids = {
+    config_ids = {
         "first": cheap[0]["judging_id"],
         "second": cheap[1]["judging_id"] if len(cheap) > 1 else None,
         "strong_first": strong[0]["judging_id"],
     }
-    verdicts = reader.arrow(sql.read("queries/cascade/verdicts"), {**parameters, **judging_ids})
+    verdicts = reader.arrow(sql.read("queries/cascade/verdicts"), {**parameters, **config_ids})
     notes = []
     for label, repetitions in ((cheap_label, cheap), (strong_label, strong)):
         if len(repetitions) < sum(row["judge"] == label for row in judges):
