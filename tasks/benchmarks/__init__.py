@@ -53,39 +53,45 @@ def load_benchmark(name: str) -> Benchmark:
     try:
         benchmark = import_module(f"{__name__}.{name}").BENCHMARK
     except Exception as error:
-        what = one_line(f"{type(error).__name__}: {error}")
-        raise UsageError(f"{folder / name}.py: cannot be loaded ({what})") from error
+        cause = one_line(f"{type(error).__name__}: {error}")
+        raise UsageError(f"{folder / name}.py: cannot be loaded ({cause})") from error
     if not isinstance(benchmark, Benchmark) or benchmark.name != name:
         raise UsageError(f"{folder / name}.py: BENCHMARK is not a Benchmark with the name {name!r}")
 
-    def beside(template: str) -> str:
-        """Return the path of a template next to the module; if there is none, its name, as a
-        shipped template.
-        """
-        return str(folder / template) if (folder / f"{template}.txt").is_file() else template
+    templates = {
+        grading: _located(folder, template) for grading, template in benchmark.gradings.items()
+    }
+    evidence_template = benchmark.evidence_template
+    if evidence_template is not None:
+        evidence_template = _located(folder, evidence_template)
+    return replace(benchmark, gradings=templates, evidence_template=evidence_template)
 
-    gradings = {grading: beside(template) for grading, template in benchmark.gradings.items()}
-    evidence = benchmark.evidence_template and beside(benchmark.evidence_template)
-    return replace(benchmark, gradings=gradings, evidence_template=evidence)
+
+def _located(folder: Path, template: str) -> str:
+    """Return the path of a template next to the module, else its name, as a shipped template."""
+    return str(folder / template) if (folder / f"{template}.txt").is_file() else template
 
 
 def _folders() -> dict[str, Path]:
     folders: dict[str, Path] = {}
-    for named in (str(FOLDER), *filter(None, os.environ.get(OWN_FOLDERS, "").split(os.pathsep))):
-        folder = from_home(named, OWN_FOLDERS)
+    configured = os.environ.get(OWN_FOLDERS, "").split(os.pathsep)
+    for path in (str(FOLDER), *filter(None, configured)):
+        folder = from_home(path, OWN_FOLDERS)
         # Absolute, because a process that a schedule starts has another working directory.
         if not folder.is_absolute() or not folder.is_dir():
             raise UsageError(
-                f"{OWN_FOLDERS}: {named} is not the absolute path of a folder; correct it, or"
+                f"{OWN_FOLDERS}: {path} is not the absolute path of a folder; correct it, or"
                 " unset it"
             )
-        for name in (
-            module.name for module in iter_modules([str(folder)]) if not module.name.startswith("_")
-        ):
+        for module in iter_modules([str(folder)]):
+            name = module.name
             if name in folders:
                 raise UsageError(
                     f"{folder / name}.py: there is a {name} already; give it another name"
                 )
-            folders[name] = folder
-    # The modules of the folder that are not benchmarks are left out.
-    return {name: folder for name, folder in folders.items() if name not in {"base", "rows"}}
+            if not name.startswith("_"):
+                folders[name] = folder
+    # The other modules of this folder.
+    del folders["base"]
+    del folders["rows"]
+    return folders

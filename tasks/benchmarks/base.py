@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from tasks.rules.records import ScoreDefinition, Task
 from tasks.rules.verdict import GRADINGS
 
-Row = Mapping[str, Any]
+DataRow = Mapping[str, Any]
 ANY_FIELD = ""
 """The key of a vocabulary that is the same for all fields."""
 
@@ -139,7 +139,7 @@ class Benchmark:
     name: str
     title: str
     columns: tuple[str, ...]
-    parse_row: Callable[[Row], Task]
+    parse_row: Callable[[DataRow], Task]
     invariants: Mapping[str, Mapping[str, Any]]
     scores: tuple[ScoreDefinition, ...]
     gradings: Mapping[str, str]
@@ -156,7 +156,7 @@ class Benchmark:
     review_reference: ReviewReference | None = None
     id_columns: tuple[str, ...] = ()
     evidence_template: str | None = None
-    graded_rows: Callable[[], Callable[[Row], Iterable[Row]]] = lambda: lambda row: (row,)
+    graded_rows: Callable[[], Callable[[DataRow], Iterable[DataRow]]] = lambda: lambda row: (row,)
 
     def __post_init__(self) -> None:
         """Refuse contradictory declarations.
@@ -182,18 +182,12 @@ class Benchmark:
 
     @property
     def own_breakdowns(self) -> dict[str, str]:
-        """Kind -> title, for kinds of labels that are not in `BREAKDOWNS`, including those of
-        annotators.
-        """
-        own = {
-            kind: vocabulary.title
-            for kind, vocabulary in self.annotations.items()
-            if kind not in BREAKDOWNS
-        }
-        return {
-            **self.breakdowns,
-            **{kind: title for kind, title in own.items() if kind not in self.breakdowns},
-        }
+        """Kind -> title, for kinds of labels not in `BREAKDOWNS`, including those of annotators."""
+        titles = dict(self.breakdowns)
+        for kind, vocabulary in self.annotations.items():
+            if kind not in BREAKDOWNS:
+                titles.setdefault(kind, vocabulary.title)
+        return titles
 
     @property
     def grading(self) -> str:
@@ -207,9 +201,7 @@ class Benchmark:
 
     @property
     def expected_score(self) -> ScoreDefinition:
-        """The primary score with probabilities instead of decisions; judges that give probabilities
-        have it too.
-        """
+        """The primary score with probabilities instead of decisions, for judges that give them."""
         return replace(
             self.primary_score,
             score_name=f"expected_{self.primary_score.score_name}",

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from tasks.benchmarks.base import ANY_FIELD, USUAL_INVARIANTS, Benchmark, Row, RowError
+from tasks.benchmarks.base import ANY_FIELD, USUAL_INVARIANTS, Benchmark, DataRow, RowError
 from tasks.benchmarks.rows import (
     as_items,
     as_list,
@@ -42,7 +42,7 @@ models.
 """
 
 
-def parse_row(row: Row) -> Task:
+def parse_row(row: DataRow) -> Task:
     """Return a row as a task; example tags become labels, and the theme is the field.
 
     Raises:
@@ -52,36 +52,37 @@ def parse_row(row: Row) -> Task:
     theme = next((label for kind, label in labels if kind == "theme"), None)
     turns = _conversation(as_items(row.get("prompt")))
     criteria = _criteria(as_items(row.get("rubrics")))
-    task_id, canary = (cell_label(row, name) for name in ("prompt_id", "canary"))
     return task_from(
-        task_id,
+        cell_label(row, "prompt_id"),
         turns,
         criteria,
         field=theme,
         labels=labels,
-        canary=canary,
+        canary=cell_label(row, "canary"),
     )
 
 
-def _conversation(messages: Sequence[Row]) -> tuple[Turn, ...]:
+def _conversation(messages: Sequence[DataRow]) -> tuple[Turn, ...]:
     turns: list[Turn] = []
     for message in messages:
         role = cell_label(message, "role")
         content = message_text(message)
         if role not in ("user", "assistant"):
             raise RowError(f"a message has the role {role!r}; it is user or assistant")
-        responds_to_last = role == "assistant" and turns and turns[-1].response is None
-        prompt = turns.pop().prompt if responds_to_last else content if role == "user" else None
-        turns.append(Turn(prompt, (), content if role == "assistant" else None))
+        if role == "user":
+            turns.append(Turn(content, (), None))
+        elif turns and turns[-1].response is None:
+            turns.append(Turn(turns.pop().prompt, (), content))
+        else:
+            turns.append(Turn(None, (), content))
     return tuple(turns)
 
 
-def _criteria(items: Sequence[Row]) -> tuple[Criterion, ...]:
+def _criteria(items: Sequence[DataRow]) -> tuple[Criterion, ...]:
     seen: Counter[str] = Counter()
     criteria = []
     for position, item in enumerate(items):
         title = cell_text(item, "criterion") or ""
-        stored = item.get("points")
         labels = _labels(item.get("tags"))
         # The data has no ids. An id depends on the text alone, since points and tags may change; a
         # text may occur twice.
@@ -90,44 +91,49 @@ def _criteria(items: Sequence[Row]) -> tuple[Criterion, ...]:
         criterion_id = content if seen[content] == 1 else f"{content}-{seen[content]}"
         category = next((label for kind, label in labels if kind == "axis"), None)
         criteria.append(
-            criterion_from(criterion_id, position, title, stored, category=category, labels=labels)
+            criterion_from(
+                criterion_id,
+                position,
+                title,
+                item.get("points"),
+                category=category,
+                labels=labels,
+            )
         )
     return tuple(criteria)
 
 
 def _labels(tags: Any) -> tuple[Label, ...]:
     """Return tags such as `theme:hedging` as kind and label."""
-    parts = [
-        tag.partition(":")
-        for tag in map(as_text, as_list(nested(tags)))
-        if tag is not None and not is_blank(tag)
-    ]
-    return tuple((kind, label) if colon else (_TAG, kind) for kind, colon, label in parts)
+    labels = []
+    for tag in map(as_text, as_list(nested(tags))):
+        if tag is not None and not is_blank(tag):
+            kind, colon, label = tag.partition(":")
+            labels.append((kind, label) if colon else (_TAG, kind))
+    return tuple(labels)
 
 
-def graded_rows() -> Callable[[Row], Iterable[Row]]:
-    """Return a reader of meta-evaluation rows: each has a completion, a criterion, and every
-    physician's decision.
+def graded_rows() -> Callable[[DataRow], Iterable[DataRow]]:
+    """Return a reader of meta-evaluation rows.
 
-    The completions of a prompt are numbered as trials, in the order of their first appearance. The
+    Each has a completion, a criterion, and every physician's decision. The completions of a prompt are numbered as trials, in the order of their first appearance. The
     physicians of a row are numbered as graders, in its order; their ids are in the explanation.
     `prbench import results` reads results of simple-evals.
     """
     trials: dict[str, dict[str, int]] = {}
 
-    def read(row: Row) -> Iterator[Row]:
+    def read(row: DataRow) -> Iterator[DataRow]:
         if "binary_labels" not in row:
             yield row
             return
         task = cell_label(row, "prompt_id") or ""
-        of_prompt = trials.setdefault(task, {})
-        completion = cell_label(row, "completion_id") or digest(
-            "completion", response_text(row, "completion")
-        )
-        trial = of_prompt.setdefault(completion, len(of_prompt) + 1)
+        task_trials = trials.setdefault(task, {})
+        text = response_text(row, "completion")
+        completion = cell_label(row, "completion_id") or digest("completion", text)
+        trial = task_trials.setdefault(completion, len(task_trials) + 1)
         judge = cell_label(row, "judge") or "physician"
-        who = as_list(row.get("anonymized_physician_ids"))
-        for index, decided in enumerate(as_list(row.get("binary_labels"))):
+        physicians = as_list(row.get("anonymized_physician_ids"))
+        for index, decision in enumerate(as_list(row.get("binary_labels"))):
             yield {
                 "task": task,
                 "model": cell_label(row, "model") or META_MODEL,
@@ -135,9 +141,9 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
                 "response": row.get("completion"),
                 "criterion": row.get("rubric"),
                 "judge": f"{judge} {index + 1}",
-                "criteria_met": decided,
+                "criteria_met": decision,
                 "grading": "binary",
-                "explanation": f"by {who[index]}" if index < len(who) else None,
+                "explanation": f"by {physicians[index]}" if index < len(physicians) else None,
             }
 
     return read

@@ -205,11 +205,11 @@ _CATEGORIES = {
 
 VOCABULARIES: dict[str, dict[str, frozenset[str]]] = {
     field: {
-        "category": frozenset(_COMMON_CATEGORIES | own),
+        "category": frozenset(_COMMON_CATEGORIES | categories),
         "decision_type": frozenset(ANNOTATIONS["decision_type"].labels[field]),
         "economic_pathway": frozenset(ANNOTATIONS["economic_pathway"].labels[field]),
     }
-    for field, own in _CATEGORIES.items()
+    for field, categories in _CATEGORIES.items()
 }
 """The labels that the data may carry, by field and kind (paper, figures 2 and 11, tables 7 to 12).
 """
@@ -226,33 +226,57 @@ def parse_row(row: Mapping[str, Any]) -> Task:
     """
     turns = as_whole_number(row.get("turns"))
     conversation = _conversation(row)
-    field, topic, expert = (cell_label(row, name) for name in ("field", "topic", "expert"))
-    decisions, pathways = (
-        split_labels(cell_label(row, kind), VOCABULARIES.get(field or "", {}).get(kind, ()))
-        for kind in ("decision_type", "economic_pathway")
+    field = cell_label(row, "field")
+    topic = cell_label(row, "topic")
+    expert = cell_label(row, "expert")
+    vocabulary = VOCABULARIES.get(field or "", {})
+    decision_types = split_labels(
+        cell_label(row, "decision_type"), vocabulary.get("decision_type", ())
     )
-    criteria = tuple(_criterion(i, item) for i, item in enumerate(as_items(row.get("rubric"))))
-    messages = build_messages(conversation)
-    rubric = [
-        (c.criterion_id, c.title, c.weight, c.weight_text, c.severity, c.category) for c in criteria
-    ]
+    economic_pathways = split_labels(
+        cell_label(row, "economic_pathway"), vocabulary.get("economic_pathway", ())
+    )
+    criteria = []
+    rubric = []
+    for position, item in enumerate(as_items(row.get("rubric"))):
+        criterion = _criterion(position, item)
+        criteria.append(criterion)
+        content = (
+            criterion.criterion_id,
+            criterion.title,
+            criterion.weight,
+            criterion.weight_text,
+            criterion.severity,
+            criterion.category,
+        )
+        rubric.append(content)
+    content_hash = digest(
+        "task",
+        build_messages(conversation),
+        rubric,
+        field,
+        topic,
+        expert,
+        turns,
+        decision_types,
+        economic_pathways,
+    )
+    task = task_from(
+        cell_label(row, "task"),
+        conversation,
+        criteria,
+        field=field,
+        canary=cell_label(row, "canary"),
+    )
     return replace(
-        task_from(
-            cell_label(row, "task"),
-            conversation,
-            criteria,
-            field=field,
-            canary=cell_label(row, "canary"),
-        ),
+        task,
         topic=topic,
         expert=expert,
         turns=turns,
         turn_pattern=turn_pattern(conversation, turns),
-        decision_types=decisions,
-        economic_pathways=pathways,
-        content_hash=digest(
-            "task", messages, rubric, field, topic, expert, turns, decisions, pathways
-        ),
+        decision_types=decision_types,
+        economic_pathways=economic_pathways,
+        content_hash=content_hash,
     )
 
 
@@ -263,9 +287,8 @@ def _conversation(row: Mapping[str, Any]) -> tuple[Turn, ...]:
         response = cell_text(row, f"response_{i}")
         name = f"reference_texts_{i}"
         texts = [as_text(text, f"`{name}`") for text in as_list(nested(row.get(name)))]
-        slots.append(
-            Turn(prompt, tuple(text for text in texts if text and not is_blank(text)), response)
-        )
+        references = tuple(text for text in texts if text and not is_blank(text))
+        slots.append(Turn(prompt, references, response))
     while slots and slots[-1] == Turn(None, (), None):
         slots.pop()
     return tuple(slots)
@@ -276,12 +299,14 @@ def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
     severity = cell_label(annotations, "weight_class")
     # The fields of other classes may hold old weights after edits, so only the field that
     # weight_class names counts.
-    stored = annotations.get(f"{severity.replace(' ', '_')}_weight") if severity else None
+    weight = None
+    if severity:
+        weight = annotations.get(f"{severity.replace(' ', '_')}_weight")
     title = cell_text(item, "title") or ""
     category = cell_label(annotations, "criteria_category")
     criterion_id = cell_label(item, "id") or f"position-{position}"
     return criterion_from(
-        criterion_id, position, title, stored, category=category, severity=severity
+        criterion_id, position, title, weight, category=category, severity=severity
     )
 
 

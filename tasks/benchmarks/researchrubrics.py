@@ -4,7 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tasks.benchmarks.base import ANY_FIELD, USUAL_INVARIANTS, Benchmark, Row, RowError, Vocabulary
+from tasks.benchmarks.base import (
+    ANY_FIELD,
+    USUAL_INVARIANTS,
+    Benchmark,
+    DataRow,
+    RowError,
+    Vocabulary,
+)
 from tasks.benchmarks.rows import (
     as_items,
     as_list,
@@ -93,24 +100,25 @@ SEVERITIES = {
 """
 
 
-def parse_row(row: Row) -> Task:
+def parse_row(row: DataRow) -> Task:
     """Return a row from the hub, or from a file with `qid`, as a task of one turn.
 
     Raises:
         RowError: the row has no task id.
     """
     domain = cell_label(row, "domain")
-    labels = tuple(
-        (kind, label)
-        for kind in ("domain", *LEVELS)
-        if (label := cell_label(row, kind)) is not None
-    )
-    task_id = next(filter(None, (cell_label(row, name) for name in ID_COLUMNS)), None)
-    turn = Turn(cell_text(row, "prompt"), (), None)
-    criteria = tuple(_criterion(i, item) for i, item in enumerate(as_items(row.get("rubrics"))))
+    labels = []
+    for kind in ("domain", *LEVELS):
+        label = cell_label(row, kind)
+        if label is not None:
+            labels.append((kind, label))
+    ids = [cell_label(row, name) for name in ID_COLUMNS]
+    criteria = [
+        _criterion(position, item) for position, item in enumerate(as_items(row.get("rubrics")))
+    ]
     return task_from(
-        task_id,
-        (turn,),
+        next(filter(None, ids), None),
+        (Turn(cell_text(row, "prompt"), (), None),),
         criteria,
         field=domain,
         labels=labels,
@@ -121,24 +129,25 @@ def parse_row(row: Row) -> Task:
 def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
     title = cell_text(item, "criterion") or ""
     axis = cell_label(item, "axis")
-    stored = item.get("weight")
+    value = item.get("weight")
     # The data has no ids, and some texts occur on two axes.
     criterion_id = digest("researchrubrics", title, axis)[:12]
-    weight = as_number(stored)
-    severity = band_of(stored, SEVERITIES)
-    labels = (("necessity", "mandatory" if abs(weight) >= 4 else "optional"),) if weight else ()
+    weight = as_number(value)
+    labels = []
+    if weight:
+        labels.append(("necessity", "mandatory" if abs(weight) >= 4 else "optional"))
     return criterion_from(
         criterion_id,
         position,
         title,
-        stored,
+        value,
         category=axis,
-        severity=severity,
+        severity=band_of(value, SEVERITIES),
         labels=labels,
     )
 
 
-def graded_rows() -> Callable[[Row], Iterable[Row]]:
+def graded_rows() -> Callable[[DataRow], Iterable[DataRow]]:
     """Return a reader of the files that the published code writes.
 
     A row is one evaluation, or a task with all its verdicts. Evaluations do not name the axis, so
@@ -146,23 +155,22 @@ def graded_rows() -> Callable[[Row], Iterable[Row]]:
     """
     seen: Counter[tuple[str | None, ...]] = Counter()
 
-    def read(row: Row) -> Iterator[Row]:
+    def read(row: DataRow) -> Iterator[DataRow]:
         if "final_presence" in row:
             yield from _of_compiled(row)
         elif "rubric_title" in row:
             # Files on a single report name the task by its id and are binary; files on all reports
             # are ternary.
-            is_of_one = "sample_id" in row and "task_name" not in row
+            is_single = "sample_id" in row and "task_name" not in row
+            has_succeeded = row.get("success", True) in _TRUE
             graded_row = {
                 **row,
                 "task": row.get("task_name") or row.get("sample_id") or row.get("task"),
                 "model": as_text(row.get("model") or row.get("pdf") or row.get("pdf_name")),
                 "criterion": row.get("rubric_title"),
                 "explanation": row.get("reasoning"),
-                "verdict": (
-                    _decided(row.get("verdict")) if row.get("success", True) in _TRUE else None
-                ),
-                "grading": row.get("grading") or ("binary" if is_of_one else None),
+                "verdict": _verdict_of(row.get("verdict")) if has_succeeded else None,
+                "grading": row.get("grading") or ("binary" if is_single else None),
             }
             key = tuple(as_text(graded_row.get(name)) for name in _KEY)
             seen[key] += 1
@@ -177,19 +185,18 @@ _TRUE = (True, "True", "true", 1, "1")
 _KEY = ("task", "model", "trial", "vintage", "judge", "judge_trial", "grading", "criterion")
 
 
-def _of_compiled(row: Row) -> Iterator[Row]:
-    """Yield the verdicts on all models' reports, in the order of the rubric; rubric and verdicts
-    are cells with JSON.
+def _of_compiled(row: DataRow) -> Iterator[DataRow]:
+    """Yield the verdicts on all models' reports, in the order of the rubric.
 
-    They count as people's unless a column `judge` names a judge, because the published code writes
+    Rubric and verdicts are cells with JSON. They count as people's unless a column `judge` names a judge, because the published code writes
     both alike.
     """
     rubrics = as_list(_decoded(row, "rubrics"))
     presence = as_mapping(_decoded(row, "final_presence"))
     if not rubrics or not presence:
         raise RowError(f"`{'final_presence' if rubrics else 'rubrics'}` holds nothing")
-    for key, of_model in presence.items():
-        values = as_list(as_mapping(of_model).get("values"))
+    for key, model_presence in presence.items():
+        values = as_list(as_mapping(model_presence).get("values"))
         if len(values) != len(rubrics):
             raise RowError(
                 f"{key} has {len(values)} values for {len(rubrics)} criteria, so they cannot be"
@@ -205,20 +212,18 @@ def _of_compiled(row: Row) -> Iterator[Row]:
                 "criterion": title,
                 "category": entry.get("category") or entry.get("axis"),
                 "occurrence": seen[title],
-                "verdict": _decided(verdict),
+                "verdict": _verdict_of(verdict),
                 "judge": cell_label(row, "judge") or "people",
                 "grading": row.get("grading"),
             }
 
 
-def _decided(verdict: Any) -> Any:
-    """Return a verdict, or None for the words that mark a failed call or a reply without a
-    verdict.
-    """
+def _verdict_of(verdict: Any) -> Any:
+    """Return a verdict, or None for a word that marks a failed call or a reply without one."""
     return None if verdict in ("Error", "Unknown") else verdict
 
 
-def _decoded(row: Row, name: str) -> Any:
+def _decoded(row: DataRow, name: str) -> Any:
     cell = row.get(name)
     try:
         return read_json(cell) if isinstance(cell, str) else cell

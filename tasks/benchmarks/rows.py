@@ -51,14 +51,10 @@ def criterion_from(
 def band_of(weight: Any, bands: Mapping[str, tuple[float, float]]) -> str | None:
     """Return the weight class of a weight; None if it is not a number or outside all classes."""
     number = as_number(weight)
-    return next(
-        (
-            name
-            for name, (low, high) in bands.items()
-            if number is not None and low <= number <= high
-        ),
-        None,
-    )
+    for name, (low, high) in bands.items():
+        if number is not None and low <= number <= high:
+            return name
+    return None
 
 
 def task_from(
@@ -79,9 +75,17 @@ def task_from(
         raise RowError("the row has no task id")
     messages = build_messages(conversation)
     turns = sum(role == "user" for role, _ in messages)
-    rubric = [
-        (c.criterion_id, c.title, c.weight, c.weight_text, c.category, c.labels) for c in criteria
-    ]
+    rubric = []
+    for criterion in criteria:
+        content = (
+            criterion.criterion_id,
+            criterion.title,
+            criterion.weight,
+            criterion.weight_text,
+            criterion.category,
+            criterion.labels,
+        )
+        rubric.append(content)
     return Task(
         task_id,
         field,
@@ -268,6 +272,9 @@ def split_labels(text: str | None, vocabulary: Collection[str]) -> tuple[str, ..
     At the beginning of each label, known labels are tried, the longest first; if none fits, the
     label extends to the next comma.
     """
-    known = (rf"{re.escape(label)}(?= ?,|$)" for label in sorted(vocabulary, key=len, reverse=True))
-    labels = re.findall(rf"\s*({'|'.join([*known, '[^,]+'])})", (text or "").strip())
-    return tuple(dict.fromkeys(stripped for label in labels if (stripped := label.strip())))
+    longest_first = sorted(vocabulary, key=len, reverse=True)
+    patterns = [rf"{re.escape(label)}(?= ?,|$)" for label in longest_first]
+    patterns.append("[^,]+")
+    labels = re.findall(rf"\s*({'|'.join(patterns)})", (text or "").strip())
+    stripped_labels = [label.strip() for label in labels]
+    return tuple(dict.fromkeys(filter(None, stripped_labels)))

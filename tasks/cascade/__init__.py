@@ -31,7 +31,8 @@ from tasks.rules.identity import digest
 from tasks.rules.text.characters import did_you_mean
 from warehouse import TABLES, Reader, Warehouse
 
-Row = Mapping[str, Any]
+JudgeRow = Mapping[str, Any]
+"""A stored judge configuration with the number and mean cost of its verdicts."""
 
 
 @dataclass(frozen=True)
@@ -68,118 +69,127 @@ def stored_pair(
     Raises:
         UsageError: one of the judges has no verdicts, or they grade in different ways.
     """
-    judged = reader.rows(sql.read("queries/cascade/judge_configs"), parameters)
-    cheap, strong = (
-        _configs_of(judged, parameters[name], configured) for name in ("cheap", "strong")
-    )
+    judges = reader.rows(sql.read("queries/cascade/judge_configs"), parameters)
+    cheap_label = parameters["cheap"]
+    strong_label = parameters["strong"]
+    cheap = _repetitions_of(judges, cheap_label, configured)
+    strong = _repetitions_of(judges, strong_label, configured)
     if cheap[0]["grading"] != strong[0]["grading"]:
-        each = (
-            f"{parameters['cheap']} is {cheap[0]['grading']}, {parameters['strong']}"
-            f" {strong[0]['grading']}"
+        raise UsageError(
+            f"the judges grade in different ways: {cheap_label} is {cheap[0]['grading']},"
+            f" {strong_label} {strong[0]['grading']}; a cascade needs one grading"
         )
-        raise UsageError(f"the judges grade in different ways: {each}; a cascade needs one grading")
-    first, second, *_ = [*(row["judging_id"] for row in cheap), None]
-    given = {
-        "first": first,
-        "second": second,
+    config_ids = {
+        "first": cheap[0]["judging_id"],
+        "second": cheap[1]["judging_id"] if len(cheap) > 1 else None,
         "strong_first": strong[0]["judging_id"],
     }
-    verdicts = pl.DataFrame(
-        reader.arrow(sql.read("queries/cascade/verdicts"), {**parameters, **given})
-    )
-    notes = [
-        f"{label} has verdicts under several configurations or templates; those of the one with"
-        " most verdicts count"
-        for label, rows in ((parameters["cheap"], cheap), (parameters["strong"], strong))
-        if len(rows) < sum(row["judge"] == label for row in judged)
-    ]
+    verdicts = reader.arrow(sql.read("queries/cascade/verdicts"), {**parameters, **config_ids})
+    notes = []
+    for label, repetitions in ((cheap_label, cheap), (strong_label, strong)):
+        if len(repetitions) < sum(row["judge"] == label for row in judges):
+            notes.append(
+                f"{label} has verdicts under several configurations or templates; those of the one"
+                " with most verdicts count"
+            )
     costs = Costs(_mean_usd(cheap), _mean_usd(strong))
-    # If only one cost is known, rules with one judge cannot be compared with rules with both.
-    return _pair(
-        verdicts, costs if None not in vars(costs).values() else Costs(None, None), tuple(notes)
-    )
+    if costs.cheap_usd is None or costs.strong_usd is None:
+        # Rules with one judge cannot be compared with rules with both.
+        costs = Costs(None, None)
+    return _pair(pl.DataFrame(verdicts), costs, tuple(notes))
 
 
-def _configs_of(judged: Sequence[Row], label: str, configured: Collection[str]) -> list[Row]:
-    """Return the repetitions of a judge, in their order, under the configuration and template with
-    the most verdicts.
+def _repetitions_of(
+    judges: Sequence[JudgeRow], label: str, configured: Collection[str]
+) -> list[JudgeRow]:
+    """Return the repetitions of a judge, in order, under its configuration with the most verdicts.
 
     If several have the most, the one that is configured now is used.
     """
-    own = [row for row in judged if row["judge"] == label]
-    if not own:
-        hint = did_you_mean(label, {row["judge"] for row in judged})
+    rows = [row for row in judges if row["judge"] == label]
+    if not rows:
+        hint = did_you_mean(label, {row["judge"] for row in judges})
         raise UsageError(
             f"{label}: no verdicts of such a judge are stored{hint}; `prbench judges` shows all"
             " graders"
         )
-    keys = itemgetter("judge_config_hash", "template_hash", "grading")
-    sizes = Counter[tuple[str, ...]]()
-    for row in own:
-        sizes[keys(row)] += row["n_verdicts"]
-    most = min(sizes, key=lambda key: (-sizes[key], key[0] not in configured, key))
-    return sorted((row for row in own if keys(row) == most), key=itemgetter("judge_trial"))
+    config_of = itemgetter("judge_config_hash", "template_hash", "grading")
+    sizes: Counter[tuple[str, ...]] = Counter()
+    for row in rows:
+        sizes[config_of(row)] += row["n_verdicts"]
+    config = min(sizes, key=lambda config: (-sizes[config], config[0] not in configured, config))
+    repetitions = [row for row in rows if config_of(row) == config]
+    return sorted(repetitions, key=itemgetter("judge_trial"))
 
 
-def _mean_usd(rows: Sequence[Row]) -> float | None:
-    priced = [(row["mean_usd"], row["n_verdicts"]) for row in rows if row["mean_usd"] is not None]
-    return sum(usd * n for usd, n in priced) / sum(n for _, n in priced) if priced else None
+def _mean_usd(rows: Sequence[JudgeRow]) -> float | None:
+    """Return the mean cost of a verdict; None if no cost is known."""
+    usd = 0.0
+    n_verdicts = 0
+    for row in rows:
+        if row["mean_usd"] is not None:
+            usd += row["mean_usd"] * row["n_verdicts"]
+            n_verdicts += row["n_verdicts"]
+    return usd / n_verdicts if n_verdicts else None
 
 
 def _pair(verdicts: pl.DataFrame, costs: Costs, notes: tuple[str, ...]) -> StoredPair:
-    kept = verdicts.drop_nulls("strong_value")
-    n_second = int(kept["has_second"].sum())
+    decided = verdicts.drop_nulls("strong_value")
+    n_second = int(decided["has_second"].sum())
     # Disagreement is tried if at least half of the criteria have a second verdict of the cheap
     # judge.
-    has_repetitions = n_second >= 0.5 * max(1, len(kept))
-    is_binary = kept["strong_value"].is_in([0.0, 1.0]).all()
+    has_repetitions = n_second >= 0.5 * max(1, len(decided))
+    probabilities = np.full(len(decided), np.nan)
+    if decided["strong_value"].is_in([0.0, 1.0]).all():
+        probabilities = decided["probability"].to_numpy()
     facts = Facts(
-        kept.select("first_value", "second_value").to_numpy(),
-        kept["weight"].to_numpy(),
-        kept["category"].to_numpy().astype(str),
-        kept["confidence"].to_numpy(),
-        kept["probability"].to_numpy() if is_binary else np.full(len(kept), np.nan),
-        kept["severity"].to_numpy().astype(str),
-        kept["kinds"].list.join(" ").to_numpy().astype(str),
+        decided.select("first_value", "second_value").to_numpy(),
+        decided["weight"].to_numpy(),
+        decided["category"].to_numpy().astype(str),
+        decided["confidence"].to_numpy(),
+        probabilities,
+        decided["severity"].to_numpy().astype(str),
+        decided["kinds"].list.join(" ").to_numpy().astype(str),
     )
     return StoredPair(
-        _paired(kept, facts),
-        costs,
-        has_repetitions,
-        kept["first_value"].null_count(),
-        len(verdicts) - len(kept),
-        len(kept) - n_second if has_repetitions else 0,
-        kept["confidence"].null_count() < len(kept),
-        notes,
+        paired=_paired(decided, facts),
+        costs=costs,
+        has_repetitions=has_repetitions,
+        n_first_failed=decided["first_value"].null_count(),
+        n_strong_failed=len(verdicts) - len(decided),
+        n_without_second=len(decided) - n_second if has_repetitions else 0,
+        has_confidence=decided["confidence"].null_count() < len(decided),
+        notes=notes,
     )
 
 
-def _paired(kept: pl.DataFrame, facts: Facts) -> PairedVerdicts:
-    """Return the kept verdicts with the indices of their tasks, responses and models; nulls become
-    NaN.
-    """
-    tasks, task = np.unique(kept["task_id"].to_numpy().astype(str), return_inverse=True)
-    response_ids = kept["response_id"].to_numpy().astype(str)
-    _, response_at, response = np.unique(response_ids, return_index=True, return_inverse=True)
-    first = kept[response_at]
-    is_whole = np.bincount(response, minlength=len(first)) == first["n_wanted"].to_numpy()
-    runs = [*first.select("model", "vintage").iter_rows()]
+def _paired(decided: pl.DataFrame, facts: Facts) -> PairedVerdicts:
+    """Return verdicts with the indices of their tasks, responses and models; nulls become NaN."""
+    tasks, task = np.unique(decided["task_id"].to_numpy().astype(str), return_inverse=True)
+    _, response_rows, response = np.unique(
+        decided["response_id"].to_numpy().astype(str), return_index=True, return_inverse=True
+    )
+    responses = decided[response_rows]
+    n_decided = np.bincount(response, minlength=len(responses))
+    is_whole = n_decided == responses["n_wanted"].to_numpy()
+    runs = list(responses.select("model", "vintage").iter_rows())
     models = sorted(set(runs))
     n_vintages = Counter(model for model, _ in models)
+    names = []
+    for model, vintage in models:
+        names.append(model if n_vintages[model] == 1 else f"{model} ({vintage})")
     return PairedVerdicts(
-        facts,
-        kept["strong_value"].to_numpy(),
-        task,
-        response,
-        tuple(tasks.tolist()),
-        task[response_at],
-        np.array([models.index(run) for run in runs], dtype=np.int64),
-        tuple(
-            model if n_vintages[model] == 1 else f"{model} ({vintage})" for model, vintage in models
-        ),
-        first["offset_points"].to_numpy(),
-        np.where(is_whole, first["denominator"].to_numpy(), np.nan),
-        kept["has_second"].to_numpy(),
+        facts=facts,
+        strong=decided["strong_value"].to_numpy(),
+        task=task,
+        response=response,
+        tasks=tuple(tasks.tolist()),
+        task_of_response=task[response_rows],
+        model_of_response=np.array([models.index(run) for run in runs], dtype=np.int64),
+        models=tuple(names),
+        offset=responses["offset_points"].to_numpy(),
+        denominator=np.where(is_whole, responses["denominator"].to_numpy(), np.nan),
+        has_second=decided["has_second"].to_numpy(),
     )
 
 
@@ -189,9 +199,7 @@ FEWEST_TASKS = 4
 
 @dataclass(frozen=True)
 class CascadeResult:
-    """The effects of cascade rules: all rules, cheapest first, those that no other rule beats, and
-    the one picked.
-    """
+    """The effects of all cascade rules, cheapest first; `front` are those that no other one beats."""
 
     stored: StoredPair
     evaluations: Sequence[Evaluation]
@@ -206,30 +214,30 @@ def evaluated(
     resamples: int = 10_000,
     configured: Collection[str] = (),
 ) -> CascadeResult:
-    """Evaluate the rules for two judges (arguments as in `stored_pair`), and pick the cheapest
-    within a bound.
+    """Evaluate the rules for two judges, and pick the cheapest within a bound.
 
-    Rules are made and chosen on one half of the tasks and measured on the other.
+    The other arguments are those of `stored_pair`. Rules are made and chosen on one half of the tasks and measured on the other.
 
     Raises:
         UsageError: both judges have judged criteria of too few tasks.
     """
-    stored = stored_pair(reader, parameters, configured)
-    paired = stored.paired
-    if len(paired.tasks) < FEWEST_TASKS:
-        both = f"{parameters['cheap']} and {parameters['strong']}"
+    pair = stored_pair(reader, parameters, configured)
+    paired = pair.paired
+    n_tasks = len(paired.tasks)
+    if n_tasks < FEWEST_TASKS:
         raise UsageError(
-            f"{both} have both judged criteria of {len(paired.tasks)} tasks; "
-            f"to evaluate a cascade, {FEWEST_TASKS} tasks or more are needed"
+            f"{parameters['cheap']} and {parameters['strong']} have both judged criteria of"
+            f" {n_tasks} tasks; to evaluate a cascade, {FEWEST_TASKS} tasks or more are needed"
         )
-    tried = candidates(
-        paired.of_tasks(for_choosing(paired.tasks)), has_repetitions=stored.has_repetitions
-    )
-    evaluations = evaluate(paired, tried, stored.costs, resamples)
-    ordered = sorted(evaluations, key=lambda each: each.expense)
+    choosing_half = paired.of_tasks(for_choosing(paired.tasks))
+    rules = candidates(choosing_half, has_repetitions=pair.has_repetitions)
+    evaluations = evaluate(paired, rules, pair.costs, resamples)
     measure = "agreement" if bound is None else bound.measure
     return CascadeResult(
-        stored, ordered, front(evaluations, measure), picked(evaluations, bound) if bound else None
+        stored=pair,
+        evaluations=sorted(evaluations, key=lambda evaluation: evaluation.expense),
+        front=front(evaluations, measure),
+        picked=None if bound is None else picked(evaluations, bound),
     )
 
 
@@ -243,8 +251,8 @@ def bound_of(text: str) -> Bound:
     with suppress(ValueError):
         if measure in MEASURES and -1.0 <= float(number) <= 1.0:
             return Bound(measure, float(number))
-    known = ", ".join(f"{each}=NUMBER" for each in MEASURES)
-    raise UsageError(f"--bound: {text!r} is no bound; write {known}, with a number up to 1")
+    bounds = ", ".join(f"{measure}=NUMBER" for measure in MEASURES)
+    raise UsageError(f"--bound: {text!r} is no bound; write {bounds}, with a number up to 1")
 
 
 TABLE = "cascade_rules"
@@ -252,50 +260,54 @@ _KEY = ("benchmark", "dataset_revision", "cheap_judge", "strong_judge", "evaluat
 _SAME_PAIR = " and ".join(f"{name} = ${name}" for name in _KEY)
 
 
-def store(root: Path, rows: Sequence[Row]) -> None:
-    """Store the rules of an evaluation (`rows_of`) and publish them, unless the last stored
-    evaluation is the same.
+def store(root: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Store the rules of an evaluation (`rows_of`) and publish them.
+
+    Nothing is stored if the last stored evaluation is the same.
     """
     warehouse = Warehouse(root)
+    pair = {name: rows[0][name] for name in _KEY}
+    query = f"select arg_max(evaluation_id, created_at) from {TABLE} where {_SAME_PAIR}"
     with warehouse.reader() as reader:
-        last = f"select arg_max(evaluation_id, created_at) from {TABLE} where {_SAME_PAIR}"
-        if reader.value(last, {name: rows[0][name] for name in _KEY}) == rows[0]["evaluation_id"]:
+        if reader.value(query, pair) == rows[0]["evaluation_id"]:
             return
-    warehouse.write(
-        TABLE, [{name: row[name] for name in TABLES[TABLE].columns if name in row} for row in rows]
-    )
+    columns = rows[0].keys() & set(TABLES[TABLE].columns)
+    stored_rows = []
+    for row in rows:
+        stored_rows.append({name: row[name] for name in columns})
+    warehouse.write(TABLE, stored_rows)
     warehouse.publish()
 
 
 def rows_of(parameters: Mapping[str, Any], result: CascadeResult) -> list[dict[str, Any]]:
     """Return the rows of an evaluation, cheapest rule first."""
-    common = {
-        "benchmark": parameters["benchmark"],
-        "dataset_revision": parameters["dataset_revision"],
-        "cheap_judge": parameters["cheap"],
-        "strong_judge": parameters["strong"],
-        "evaluated_splits": sorted(parameters["splits"]),
-    }
-    rows = [
-        {
-            **common,
+    rows = []
+    rounded_rows = []
+    for position, evaluation in enumerate(result.evaluations):
+        row = {
+            "benchmark": parameters["benchmark"],
+            "dataset_revision": parameters["dataset_revision"],
+            "cheap_judge": parameters["cheap"],
+            "strong_judge": parameters["strong"],
+            "evaluated_splits": sorted(parameters["splits"]),
             "position": position,
-            "is_picked": each is result.picked,
-            "is_on_front": each in result.front,
-            "rule": each.candidate.name,
-            **figures_of(each.held_out),
+            "is_picked": evaluation is result.picked,
+            "is_on_front": evaluation in result.front,
+            "rule": evaluation.candidate.name,
+            **figures_of(evaluation.held_out),
         }
-        for position, each in enumerate(result.evaluations)
-    ]
-    # Rounded, because the last digits depend on the machine.
-    rounded = [
-        {name: round(each, 9) if isinstance(each, float) else each for name, each in row.items()}
-        for row in rows
-    ]
-    record = {"evaluation_id": digest("cascade", rounded), "created_at": datetime.now(UTC)}
-    return [row | record for row in rows]
+        rows.append(row)
+        rounded_rows.append({name: _rounded(value) for name, value in row.items()})
+    evaluation_id = digest("cascade", rounded_rows)
+    created_at = datetime.now(UTC)
+    return [row | {"evaluation_id": evaluation_id, "created_at": created_at} for row in rows]
 
 
-def figures_of(figures: Row) -> dict[str, Any]:
+def _rounded(value: Any) -> Any:
+    """Return a value without the last digits of a float, which depend on the machine."""
+    return round(value, 9) if isinstance(value, float) else value
+
+
+def figures_of(figures: Mapping[str, Any]) -> dict[str, Any]:
     """Return the figures of a rule on one half of the tasks that are stored and shown."""
     return {name: value for name, value in figures.items() if name != "n_differing"}

@@ -146,16 +146,15 @@ def rows_of(path: Path) -> Iterator[Any]:
 def write_rows(
     reader: Reader, names: Sequence[str], folder: Path, key: Mapping[str, str]
 ) -> dict[str, int]:
-    """Write the rows of a data set in some tables as members into a folder; return the number of
-    rows by table.
-    """
+    """Write the rows of a data set in some tables as members; return the number of rows by table."""
     n_rows = {}
     for name in names:
         path = folder / member_of(name)
-        query = query_of(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        used = {column: value for column, value in key.items() if f"${column}" in query}
-        n_rows[name] = int(reader.value(f"copy ({query}) to {quoted(path)} (format json)", used))
+        query = query_of(name)
+        parameters = {column: value for column, value in key.items() if f"${column}" in query}
+        copy = f"copy ({query}) to {quoted(path)} (format json)"
+        n_rows[name] = int(reader.value(copy, parameters))
     return n_rows
 
 
@@ -168,9 +167,8 @@ def condition_of(name: str) -> str:
             f"select (field, selection_id) from intermediate.latest_selections where {_OF_DATA_SET}"
         )
         condition += f" and (field, selection_id) in ({latest})"
-    elif (
-        name == "verdicts"
-    ):  # without those that were replaced because another criterion of their call changed
+    elif name == "verdicts":
+        # Without those that were replaced because another criterion of their call changed.
         condition += (
             " and (piece_hash is null or verdict_id in (select verdict_id from"
             " intermediate.graded_verdicts))"
@@ -179,9 +177,7 @@ def condition_of(name: str) -> str:
 
 
 def query_of(name: str) -> str:
-    """Return the query for the certified rows of a table; its parameters are `benchmark` and
-    `dataset_revision`.
-    """
+    """Return the query for the certified rows of a table, with the data set as parameters."""
     condition = condition_of(name)
     columns = _COLUMNS.get(name, "* exclude (benchmark, dataset_revision)")
     if name == RUNS:
@@ -190,20 +186,20 @@ def query_of(name: str) -> str:
             f"run_id, command, config, git_commit, {_time('started_at')}, {_time('ended_at')},"
             " outcome"
         )
-        of_runs = (f"select run_id from {table} where {_OF_DATA_SET}" for table in _TABLES_OF_RUNS)
-        condition = f"run_id in ({' union '.join(of_runs)})"
+        queries = [f"select run_id from {table} where {_OF_DATA_SET}" for table in _TABLES_OF_RUNS]
+        condition = f"run_id in ({' union '.join(queries)})"
     elif name in LEADERBOARDS and name != "severity_leaderboard":
         # The paired test behind these two is no part of a certificate.
         columns = "* exclude (benchmark, dataset_revision, may_be_first, latest_may_be_first)"
         columns += f" replace ({_time('first_response_at')})"
-    return f"select {columns} from {name} where {condition} order by {_ORDERS.get(name, 'all')}"
+    order = _ORDERS.get(name, "all")
+    return f"select {columns} from {name} where {condition} order by {order}"
 
 
 def model_texts() -> dict[str, str]:
-    """Return the SQL of each model behind the leaderboards, by its member, in the order in which
-    models are built.
-    """
-    return {f"{SQL}/{model.name}.sql": model.query + "\n" for model in sql.leading_to(MODELS, ROWS)}
+    """Return the SQL of each model behind the leaderboards by its member, in the building order."""
+    models = sql.leading_to(MODELS, ROWS)
+    return {f"{SQL}/{model.name}.sql": model.query + "\n" for model in models}
 
 
 def certify(job: Job, file: Path) -> dict[str, Any]:
@@ -248,17 +244,16 @@ def certify(job: Job, file: Path) -> dict[str, Any]:
 
 def _about(reader: Reader, job: Job, key: Mapping[str, str]) -> dict[str, Any]:
     """Return the other entries of the manifest, which do not depend on the time of writing."""
-    times = " union all ".join(
-        f"select created_at from {name} where {_OF_DATA_SET}" for name in _TABLES_OF_RUNS
-    )
-    latest = f"select max(created_at) as created_at from ({times})"
+    queries = [f"select created_at from {table} where {_OF_DATA_SET}" for table in _TABLES_OF_RUNS]
+    latest_time = f"select max(created_at) as created_at from ({' union all '.join(queries)})"
+    query = f"select {_time('created_at')} from ({latest_time}) as latest"
+    versions = {"python": platform.python_version()}
+    for name in _LIBRARIES:
+        versions[name] = version(name)
     return {
         **key,
-        "rows_until": reader.value(f"select {_time('created_at')} from ({latest}) as latest", key),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in _LIBRARIES},
-        },
+        "rows_until": reader.value(query, key),
+        "versions": versions,
         # In the form that runs store, without secrets.
         "configuration": job.settings.model_dump(mode="json"),
         "intervals": INTERVALS,
@@ -283,8 +278,9 @@ def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, An
 
 
 def _write_archive(path: Path, folder: Path, members: Iterable[str]) -> None:
-    """Write members from a folder, in the order of their names, and the digest; the same members
-    give the same file.
+    """Write members from a folder in the order of their names, and the digest.
+
+    The same members give the same file.
     """
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(members):
@@ -335,18 +331,19 @@ def _refuse_other_bytes(path: Path, archive: zipfile.ZipFile) -> None:
             if info.header_offset != end:
                 raise ValueError(f"there are other bytes before {info.filename}")
             # From byte 26 on, the 30-byte header has the lengths of the name and the extra field
-            # after it (APPNOTE
-            # 4.3.7).
+            # after it (APPNOTE 4.3.7).
             file.seek(info.header_offset + 26)
-            end += 30 + sum(struct.unpack("<HH", file.read(4))) + info.compress_size
+            lengths = struct.unpack("<HH", file.read(4))
+            end += 30 + sum(lengths) + info.compress_size
         file.seek(-DIGEST_HEX, 2)
         if end != archive.start_dir or archive.comment != file.read():
             raise ValueError("there are bytes outside its members")
 
 
 def opened(path: Path, folder: Path) -> Bundle:
-    """Unpack a certificate into a folder, verify its members, and return its manifest; its digest
-    must be verified.
+    """Unpack a certificate into a folder, verify its members, and return its manifest.
+
+    Its digest must be verified.
 
     Raises:
         Damaged: its members are not those that its manifest lists.

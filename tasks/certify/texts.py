@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from operator import itemgetter
 from pathlib import Path
@@ -24,16 +24,16 @@ from tasks.rules.text.characters import shows_nothing
 from tasks.rules.text.numbers import some
 from warehouse import DATABASE, Reader
 
-Of = tuple[Any, ...]
-"""A text's kind, then what identifies it: a task; a task and a position; or task, model, trial and
-vintage.
+Subject = tuple[Any, ...]
+"""A text's kind, then what identifies it.
+
+That is a task; a task and a position; or task, model, trial and vintage.
 """
 CONVERSATION = "conversation"
 CRITERION = "criterion"
 RESPONSE = "response"
-OF_RESPONSE = ("task_id", "model", "trial", "vintage")
 _STORED = ("conversation_turns", "criteria", "responses")
-Row = Mapping[str, Any]
+TextRow = Mapping[str, Any]
 Key = Mapping[str, str]
 """Benchmark and revision of a data set."""
 _SEVERAL = {
@@ -111,146 +111,180 @@ class Ids(NamedTuple):
         return lines
 
 
-def check_texts(folder: Path, key: Key, texts: Iterable[Path]) -> tuple[Texts, dict[str, str]]:
-    """Compare texts with the hashes of an unpacked certificate; also return those responses that
-    match, by hash.
+def check_texts(folder: Path, key: Key, paths: Iterable[Path]) -> tuple[Texts, dict[str, str]]:
+    """Compare texts with the hashes of an unpacked certificate.
+
+    Also return those responses that match, by hash.
     """
-    certified: dict[Of, set[Any]] = defaultdict(
-        set
-    )  # a label of imported responses may stand for several models
+    certified = _certified_values(folder)
+    checked: dict[Subject, None] = {}
+    differing: dict[str, None] = {}
+    n_others = 0
+    texts_by_hash = {}
+    for text in _given_texts(paths, key):
+        if text.subject not in certified:
+            n_others += 1
+            continue
+        checked[text.subject] = None
+        if text.value not in certified[text.subject]:
+            name = _name_of(text.subject)
+            differing[f"{text.location}: {name} differs from the certified text"] = None
+        elif text.text is not None:
+            texts_by_hash[text.value] = text.text
+    n_checked = Counter(kind for kind, *_ in checked)
+    n_certified: Counter[str] = Counter()
+    missing = []
+    for subject in certified:
+        kind = subject[0]
+        if kind in n_checked:
+            n_certified[kind] += 1
+            if subject not in checked:
+                missing.append(_name_of(subject))
+    result = Texts(dict(n_checked), dict(n_certified), list(differing), missing, n_others)
+    return result, texts_by_hash
+
+
+def _certified_values(folder: Path) -> dict[Subject, set[Any]]:
+    """Return the values that an unpacked certificate has for each text.
+
+    A label of imported responses may stand for several models, so a response may have several.
+    """
+    certified: dict[Subject, set[Any]] = defaultdict(set)
     for row in rows_of(folder / member_of("tasks")):
         certified[CONVERSATION, row["task_id"]].add(row["conversation_id"])
     for row in rows_of(folder / member_of("criteria")):
-        value = tuple(
-            row[name] for name in ("criterion_id", "content_hash", "category", "weight", "severity")
-        )
-        certified[CRITERION, row["task_id"], row["position"]].add(value)
+        subject = (CRITERION, row["task_id"], row["position"])
+        certified[subject].add(_criterion_value(row, row["content_hash"]))
     for row in rows_of(folder / member_of("responses")):
-        certified[RESPONSE, *(row[name] for name in OF_RESPONSE)].add(row["text_sha256"])
-    checked: dict[Of, None] = {}
-    differing: dict[str, None] = {}
-    n_others = 0
-    by_hash = {}
-    for given in (given for path in texts for given in given_texts(path, key)):
-        if given.of not in certified:
-            n_others += 1
-            continue
-        checked[given.of] = None
-        if given.value not in certified[given.of]:
-            differing[f"{given.where}: {_named(given.of)} differs from the certified text"] = None
-        elif given.text is not None:
-            by_hash[given.value] = given.text
-    n_checked = Counter(kind for kind, *_ in checked)
-    missing = [_named(of) for of in certified if of[0] in n_checked and of not in checked]
-    n_certified = {
-        kind: n for kind, n in Counter(kind for kind, *_ in certified).items() if kind in n_checked
-    }
-    return Texts(dict(n_checked), n_certified, list(differing), missing, n_others), by_hash
+        certified[_response_subject(row)].add(row["text_sha256"])
+    return certified
 
 
-def check_ids(folder: Path, key: Key, texts: Mapping[str, str]) -> Ids:
-    """Recompute the ids of an unpacked certificate; `texts` maps hashes to responses, which ids of
-    verdicts need.
-    """
+def _response_subject(row: TextRow) -> Subject:
+    return (RESPONSE, row["task_id"], row["model"], row["trial"], row["vintage"])
+
+
+def _criterion_value(row: TextRow, content_hash: str) -> tuple[Any, ...]:
+    return (row["criterion_id"], content_hash, row["category"], row["weight"], row["severity"])
+
+
+def check_ids(folder: Path, key: Key, texts_by_hash: Mapping[str, str]) -> Ids:
+    """Recompute the ids of an unpacked certificate; ids of verdicts need texts of responses."""
     differing: list[str] = []
     hashes: dict[str, str] = {}
     for row in rows_of(folder / member_of("responses")):
         hashes[row["response_id"]] = row["text_sha256"]
-        identity = response_id(
-            benchmark=key["benchmark"],
-            dataset_revision=key["dataset_revision"],
-            task_id=row["task_id"],
-            conversation_id=row["conversation_id"],
-            model=row["model"],
-            model_config_hash=row["model_config_hash"],
-            trial=row["trial"],
-            vintage=row["vintage"],
-        )
-        if row["response_id"] != identity:
-            named = _named((RESPONSE, *(row[name] for name in OF_RESPONSE)))
+        if row["response_id"] != _recompute_response_id(row, key):
+            name = _name_of(_response_subject(row))
             differing.append(
-                f"{named} does not have the id of its task, conversation, model, trial and vintage"
+                f"{name} does not have the id of its task, conversation, model, trial and vintage"
             )
     n_checked = 0
     n_unchecked = 0
-    pieces = _pieces(folder) if texts else {}
+    pieces = _pieces(folder) if texts_by_hash else {}
     for row in rows_of(folder / member_of("verdicts")):
-        text = texts.get(hashes.get(row["response_id"], ""))
+        text = texts_by_hash.get(hashes.get(row["response_id"], ""))
         if text is None:
             n_unchecked += 1
             continue
         n_checked += 1
-        identity = verdict_id(
-            response_id=row["response_id"],
-            response_text=text,
-            criterion_id=row["criterion_id"],
-            criterion_hash=row["criterion_hash"],
-            judge=row["judge"],
-            judge_config_hash=row["judge_config_hash"],
-            template_hash=row["template_hash"],
-            grading=row["grading"],
-            judge_trial=row["judge_trial"],
-            piece=pieces.get((row["task_id"], row.get("piece_hash")), ()),
-        )
-        if row["verdict_id"] != identity:
-            named = (
-                f"verdict of {row['judge']} on criterion {row['criterion_id']} of task"
-                f" {row['task_id']}"
-            )
+        piece = pieces.get((row["task_id"], row.get("piece_hash")), ())
+        if row["verdict_id"] != _recompute_verdict_id(row, text, piece):
             differing.append(
-                f"{named} does not have the id of its response, criterion, judge, template and"
-                " grading"
+                f"verdict of {row['judge']} on criterion {row['criterion_id']} of task"
+                f" {row['task_id']} does not have the id of its response, criterion, judge,"
+                " template and grading"
             )
     return Ids({"responses": len(hashes), "verdicts": n_checked}, n_unchecked, differing)
 
 
-def _pieces(folder: Path) -> dict[tuple[str, str | None], tuple[str, ...]]:
-    """Return task and `piece_hash` -> the hashes of criteria in one call: any that follow each
-    other in a rubric.
-    """
-    wanted = {row.get("piece_hash") for row in rows_of(folder / member_of("verdicts"))} - {None}
-    originals = (
-        sorted(rows_of(folder / member_of("criteria")), key=itemgetter("position"))
-        if wanted
-        else []
+def _recompute_response_id(row: TextRow, key: Key) -> str:
+    return response_id(
+        benchmark=key["benchmark"],
+        dataset_revision=key["dataset_revision"],
+        task_id=row["task_id"],
+        conversation_id=row["conversation_id"],
+        model=row["model"],
+        model_config_hash=row["model_config_hash"],
+        trial=row["trial"],
+        vintage=row["vintage"],
     )
-    hashes: dict[tuple[str, str], list[str]] = defaultdict(list)
-    rubrics: dict[Of, list[tuple[str, str]]] = defaultdict(list)
-    for row in rows_of(folder / member_of("criterion_variants")) if wanted else ():
-        if row["status"] == OK:
-            rubrics[row["task_id"], row["original_id"], row["original_hash"]].append(
-                (row["rubric"], row["content_hash"])
-            )
-    for row in originals:
-        wordings = rubrics[row["task_id"], row["criterion_id"], row["content_hash"]]
-        for rubric, content_hash in [(ORIGINAL, row["content_hash"]), *wordings]:
-            hashes[row["task_id"], rubric].append(content_hash)
+
+
+def _recompute_verdict_id(row: TextRow, text: str, piece: Sequence[str]) -> str:
+    return verdict_id(
+        response_id=row["response_id"],
+        response_text=text,
+        criterion_id=row["criterion_id"],
+        criterion_hash=row["criterion_hash"],
+        judge=row["judge"],
+        judge_config_hash=row["judge_config_hash"],
+        template_hash=row["template_hash"],
+        grading=row["grading"],
+        judge_trial=row["judge_trial"],
+        piece=piece,
+    )
+
+
+def _pieces(folder: Path) -> dict[tuple[str, str | None], tuple[str, ...]]:
+    """Return task and `piece_hash` -> the hashes of criteria in one call.
+
+    These are any that follow each other in a rubric.
+    """
+    verdicts = rows_of(folder / member_of("verdicts"))
+    certified = {row.get("piece_hash") for row in verdicts} - {None}
     pieces: dict[tuple[str, str | None], tuple[str, ...]] = {}
-    for (task_id, _), of_rubric in hashes.items():
-        for first, last in combinations(range(len(of_rubric) + 1), 2):
-            piece = tuple(of_rubric[first:last])
+    if not certified:
+        return pieces
+    for (task_id, _), hashes in _rubrics(folder).items():
+        for start, end in combinations(range(len(hashes) + 1), 2):
+            piece = tuple(hashes[start:end])
             name = piece_hash(piece)
-            if name in wanted:
+            if name in certified:
                 pieces[task_id, name] = piece
     return pieces
 
 
-def _named(of: Of) -> str:
-    return _NAMED[of[0]].format(*of[1:])
+def _rubrics(folder: Path) -> dict[tuple[str, str], list[str]]:
+    """Return task and rubric variant -> the hashes of its criteria in order."""
+    wordings: dict[tuple[str, str, str], list[tuple[str, str]]] = defaultdict(list)
+    for row in rows_of(folder / member_of("criterion_variants")):
+        if row["status"] == OK:
+            original = (row["task_id"], row["original_id"], row["original_hash"])
+            wordings[original].append((row["rubric"], row["content_hash"]))
+    rubrics: dict[tuple[str, str], list[str]] = defaultdict(list)
+    criteria = rows_of(folder / member_of("criteria"))
+    for row in sorted(criteria, key=itemgetter("position")):
+        rubrics[row["task_id"], ORIGINAL].append(row["content_hash"])
+        for rubric, content_hash in wordings[
+            row["task_id"], row["criterion_id"], row["content_hash"]
+        ]:
+            rubrics[row["task_id"], rubric].append(content_hash)
+    return rubrics
 
 
-class Given(NamedTuple):
-    """A given text: what it is of, the value that a certificate has for it, where it is, and the
-    text of a response.
+def _name_of(subject: Subject) -> str:
+    return _NAMED[subject[0]].format(*subject[1:])
+
+
+class GivenText(NamedTuple):
+    """A given text: its subject, the value that a certificate has for it, and its location.
+
+    `text` is that of a response.
     """
 
-    of: Of
+    subject: Subject
     value: Any
-    where: str
+    location: str
     text: str | None = None
 
 
-def given_texts(path: Path, key: Key) -> Iterator[Given]:
+def _given_texts(paths: Iterable[Path], key: Key) -> Iterator[GivenText]:
+    for path in paths:
+        yield from given_texts(path, key)
+
+
+def given_texts(path: Path, key: Key) -> Iterator[GivenText]:
     """Return the texts in a data set, a file of responses, a folder of `prbench export`, or a
     warehouse.
 
@@ -263,76 +297,80 @@ def given_texts(path: Path, key: Key) -> Iterator[Given]:
         with Reader(path / DATABASE) as reader:
             return _of_tables(str(path), {name: reader.select(name, **key) for name in _STORED})
     if (path / "manifest.json").is_file():
-        tables: dict[str, list[Row]] = {name: [] for name in _STORED}
-        with opened_export(path) as (folder, exported):
-            for table in (each for each in exported if each.name in tables):
-                rows = (row for file in table.files for row in read_rows(folder / file))
-                tables[table.name] += [row for row in rows if key.items() <= row.items()]
-        return _of_tables(str(path), tables)
-    adapter = load_benchmark(key["benchmark"])
-    is_rows = path.suffix in SUFFIXES and path.is_file()
-    if path.is_dir() or (is_rows and set(adapter.columns) <= {*next(iter(read_rows(path)), {})}):
-        return _of_data_set(path, adapter)
-    return _of_responses(path, adapter)
+        return _of_tables(str(path), _exported_tables(path, key))
+    benchmark = load_benchmark(key["benchmark"])
+    if path.is_dir() or _is_data_set(path, benchmark):
+        return _of_data_set(path, benchmark)
+    return _of_responses(path, benchmark)
 
 
-def _of_data_set(path: Path, benchmark: Benchmark) -> Iterator[Given]:
+def _exported_tables(path: Path, key: Key) -> dict[str, list[TextRow]]:
+    tables: dict[str, list[TextRow]] = {name: [] for name in _STORED}
+    with opened_export(path) as (folder, exported):
+        for table in exported:
+            if table.name in tables:
+                for file in table.files:
+                    rows = read_rows(folder / file)
+                    tables[table.name] += [row for row in rows if key.items() <= row.items()]
+    return tables
+
+
+def _is_data_set(path: Path, benchmark: Benchmark) -> bool:
+    if path.suffix not in SUFFIXES or not path.is_file():
+        return False
+    first_row = next(iter(read_rows(path)), {})
+    return set(benchmark.columns) <= set(first_row)
+
+
+def _of_data_set(path: Path, benchmark: Benchmark) -> Iterator[GivenText]:
     source = open_source(Dataset(source=str(path)), benchmark)
     for split in source.splits:
         for number, task in enumerate(tasks_of(source, split, benchmark), start=1):
-            where = f"{source.files[split]}: row {number}"
-            yield Given((CONVERSATION, task.task_id), task.conversation_id, where)
-            for each in task.criteria:
+            location = f"{source.files[split]}: row {number}"
+            yield GivenText((CONVERSATION, task.task_id), task.conversation_id, location)
+            for criterion in task.criteria:
+                subject = (CRITERION, task.task_id, criterion.position)
                 value = (
-                    each.criterion_id,
-                    each.content_hash,
-                    each.category,
-                    each.weight,
-                    each.severity,
+                    criterion.criterion_id,
+                    criterion.content_hash,
+                    criterion.category,
+                    criterion.weight,
+                    criterion.severity,
                 )
-                yield Given((CRITERION, task.task_id, each.position), value, where)
+                yield GivenText(subject, value, location)
 
 
-def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[Given]:
-    for where, row, _ in rows_of_file(path, benchmark):
+def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[GivenText]:
+    for location, row, _ in rows_of_file(path, benchmark):
         if "response" not in row:
             lacking = f"has neither `response` nor all columns of {benchmark.name}"
-            raise UsageError(f"{where}: {lacking}; name a file with responses or a data set")
-        of = (
+            raise UsageError(f"{location}: {lacking}; name a file with responses or a data set")
+        subject = (
             RESPONSE,
-            required_text(where, row, "task"),
-            required_text(where, row, "model"),
-            number_of(where, row, "trial"),
+            required_text(location, row, "task"),
+            required_text(location, row, "model"),
+            number_of(location, row, "trial"),
             text_in(row, "vintage") or BASE_VINTAGE,
         )
         text = row["response"]
-        yield Given(of, _hash(text), where, text)
+        yield GivenText(subject, _hash(text), location, text)
 
 
 def _hash(text: str | None) -> str | None:
-    """Return a response's hash; None for a response without visible text, which is a failure and
-    has no text.
-    """
-    return (
-        None if text is None or shows_nothing(text) else hashlib.sha256(text.encode()).hexdigest()
-    )
+    """Return the hash of a response; None if it shows nothing, which is a failure without text."""
+    if text is None or shows_nothing(text):
+        return None
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _of_tables(where: str, tables: Mapping[str, Iterable[Row]]) -> Iterator[Given]:
+def _of_tables(location: str, tables: Mapping[str, Iterable[TextRow]]) -> Iterator[GivenText]:
     """Yield the texts in stored tables."""
     turns = sorted(tables["conversation_turns"], key=itemgetter("task_id", "position"))
     for task_id, conversation in conversations_of_turns(turns).items():
-        yield Given((CONVERSATION, task_id), conversation.conversation_id, where)
+        yield GivenText((CONVERSATION, task_id), conversation.conversation_id, location)
     for row in tables["criteria"]:
-        value = (
-            row["criterion_id"],
-            criterion_hash(row["title"]),
-            row["category"],
-            row["weight"],
-            row["severity"],
-        )
-        yield Given((CRITERION, row["task_id"], row["position"]), value, where)
+        subject = (CRITERION, row["task_id"], row["position"])
+        value = _criterion_value(row, criterion_hash(row["title"]))
+        yield GivenText(subject, value, location)
     for row in tables["responses"]:
-        yield Given(
-            (RESPONSE, *(row[name] for name in OF_RESPONSE)), _hash(row["text"]), where, row["text"]
-        )
+        yield GivenText(_response_subject(row), _hash(row["text"]), location, row["text"])

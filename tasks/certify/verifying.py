@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.bundles.bundle import KINDS, Damaged, published_in, read_bundle, verify_bundle
 from tasks.bundles.stores import Folder, Store
 from tasks.certify import certifying
-from tasks.certify.texts import Ids, Row, Texts, check_ids, check_texts
+from tasks.certify.texts import Ids, Texts, check_ids, check_texts
 from tasks.measures import SCORE, TRIALS
 from tasks.rules.errors import UsageError
 from tasks.run.writing import StageReport
@@ -45,13 +45,23 @@ _OF_LATEST = (
 )
 """The columns that depend on which vintage of a model is its current one."""
 _RULES = certifying.member_of(certifying.COVERAGE_RULES)
-_UNLIKE = """
+_CONTRADICTORY_VERDICT = """
     select status, value
     from verdicts
-    where value is distinct from case status when 'met' then 1 when 'partial' then 0.5 when 'unmet' then 0 end
+    where
+        value is distinct from case status
+            when 'met' then 1 when 'partial' then 0.5 when 'unmet' then 0
+        end
     limit 1
 """
 """Selects a verdict whose value does not match its status; a failure has no value."""
+_COUNT_ODD_WEIGHTS = """
+    select count(*)
+    from criteria
+    join tasks using (task_id)
+    where is_admitted and weight not between ? and ?
+"""
+LeaderboardRow = Mapping[str, Any]
 
 
 class FigureDifference(NamedTuple):
@@ -76,45 +86,52 @@ def compare(
     recomputed: Path,
     *,
     is_same_sql: bool,
-    left_out: Collection[str] = (),
+    skipped_columns: Collection[str] = (),
 ) -> Compared:
-    """Compare two files with the rows of a leaderboard; unless both have the same SQL, only
-    certified columns count.
+    """Compare two files with the rows of a leaderboard.
 
-    The columns `left_out` are not compared.
+    Unless both have the same SQL, only certified columns count.
 
     Raises:
         ValueError: a row is not JSON, or two rows have the same key.
         TypeError: a row is not an object.
     """
-    own_rows = _by_key(recomputed)
-    certified_rows = _by_key(certified)
+    recomputed_rows = _rows_by_key(recomputed)
+    certified_rows = _rows_by_key(certified)
     n_figures = 0
     differences = []
-    for key in sorted(certified_rows.keys() | own_rows.keys(), key=repr):
-        stated = certified_rows.get(key)
-        own = own_rows.get(key)
-        about = {column: value for column, value in (stated or own or {}).items() if column in KEY}
-        if stated is None or own is None:
-            sides = ("present", "absent") if own is None else ("absent", "present")
-            differences.append(FigureDifference(leaderboard, about, None, *sides))
+    for key in sorted(certified_rows.keys() | recomputed_rows.keys(), key=repr):
+        certified_row = certified_rows.get(key)
+        recomputed_row = recomputed_rows.get(key)
+        row = certified_row or recomputed_row or {}
+        identity = {column: value for column, value in row.items() if column in KEY}
+        if certified_row is None or recomputed_row is None:
+            sides = ("present", "absent") if recomputed_row is None else ("absent", "present")
+            differences.append(FigureDifference(leaderboard, identity, None, *sides))
             continue
-        every = dict.fromkeys([*stated, *(own if is_same_sql else ())])
-        columns = [column for column in every if column not in KEY and column not in left_out]
-        n_figures += len(columns)
-        figures = [(column, stated.get(column), own.get(column)) for column in columns]
-        differences += [
-            FigureDifference(leaderboard, about, *each) for each in figures if not is_same(*each)
-        ]
-    return {
+        columns = dict.fromkeys(certified_row)
+        if is_same_sql:
+            columns |= dict.fromkeys(recomputed_row)
+        for column in columns:
+            if column in KEY or column in skipped_columns:
+                continue
+            n_figures += 1
+            figure = certified_row.get(column)
+            recomputed_figure = recomputed_row.get(column)
+            if not is_same(column, figure, recomputed_figure):
+                differences.append(
+                    FigureDifference(leaderboard, identity, column, figure, recomputed_figure)
+                )
+    counts = {
         "rows": len(certified_rows),
         "figures": n_figures,
         "differing": len(differences),
-    }, differences
+    }
+    return counts, differences
 
 
-def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
-    rows: dict[tuple[Any, ...], Row] = {}
+def _rows_by_key(path: Path) -> dict[tuple[Any, ...], LeaderboardRow]:
+    rows: dict[tuple[Any, ...], LeaderboardRow] = {}
     for row in certifying.rows_of(path):
         if not isinstance(row, dict):
             raise TypeError("a row of a leaderboard is not an object")
@@ -125,14 +142,14 @@ def _by_key(path: Path) -> dict[tuple[Any, ...], Row]:
     return rows
 
 
-def is_same(column: str, stated: Any, own: Any) -> bool:
+def is_same(column: str, certified: Any, recomputed: Any) -> bool:
     """Return whether two figures are equal, apart from the last digits."""
-    if type(stated) is float and type(own) is float:
+    if type(certified) is float and type(recomputed) is float:
         # Sums depend on the order of adding; the ends of intervals are computed in single
         # precision.
-        close = 1e-6 if column.endswith(("ci_low", "ci_high")) else 1e-9
-        return math.isclose(stated, own, rel_tol=close, abs_tol=close)
-    return type(stated) is type(own) and bool(stated == own)
+        tolerance = 1e-6 if column.endswith(("ci_low", "ci_high")) else 1e-9
+        return math.isclose(certified, recomputed, rel_tol=tolerance, abs_tol=tolerance)
+    return type(certified) is type(recomputed) and bool(certified == recomputed)
 
 
 class Verification(NamedTuple):
@@ -162,25 +179,30 @@ class Verification(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """The result in words."""
-        filled = [each for each in self.leaderboards.values() if each["rows"]]
-        n_rows, n_figures = (sum(each[name] for each in filled) for name in ("rows", "figures"))
+        filled = [counts for counts in self.leaderboards.values() if counts["rows"]]
+        n_rows = sum(counts["rows"] for counts in filled)
+        n_figures = sum(counts["figures"] for counts in filled)
         outcome = f"{len(self.differences)} differ" if self.differences else "all equal"
-        rows = f"{n_figures} figures in {n_rows} rows of {len(filled)} leaderboards"
-        lines = [f"verify: certificate, {rows} recomputed; {outcome}"]
+        size = f"{n_figures} figures in {n_rows} rows of {len(filled)} leaderboards"
+        lines = [f"verify: certificate, {size} recomputed; {outcome}"]
         if self.other_sql:
-            names = ", ".join(
-                name.removeprefix("sql/").removesuffix(".sql") for name in self.other_sql
-            )
+            prefix = f"{certifying.SQL}/"
+            names = [name.removeprefix(prefix).removesuffix(".sql") for name in self.other_sql]
             lines.append(
-                f"The certificate has other SQL than this version, whose SQL was used: {names}"
+                "The certificate has other SQL than this version, whose SQL was used:"
+                f" {', '.join(names)}"
             )
         intervals = self.about.get("intervals")
         if intervals != certifying.INTERVALS:
             lines.append(
                 f"The certificate's intervals have another method than this version's: {intervals}"
             )
-        texts = self.texts.lines if self.texts else ()
-        return [*lines, *self.notes, *self.ids.lines, *texts, f"digest: {self.digest}"]
+        lines += self.notes
+        lines += self.ids.lines
+        if self.texts is not None:
+            lines += self.texts.lines
+        lines.append(f"digest: {self.digest}")
+        return lines
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -191,19 +213,20 @@ class Verification(NamedTuple):
             "digest": self.digest,
             **self.about,
             "leaderboards": self.leaderboards,
-            "differences": [each._asdict() for each in self.differences],
+            "differences": [difference._asdict() for difference in self.differences],
             "other_sql": self.other_sql,
             "ids": self.ids._asdict(),
             "notes": self.notes,
-            "texts": self.texts and self.texts._asdict(),
+            "texts": None if self.texts is None else self.texts._asdict(),
         }
 
     @property
     def is_confirmed(self) -> bool:
-        """True if all figures and ids are the same, and no given text differs from the certified
-        one.
-        """
-        return not (self.differences or self.ids.differing or (self.texts and self.texts.differing))
+        """True if all figures and ids are the same, and given texts are the certified ones."""
+        n_differing = len(self.differences) + len(self.ids.differing)
+        if self.texts is not None:
+            n_differing += len(self.texts.differing)
+        return n_differing == 0
 
 
 def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = ()) -> Verification:
@@ -214,43 +237,17 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         Damaged: its digest is not that of its bytes or the published one, or its content is not
             that of a certificate.
     """
-    if not file.is_file() or not file.stat().st_size:
-        raise UsageError(f"{file}: is not a file; check the path")
-    actual = verified_digest(file)
-    if actual is None:
-        raise Damaged(
-            f"{file}: is damaged or not a certificate: its digest does not match; get it again"
-        )
-    if digest is not None and digest.strip().lower() != actual:
-        raise Damaged(
-            f"{file}: is not the published certificate: its digest is {actual}, not"
-            f" {digest.strip()}"
-        )
+    actual_digest = _check_digest(file, digest)
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
         bundle = certifying.opened(file, folder)
-        names = {each.name for each in bundle.files}
+        members = {member.name for member in bundle.files}
+        _refuse_incomplete(file, members)
         about = bundle.meta
         key = {name: str(about.get(name)) for name in ("benchmark", "dataset_revision")}
-        needed = {
-            certifying.member_of(name)
-            for name in (*certifying.ROWS, certifying.RUNS, *certifying.LEADERBOARDS)
-        }
-        lacking = needed - names - {_RULES}
-        if lacking:
-            raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
-        # The certificate's SQL is only compared and never run, because it could read files.
-        own = {name: text.encode() for name, text in certifying.model_texts().items()}
-        certified = {
-            name: (folder / name).read_bytes()
-            for name in names
-            if name.startswith(f"{certifying.SQL}/")
-        }
-        other = sorted(
-            name for name in own.keys() | certified.keys() if own.get(name) != certified.get(name)
-        )
+        other_sql = _other_sql(folder, members)
         try:
-            compared, notes = _recomputed(folder, key, about, is_same_sql=not other)
+            comparisons, notes = _recompute(folder, key, about, is_same_sql=not other_sql)
         except (
             WarehouseError,
             ValueError,
@@ -262,13 +259,68 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
             raise Damaged(
                 f"{file}: has rows that no warehouse can have ({error}); get it again"
             ) from error
-        leaderboards = {name: counts for name, (counts, _) in compared.items()}
-        if not any(each["figures"] or each["differing"] for each in leaderboards.values()):
+        leaderboards = {}
+        differences = []
+        for name, (counts, leaderboard_differences) in comparisons.items():
+            leaderboards[name] = counts
+            differences += leaderboard_differences
+        if not any(counts["figures"] or counts["differing"] for counts in leaderboards.values()):
             raise Damaged(f"{file}: has no figures; it was not written by `prbench certify`")
-        checked, by_hash = check_texts(folder, key, texts) if texts else (None, {})
-        ids = check_ids(folder, key, by_hash)
-    differences = [each for _, of_leaderboard in compared.values() for each in of_leaderboard]
-    return Verification(actual, about, leaderboards, differences, ids, other, notes, checked)
+        checked_texts = None
+        texts_by_hash: dict[str, str] = {}
+        if texts:
+            checked_texts, texts_by_hash = check_texts(folder, key, texts)
+        ids = check_ids(folder, key, texts_by_hash)
+    return Verification(
+        digest=actual_digest,
+        about=about,
+        leaderboards=leaderboards,
+        differences=differences,
+        ids=ids,
+        other_sql=other_sql,
+        notes=notes,
+        texts=checked_texts,
+    )
+
+
+def _check_digest(file: Path, published: str | None) -> str:
+    """Return the digest of a certificate, unless it does not match its bytes or `published`."""
+    if not file.is_file() or not file.stat().st_size:
+        raise UsageError(f"{file}: is not a file; check the path")
+    digest = verified_digest(file)
+    if digest is None:
+        raise Damaged(
+            f"{file}: is damaged or not a certificate: its digest does not match; get it again"
+        )
+    if published is not None and published.strip().lower() != digest:
+        raise Damaged(
+            f"{file}: is not the published certificate: its digest is {digest}, not"
+            f" {published.strip()}"
+        )
+    return digest
+
+
+def _refuse_incomplete(file: Path, members: Collection[str]) -> None:
+    """Refuse a certificate without rows or figures; one made earlier has no rules of coverage."""
+    tables = (*certifying.ROWS, certifying.RUNS, *certifying.LEADERBOARDS)
+    required = {certifying.member_of(table) for table in tables} - {_RULES}
+    lacking = required.difference(members)
+    if lacking:
+        raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
+
+
+def _other_sql(folder: Path, members: Iterable[str]) -> list[str]:
+    """Return the members with another SQL than this version's, also those that only one has.
+
+    The certificate's SQL is only compared and never run, because it could read files.
+    """
+    certified = {}
+    for member in members:
+        if member.startswith(f"{certifying.SQL}/"):
+            certified[member] = (folder / member).read_bytes()
+    own_sql = {name: text.encode() for name, text in certifying.model_texts().items()}
+    names = own_sql.keys() | certified.keys()
+    return sorted(name for name in names if own_sql.get(name) != certified.get(name))
 
 
 def verify_files(source: Path | Store) -> StageReport:
@@ -287,79 +339,88 @@ def verify_files(source: Path | Store) -> StageReport:
     )
 
 
-def _recomputed(
+def _recompute(
     folder: Path, key: Mapping[str, str], manifest: Mapping[str, Any], *, is_same_sql: bool
 ) -> tuple[dict[str, Compared], list[str]]:
-    (work := folder / "recomputed").mkdir()
+    """Recompute the figures from the rows, and compare them; also return notes on the rows."""
+    work = folder / "recomputed"
+    work.mkdir()
+    database = work / "figures.duckdb"
     files = {name: folder / certifying.member_of(name) for name in certifying.ROWS}
     has_rules = (folder / _RULES).exists()
     if not has_rules:
         del files[certifying.COVERAGE_RULES]
-    load_rows(database := work / "figures.duckdb", files, key)
+    load_rows(database, files, key)
     with Reader(database) as reader:
         notes = [*_refuse_odd(reader, manifest), *_refuse_other_calls(reader, manifest)]
+    skipped_columns: tuple[str, ...] = ()
     if not has_rules:
+        skipped_columns = _OF_LATEST
         notes.append(
             "Made before current vintages depended on coverage: is_latest and latest ranks were not"
             " checked"
         )
+    _compute_leaderboards(database, work, key)
+    comparisons = {}
+    for name in certifying.LEADERBOARDS:
+        member = certifying.member_of(name)
+        comparisons[name] = compare(
+            name,
+            folder / member,
+            work / member,
+            is_same_sql=is_same_sql,
+            skipped_columns=skipped_columns,
+        )
+    return comparisons, notes
+
+
+def _compute_leaderboards(database: Path, folder: Path, key: Mapping[str, str]) -> None:
+    """Compute the figures in a database of certified rows, and write them into a folder."""
     models = sql.leading_to(certifying.MODELS, certifying.ROWS)
     compute(database, models)
     with Reader(database) as reader:
         intervals = [*SCORE.fresh(reader), *TRIALS.fresh(reader)]
-    with_intervals = {model.name for model in sql.behind({"measures"}) if model.kind != "step"}
-    compute(database, [model for model in models if model.name in with_intervals], intervals)
+    names = {model.name for model in sql.behind({"measures"}) if model.kind != "step"}
+    compute(database, [model for model in models if model.name in names], intervals)
     with Reader(database) as reader:
-        certifying.write_rows(reader, certifying.LEADERBOARDS, work, key)
-    compared = {
-        name: compare(
-            name,
-            *(each / certifying.member_of(name) for each in (folder, work)),
-            is_same_sql=is_same_sql,
-            left_out=() if has_rules else _OF_LATEST,
-        )
-        for name in certifying.LEADERBOARDS
-    }
-    return compared, notes
+        certifying.write_rows(reader, certifying.LEADERBOARDS, folder, key)
 
 
 def _refuse_odd(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
-    """Refuse verdicts whose value does not match their status, duplicate rows, and weights out of
-    bounds.
+    """Refuse contradictory verdicts, duplicate rows, and weights out of bounds.
 
     Return a note if the benchmark's bounds are unknown here, or if the configuration only warns of
     such weights.
     """
-    for row in reader.rows(_UNLIKE):
-        status, value = (json.dumps(row[name]) for name in ("status", "value"))
+    for row in reader.rows(_CONTRADICTORY_VERDICT):
+        status = json.dumps(row["status"])
+        value = json.dumps(row["value"])
         raise ValueError(f"a verdict has the status {status} and the value {value}")
     for table, key in certifying.KEYS.items():
-        if reader.rows(
-            f"select 1 from {table} group by {', '.join(key)} having count(*) > 1 limit 1"
-        ):
-            raise ValueError(f"two rows of {table} have the same {', '.join(key)}")
+        columns = ", ".join(key)
+        if reader.rows(f"select 1 from {table} group by {columns} having count(*) > 1 limit 1"):
+            raise ValueError(f"two rows of {table} have the same {columns}")
     name = manifest["benchmark"]
     if name not in benchmark_names():
         return [f"The benchmark {name} is not known here, so weights were not checked"]
     bounds = load_benchmark(name).invariants.get("weight_range")
     if bounds is None:
         return []
-    of_admitted = (
-        "from criteria join tasks using (task_id) where is_admitted and weight not between ? and ?"
-    )
-    n_odd = reader.value(f"select count(*) {of_admitted}", [bounds["lowest"], bounds["highest"]])
-    problem = (
-        f"{n_odd} weights are not from {bounds['lowest']:g} to {bounds['highest']:g}, as those of"
-        f" {name} are"
-    )
-    if n_odd and manifest["configuration"]["quality"]["policies"].get("weight_range") != "warn":
+    lowest = bounds["lowest"]
+    highest = bounds["highest"]
+    n_odd = reader.value(_COUNT_ODD_WEIGHTS, [lowest, highest])
+    if not n_odd:
+        return []
+    problem = f"{n_odd} weights are not from {lowest:g} to {highest:g}, as those of {name} are"
+    if manifest["configuration"]["quality"]["policies"].get("weight_range") != "warn":
         raise ValueError(problem)
-    return [f"{problem}; the certified configuration only warns of them"] if n_odd else []
+    return [f"{problem}; the certified configuration only warns of them"]
 
 
 def _refuse_other_calls(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
-    """Refuse verdicts whose `n_in_call` is not that of the manifest; return a note if the manifest
-    states none.
+    """Refuse verdicts whose `n_in_call` is not that of the manifest.
+
+    Return a note if the manifest states none.
     """
     if certifying.CALLS not in manifest:
         return [

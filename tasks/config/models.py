@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, Self, cast
 from urllib.parse import parse_qsl, urlsplit
@@ -99,7 +100,7 @@ class Endpoint(Strict):
     """
 
     name: str = Field(min_length=1)
-    label: str = Field(default_factory=lambda given: given.get("name", ""), min_length=1)
+    label: str = Field(default_factory=lambda settings: settings.get("name", ""), min_length=1)
     api_base: Annotated[str, Field(min_length=1)] | None = None
     api: Literal["chat", "responses"] = "chat"
     stream: bool = False
@@ -119,18 +120,7 @@ class Endpoint(Strict):
 
     def problems(self) -> Iterator[str]:
         """Yield secrets in stored settings, and parameters that cannot be sent."""
-        paths = [literal_secret(getattr(self, kind, {}), kind) for kind in ("params", "fallback")]
-        # These values mark a header as a secret, whatever its name.
-        scheme = re.compile(r"(?:Bearer|Basic)\s", re.IGNORECASE)
-        named = {
-            name
-            for name, value in self.headers.items()
-            if is_secret_name(name) or scheme.match(value)
-        }
-        paths += [
-            f"headers.{name}" for name in sorted(named) if not is_reference(self.headers[name])
-        ]
-        for path in filter(None, paths):
+        for path in self._secret_paths():
             yield f"`{path}` is a secret; put it in the environment and write ${{NAME}} here"
         yield from secrets_in(self.api_base or "", "api_base")
         if self.name.startswith("aiohttp_openai/"):
@@ -154,14 +144,33 @@ class Endpoint(Strict):
                 " `reasoning_effort`"
             )
 
+    def _secret_paths(self) -> Iterator[str]:
+        """Yield the settings that hold a literal secret."""
+        for kind in ("params", "fallback"):
+            path = literal_secret(getattr(self, kind, {}), kind)
+            if path is not None:
+                yield path
+        # These values mark a header as a secret, whatever its name.
+        scheme = re.compile(r"(?:Bearer|Basic)\s", re.IGNORECASE)
+        for name, value in sorted(self.headers.items()):
+            is_secret = is_secret_name(name) or scheme.match(value)
+            if is_secret and not is_reference(value):
+                yield f"headers.{name}"
+
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters that are sent with the messages and change the reply; unset ones are left
-        out.
-        """
-        sent = {"reasoning_effort", "thinking_budget_tokens", "temperature", "seed", "max_tokens"}
-        sent |= {"web_search", "code_interpreter", "api"}
-        return {**self.params, **self.model_dump(include=sent, exclude_defaults=True)}
+        """The set parameters that are sent with the messages and change the reply."""
+        names = {
+            "reasoning_effort",
+            "thinking_budget_tokens",
+            "temperature",
+            "seed",
+            "max_tokens",
+            "web_search",
+            "code_interpreter",
+            "api",
+        }
+        return self.params | self.model_dump(include=names, exclude_defaults=True)
 
 
 class Model(Endpoint):
@@ -187,15 +196,10 @@ class Model(Endpoint):
         return data
 
     def problems(self) -> Iterator[str]:
-        """Yield the problems of any model, and settings for calls of a model that is never
-        called.
-        """
+        """Yield the problems of any model, and needless settings of one that is never called."""
         yield from super().problems()
-        if self.is_imported and self != Model.model_construct(
-            name=self.label,
-            label=self.label,
-            source=self.source,
-        ):
+        plain = Model.model_construct(name=self.label, label=self.label, source=self.source)
+        if self.is_imported and self != plain:
             yield (
                 "a model with `source: imported` is never called, so it has a `label` and nothing"
                 " else"
@@ -236,7 +240,7 @@ class Analyst(Endpoint):
 
 Analysts = Annotated[
     tuple[Analyst, ...],
-    BeforeValidator(lambda given: [given] if isinstance(given, dict) else given),
+    BeforeValidator(lambda value: [value] if isinstance(value, dict) else value),
 ]
 """One analyst, or a list of them."""
 
@@ -294,12 +298,13 @@ class Escalation(Strict):
     @property
     def rule(self) -> When:
         """The conditions in the rule's form."""
-        names = {
-            name: tuple(sorted(set(getattr(self, name))))
-            for name in ("categories", "severities", "kinds")
-        }
         return When(
-            self.disagreement, self.weight_above, **names, confidence_below=self.confidence_below
+            disagreement=self.disagreement,
+            weight_above=self.weight_above,
+            categories=tuple(sorted(set(self.categories))),
+            confidence_below=self.confidence_below,
+            severities=tuple(sorted(set(self.severities))),
+            kinds=tuple(sorted(set(self.kinds))),
         )
 
 
@@ -362,10 +367,10 @@ class Judge(Analyst):
             return data
         if not data.get("label"):
             raise ValueError("a cascade needs a `label`")
-        others = sorted((set(data) & set(cls.model_fields)) - {"label", "cascade"})
-        if others:
+        settings = (set(data) & set(cls.model_fields)) - {"label", "cascade"}
+        if settings:
             raise ValueError(
-                f"`{others[0]}` is a setting of the judges of a cascade, not of the cascade"
+                f"`{min(settings)}` is a setting of the judges of a cascade, not of the cascade"
             )
         # The name of a cascade until its judges are known.
         return {"name": "cascade", **data}
@@ -451,96 +456,97 @@ def deciding(judges: Sequence[Judge]) -> tuple[Judge, ...]:
     Raises:
         ValueError: a cascade is impossible; each problem with the path of its key.
     """
-    by_label = {judge.label: judge for judge in judges}
-    cascades = {
-        index: judge.cascade for index, judge in enumerate(judges) if judge.cascade is not None
-    }
-    problems = [
-        f"judges[{n}].cascade.{each}"
-        for n, of in cascades.items()
-        for each in _problems(of, by_label)
-    ]
-    if problems:
-        raise ValueError("; ".join(problems))
-    named = {
-        label
-        for each in cascades.values()
-        for label in (each.first, each.then)
-        if isinstance(label, str)
-    }
-    labels = [judge.label for judge in judges]
-    twice = sorted({label for label in named if labels.count(label) > 1})
-    if twice:
-        raise ValueError(f"label {twice[0]!r} is used twice; give each judge its own `label`")
-    judges_kept = []
+    judges_by_label = {judge.label: judge for judge in judges}
+    _refuse_impossible(judges, judges_by_label)
+    member_labels = _member_labels(judges)
+    n_judges = Counter(judge.label for judge in judges)
+    for label in sorted(member_labels):
+        if n_judges[label] > 1:
+            raise ValueError(f"label {label!r} is used twice; give each judge its own `label`")
+    deciding_judges = []
     for judge in judges:
         if judge.cascade is not None:
-            # A cascade contains both judges, and takes its other settings from the second one.
-            first, then = (
-                _member(each, by_label) for each in (judge.cascade.first, judge.cascade.then)
-            )
-            cascade = judge.cascade.model_copy(update={"first": first, "then": then})
-            judges_kept.append(
-                then.model_copy(
-                    update={
-                        "label": judge.label,
-                        "trials": 1,
-                        "cascade": cascade,
-                    }
-                )
-            )
-        elif judge.label not in named:
-            judges_kept.append(judge)
-    return tuple(judges_kept)
+            deciding_judges.append(_cascade_judge(judge.label, judge.cascade, judges_by_label))
+        elif judge.label not in member_labels:
+            deciding_judges.append(judge)
+    return tuple(deciding_judges)
 
 
-def _member(given: str | Judge, by_label: Mapping[str, Judge]) -> Judge:
-    return by_label[given] if isinstance(given, str) else given
+def _refuse_impossible(judges: Sequence[Judge], judges_by_label: Mapping[str, Judge]) -> None:
+    problems = []
+    for index, judge in enumerate(judges):
+        if judge.cascade is not None:
+            for problem in _problems(judge.cascade, judges_by_label):
+                problems.append(f"judges[{index}].cascade.{problem}")
+    if problems:
+        raise ValueError("; ".join(problems))
 
 
-def _problems(cascade: Cascade, by_label: Mapping[str, Judge]) -> list[str]:
+def _member_labels(judges: Sequence[Judge]) -> set[str]:
+    """Return the labels of judges that cascades name."""
+    labels = set()
+    for judge in judges:
+        if judge.cascade is not None:
+            members = (judge.cascade.first, judge.cascade.then)
+            labels |= {member for member in members if isinstance(member, str)}
+    return labels
+
+
+def _cascade_judge(label: str, cascade: Cascade, judges_by_label: Mapping[str, Judge]) -> Judge:
+    """Return a cascade that holds both judges, with all other settings of the second one."""
+    first_judge = _member(cascade.first, judges_by_label)
+    second_judge = _member(cascade.then, judges_by_label)
+    whole_cascade = cascade.model_copy(update={"first": first_judge, "then": second_judge})
+    settings = {
+        "label": label,
+        "trials": 1,
+        "cascade": whole_cascade,
+    }
+    return second_judge.model_copy(update=settings)
+
+
+def _member(member: str | Judge, judges_by_label: Mapping[str, Judge]) -> Judge:
+    return judges_by_label[member] if isinstance(member, str) else member
+
+
+def _problems(cascade: Cascade, judges_by_label: Mapping[str, Judge]) -> list[str]:
     """Return the problems of a cascade, each with the rest of its key's path."""
-    plain = sorted(label for label, judge in by_label.items() if judge.cascade is None)
-    for key, given in (("first", cascade.first), ("then", cascade.then)):
-        if isinstance(given, str) and given not in plain:
+    labels = sorted(label for label, judge in judges_by_label.items() if judge.cascade is None)
+    for key, member in (("first", cascade.first), ("then", cascade.then)):
+        if isinstance(member, str) and member not in labels:
             return [
-                f"{key}: there is no judge {given!r} without a cascade; there are"
-                f" {', '.join(plain) or 'none'}"
+                f"{key}: there is no judge {member!r} without a cascade; there are"
+                f" {', '.join(labels) or 'none'}"
             ]
-    first = _member(cascade.first, by_label)
-    then = _member(cascade.then, by_label)
-    when = cascade.when
-    if first.label == then.label:
+    first_judge = _member(cascade.first, judges_by_label)
+    second_judge = _member(cascade.then, judges_by_label)
+    if first_judge.label == second_judge.label:
         return ["then: is the first judge too; name another one"]
-    name = repr(first.label)
-    rules = (
-        (
-            "batch" in {first.mode, then.mode},
-            f"when: cannot wait for {name} or {then.label!r} in `mode: batch`",
-        ),
-        (
-            first.rubric != then.rubric,
-            f"then: judges `rubric: {then.rubric}`, and {name} {first.rubric}; give both the same",
-        ),
-        (
-            when.disagreement and first.trials < 2,
-            f"when.disagreement: {name} is called once; give it `trials: 2`",
-        ),
-        (
-            when.confidence_below is not None
-            and not first.logprobs
-            and not first.is_decision_model,
-            (
-                f"when.confidence_below: {name} has no confidence; give it `logprobs: true` and one"
-                " criterion a call"
-            ),
-        ),
-        (
-            (then.piece_size or 1) > 1,
-            (
-                f"then: {then.label!r} decides several criteria in one call; the second judge must"
-                " decide each by itself"
-            ),
-        ),
-    )
-    return [problem for is_wrong, problem in rules if is_wrong]
+    return list(_problems_of_members(first_judge, second_judge, cascade.when))
+
+
+def _problems_of_members(
+    first_judge: Judge, second_judge: Judge, when: Escalation
+) -> Iterator[str]:
+    first_label = repr(first_judge.label)
+    second_label = repr(second_judge.label)
+    has_confidence = first_judge.logprobs or first_judge.is_decision_model
+    if "batch" in {first_judge.mode, second_judge.mode}:
+        yield f"when: cannot wait for {first_label} or {second_label} in `mode: batch`"
+    if first_judge.rubric != second_judge.rubric:
+        yield (
+            f"then: judges `rubric: {second_judge.rubric}`, and {first_label}"
+            f" {first_judge.rubric}; give both the same"
+        )
+    if when.disagreement and first_judge.trials < 2:
+        yield f"when.disagreement: {first_label} is called once; give it `trials: 2`"
+    if when.confidence_below is not None and not has_confidence:
+        yield (
+            f"when.confidence_below: {first_label} has no confidence; give it `logprobs: true` and"
+            " one criterion a call"
+        )
+    if (second_judge.piece_size or 1) > 1:
+        yield (
+            f"then: {second_label} decides several criteria in one call; the second judge must"
+            " decide each by itself"
+        )

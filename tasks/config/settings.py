@@ -32,23 +32,23 @@ BASELINE = "baseline"
 """The name of the condition that the others are compared with; by default, it is the first one."""
 
 
-def _text(given: Any) -> Any:
+def _text(name: Any) -> Any:
     """Refuse a name that YAML read as another type.
 
     Raises:
         ValueError: it is a boolean.
     """
-    if given is True or given is False:
+    if name is True or name is False:
         raise ValueError(
-            f"the name {given} is not a text; put it in quotes (YAML reads on, off, yes, no so)"
+            f"the name {name} is not a text; put it in quotes (YAML reads on, off, yes, no so)"
         )
-    return given
+    return name
 
 
 _Name = Annotated[str, BeforeValidator(_text), Field(min_length=1)]
 
 
-def _checked(labels: dict[str, str]) -> dict[str, str]:
+def _with_baseline_first(labels: dict[str, str]) -> dict[str, str]:
     """Return the conditions with the baseline first.
 
     Raises:
@@ -58,11 +58,11 @@ def _checked(labels: dict[str, str]) -> dict[str, str]:
         raise ValueError("needs at least two conditions: `baseline`, and one to compare with it")
     if len(set(labels.values())) < len(labels):
         raise ValueError("two conditions have the same label")
-    first = BASELINE if BASELINE in labels else next(iter(labels))
-    return {first: labels[first], **labels}
+    baseline = BASELINE if BASELINE in labels else next(iter(labels))
+    return {baseline: labels[baseline], **labels}
 
 
-Conditions = dict[_Name, Annotated[dict[_Name, _Name], AfterValidator(_checked)]]
+Conditions = dict[_Name, Annotated[dict[_Name, _Name], AfterValidator(_with_baseline_first)]]
 """The name that a model's conditions share -> condition -> the label of the model under it, the
 baseline first.
 """
@@ -92,12 +92,11 @@ class Stopping(Strict):
     seed: Annotated[int, Field(ge=0, strict=True)] = 1
 
     def problems(self) -> Iterator[str]:
-        """Yield a problem if pairs are given that are not of two different labels, each pair
-        once.
-        """
-        each_once = {frozenset(pair) for pair in self.pairs}
-        are_good = self.pairs and [len(pair) for pair in each_once] == [2] * len(self.pairs)
-        if not isinstance(self.pairs, str) and not are_good:
+        """Yield a problem if pairs are not of two different labels, each pair once."""
+        if isinstance(self.pairs, str):
+            return
+        different_pairs = {frozenset(pair) for pair in self.pairs if pair[0] != pair[1]}
+        if not self.pairs or len(different_pairs) < len(self.pairs):
             yield "`pairs` must be pairs of two different labels, each pair once"
 
 
@@ -126,8 +125,9 @@ class Dataset(Strict):
                     f"`{name}` belongs to source hub; with files, each is a split, and the revision"
                     " is their content"
                 )
-        if self.files and (strange := set(self.splits) - set(self.files)):
-            yield f"`splits` names {min(strange)!r}, for which `files` has no file"
+        unknown_splits = set(self.splits) - set(self.files)
+        if self.files and unknown_splits:
+            yield f"`splits` names {min(unknown_splits)!r}, for which `files` has no file"
         if self.source in {"hub", "sample"} and self.prompts:
             yield "`prompts` belongs to files; the rows of the hub and of the sample have prompts"
 
@@ -162,11 +162,11 @@ class Limits(Rates):
 
     def rates(self, purpose: str) -> Rates:
         """Return the limits of a purpose, `sample` or `judge`."""
-        own = self.judge if purpose == "judge" else Rates()
+        rates = self.judge if purpose == "judge" else self
         return Rates(
-            concurrency=own.concurrency or self.concurrency,
-            rpm=own.rpm or self.rpm,
-            tpm=own.tpm or self.tpm,
+            concurrency=rates.concurrency or self.concurrency,
+            rpm=rates.rpm or self.rpm,
+            tpm=rates.tpm or self.tpm,
         )
 
 
@@ -225,8 +225,7 @@ class HardSubset(Strict):
 
 
 class Nightly(Strict):
-    """The settings of nights: their start (`cron`, in the time zone), the end of their calls, and
-    overlapping nights.
+    """The settings of nights: their start (`cron`, in the time zone), and the end of their calls.
 
     If another night is still running, a night does nothing with `overlap: skip`, and waits for it
     with `queue`. `stop_at` is a time of day, such as 06:30.
@@ -314,11 +313,13 @@ def _without_secrets(address: str) -> str:
     """Return the stored form of an address: a reference is kept unchanged, of any other address
     only the host.
     """
-    host = re.compile(r"(https?://)(?:[^/?#]*@)?([\w.:\[\]${}-]*)").match(address)
     if REFERENCE.fullmatch(address):
         return address
+    host = re.match(r"(https?://)(?:[^/?#]*@)?([\w.:\[\]${}-]*)", address)
     # An `@` after the host is the end of a password with a `/` in it.
-    return f"{host[1]}{host[2]}/..." if host and "@" not in address[host.end() :] else "..."
+    if host is None or "@" in address[host.end() :]:
+        return "..."
+    return f"{host[1]}{host[2]}/..."
 
 
 Address = Annotated[str, PlainSerializer(_without_secrets, when_used="json")]
@@ -341,31 +342,31 @@ class Receiver(Strict):
     apprise: Address | None = None
 
     def problems(self) -> Iterator[str]:
-        """Yield a problem if there is not exactly one receiver, or if an address is a literal
-        secret.
-        """
-        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
-        if len(given) != 1:
+        """Yield a problem if there is not exactly one receiver, or an address is a secret."""
+        kinds = self._kinds
+        if len(kinds) != 1:
             yield (
                 f"is one of {', '.join(type(self).model_fields)}, not"
-                f" {' and '.join(given) or 'none'}"
+                f" {' and '.join(kinds) or 'none'}"
             )
         yield from secrets_in(self.webhook or "", "webhook")
         address = self.slack or self.webhook or ""
-        is_secret = self.slack is not None or any(
-            host_path in address for host_path in _SECRET_HOSTS
-        )
+        is_secret = self.slack is not None or any(host in address for host in _SECRET_HOSTS)
         is_literal = is_secret and not REFERENCE.search(address)
         if is_literal or (self.apprise is not None and not REFERENCE.fullmatch(self.apprise)):
             yield (
-                f"`{given[0]}`: the address is a secret; put it in the environment and write"
+                f"`{kinds[0]}`: the address is a secret; put it in the environment and write"
                 " ${NAME} here"
             )
 
     @property
     def kind(self) -> str:
         """The kind of the receiver: the name of its setting."""
-        return next(name for name in type(self).model_fields if getattr(self, name) is not None)
+        return self._kinds[0]
+
+    @property
+    def _kinds(self) -> list[str]:
+        return [name for name in type(self).model_fields if getattr(self, name) is not None]
 
 
 class Alerts(Strict):
@@ -466,12 +467,12 @@ class Settings(Strict):
     @property
     def called_judges(self) -> tuple[Judge, ...]:
         """The judges that are called, each once; a cascade is replaced by both of its judges."""
-        called = [
-            each
-            for judge in self.judges
-            for each in (judge.cascade.members if judge.cascade else (judge,))
-        ]
-        return tuple(judge for index, judge in enumerate(called) if judge not in called[:index])
+        judges: list[Judge] = []
+        for judge in self.judges:
+            for member in judge.cascade.members if judge.cascade else (judge,):
+                if member not in judges:
+                    judges.append(member)
+        return tuple(judges)
 
     @property
     def capability_model(self) -> Analysts:

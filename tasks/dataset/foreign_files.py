@@ -63,11 +63,11 @@ def open_regular(path: Path) -> BufferedReader:
         FileTooLarge: it has more than `MOST_BYTES`.
         OSError: it does not exist, or cannot be read.
     """
-    opened = os.open(path, _FILE & ~os.O_NOFOLLOW)
-    if not stat.S_ISREG(os.fstat(opened).st_mode):
-        os.close(opened)
+    descriptor = os.open(path, _FILE & ~os.O_NOFOLLOW)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         raise NotInside(f"{path}: is not a regular file; put one there")
-    return bounded(os.fdopen(opened, "rb"), path)
+    return bounded(os.fdopen(descriptor, "rb"), path)
 
 
 def read_regular(path: Path) -> bytes:
@@ -76,7 +76,7 @@ def read_regular(path: Path) -> bytes:
         return file.read()
 
 
-def bounded(file: BufferedReader, shown: PurePath | str) -> BufferedReader:
+def bounded(file: BufferedReader, name: PurePath | str) -> BufferedReader:
     """Return an open file if it is small enough for memory; otherwise close it and refuse it.
 
     Raises:
@@ -86,25 +86,26 @@ def bounded(file: BufferedReader, shown: PurePath | str) -> BufferedReader:
     if n_bytes > MOST_BYTES:
         file.close()
         size = f"{n_bytes / 1e9:.1f} GB of at most {MOST_BYTES / 1e9:.1f}"
-        raise FileTooLarge(f"{shown}: is too large ({size}); split it")
+        raise FileTooLarge(f"{name}: is too large ({size}); split it")
     return file
 
 
-def refuse_bomb(shown: PurePath | str, n_bytes: int, unpacked: Iterable[int]) -> None:
+def refuse_bomb(name: PurePath | str, n_bytes: int, unpacked_sizes: Iterable[int]) -> None:
     """Refuse an archive by its size and the unpacked sizes of its members, before unpacking.
 
     Raises:
         FileTooLarge: it has too many members, or they are too large.
     """
-    sizes = list(unpacked)
+    sizes = list(unpacked_sizes)
     if len(sizes) > _MOST_MEMBERS:
         raise FileTooLarge(
-            f"{shown}: has {len(sizes):,} members, more than {_MOST_MEMBERS:,}; split it"
+            f"{name}: has {len(sizes):,} members, more than {_MOST_MEMBERS:,}; split it"
         )
-    n = sum(sizes)
-    if n > _MOST_PER_BYTE * n_bytes + _MOST_BESIDE:
+    n_unpacked = sum(sizes)
+    if n_unpacked > _MOST_PER_BYTE * n_bytes + _MOST_BESIDE:
         raise FileTooLarge(
-            f"{shown}: it would unpack to {n / 1e6:,.0f} MB, far more than its size; get it again"
+            f"{name}: it would unpack to {n_unpacked / 1e6:,.0f} MB, far more than its size; get"
+            " it again"
         )
 
 
@@ -123,37 +124,33 @@ def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator
 
 
 def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:
-    """Open a regular file within a folder for reading; a link is followed if it stays within the
-    folder.
+    """Open a regular file within a folder for reading.
 
-    The path from the folder to the file is opened one part at a time without following links, so
+    A link is followed if it stays within the folder. The path from the folder to the file is opened one part at a time without following links, so
     that the opened file is the one that was checked, even if a name is replaced meanwhile.
 
     Raises:
         NotInside: it is elsewhere, or is a pipe, a device or a folder.
         OSError: it does not exist, or cannot be read.
     """
-    shown = folder / name
+    path = folder / name
     try:
-        *way, last = shown.resolve().relative_to(folder.resolve()).parts
-    except (
-        ValueError,
-        OSError,
-        RuntimeError,
-    ) as error:  # outside, the folder itself, or a circle of links
-        raise NotInside(f"{shown}: leads out of {folder}; put the file itself there") from error
+        *subfolders, file_name = path.resolve().relative_to(folder.resolve()).parts
+    except (ValueError, OSError, RuntimeError) as error:
+        # Outside, the folder itself, or a circle of links.
+        raise NotInside(f"{path}: leads out of {folder}; put the file itself there") from error
     with ExitStack() as stack:
-        at: int | None = None
+        parent: int | None = None
         try:
-            for part in (str(folder.resolve()), *way):
-                at = os.open(part, _FOLDER, dir_fd=at)
-                stack.callback(os.close, at)
-            if not stat.S_ISREG(os.stat(last, dir_fd=at, follow_symlinks=False).st_mode):
-                raise NotInside(f"{shown}: is not a regular file; put one there")
-            file = os.fdopen(os.open(last, _FILE, dir_fd=at), "rb")
+            for part in (str(folder.resolve()), *subfolders):
+                parent = os.open(part, _FOLDER, dir_fd=parent)
+                stack.callback(os.close, parent)
+            mode = os.stat(file_name, dir_fd=parent, follow_symlinks=False).st_mode
+            if not stat.S_ISREG(mode):
+                raise NotInside(f"{path}: is not a regular file; put one there")
+            return os.fdopen(os.open(file_name, _FILE, dir_fd=parent), "rb")
         except OSError as error:
-            raise OSError(error.errno, error.strerror, str(shown)) from error
-    return file
+            raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def hash_inside(folder: Path, name: PurePath | str) -> str:
@@ -176,12 +173,15 @@ def files_inside(folder: Path) -> list[Path]:
 
     files = []
     for root, folders, names in os.walk(folder, onerror=stop):
-        link = next((Path(root, name) for name in folders if Path(root, name).is_symlink()), None)
-        if link:
-            raise NotInside(
-                f"{link}: is a link to a folder; put the folder itself there, or remove the link"
-            )
+        for name in folders:
+            link = Path(root, name)
+            if link.is_symlink():
+                raise NotInside(
+                    f"{link}: is a link to a folder; put the folder itself there, or remove the"
+                    " link"
+                )
         for name in names:
-            open_inside(folder, Path(root, name).relative_to(folder)).close()
-            files.append(Path(root, name))
+            file = Path(root, name)
+            open_inside(folder, file.relative_to(folder)).close()
+            files.append(file)
     return sorted(files)

@@ -34,7 +34,7 @@ from warehouse import sample_path
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Row = Mapping[str, Any]
+SourceRow = Mapping[str, Any]
 SUFFIXES = (".parquet", ".jsonl", ".ndjson")
 
 
@@ -42,7 +42,7 @@ class SourceError(PipelineError):
     """A data set cannot be read; the message names the file, and the line if there is one."""
 
 
-def read_rows(path: Path) -> Iterator[Row]:
+def read_rows(path: Path) -> Iterator[SourceRow]:
     """Yield the rows of a Parquet or JSON Lines file.
 
     Raises:
@@ -88,20 +88,18 @@ def parquet_batches(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with open_regular(path) as opened, pq.ParquetFile(opened) as file:
+    with open_regular(path) as content, pq.ParquetFile(content) as file:
         refuse_twice(path, file.schema_arrow.names)
-        groups = [
-            file.metadata.row_group(n).total_byte_size for n in range(file.metadata.num_row_groups)
-        ]
-        refuse_bomb(path, path.stat().st_size, groups)
+        metadata = file.metadata
+        sizes = [metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups)]
+        refuse_bomb(path, path.stat().st_size, sizes)
         for batch in file.iter_batches(n_rows, columns=columns):
             # Each row counts for 64 bytes in addition to its values.
-            most_bytes -= 64 * batch.num_rows + sum(
-                (
-                    column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
-                ).nbytes
-                for column in batch.columns
-            )
+            most_bytes -= 64 * batch.num_rows
+            for column in batch.columns:
+                if isinstance(column, pa.DictionaryArray):
+                    column = column.dictionary_decode()  # noqa: PLW2901
+                most_bytes -= column.nbytes
             if most_bytes < 0:
                 raise FileTooLarge(
                     f"{path}: it would unpack to more than {MOST_BYTES / 1e9:.1f} GB; split it"
@@ -109,7 +107,7 @@ def parquet_batches(
             yield batch
 
 
-def _read_parquet(path: Path) -> Iterator[Row]:
+def _read_parquet(path: Path) -> Iterator[SourceRow]:
     import pyarrow as pa
 
     try:
@@ -129,12 +127,12 @@ def refuse_twice(path: Path, columns: Iterable[str]) -> None:
     Raises:
         SourceError: it has.
     """
-    twice = next((name for name, n in Counter(columns).items() if n > 1), None)
-    if twice:
-        raise SourceError(f"{path}: has the column {twice!r} twice; keep one of the two")
+    for name, n in Counter(columns).items():
+        if name and n > 1:
+            raise SourceError(f"{path}: has the column {name!r} twice; keep one of the two")
 
 
-def json_rows(where: object, lines: Iterable[str]) -> Iterator[Row]:
+def json_rows(where: object, lines: Iterable[str]) -> Iterator[SourceRow]:
     """Yield the objects of JSON Lines.
 
     Raises:
@@ -181,7 +179,7 @@ def read_prompts(path: Path) -> dict[str, str]:
     return prompts
 
 
-def with_prompt(row: Row, prompts: Mapping[str, str], id_columns: Iterable[str]) -> Row:
+def with_prompt(row: SourceRow, prompts: Mapping[str, str], id_columns: Iterable[str]) -> SourceRow:
     """Return a row with the prompt for its id; a row that has a prompt, or whose id has none, is
     unchanged.
     """
@@ -207,7 +205,7 @@ class Source(NamedTuple):
     name: str
     revision: str
     splits: tuple[str, ...]
-    rows: Callable[[str], Sequence[Row]]
+    rows: Callable[[str], Sequence[SourceRow]]
     files: Mapping[str, Path] = {}
 
 
@@ -221,23 +219,21 @@ def tasks_of(source: Source, split: str, benchmark: Benchmark) -> Iterator[Task]
     where = str(source.files.get(split, f"{source.name}@{source.revision[:12]}, split {split}"))
     if not rows:
         raise SourceError(f"{where}: there is no row")
-    missing = set(benchmark.columns).difference(*rows)
-    if missing:
+    lacking = set(benchmark.columns).difference(*rows)
+    if lacking:
         raise SourceError(
-            f"{where}: lacks the column {some(sorted(missing), 5)}; all {benchmark.name} rows"
+            f"{where}: lacks the column {some(sorted(lacking), 5)}; all {benchmark.name} rows"
             " have it"
         )
     for number, row in enumerate(rows, start=1):
         try:
             yield benchmark.parse_row(row)
         except Exception as error:
-            what = (
-                ""
-                if isinstance(error, RowError)
-                else f"{benchmark.name}.parse_row: {type(error).__name__}: "
-            )
+            cause = str(error)
+            if not isinstance(error, RowError):
+                cause = f"{benchmark.name}.parse_row: {type(error).__name__}: {error}"
             raise SourceError(
-                f"{where}: row {number}: {one_line(f'{what}{error}')}; correct or remove it"
+                f"{where}: row {number}: {one_line(cause)}; correct or remove it"
             ) from error
 
 
@@ -271,43 +267,38 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
         SourceError: a file cannot be read.
     """
     source = _located(dataset, benchmark)
-    missing = next((split for split in dataset.splits if split not in source.splits), None)
-    if missing:
-        hint = did_you_mean(missing, source.splits) or f"; it has {', '.join(source.splits)}"
-        raise UsageError(f"dataset.splits: {source.name} has no split {missing!r}{hint}")
+    for split in dataset.splits:
+        if split not in source.splits:
+            hint = did_you_mean(split, source.splits) or f"; it has {', '.join(source.splits)}"
+            raise UsageError(f"dataset.splits: {source.name} has no split {split!r}{hint}")
     return source._replace(splits=dataset.splits or source.splits)
 
 
 def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
-    """Return the source that a configuration names, with all its splits; on the hub, only those
-    that are configured.
+    """Return the source that a configuration names, with all its splits.
+
+    On the hub, these are only the configured ones.
     """
     if dataset.source == "hub":
         return _at_hub(dataset, benchmark)
-    path = (
-        sample_of(benchmark.name)
-        if dataset.source == "sample"
-        else from_home(dataset.source, "dataset.source")
-    )
+    is_sample = dataset.source == "sample"
+    path = sample_of(benchmark.name) if is_sample else from_home(dataset.source, "dataset.source")
     if path is None:
         raise UsageError(
             f"dataset.source: there is no sample of {benchmark.name}; name a file, a folder or"
             " `hub`"
         )
     with disk_errors(path, "check the path and its permissions"):
-        files = (
-            {"sample": path}
-            if dataset.source == "sample"
-            else _files_by_split(path, dataset.splits)
-        )
+        files = {"sample": path} if is_sample else _files_by_split(path, dataset.splits)
+        hashed_files = dict(files)
         prompts = _prompts(dataset, path)
-        revision = _content_revision(files if prompts is None else {**files, prompts.name: prompts})
+        if prompts is not None:
+            hashed_files[prompts.name] = prompts
+        revision = _content_revision(hashed_files)
 
-    def rows(split: str) -> Sequence[Row]:
-        prompt_of = {} if prompts is None else read_prompts(prompts)
-        return [
-            with_prompt(row, prompt_of, benchmark.id_columns) for row in read_rows(files[split])
-        ]
+    def rows(split: str) -> Sequence[SourceRow]:
+        texts = {} if prompts is None else read_prompts(prompts)
+        return [with_prompt(row, texts, benchmark.id_columns) for row in read_rows(files[split])]
 
     return Source(str(path), revision, tuple(files), rows, files)
 
@@ -323,12 +314,10 @@ def _at_hub(dataset: Dataset, benchmark: Benchmark) -> Source:
     # their rubrics.
     revision = digest(commit, *sorted(files.values())) if files else commit
 
-    def rows(split: str) -> Sequence[Row]:
-        return (
-            list(read_rows(fetch(name, commit, files[split])))
-            if files
-            else load_split(name, commit, split)
-        )
+    def rows(split: str) -> Sequence[SourceRow]:
+        if files:
+            return list(read_rows(fetch(name, commit, files[split])))
+        return load_split(name, commit, split)
 
     return Source(name, revision, dataset.splits or tuple(files), rows)
 
@@ -348,11 +337,9 @@ def resolve_revision(dataset_id: str, revision: str) -> str:
     Raises:
         SourceError: the hub does not know it, cannot be reached or refuses access.
     """
-    return (
-        revision
-        if re.compile(r"[0-9a-f]{40}").fullmatch(revision)
-        else _commit_at_hub(dataset_id, revision)
-    )
+    if re.fullmatch(r"[0-9a-f]{40}", revision):
+        return revision
+    return _commit_at_hub(dataset_id, revision)
 
 
 def refuse_unreachable_hub(job: Job) -> str:
@@ -391,9 +378,10 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
 
     # The hub is called first, even for a commit, because `datasets` retries for 23 s if the hub is
     # down, and hides the cause if the hub refuses.
-    commit = (resolve_revision if constants.is_offline_mode() else _commit_at_hub)(
-        dataset_id, revision
-    )
+    if constants.is_offline_mode():
+        commit = resolve_revision(dataset_id, revision)
+    else:
+        commit = _commit_at_hub(dataset_id, revision)
     datasets.disable_progress_bars()
     with _explained(dataset_id, commit):
         splits = datasets.load_dataset(
@@ -447,19 +435,19 @@ def _explained(dataset_id: str, revision: str) -> Iterator[None]:
 
     disable_progress_bars()
     for name in ("datasets", "huggingface_hub"):
-        logging.getLogger(name).setLevel(
-            logging.CRITICAL
-        )  # they log a broken file as an error before they raise one
+        # They log a broken file as an error before they raise one.
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         yield
     except Exception as error:
         # The reason is within a chain of errors: it is an HTTP error of the hub, or else the last
         # cause.
-        links = list(causes_of(error))
         root = error
         while isinstance(root.__cause__, Exception):
             root = root.__cause__
-        root = next((link for link in links if isinstance(link, HfHubHTTPError)), root)
+        http_errors = [cause for cause in causes_of(error) if isinstance(cause, HfHubHTTPError)]
+        if http_errors:
+            root = http_errors[0]
         reason = textwrap.shorten(f"{type(root).__name__}: {root}", 400)
         raise _failure(dataset_id, revision, f"{reason}; {_ADVICE}") from error
 
@@ -470,17 +458,20 @@ def _failure(dataset_id: str, revision: str, reason: str) -> SourceError:
     """
     from huggingface_hub import get_token
 
-    line = " ".join(
-        re.sub("//[^/@ ]+@", "//", f"Cannot read {dataset_id}@{revision}: {reason}").split()
-    )
+    message = re.sub("//[^/@ ]+@", "//", f"Cannot read {dataset_id}@{revision}: {reason}")
+    line = " ".join(message.split())
     token = get_token()
-    return SourceError(line.replace(token, "[HF_TOKEN]") if token else line)
+    if token:
+        line = line.replace(token, "[HF_TOKEN]")
+    return SourceError(line)
 
 
 def sample_of(benchmark: str) -> Path | None:
     """Return the sample of a benchmark: the included one, or the one next to its module."""
-    beside = folder_of(benchmark) / f"{benchmark}.jsonl"
-    return next((path for path in (sample_path(benchmark), beside) if path.is_file()), None)
+    for path in (sample_path(benchmark), folder_of(benchmark) / f"{benchmark}.jsonl"):
+        if path.is_file():
+            return path
+    return None
 
 
 def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
@@ -528,10 +519,10 @@ def _content_revision(files: Mapping[str, Path]) -> str:
     """
     hashes = {}
     for split, file in files.items():
-        with open_regular(file) as opened:
-            hashes[split] = hashlib.file_digest(opened, "sha256").hexdigest()
+        with open_regular(file) as content:
+            hashes[split] = hashlib.file_digest(content, "sha256").hexdigest()
+    revision = next(iter(hashes.values()))
     if len(hashes) > 1:
-        return hashlib.sha256(json.dumps(sorted(hashes.items())).encode()).hexdigest()[
-            :_REVISION_HEX
-        ]
-    return next(iter(hashes.values()))[:_REVISION_HEX]
+        listed_hashes = json.dumps(sorted(hashes.items()))
+        revision = hashlib.sha256(listed_hashes.encode()).hexdigest()
+    return revision[:_REVISION_HEX]

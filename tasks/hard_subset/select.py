@@ -1,12 +1,12 @@
 """The selection of the hard subset of each field, stored as a new version, with its stability."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,13 +23,18 @@ from tasks.run.judge_configs import judge_configs
 from tasks.run.writing import StageReport
 from warehouse import TABLES, Reader, Warehouse
 
-Row = dict[str, Any]
+SelectionRow = dict[str, Any]
 
 
-Panel = Mapping[str, Mapping[str, tuple[float, Mapping[int, float]]]]
-"""Model label -> task id -> the task's score (the mean over its complete trials), and trial ->
-score.
-"""
+class TaskScore(NamedTuple):
+    """A model's score for a task: the mean over its complete trials, and the score of each."""
+
+    mean: float
+    by_trial: Mapping[int, float]
+
+
+Panel = Mapping[str, Mapping[str, TaskScore]]
+"""Model label -> task id -> score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +53,7 @@ class _Selection:
 
 
 def _admitted_tasks(reader: Reader, job: Job) -> dict[str, set[str]]:
-    """Return the ids of the admitted tasks of the job's splits, by field, in the order of the
-    fields.
-    """
+    """Return by field the ids of the admitted tasks of the job's splits."""
     fields: dict[str, set[str]] = defaultdict(set)
     for row in reader.select("tasks", "field, task_id, splits", **job.key, is_admitted=True):
         if row["field"] is not None and not set(job.data.splits).isdisjoint(row["splits"]):
@@ -71,61 +74,69 @@ def _read_panel(reader: Reader, job: Job, benchmark: Benchmark) -> Panel:
         "score": benchmark.primary_score.score_name,
     }
     panel = job.settings.hard_subset.panel
-    scores: dict[str, dict[str, tuple[float, dict[int, float]]]] = defaultdict(dict)
+    scores: dict[str, dict[str, TaskScore]] = defaultdict(dict)
     for row in reader.rows(sql.read("queries/hard_subset/selecting_scores"), parameters):
         by_trial = dict(zip(row["complete_trials"], row["trial_values"], strict=True))
-        scores[row["model"]][row["task_id"]] = row["value"], by_trial
+        scores[row["model"]][row["task_id"]] = TaskScore(row["value"], by_trial)
     if panel == "all":
         return scores
-    unknown = [model for model in panel if model not in scores]
-    if unknown:
-        raise HardSubsetError(
-            f"{unknown[0]!r} of hard_subset.panel has no complete task; known: {', '.join(scores)}"
-        )
+    for model in panel:
+        if model not in scores:
+            raise HardSubsetError(
+                f"{model!r} of hard_subset.panel has no complete task; known: {', '.join(scores)}"
+            )
     return {model: scores[model] for model in panel}
 
 
 def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
-    """Return the key of the ranking used to select: that of the first configured judge, or of the
-    only stored one.
+    """Return the key of the ranking used to select.
+
+    It is that of the first configured judge, or of the only stored one.
     """
     columns = (
         "distinct ranking_id, vintage, judge, judge_config_hash, template_hash, grading,"
         " judge_trial"
     )
-    named: dict[str, Any] = {"judge": list(job.named_judges)} if job.named_judges else {}
-    rankings = reader.select("intermediate.model_runs", columns, **job.key, **named)
+    key: dict[str, Any] = dict(job.key)
+    if job.named_judges:
+        key["judge"] = list(job.named_judges)
+    stored_rankings = reader.select("intermediate.model_runs", columns, **key)
     configs = judge_configs(job, benchmark)
-    configured = [
-        row for config in configs for row in rankings if row.items() >= config.columns.items()
-    ]
-    possible = configured or ([] if configs and not job.named_judges else rankings)
-    # If every model is sampled nightly, there is no base vintage.
-    stored = {row["vintage"] for row in possible}
-    vintage = job.vintage
-    if vintage == BASE_VINTAGE and stored and BASE_VINTAGE not in stored:
-        vintage = job.night if job.night and job.night in stored else max(stored)
-    possible = [row for row in possible if row["vintage"] == vintage]
-    if not possible:
-        of_whom = f"--judge {job.named_judges[0]}" if job.named_judges else "the configured judge"
-        raise HardSubsetError(f"no verdict of {of_whom} is stored; run `prbench judge` first")
+    rankings = []
+    for config in configs:
+        rankings += [row for row in stored_rankings if row.items() >= config.columns.items()]
+    is_configured = bool(rankings)
+    if not is_configured and (job.named_judges or not configs):
+        rankings = stored_rankings
+    vintage = _vintage_of(job, {row["vintage"] for row in rankings})
+    rankings = [row for row in rankings if row["vintage"] == vintage]
+    if not rankings:
+        judge = f"--judge {job.named_judges[0]}" if job.named_judges else "the configured judge"
+        raise HardSubsetError(f"no verdict of {judge} is stored; run `prbench judge` first")
     # The first repetition of a judge is used.
-    first = (
-        possible[:1]
-        if configured
-        else [row for row in possible if row["judge_trial"] == 1] or possible
-    )
-    if len(first) > 1:
-        names = ", ".join(sorted({row["judge"] for row in first}))
+    if is_configured:
+        rankings = rankings[:1]
+    else:
+        rankings = [row for row in rankings if row["judge_trial"] == 1] or rankings
+    if len(rankings) > 1:
+        names = ", ".join(sorted({row["judge"] for row in rankings}))
         raise HardSubsetError(
             f"several judges or configurations of one have verdicts ({names}); configure one"
         )
-    return int(first[0]["ranking_id"])
+    return int(rankings[0]["ranking_id"])
+
+
+def _vintage_of(job: Job, stored_vintages: Collection[str]) -> str:
+    """Return the job's vintage, or a night if every model is sampled nightly."""
+    if job.vintage != BASE_VINTAGE or not stored_vintages or BASE_VINTAGE in stored_vintages:
+        return job.vintage
+    if job.night and job.night in stored_vintages:
+        return job.night
+    return max(stored_vintages)
 
 
 def _select_field(job: Job, field: str, task_ids: set[str], panel: Panel) -> _Selection:
-    """Select among the admitted tasks of a field that have a complete trial of every model of the
-    panel.
+    """Select among the tasks of a field that have a complete trial of every model of the panel.
 
     Raises:
         HardSubsetError: there is no panel, or too few tasks are complete.
@@ -137,18 +148,19 @@ def _select_field(job: Job, field: str, task_ids: set[str], panel: Panel) -> _Se
         raise HardSubsetError("no model of the panel has a complete task")
     complete = sorted(task_ids.intersection(*(panel[model] for model in models)))
     coverage = len(complete) / len(task_ids)
-    own_bar = settings.hard_subset.min_coverage
-    name, bar = (
-        ("coverage.min", settings.coverage.min)
-        if own_bar is None
-        else ("hard_subset.min_coverage", own_bar)
-    )
+    name = "hard_subset.min_coverage"
+    bar = settings.hard_subset.min_coverage
+    if bar is None:
+        name = "coverage.min"
+        bar = settings.coverage.min
     if coverage < bar:
         raise HardSubsetError(
             f"{len(complete)} of {len(task_ids)} tasks are complete for all {len(models)} models "
             f"({coverage_text(coverage)}, {name} is {bar:.1%})"
         )
-    scores = {task: tuple(panel[model][task][0] for model in models) for task in complete}
+    scores = {}
+    for task in complete:
+        scores[task] = tuple(panel[model][task].mean for model in models)
     identity = digest(
         "selection",
         job.key["benchmark"],
@@ -169,21 +181,21 @@ def _inclusion_probabilities(panel: Panel, selection: _Selection) -> dict[str, f
     """
     columns = []
     n_trials = []
-    for of_model in (panel[model] for model in selection.models):
-        values, by_trial = zip(*(of_model[task] for task in selection.scores), strict=True)
-        trials = sorted(set().union(*by_trial))
+    for model in selection.models:
+        scores = [panel[model][task] for task in selection.scores]
+        trials = sorted(set().union(*(score.by_trial for score in scores)))
         n_trials.append(len(trials))
-        columns += [
-            [of.get(trial, value) for value, of in zip(values, by_trial, strict=True)]
-            for trial in trials
-        ]
+        for trial in trials:
+            columns.append([score.by_trial.get(trial, score.mean) for score in scores])
     shares = hardness.inclusion_probabilities(
         np.column_stack(columns), n_trials, len(selection.selected)
     )
     return dict(zip(selection.scores, shares.tolist(), strict=True))
 
 
-def _overlaps(selection: _Selection, official: str | None, members: frozenset[str]) -> list[Row]:
+def _overlaps(
+    selection: _Selection, official: str | None, members: frozenset[str]
+) -> list[SelectionRow]:
     """Return the overlaps of a selection with those of the panel without one model, and with the
     data set's hard split.
 
@@ -193,28 +205,33 @@ def _overlaps(selection: _Selection, official: str | None, members: frozenset[st
     """
     selected = frozenset(selection.selected)
     scores = selection.scores
-    others = {}
+    rows = []
     if len(selection.models) > 1:
-        without = zip(selection.models, hardness.leave_one_out(scores, len(selected)), strict=True)
-        others = {("leave_one_out", model): tasks for model, tasks in without}
-    if official and 0 < len(within := members & scores.keys()) < len(scores):
-        others["official", official] = within
-    return [
-        {
-            "kind": kind,
-            "compared_with": name,
-            "n_selected": len(selected),
-            "n_compared": len(other),
-            "n_shared": len(selected & other),
-            "jaccard": len(selected & other) / len(selected | other),
-        }
-        for (kind, name), other in others.items()
-    ]
+        selections = hardness.leave_one_out(scores, len(selected))
+        for model, tasks in zip(selection.models, selections, strict=True):
+            rows.append(_overlap_row("leave_one_out", model, selected, tasks))
+    candidates = members & scores.keys()
+    if official and 0 < len(candidates) < len(scores):
+        rows.append(_overlap_row("official", official, selected, candidates))
+    return rows
+
+
+def _overlap_row(
+    kind: str, compared_with: str, selected: frozenset[str], compared: frozenset[str]
+) -> SelectionRow:
+    n_shared = len(selected & compared)
+    return {
+        "kind": kind,
+        "compared_with": compared_with,
+        "n_selected": len(selected),
+        "n_compared": len(compared),
+        "n_shared": n_shared,
+        "jaccard": n_shared / len(selected | compared),
+    }
 
 
 def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
-    """Select the hard subset of every field of the job's revision, by the primary score under one
-    judge configuration.
+    """Select the hard subset of every field, by the primary score under one judge configuration.
 
     The tasks to choose from are the admitted ones of the chosen splits that are complete for every
     model of the panel. A field with too few such tasks is refused: with an error if `must_select`
@@ -235,20 +252,26 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
         for field, task_ids in sorted(_admitted_tasks(reader, job).items()):
             with _refusal(report, must_select, field):
                 selection = _select_field(job, field, task_ids, panel)
-                rows = _rows(reader, job, field, selection, panel, benchmark.hard_splits.get(field))
-                for table, of_table in rows.items():
-                    new = _new(reader, table, of_table, selection.identity)
-                    warehouse.write(table, new)
-                    report.rows += len(new)
-                n_complete = len(selection.scores)
-                aside = "" if n_complete == len(task_ids) else f" (chosen from {n_complete})"
-                n_selected = f"{len(selection.selected)} of {len(task_ids)}"
-                n_border = sum(row["is_border"] for row in rows["hard_stability"])
-                report.notes.append(
-                    f"{field}: {n_selected} tasks are hard{aside}, {n_border} on the border"
+                tables = _rows(
+                    reader, job, field, selection, panel, benchmark.hard_splits.get(field)
                 )
+                for table, rows in tables.items():
+                    missing_rows = _missing_rows(reader, table, rows, selection.identity)
+                    warehouse.write(table, missing_rows)
+                    report.rows += len(missing_rows)
+                n_border = sum(row["is_border"] for row in tables["hard_stability"])
+                report.notes.append(_note(field, len(task_ids), selection, n_border))
     warehouse.publish()
     return report
+
+
+def _note(field: str, n_tasks: int, selection: _Selection, n_border: int) -> str:
+    n_complete = len(selection.scores)
+    candidates = "" if n_complete == n_tasks else f" (chosen from {n_complete})"
+    n_selected = len(selection.selected)
+    return (
+        f"{field}: {n_selected} of {n_tasks} tasks are hard{candidates}, {n_border} on the border"
+    )
 
 
 _STAGE = "select-hard"
@@ -256,9 +279,7 @@ _STAGE = "select-hard"
 
 @contextmanager
 def _refusal(report: StageReport, must_select: bool, field: str = "") -> Iterator[None]:
-    """Report a refused selection as an error, or without `must_select` as a warning of the
-    stage.
-    """
+    """Report a refused selection as an error, or without `must_select` as a warning."""
     try:
         yield
     except HardSubsetError as error:
@@ -278,73 +299,74 @@ def has_new_selection(job: Job) -> bool:
         _refusal(StageReport(_STAGE), must_select=True),
     ):
         panel = _read_panel(reader, job, load_benchmark(job.settings.benchmark))
-        latest = {
-            row["selection_id"]
-            for row in reader.select("intermediate.latest_selections", "selection_id")
-        }
-        selections = [
-            _select_field(job, *of_field, panel)
-            for of_field in _admitted_tasks(reader, job).items()
-        ]
-        return any(selection.identity not in latest for selection in selections)
+        rows = reader.select("intermediate.latest_selections", "selection_id")
+        stored_ids = {row["selection_id"] for row in rows}
+        selected_ids = set()
+        for field, task_ids in _admitted_tasks(reader, job).items():
+            selected_ids.add(_select_field(job, field, task_ids, panel).identity)
+    return not selected_ids <= stored_ids
 
 
 def _rows(
     reader: Reader, job: Job, field: str, selection: _Selection, panel: Panel, official: str | None
-) -> dict[str, list[Row]]:
-    """Return all rows of a selection, by table; tasks in `hard_stability` are all candidates,
-    hardest first.
-    """
-    members = reader.select("split_members", "task_id", **job.key, split=official or "")
-    shares = _inclusion_probabilities(panel, selection)
-    hardest = selection.selected.items()
-    of_panel = {
-        "n_models": len(selection.models),
-        "panel": [*selection.models],
-        "selected_at": datetime.now(UTC),
-    }
-    tables = {
-        "hard_subset": [
-            {
-                "task_id": task,
-                "rank": rank,
-                "mean_score": mean,
-                **of_panel,
-            }
-            for rank, (task, mean) in enumerate(hardest, start=1)
-        ],
-        "hard_stability": [
-            {
-                "task_id": task,
-                "mean_score": mean,
-                "is_selected": task in selection.selected,
-                "inclusion_probability": shares[task],
-                "is_border": BORDER[0] <= shares[task] <= BORDER[1],
-            }
-            for task, mean in hardness.select_hardest(
-                selection.scores, len(selection.scores)
-            ).items()
-        ],
-        "hard_overlaps": _overlaps(
-            selection, official, frozenset(row["task_id"] for row in members)
-        ),
-    }
-    of_field = {
+) -> dict[str, list[SelectionRow]]:
+    """Return all rows of a selection by table."""
+    key = {
         "selection_id": selection.identity,
         **job.key,
         "field": field,
     }
-    return {table: [of_field | row for row in rows] for table, rows in tables.items()}
+    selected_at = datetime.now(UTC)
+    selected = []
+    for rank, (task, mean) in enumerate(selection.selected.items(), start=1):
+        row = {
+            **key,
+            "task_id": task,
+            "rank": rank,
+            "mean_score": mean,
+            "n_models": len(selection.models),
+            "panel": list(selection.models),
+            "selected_at": selected_at,
+        }
+        selected.append(row)
+    member_rows = reader.select("split_members", "task_id", **job.key, split=official or "")
+    members = frozenset(row["task_id"] for row in member_rows)
+    overlaps = _overlaps(selection, official, members)
+    return {
+        "hard_subset": selected,
+        "hard_stability": [key | row for row in _stability(panel, selection)],
+        "hard_overlaps": [key | row for row in overlaps],
+    }
 
 
-def _new(reader: Reader, table: str, rows: list[Row], selection_id: str) -> list[Row]:
+def _stability(panel: Panel, selection: _Selection) -> list[SelectionRow]:
+    """Return a row for each candidate task, hardest first."""
+    probabilities = _inclusion_probabilities(panel, selection)
+    candidates = hardness.select_hardest(selection.scores, len(selection.scores))
+    rows = []
+    for task, mean in candidates.items():
+        row = {
+            "task_id": task,
+            "mean_score": mean,
+            "is_selected": task in selection.selected,
+            "inclusion_probability": probabilities[task],
+            "is_border": BORDER[0] <= probabilities[task] <= BORDER[1],
+        }
+        rows.append(row)
+    return rows
+
+
+def _missing_rows(
+    reader: Reader, table: str, rows: list[SelectionRow], selection_id: str
+) -> list[SelectionRow]:
     """Return the rows of a selection that are not stored.
 
     A selection that is not the current one is written again, because the one that was selected last
     is current.
     """
-    current = "hard_subset semi join intermediate.latest_selections using (selection_id)"
-    stored = reader.select(current if table == "hard_subset" else table, selection_id=selection_id)
+    relation = table
+    if table == "hard_subset":
+        relation = "hard_subset semi join intermediate.latest_selections using (selection_id)"
     key_of = itemgetter(*TABLES[table].key)
-    keys = set(map(key_of, stored))
-    return [row for row in rows if key_of(row) not in keys]
+    stored_keys = {key_of(row) for row in reader.select(relation, selection_id=selection_id)}
+    return [row for row in rows if key_of(row) not in stored_keys]
