@@ -246,7 +246,7 @@ def _conditions(paired: PairedVerdicts, *, has_repetitions: bool) -> list[When]:
         *dict.fromkeys([*by_category, *by_categories]),
         *by_confidence,
         *by_name,
-        *(left | right for left, right in pairs),
+        *(when | condition for when, condition in pairs),
     ]
     if has_repetitions:
         for when in (When(), *by_weight, *by_categories, *by_confidence):
