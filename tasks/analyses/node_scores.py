@@ -13,8 +13,8 @@ import sql
 from tasks.config.job import Job
 from tasks.rules.identity import digest
 from tasks.rules.statistics import intervals, weaknesses
-from tasks.rules.statistics.intervals import Floats, none_if_nan
-from tasks.rules.statistics.weaknesses import Contrast, Flags, Ints, TaskSums, TestedNode
+from tasks.rules.statistics.intervals import Flags, Floats, Ints, none_if_nan
+from tasks.rules.statistics.weaknesses import Contrast, TaskSums, TestedNode
 from tasks.run.missing_work import wanted_tasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse

@@ -22,8 +22,8 @@ from tasks.analyses.phrases import naming_of, stored_phrases
 from tasks.config.job import Job
 from tasks.llm.replies import OK
 from tasks.rules.identity import digest
-from tasks.rules.statistics.intervals import SEED, Floats
-from tasks.rules.statistics.weaknesses import Ints, leaves_under
+from tasks.rules.statistics.intervals import SEED, Floats, Ints
+from tasks.rules.statistics.weaknesses import leaves_under
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import wanted_tasks
 from tasks.run.writing import StageReport

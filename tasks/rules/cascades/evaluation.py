@@ -14,16 +14,13 @@ from scipy.special import betaincinv
 
 from tasks.rules.cascades.rules import (
     CandidateRule,
-    Flags,
-    Floats,
-    Indices,
     PairedVerdicts,
     escalations,
 )
 from tasks.rules.identity import digest
 from tasks.rules.statistics import intervals
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
-from tasks.rules.statistics.intervals import Draws, none_if_nan
+from tasks.rules.statistics.intervals import Draws, Flags, Floats, Ints, none_if_nan
 
 Figures = dict[str, Any]
 """The figures of a rule on some tasks, by the names of their columns; None for an unknown one.
@@ -91,7 +88,7 @@ def _ranking(
     paired: PairedVerdicts,
     values: Floats,
     sampled: Draws,
-    tasks: Indices,
+    tasks: Ints,
 ) -> Figures:
     """Return the figures on the ranking of models under a rule.
 
@@ -172,7 +169,7 @@ def _order_signs(scores: Floats) -> Floats:
 def _means_by_task(
     paired: PairedVerdicts,
     values: Floats,
-    tasks: Indices,
+    tasks: Ints,
 ) -> Floats:
     """Return each model's mean score on each task; NaN without a complete response."""
     scores = paired.scores(values)
@@ -214,11 +211,7 @@ def figures_of(
     tables = np.stack(
         [_tables(replay, paired.strong, task_index, n_tasks) for replay in replays], axis=1
     )
-    escalations = [
-        np.bincount(task_index, replay.is_counted & replay.is_escalated, minlength=n_tasks)
-        for replay in replays
-    ]
-    n_escalated = np.stack(escalations, axis=1).astype(np.float64)  # (n_tasks, n_rules)
+    n_escalated = _n_escalated(replays, task_index, n_tasks)
     counts = tables.sum(axis=(2, 3))
     n_paired = counts.sum(axis=0)
     share_ends = intervals.ratio_intervals(n_escalated, counts, sampled=sampled)
@@ -234,6 +227,19 @@ def figures_of(
         row |= _ranking(paired, values, sampled[:_RANKING_RESAMPLES], tasks)
         rows.append(row)
     return rows
+
+
+def _n_escalated(
+    replays: Sequence[_Replay],
+    task_index: Ints,
+    n_tasks: int,
+) -> Floats:
+    """Return the number of criteria that each rule escalates, shape (n_tasks, n_rules)."""
+    counts = []
+    for replay in replays:
+        is_escalated = replay.is_counted & replay.is_escalated
+        counts.append(np.bincount(task_index, is_escalated, minlength=n_tasks))
+    return np.stack(counts, axis=1).astype(np.float64)
 
 
 def _calls(
@@ -277,7 +283,7 @@ def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> _Replay:
     if not when.conditions:
         return _Replay(all_criteria, ~all_criteria, values)
     reasons = list(escalations(when, paired.facts).values())
-    is_escalated = np.asarray(np.logical_or.reduce(reasons))
+    is_escalated = np.logical_or.reduce(reasons)
     is_counted = paired.has_second if when.disagreement else all_criteria
     values = np.where(is_escalated, paired.strong, values)
     return _Replay(is_counted, is_escalated, np.where(is_counted, values, np.nan))
@@ -338,7 +344,7 @@ def _lowest_share(n_tasks: int, n_differing: int) -> float:
 def _tables(
     replay: _Replay,
     strong: Floats,
-    task_index: Indices,
+    task_index: Ints,
     n_tasks: int,
 ) -> Floats:
     """Return counts of (cascade, strong) by task, shape (n_tasks, 4, 4).
@@ -358,8 +364,8 @@ def _verdicts_f1(tables: NDArray[Any]) -> Floats:
 
     A missing verdict counts only as a miss of the strong judge's label.
     """
-    by_cascade = np.asarray(tables).sum(axis=-1)
-    by_strong = np.asarray(tables).sum(axis=-2)
+    by_cascade = (tables).sum(axis=-1)
+    by_strong = (tables).sum(axis=-2)
     n_labels = (by_cascade + by_strong > 0).sum(axis=-1)
     n_verdicts = np.maximum(1, n_labels - (by_cascade[..., _NO_VERDICT] > 0))
     return np.asarray(macro_f1(tables) * (n_labels / n_verdicts))

@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from tasks.rules.statistics.intervals import Flags, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -94,13 +92,13 @@ def escalations(when: When, facts: Facts) -> dict[str, Flags]:
     reasons: dict[str, Flags] = {"failed": failed}
     if when.disagreement:
         disagrees = (compared != compared[:, :1]).any(axis=1)
-        reasons["disagreement"] = ~failed & np.asarray(disagrees)
+        reasons["disagreement"] = ~failed & (disagrees)
     if when.weight_above is not None:
         reasons["weight"] = np.abs(facts.weights) > when.weight_above
     if when.categories:
-        reasons["category"] = np.isin(facts.categories, np.asarray(when.categories))
+        reasons["category"] = np.isin(facts.categories, (when.categories))
     if when.severities:
-        reasons["severity"] = np.isin(facts.severities, np.asarray(when.severities))
+        reasons["severity"] = np.isin(facts.severities, (when.severities))
     if when.kinds:
         kinds = set(when.kinds)
         is_kind = [not kinds.isdisjoint(names.split()) for names in facts.kinds]
@@ -157,11 +155,11 @@ class PairedVerdicts:
 
     facts: Facts
     strong: Floats
-    task: Indices
-    response: Indices
+    task: Ints
+    response: Ints
     tasks: tuple[str, ...]
-    task_of_response: Indices
-    model_of_response: Indices
+    task_of_response: Ints
+    model_of_response: Ints
     models: tuple[str, ...]
     offset: Floats
     denominator: Floats
@@ -189,7 +187,7 @@ class PairedVerdicts:
         """Return the scores of responses for values of criteria; NaN if one is missing."""
         weighted = values * self.facts.weights
         points = np.bincount(self.response, weighted, minlength=len(self.denominator))
-        return np.asarray((points + self.offset) / self.denominator)
+        return (points + self.offset) / self.denominator
 
 
 THRESHOLDS = tuple(round(0.05 * n, 2) for n in range(1, 20))
