@@ -1,6 +1,4 @@
-"""Annotate: labels of tasks by a model, one call for each task and vocabulary, and the agreement of
-labels.
-"""
+"""Annotate: labels of tasks by a model, with one call for each task and vocabulary."""
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
@@ -30,27 +28,34 @@ REMINDER = (
 
 
 def reply_format(
-    labels: Collection[str], most_secondary: int, *, is_listed: bool
+    labels: Collection[str],
+    most_secondary: int,
+    *,
+    is_listed: bool,
 ) -> dict[str, Any]:
     """Return the structured output to request; only labels that the prompt lists are allowed."""
-    label = {"type": "string", "enum": list(labels)} if is_listed else {"type": "string"}
+    label: dict[str, Any] = {"type": "string"}
+    if is_listed:
+        label["enum"] = list(labels)
     secondary = {
         "type": "array",
         "items": label,
         "maxItems": most_secondary,
     }
-    return strict_format(
-        "labels",
-        {
-            "explanation": {"type": "string"},
-            "primary": label,
-            "secondary": secondary,
-        },
-    )
+    properties = {
+        "explanation": {"type": "string"},
+        "primary": label,
+        "secondary": secondary,
+    }
+    return strict_format("labels", properties)
 
 
 def read_labels(
-    reply: str, labels: Collection[str], most_secondary: int, *, omits_think_tag: bool = False
+    reply: str,
+    labels: Collection[str],
+    most_secondary: int,
+    *,
+    omits_think_tag: bool = False,
 ) -> Mapping[str, Any]:
     """Return the columns of an annotation from a reply.
 
@@ -65,11 +70,11 @@ def read_labels(
     explanation = content.get("explanation", "")
     if not isinstance(secondary, list) or not isinstance(explanation, str):
         raise VerdictError("secondary is not a list, or explanation is not a text")
-    named = [primary, *secondary]
-    for label in named:
+    chosen_labels = [primary, *secondary]
+    for label in chosen_labels:
         if not isinstance(label, str) or label not in labels:
             raise VerdictError(f"{str(label)[:60]!r} is not a label")
-    if len(set(named)) < len(named) or len(secondary) > most_secondary:
+    if len(set(chosen_labels)) < len(chosen_labels) or len(secondary) > most_secondary:
         raise VerdictError(
             f"a label is named twice, or there are more than {most_secondary} secondary labels"
         )
@@ -81,11 +86,18 @@ def read_labels(
 
 
 TEMPLATE = "annotation_v1"
-_UNANSWERED = {
-    "primary_label": None,
-    "secondary_labels": None,
-    "explanation": None,
-}
+_IDENTITY = (
+    "benchmark",
+    "dataset_revision",
+    "task_id",
+    "conversation_id",
+    "kind",
+    "annotator",
+    "annotator_config_hash",
+    "template_hash",
+    "trial",
+)
+"""The columns that decide the id of an annotation, in the order of the hash."""
 
 
 def refuse_unready(job: Job) -> None:
@@ -103,39 +115,49 @@ def refuse_unready(job: Job) -> None:
             "annotator: the label 'released' stands for the data set's own labels; give it"
             " another one"
         )
-    known = load_benchmark(job.settings.benchmark).annotations
-    if not known:
+    vocabularies = load_benchmark(job.settings.benchmark).annotations
+    if not vocabularies:
         raise UsageError(
             f"{job.settings.benchmark} declares no vocabulary (`annotations`) to label tasks with"
         )
     for name in job.vocabularies:
-        if name not in known:
-            raise UsageError(
-                f"{name}: {job.settings.benchmark} has no such vocabulary{hint_on(name, known)}"
-            )
+        if name not in vocabularies:
+            hint = hint_on(name, vocabularies)
+            raise UsageError(f"{name}: {job.settings.benchmark} has no such vocabulary{hint}")
 
 
-def _items(job: Job, wanted: WantedTasks, reader: Reader, annotator: Analyst) -> list[Item]:
-    """Return an item for each vocabulary, task and trial; fields without labels of a kind are left
-    out.
+def _items(
+    job: Job,
+    selected_tasks: WantedTasks,
+    reader: Reader,
+    annotator: Analyst,
+) -> list[Item]:
+    """Return an item for each vocabulary, task and trial.
+
+    Fields without labels of a kind are left out.
     """
-    rows = reader.select("tasks", "field, task_id", **wanted.key, task_id=list(wanted.task_ids))
-    conversations = assembled(reader, wanted)
-    by_field = {
-        field: {row["task_id"]: conversations[row["task_id"]] for row in of_field}
-        for field, of_field in groupby(rows, key=itemgetter("field"))
-    }
-    return [
-        item
-        for kind, vocabulary in wanted.benchmark.annotations.items()
-        if kind in (job.vocabularies or wanted.benchmark.annotations)
-        for field, of_field in by_field.items()
-        if vocabulary.labels_of(field)
-        for item in _items_of_field(wanted.key, annotator, kind, vocabulary, field, of_field)
-    ]
+    rows = reader.select(
+        "tasks", "field, task_id", **selected_tasks.key, task_id=list(selected_tasks.task_ids)
+    )
+    conversations = assembled(reader, selected_tasks)
+    conversations_by_field = {}
+    for field, group in groupby(rows, key=itemgetter("field")):
+        conversations_by_field[field] = {
+            row["task_id"]: conversations[row["task_id"]] for row in group
+        }
+    items: list[Item] = []
+    for kind, vocabulary in selected_tasks.benchmark.annotations.items():
+        if job.vocabularies and kind not in job.vocabularies:
+            continue
+        for field, field_conversations in conversations_by_field.items():
+            if vocabulary.labels_of(field):
+                items += _field_items(
+                    selected_tasks.key, annotator, kind, vocabulary, field, field_conversations
+                )
+    return items
 
 
-def _items_of_field(
+def _field_items(
     key: Mapping[str, str],
     annotator: Analyst,
     kind: str,
@@ -143,34 +165,25 @@ def _items_of_field(
     field: str | None,
     conversations: Mapping[str, Conversation],
 ) -> Iterator[Item]:
-    """Yield the items of an annotator on the tasks of a field, for one kind of label, in each
-    trial.
-    """
+    """Yield the items of an annotator on the tasks of a field, for one kind of label."""
     labels = vocabulary.labels_of(field)
-    most = vocabulary.most_secondary
+    most_secondary = str(vocabulary.most_secondary)
+    listed_labels = ""
+    if vocabulary.is_listed:
+        lines = [f"- {label}: {meaning}\n" for label, meaning in labels.items()]
+        listed_labels = f"Labels:\n{''.join(lines)}\n"
     template = load_analysis_template(TEMPLATE)
-    listed = "".join(f"- {label}: {meaning}\n" for label, meaning in labels.items())
-    begin = {  # all prompts of a field and kind begin with this
+    template_id = template_hash(template, vocabulary.instruction, listed_labels, most_secondary)
+    texts = {  # all prompts of a field and kind begin with these
         "<<question>>": vocabulary.instruction,
-        "<<labels>>": f"Labels:\n{listed}\n" if vocabulary.is_listed else "",
-        "<<most_secondary>>": str(most),
+        "<<labels>>": listed_labels,
+        "<<most_secondary>>": most_secondary,
     }
-    read = partial(
-        read_labels,
-        labels=labels,
-        most_secondary=most,
-        omits_think_tag=annotator.omits_think_tag,
-    )
-    shape = reply_format(labels, most, is_listed=vocabulary.is_listed)
-    reply_spec: ReplySpec[Columns] = ReplySpec(read, shape, REMINDER)
-    template_id = template_hash(
-        template, begin["<<question>>"], begin["<<labels>>"], begin["<<most_secondary>>"]
-    )
     origin = provenance("annotator", annotator, template_id)
-    for (task_id, conversation), trial in product(
-        conversations.items(), range(1, annotator.trials + 1)
-    ):
-        known = {
+    reply_spec = _reply_spec(labels, vocabulary, annotator)
+    trials = range(1, annotator.trials + 1)
+    for (task_id, conversation), trial in product(conversations.items(), trials):
+        identity = {
             **key,
             "task_id": task_id,
             "conversation_id": conversation.conversation_id,
@@ -179,26 +192,40 @@ def _items_of_field(
             "trial": trial,
         }
         yield Item(
-            digest(
-                "annotation",
-                known["benchmark"],
-                known["dataset_revision"],
-                known["task_id"],
-                known["conversation_id"],
-                known["kind"],
-                known["annotator"],
-                known["annotator_config_hash"],
-                known["template_hash"],
-                known["trial"],
-            ),
-            f"{kind} {field}",
-            {**known, **_UNANSWERED},
-            reply_spec,
-            partial(prompt_on, template, conversation.messages, "", more=begin),
-            trial,
+            row_id=digest("annotation", *(identity[name] for name in _IDENTITY)),
+            group=f"{kind} {field}",
+            columns={
+                **identity,
+                "primary_label": None,
+                "secondary_labels": None,
+                "explanation": None,
+            },
+            reply_spec=reply_spec,
+            prompt=partial(prompt_on, template, conversation.messages, "", more=texts),
+            trial=trial,
         )
 
 
+def _reply_spec(
+    labels: Collection[str],
+    vocabulary: Vocabulary,
+    annotator: Analyst,
+) -> ReplySpec[Columns]:
+    read = partial(
+        read_labels,
+        labels=labels,
+        most_secondary=vocabulary.most_secondary,
+        omits_think_tag=annotator.omits_think_tag,
+    )
+    shape = reply_format(labels, vocabulary.most_secondary, is_listed=vocabulary.is_listed)
+    return ReplySpec(read, shape, REMINDER)
+
+
 ANNOTATION = Analysis(
-    "annotate", "annotator", "task_annotations", "annotation_id", "annotator", _items
+    stage="annotate",
+    callee="annotator",
+    table="task_annotations",
+    key="annotation_id",
+    by="annotator",
+    items_of=_items,
 )

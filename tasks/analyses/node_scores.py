@@ -1,20 +1,22 @@
-"""Scores in the nodes of the trees, and weaknesses, for each judge configuration with changed
-verdicts or trees.
+"""Scores in the nodes of the trees, and weaknesses, for each stale judge configuration.
+
+A configuration is stale if its verdicts or the trees have changed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import sql
 from tasks.config.job import Job
 from tasks.rules.identity import digest
 from tasks.rules.statistics import intervals, weaknesses
-from tasks.rules.statistics.intervals import Floats, none_if_nan
-from tasks.rules.statistics.weaknesses import Contrast, Flags, Ints, TaskSums, TestedNode
+from tasks.rules.statistics.intervals import Flags, Floats, Ints, none_if_nan
+from tasks.rules.statistics.weaknesses import Contrast, TaskSums, TestedNode
 from tasks.run.missing_work import wanted_tasks
 from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
@@ -22,16 +24,20 @@ from warehouse import Reader, Warehouse
 METHOD = f"{weaknesses.METHOD} {intervals.METHOD}"
 _KEY = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 _OWN = "its own other criteria"
-Row = dict[str, Any]
+NodeRow = dict[str, Any]
+"""A row about a node of a tree, or about a judge configuration or model run of an analysis."""
 
 
 @dataclass(frozen=True)
-class Grown:
-    """A stored tree, with the tasks and leaves of its criteria.
+class JudgedTree:
+    """A stored tree, with the criteria in its leaves and the verdicts on them.
 
-    Attributes: tasks, leaves: the index of each criterion's task and leaf, in the order of tasks
-        and criteria.
-        selection: true for tasks on which weaknesses are selected.
+    Attributes:
+        tasks, leaves: the index of each criterion's task and leaf, shape (n_criteria,).
+        is_for_selection: true for tasks on which weaknesses are selected, shape (n_tasks,).
+        right: each model's handling of each criterion (0 to 1 for right; NaN: undecided), shape
+            (n_models, n_criteria).
+        weights: shape (n_criteria,).
     """
 
     tree_id: str
@@ -39,88 +45,116 @@ class Grown:
     parents: tuple[int, ...]
     tasks: Ints
     leaves: Ints
-    selection: Flags
+    is_for_selection: Flags
+    right: Floats
+    weights: Floats
 
     @property
     def under(self) -> Floats:
         """A matrix with 1 where a leaf is under a node."""
         return weaknesses.leaves_under(self.parents)
 
-    def sums(self, right: Floats, weights: Floats) -> TaskSums:
+    def sums(self, right: Floats) -> TaskSums:
         """Return a model's criteria, summed by task and leaf."""
-        return weaknesses.task_sums(
-            right, weights, self.tasks, self.leaves, (len(self.selection), len(self.under))
+        shape = (len(self.is_for_selection), len(self.under))
+        return weaknesses.task_sums(right, self.weights, self.tasks, self.leaves, shape)
+
+    def contrast(self, model: int, rival: int | None) -> Contrast:
+        """Return a model compared with another one, or with its own other criteria."""
+        right = self.right[model]
+        if rival is None:
+            return Contrast(self.sums(right))
+        rival_right = self.right[rival]
+        is_undecided = np.isnan(right + rival_right)
+        return Contrast(
+            self.sums(np.where(is_undecided, np.nan, right)),
+            self.sums(np.where(is_undecided, np.nan, rival_right)),
         )
 
 
 def measure(job: Job) -> StageReport:
-    """Compute scores and weaknesses of the judge configurations whose verdicts, or whose trees,
-    have changed.
-    """
+    """Compute scores and weaknesses of the stale judge configurations."""
     report = StageReport("capabilities")
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         key = wanted_tasks(job, reader).key
         stale = list(stale_analyses(reader, key))
-        trees = reader.select("capability_trees", "tree_id", order="field", **key) if stale else []
-        grown = [_grown(reader, row["tree_id"]) for row in trees]
         for config in stale:
-            measured, candidates = _measured(reader, key, config, grown)
-            common = {
+            scores, candidates = _analysed(reader, key, config)
+            columns = {
                 **key,
                 **{name: config[name] for name in _KEY},
                 "analysis_id": config["analysis_id"],
+                "created_at": datetime.now(UTC),
             }
-            now = {"created_at": datetime.now(UTC)}
-            warehouse.write(
-                "capability_measures",
-                [
-                    {
-                        **common,
-                        **row,
-                        **now,
-                    }
-                    for row in measured
-                ],
-            )
-            of_method = {"method": METHOD, **now}
-            warehouse.write(
-                "weakness_candidates",
-                [
-                    {
-                        **common,
-                        **row,
-                        **of_method,
-                    }
-                    for row in candidates
-                ],
-            )
+            warehouse.write("capability_measures", [row | columns for row in scores])
+            columns["method"] = METHOD
+            warehouse.write("weakness_candidates", [row | columns for row in candidates])
             # Written last: only rows of an analysis that is listed here count.
-            warehouse.write("capability_analyses", [{**common, **of_method}])
+            warehouse.write("capability_analyses", [columns])
             n_confirmed = sum(row["is_confirmed"] for row in candidates)
             report.notes.append(
                 f"{config['judge']}: {n_confirmed} of {len(candidates)} candidates confirmed"
             )
-            report.rows += len(measured)
+            report.rows += len(scores)
     if stale:
         warehouse.publish()
     return report
 
 
-def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the judge configurations without an analysis of the current data, each with the missing
-    analysis's id.
+def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[NodeRow]:
+    """Yield the judge configurations without an analysis of the current data.
+
+    Each has the missing analysis's id.
     """
-    stored = reader.select("capability_analyses", **key, method=METHOD)
-    done = {(*(row[name] for name in _KEY), row["analysis_id"]) for row in stored}
-    for row in reader.rows(sql.read("queries/capabilities/judge_configs"), key):
-        names = [row[name] for name in _KEY]
-        analysis_id = digest("capabilities", METHOD, dict(key), names, row["basis"])
-        if (*names, analysis_id) not in done:
-            yield {**row, "analysis_id": analysis_id}
+    analysed = {
+        _analysis_key(row) for row in reader.select("capability_analyses", **key, method=METHOD)
+    }
+    for config in reader.rows(sql.read("queries/capabilities/judge_configs"), key):
+        names = [config[name] for name in _KEY]
+        analysis_id = digest("capabilities", METHOD, dict(key), names, config["basis"])
+        config["analysis_id"] = analysis_id
+        if _analysis_key(config) not in analysed:
+            yield config
 
 
-def _grown(reader: Reader, tree_id: str) -> Grown:
+def _analysis_key(row: NodeRow) -> tuple[str, ...]:
+    return tuple(row[name] for name in (*_KEY, "analysis_id"))
+
+
+def _analysed(
+    reader: Reader,
+    key: Mapping[str, str],
+    config: NodeRow,
+) -> tuple[list[NodeRow], list[NodeRow]]:
+    """Return the rows of scores and of candidates under a judge configuration."""
+    judging_id = config["judging_id"]
+    runs = reader.select(
+        "intermediate.current_model_runs",
+        "model, model_config_hash, vintage",
+        judging_id=judging_id,
+        is_latest=True,
+    )
+    trees = []
+    for row in reader.select("capability_trees", "tree_id", order="field", **key):
+        parameters = {**key, "tree_id": row["tree_id"], "judging_id": judging_id}
+        trees.append(_judged_tree(reader, parameters, len(runs)))
+    scores: list[NodeRow] = []
+    candidates: list[NodeRow] = []
+    for model, run in enumerate(runs):
+        for tree in trees:
+            scores += [row | run for row in _score_rows(tree, tree.right[model])]
+        candidates += [row | run for row in _weakness_rows(model, runs, trees)]
+    return scores, candidates
+
+
+def _judged_tree(
+    reader: Reader,
+    parameters: Mapping[str, Any],
+    n_models: int,
+) -> JudgedTree:
+    """Return the tree of `tree_id` with the verdicts of `judging_id`."""
+    tree_id = parameters["tree_id"]
     nodes = reader.select(
         "capability_node_rows", "node_id, parent_id", order="position", tree_id=tree_id
     )
@@ -128,66 +162,48 @@ def _grown(reader: Reader, tree_id: str) -> Grown:
         "capability_members", "task_id, criterion_id, node_id", tree_id=tree_id, is_leaf=True
     )
     indices = {row["node_id"]: index for index, row in enumerate(nodes)}
-    parents = tuple(-1 if row["parent_id"] is None else indices[row["parent_id"]] for row in nodes)
+    parents = tuple(indices.get(row["parent_id"], -1) for row in nodes)
     leaves = [index for index in range(len(parents)) if index not in parents]
+    member_leaves = [leaves.index(indices[row["node_id"]]) for row in members]
     task_ids, tasks = np.unique([row["task_id"] for row in members], return_inverse=True)
-    return Grown(
-        tree_id,
-        tuple(indices),
-        parents,
-        tasks.astype(np.int64),
-        np.array([leaves.index(indices[row["node_id"]]) for row in members], dtype=np.int64),
-        np.array(
-            [weaknesses.is_for_selection(str(task_id)) for task_id in task_ids], dtype=np.bool_
-        ),
+    is_for_selection = [weaknesses.is_for_selection(str(task_id)) for task_id in task_ids]
+
+    right, weights = _verdicts(reader, parameters, (n_models, len(members)))
+    return JudgedTree(
+        tree_id=tree_id,
+        node_ids=tuple(indices),
+        parents=parents,
+        tasks=tasks.astype(np.int64),
+        leaves=np.array(member_leaves, dtype=np.int64),
+        is_for_selection=np.array(is_for_selection, dtype=np.bool_),
+        right=right,
+        weights=weights,
     )
 
 
-def _measured(
-    reader: Reader, key: Mapping[str, str], config: Row, trees: Sequence[Grown]
-) -> tuple[list[Row], list[Row]]:
-    """Return the rows of scores and of candidates under a judge configuration."""
-    of_config = {"judging_id": config["judging_id"], "is_latest": True}
-    models = reader.select(
-        "intermediate.current_model_runs", "model, model_config_hash, vintage", **of_config
-    )
-    right = [_right(reader, key, config, tree, len(models)) for tree in trees]
-    measured: list[Row] = []
-    candidates: list[Row] = []
-    for index, model in enumerate(models):
-        for tree, (values, weights) in zip(trees, right, strict=True):
-            measured += [row | model for row in _score_rows(tree, values[index], weights)]
-        candidates += [row | model for row in _weakness_rows(index, models, trees, right)]
-    return measured, candidates
-
-
-def _right(
-    reader: Reader, key: Mapping[str, str], config: Row, tree: Grown, n_models: int
+def _verdicts(
+    reader: Reader,
+    parameters: Mapping[str, Any],
+    shape: tuple[int, int],
 ) -> tuple[Floats, Floats]:
-    """Return each model's handling of each criterion of a tree (0 to 1 for right; NaN: undecided),
-    and the weights.
-    """
-    given = {
-        **key,
-        "tree_id": tree.tree_id,
-        "judging_id": config["judging_id"],
-    }
-    columns = {
-        name: np.ma.filled(column.astype(np.float64), np.nan)
-        for name, column in reader.arrays(sql.read("queries/capabilities/values"), given).items()
-    }
-    at = (columns["model_run"].astype(np.int64), columns["position"].astype(np.int64))
-    values = np.full((n_models, len(tree.tasks)), np.nan)
-    weights = np.zeros(len(tree.tasks))
-    values[at] = columns["value"]
-    weights[at[1]] = np.nan_to_num(columns["weight"])
+    """Return the handling of criteria, shape (n_models, n_criteria), and their weights."""
+    columns = reader.arrays(sql.read("queries/capabilities/values"), parameters)
+    position = columns["position"].astype(np.int64)
+    values = np.full(shape, np.nan)
+    values[columns["model_run"].astype(np.int64), position] = _with_nan(columns["value"])
+    weights = np.zeros(shape[1])
+    weights[position] = np.nan_to_num(_with_nan(columns["weight"]))
     return weaknesses.handled_rightly(values, weights), weights
 
 
-def _score_rows(tree: Grown, right: Floats, weights: Floats) -> Iterator[Row]:
+def _with_nan(column: NDArray[Any]) -> Floats:
+    return np.asarray(np.ma.filled(column.astype(np.float64), np.nan), dtype=np.float64)
+
+
+def _score_rows(tree: JudgedTree, right: Floats) -> Iterator[NodeRow]:
     """Yield a model's score in each node with the interval over tasks."""
     under = tree.under
-    shares = tree.sums(right, weights).shares(under)
+    shares = tree.sums(right).shares(under)  # (n_tasks, n_nodes)
     ends = intervals.mean_intervals(shares)
     are_small = intervals.rest_on_few(shares)
     n_tasks = (~np.isnan(shares)).sum(axis=0)
@@ -208,69 +224,75 @@ def _score_rows(tree: Grown, right: Floats, weights: Floats) -> Iterator[Row]:
             }
 
 
+class _Search(NamedTuple):
+    """The candidates of a model in a tree, with the contrast on the tasks for confirming."""
+
+    tree: JudgedTree
+    rival: int | None
+    contrast: Contrast
+    selected: list[TestedNode]
+
+
 def _weakness_rows(
-    index: int,
-    models: Sequence[Row],
-    trees: Sequence[Grown],
-    right: Sequence[tuple[Floats, Floats]],
-) -> Iterator[Row]:
-    """Yield all candidates of a model in all trees, compared with its own other criteria and with
-    each other model.
+    model: int,
+    runs: Sequence[NodeRow],
+    trees: Sequence[JudgedTree],
+) -> Iterator[NodeRow]:
+    """Yield all candidates of a model in all trees.
+
+    It is compared with its own other criteria and with each other model.
     """
-    searched: list[tuple[Grown, int | None, Contrast, list[TestedNode]]] = []
-    for tree, (values, weights) in zip(trees, right, strict=True):
-        for other in (None, *(each for each in range(len(models)) if each != index)):
-            contrast = _contrast(tree, values, weights, index, other)
-            selected = weaknesses.candidates(contrast.of_tasks(tree.selection), tree.parents)
+    rivals = [rival for rival in range(len(runs)) if rival != model]
+    searches = []
+    for tree in trees:
+        for rival in (None, *rivals):
+            contrast = tree.contrast(model, rival)
+            selection = contrast.of_tasks(tree.is_for_selection)
+            selected = weaknesses.candidates(selection, tree.parents)
             if selected:
-                searched.append((tree, other, contrast.of_tasks(~tree.selection), selected))
+                confirmation = contrast.of_tasks(~tree.is_for_selection)
+                searches.append(_Search(tree, rival, confirmation, selected))
     confirmed = weaknesses.confirmed(
-        [(contrast, tree.parents, selected) for tree, _, contrast, selected in searched]
+        [(search.contrast, search.tree.parents, search.selected) for search in searches]
     )
-    for (tree, other, contrast, selected), results in zip(searched, confirmed, strict=True):
-        compared = None if other is None else models[other]
-        for candidate, result in zip(selected, results, strict=True):
-            yield {**_compared(compared), **_weakness_row(tree, contrast, candidate, result)}
+    for search, results in zip(searches, confirmed, strict=True):
+        columns = _compared(None if search.rival is None else runs[search.rival])
+        for candidate, result in zip(search.selected, results, strict=True):
+            yield columns | _weakness_row(search.tree, search.contrast, candidate, result)
 
 
-def _contrast(
-    tree: Grown, values: Floats, weights: Floats, index: int, other: int | None
-) -> Contrast:
-    if other is None:
-        return Contrast(tree.sums(values[index], weights))
-    is_undecided = np.isnan(values[index] + values[other])
-    both = (np.where(is_undecided, np.nan, values[each]) for each in (index, other))
-    return Contrast(*(tree.sums(each, weights) for each in both))
-
-
-def _compared(model: Row | None) -> Row:
-    names = ("model", "vintage", "model_config_hash")
-    own = {
-        f"compared_{name.removeprefix('model_')}": None if model is None else model[name]
-        for name in names
-    }
+def _compared(run: NodeRow | None) -> NodeRow:
+    """Return the columns of the model that another one is compared with."""
+    if run is None:
+        run = dict.fromkeys(("model", "vintage", "model_config_hash"))
+        compared_key = _OWN
+    else:
+        compared_key = digest("compared", [run["model"], run["vintage"], run["model_config_hash"]])
     return {
-        **own,
-        "compared_key": (
-            _OWN if model is None else digest("compared", [model[name] for name in names])
-        ),
+        "compared_model": run["model"],
+        "compared_vintage": run["vintage"],
+        "compared_config_hash": run["model_config_hash"],
+        "compared_key": compared_key,
     }
 
 
 def _weakness_row(
-    tree: Grown, contrast: Contrast, candidate: TestedNode, result: TestedNode
-) -> Row:
+    tree: JudgedTree,
+    contrast: Contrast,
+    candidate: TestedNode,
+    result: TestedNode,
+) -> NodeRow:
     node = candidate.node
     measured = result.measured
     selection = candidate.measured
     inside = tree.under[:, [node]]
-    beside, own = (side[:, 0] for side in contrast.sides(inside, 1.0 - inside))
-    both = ~np.isnan(own - beside)
+    compared_values, values = contrast.sides(inside, 1.0 - inside)  # (n_tasks, 1)
+    has_both = ~np.isnan(values - compared_values)
     return {
         "tree_id": tree.tree_id,
         "node_id": tree.node_ids[node],
-        "value": none_if_nan(intervals.means(own[both])),
-        "compared_value": none_if_nan(intervals.means(beside[both])),
+        "value": none_if_nan(intervals.means(values[has_both])),
+        "compared_value": none_if_nan(intervals.means(compared_values[has_both])),
         "gap": measured.difference,
         "gap_ci_low": measured.ci_low,
         "gap_ci_high": measured.ci_high,

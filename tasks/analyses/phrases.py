@@ -1,12 +1,11 @@
-"""Phrases for the capabilities that criteria need, vectors of the phrases, and names of nodes, with
-a call for each.
-"""
+"""Phrases of capabilities, vectors of the phrases, and names of nodes, with a call for each."""
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain, count, groupby
+from operator import itemgetter
 from typing import Any
 
 import sql
@@ -20,7 +19,7 @@ from tasks.rules.errors import UsageError, install_extra
 from tasks.rules.identity import digest, template_hash
 from tasks.rules.text.characters import one_line, shows_nothing, storable, visible_only
 from tasks.rules.verdict import VerdictError, json_object, strict_format
-from tasks.run.calls import Analysis, Item, ReplySpec
+from tasks.run.calls import Analysis, Columns, Item, ReplySpec
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
@@ -30,22 +29,31 @@ NAME = "name"
 """The key of a reply's only value."""
 _COLUMN = {PHRASE: "phrase", NAME: "name"}
 _MOST_CHARS = {PHRASE: 300, NAME: 120}
-Row = Mapping[str, Any]
 
 
-def text_reply_spec(analyst: Analyst, kind: str) -> ReplySpec[Row]:
+def text_reply_spec(analyst: Analyst, kind: str) -> ReplySpec[Columns]:
     """Return the reply spec of a short text: a phrase or a name."""
+
+    def read(reply: str) -> Columns:
+        text = read_text(reply, kind, omits_think_tag=analyst.omits_think_tag)
+        return {_COLUMN[kind]: text}
+
     return ReplySpec(
-        lambda reply: {
-            _COLUMN[kind]: read_text(reply, kind, omits_think_tag=analyst.omits_think_tag)
-        },
-        strict_format(kind, {kind: {"type": "string"}}),
-        f'Reply again with only the JSON object: {{"{kind}": "..."}}. The text is one short'
-        " phrase.",
+        read=read,
+        shape=strict_format(kind, {kind: {"type": "string"}}),
+        reminder=(
+            f'Reply again with only the JSON object: {{"{kind}": "..."}}. The text is one short'
+            " phrase."
+        ),
     )
 
 
-def read_text(reply: str, kind: str, *, omits_think_tag: bool = False) -> str:
+def read_text(
+    reply: str,
+    kind: str,
+    *,
+    omits_think_tag: bool = False,
+) -> str:
     """Return the phrase or name in a reply, in one line.
 
     Raises:
@@ -67,11 +75,13 @@ def read_text(reply: str, kind: str, *, omits_think_tag: bool = False) -> str:
     return one_line(text)
 
 
-def vector_reply_spec() -> ReplySpec[Row]:
-    """Return the reply spec of a vector; an embedding model needs neither a shape nor a
-    reminder.
-    """
-    return ReplySpec(lambda reply: {"vector": [float(each) for each in json.loads(reply)]}, {}, "")
+def vector_reply_spec() -> ReplySpec[Columns]:
+    """Return the reply spec of a vector, which needs neither a shape nor a reminder."""
+
+    def read(reply: str) -> Columns:
+        return {"vector": [float(entry) for entry in json.loads(reply)]}
+
+    return ReplySpec(read, shape={}, reminder="")
 
 
 PHRASE_TEMPLATE = "capability_v1"
@@ -92,37 +102,41 @@ def refuse_unready(job: Job) -> None:
         )
 
 
-def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
+def phrase_items(
+    job: Job,
+    selected_tasks: WantedTasks,
+    reader: Reader,
+    analyst: Analyst,
+) -> list[Item]:
     """Return an item for each criterion of the wanted tasks: the request for its phrase.
 
     Raises:
         PipelineError: a task has no assembled conversation.
     """
     template = load_analysis_template(PHRASE_TEMPLATE)
-    common = {**wanted.key, **provenance("model", analyst, template_hash(template))}
+    origin = {**selected_tasks.key, **provenance("model", analyst, template_hash(template))}
     columns = "task_id, criterion_id, content_hash as criterion_hash, title"
     rows = reader.select(
-        "criteria", columns, order="task_id, position", **wanted.key, task_id=list(wanted.task_ids)
+        "criteria",
+        columns,
+        order="task_id, position",
+        **selected_tasks.key,
+        task_id=list(selected_tasks.task_ids),
     )
-    conversations = assembled(reader, wanted)
+    conversations = assembled(reader, selected_tasks)
     reply_spec = text_reply_spec(analyst, PHRASE)
     items = []
     for row in rows:
         conversation = conversations[row["task_id"]]
-        given = {name: row[name] for name in ("task_id", "criterion_id", "criterion_hash")}
-        items.append(
-            Item(
-                row_id=digest("capability", common, given, conversation.conversation_id),
-                group=row["task_id"],
-                columns={
-                    **common,
-                    **given,
-                    "phrase": None,
-                },
-                reply_spec=reply_spec,
-                prompt=partial(prompt_on, template, conversation.messages, row["title"]),
-            )
+        criterion = {name: row[name] for name in ("task_id", "criterion_id", "criterion_hash")}
+        item = Item(
+            row_id=digest("capability", origin, criterion, conversation.conversation_id),
+            group=row["task_id"],
+            columns={**origin, **criterion, "phrase": None},
+            reply_spec=reply_spec,
+            prompt=partial(prompt_on, template, conversation.messages, row["title"]),
         )
+        items.append(item)
     return items
 
 
@@ -133,47 +147,51 @@ def phrase_identity(job: Job) -> dict[str, str]:
     return {"model_config_hash": target.config_hash, "template_hash": template_hash(template)}
 
 
-def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return all criteria that have a phrase by the configured model, by field, task and
-    criterion.
-    """
+def stored_phrases(
+    job: Job,
+    reader: Reader,
+    key: Mapping[str, str],
+) -> list[dict[str, Any]]:
+    """Return all criteria with a phrase by the configured model, by field, task and criterion."""
     return reader.rows(sql.read("queries/capabilities/phrases"), {**key, **phrase_identity(job)})
 
 
-def embedding_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
+def embedding_items(
+    job: Job,
+    selected_tasks: WantedTasks,
+    reader: Reader,
+    analyst: Analyst,
+) -> list[Item]:
     """Return an item for each distinct phrase: the request for its vector."""
-    common = {**wanted.key, **provenance("model", analyst, "")}
+    origin = {**selected_tasks.key, **provenance("model", analyst, "")}
+    phrases = {row["phrase"] for row in stored_phrases(job, reader, selected_tasks.key)}
     return [
         Item(
-            row_id=digest("embedding", common, phrase),
+            row_id=digest("embedding", origin, phrase),
             group=phrase,
             reply_spec=vector_reply_spec(),
-            columns={
-                **common,
-                "phrase": phrase,
-                "vector": None,
-            },
+            columns={**origin, "phrase": phrase, "vector": None},
             prompt=partial(str, phrase),
         )
-        for phrase in sorted({row["phrase"] for row in stored_phrases(job, reader, wanted.key)})
+        for phrase in sorted(phrases)
     ]
 
 
 PHRASES = Analysis(
-    "capabilities",
-    "capability_model",
-    "criterion_capabilities",
-    "capability_id",
-    "model",
-    phrase_items,
+    stage="capabilities",
+    callee="capability_model",
+    table="criterion_capabilities",
+    key="capability_id",
+    by="model",
+    items_of=phrase_items,
 )
 EMBEDDINGS = Analysis(
-    "capabilities",
-    "capability_embedding",
-    "phrase_embeddings",
-    "embedding_id",
-    "model",
-    embedding_items,
+    stage="capabilities",
+    callee="capability_embedding",
+    table="phrase_embeddings",
+    key="embedding_id",
+    by="model",
+    items_of=embedding_items,
 )
 
 
@@ -183,136 +201,148 @@ MOST_PHRASES = 40
 """Number of a node's phrases in a request: the most frequent ones, and others evenly spread over
 the rest.
 """
+NodeRow = Mapping[str, Any]
+"""A node of a tree: its id, its parent's, and its phrases."""
 
 
 def naming_of(
-    job: Job, reader: Reader, key: Mapping[str, str]
+    job: Job,
+    reader: Reader,
+    key: Mapping[str, str],
 ) -> tuple[dict[str, str | None], list[Item]]:
-    """Return the names of current tree nodes (None where a request failed), and all requests so
-    far.
+    """Return the names of current tree nodes (None where a request failed), and all requests.
 
     Requests are made in rounds. Each round requests names for nodes without a unique name; of nodes
     with the same name, the first keeps it. Names that are still equal after the last round are
     extended by a phrase.
     """
-    nodes = reader.rows(
-        sql.read("queries/capabilities/node_phrases"), {**key, **phrase_identity(job)}
-    )
-    stored = {row["name_id"]: row for row in reader.select("capability_names", **key)}
-    template = load_analysis_template(NAME_TEMPLATE)
+    parameters = {**key, **phrase_identity(job)}
+    nodes = reader.rows(sql.read("queries/capabilities/node_phrases"), parameters)
+    replies = {row["name_id"]: row for row in reader.select("capability_names", **key)}
     analyst = job.settings.capability_model[0]
-    common = {**key, **provenance("model", analyst, template_hash(template))}
     names: dict[str, str | None] = {}
     items: list[Item] = []
-    for _, of_tree in groupby(nodes, key=lambda node: node["tree_id"]):
-        of_nodes, requested = _named(
-            list(of_tree), stored, partial(_item, common, analyst, template)
-        )
-        names |= of_nodes
-        items += requested
+    for _, group in groupby(nodes, key=itemgetter("tree_id")):
+        naming = TreeNaming(list(group), replies, key, analyst)
+        naming.name_all()
+        names |= naming.names
+        items += naming.items
     # A request that failed in this run is retried by the next run, not by the next round.
-    has_failed = {
-        name_id
-        for name_id, row in stored.items()
-        if row["status"] != OK and row["run_id"] == job.run_id
-    }
-    return names, [item for item in items if item.row_id not in has_failed]
+    retried_later = set()
+    for name_id, row in replies.items():
+        if row["status"] != OK and row["run_id"] == job.run_id:
+            retried_later.add(name_id)
+    return names, [item for item in items if item.row_id not in retried_later]
 
 
-def _named(
-    nodes: Sequence[Row],
-    stored: Mapping[str, Row],
-    item_of: Callable[[Row, int, Sequence[str]], Item],
-) -> tuple[dict[str, str | None], list[Item]]:
-    """Return the names of one tree's nodes, and all requests for them."""
-    names: dict[str, str | None] = {}
-    items: list[Item] = []
-    used: set[str] = set()
-    refused: dict[str, str] = {}
-    pending = list(nodes)
-    for attempt in range(1, ROUNDS + 1):
-        requested = [
-            (node, item_of(node, attempt, _taken(node, nodes, names, refused))) for node in pending
-        ]
-        items += [item for _, item in requested]
-        if any(item.row_id not in stored for _, item in requested):
-            return names, items
-        pending = []
-        for node, item in requested:
-            name = stored[item.row_id]["name"]  # None after a failure
-            if name is not None and name.casefold() in used:
-                refused[node["node_id"]] = name
-                pending.append(node)
-            else:
-                names[node["node_id"]] = name
-                used |= {name.casefold()} if name is not None else set()
-    for node in pending:
-        names[node["node_id"]] = name = unique_name(refused[node["node_id"]], node["phrases"], used)
-        used.add(name.casefold())
-    return names, items
+class TreeNaming:
+    """The naming of the nodes of one tree: names so far, and all requests for them."""
+
+    def __init__(
+        self,
+        nodes: Sequence[NodeRow],
+        replies: Mapping[str, Mapping[str, Any]],
+        key: Mapping[str, str],
+        analyst: Analyst,
+    ) -> None:
+        """Start without names; `replies` are the stored ones, by the id of their request."""
+        self.names: dict[str, str | None] = {}
+        self.items: list[Item] = []
+        self._nodes = nodes
+        self._replies = replies
+        self._analyst = analyst
+        self._template = load_analysis_template(NAME_TEMPLATE)
+        self._origin = {**key, **provenance("model", analyst, template_hash(self._template))}
+        self._folded_names: set[str] = set()
+        self._refused: dict[str, str] = {}
+
+    def name_all(self) -> None:
+        """Name the nodes as far as replies are stored; the requests of the next round follow."""
+        pending = list(self._nodes)
+        for attempt in range(1, ROUNDS + 1):
+            items = [self._item(node, attempt) for node in pending]
+            self.items += items
+            if any(item.row_id not in self._replies for item in items):
+                return
+            refused_nodes = []
+            for node, item in zip(pending, items, strict=True):
+                name = self._replies[item.row_id]["name"]  # None after a failure
+                if name is not None and name.casefold() in self._folded_names:
+                    self._refused[node["node_id"]] = name
+                    refused_nodes.append(node)
+                else:
+                    self._give(node, name)
+            pending = refused_nodes
+        for node in pending:
+            refused_name = self._refused[node["node_id"]]
+            self._give(node, unique_name(refused_name, node["phrases"], self._folded_names))
+
+    def _give(self, node: NodeRow, name: str | None) -> None:
+        self.names[node["node_id"]] = name
+        if name is not None:
+            self._folded_names.add(name.casefold())
+
+    def _forbidden(self, node: NodeRow) -> list[str]:
+        """Return the names that a node must not get: its own earlier one, and its siblings'."""
+        if node["node_id"] not in self._refused:
+            return []
+        names = {self._refused[node["node_id"]]}
+        for sibling in self._nodes:
+            name = self.names.get(sibling["node_id"])
+            if name and sibling["parent_id"] == node["parent_id"]:
+                names.add(name)
+        return sorted(names)
+
+    def _item(self, node: NodeRow, attempt: int) -> Item:
+        node_id = node["node_id"]
+        phrases = shown_phrases(node["phrases"])
+        forbidden = self._forbidden(node)
+        return Item(
+            row_id=digest("capability name", self._origin, node_id, phrases, attempt, forbidden),
+            group=f"{node_id} {attempt}",
+            reply_spec=text_reply_spec(self._analyst, NAME),
+            columns={**self._origin, "node_id": node_id, "attempt": attempt, "name": None},
+            prompt=partial(naming_prompt, self._template, phrases, forbidden),
+        )
 
 
-def _taken(
-    node: Row, nodes: Sequence[Row], names: Mapping[str, str | None], refused: Mapping[str, str]
-) -> list[str]:
-    """Return the names that a node must not get: its own earlier one, and those of its siblings."""
-    if node["node_id"] not in refused:
-        return []
-    others = {
-        names.get(each["node_id"]) for each in nodes if each["parent_id"] == node["parent_id"]
-    }
-    return sorted({refused[node["node_id"]], *filter(None, others)})
-
-
-def unique_name(name: str, phrases: Sequence[str], used: Collection[str]) -> str:
+def unique_name(
+    name: str,
+    phrases: Sequence[str],
+    folded_names: Collection[str],
+) -> str:
     """Return a name, made unique by a phrase or a number."""
-    longer = chain(
-        (f"{name}: {phrase}" for phrase in phrases), (f"{name} ({number})" for number in count(2))
+    longer_names = chain(
+        (f"{name}: {phrase}" for phrase in phrases),
+        (f"{name} ({number})" for number in count(2)),
     )
-    return next(each for each in longer if each.casefold() not in used)
+    return next(longer for longer in longer_names if longer.casefold() not in folded_names)
 
 
 def shown_phrases(phrases: Sequence[str]) -> list[str]:
     """Return the phrases in a request."""
+    if len(phrases) <= MOST_PHRASES:
+        return [*phrases]
     half = MOST_PHRASES // 2
     rest = phrases[half:]
-    spread = (
-        rest
-        if len(phrases) <= MOST_PHRASES
-        else [rest[index * len(rest) // half] for index in range(half)]
-    )
-    return [*phrases[:half], *spread]
+    return [*phrases[:half], *(rest[index * len(rest) // half] for index in range(half))]
 
 
-def _item(
-    common: Mapping[str, str],
-    analyst: Analyst,
-    template: str,
-    node: Row,
-    attempt: int,
-    taken: Sequence[str],
-) -> Item:
-    phrases = shown_phrases(node["phrases"])
-    return Item(
-        row_id=digest("capability name", common, node["node_id"], phrases, attempt, taken),
-        group=f"{node['node_id']} {attempt}",
-        reply_spec=text_reply_spec(analyst, NAME),
-        columns={
-            **common,
-            "node_id": node["node_id"],
-            "attempt": attempt,
-            "name": None,
-        },
-        prompt=partial(naming_prompt, template, phrases, taken),
-    )
+def _name_items(
+    job: Job,
+    selected_tasks: WantedTasks,
+    reader: Reader,
+    _: Analyst,
+) -> list[Item]:
+    return naming_of(job, reader, selected_tasks.key)[1]
 
 
 NAMES = Analysis(
-    "capabilities",
-    "capability_model",
-    "capability_names",
-    "name_id",
-    "model",
-    lambda job, wanted, reader, _: naming_of(job, reader, wanted.key)[1],
+    stage="capabilities",
+    callee="capability_model",
+    table="capability_names",
+    key="name_id",
+    by="model",
+    items_of=_name_items,
 )
 """The requests for names that follow from the stored data."""

@@ -1,5 +1,4 @@
-"""Reviews of rubrics by models: one call for each criterion, with the task's request and its whole
-rubric.
+"""Reviews of rubrics by models: one call for each criterion, with the task's whole rubric.
 
 A reply is exactly one JSON object with a finding for each check. Anything else is a `VerdictError`.
 It never becomes "fails": a failure has no value.
@@ -20,7 +19,7 @@ from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest, template_hash
 from tasks.rules.text.characters import storable
 from tasks.rules.verdict import VerdictError, json_object, object_of, strict_format
-from tasks.run.calls import Analysis, Item, ReplySpec
+from tasks.run.calls import Analysis, Columns, Item, ReplySpec
 from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
 
@@ -34,8 +33,7 @@ REMINDER = (
 
 
 def read_findings(reply: str, *, omits_think_tag: bool = False) -> list[dict[str, Any]]:
-    """Return the findings in a reply (`name`, `passes`, `reason`), one for each check in the order
-    of `CHECKS`.
+    """Return the findings in a reply (`name`, `passes`, `reason`), in the order of `CHECKS`.
 
     The reply is one JSON object, bare or in one Markdown fence, with exactly the checks as keys.
     The value of each is an object with a boolean `passes` and a text `reason`, which must not be
@@ -68,7 +66,7 @@ def _finding(name: str, finding: Any) -> dict[str, Any]:
 
 
 TEMPLATE = "review_v1"
-Row = Mapping[str, Any]
+CriterionRow = Mapping[str, Any]
 
 
 def refuse_unready(job: Job) -> None:
@@ -83,7 +81,12 @@ def refuse_unready(job: Job) -> None:
         )
 
 
-def review_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:
+def review_items(
+    job: Job,
+    selected_tasks: WantedTasks,
+    reader: Reader,
+    analyst: Analyst,
+) -> list[Item]:
     """Return the items of a reviewer: one for each criterion of the wanted tasks, in each trial.
 
     A review depends on the conversation and the whole rubric, so it is requested again where one of
@@ -92,55 +95,70 @@ def review_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
     Raises:
         PipelineError: a task has no assembled conversation.
     """
-    columns = "task_id, criterion_id, content_hash as criterion_hash, title, weight"
-    rubrics: dict[str, list[Row]] = {task_id: [] for task_id in wanted.task_ids}
-    for row in reader.select(
-        "criteria", columns, order="position", **wanted.key, task_id=list(wanted.task_ids)
-    ):
-        rubrics[row["task_id"]].append(row)
-    conversations = assembled(reader, wanted)
+    rubrics = _rubrics(reader, selected_tasks)
+    conversations = assembled(reader, selected_tasks)
     template = load_analysis_template(TEMPLATE)
-    common = {**wanted.key, **provenance("reviewer", analyst, template_hash(template))}
-    finding = object_of({"reason": {"type": "string"}, "passes": {"type": "boolean"}})
-    shape = strict_format("review", dict.fromkeys(CHECKS, finding))
-    reply_spec = ReplySpec(
-        partial(_columns, omits_think_tag=analyst.omits_think_tag), shape, REMINDER
-    )
+    origin = {**selected_tasks.key, **provenance("reviewer", analyst, template_hash(template))}
+    reply_spec = _reply_spec(analyst)
     items = []
     for task_id, rubric in rubrics.items():
         conversation = conversations[task_id]
-        listed = [
-            ("undesired" if (row["weight"] or 0) < 0 else "desired", row["title"]) for row in rubric
-        ]
-        of_task = (common, task_id, conversation.conversation_id, digest("rubric", listed))
-        for trial, (index, each) in product(range(1, analyst.trials + 1), enumerate(rubric)):
-            items.append(
-                Item(
-                    row_id=digest("model review", *of_task, each["criterion_id"], index, trial),
-                    group=task_id,
-                    reply_spec=reply_spec,
-                    trial=trial,
-                    columns={
-                        **common,
-                        "task_id": task_id,
-                        "criterion_id": each["criterion_id"],
-                        "criterion_hash": each["criterion_hash"],
-                        "review_trial": trial,
-                        "findings": None,
-                    },
-                    prompt=partial(rubric_prompt, template, conversation.messages, listed, index),
-                )
+        texts = [(_wish(criterion), criterion["title"]) for criterion in rubric]
+        task_parts = (origin, task_id, conversation.conversation_id, digest("rubric", texts))
+        for trial, index in product(range(1, analyst.trials + 1), range(len(rubric))):
+            criterion_id = rubric[index]["criterion_id"]
+            item = Item(
+                row_id=digest("model review", *task_parts, criterion_id, index, trial),
+                group=task_id,
+                columns={
+                    **origin,
+                    "task_id": task_id,
+                    "criterion_id": criterion_id,
+                    "criterion_hash": rubric[index]["criterion_hash"],
+                    "review_trial": trial,
+                    "findings": None,
+                },
+                reply_spec=reply_spec,
+                prompt=partial(rubric_prompt, template, conversation.messages, texts, index),
+                trial=trial,
             )
+            items.append(item)
     return items
 
 
-def _columns(reply: str, *, omits_think_tag: bool) -> Row:
-    return {
-        "findings": json.dumps(
-            read_findings(reply, omits_think_tag=omits_think_tag), ensure_ascii=False
-        )
-    }
+def _rubrics(reader: Reader, selected_tasks: WantedTasks) -> dict[str, list[CriterionRow]]:
+    """Return the criteria of the wanted tasks, by task id."""
+    rubrics: dict[str, list[CriterionRow]] = {task_id: [] for task_id in selected_tasks.task_ids}
+    for criterion in reader.select(
+        "criteria",
+        "task_id, criterion_id, content_hash as criterion_hash, title, weight",
+        order="position",
+        **selected_tasks.key,
+        task_id=list(selected_tasks.task_ids),
+    ):
+        rubrics[criterion["task_id"]].append(criterion)
+    return rubrics
 
 
-REVIEW = Analysis("review", "reviewer", "model_reviews", "review_id", "reviewer", review_items)
+def _wish(criterion: CriterionRow) -> str:
+    return "undesired" if (criterion["weight"] or 0) < 0 else "desired"
+
+
+def _reply_spec(analyst: Analyst) -> ReplySpec[Columns]:
+    def read(reply: str) -> Columns:
+        findings = read_findings(reply, omits_think_tag=analyst.omits_think_tag)
+        return {"findings": json.dumps(findings, ensure_ascii=False)}
+
+    finding = object_of({"reason": {"type": "string"}, "passes": {"type": "boolean"}})
+    return ReplySpec(read, strict_format("review", dict.fromkeys(CHECKS, finding)), REMINDER)
+
+
+REVIEW = Analysis(
+    stage="review",
+    callee="reviewer",
+    table="model_reviews",
+    key="review_id",
+    by="reviewer",
+    items_of=review_items,
+)
 """The analysis that `prbench review` makes."""

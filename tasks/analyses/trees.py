@@ -9,11 +9,12 @@ One tree is stored for each field; it is rebuilt if its criteria or their phrase
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,8 @@ from tasks.analyses.phrases import naming_of, stored_phrases
 from tasks.config.job import Job
 from tasks.llm.replies import OK
 from tasks.rules.identity import digest
-from tasks.rules.statistics.intervals import SEED, Floats
-from tasks.rules.statistics.weaknesses import Ints, leaves_under
+from tasks.rules.statistics.intervals import SEED, Floats, Ints
+from tasks.rules.statistics.weaknesses import leaves_under
 from tasks.run.judge_configs import target_of
 from tasks.run.missing_work import wanted_tasks
 from tasks.run.writing import StageReport
@@ -73,7 +74,7 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
     from threadpoolctl import threadpool_limits
 
     keys = [" ".join(phrase.casefold().split()) for phrase in phrases]
-    distinct, first, which, counts = np.unique(
+    points, rows, point_index, counts = np.unique(
         keys,
         return_index=True,
         return_inverse=True,
@@ -81,33 +82,34 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
     )
     with threadpool_limits(limits=1):
         if vectors is None:
-            points = tfidf(list(map(str, distinct)))
+            point_vectors = tfidf(points.tolist())
         else:
-            points = _unit(np.asarray([vectors[index] for index in first], dtype=np.float64))
-        tree = _grown(points, counts.astype(np.int64))
-    return replace(tree, leaves=tree.leaves[which.reshape(-1)])
+            point_vectors = _unit(np.array([vectors[row] for row in rows], dtype=np.float64))
+        tree = _grown(point_vectors, counts.astype(np.int64))
+    return replace(tree, leaves=tree.leaves[point_index.reshape(-1)])
 
 
 def tfidf(phrases: Sequence[str]) -> Floats:
-    """Return vectors of length 1 of phrases: TF-IDF of words and pairs of words, in at most 100
-    dimensions.
+    """Return vectors of length 1 of phrases: TF-IDF of words and pairs of words.
 
-    A phrase without a counted word has a vector of zeros.
+    They have at most 100 dimensions. A phrase without a counted word has a vector of zeros.
     """
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
 
+    vectorizer = TfidfVectorizer(
+        ngram_range=(1, 2),
+        sublinear_tf=True,
+        stop_words="english",
+    )
     try:
-        weighted = TfidfVectorizer(
-            ngram_range=(1, 2),
-            sublinear_tf=True,
-            stop_words="english",
-        ).fit_transform(phrases)
+        weighted = vectorizer.fit_transform(phrases)
     except ValueError:  # no phrase has a counted word
         return np.zeros((len(phrases), 1))
     if min(weighted.shape) - 1 <= _DIMENSIONS:
         return _unit(weighted.toarray())
-    return _unit(TruncatedSVD(_DIMENSIONS, n_iter=7, random_state=SEED).fit_transform(weighted))
+    reduction = TruncatedSVD(_DIMENSIONS, n_iter=7, random_state=SEED)
+    return _unit(reduction.fit_transform(weighted))
 
 
 def _unit(vectors: NDArray[Any]) -> Floats:
@@ -117,113 +119,144 @@ def _unit(vectors: NDArray[Any]) -> Floats:
 
 
 def _grown(points: Floats, counts: Ints) -> Tree:
-    """Return the tree of distinct points with their numbers of items, each node before its
-    children.
-    """
+    """Return the tree of distinct points with their numbers of items, parents before children."""
     fewest = max(FEWEST_CRITERIA, math.ceil(int(counts.sum()) / MOST_LEAVES))
     parents = list[int]()
     leaves = np.zeros(len(points), dtype=np.int64)
     pending = [(np.arange(len(points)), -1, LEVELS)] if len(points) else []
     while pending:
         members, parent, levels_left = pending.pop()
-        leaves[members] = node = len(parents)
+        node = len(parents)
+        leaves[members] = node
         parents.append(parent)
         groups = _divided(points[members], counts[members], fewest, levels_left)
-        pending += [(members[group], node, levels_left - 1) for group in reversed(groups)]
+        for group in reversed(groups):
+            pending.append((members[group], node, levels_left - 1))
     return Tree(tuple(parents), leaves)
 
 
-def _divided(points: Floats, counts: Ints, fewest: int, levels_left: int) -> list[Ints]:
-    """Return the children of a node, the largest first; none if it cannot be divided into large
-    enough ones.
+def _divided(
+    points: Floats,
+    counts: Ints,
+    fewest: int,
+    levels_left: int,
+) -> list[Ints]:
+    """Return the children of a node, the largest first.
+
+    There are none if it cannot be divided into large enough ones.
     """
     n_items = int(counts.sum())
-    most = min(len(np.unique(points, axis=0)), n_items // fewest)
-    if levels_left == 0 or most < 2:
+    most_children = min(len(np.unique(points, axis=0)), n_items // fewest)
+    if levels_left == 0 or most_children < 2:
         return []
     # With this number of children in each level below, leaves would have four times the smallest
     # size.
-    least = max(2, math.ceil((n_items / (4 * fewest)) ** (1 / levels_left)))
+    fewest_children = max(2, math.ceil((n_items / (4 * fewest)) ** (1 / levels_left)))
     # Of five numbers of children, the one with the best silhouette is used.
-    tried = [
-        _split(points, counts, fewest, k) for k in range(min(least, most), min(least + 5, most + 1))
-    ]
-    fitness, labels = max(tried, key=lambda each: each[0])
-    groups = (
-        []
-        if fitness == -math.inf
-        else [np.flatnonzero(labels == label) for label in np.unique(labels)]
-    )
+    start = min(fewest_children, most_children)
+    end = min(fewest_children + 5, most_children + 1)
+    best_fit = -math.inf
+    groups: list[Ints] = []
+    for n_children in range(start, end):
+        fit, labels = _split(points, counts, fewest, n_children)
+        if fit > best_fit:
+            best_fit = fit
+            groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
     return sorted(groups, key=lambda group: (-int(counts[group].sum()), int(group[0])))
 
 
-def _split(points: Floats, counts: Ints, fewest: int, k: int) -> tuple[float, Ints]:
-    """Return the fit of k groups (silhouette), and each point's group.
+def _split(
+    points: Floats,
+    counts: Ints,
+    fewest: int,
+    n_groups: int,
+) -> tuple[float, Ints]:
+    """Return the fit of groups (silhouette), and each point's group.
 
-    Groups that are too small join the nearest one.
+    Groups that are too small join the nearest one. The fit is -inf if fewer than two are large
+    enough.
     """
     from sklearn.cluster import KMeans
     from sklearn.metrics import silhouette_score
 
-    fitted = KMeans(k, n_init=4, random_state=SEED).fit(points, sample_weight=counts)
-    kept = np.flatnonzero(np.bincount(fitted.labels_, counts, minlength=k) >= fewest)
-    if len(kept) < 2:
+    fitted = KMeans(n_groups, n_init=4, random_state=SEED).fit(points, sample_weight=counts)
+    sizes = np.bincount(fitted.labels_, counts, minlength=n_groups)
+    large_groups = np.flatnonzero(sizes >= fewest)
+    if len(large_groups) < 2:
         return -math.inf, fitted.labels_
-    distances = np.linalg.norm(
-        fitted.cluster_centers_[:, None] - fitted.cluster_centers_[kept][None], axis=2
-    )
-    labels = kept[distances.argmin(axis=1)][fitted.labels_]
+    centers = fitted.cluster_centers_
+    distances = np.linalg.norm(centers[:, None] - centers[large_groups][None], axis=2)
+    labels = large_groups[distances.argmin(axis=1)][fitted.labels_]
     sampled = np.random.default_rng(SEED).permutation(len(points))[:1_000]
     if not 1 < len(np.unique(labels[sampled])) < len(sampled):
         return -1.0, labels
     return float(silhouette_score(points[sampled], labels[sampled])), labels
 
 
-Row = dict[str, Any]
+TreeRow = dict[str, Any]
+"""A row of a tree, of its nodes or of its criteria."""
 
 
-def trees_to_grow(
-    job: Job, reader: Reader
-) -> Iterator[tuple[Row, list[Row], list[list[float]] | None]]:
-    """Yield the trees that are missing: the tree's own row, its criteria, and the vectors of their
-    phrases, if any.
+class MissingTree(NamedTuple):
+    """A tree to build: its row, its criteria, and the vectors of their phrases, if any."""
 
-    A phrase without a vector is left out.
-    """
+    row: TreeRow
+    members: list[TreeRow]
+    vectors: list[list[float]] | None
+
+
+def trees_to_grow(job: Job, reader: Reader) -> Iterator[MissingTree]:
+    """Yield the trees that are missing; a phrase without a vector is left out."""
     key = wanted_tasks(job, reader).key
-    stored = {row["field"]: row["tree_id"] for row in reader.select("capability_trees", **key)}
-    vectors = None
+    stored_ids = {row["field"]: row["tree_id"] for row in reader.select("capability_trees", **key)}
+    vectors: dict[str, list[float]] | None = None
     label = "tfidf"
-    by = "tfidf"
+    config_hash = "tfidf"
     for embedding in job.settings.capability_embedding:  # one at most
         label = embedding.label
-        by = target_of(embedding).config_hash
-        of_model = {
-            **key,
-            "model_config_hash": by,
-            "status": OK,
-        }
-        embedded = reader.select("phrase_embeddings", "phrase, vector", order="phrase", **of_model)
-        vectors = {row["phrase"]: row["vector"] for row in embedded}
-    for field, rows in groupby(stored_phrases(job, reader, key), key=lambda row: row["field"]):
-        members = [row for row in rows if vectors is None or row["phrase"] in vectors]
-        content = [[row[name] for name in (*_CRITERION, "phrase")] for row in members]
+        config_hash = target_of(embedding).config_hash
+        vectors = _stored_vectors(reader, key, config_hash)
+    criteria = stored_phrases(job, reader, key)
+    for field, group in groupby(criteria, key=itemgetter("field")):
+        members = [row for row in group if vectors is None or row["phrase"] in vectors]
+        content = [[*_criterion(row), row["phrase"]] for row in members]
         # The id is a hash of the content, so an unchanged tree is not built twice.
-        tree_id = digest("tree", METHOD, by, field, content)[:16]
-        if members and stored.get(field) != tree_id:
-            row = {
-                **key,
-                "field": field,
-                "tree_id": tree_id,
-                "vectors": label,
-                "method": METHOD,
-                **_sizes(members),
-            }
-            yield (
-                row,
-                members,
-                None if vectors is None else [vectors[each["phrase"]] for each in members],
-            )
+        tree_id = digest("tree", METHOD, config_hash, field, content)[:16]
+        if not members or stored_ids.get(field) == tree_id:
+            continue
+        tree_row = {
+            **key,
+            "field": field,
+            "tree_id": tree_id,
+            "vectors": label,
+            "method": METHOD,
+            **_sizes(members),
+        }
+        member_vectors = None
+        if vectors is not None:
+            member_vectors = [vectors[row["phrase"]] for row in members]
+        yield MissingTree(tree_row, members, member_vectors)
+
+
+def _stored_vectors(
+    reader: Reader,
+    key: Mapping[str, str],
+    config_hash: str,
+) -> dict[str, list[float]]:
+    """Return the vectors of phrases by an embedding model."""
+    rows = reader.select(
+        "phrase_embeddings",
+        "phrase, vector",
+        order="phrase",
+        model_config_hash=config_hash,
+        status=OK,
+        **key,
+    )
+    return {row["phrase"]: row["vector"] for row in rows}
+
+
+def _criterion(row: TreeRow) -> list[str]:
+    return [row["task_id"], row["criterion_id"], row["criterion_hash"]]
 
 
 def grow(job: Job) -> StageReport:
@@ -231,69 +264,80 @@ def grow(job: Job) -> StageReport:
     report = StageReport("capabilities")
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
-        missing = list(trees_to_grow(job, reader))
-    for row, members, vectors in missing:
-        _store(
-            warehouse, row, build_tree([member["phrase"] for member in members], vectors), members
-        )
+        missing_trees = list(trees_to_grow(job, reader))
+    for row, members, vectors in missing_trees:
+        tree = build_tree([member["phrase"] for member in members], vectors)
+        _store(warehouse, row, tree, members)
         report.notes.append(f"{row['field']}: a tree of {len(members)} criteria")
     warehouse.publish()
     return report
 
 
-def _store(warehouse: Warehouse, row_of_tree: Row, tree: Tree, members: Sequence[Row]) -> None:
-    nodes: list[Row] = []
-    of_nodes: list[Row] = []
+def _store(
+    warehouse: Warehouse,
+    tree_row: TreeRow,
+    tree: Tree,
+    members: Sequence[TreeRow],
+) -> None:
     created = {"created_at": datetime.now(UTC)}
-    field = row_of_tree["field"]
-    in_tree = {name: row_of_tree[name] for name in ("benchmark", "dataset_revision", "tree_id")}
-    of_leaf = leaves_under(tree.parents)[np.unique(tree.leaves, return_inverse=True)[1]]
-    for node, parent in enumerate(tree.parents):
-        under = [members[index] for index in np.flatnonzero(of_leaf[:, node]).tolist()]
-        content = sorted([row[name] for name in _CRITERION] for row in under)
-        own = {
-            **in_tree,
-            "node_id": digest("node", field, content)[:16],
-            "is_leaf": node not in tree.parents,
+    nodes: list[TreeRow] = []
+    node_members: list[TreeRow] = []
+    # Whether each member is under each node, shape (n_members, n_nodes).
+    under = leaves_under(tree.parents)[np.unique(tree.leaves, return_inverse=True)[1]]
+    for position, parent in enumerate(tree.parents):
+        inside = [members[index] for index in np.flatnonzero(under[:, position]).tolist()]
+        columns = _node_columns(tree_row, inside)
+        columns["is_leaf"] = position not in tree.parents
+        for member in inside:
+            node_members.append(columns | {name: member[name] for name in _CRITERION})
+        node = {
+            **columns,
+            "field": tree_row["field"],
+            "parent_id": None,
+            "level": 0,
+            "position": position,
+            "name": None,
+            **_sizes(inside),
+            **created,
         }
-        above: Row = {"node_id": None, "level": -1} if parent < 0 else nodes[parent]
-        nodes.append(
-            {
-                **own,
-                "field": field,
-                "parent_id": above["node_id"],
-                "level": above["level"] + 1,
-                "position": node,
-                "name": field if parent < 0 else None,
-                **_sizes(under),
-                **created,
-            }
-        )
-        of_nodes += [own | {name: row[name] for name in _CRITERION} for row in under]
-    warehouse.write("capability_members", of_nodes)
+        if parent < 0:
+            node["name"] = tree_row["field"]
+        else:
+            node["parent_id"] = nodes[parent]["node_id"]
+            node["level"] = nodes[parent]["level"] + 1
+        nodes.append(node)
+    warehouse.write("capability_members", node_members)
     warehouse.write("capability_node_rows", nodes)
     # Written last, because it marks which tree is current.
-    warehouse.write("capability_trees", [{**row_of_tree, **created}])
+    warehouse.write("capability_trees", [tree_row | created])
 
 
-def _sizes(members: Sequence[Row]) -> Row:
+def _node_columns(tree_row: TreeRow, members: Sequence[TreeRow]) -> TreeRow:
+    """Return the columns that identify a node: of its tree, and a hash of its criteria."""
+    content = sorted(map(_criterion, members))
+    return {
+        "benchmark": tree_row["benchmark"],
+        "dataset_revision": tree_row["dataset_revision"],
+        "tree_id": tree_row["tree_id"],
+        "node_id": digest("node", tree_row["field"], content)[:16],
+    }
+
+
+def _sizes(members: Sequence[TreeRow]) -> TreeRow:
     return {"n_criteria": len(members), "n_tasks": len({row["task_id"] for row in members})}
 
 
-def nodes_to_name(job: Job, reader: Reader) -> list[Row]:
+def nodes_to_name(job: Job, reader: Reader) -> list[TreeRow]:
     """Return new rows for the nodes whose stored name is out of date, with the current name."""
     key = wanted_tasks(job, reader).key
     names, _ = naming_of(job, reader, key)
-    now = datetime.now(UTC)
-    return [
-        {
-            **row,
-            "name": names[row["node_id"]],
-            "created_at": now,
-        }
-        for row in reader.select("capability_nodes", **key)
-        if names.get(row["node_id"], row["name"]) != row["name"]
-    ]
+    created_at = datetime.now(UTC)
+    rows = []
+    for row in reader.select("capability_nodes", **key):
+        name = names.get(row["node_id"], row["name"])
+        if name != row["name"]:
+            rows.append(row | {"name": name, "created_at": created_at})
+    return rows
 
 
 def write_names(job: Job) -> StageReport:
@@ -301,9 +345,9 @@ def write_names(job: Job) -> StageReport:
     report = StageReport("capabilities")
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
-        changed = nodes_to_name(job, reader)
-    if changed:
-        warehouse.write("capability_node_rows", changed)
+        renamed = nodes_to_name(job, reader)
+    if renamed:
+        warehouse.write("capability_node_rows", renamed)
         warehouse.publish()
-        report.notes.append(f"{len(changed)} nodes named")
+        report.notes.append(f"{len(renamed)} nodes named")
     return report

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tasks.measures.measure import FigureRow, MeasureResult, Results, ValueColumns
 from tasks.rules.statistics import agreement, calibration
@@ -23,6 +22,8 @@ from tasks.rules.statistics.intervals import (
     FEW_OTHERS,
     FEWEST_OTHERS,
     SMALL,
+    Floats,
+    Ints,
     draws,
     ratio_intervals,
     rest_on_few,
@@ -78,9 +79,7 @@ def set_reliability(figures: Sequence[FigureRow], values: ValueColumns) -> Itera
     return _measured(tables, {"alpha": agreement.krippendorff_alpha})
 
 
-def _empty_tables(
-    figures: Sequence[FigureRow], values: ValueColumns
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _empty_tables(figures: Sequence[FigureRow], values: ValueColumns) -> tuple[Floats, Ints]:
     """Return tables of zeros, and the index of each value's task.
 
     The tables have the shape (n_tasks, n_figures, labels, labels).
@@ -90,7 +89,7 @@ def _empty_tables(
     return np.zeros((len(tasks), len(figures), n_labels, n_labels)), task_index
 
 
-def _measured(tables: NDArray[np.float64], measures: Mapping[str, Measure]) -> Iterator[Results]:
+def _measured(tables: Floats, measures: Mapping[str, Measure]) -> Iterator[Results]:
     """Yield measures of each figure with their intervals, all from the same draws.
 
     Args:
@@ -171,8 +170,8 @@ def review_share(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Resul
 
 
 def _ratio(
-    numerators: NDArray[np.float64],
-    denominators: NDArray[np.float64],
+    numerators: Floats,
+    denominators: Floats,
     n: int | None = None,
 ) -> MeasureResult:
     """Return a pooled share with its interval, from sums by task."""
@@ -226,7 +225,7 @@ def calibration_of(figures: Sequence[FigureRow], values: ValueColumns) -> Iterat
 
 
 def _calibration_results(
-    sums: NDArray[np.float64],
+    sums: Floats,
     low: float,
     high: float,
 ) -> Results:

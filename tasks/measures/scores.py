@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tasks.measures.measure import FigureRow, MeasureResult, Results, ValueColumns
 from tasks.rules.statistics import debiased
@@ -15,6 +14,7 @@ from tasks.rules.statistics.comparison import PairedDifference, paired_differenc
 from tasks.rules.statistics.intervals import (
     Draws,
     Floats,
+    Ints,
     draws,
     ratio_intervals,
     repeated_interval,
@@ -119,7 +119,7 @@ class _Estimates:
         no_figure: the reason why there is no debiased figure.
     """
 
-    tasks: NDArray[np.int64]
+    tasks: Ints
     judged: Floats
     corrected: tuple[debiased.Corrected, ...]
     no_figure: str | None

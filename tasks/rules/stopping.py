@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.statistics.intervals import SEED, Floats, means, n_differing
+from tasks.rules.statistics.intervals import SEED, Flags, Floats, means, n_differing
 
 
 def task_order(strata: Mapping[str, str], seed: str) -> list[str]:
@@ -136,7 +136,7 @@ def mixture(
     """
     exponent = 2.0 * math.log(1.0 / alpha)
     ratio = n_tasks * (exponent + math.log(1.0 + exponent)) / (n_planned / 2.0)
-    return np.asarray((1.0 + ratio) / ratio * (exponent + np.log1p(ratio)))
+    return (1.0 + ratio) / ratio * (exponent + np.log1p(ratio))
 
 
 def thresholds(ends: Sequence[int], alpha: float) -> dict[int, float]:
@@ -265,7 +265,7 @@ class Rule:
         is_different = (low > 0.0) | (high < 0.0)
         return np.where(is_different, DIFFERENT, np.where(is_equal, EQUAL, OPEN))
 
-    def are_decided(self, differences: Floats) -> NDArray[np.bool_]:
+    def are_decided(self, differences: Floats) -> Flags:
         """Return flags of the figures that the given tasks settle; shape (n_tasks, n_figures)."""
         return np.asarray(self.decisions(self.ends_at(differences)) != OPEN)
 

@@ -1,10 +1,9 @@
-"""The parser of a judge's reply: exactly one JSON object with the decision, or a list with one for
-each criterion.
+"""The parser of a judge's reply: exactly one JSON object with the decision, or a list of them.
 
 A grading is `binary` (met or not) or `ternary` (partly met counts half). Anything that is not a
 clear decision is a `VerdictError`. It never becomes "unmet": a failure has no value.
 
-Of a reply on several criteria each entry is read by itself. One that is missing, doubled, unknown
+A list has an object for each criterion; each is read by itself. One that is missing, doubled, unknown
 or malformed is a `VerdictError` for its criterion alone. What the call used is shared by its
 criteria.
 """
@@ -58,19 +57,24 @@ _FENCED = re.compile(r"\A```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL | r
 
 
 def reply_format(
-    explanation_chars: int | None, grading: str = BINARY, *, is_group: bool = False
+    explanation_chars: int | None,
+    grading: str = BINARY,
+    *,
+    is_group: bool = False,
 ) -> dict[str, Any]:
-    """Return the structured output to request from a judge, with a bounded explanation if a bound
-    is given.
+    """Return the structured output to request from a judge.
 
-    For several criteria it is a list of that for one, with a number.
+    The explanation is bounded if a bound is given. For several criteria it is a list of that for
+    one, with a number.
     """
-    bound = {} if explanation_chars is None else {"maxLength": explanation_chars}
+    explanation: dict[str, Any] = {"type": "string"}
+    if explanation_chars is not None:
+        explanation["maxLength"] = explanation_chars
     key, decision, _ = _DECISIONS[grading]
-    one = {"explanation": {"type": "string", **bound}, key: decision}
+    properties = {"explanation": explanation, key: decision}
     if not is_group:
-        return strict_format("verdict", one)
-    entry = object_of({"number": {"type": "integer"}, **one})
+        return strict_format("verdict", properties)
+    entry = object_of({"number": {"type": "integer"}, **properties})
     return strict_format(ENTRIES, {ENTRIES: {"type": "array", "items": entry}})
 
 
@@ -88,19 +92,16 @@ def strict_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
 
 def object_of(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON schema of an object with exactly these properties, all of them required."""
-    required = list(properties)
     return {
         "type": "object",
         "properties": {**properties},
-        "required": required,
+        "required": list(properties),
         "additionalProperties": False,
     }
 
 
 class VerdictError(ValueError):
-    """The reply is not a verdict; the message gives the reason, with at most a few characters of
-    the reply.
-    """
+    """The reply is not a verdict; the message gives the reason, with few characters of the reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +121,19 @@ class Verdict:
 
 
 def reminder(grading: str, *, is_group: bool = False) -> str:
-    """Return the message that is sent once after a reply that is not a verdict, or not a list of
-    verdicts.
-    """
+    """Return the message that is sent once after a reply without a verdict, or a list of them."""
     if is_group:
         return "Reply again with only the JSON array, with one object for each criterion."
     key, _, values = _DECISIONS[grading]
     return f'Reply again with only the JSON object: {{"explanation": "...", "{key}": {values}}}.'
 
 
-def parse_verdict(reply: str, grading: str = BINARY, *, omits_think_tag: bool = False) -> Verdict:
+def parse_verdict(
+    reply: str,
+    grading: str = BINARY,
+    *,
+    omits_think_tag: bool = False,
+) -> Verdict:
     """Read a verdict from a judge's reply.
 
     The reply is one JSON object, bare or in one Markdown fence, with the decision and an optional
@@ -140,34 +144,40 @@ def parse_verdict(reply: str, grading: str = BINARY, *, omits_think_tag: bool = 
     Raises:
         VerdictError: the reply is anything else.
     """
-    decided = json_object(reply, omits_think_tag=omits_think_tag, decision=_DECISIONS[grading][0])
-    return decided_verdict(decided, grading)
+    decision_key = _DECISIONS[grading][0]
+    content = json_object(reply, omits_think_tag=omits_think_tag, decision_key=decision_key)
+    return decided_verdict(content, grading)
 
 
-def decided_verdict(decided: Mapping[str, Any], grading: str) -> Verdict:
+def decided_verdict(content: Mapping[str, Any], grading: str) -> Verdict:
     """Return the verdict in a JSON object (see `parse_verdict`).
 
     Raises:
         VerdictError: it holds none.
     """
     key = _DECISIONS[grading][0]
-    given = decided.get(key)
+    decision = content.get(key)
+    status = None
     if grading == TERNARY:
-        status = status_of(given) if isinstance(given, str) else None
+        allowed = "one of the three words"
+        if isinstance(decision, str):
+            status = status_of(decision)
     else:
-        status = (MET if given else UNMET) if isinstance(given, bool) else None
+        allowed = "true or false"
+        if isinstance(decision, bool):
+            status = MET if decision else UNMET
     if status is None:
-        allowed = "one of the three words" if grading == TERNARY else "true or false"
-        raise VerdictError(f"{key} is {_kind(decided, key)}, not {allowed}")
-    explanation = decided.get("explanation", "")
+        raise VerdictError(f"{key} is {_type_name(content, key)}, not {allowed}")
+    explanation = content.get("explanation", "")
     if not isinstance(explanation, str):
-        raise VerdictError(f"explanation is {_kind(decided, 'explanation')}, not a text")
+        raise VerdictError(f"explanation is {_type_name(content, 'explanation')}, not a text")
     return Verdict(status, VALUES[status], storable(explanation))
 
 
 def status_of(word: str) -> str | None:
-    """Return the status for a ternary judge's word, in any case, its parts joined by spaces, `_` or
-    `-`.
+    """Return the status for a ternary judge's word, in any case.
+
+    Its parts may be joined by spaces, `_` or `-`.
     """
     return WORDS.get(re.sub(r"[ _-]+", " ", word.strip().lower()))
 
@@ -177,10 +187,14 @@ def _no_constant(name: str) -> float:
 
 
 def json_object(
-    reply: str, *, omits_think_tag: bool = False, decision: str | None = None
+    reply: str,
+    *,
+    omits_think_tag: bool = False,
+    decision_key: str | None = None,
 ) -> dict[str, Any]:
-    """Return the one JSON object of a reply, bare or in one Markdown fence; leading thinking is
-    removed.
+    """Return the one JSON object of a reply, bare or in one Markdown fence.
+
+    Leading thinking is removed.
 
     Raises:
         VerdictError: it is anything else, a key appears twice, or more than one object has the key
@@ -189,27 +203,31 @@ def json_object(
     objects: list[dict[str, Any]] = []
 
     def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        objects.append(dict(pairs))
-        if len(objects[-1]) != len(pairs):
+        content = dict(pairs)
+        if len(content) != len(pairs):
             raise VerdictError("a key appears twice")
-        return objects[-1]
+        objects.append(content)
+        return content
 
     text = json_text(reply, omits_think_tag=omits_think_tag)
     try:
-        decided = json.loads(text, object_pairs_hook=unique_keys, parse_constant=_no_constant)
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # Python also refuses a number with thousands of digits
+        content = json.loads(text, object_pairs_hook=unique_keys, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        # Python also refuses a number with thousands of digits.
         raise VerdictError(f"not one JSON object: {error}") from error
-    if not isinstance(decided, dict):
-        raise VerdictError(f"not a JSON object but {type(decided).__name__}")
-    if sum(decision in each for each in objects) > 1:
-        raise VerdictError(f"{decision} appears in more than one place")
-    return decided
+    if not isinstance(content, dict):
+        raise VerdictError(f"not a JSON object but {type(content).__name__}")
+    if sum(decision_key in inner for inner in objects) > 1:
+        raise VerdictError(f"{decision_key} appears in more than one place")
+    return content
 
 
-def json_text(reply: str, *, omits_think_tag: bool = False, opening: str = "{") -> str:
+def json_text(
+    reply: str,
+    *,
+    omits_think_tag: bool = False,
+    opening: str = "{",
+) -> str:
     """Return a reply without leading thinking and without the Markdown fence around it.
 
     `opening` is the character with which the JSON begins.
@@ -219,18 +237,18 @@ def json_text(reply: str, *, omits_think_tag: bool = False, opening: str = "{") 
     """
     # JSON is no thinking, and a text in it may name a tag.
     is_bare = reply.lstrip(_SPACE).startswith((opening, "{", "`"))
+    if is_bare:
+        omits_think_tag = False
     try:
-        text = without_thinking(reply, omits_think_tag=omits_think_tag and not is_bare).strip(
-            _SPACE
-        )
+        text = without_thinking(reply, omits_think_tag=omits_think_tag).strip(_SPACE)
     except UnfinishedThinking as error:
         raise VerdictError(str(error)) from error
     fenced = _FENCED.match(text)
     return fenced.group(1) if fenced else text
 
 
-def _kind(decided: Mapping[str, Any], key: str) -> str:
-    return f"a {type(decided[key]).__name__}" if key in decided else "missing"
+def _type_name(content: Mapping[str, Any], key: str) -> str:
+    return f"a {type(content[key]).__name__}" if key in content else "missing"
 
 
 _BINARY_DECISION = re.compile(r'(?<!\\)"criteria_met"\s*:\s*(true|false)')
@@ -245,8 +263,9 @@ def confidence_of(tokens: Sequence[tuple[str, float]], grading: str) -> float | 
     word after the last `"verdict":` (ternary); an escaped key is a quotation. None if there is no
     such value, or a probability is missing.
     """
+    pattern = _TERNARY_DECISION if grading == TERNARY else _BINARY_DECISION
     text = "".join(token for token, _ in tokens)
-    matches = list((_TERNARY_DECISION if grading == TERNARY else _BINARY_DECISION).finditer(text))
+    matches = list(pattern.finditer(text))
     if not matches:
         return None
     start, end = matches[-1].span(1)
@@ -270,21 +289,29 @@ _ROUNDED = 0.05
 
 
 def _loaded(text: str) -> Any:
-    """Return the value of a JSON text; NaN becomes a list, and an object with a key twice a tuple
-    of its pairs.
+    """Return the value of a JSON text.
+
+    NaN becomes a list, and an object with a key twice a tuple of its pairs.
     """
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | tuple[tuple[str, Any], ...]:
-        return whole if len(whole := dict(pairs)) == len(pairs) else tuple(pairs)
+    def object_or_pairs(pairs: list[tuple[str, Any]]) -> Any:
+        content = dict(pairs)
+        return content if len(content) == len(pairs) else tuple(pairs)
 
     try:
-        return json.loads(text, object_pairs_hook=once, parse_constant=lambda name: [name])
+        return json.loads(
+            text, object_pairs_hook=object_or_pairs, parse_constant=lambda name: [name]
+        )
     except (ValueError, RecursionError) as error:
         raise VerdictError(f"not JSON: {error}") from error
 
 
 def parse_group(
-    reply: str, n_criteria: int, grading: str, *, omits_think_tag: bool = False
+    reply: str,
+    n_criteria: int,
+    grading: str,
+    *,
+    omits_think_tag: bool = False,
 ) -> list[VerdictOrError]:
     """Read the verdicts on criteria 1 to `n_criteria` from a chat model's reply.
 
@@ -299,73 +326,76 @@ def parse_group(
         loaded = loaded[ENTRIES]
     if not isinstance(loaded, list):
         raise VerdictError(f"not a JSON array but {type(loaded).__name__}")
-    # `True` and 1.0 equal 1, but neither is the number of a criterion.
-    known = [
-        (each["number"], each)
-        for each in loaded
-        if isinstance(each, dict) and type(each.get("number")) is int
-    ]
-    return _read(known, range(1, n_criteria + 1), lambda entry: _decided(entry, grading))
+    entries = []
+    for entry in loaded:
+        # `True` and 1.0 equal 1, but neither is the number of a criterion.
+        if isinstance(entry, dict) and type(entry.get("number")) is int:
+            entries.append((entry["number"], entry))
+    numbers = range(1, n_criteria + 1)
+    return _read(entries, numbers, lambda entry: _entry_verdict(entry, grading))
 
 
-def parse_only(reply: str, grading: str, *, omits_think_tag: bool = False) -> Verdict:
+def parse_only(
+    reply: str,
+    grading: str,
+    *,
+    omits_think_tag: bool = False,
+) -> Verdict:
     """Read the verdict on the only criterion of a group, as `parse_group` does.
 
     Raises:
         VerdictError: there is none.
     """
-    (entry,) = parse_group(reply, 1, grading, omits_think_tag=omits_think_tag)
-    if isinstance(entry, VerdictError):
-        raise entry
-    return entry
+    (verdict,) = parse_group(reply, 1, grading, omits_think_tag=omits_think_tag)
+    if isinstance(verdict, VerdictError):
+        raise verdict
+    return verdict
 
 
 def _read(
-    given: Sequence[tuple[Any, Any]], wanted: Sequence[Any], read: Callable[[Any], Verdict]
+    entries: Sequence[tuple[Any, Any]],
+    keys: Sequence[Any],
+    read: Callable[[Any], Verdict],
 ) -> list[VerdictOrError]:
-    """Return what `read` makes of the entry of each wanted key; an error if there is not exactly
-    one.
-    """
-
-    def one(key: Any) -> VerdictOrError:
-        entries = [entry for name, entry in given if name == key]
+    """Return what `read` makes of the entry of each key; an error if there is not exactly one."""
+    verdicts: list[VerdictOrError] = []
+    for key in keys:
+        matches = [entry for entry_key, entry in entries if entry_key == key]
+        if len(matches) != 1:
+            verdicts.append(VerdictError(f"{len(matches)} entries {key}, not 1"))
+            continue
         try:
-            return (
-                read(*entries)
-                if len(entries) == 1
-                else VerdictError(f"{len(entries)} entries {key}, not 1")
-            )
+            verdicts.append(read(matches[0]))
         except VerdictError as error:
-            return VerdictError(f"entry {key}: {error}")
+            verdicts.append(VerdictError(f"entry {key}: {error}"))
+    return verdicts
 
-    return [one(key) for key in wanted]
 
-
-def _decided(entry: Mapping[str, Any], grading: str) -> Verdict:
+def _entry_verdict(entry: Mapping[str, Any], grading: str) -> Verdict:
     if any(isinstance(value, dict | list) for value in entry.values()):
         raise VerdictError("it holds more than texts and numbers")
     return decided_verdict(entry, grading)
 
 
 def questions_on(criteria: Sequence[str], grading: str) -> tuple[dict[str, Any], ...]:
-    """Return the questions to a decision model, one for each text: yes or no, or (ternary) a choice
-    of three.
+    """Return the questions to a decision model, one for each text.
+
+    They ask for yes or no, or (ternary) for a choice of three.
     """
-    kind: dict[str, Any] = {"type": "predicate"}
+    form: dict[str, Any] = {"type": "predicate"}
     if grading == TERNARY:
-        kind = {"type": "choice", "choices": [{"value": word} for word in WORDS]}
-    return tuple(
-        {
-            **kind,
-            "name": f"c{n}",
-            "instructions": text,
-        }
-        for n, text in enumerate(criteria, start=1)
-    )
+        form = {"type": "choice", "choices": [{"value": word} for word in WORDS]}
+    questions = []
+    for number, text in enumerate(criteria, start=1):
+        questions.append({**form, "name": f"c{number}", "instructions": text})
+    return tuple(questions)
 
 
 def parse_decisions(
-    reply: str, n_criteria: int, grading: str, threshold: float
+    reply: str,
+    n_criteria: int,
+    grading: str,
+    threshold: float,
 ) -> list[VerdictOrError]:
     """Read the verdicts on criteria 1 to `n_criteria` from the `answers` of a decision model.
 
@@ -378,52 +408,58 @@ def parse_decisions(
     """
     content = _loaded(reply)
     decisions = content.get("answers") if isinstance(content, dict) else None
-    names = [f"c{n}" for n in range(1, n_criteria + 1)]
+    names = [f"c{number}" for number in range(1, n_criteria + 1)]
     if isinstance(decisions, tuple):
-        given = list(decisions)
+        entries = list(decisions)
     elif isinstance(decisions, dict):
-        given = list(decisions.items())
+        entries = list(decisions.items())
     elif isinstance(decisions, list):
-        own = [
-            decision.get("name") if isinstance(decision, dict) else None for decision in decisions
-        ]
-        # A provider that repeats no name gives the decisions in the order of the questions.
-        has_no_names = len(decisions) == n_criteria and not any(own)
-        given = list(zip(names if has_no_names else map(str, own), decisions, strict=True))
+        entries = _named_decisions(decisions, names)
     else:
         raise VerdictError("no list or mapping `answers`")
-    return _read(given, names, lambda decision: _decision(decision, grading, threshold))
+    return _read(entries, names, lambda decision: _decision(decision, grading, threshold))
 
 
-def _decision(decision: Any, grading: str, threshold: float) -> Verdict:
+def _named_decisions(decisions: list[Any], names: Sequence[str]) -> list[tuple[str, Any]]:
+    """Return decisions with their names, or with those of the questions if none has a name."""
+    stated_names = []
+    for decision in decisions:
+        stated_names.append(decision.get("name") if isinstance(decision, dict) else None)
+    if len(decisions) != len(names) or any(stated_names):
+        names = [str(name) for name in stated_names]
+    # A provider that repeats no name gives the decisions in the order of the questions.
+    return list(zip(names, decisions, strict=True))
+
+
+def _decision(
+    decision: Any,
+    grading: str,
+    threshold: float,
+) -> Verdict:
     if not isinstance(decision, dict):
         raise VerdictError("not an object with different keys")
     if grading == TERNARY:
-        given = decision.get("probabilities")
-        if isinstance(given, list) and len(given) == len(WORDS):
-            given = {
-                str(each.get("value")): each.get("probability")
-                for each in given
-                if isinstance(each, dict)
-            }
-        if not isinstance(given, dict) or given.keys() != WORDS.keys():
-            raise VerdictError("no probability of each of the three values")
-        of_status = {status: _probability(given[word]) for word, status in WORDS.items()}
-        if abs(sum(of_status.values()) - 1.0) > _ROUNDED:
-            raise VerdictError("the three probabilities do not add up to 1")
-        # `max` returns the first of equal ones, and the lowest value is the first.
-        status = max(reversed(DECIDED), key=lambda each: of_status[each])
-        expected = sum(VALUES[each] * probability for each, probability in of_status.items())
-        return Verdict(status, VALUES[status], None, min(1.0, expected), of_status[status])
+        return _ternary_verdict(decision.get("probabilities"))
     probability = _probability(decision.get("probability", decision.get("noul")))
-    status = MET if probability >= threshold else UNMET
-    return Verdict(
-        status,
-        VALUES[status],
-        None,
-        probability,
-        probability if status == MET else 1.0 - probability,
-    )
+    if probability >= threshold:
+        return Verdict(MET, VALUES[MET], None, probability, confidence=probability)
+    return Verdict(UNMET, VALUES[UNMET], None, probability, confidence=1.0 - probability)
+
+
+def _ternary_verdict(probabilities: Any) -> Verdict:
+    """Return the verdict by probabilities: a mapping by the three words, or a list of choices."""
+    if isinstance(probabilities, list) and len(probabilities) == len(WORDS):
+        choices = [choice for choice in probabilities if isinstance(choice, dict)]
+        probabilities = {str(choice.get("value")): choice.get("probability") for choice in choices}
+    if not isinstance(probabilities, dict) or probabilities.keys() != WORDS.keys():
+        raise VerdictError("no probability of each of the three values")
+    by_status = {status: _probability(probabilities[word]) for word, status in WORDS.items()}
+    if abs(sum(by_status.values()) - 1.0) > _ROUNDED:
+        raise VerdictError("the three probabilities do not add up to 1")
+    # `max` returns the first of equal ones, and the lowest value is the first.
+    status = max(reversed(DECIDED), key=by_status.__getitem__)
+    expected = sum(VALUES[key] * probability for key, probability in by_status.items())
+    return Verdict(status, VALUES[status], None, min(1.0, expected), confidence=by_status[status])
 
 
 def _probability(value: Any) -> float:
@@ -433,8 +469,9 @@ def _probability(value: Any) -> float:
 
 
 def shares(total: int, n_shares: int) -> list[int]:
-    """Return a whole number in equal shares by largest remainder: they add up to it, and the first
-    are the larger.
+    """Return a whole number in equal shares by largest remainder.
+
+    They add up to it, and the first are the larger.
     """
-    each, rest = divmod(total, n_shares)
-    return [each + (index < rest) for index in range(n_shares)]
+    share, n_larger = divmod(total, n_shares)
+    return [share + (index < n_larger) for index in range(n_shares)]

@@ -14,16 +14,13 @@ from scipy.special import betaincinv
 
 from tasks.rules.cascades.rules import (
     CandidateRule,
-    Flags,
-    Floats,
-    Indices,
     PairedVerdicts,
     escalations,
 )
 from tasks.rules.identity import digest
 from tasks.rules.statistics import intervals
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
-from tasks.rules.statistics.intervals import Draws, none_if_nan
+from tasks.rules.statistics.intervals import Draws, Flags, Floats, Ints, none_if_nan
 
 Figures = dict[str, Any]
 """The figures of a rule on some tasks, by the names of their columns; None for an unknown one.
@@ -49,109 +46,140 @@ _FIRST = (
     "is_small",
 )
 """The columns before those with intervals."""
-
-
-def _estimate(name: str, value: Any = np.nan, ends: Any = (np.nan, np.nan)) -> Figures:
-    """Return the columns of a figure and of its 95 % interval over tasks, from numbers that may be
-    NaN.
-    """
-    return dict(
-        zip(
-            (name, f"{name}_ci_low", f"{name}_ci_high"),
-            map(none_if_nan, (value, *ends)),
-            strict=True,
-        )
-    )
-
-
+_RANKING_RESAMPLES = 2_000
 _SAME = 1e-9
 """Mean scores with a smaller difference are equal: their last digits depend on the order of the
 sum.
 """
+_NO_VERDICT = 3
+"""The index for no verdict, after those for not met, partly met and met."""
 
 
-def _ranking(paired: PairedVerdicts, values: Floats, sampled: Draws, here: Indices) -> Figures:
-    """Return the figures on the ranking under a rule, from the responses with a verdict on all
-    criteria under the rule.
+def _estimate(
+    name: str,
+    value: Any,
+    ends: Any,
+) -> Figures:
+    """Return the columns of a figure and of its interval, from numbers that may be NaN."""
+    low, high = ends
+    return {
+        name: none_if_nan(value),
+        f"{name}_ci_low": none_if_nan(low),
+        f"{name}_ci_high": none_if_nan(high),
+    }
+
+
+@dataclass(frozen=True)
+class _Replay:
+    """A rule replayed on criteria; all arrays have the shape (n_criteria,).
+
+    Attributes:
+        is_counted: true for the criteria that it can be replayed on.
+        is_escalated: true for those that it escalates.
+        values: its verdicts, NaN without one.
+    """
+
+    is_counted: Flags
+    is_escalated: Flags
+    values: Floats
+
+
+def _ranking(
+    paired: PairedVerdicts,
+    values: Floats,
+    sampled: Draws,
+    tasks: Ints,
+) -> Figures:
+    """Return the figures on the ranking of models under a rule.
+
+    They are computed from the responses with a verdict on all criteria under the rule.
 
     Args:
         paired: criteria of some tasks.
         values: of the criteria, NaN if the rule has none.
         sampled: draws of these tasks, shape (n_resamples, n_tasks).
-        here: the indices of these tasks, in order.
+        tasks: the indices of these tasks, in order.
     """
-    weights = sampled.astype(np.float64)
-    strong = _means_by_task(paired, np.where(np.isnan(values), np.nan, paired.strong), here)
-    known = ~np.isnan(strong)
-    scores = _means_by_task(paired, values, here)
-    counts = weights @ known
-    sampled_means = (
-        intervals.quotient(weights @ np.where(known, each, 0.0), counts)
-        for each in (scores, strong)
+    strong_values = np.where(np.isnan(values), np.nan, paired.strong)
+    strong_scores = _means_by_task(paired, strong_values, tasks)  # (n_tasks, n_models)
+    scores = _means_by_task(paired, values, tasks)
+    tau = kendall_tau(intervals.means(scores), intervals.means(strong_scores))
+    taus = kendall_tau(
+        _resampled_means(scores, sampled),
+        _resampled_means(strong_scores, sampled),
     )
-    tau = kendall_tau(intervals.means(scores), intervals.means(strong))
-    taus = kendall_tau(*sampled_means)
     taus = taus[~np.isnan(taus)]
-    has_ends = len(taus) > 0 and not np.isnan(tau)
-    ends = np.quantile(taus, (0.025, 0.975), method="nearest") if has_ends else (np.nan, np.nan)
-    n_ranked = int((~np.isnan(paired.scores(values))).sum())
-    ranking = {**_estimate("ranking_tau", tau, ends), "n_ranked_responses": n_ranked}
-    changes = scores - strong
+    ends = np.full(2, np.nan)
+    if len(taus) > 0 and not np.isnan(tau):
+        ends = np.quantile(taus, (0.025, 0.975), method="nearest")
+    ranking = _estimate("ranking_tau", tau, ends)
+    ranking["n_ranked_responses"] = int((~np.isnan(paired.scores(values))).sum())
+    ranking |= _largest_change(scores - strong_scores, paired.models, sampled)
+    return ranking
+
+
+def _resampled_means(scores: Floats, sampled: Draws) -> Floats:
+    """Return each model's mean score in each resample, shape (n_resamples, n_models)."""
+    weights = sampled.astype(np.float64)
+    is_scored = ~np.isnan(scores)
+    return intervals.quotient(weights @ np.where(is_scored, scores, 0.0), weights @ is_scored)
+
+
+def _largest_change(
+    changes: Floats,
+    models: Sequence[str],
+    sampled: Draws,
+) -> Figures:
+    """Return the largest change in a model's mean score, from changes by task and model."""
     means = intervals.means(changes)
     if np.isnan(means).all():
-        return {
-            **ranking,
-            **_estimate("score_change"),
-            "changed_model": None,
-        }
-    most = int(np.nanargmax(np.abs(means)))
-    change = _estimate(
-        "score_change",
-        means[most],
-        intervals.mean_intervals(changes[:, [most]], sampled=sampled)[0],
-    )
-    return {
-        **ranking,
-        **change,
-        "changed_model": paired.models[most],
-    }
+        return _estimate("score_change", np.nan, (np.nan, np.nan)) | {"changed_model": None}
+    model = int(np.nanargmax(np.abs(means)))
+    (ends,) = intervals.mean_intervals(changes[:, [model]], sampled=sampled)
+    return _estimate("score_change", means[model], ends) | {"changed_model": models[model]}
 
 
-def kendall_tau(one: Floats, other: Floats) -> Floats:
-    """Return Kendall's tau-b of two rankings by scores (1945): 1 for the same, -1 for the reverse,
-    ties considered.
+def kendall_tau(scores_a: Floats, scores_b: Floats) -> Floats:
+    """Return Kendall's tau-b of two rankings by scores (1945), ties considered.
+
+    1 for the same, -1 for the reverse.
 
     Args:
-        one, other: scores, shape (..., n_models), NaN if a model has none.
+        scores_a, scores_b: shape (..., n_models), NaN if a model has none.
 
     Returns:
         The leading shape; NaN if fewer than two models have scores, or one ranking ties them all.
     """
-    first, second = np.triu_indices(one.shape[-1], k=1)
-    gaps = (each[..., first] - each[..., second] for each in (one, other))
-    signs_one, signs_other = (np.where(np.abs(gap) <= _SAME, 0.0, np.sign(gap)) for gap in gaps)
-    both = ~np.isnan(signs_one) & ~np.isnan(signs_other)
-    signs_one = np.where(both, signs_one, 0.0)
-    signs_other = np.where(both, signs_other, 0.0)
-    scale = np.sqrt((signs_one**2).sum(axis=-1) * (signs_other**2).sum(axis=-1))
-    return intervals.quotient((signs_one * signs_other).sum(axis=-1), scale)
+    signs_a = _order_signs(scores_a)
+    signs_b = _order_signs(scores_b)
+    is_missing = np.isnan(signs_a) | np.isnan(signs_b)
+    signs_a[is_missing] = 0.0
+    signs_b[is_missing] = 0.0
+    scale = np.sqrt((signs_a**2).sum(axis=-1) * (signs_b**2).sum(axis=-1))
+    return intervals.quotient((signs_a * signs_b).sum(axis=-1), scale)
 
 
-def _means_by_task(paired: PairedVerdicts, values: Floats, here: Indices) -> Floats:
-    """Return each model's mean score on each task, shape (n_tasks, n_models); NaN without a
-    complete response.
-    """
+def _order_signs(scores: Floats) -> Floats:
+    """Return 1, -1 or 0 (a tie) for each pair of models, NaN if one has no score."""
+    index_a, index_b = np.triu_indices(scores.shape[-1], k=1)
+    gaps = scores[..., index_a] - scores[..., index_b]
+    return np.where(np.abs(gaps) <= _SAME, 0.0, np.sign(gaps))
+
+
+def _means_by_task(
+    paired: PairedVerdicts,
+    values: Floats,
+    tasks: Ints,
+) -> Floats:
+    """Return each model's mean score on each task; NaN without a complete response."""
     scores = paired.scores(values)
-    complete = ~np.isnan(scores)
-    sums, counts = np.zeros((2, len(paired.tasks), len(paired.models)))
-    cells = (paired.task_of_response[complete], paired.model_of_response[complete])
-    np.add.at(sums, cells, scores[complete])
+    is_complete = ~np.isnan(scores)
+    sums = np.zeros((len(paired.tasks), len(paired.models)))
+    counts = np.zeros(sums.shape)
+    cells = (paired.task_of_response[is_complete], paired.model_of_response[is_complete])
+    np.add.at(sums, cells, scores[is_complete])
     np.add.at(counts, cells, 1.0)
-    return intervals.quotient(sums, counts)[here]
-
-
-_NO_VERDICT = 3
-"""The index for no verdict, after those for not met, partly met and met."""
+    return intervals.quotient(sums, counts)[tasks]
 
 
 @dataclass(frozen=True)
@@ -165,144 +193,179 @@ class Costs:
 
 
 def figures_of(
-    paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Costs, resamples: int
+    paired: PairedVerdicts,
+    tried: Sequence[CandidateRule],
+    costs: Costs,
+    resamples: int,
 ) -> list[Figures]:
     """Return the figures of some rules on the criteria of some tasks.
 
     Args:
         resamples: of the tasks, for intervals.
     """
-    here = np.unique(paired.task)
-    # Two calls of the cheap judge for a verdict if repetitions are compared.
-    n_cheap = [0 if each.when is None else each.when.n_repetitions(2) for each in tried]
-    cheap_usd, strong_usd = 1_000 * np.array(
-        [costs.cheap_usd, costs.strong_usd], dtype=np.float64
-    )  # NaN for None
-    fixed = [n * cheap_usd if n else 0.0 for n in n_cheap]
-    counted, escalated, values = map(
-        np.stack, zip(*(_replayed(each, paired) for each in tried), strict=True)
-    )
-    task_index = np.searchsorted(here, paired.task)
-    sampled = intervals.draws(len(here), resamples)
-    values = np.where(counted, values, np.nan)
-    of_rules = zip(counted, values, strict=True)
+    tasks = np.unique(paired.task)
+    n_tasks = len(tasks)
+    task_index = np.searchsorted(tasks, paired.task)
+    sampled = intervals.draws(n_tasks, resamples)
+    replays = [_replayed(candidate, paired) for candidate in tried]
     tables = np.stack(
-        [_tables(task_index, len(here), *each, paired.strong) for each in of_rules], axis=1
+        [_tables(replay, paired.strong, task_index, n_tasks) for replay in replays], axis=1
     )
+    n_escalated = _n_escalated(replays, task_index, n_tasks)
     counts = tables.sum(axis=(2, 3))
-    agreed = _agreement(tables, tried, sampled)
-    by_rule = [np.bincount(task_index, each, minlength=len(here)) for each in counted & escalated]
-    sums = np.stack(by_rule, axis=1).astype(np.float64)
     n_paired = counts.sum(axis=0)
-    ends = intervals.ratio_intervals(sums, counts, sampled=sampled)
-    shares = intervals.quotient(sums.sum(axis=0), n_paired)
-    return [
-        {
-            **dict.fromkeys(_FIRST),
-            "n_paired": int(n_paired[i]),
-            "strong_calls": none_if_nan(1_000 * shares[i]),
-            "cheap_calls": 1_000.0 * n_cheap[i],
-            **_estimate("escalated_share", shares[i], ends[i]),
-            **_estimate(
-                "thousand_usd", shares[i] * strong_usd + fixed[i], ends[i] * strong_usd + fixed[i]
-            ),
-            **agreed[i],
-            **_ranking(paired, values[i], sampled[:2_000], here),
-        }
-        for i in range(len(tried))
-    ]
+    share_ends = intervals.ratio_intervals(n_escalated, counts, sampled=sampled)
+    shares = intervals.quotient(n_escalated.sum(axis=0), n_paired)
+    agreement = _agreement(tables, tried, sampled)
+    rows = []
+    for index, candidate in enumerate(tried):
+        row: Figures = dict.fromkeys(_FIRST)
+        row["n_paired"] = int(n_paired[index])
+        row |= _calls(candidate, shares[index], share_ends[index], costs)
+        row |= agreement[index]
+        values = replays[index].values
+        row |= _ranking(paired, values, sampled[:_RANKING_RESAMPLES], tasks)
+        rows.append(row)
+    return rows
 
 
-def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> tuple[Flags, Flags, Floats]:
-    """Return the criteria that a rule can be replayed on, those that it escalates, and values (NaN:
-    no decision).
+def _n_escalated(
+    replays: Sequence[_Replay],
+    task_index: Ints,
+    n_tasks: int,
+) -> Floats:
+    """Return the number of criteria that each rule escalates, shape (n_tasks, n_rules)."""
+    counts = []
+    for replay in replays:
+        is_escalated = replay.is_counted & replay.is_escalated
+        counts.append(np.bincount(task_index, is_escalated, minlength=n_tasks))
+    return np.stack(counts, axis=1).astype(np.float64)
+
+
+def _calls(
+    candidate: CandidateRule,
+    share: float,
+    share_ends: Floats,
+    costs: Costs,
+) -> Figures:
+    """Return a rule's calls and their cost, from the share of criteria that it escalates."""
+    n_cheap = 0
+    if candidate.when is not None:
+        # Two calls of the cheap judge for a verdict if repetitions are compared.
+        n_cheap = candidate.when.n_repetitions(2)
+    # NaN for None.
+    usd = 1_000 * np.array([costs.cheap_usd, costs.strong_usd], dtype=np.float64)
+    cheap_usd = n_cheap * usd[0] if n_cheap else 0.0
+    return {
+        "strong_calls": none_if_nan(1_000 * share),
+        "cheap_calls": 1_000.0 * n_cheap,
+        **_estimate("escalated_share", share, share_ends),
+        **_estimate("thousand_usd", share * usd[1] + cheap_usd, share_ends * usd[1] + cheap_usd),
+    }
+
+
+def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> _Replay:
+    """Replay a rule on criteria.
 
     A rule that compares repetitions is unknown for criteria without a second verdict of the cheap
     judge, even if another condition is met: those criteria alone would make the escalated share too
     large. The cheap judge alone escalates no criterion, so it has no decision after a failure.
     """
     when = candidate.when
-    everything = np.ones(len(paired.strong), dtype=np.bool_)
-    first = paired.facts.first[:, 0]
-    if candidate.threshold is not None:
-        is_known = ~np.isnan(paired.facts.probability)
-        first = np.where(
-            is_known, (paired.facts.probability >= candidate.threshold).astype(np.float64), first
-        )
+    all_criteria = np.ones(len(paired.strong), dtype=np.bool_)
     if when is None:
-        return everything, everything, paired.strong
+        return _Replay(all_criteria, all_criteria, paired.strong)
+    values = paired.facts.first[:, 0]
+    if candidate.threshold is not None:
+        probability = paired.facts.probability
+        is_met = (probability >= candidate.threshold).astype(np.float64)
+        values = np.where(np.isnan(probability), values, is_met)
     if not when.conditions:
-        return everything, ~everything, first
-    escalated = np.asarray(np.logical_or.reduce(list(escalations(when, paired.facts).values())))
-    counted = paired.has_second if when.disagreement else everything
-    return counted, escalated, np.where(escalated, paired.strong, first)
+        return _Replay(all_criteria, ~all_criteria, values)
+    reasons = list(escalations(when, paired.facts).values())
+    is_escalated = np.logical_or.reduce(reasons)
+    is_counted = paired.has_second if when.disagreement else all_criteria
+    values = np.where(is_escalated, paired.strong, values)
+    return _Replay(is_counted, is_escalated, np.where(is_counted, values, np.nan))
 
 
-def _agreement(tables: Floats, tried: Sequence[CandidateRule], sampled: Draws) -> list[Figures]:
-    """Return agreement, kappa and macro-F1 of each rule, its number of tasks, and the number of
-    those that differ.
+def _agreement(
+    tables: Floats,
+    tried: Sequence[CandidateRule],
+    sampled: Draws,
+) -> list[Figures]:
+    """Return agreement, kappa and macro-F1 of each rule, and its number of tasks.
 
     Agreement is a pooled share with an interval for shares, which covers the truth more often than
     the others. A missing verdict agrees with no verdict.
+
+    Args:
+        tables: shape (n_tasks, n_rules, 4, 4).
+        tried: the rules.
+        sampled: draws of the tasks.
     """
-    alike = np.trace(tables, axis1=2, axis2=3)
+    n_agreeing = np.trace(tables, axis1=2, axis2=3)  # (n_tasks, n_rules)
     counts = tables.sum(axis=(2, 3))
-    ends = [intervals.ratio_intervals(alike, counts, sampled=sampled)]
-    ends += agreement_intervals(tables, kappa, _verdicts_f1, sampled=sampled)
-    agreed, kappas, f1s = (
-        measure(tables.sum(axis=0)) for measure in (raw_agreement, kappa, _verdicts_f1)
-    )
-    figures = []
-    for i, (candidate, has_cases, differs) in enumerate(
-        zip(tried, (counts > 0).T, (alike < counts).T, strict=True)
-    ):
-        n = int(has_cases.sum())
-        n_differing = int(differs.sum())
+    agreement_ends = intervals.ratio_intervals(n_agreeing, counts, sampled=sampled)
+    kappa_ends, f1_ends = agreement_intervals(tables, kappa, _verdicts_f1, sampled=sampled)
+    total = tables.sum(axis=0)
+    agreement = raw_agreement(total)
+    kappas = kappa(total)
+    f1s = _verdicts_f1(total)
+    rows = []
+    for index, candidate in enumerate(tried):
+        n_tasks = int((counts[:, index] > 0).sum())
+        n_differing = int((n_agreeing[:, index] < counts[:, index]).sum())
+        ends = agreement_ends[index]
         if candidate.when is None:
-            ends[0][i] = 1.0
-        elif n and n_differing < intervals.FEWEST_OTHERS:
-            # So few tasks do not show their spread. The low end then assumes that a task that
-            # differs does so in all its criteria. The exact interval of a share (Clopper and
-            # Pearson, 1934).
-            low = (
-                0.0
-                if n_differing >= n
-                else 1.0 - float(betaincinv(n_differing + 1, n - n_differing, 0.975))
-            )
-            ends[0][i] = low, 1.0
-        figures.append(
-            {
-                "n_tasks": n,
-                "n_differing": n_differing,
-                "is_small": n < intervals.SMALL or n_differing < intervals.FEW_OTHERS,
-                **_estimate("agreement", agreed[i], ends[0][i]),
-                **_estimate("kappa", kappas[i], ends[1][i]),
-                **_estimate("macro_f1", f1s[i], ends[2][i]),
-            }
-        )
-    return figures
+            ends = np.ones(2)
+        elif n_tasks and n_differing < intervals.FEWEST_OTHERS:
+            ends = np.array([_lowest_share(n_tasks, n_differing), 1.0])
+        is_small = n_tasks < intervals.SMALL or n_differing < intervals.FEW_OTHERS
+        row: Figures = {"n_tasks": n_tasks, "n_differing": n_differing, "is_small": is_small}
+        row |= _estimate("agreement", agreement[index], ends)
+        row |= _estimate("kappa", kappas[index], kappa_ends[index])
+        row |= _estimate("macro_f1", f1s[index], f1_ends[index])
+        rows.append(row)
+    return rows
+
+
+def _lowest_share(n_tasks: int, n_differing: int) -> float:
+    """Return the low end of the share of agreeing tasks, if few differ.
+
+    So few tasks do not show their spread. It is assumed that a task that differs does so in all its
+    criteria. The exact interval of a share (Clopper and Pearson, 1934).
+    """
+    if n_differing >= n_tasks:
+        return 0.0
+    return 1.0 - float(betaincinv(n_differing + 1, n_tasks - n_differing, 0.975))
 
 
 def _tables(
-    task_index: Indices, n_tasks: int, counted: Flags, values: Floats, strong: Floats
+    replay: _Replay,
+    strong: Floats,
+    task_index: Ints,
+    n_tasks: int,
 ) -> Floats:
-    """Return counts of (cascade, strong) by task, shape (n_tasks, 4, 4): not met, met in part, met,
-    no verdict.
+    """Return counts of (cascade, strong) by task, shape (n_tasks, 4, 4).
+
+    The labels are not met, met in part, met, no verdict.
     """
     tables = np.zeros((n_tasks, _NO_VERDICT + 1, _NO_VERDICT + 1))
-    decided, by_strong = (
-        np.nan_to_num(2 * each, nan=_NO_VERDICT).astype(np.int64) for each in (values, strong)
-    )
-    np.add.at(tables, (task_index[counted], decided[counted], by_strong[counted]), 1.0)
+    by_cascade = np.nan_to_num(2 * replay.values, nan=_NO_VERDICT).astype(np.int64)
+    by_strong = np.nan_to_num(2 * strong, nan=_NO_VERDICT).astype(np.int64)
+    cells = np.stack([task_index, by_cascade, by_strong])[:, replay.is_counted]
+    np.add.at(tables, tuple(cells), 1.0)
     return tables
 
 
 def _verdicts_f1(tables: NDArray[Any]) -> Floats:
-    """Return the macro-F1 of the verdicts; a missing verdict counts only as a miss of the strong
-    judge's label.
+    """Return the macro-F1 of the verdicts.
+
+    A missing verdict counts only as a miss of the strong judge's label.
     """
-    by_cascade = np.asarray(tables).sum(axis=-1)
-    by_strong = np.asarray(tables).sum(axis=-2)
+    by_cascade = (tables).sum(axis=-1)
+    by_strong = (tables).sum(axis=-2)
     n_labels = (by_cascade + by_strong > 0).sum(axis=-1)
     n_verdicts = np.maximum(1, n_labels - (by_cascade[..., _NO_VERDICT] > 0))
     return np.asarray(macro_f1(tables) * (n_labels / n_verdicts))
@@ -333,11 +396,13 @@ class Evaluation:
         """
         figures = self.chosen_on
         when = self.candidate.when
-        conditions = 0 if when is None else len(when.conditions)
+        n_conditions = 0 if when is None else len(when.conditions)
         if figures["thousand_usd"] is not None:
-            return figures["thousand_usd"], 0.0, conditions
-        calls = np.inf if figures["strong_calls"] is None else figures["strong_calls"]
-        return calls, figures["cheap_calls"], conditions
+            return figures["thousand_usd"], 0.0, n_conditions
+        calls = figures["strong_calls"]
+        if calls is None:
+            calls = np.inf
+        return calls, figures["cheap_calls"], n_conditions
 
     def value(self, measure: str) -> float:
         """Return the estimate of a measure on the tasks for choosing rules.
@@ -350,7 +415,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Bound:
-    """The bound that a rule must keep: `measure` (agreement, kappa or ranking) is at least
+    """The bound that a rule must keep: a measure (agreement, kappa or ranking) is at least
     `least`.
     """
 
@@ -358,15 +423,17 @@ class Bound:
     least: float
 
     def is_kept(self, evaluation: Evaluation) -> bool:
-        """Return whether the low end of the measure's interval keeps the bound, on the tasks for
-        choosing rules.
+        """Return whether the low end of the measure's interval keeps the bound.
+
+        It is that on the tasks for choosing rules.
         """
         if evaluation.candidate.when is None:
             return True
         figures = evaluation.chosen_on
+        if self.measure == "kappa" and figures["n_differing"] < intervals.FEWEST_OTHERS:
+            return False
         low = figures[f"{MEASURES[self.measure]}_ci_low"]
-        is_known = self.measure != "kappa" or figures["n_differing"] >= intervals.FEWEST_OTHERS
-        return is_known and low is not None and low >= self.least
+        return low is not None and low >= self.least
 
 
 def for_choosing(tasks: Sequence[str]) -> Flags:
@@ -375,17 +442,18 @@ def for_choosing(tasks: Sequence[str]) -> Flags:
     They are the half with the lower hashes of ids, so that the order of tasks does not matter; the
     other half is larger if the number is odd.
     """
-    order = sorted(
-        range(len(tasks)),
-        key=lambda task_index: digest("cascade", intervals.SEED, tasks[task_index]),
-    )
-    chosen = np.zeros(len(tasks), dtype=np.bool_)
-    chosen[order[: len(tasks) // 2]] = True
-    return chosen
+    hashes = [digest("cascade", intervals.SEED, task_id) for task_id in tasks]
+    order = sorted(range(len(tasks)), key=hashes.__getitem__)
+    is_for_choosing = np.zeros(len(tasks), dtype=np.bool_)
+    is_for_choosing[order[: len(tasks) // 2]] = True
+    return is_for_choosing
 
 
 def evaluate(
-    paired: PairedVerdicts, tried: Sequence[CandidateRule], costs: Costs, resamples: int = 10_000
+    paired: PairedVerdicts,
+    tried: Sequence[CandidateRule],
+    costs: Costs,
+    resamples: int = 10_000,
 ) -> list[Evaluation]:
     """Return the rules with their figures on both halves of the tasks.
 
@@ -393,11 +461,10 @@ def evaluate(
         paired: the criteria of all tasks.
         resamples: of the tasks, for intervals.
     """
-    choosing = for_choosing(paired.tasks)
-    halves = [
-        figures_of(paired.of_tasks(half), tried, costs, resamples) for half in (choosing, ~choosing)
-    ]
-    return [Evaluation(*each) for each in zip(tried, *halves, strict=True)]
+    is_for_choosing = for_choosing(paired.tasks)
+    chosen_on = figures_of(paired.of_tasks(is_for_choosing), tried, costs, resamples)
+    held_out = figures_of(paired.of_tasks(~is_for_choosing), tried, costs, resamples)
+    return list(map(Evaluation, tried, chosen_on, held_out))
 
 
 def picked(evaluations: Sequence[Evaluation], bound: Bound) -> Evaluation:
@@ -406,19 +473,24 @@ def picked(evaluations: Sequence[Evaluation], bound: Bound) -> Evaluation:
     If none does, it is the strong judge alone. Of rules with the same cost, it is the one with the
     fewest conditions.
     """
-    return min((each for each in evaluations if bound.is_kept(each)), key=lambda each: each.expense)
+    return min(filter(bound.is_kept, evaluations), key=lambda evaluation: evaluation.expense)
 
 
 def front(evaluations: Sequence[Evaluation], measure: str) -> list[Evaluation]:
-    """Return the rules that no other rule beats in both expense and a measure, on the tasks for
-    choosing rules.
+    """Return the rules that no other rule beats in both expense and a measure.
+
+    Both are those on the tasks for choosing rules.
     """
-    best = -np.inf
-    kept = []
-    for each in sorted(
-        evaluations, key=lambda each: (each.expense[:2], -each.value(measure), each.expense[2])
-    ):
-        if each.value(measure) > best:
-            best = each.value(measure)
-            kept.append(each)
-    return kept
+
+    def front_key(evaluation: Evaluation) -> tuple[Any, float, int]:
+        *expense, n_conditions = evaluation.expense
+        return expense, -evaluation.value(measure), n_conditions
+
+    largest = -np.inf
+    unbeaten = []
+    for evaluation in sorted(evaluations, key=front_key):
+        value = evaluation.value(measure)
+        if value > largest:
+            largest = value
+            unbeaten.append(evaluation)
+    return unbeaten

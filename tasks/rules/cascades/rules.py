@@ -1,19 +1,18 @@
-"""Rules that send a criterion from a cascade's first judge to its second: one definition for
-replays and live runs.
+"""Rules that send a criterion from a cascade's first judge to its second.
 
-The module also has the input of a replay (the verdicts of two judges on the same criteria, as
-arrays) and the rules that an evaluation tries.
+They are the same in replays and live runs. The module also has the input of a replay (the verdicts of
+two judges on the same criteria, as arrays) and the rules that an evaluation tries.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
+from tasks.rules.statistics.intervals import Flags, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -39,20 +38,19 @@ class When:
     @property
     def conditions(self) -> dict[str, Any]:
         """The conditions, without the unused ones."""
-        return {
-            each.name: value
-            for each in fields(self)
-            if (value := getattr(self, each.name)) != each.default
-        }
+        conditions = {}
+        for condition in fields(self):
+            value = getattr(self, condition.name)
+            if value != condition.default:
+                conditions[condition.name] = value
+        return conditions
 
-    def __or__(self, other: "When") -> "When":
+    def __or__(self, when: "When") -> "When":
         """Return the conditions of both."""
-        return replace(self, **other.conditions)
+        return replace(self, **when.conditions)
 
     def n_repetitions(self, trials: int) -> int:
-        """Return the number of the first judge's repetitions: all if they are compared, else
-        one.
-        """
+        """Return the number of the first judge's repetitions: all if compared, else one."""
         return trials if self.disagreement else 1
 
 
@@ -78,9 +76,9 @@ class Facts:
     severities: NDArray[Any]
     kinds: NDArray[Any]
 
-    def of(self, chosen: Flags) -> "Facts":
+    def of(self, is_included: Flags) -> "Facts":
         """Return the facts of some criteria."""
-        return Facts(*(getattr(self, each.name)[chosen] for each in fields(self)))
+        return Facts(*(getattr(self, fact.name)[is_included] for fact in fields(self)))
 
 
 def escalations(when: When, facts: Facts) -> dict[str, Flags]:
@@ -89,60 +87,53 @@ def escalations(when: When, facts: Facts) -> dict[str, Flags]:
     A failure of the first judge always escalates: of its first repetition, or of any if they are
     compared. The first judge's verdict is that of its first repetition.
     """
-    counted = facts.first if when.disagreement else facts.first[:, :1]
-    failed = np.asarray(np.isnan(counted).any(axis=1))
+    compared = facts.first if when.disagreement else facts.first[:, :1]
+    failed = np.asarray(np.isnan(compared).any(axis=1))
     reasons: dict[str, Flags] = {"failed": failed}
     if when.disagreement:
-        reasons["disagreement"] = ~failed & np.asarray((counted != counted[:, :1]).any(axis=1))
+        disagrees = (compared != compared[:, :1]).any(axis=1)
+        reasons["disagreement"] = ~failed & (disagrees)
     if when.weight_above is not None:
         reasons["weight"] = np.abs(facts.weights) > when.weight_above
-    named = {
-        "category": (facts.categories, when.categories),
-        "severity": (facts.severities, when.severities),
-    }
-    reasons |= {
-        reason: np.isin(values, np.asarray(names))
-        for reason, (values, names) in named.items()
-        if names
-    }
+    if when.categories:
+        reasons["category"] = np.isin(facts.categories, (when.categories))
+    if when.severities:
+        reasons["severity"] = np.isin(facts.severities, (when.severities))
     if when.kinds:
-        reasons["kind"] = np.array(
-            [not set(when.kinds).isdisjoint(kinds.split()) for kinds in facts.kinds], np.bool_
-        )
+        kinds = set(when.kinds)
+        is_kind = [not kinds.isdisjoint(names.split()) for names in facts.kinds]
+        reasons["kind"] = np.array(is_kind, np.bool_)
     if when.confidence_below is not None:
-        unknown = np.isnan(facts.confidence)
-        reasons["confidence"] = ~failed & ~unknown & (facts.confidence < when.confidence_below)
-        reasons["confidence_unknown"] = ~failed & unknown
+        is_unknown = np.isnan(facts.confidence)
+        is_unsure = facts.confidence < when.confidence_below
+        reasons["confidence"] = ~failed & ~is_unknown & is_unsure
+        reasons["confidence_unknown"] = ~failed & is_unknown
     return reasons
 
 
 def reasons_to_escalate(
     when: When,
-    first: Sequence[float | None],
+    first_values: Sequence[float | None],
     confidence: float | None,
     criterion: Mapping[str, Any],
 ) -> list[str]:
     """Return the reasons to escalate one criterion; none: the first judge has decided.
 
     Args:
-        first: the values of the first judge's repetitions, None for a failure.
+        first_values: those of the first judge's repetitions, None for a failure.
         criterion: its `weight`, `category`, `severity` and `kinds`.
     """
-    category, severity = (
-        np.array([criterion[name] or "(none)"]) for name in ("category", "severity")
-    )
     # NumPy makes NaN of None.
-    values, weight, known, unknown = (
-        np.array([each], dtype=np.float64)
-        for each in (first, criterion["weight"], confidence, None)
-    )
     facts = Facts(
-        values, weight, category, known, unknown, severity, np.array([" ".join(criterion["kinds"])])
+        first=np.array([first_values], dtype=np.float64),
+        weights=np.array([criterion["weight"]], dtype=np.float64),
+        categories=np.array([criterion["category"] or "(none)"]),
+        confidence=np.array([confidence], dtype=np.float64),
+        probability=np.array([np.nan]),
+        severities=np.array([criterion["severity"] or "(none)"]),
+        kinds=np.array([" ".join(criterion["kinds"])]),
     )
-    return [reason for reason, which in escalations(when, facts).items() if which[0]]
-
-
-Indices = NDArray[np.int64]
+    return [reason for reason, flags in escalations(when, facts).items() if flags[0]]
 
 
 @dataclass(frozen=True)
@@ -164,42 +155,39 @@ class PairedVerdicts:
 
     facts: Facts
     strong: Floats
-    task: Indices
-    response: Indices
+    task: Ints
+    response: Ints
     tasks: tuple[str, ...]
-    task_of_response: Indices
-    model_of_response: Indices
+    task_of_response: Ints
+    model_of_response: Ints
     models: tuple[str, ...]
     offset: Floats
     denominator: Floats
     has_second: Flags
 
-    def of_tasks(self, chosen: Flags) -> "PairedVerdicts":
+    def of_tasks(self, is_included: Flags) -> "PairedVerdicts":
         """Return only the criteria of some tasks, with unchanged indices.
 
         Args:
-            chosen: shape (n_tasks,).
+            is_included: shape (n_tasks,).
         """
-        here = chosen[self.task]
-        denominator = np.where(chosen[self.task_of_response], self.denominator, np.nan)
+        criteria = is_included[self.task]
+        responses = is_included[self.task_of_response]
         return replace(
             self,
-            facts=self.facts.of(here),
-            strong=self.strong[here],
-            task=self.task[here],
-            response=self.response[here],
-            denominator=denominator,
-            has_second=self.has_second[here],
+            facts=self.facts.of(criteria),
+            strong=self.strong[criteria],
+            task=self.task[criteria],
+            response=self.response[criteria],
+            denominator=np.where(responses, self.denominator, np.nan),
+            has_second=self.has_second[criteria],
         )
 
     def scores(self, values: NDArray[Any]) -> Floats:
-        """Return the scores of responses, shape (n_responses,), for values of criteria; NaN if one
-        is missing.
-        """
-        points = np.bincount(
-            self.response, values * self.facts.weights, minlength=len(self.denominator)
-        )
-        return np.asarray((points + self.offset) / self.denominator)
+        """Return the scores of responses for values of criteria; NaN if one is missing."""
+        weighted = values * self.facts.weights
+        points = np.bincount(self.response, weighted, minlength=len(self.denominator))
+        return (points + self.offset) / self.denominator
 
 
 THRESHOLDS = tuple(round(0.05 * n, 2) for n in range(1, 20))
@@ -227,83 +215,89 @@ def candidates(paired: PairedVerdicts, *, has_repetitions: bool) -> list[Candida
     grow in the order of the cheap judge's number of errors. Call it with the tasks for choosing
     rules.
     """
-    distinct = np.unique(np.abs(paired.facts.weights))[
-        :-1
-    ]  # sizes of weights, with criteria on both sides
-    if len(distinct) > _MOST_WEIGHTS:
-        distinct = distinct[
-            np.unique(np.linspace(0, len(distinct) - 1, _MOST_WEIGHTS).round().astype(int))
-        ]
-    sets = _category_sets(paired)
-    single = (
-        [(name,) for name in sorted(set(paired.facts.categories.tolist()))] if len(sets) else []
-    )
-    # Thresholds and levels with criteria on both sides.
-    thresholds, levels = (
-        [each for each in tried if 0 < (values < each).sum() < (~np.isnan(values)).sum()]
-        for tried, values in (
-            (THRESHOLDS, paired.facts.probability),
-            (CONFIDENCES, paired.facts.confidence),
-        )
-    )
-    of_weight = [When(weight_above=float(weight)) for weight in distinct]
-    of_categories = [When(categories=names) for names in sets]
-    of_names = [When(severities=(name,)) for name in _some(paired.facts.severities)]
-    of_names += [
-        When(kinds=(name,)) for name in _some(np.array(" ".join(paired.facts.kinds).split()))
+    rules = [CandidateRule("cheap alone", When()), CandidateRule("strong alone", None)]
+    for threshold in _separating(THRESHOLDS, paired.facts.probability):
+        rules.append(CandidateRule(f"cheap alone, threshold {threshold:g}", When(), threshold))
+    for when in _conditions(paired, has_repetitions=has_repetitions):
+        rules.append(CandidateRule(_name_of(when), when))
+    return rules
+
+
+def _conditions(paired: PairedVerdicts, *, has_repetitions: bool) -> list[When]:
+    """Return the conditions to try: single ones, pairs of them, and each with disagreement."""
+    facts = paired.facts
+    by_weight = [When(weight_above=weight) for weight in _tried_weights(facts.weights)]
+    by_categories = [When(categories=names) for names in _category_sets(paired)]
+    by_category = [When(categories=(name,)) for name in _different(facts.categories.tolist())]
+    levels = _separating(CONFIDENCES, facts.confidence)
+    by_confidence = [When(confidence_below=level) for level in levels]
+    severities = [name for name in facts.severities.tolist() if name != "(none)"]
+    by_name = [When(severities=(name,)) for name in _different(severities)]
+    by_name += [When(kinds=(name,)) for name in _different(" ".join(facts.kinds).split())]
+    pairs = [
+        *product(by_name, by_confidence),
+        *product(by_weight, by_categories),
+        *product(by_weight, by_confidence),
     ]
-    unsure = [When(confidence_below=level) for level in levels]
-    whens = [
-        *of_weight,
-        *(When(categories=names) for names in dict.fromkeys([*single, *sets])),
-        *unsure,
-        *of_names,
+    conditions = [
+        *by_weight,
+        *dict.fromkeys([*by_category, *by_categories]),
+        *by_confidence,
+        *by_name,
+        *(when | condition for when, condition in pairs),
     ]
-    for ones, others in ((of_names, unsure), (of_weight, of_categories), (of_weight, unsure)):
-        whens += [one | other for one in ones for other in others]
     if has_repetitions:
-        whens += [
-            When(disagreement=True) | each for each in (When(), *of_weight, *of_categories, *unsure)
-        ]
-    alone = [CandidateRule("cheap alone", When()), CandidateRule("strong alone", None)]
-    alone += [
-        CandidateRule(f"cheap alone, threshold {each:g}", When(), each) for each in thresholds
-    ]
-    return alone + [CandidateRule(_name_of(when), when) for when in whens]
+        for when in (When(), *by_weight, *by_categories, *by_confidence):
+            conditions.append(When(disagreement=True) | when)
+    return conditions
 
 
-def _some(names: NDArray[Any]) -> list[str]:
-    """Return the different names of criteria, if there are several."""
-    different = sorted(set(names.tolist()) - {"(none)"})
+def _tried_weights(weights: Floats) -> list[float]:
+    """Return the sizes of weights with criteria on both sides; many are thinned out."""
+    sizes = np.unique(np.abs(weights))[:-1]
+    if len(sizes) > _MOST_WEIGHTS:
+        positions = np.linspace(0, len(sizes) - 1, _MOST_WEIGHTS).round().astype(int)
+        sizes = sizes[np.unique(positions)]
+    return [float(size) for size in sizes]
+
+
+def _separating(bounds: Sequence[float], values: Floats) -> list[float]:
+    """Return the bounds with values on both sides."""
+    n_values = (~np.isnan(values)).sum()
+    return [bound for bound in bounds if 0 < (values < bound).sum() < n_values]
+
+
+def _different(names: Sequence[str]) -> list[str]:
+    """Return the different names, if there are several."""
+    different = sorted(set(names))
     return different if len(different) > 1 else []
 
 
 def _name_of(when: When) -> str:
-    n_categories = len(when.categories)
-    listed = ", ".join(when.categories)
-    conditions: tuple[str, ...] = (
-        "disagreement" if when.disagreement else "",
-        "" if when.weight_above is None else f"weight above {when.weight_above:g}",
-        (
-            f"{n_categories} categories ({listed})"
-            if n_categories > 1
-            else listed and f"category {listed}"
-        ),
-        *(f"severity {name}" for name in when.severities),
-        *(f"kind {name}" for name in when.kinds),
-        "" if when.confidence_below is None else f"confidence below {when.confidence_below:g}",
-    )
-    return " or ".join(filter(None, conditions))
+    names = []
+    if when.disagreement:
+        names.append("disagreement")
+    if when.weight_above is not None:
+        names.append(f"weight above {when.weight_above:g}")
+    categories = ", ".join(when.categories)
+    if len(when.categories) > 1:
+        names.append(f"{len(when.categories)} categories ({categories})")
+    elif categories:
+        names.append(f"category {categories}")
+    names += [f"severity {name}" for name in when.severities]
+    names += [f"kind {name}" for name in when.kinds]
+    if when.confidence_below is not None:
+        names.append(f"confidence below {when.confidence_below:g}")
+    return " or ".join(names)
 
 
 def _category_sets(paired: PairedVerdicts) -> list[tuple[str, ...]]:
-    """Return sets of categories: the category with most errors of the cheap judge, then the first
-    two, and so on.
-    """
+    """Return the category with most errors of the cheap judge, then the first two, and so on."""
     names, indices = np.unique(paired.facts.categories, return_inverse=True)
-    first = paired.facts.first[:, 0]
-    decided = ~np.isnan(first)  # after a failure, every rule escalates
-    errs = np.bincount(indices, decided & (first != paired.strong), minlength=len(names))
-    shares = errs / np.maximum(1, np.bincount(indices, decided, minlength=len(names)))
-    order = np.argsort(-shares, kind="stable")
+    values = paired.facts.first[:, 0]
+    is_decided = ~np.isnan(values)  # after a failure, every rule escalates
+    is_error = is_decided & (values != paired.strong)
+    n_errors = np.bincount(indices, is_error, minlength=len(names))
+    n_decided = np.bincount(indices, is_decided, minlength=len(names))
+    order = np.argsort(-n_errors / np.maximum(1, n_decided), kind="stable")
     return [tuple(sorted(names[order[:size]].tolist())) for size in range(1, len(names))]

@@ -23,10 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.rules.statistics import intervals
-from tasks.rules.statistics.intervals import Draws, Floats, draws, quantile_pairs, quotient
+from tasks.rules.statistics.intervals import (
+    Draws,
+    Flags,
+    Floats,
+    draws,
+    quantile_pairs,
+    quotient,
+)
 
 Counts = NDArray[Any]
-Flags = NDArray[np.bool_]
 Measure = Callable[[Floats], Floats]
 VOTES_METHOD = "effective-votes-1"
 """The name of the method of effective votes, stored with figures; increase the number when the
@@ -129,7 +135,7 @@ def effective_votes(moments: NDArray[Any], *, n_voters: int) -> Floats:
     correlation = quotient(n * sum_ab - sum_a * sum_b, np.sqrt(spread_a * spread_b))
     total = np.where(is_defined, correlation, 0.0).sum(axis=-1)
     rho = quotient(total, is_defined.sum(axis=-1))
-    return np.asarray(n_voters / (1.0 + (n_voters - 1) * np.clip(rho, 0.0, 1.0)))
+    return n_voters / (1.0 + (n_voters - 1) * np.clip(rho, 0.0, 1.0))
 
 
 def agreement_intervals(
@@ -189,7 +195,7 @@ def passing_rate(tables: Counts) -> Floats:
 
 def rate_difference(tables: Counts) -> Floats:
     """Return the failing rate minus the passing rate: above 0 if the check predicts the outcome."""
-    return np.asarray(failing_rate(tables) - passing_rate(tables))
+    return failing_rate(tables) - passing_rate(tables)
 
 
 def odds_ratio(tables: Counts) -> Floats:
@@ -209,7 +215,7 @@ def check_auc(tables: Counts) -> Floats:
     """
     sensitivity = quotient(tables[..., 0, 0], tables[..., :, 0].sum(axis=-1))
     specificity = quotient(tables[..., 1, 1], tables[..., :, 1].sum(axis=-1))
-    return np.asarray((sensitivity + specificity) / 2.0)
+    return (sensitivity + specificity) / 2.0
 
 
 class LabelMeasure(NamedTuple):

@@ -122,7 +122,7 @@ def largest_by_chance(
         n_tasks: at least two; for few tasks the tail is expanded.
     """
     noise = _differences(resampled) - _differences(total)
-    tail = float(expanded_tails(np.asarray(float(n_tasks))))
+    tail = float(expanded_tails(float(n_tasks)))
     return float(np.quantile(np.abs(noise).sum(axis=-1), 1.0 - tail))
 
 

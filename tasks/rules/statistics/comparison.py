@@ -111,7 +111,7 @@ def task_differences(first_values: Floats, second_values: Floats) -> Floats:
     differences = second_values - first_values
     rounding = _NOTHING * np.maximum(np.abs(first_values), np.abs(second_values))
     differences[np.abs(differences) <= rounding] = 0.0
-    return np.asarray(differences[~np.isnan(differences)])
+    return differences[~np.isnan(differences)]
 
 
 def _sign_test(differences: Floats) -> float | None:
@@ -135,7 +135,7 @@ def _smallest_detectable(
     (t_{1 - alpha/2} + t_{0.8}) * sd / sqrt(n): the textbook formula, but with Student's t instead
     of the normal, with the degrees of freedom of the tasks that differ.
     """
-    degrees = np.asarray(differing - 1.0)
+    degrees = differing - 1.0
     quantiles = intervals.student_quantile(1.0 - alpha / 2.0, degrees)
     quantiles = quantiles + intervals.student_quantile(0.8, degrees)
     return float(quantiles) * float(differences.std(ddof=1)) / math.sqrt(len(differences))

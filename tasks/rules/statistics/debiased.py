@@ -18,10 +18,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tasks.rules.statistics import intervals
-from tasks.rules.statistics.intervals import Floats
+from tasks.rules.statistics.intervals import Floats, Ints
 
 METHOD = "debiased-2"
 """The name of the method, stored with figures; increase the number when the method changes."""
@@ -71,7 +70,7 @@ class Labels:
         factor: number of verdicts that it represents, on average 1 over all verdicts.
     """
 
-    task: NDArray[np.int64]
+    task: Ints
     contribution: Floats
     label: Floats
     judge: Floats
@@ -154,7 +153,8 @@ def _corrections(
     n_tasks: int,
 ) -> Floats:
     """Return what the residuals of its labels add to each task's value."""
-    return np.bincount(labels.task, labels.factor * labels.contribution * residual, n_tasks)
+    weighted = labels.factor * labels.contribution * residual
+    return np.bincount(labels.task, weighted, n_tasks).astype(np.float64)
 
 
 def too_few_labels(
@@ -210,7 +210,7 @@ def estimate(corrected_tasks: Corrected) -> DebiasedEstimate:
 def estimated_difference(
     first_model: Corrected,
     second_model: Corrected,
-    indices: tuple[NDArray[np.int64], NDArray[np.int64]],
+    indices: tuple[Ints, Ints],
 ) -> DebiasedEstimate:
     """Return the mean of second minus first over tasks that both have, with its interval.
 
@@ -259,7 +259,7 @@ def _estimate(
     Its interval is at least as many standard errors long, down and up, as `reach`.
     """
     error = math.sqrt(variance) / len(values)
-    student = float(intervals.student_quantile(_UPPER, np.asarray(degrees)))
+    student = float(intervals.student_quantile(_UPPER, degrees))
     mean = math.fsum(values) / len(values)
     down, up = reach
     return DebiasedEstimate(
@@ -284,7 +284,7 @@ def _reach(spread: Floats) -> tuple[float, float]:
     weights = intervals.draws(n, _RESAMPLES)
     resampled = intervals.studentised(values, np.ones_like(values), differing, weights)
     low_step, high_step = intervals.quantile_pairs(resampled.steps, np.array([_TAIL]))[0].tolist()
-    longest = intervals.WIDEST * float(intervals.student_quantile(_UPPER, np.asarray(n - 1.0)))
+    longest = intervals.WIDEST * float(intervals.student_quantile(_UPPER, n - 1.0))
     # Steps are in standard errors with the number of tasks as the divisor, which are slightly
     # smaller.
     unbiased = math.sqrt((n - 1.0) / n)
@@ -305,7 +305,7 @@ def _importance(contribution: Floats, factor: Floats) -> Floats:
     It is c^2 (1 - pi) / pi^2 (Poisson sampling).
     """
     n_unlabelled = np.maximum(factor - 1.0, 1e-3 * factor)
-    return np.asarray(contribution**2 * factor * n_unlabelled)
+    return contribution**2 * factor * n_unlabelled
 
 
 def _prediction(
@@ -333,17 +333,15 @@ def _prediction(
 
 
 def _least_squares(design: Floats, target: Floats) -> Floats:
-    return np.asarray(np.linalg.lstsq(design, target, rcond=_RANK)[0])
+    return np.asarray(np.linalg.lstsq(design, target, rcond=_RANK)[0], dtype=np.float64)
 
 
 def _leverages(design: Floats, importance: Floats) -> Floats:
     """Return the leverage of each label on the fit (MacKinnon and White 1985, HC2)."""
     vectors, sizes, _ = np.linalg.svd(np.sqrt(importance)[:, None] * design, full_matrices=False)
-    if sizes.max(initial=0.0) > 0:
-        vectors = vectors[:, sizes > _RANK * sizes.max()]
-    else:
-        vectors = vectors[:, :0]
-    return np.asarray(np.minimum((vectors**2).sum(axis=1), 0.9), dtype=np.float64)
+    is_used = sizes > _RANK * sizes.max(initial=0.0)
+    leverages = (vectors[:, is_used] ** 2).sum(axis=1)
+    return np.asarray(np.minimum(leverages, 0.9), dtype=np.float64)
 
 
 def _effective(importance: Floats) -> float:

@@ -17,6 +17,8 @@ import scipy  # its parts are loaded on use: readers need none of them
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 Singles = NDArray[np.float32]
 Draws = NDArray[np.floating[Any]]
 """How often each task is drawn in each resample, shape (n_resamples, n_tasks)."""
@@ -79,12 +81,13 @@ def quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
     return np.stack(quantiles, axis=1)
 
 
-def student_quantile(probability: float, degrees: Floats) -> Floats:
+def student_quantile(probability: float, degrees: Floats | float) -> Floats:
     """Return quantiles of Student's t for each number of degrees of freedom."""
-    return np.asarray(scipy.special.stdtrit(degrees, probability), dtype=np.float64)
+    quantiles: Floats = scipy.special.stdtrit(degrees, probability)
+    return quantiles
 
 
-def expanded_tails(n_tasks: Floats, level: float = LEVEL) -> Floats:
+def expanded_tails(n_tasks: Floats | float, level: float = LEVEL) -> Floats:
     """Return the tail probability that makes a percentile interval as wide as Student's t.
 
     Phi(-sqrt(n / (n - 1)) * t), with t the upper quantile with n - 1 degrees of freedom
@@ -92,8 +95,8 @@ def expanded_tails(n_tasks: Floats, level: float = LEVEL) -> Floats:
     at least two.
     """
     quantile = student_quantile((1.0 + level) / 2.0, n_tasks - 1.0)
-    distance = np.sqrt(n_tasks / (n_tasks - 1.0)) * quantile
-    return np.asarray(scipy.special.ndtr(-distance), dtype=np.float64)
+    tails: Floats = scipy.special.ndtr(-np.sqrt(n_tasks / (n_tasks - 1.0)) * quantile)
+    return tails
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,7 @@ class Studentised:
     @property
     def _unbiased(self) -> Floats:
         """The factor from the standard error here to that of Student's t."""
-        return np.asarray(np.sqrt(self.n_counted / (self.n_counted - 1.0)))
+        return np.sqrt(self.n_counted / (self.n_counted - 1.0))
 
 
 def _two_sided(steps: Draws, distance: float) -> float:
@@ -170,7 +173,7 @@ def _two_sided(steps: Draws, distance: float) -> float:
 def studentised(
     numerators: Floats,
     denominators: Floats,
-    n_differing: NDArray[np.int64],
+    n_differing: Ints,
     weights: Draws,
 ) -> Studentised:
     """Return the parts of intervals of pooled shares.
@@ -321,7 +324,7 @@ def quotient(
     """Return the quotient, NaN if the divisor is not above a bound."""
     shape = np.broadcast_shapes(np.shape(numerators), np.shape(denominators))
     quotients: Floats = np.full(shape, np.nan)
-    np.divide(numerators, denominators, out=quotients, where=np.asarray(denominators > bound))
+    np.divide(numerators, denominators, out=quotients, where=(denominators > bound))
     return quotients
 
 
@@ -332,7 +335,7 @@ def means(values: Floats, axis: int = 0) -> Floats:
     return quotient(sums, is_counted.sum(axis=axis))
 
 
-def n_differing(values: Floats) -> NDArray[np.int64]:
+def n_differing(values: Floats) -> Ints:
     """Return the number of tasks that differ from the most common value of each figure.
 
     Args:
@@ -354,7 +357,7 @@ def n_differing(values: Floats) -> NDArray[np.int64]:
     return np.asarray(is_counted.sum(axis=0) - n_equal, dtype=np.int64)
 
 
-def rest_on_few(values: Floats) -> NDArray[np.bool_]:
+def rest_on_few(values: Floats) -> Flags:
     """Return flags of the figures with too few tasks for a reliable interval.
 
     Either there are too few tasks, or too few of them differ.
@@ -381,6 +384,6 @@ def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | N
     if n < 2:
         return None
     mean = sum(scores) / n
-    quantile = float(student_quantile(0.975, np.asarray(n - 1.0)))
+    quantile = float(student_quantile(0.975, n - 1.0))
     half = quantile * float(np.std(scores, ddof=1)) / math.sqrt(n)
     return mean, mean - half, mean + half

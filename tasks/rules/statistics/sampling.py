@@ -23,10 +23,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tasks.rules.identity import digest
-from tasks.rules.statistics.intervals import Floats, student_quantile
+from tasks.rules.statistics.intervals import Floats, Ints, student_quantile
 
 
 class SampledUnit(NamedTuple):
@@ -100,9 +99,9 @@ _HEX = 13
 
 
 def group_errors(
-    groups: NDArray[np.int64],
+    groups: Ints,
     squared_errors: Floats,
-    verdict_groups: NDArray[np.int64],
+    verdict_groups: Ints,
 ) -> Floats:
     """Return the expected squared error of verdicts by their groups, from labels of such verdicts.
 
@@ -120,7 +119,7 @@ def group_errors(
     n_labels = np.bincount(groups, minlength=n_groups)
     totals = np.bincount(groups, squared_errors, n_groups)
     rates = (totals + _PRIOR_LABELS * overall_rate) / (n_labels + _PRIOR_LABELS)
-    return np.asarray(rates[verdict_groups])
+    return rates[verdict_groups]
 
 
 def expected_errors(
@@ -137,7 +136,8 @@ def expected_errors(
         n_others: the number of these; 0 without any.
     """
     total = _PRIOR_VERDICTS * group_rates + n_others * disagreement
-    return np.maximum(total / (_PRIOR_VERDICTS + n_others), LEAST_ERROR)
+    errors: Floats = np.maximum(total / (_PRIOR_VERDICTS + n_others), LEAST_ERROR)
+    return errors
 
 
 def sizes(contributions: Floats, errors: Floats) -> Floats:
@@ -145,10 +145,12 @@ def sizes(contributions: Floats, errors: Floats) -> Floats:
 
     They are at least a tenth of the mean, so never 0.
     """
-    size = np.abs(contributions) * np.sqrt(errors)
-    if not size.any():
-        return np.ones(len(size))
-    return np.maximum(size, 0.1 * float(size.mean()))
+    size: Floats = np.abs(contributions) * np.sqrt(errors)
+    if size.any():
+        size = np.maximum(size, 0.1 * float(size.mean()))
+    else:
+        size = np.ones(len(size))
+    return size
 
 
 def inclusion_probabilities(size: Floats, n_wanted: int) -> Floats:
@@ -176,7 +178,7 @@ def systematic_sample(
     keys: Sequence[str],
     seed: int,
     groups: Sequence[str],
-) -> NDArray[np.int64]:
+) -> Ints:
     """Return a sample of fixed size in which each unit has exactly its probability.
 
     Units are in a random order, each on a segment of a line as long as its probability; every whole
@@ -208,7 +210,7 @@ def _random_line(
     keys: tuple[str, ...],
     seed: int,
     groups: tuple[str, ...],
-) -> tuple[NDArray[np.int64], float]:
+) -> tuple[Ints, float]:
     """Return the random order of units, group by group, and the random start.
 
     They are kept for samples of other sizes.
@@ -250,5 +252,5 @@ def expected_width(
     variance = 0.0
     for n, sheet_variance in zip(n_labels, variances, strict=True):
         variance += (n / total) ** 2 * sheet_variance
-    quantile = float(student_quantile(0.975, np.asarray(max(1.0, total + n_known - 3.0))))
+    quantile = float(student_quantile(0.975, max(1.0, total + n_known - 3.0)))
     return 2.0 * (quantile * math.sqrt(task_variance + variance))

@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy  # its parts are loaded on use: readers need none of them
-from numpy.typing import NDArray
 
 from tasks.rules.identity import digest
 from tasks.rules.statistics import intervals
@@ -33,12 +32,10 @@ from tasks.rules.statistics.comparison import (
     is_significant,
     paired_difference,
 )
-from tasks.rules.statistics.intervals import Floats
+from tasks.rules.statistics.intervals import Flags, Floats, Ints
 
 METHOD = "split-sample-1"
 """The name of the method, stored with weaknesses; increase the number when the method changes."""
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 def is_for_selection(task_id: str) -> bool:
@@ -97,7 +94,7 @@ class TaskSums:
         decided = self.decided @ leaves  # (n_tasks, n_sets)
         squares = self.squares @ leaves
         factors = np.divide(squares, decided**2, out=np.zeros(decided.shape), where=decided > 0)
-        return np.asarray(self.spread * factors)
+        return self.spread * factors
 
     def of_tasks(self, is_included: Flags) -> "TaskSums":
         """Return the sums of the included tasks."""
@@ -197,7 +194,8 @@ class Contrast:
         variances = self.model.chance_variance(inside) + self.model.chance_variance(outside)
         deviation = np.sqrt(np.where(has_both, variances, 0.0).sum(axis=0))
         steps = np.divide(total, deviation, out=np.zeros(total.shape), where=deviation > 0)
-        return np.asarray(scipy.special.ndtr(steps), dtype=np.float64)
+        p_values: Floats = scipy.special.ndtr(steps)
+        return p_values
 
 
 class TestedNode(NamedTuple):
