@@ -62,11 +62,10 @@ def policies_of(job: Job, expectations: Iterable[Expectation]) -> dict[str, str]
             raise UsageError(
                 f"quality.{name}: checks results, not tasks; its policy is warn or fail"
             )
-    policies = {}
-    for expectation in expectations:
-        default = default_policy(expectation)
-        policies[expectation.check] = configured.get(expectation.check, default)
-    return policies
+    return {
+        expectation.check: configured.get(expectation.check) or default_policy(expectation)
+        for expectation in expectations
+    }
 
 
 def default_policy(expectation: Expectation) -> str:
