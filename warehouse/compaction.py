@@ -193,10 +193,7 @@ def responses_where(
         "warehouse/matching_responses", condition=condition, is_removed=is_removed(_VIEW)
     )
     with _stored_responses(store) as connection:
-        rows: list[dict[str, Any]] = (
-            connection.sql(query, params=list(values)).to_arrow_table().to_pylist()
-        )
-    return rows
+        return list(connection.sql(query, params=list(values)).to_arrow_table().to_pylist())
 
 
 def imported_batches(store: PartStore) -> list[dict[str, Any]]:
@@ -213,8 +210,7 @@ def imported_batches(store: PartStore) -> list[dict[str, Any]]:
         for name in ("responses", "verdicts", "expert_reviews"):
             _view_stored(connection, store, TABLES[name], f"stored_{name}")
         query = sql.template("warehouse/imported_batches")
-        rows: list[dict[str, Any]] = connection.sql(query).to_arrow_table().to_pylist()
-    return rows
+        return list(connection.sql(query).to_arrow_table().to_pylist())
 
 
 def clean(store: PartStore) -> None:

@@ -199,13 +199,12 @@ def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> 
     )
     for finding in failed:
         name = finding.expectation.check
-        n_failed = len(finding.failures)
         policy = policies[name]
         is_of_tasks = finding.expectation.suite == "ingest"
         keys = {failure.task_id if is_of_tasks else failure.key for failure in finding.failures}
         line = (
-            f"{name} ({policy}): {n_failed} of {counted(finding.n_evaluated, 'row')} fail:"
-            f" {some(sorted(keys), 5)}"
+            f"{name} ({policy}): {len(finding.failures)} of {counted(finding.n_evaluated, 'row')}"
+            f" fail: {some(sorted(keys), 5)}"
         )
         if policy == "fail":
             raise PipelineError(
