@@ -45,7 +45,8 @@ class Expectation:
     @property
     def text(self) -> str:
         """The expectation as in the column `checks.expectation`: the call that creates it."""
-        return f"{self.kind}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        return f"{self.kind}({arguments})"
 
 
 def expect(
@@ -80,7 +81,8 @@ Invariants = Mapping[str, Mapping[str, Any]]
 """The declared checks of a benchmark: check -> its bounds."""
 
 _TABLES = ("criteria", "rubrics")
-_of_criteria, _of_rubrics = (partial(expect, "ingest", table) for table in _TABLES)
+_of_criteria = partial(expect, "ingest", "criteria")
+_of_rubrics = partial(expect, "ingest", "rubrics")
 
 _BLANK = "\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 r"""All white space. It is spelled out because the engines of regular expressions do not agree on
@@ -222,13 +224,14 @@ def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> It
         )
 
 
-CHECKS: Mapping[str, Callable[..., Iterable[Expectation]]] = {
-    **{each.check: partial(lambda only, /: (only,), each) for each in _WITHOUT_BOUNDS},
-    **{
-        check.__name__: check
-        for check in (weight_range, weight_class_known, criteria_per_task, turns_contiguous)
-    },
+CHECKS: dict[str, Callable[..., Iterable[Expectation]]] = {
+    "weight_range": weight_range,
+    "weight_class_known": weight_class_known,
+    "criteria_per_task": criteria_per_task,
+    "turns_contiguous": turns_contiguous,
 }
+for _expectation in _WITHOUT_BOUNDS:
+    CHECKS[_expectation.check] = partial(lambda expectation, /: [expectation], _expectation)
 """The checks that a benchmark can declare: name in the configuration's `quality` -> expectations
 from the bounds.
 """
@@ -247,14 +250,15 @@ def all_expectations(invariants: Invariants) -> list[Expectation]:
             raise ValueError(
                 f"invariants: there is no check {name}; known are {', '.join(sorted(CHECKS))}"
             )
+        check = CHECKS.get(name, partial(_declared_check, name))
         try:
-            expectations += CHECKS[name](**bounds) if name in CHECKS else [_own(name, **bounds)]
+            expectations += check(**bounds)
         except TypeError as error:
             raise ValueError(f"invariants: {name}: {error}") from error
     return [*expectations, *_OF_RESULTS]
 
 
-def _own(
+def _declared_check(
     check: str,
     *,
     table: str,
@@ -262,7 +266,7 @@ def _own(
     meaning: str,
     severity: Severity = "critical",
     **arguments: Any,
-) -> Expectation:
+) -> list[Expectation]:
     """Return a check that is not one of `CHECKS`: the benchmark declares its table and
     expectation.
     """
@@ -271,7 +275,7 @@ def _own(
             f"invariants: {check}: `table` is {' or '.join(_TABLES)}, `severity` is critical or"
             " warning"
         )
-    return expect("ingest", table, check, meaning, expectation, severity=severity, **arguments)
+    return [expect("ingest", table, check, meaning, expectation, severity=severity, **arguments)]
 
 
 _of_responses = partial(expect, "sample", "responses")
@@ -364,16 +368,20 @@ def run_suite(
     Raises:
         RuntimeError: an expectation could not be evaluated; it never counts as met.
     """
-    results = [ExpectationResult(each, 0, ()) for each in expectations]
-    for table in dict.fromkeys(each.table for each in expectations):
-        wanted = {index: each for index, each in enumerate(expectations) if each.table == table}
+    findings = [ExpectationResult(expectation, 0, ()) for expectation in expectations]
+    indices_by_table: dict[str, list[int]] = {}
+    for index, expectation in enumerate(expectations):
+        indices_by_table.setdefault(expectation.table, []).append(index)
+    for table, indices in indices_by_table.items():
         frame = frame_of(table)
-        for result in [] if frame.empty else _validated(wanted, frame).results:
+        if frame.empty:
+            continue
+        checked = {index: expectations[index] for index in indices}
+        for result in _validated(checked, frame).results:
             index = result.expectation_config.meta["place"]
-            results[index] = ExpectationResult(
-                wanted[index], len(frame), _failures(wanted[index], result, frame)
-            )
-    return results
+            failures = _failures(checked[index], result, frame)
+            findings[index] = ExpectationResult(checked[index], len(frame), failures)
+    return findings
 
 
 def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
@@ -386,11 +394,17 @@ def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = gx.data_context.types.base.ProgressBarsConfig(globally=False)
     suite = gx.ExpectationSuite(name="suite")
-    for index, each in expectations.items():
-        kind = getattr(gx.expectations, each.kind, None)
+    for index, expectation in expectations.items():
+        kind = getattr(gx.expectations, expectation.kind, None)
         if kind is None:
-            raise RuntimeError(f"{each.check}: Great Expectations has no {each.kind}")
-        suite.add_expectation(kind(**each.arguments, severity=each.severity, meta={"place": index}))
+            raise RuntimeError(f"{expectation.check}: Great Expectations has no {expectation.kind}")
+        suite.add_expectation(
+            kind(
+                **expectation.arguments,
+                severity=expectation.severity,
+                meta={"place": index},
+            )
+        )
     # Great Expectations hashes all its input, and texts take long.
     batch = context.data_sources.pandas_default.read_dataframe(
         frame.drop(columns=["key", "note"], errors="ignore")
@@ -408,7 +422,6 @@ def _failures(expectation: Expectation, result: Any, frame: Any) -> tuple[Failed
     positions = result.result.get("unexpected_index_list") or []
     if bool(positions) == bool(result.success):
         raise RuntimeError(f"{expectation.text}: failed without naming a row")
-    failing = frame.loc[
-        positions, [name for name in ("key", "task_id", "note") if name in frame]
-    ].astype(str)
+    columns = [name for name in ("key", "task_id", "note") if name in frame]
+    failing = frame.loc[positions, columns].astype(str)
     return tuple(FailedRow(**row) for row in failing.to_dict("records"))

@@ -40,11 +40,13 @@ def is_removed(rows: str) -> str:
     return sql.template("warehouse/is_removed", rows=rows)
 
 
-def decided(of: str = "") -> str:
-    """Return the condition that a row is decided; `of` is the table's name in the query, with a
-    dot.
+def decided(prefix: str = "") -> str:
+    """Return the condition that a row is decided.
+
+    `prefix` is the table's name in the query, with a dot.
     """
-    return f"coalesce({of}status in ({', '.join(map(quoted, DECIDED_STATUSES))}), false)"
+    statuses = ", ".join(map(quoted, DECIDED_STATUSES))
+    return f"coalesce({prefix}status in ({statuses}), false)"
 
 
 def standing_order(table: StoredTable) -> str:
@@ -130,10 +132,10 @@ def load(
     if not holds(connection, f"select 1 from {table.name}"):
         connection.execute(f"insert into {table.name} by name {rows}")
         return
-    same = " and ".join(f"stored.{column} = incoming.{column}" for column in table.key)
+    has_same_key = " and ".join(f"stored.{column} = incoming.{column}" for column in table.key)
     is_replaced = f"and not {decided('stored.')}" if table.keeps == "decided" else ""
     connection.execute(
-        f"merge into {table.name} as stored using ({rows}) as incoming on {same} "
+        f"merge into {table.name} as stored using ({rows}) as incoming on {has_same_key} "
         f"when matched {is_replaced} then update by name when not matched then insert by name"
     )
 
@@ -144,11 +146,9 @@ def _not_retracted(
     """Return the condition that leaves out retracted imports, and rows about their responses."""
     if not holds(connection, RETRACTED):
         return "true"
-    condition = (
-        f"coalesce(import_batch not in ({RETRACTED}), true)"
-        if "import_batch" in table.columns
-        else "true"
-    )
+    condition = "true"
+    if "import_batch" in table.columns:
+        condition = f"coalesce(import_batch not in ({RETRACTED}), true)"
     if table.name in _ON_RESPONSES and standing["responses"]:
         view_parts(connection, TABLES["responses"], standing["responses"], "stored_responses")
         connection.execute(sql.template("warehouse/withdrawn_responses", retracted=RETRACTED))
@@ -164,12 +164,12 @@ thousands of rows.
 
 def put_empty(building: Path) -> None:
     """Write an empty database."""
-    now = stamp()
-    if now not in _EMPTY:
-        _make(building, now)
+    current = stamp()
+    if current not in _EMPTY:
+        _make(building, current)
         _EMPTY.clear()
-        _EMPTY[now] = building.read_bytes()
-    building.write_bytes(_EMPTY[now])
+        _EMPTY[current] = building.read_bytes()
+    building.write_bytes(_EMPTY[current])
 
 
 @contextmanager
@@ -201,7 +201,7 @@ def _make(building: Path, stamp: str) -> None:
         connection.execute(sql.read("warehouse/macros"))
         connection.execute(f"create schema {sql.INTERMEDIATE}")
         for model in sql.models():
-            kind = {"step": "temp table"}.get(model.kind, model.kind)
+            kind = "temp table" if model.kind == "step" else model.kind
             with explaining(f"{model.name}: cannot be built"):
                 connection.execute(f"create {kind} {model.name} as {model.query}")
         connection.execute(sql.read("warehouse/counts_as_judge"))
@@ -212,7 +212,7 @@ def _make(building: Path, stamp: str) -> None:
 def _describe(connection: duckdb.DuckDBPyConnection) -> None:
     """Store the meaning of every table, view and column in the database itself."""
     models = [model for model in sql.models() if model.kind != "step"]
-    own = {model.name: model.columns for model in models}
+    descriptions = {model.name: model.columns for model in models}
     statements = [
         f"comment on {model.kind} {model.name} is {quoted(model.meaning)}" for model in models
     ]
@@ -220,9 +220,11 @@ def _describe(connection: duckdb.DuckDBPyConnection) -> None:
         f"comment on table {table.name} is {quoted(table.meaning)}" for table in TABLES.values()
     ]
     for name, column in connection.execute(sql.read("warehouse/built_columns")).fetchall():
-        described = own.get(name, {}).get(column) or COLUMNS.get(column, (None, None))[1]
-        if described:
-            statements.append(f'comment on column {name}."{column}" is {quoted(described)}')
+        meaning = descriptions.get(name, {}).get(column)
+        if meaning is None and column in COLUMNS:
+            meaning = COLUMNS[column].meaning
+        if meaning is not None:
+            statements.append(f'comment on column {name}."{column}" is {quoted(meaning)}')
     connection.execute(";".join(statements))
 
 
@@ -232,7 +234,7 @@ whose symbols would take longer to learn than everything else to write.
 """
 
 
-def build(standing: Standing, building: Path, missing: Names) -> dict[Kind, int]:
+def build(standing: Standing, building: Path, missing_parts: Names) -> dict[Kind, int]:
     """Load the missing parts into a database file, compute its models, and return the number of
     rows of each kind.
 
@@ -245,12 +247,14 @@ def build(standing: Standing, building: Path, missing: Names) -> dict[Kind, int]
     with opened(building, n_bytes) as connection:
         if n_bytes <= _SMALL_BYTES:
             connection.execute("set disabled_compression_methods = 'fsst'")
-        loaded = _load_parts(connection, standing, missing)
+        loaded = _load_parts(connection, standing, missing_parts)
         # Merged parts are recorded by their own names.
         names = sorted(names_in(standing))
-        held = "select unnest(?::varchar[]) as table_name, unnest(?::varchar[]) as part"
-        given = [[table for table, _ in names], [part for _, part in names]]
-        connection.execute(f"create or replace table {PARTS} as {held}", given)
+        connection.execute(
+            f"create or replace table {PARTS} as"
+            " select unnest(?::varchar[]) as table_name, unnest(?::varchar[]) as part",
+            [[table for table, _ in names], [part for _, part in names]],
+        )
         # Models above tables without new rows are up to date.
         compute_models(
             connection, sql.behind({name for name, is_read in loaded.items() if is_read})
@@ -259,14 +263,14 @@ def build(standing: Standing, building: Path, missing: Names) -> dict[Kind, int]
 
 
 def _load_parts(
-    connection: duckdb.DuckDBPyConnection, standing: Standing, missing: Names
+    connection: duckdb.DuckDBPyConnection, standing: Standing, missing_parts: Names
 ) -> dict[str, bool]:
     """Load the missing parts; return the name of each table that has any, with whether models read
     its new rows.
     """
     loaded = {}
     for table in TABLES.values():
-        paths = [part for part in standing[table.name] if (table.name, part.name) in missing]
+        paths = [part for part in standing[table.name] if (table.name, part.name) in missing_parts]
         if paths:
             load(connection, table, paths, standing)
             if sum(path.stat().st_size for path in paths) > _SMALL_BYTES:
@@ -297,12 +301,12 @@ def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlMo
                 connection.execute("commit; begin")
 
 
-def load_rows(database: Path, files: Mapping[str, Path], same: Mapping[str, str]) -> None:
+def load_rows(database: Path, files: Mapping[str, Path], constants: Mapping[str, str]) -> None:
     """Write a database with the rows of JSON Lines files, one file a table; its models are not
     computed yet.
 
     A file may also be of a model that is built as a table. A column that a file lacks is NULL.
-    `same` maps columns that no file contains to the one value that all rows have.
+    `constants` maps columns that no file contains to the one value that all rows have.
 
     Raises:
         WarehouseError: a file contains something other than rows of its table.
@@ -314,18 +318,21 @@ def load_rows(database: Path, files: Mapping[str, Path], same: Mapping[str, str]
                 column: kind
                 for column, kind, *_ in connection.execute(f"describe {name}").fetchall()
             }
-            constant = ", ".join(
-                f'{quoted(same[column])} as "{column}"' for column in types if column in same
-            )
-            of_file = {column: kind for column, kind in types.items() if column not in same}
-            listed = ", ".join(
-                f"{quoted(column)}: {quoted(kind)}" for column, kind in of_file.items()
-            )
+            selected = []
+            file_columns = []
+            for column, kind in types.items():
+                if column in constants:
+                    selected.append(f'{quoted(constants[column])} as "{column}"')
+                else:
+                    file_columns.append(f"{quoted(column)}: {quoted(kind)}")
             rows = (
-                f"read_json({quoted(path)}, format = 'newline_delimited', columns = {{{listed}}})"
+                f"read_json({quoted(path)}, format = 'newline_delimited',"
+                f" columns = {{{', '.join(file_columns)}}})"
             )
             with explaining(f"{path.name}: contains a line that is no row of {name}"):
-                connection.execute(f"insert into {name} by name select {constant}, * from {rows}")
+                connection.execute(
+                    f"insert into {name} by name select {', '.join(selected)}, * from {rows}"
+                )
 
 
 def compute(

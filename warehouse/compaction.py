@@ -24,7 +24,7 @@ import sql
 from warehouse.build import REPLACED, is_removed, note_replaced, view_parts
 from warehouse.errors import WarehouseError, explaining
 from warehouse.files import is_whole, write_part
-from warehouse.parts import PartStore, moment_of, write_list
+from warehouse.parts import PartStore, moment_of, names_in, write_list
 from warehouse.publish import listing_of
 from warehouse.reader import engine, holds, memory, quoted
 from warehouse.tables import TABLES, StoredTable
@@ -62,31 +62,35 @@ def _runs(parts: Sequence[Path], large_rows: int) -> Iterator[list[Path]]:
     run: list[Path] = []
     n_rows = 0
     for _, same_moment in itertools.groupby(parts, key=moment_of):
-        of_moment = list(same_moment)
-        sizes = [int(pq.read_metadata(part).num_rows) for part in of_moment]
+        parts_of_moment = list(same_moment)
+        sizes = [int(pq.read_metadata(part).num_rows) for part in parts_of_moment]
         if n_rows >= large_rows or max(sizes) >= large_rows:
-            yield from [run] if len(run) > 1 else []
+            if len(run) > 1:
+                yield run
             run = []
             n_rows = 0
         if max(sizes) < large_rows:
-            run += of_moment
+            run += parts_of_moment
             n_rows += sum(sizes)
-    yield from [run] if len(run) > 1 else []
+    if len(run) > 1:
+        yield run
 
 
 def _replace(
-    store: PartStore, table: StoredTable, new: set[Path], replaced: Iterable[Path]
+    store: PartStore, table: StoredTable, new_parts: set[Path], old_parts: Iterable[Path]
 ) -> None:
     """Delete the parts that new ones replace.
 
     The list of expected parts names the new ones before the old ones are deleted, so that neither
     are missed after a kill. The caller holds the publish lock.
     """
-    old = set(replaced) - new
-    if new and (listing := listing_of(store)):
-        gone, merged = ({(table.name, part.name) for part in parts} for parts in (old, new))
-        write_list(store.root, listing._replace(parts=(listing.parts - gone) | merged))
-    for part in old:
+    replaced_parts = set(old_parts) - new_parts
+    listing = listing_of(store) if new_parts else None
+    if listing:
+        parts = listing.parts - names_in({table.name: list(replaced_parts)})
+        parts |= names_in({table.name: list(new_parts)})
+        write_list(store.root, listing._replace(parts=parts))
+    for part in replaced_parts:
         part.unlink()
 
 
@@ -99,7 +103,10 @@ def merge(
     The new part gets the moment of the last one, so it keeps their position in the order.
     """
     view_parts(connection, table, parts, "run")
-    note_replaced(connection, table, "run", [*table.key, *({"import_batch"} & {*table.columns})])
+    key = [*table.key]
+    if "import_batch" in table.columns and "import_batch" not in key:
+        key.append("import_batch")
+    note_replaced(connection, table, "run", key)
     return _rewritten(connection, table, folder, parts)
 
 
@@ -115,7 +122,9 @@ def _rewritten(
     return _written(connection, folder, rows, parts[-1])
 
 
-def _written(connection: duckdb.DuckDBPyConnection, folder: Path, rows: str, last: Path) -> Path:
+def _written(
+    connection: duckdb.DuckDBPyConnection, folder: Path, rows: str, last_part: Path
+) -> Path:
     """Write the rows of a query as one part into a folder, with the moment of the last part that it
     replaces.
     """
@@ -130,7 +139,7 @@ def _written(connection: duckdb.DuckDBPyConnection, folder: Path, rows: str, las
             lambda temporary: connection.execute(
                 f"copy ({rows}) to {quoted(temporary)} {written_as}"
             ),
-            lambda _: moment_of(last),
+            lambda _: moment_of(last_part),
         )
     finally:
         connection.execute(
@@ -149,16 +158,24 @@ def _stored_responses(store: PartStore) -> Iterator[duckdb.DuckDBPyConnection]:
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses.
     """
-    responses, removals = (store.standing(name) for name in ("responses", "removals"))
     with (
         engine(store.root / ".removal.spill") as connection,
         explaining(f"{store.root}: cannot be read or rewritten"),
     ):
-        view_parts(connection, TABLES["responses"], responses, _VIEW)
-        connection.register("removals", TABLES["removals"].schema.empty_table())
-        if removals:
-            view_parts(connection, TABLES["removals"], removals, "removals")
+        for table, name in (("responses", _VIEW), ("removals", "removals")):
+            _view_stored(connection, store, TABLES[table], name)
         yield connection
+
+
+def _view_stored(
+    connection: duckdb.DuckDBPyConnection, store: PartStore, table: StoredTable, name: str
+) -> None:
+    """Create a view of all rows of a table; it is empty if there are none."""
+    parts = store.standing(table.name)
+    if parts:
+        view_parts(connection, table, parts, name)
+    else:
+        connection.register(name, table.schema.empty_table())
 
 
 def responses_where(
@@ -176,10 +193,7 @@ def responses_where(
         "warehouse/matching_responses", condition=condition, is_removed=is_removed(_VIEW)
     )
     with _stored_responses(store) as connection:
-        rows: list[dict[str, Any]] = (
-            connection.sql(query, params=list(values)).to_arrow_table().to_pylist()
-        )
-    return rows
+        return list(connection.sql(query, params=list(values)).to_arrow_table().to_pylist())
 
 
 def imported_batches(store: PartStore) -> list[dict[str, Any]]:
@@ -194,14 +208,9 @@ def imported_batches(store: PartStore) -> list[dict[str, Any]]:
         explaining(f"{store.root}: cannot be read"),
     ):
         for name in ("responses", "verdicts", "expert_reviews"):
-            parts = store.standing(name)
-            if parts:
-                view_parts(connection, TABLES[name], parts, f"stored_{name}")
-            else:
-                connection.register(f"stored_{name}", TABLES[name].schema.empty_table())
+            _view_stored(connection, store, TABLES[name], f"stored_{name}")
         query = sql.template("warehouse/imported_batches")
-        rows: list[dict[str, Any]] = connection.sql(query).to_arrow_table().to_pylist()
-    return rows
+        return list(connection.sql(query).to_arrow_table().to_pylist())
 
 
 def clean(store: PartStore) -> None:
@@ -216,21 +225,18 @@ def clean(store: PartStore) -> None:
     with _stored_responses(store) as connection:
         removed = f"select part, part_row from {_VIEW} where {is_removed(_VIEW)}"
         connection.execute(f"create or replace temp table {REPLACED} as {removed}")
-        affected = {
-            name
-            for (name,) in connection.execute(f"select distinct part from {REPLACED}").fetchall()
-        }
-        dirty = [part for part in store.standing(table.name) if part.name in affected]
-        # A rewritten damaged part would carry the damage under a valid hash.
-        damaged = next((part for part in dirty if not is_whole(part)), None)
-        if damaged:
-            raise WarehouseError(
-                f"{damaged}: is damaged; `prbench aggregate` sets it aside and restores what it can"
-            )
+        names = connection.execute(f"select distinct part from {REPLACED}").fetchall()
+        affected = [part for part in store.standing(table.name) if (part.name,) in names]
+        for part in affected:
+            # A rewritten damaged part would carry the damage under a valid hash.
+            if not is_whole(part):
+                raise WarehouseError(
+                    f"{part}: is damaged; `prbench aggregate` sets it aside and restores what it"
+                    " can"
+                )
         folder = store.root / table.name
-        _replace(
-            store, table, {_rewritten(connection, table, folder, [part]) for part in dirty}, dirty
-        )
+        rewritten = {_rewritten(connection, table, folder, [part]) for part in affected}
+        _replace(store, table, rewritten, affected)
 
 
 _RENAMED = "renamed_ids"

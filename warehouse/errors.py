@@ -30,7 +30,7 @@ def cause_of(error: Exception) -> str:
 
 
 @contextmanager
-def explaining(what: str) -> Iterator[None]:
+def explaining(failure: str) -> Iterator[None]:
     """Turn errors of files, DuckDB and Arrow into one line: what failed, and the reason.
 
     Raises:
@@ -39,7 +39,7 @@ def explaining(what: str) -> Iterator[None]:
     try:
         yield
     except (OSError, duckdb.Error, pa.ArrowException) as error:
-        raise WarehouseError(f"{what}: {cause_of(error)}") from error
+        raise WarehouseError(f"{failure}: {cause_of(error)}") from error
 
 
 _LEAST_BYTES = 4 << 20
@@ -62,7 +62,7 @@ def unless_unwritable(folder: Path, advice: str) -> str:
     A folder that does not exist counts as the nearest one above it that does.
     """
     try:
-        existing = next(each for each in (folder, *folder.parents) if each.exists())
+        existing = next(path for path in (folder, *folder.parents) if path.exists())
         with tempfile.TemporaryFile(dir=existing) as file:
             file.write(bytes(_LEAST_BYTES))
             file.flush()
@@ -72,8 +72,8 @@ def unless_unwritable(folder: Path, advice: str) -> str:
     return advice
 
 
-def nothing_in(path: Path, what: str = "published") -> str:
+def nothing_in(path: Path, state: str = "published") -> str:
     """Return the message that nothing is stored, with what to do."""
     folder = path if path.is_dir() else path.parent
     advice = unless_unwritable(folder, "run `prbench ingest` or `prbench run`")
-    return f"{path}: nothing is {what} here yet; {advice}"
+    return f"{path}: nothing is {state} here yet; {advice}"

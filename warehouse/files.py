@@ -156,8 +156,8 @@ def verified_digest(path: Path) -> str | None:
         OSError: the file cannot be read.
     """
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        with memoryview(content)[:-DIGEST_HEX] as before:
-            actual = hashlib.sha256(before).hexdigest()
+        with memoryview(content)[:-DIGEST_HEX] as content_before:
+            actual = hashlib.sha256(content_before).hexdigest()
         return actual if content[-DIGEST_HEX:] == actual.encode() else None
 
 

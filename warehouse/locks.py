@@ -42,14 +42,10 @@ def file_lock(path: Path, *, wait: bool, is_shared: bool = False) -> Iterator[No
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+") as file:
         try:
-            fcntl.flock(
-                file,
-                (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB),
-            )
+            kind = fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX
+            fcntl.flock(file, kind if wait else kind | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            ids = _holders(os.fstat(file.fileno()).st_ino)
-            named = f"process {ids[0]} is" if ids else "another process is"
-            who = f"processes {', '.join(ids)} are" if len(ids) > 1 else named
+            who = _in_words(_holders(os.fstat(file.fileno()).st_ino))
             raise WarehouseBusy(
                 f"{path.parent}: {who} at work on this warehouse; wait for it, or use another"
                 " --warehouse"
@@ -57,16 +53,25 @@ def file_lock(path: Path, *, wait: bool, is_shared: bool = False) -> Iterator[No
         yield
 
 
+def _in_words(process_ids: list[str]) -> str:
+    if not process_ids:
+        return "another process is"
+    if len(process_ids) == 1:
+        return f"process {process_ids[0]} is"
+    return f"processes {', '.join(process_ids)} are"
+
+
 def _holders(inode: int) -> list[str]:
     """Return the ids of the processes that hold a lock on a file; empty where the system does not
     say.
     """
-    locks = map(
-        str.split, _LOCKS.read_text(encoding="utf-8").splitlines() if _LOCKS.exists() else ()
-    )
-    return sorted(
-        {lock[4] for lock in locks if lock[1] == "FLOCK" and lock[5].endswith(f":{inode}")}, key=int
-    )
+    ids = set()
+    if _LOCKS.exists():
+        for line in _LOCKS.read_text(encoding="utf-8").splitlines():
+            _, kind, _, _, process_id, file, *_ = line.split()
+            if kind == "FLOCK" and file.endswith(f":{inode}"):
+                ids.add(process_id)
+    return sorted(ids, key=int)
 
 
 @contextmanager
@@ -168,17 +173,16 @@ class Owner:
             WarehouseBusy: another machine writes.
         """
         self._root.mkdir(parents=True, exist_ok=True)
-        self._processes = (self._root / "processes.lock").open(
-            "a+"
-        )  # NFS locks only what is open for reading
+        # NFS locks only what is open for reading.
+        self._processes = (self._root / "processes.lock").open("a+")
         try:
             with (self._root / "claim.lock").open("a+") as claims:
                 fcntl.flock(claims, fcntl.LOCK_EX)
                 fcntl.flock(self._processes, fcntl.LOCK_SH)
-                while (holder := self._read()) is None or holder.get(
-                    "kernel"
-                ) != self._machine.kernel:
+                holder = self._read()
+                while holder is None or holder.get("kernel") != self._machine.kernel:
                     self._claim(holder, tell)
+                    holder = self._read()
                 self._id = holder.get("id", "")
             self.write_file()
         except BaseException:
@@ -222,10 +226,10 @@ class Owner:
         )
         for _ in range(round(self.takeover_after_s / self.every_s)):
             self.sleep(self.every_s)
-            now = self._read()
-            if now is None:
+            current = self._read()
+            if current is None:
                 return
-            if now != holder:
+            if current != holder:
                 raise busy
         tell(f"{where} no longer writes here; this machine takes over in {self.settling_s:.0f} s")
         # If several machines take over at once, the last writer is the owner; the others see that
@@ -273,11 +277,9 @@ class Owner:
         none.
         """
         holder = self._read()
-        return (
-            None
-            if holder is None or holder.get("kernel") == self._machine.kernel
-            else str(holder["host"])
-        )
+        if holder is None or holder.get("kernel") == self._machine.kernel:
+            return None
+        return str(holder["host"])
 
     def _read(self) -> dict[str, Any] | None:
         with suppress(FileNotFoundError):
@@ -285,27 +287,24 @@ class Owner:
             try:
                 return {"host": "another machine", **json.loads(content)}
             except (ValueError, TypeError):
-                return {
-                    "host": "another machine",
-                    "content": content,
-                }  # taken over unless its content changes
+                # It is taken over unless its content changes.
+                return {"host": "another machine", "content": content}
         return None
 
     def write_file(self) -> None:
         """Write the file with this process's id and the time."""
         now_s = self.clock()
         temporary = self._path.with_name(f".{uuid.uuid4().hex}.machine.lock")
-        own = {
+        document = {
             "id": self._id,
             "host": self._machine.host,
             "kernel": self._machine.kernel,
             "at_s": time.time(),
         }
-        temporary.write_text(json.dumps(own), encoding="utf-8")
+        temporary.write_text(json.dumps(document), encoding="utf-8")
         temporary.replace(self._path)
-        self._seen_s = (
-            now_s  # the time before the write, because others may see the file from then on
-        )
+        # The time before the write, because others may see the file from then on.
+        self._seen_s = now_s
 
     def keep_alive(self) -> None:
         """Rewrite the file from time to time until `end`."""
@@ -350,9 +349,9 @@ def refuse_if_lost() -> None:
     Raises:
         WarehouseBusy: one has.
     """
-    why = why_lost()
-    if why:
-        raise WarehouseBusy(why)
+    reason = why_lost()
+    if reason:
+        raise WarehouseBusy(reason)
 
 
 def why_lost() -> str | None:
@@ -361,4 +360,8 @@ def why_lost() -> str | None:
 
     None if writing is allowed.
     """
-    return next((why for owner in [*_kept.values()] if (why := owner.why_lost())), None)
+    for owner in list(_kept.values()):
+        reason = owner.why_lost()
+        if reason:
+            return reason
+    return None

@@ -48,9 +48,11 @@ class Loss(NamedTuple):
     @property
     def line(self) -> str:
         """The loss in words."""
-        named = zip(("benchmark", "model", "judge", "vintage", "import"), self[1:], strict=False)
-        of = ", ".join(f"{name} {value}" for name, value in named if value is not None)
-        return f"{self.n_rows} rows of {self.table}" + (f" ({of})" if of else "") + " are lost"
+        names = ("benchmark", "model", "judge", "vintage", "import")
+        values = zip(names, self[1:-1], strict=True)
+        kind = ", ".join(f"{name} {value}" for name, value in values if value is not None)
+        rows = f"{self.n_rows} rows of {self.table}"
+        return f"{rows} ({kind}) are lost" if kind else f"{rows} are lost"
 
 
 _WHAT_TO_DO = (
@@ -99,15 +101,14 @@ def count_query() -> str:
 
 def write_list(parts_root: Path, listing: Listing) -> None:
     """Write the list, with a second copy of the version of the warehouse."""
-    tables = {table for table, _ in listing.parts}
-    by_table = {
-        each: sorted(part for table, part in listing.parts if table == each) for each in tables
-    }
+    parts_by_table: dict[str, list[str]] = {}
+    for table, part in sorted(listing.parts):
+        parts_by_table.setdefault(table, []).append(part)
     rows = [[*kind, *numbers] for kind, numbers in listing.rows.items()]
     write_sealed(
         parts_root / LIST,
         {
-            "parts": by_table,
+            "parts": parts_by_table,
             "kinds": rows,
             "version": VERSION,
         },
@@ -212,8 +213,8 @@ class PartStore:
         Raises:
             WarehouseError: a row does not fit the table's contract, or the disk refuses.
         """
-        given = list(rows)
-        return self.write_table(table_name, _as_arrow(table_name, given)) if given else None
+        row_list = list(rows)
+        return self.write_table(table_name, _as_arrow(table_name, row_list)) if row_list else None
 
     def standing(self, table_name: str) -> list[Path]:
         """Return a table's current parts, oldest first."""
@@ -241,32 +242,31 @@ class PartStore:
     def _moment_for(self, table_name: str, content_hash: str) -> str:
         parts = self.standing(table_name)
         if parts and is_named_after(parts[-1].name, content_hash):
-            return moment_of(
-                parts[-1]
-            )  # the same content replaces the last part, so nothing changes
+            # The same content replaces the last part, so nothing changes.
+            return moment_of(parts[-1])
         # At least the clock's milliseconds, and later than every current part, even if the clock
         # went back. The name is chosen after the write, so parts almost always appear in the order
         # of their names.
-        last = max((int(moment_of(part)) for part in parts), default=0)
-        return f"{max(time.time_ns() // 1_000_000, last + 1):015d}"
+        last_moment = max((int(moment_of(part)) for part in parts), default=0)
+        return f"{max(time.time_ns() // 1_000_000, last_moment + 1):015d}"
 
 
 def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.Table:
     schema = TABLES[table_name].schema
-    known = set(schema.names)
-    whole = [field.name for field in schema if field.type == pa.int64()]
+    columns = set(schema.names)
+    whole_numbers = [field.name for field in schema if field.type == pa.int64()]
     for row in rows:
-        odd = sorted(set(row) ^ known)
-        if odd:
+        differing = sorted(row.keys() ^ columns)
+        if differing:
             raise WarehouseError(
-                f"{table_name}: a row does not have the contract's columns: {', '.join(odd)}"
+                f"{table_name}: a row does not have the contract's columns: {', '.join(differing)}"
             )
         # Arrow would drop the fraction silently.
-        wrong = [name for name in whole if isinstance(row[name], float)]
-        if wrong:
-            raise WarehouseError(
-                f"{table_name}: {wrong[0]} is {row[wrong[0]]!r} but must be a whole number"
-            )
+        for name in whole_numbers:
+            if isinstance(row[name], float):
+                raise WarehouseError(
+                    f"{table_name}: {name} is {row[name]!r} but must be a whole number"
+                )
     try:
         return pa.Table.from_pylist(rows, schema=schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError, OverflowError) as error:

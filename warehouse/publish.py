@@ -33,6 +33,7 @@ from warehouse.parts import (
     Names,
     PartStore,
     Standing,
+    moment_of,
     names_in,
     read_list,
     version_in,
@@ -84,19 +85,21 @@ def _listed_by(database: Path) -> Listing | None:
 
 def gone_from(standing: Standing, listing: Listing | None) -> Names:
     """Return the listed parts that are missing."""
-    listed = (
-        {(table, name) for table, name in listing.parts if table in standing} if listing else set()
-    )
-    return listed - names_in(standing)
+    if listing is None:
+        return set()
+    listed_parts = {(table, name) for table, name in listing.parts if table in standing}
+    return listed_parts - names_in(standing)
 
 
 def _damaged_of(standing: Standing) -> list[tuple[str, Path]]:
     """Return the parts whose content does not have the hash in their names, each with its table."""
-    all_parts = [(table_name, part) for table_name, parts in standing.items() for part in parts]
-    # A compaction may have deleted a part since it was listed.
-    return [
-        (table_name, part) for table_name, part in all_parts if not is_whole(part) and part.exists()
-    ]
+    damaged = []
+    for table_name, parts in standing.items():
+        for part in parts:
+            # A compaction may have deleted a part since it was listed.
+            if not is_whole(part) and part.exists():
+                damaged.append((table_name, part))
+    return damaged
 
 
 def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | None) -> bool:
@@ -121,44 +124,47 @@ def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
     damaged itself.
     """
     database = store.database
-    last = _listed_by(database) if not is_damaged(database) else None
+    last_listing = _listed_by(database) if not is_damaged(database) else None
     with engine(database.with_name(f".{database.name}.restoring.tmp.spill")) as connection:
-        if last is not None:
+        if last_listing is not None:
             connection.execute(f"attach {quoted(database)} as last (read_only)")
         for table_name in sorted({table for table, _ in gone}):
-            lost = sorted(part for table, part in gone if table == table_name)
+            lost = sorted(Path(part) for table, part in gone if table == table_name)
             n_rows = 0
-            # By their moments, which merged parts have too.
-            held = (
-                {part.partition("-")[0] for table, part in last.parts if table == table_name}
-                if last
-                else set()
+            moments = set()
+            if last_listing is not None:
+                # A merged part also has the moment of a part.
+                published = {
+                    Path(part) for table, part in last_listing.parts if table == table_name
+                }
+                moments = {moment_of(part) for part in published}
+            if moments:
+                parts_left = [part for part in standing[table_name] if moment_of(part) in moments]
+                for rows, is_decided in _lost_rows(connection, TABLES[table_name], parts_left):
+                    # A decided row must precede those of later parts; any other row must follow
+                    # those of earlier parts.
+                    position = lost[0] if is_decided else lost[-1]
+                    store.write_table(table_name, rows, moment_of(position))
+                    n_rows += rows.num_rows
+            names = f"{', '.join(map(str, lost[:10]))} ({len(lost)} in all)"
+            note(
+                f"{store.root / table_name}: damaged or missing: {names}; {n_rows} rows were"
+                " restored from the last published database"
             )
-            left = [part for part in standing[table_name] if part.name.partition("-")[0] in held]
-            for rows, is_decided in (
-                _lost_rows(connection, TABLES[table_name], left) if held else ()
-            ):
-                # A decided row must precede those of later parts; any other row must follow those
-                # of earlier parts.
-                store.write_table(table_name, rows, lost[0 if is_decided else -1].partition("-")[0])
-                n_rows += rows.num_rows
-            done = f"{n_rows} rows were restored from the last published database"
-            named = f"{', '.join(lost[:10])} ({len(lost)} in all)"
-            note(f"{store.root / table_name}: damaged or missing: {named}; {done}")
 
 
 def _lost_rows(
-    connection: duckdb.DuckDBPyConnection, table: StoredTable, left: list[Path]
+    connection: duckdb.DuckDBPyConnection, table: StoredTable, parts_left: list[Path]
 ) -> Iterator[tuple[pa.Table, bool]]:
-    """Yield the rows of the last database's table that the parts `left` do not have, and whether
-    they are decided.
+    """Yield the rows of the last database's table that `parts_left` do not have, and whether they
+    are decided.
     """
     columns = ", ".join(f'"{column}"' for column in table.columns)
     # Other code may have built the database, before a column was added.
     connection.register("contract", table.schema.empty_table())
     lost = f"select {table.selected} from (from contract union all by name from last.{table.name})"
-    if left:
-        view_parts(connection, table, left, "left_parts")
+    if parts_left:
+        view_parts(connection, table, parts_left, "left_parts")
         note_replaced(connection, table, "left_parts", table.key)
         lost += (
             f" except select {columns} from left_parts where (part, part_row) not in (from"
@@ -166,9 +172,9 @@ def _lost_rows(
         )
     condition = decided() if table.keeps == "decided" else "false"
     for is_decided in (True, False):
-        of_kind = condition if is_decided else f"not {condition}"
+        has_kind = condition if is_decided else f"not {condition}"
         lost_rows = connection.sql(
-            f"select * from ({lost}) where {of_kind} order by {', '.join(table.key)}"
+            f"select * from ({lost}) where {has_kind} order by {', '.join(table.key)}"
         )
         for batch in lost_rows.to_arrow_reader(50_000):
             yield pa.Table.from_batches([batch]).cast(table.schema), is_decided
@@ -186,12 +192,14 @@ def damage_of(store: PartStore) -> list[str]:
         listing = read_list(store.root) or _listed_by(store.database)
     except Unsound as error:
         damage.append(f"{store.root / LIST}: is damaged ({error})")
-    damaged = [part for _, part in _damaged_of(standing)] + [store.database] * is_damaged(
-        store.database
-    )
-    damage += [f"{part}: is damaged" for part in damaged]
-    gone = [store.root / table / name for table, name in sorted(gone_from(standing, listing))]
-    return damage + [f"{path}: is missing" for path in gone if not path.exists()]
+    damage += [f"{part}: is damaged" for _, part in _damaged_of(standing)]
+    if is_damaged(store.database):
+        damage.append(f"{store.database}: is damaged")
+    for table, name in sorted(gone_from(standing, listing)):
+        path = store.root / table / name
+        if not path.exists():
+            damage.append(f"{path}: is missing")
+    return damage
 
 
 def publish(store: PartStore, *, must_rebuild: bool = False, must_verify: bool = False) -> bool:
@@ -235,21 +243,29 @@ def _publish(
             write_list(store.root, Listing(frozenset(everything), listing.rows))
         return False
     base: Names = set()
-    if published and published < everything:
-        # Adding the missing parts gives the same rows as a build from all parts if no new part
-        # precedes a published one of its table, and no removal or retraction changes. After a
-        # retraction, a new response may replace a retracted one, which changes the verdicts that
-        # count.
-        new = everything - published
-        tables = {table for table, _ in new}
-        has_retractions = any(table == "retractions" for table, _ in published)
-        turns = tables & {"retractions", "removals", *(["responses"] if has_retractions else [])}
-        are_new = ([(table, part.name) in new for part in standing[table]] for table in tables)
-        base = published if not turns and all(each == sorted(each) for each in are_new) else set()
+    if published and published < everything and _can_extend(published, standing):
+        base = published
     if gone:
         restore_rows(store, standing, gone)
         standing = store.all_standing()
     _swap_in(store, standing, base, gone, listing)
+    return True
+
+
+def _can_extend(published: Names, standing: Standing) -> bool:
+    """Return whether adding the missing parts gives the same rows as a build from all parts.
+
+    No new part may precede a published one of its table, and no removal or retraction may change.
+    After a retraction, a new response may replace a retracted one, which changes the verdicts that
+    count.
+    """
+    changing = {"retractions", "removals"}
+    if any(table == "retractions" for table, _ in published):
+        changing.add("responses")
+    for table, parts in standing.items():
+        are_new = [(table, part.name) not in published for part in parts]
+        if any(are_new) and (table in changing or are_new != sorted(are_new)):
+            return False
     return True
 
 
@@ -272,9 +288,11 @@ def _swap_in(
     # are expected.
     tables = {table for table, _ in gone}
     rows = {kind: (n, n) for kind, n in n_rows.items()}
-    for kind, (n, should) in listing.rows.items() if listing else ():
-        if kind[0] in tables or n < should:
-            rows[kind] = n_rows.get(kind, 0), max(should, n_rows.get(kind, 0))
+    earlier_rows = listing.rows if listing else {}
+    for kind, (n_before, n_expected) in earlier_rows.items():
+        if kind[0] in tables or n_before < n_expected:
+            n = n_rows.get(kind, 0)
+            rows[kind] = (n, max(n_expected, n))
     if everything:
         write_list(store.root, Listing(frozenset(everything), rows))
     refuse_if_lost()

@@ -111,9 +111,8 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Return the columns and the rows of a query."""
         with self._cursor() as cursor:
-            return [
-                column[0] for column in cursor.execute(query, parameters).description or []
-            ], cursor.fetchall()
+            description = cursor.execute(query, parameters).description or []
+            return [column[0] for column in description], cursor.fetchall()
 
     def rows(self, query: str, parameters: Parameters = None) -> list[dict[str, Any]]:
         """Return the rows of a query, as dictionaries."""
@@ -136,8 +135,8 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
             )
             for name, value in where.items()
         ]
-        of = f" where {' and '.join(conditions)}" if conditions else ""
-        return self.rows(f"select {columns} from {relation}{of} order by {order}", where)
+        filters = f"where {' and '.join(conditions)}" if conditions else ""
+        return self.rows(f"select {columns} from {relation} {filters} order by {order}", where)
 
     def value(self, query: str, parameters: Parameters = None) -> Any:
         """Return the first value of a query's first row; None where there is no row."""

@@ -65,13 +65,13 @@ class StoredTable:
         self.models_read = models_read
         self.columns = tuple(columns.split())
         self.key = tuple(key.split())
-        self.schema = pa.schema([pa.field(column, COLUMNS[column][0]) for column in self.columns])
+        self.schema = pa.schema([(column, COLUMNS[column].type) for column in self.columns])
         self.selected = ", ".join(
             f"{conversions.get(column, _quoted(column))} as {_quoted(column)}"
             for column in self.columns
         )
         """The list of columns for a query of stored rows, converted to the present convention."""
-        self.text = repr((vars(self), [(column, str(COLUMNS[column])) for column in self.columns]))
+        self.text = repr((vars(self), [(column, COLUMNS[column]) for column in self.columns]))
         """The full definition of the table and its columns, as text."""
 
 
@@ -93,20 +93,20 @@ TABLES: dict[str, StoredTable] = {
         StoredTable(
             "retractions",
             "An imported file that was retracted, or restored after that.",
-            columns="import_batch is_retracted run_id created_at",
+            "import_batch is_retracted run_id created_at",
             key="import_batch",
         ),
         StoredTable(
             "removals",
             "A removed response; its rows until then, and all rows that depend on it, are left"
             " out.",
-            columns="response_id reason run_id created_at",
+            "response_id reason run_id created_at",
             key="response_id",
         ),
         StoredTable(
             "task_rows",
             "A task of a data-set revision, as ingested.",
-            columns=f"{_TASK} field topic expert turns turn_pattern decision_types economic_pathways"
+            f"{_TASK} field topic expert turns turn_pattern decision_types economic_pathways"
             " n_criteria positive_weight negative_weight has_reference_texts n_rows"
             " conversation_id content_hash",
             key=_TASK,
@@ -114,20 +114,20 @@ TABLES: dict[str, StoredTable] = {
         StoredTable(
             "split_members",
             "The membership of a task in a split, with its canary.",
-            columns=f"{_DATA} split task_id position canary",
+            f"{_DATA} split task_id position canary",
             key=f"{_DATA} split task_id",
         ),
         StoredTable(
             "criteria",
             "A criterion of a task, including refused tasks.",
-            columns=f"{_TASK} criterion_id position title category weight weight_text severity"
+            f"{_TASK} criterion_id position title category weight weight_text severity"
             " content_hash",
             key=f"{_TASK} position",
         ),
         StoredTable(
             "criterion_variants",
             "A rewritten criterion, with the id of the original one.",
-            columns=f"{_TASK} rubric criterion_id original_id original_hash title content_hash status"
+            f"{_TASK} rubric criterion_id original_id original_hash title content_hash status"
             f" {_WRITER} {_USAGE} {_OUTCOME}",
             key=f"{_TASK} rubric original_id original_hash",
             keeps="decided",
@@ -135,50 +135,50 @@ TABLES: dict[str, StoredTable] = {
         StoredTable(
             "conversation_turns",
             "A user turn of a task as ingested, with references and the assistant's reply.",
-            columns=f"{_TASK} position prompt reference_texts response",
+            f"{_TASK} position prompt reference_texts response",
             key=f"{_TASK} position",
         ),
         StoredTable(
             "task_labels",
             "A label of a task, of a kind that only some benchmarks have.",
-            columns=f"{_TASK} kind label",
+            f"{_TASK} kind label",
             key=f"{_TASK} kind label",
         ),
         StoredTable(
             "criterion_labels",
             "A label of a criterion, of a kind that only some benchmarks have.",
-            columns=f"{_TASK} criterion_id kind label",
+            f"{_TASK} criterion_id kind label",
             key=f"{_TASK} criterion_id kind label",
         ),
         StoredTable(
             "labels",
             "A label that a benchmark knows for a field; an empty field stands for all.",
-            columns="benchmark field kind label",
+            "benchmark field kind label",
             key="benchmark field kind label",
         ),
         StoredTable(
             "severities",
             "A weight class of a benchmark and its band of weights.",
-            columns="benchmark severity min_weight max_weight",
+            "benchmark severity min_weight max_weight",
             key="benchmark severity",
         ),
         StoredTable(
             "score_definitions",
             "A score that a benchmark declares, as factors of sums.",
-            columns="benchmark score_name numerator_negative denominator_positive denominator_negative"
+            "benchmark score_name numerator_negative denominator_positive denominator_negative"
             " clips_mean is_primary",
             key="benchmark score_name",
         ),
         StoredTable(
             "message_rows",
             "A conversation turn as sent.",
-            columns=f"{_TASK} conversation_id position role content",
+            f"{_TASK} conversation_id position role content",
             key=f"{_TASK} conversation_id position",
         ),
         StoredTable(
             "responses",
             "One model's response to one task in one trial and vintage.",
-            columns=f"response_id {_TASK} conversation_id model model_config_hash served_model"
+            f"response_id {_TASK} conversation_id model model_config_hash served_model"
             " served_fingerprint trial vintage source import_batch status text chars_alnum"
             f" finish_reason degraded {_USAGE} reasoning_tokens {_OUTCOME}",
             key="response_id",
@@ -187,7 +187,7 @@ TABLES: dict[str, StoredTable] = {
         StoredTable(
             "verdicts",
             "One judge's decision on one criterion of one response.",
-            columns=f"verdict_id response_id {_CRITERION} {_JUDGED} source import_batch may_hide_failures"
+            f"verdict_id response_id {_CRITERION} {_JUDGED} source import_batch may_hide_failures"
             f" {_DECISION}",
             key="verdict_id",
             keeps="decided",
@@ -195,7 +195,7 @@ TABLES: dict[str, StoredTable] = {
         StoredTable(
             "cascade_rules",
             "A rule that sends criteria from a cheap to a strong judge, with its held-out figures.",
-            columns=f"evaluation_id {_DATA} cheap_judge strong_judge evaluated_splits position rule"
+            f"evaluation_id {_DATA} cheap_judge strong_judge evaluated_splits position rule"
             " is_on_front is_picked n_paired n_tasks escalated_share escalated_share_ci_low"
             " escalated_share_ci_high strong_calls cheap_calls thousand_usd thousand_usd_ci_low"
             " thousand_usd_ci_high agreement agreement_ci_low agreement_ci_high kappa kappa_ci_low"
@@ -208,13 +208,13 @@ TABLES: dict[str, StoredTable] = {
             "analysts",
             "A model of an analysis, as configured in its last run; only rows of that configuration"
             " count.",
-            columns="benchmark purpose analyst analyst_config_hash created_at",
+            "benchmark purpose analyst analyst_config_hash created_at",
             key="benchmark purpose analyst",
         ),
         StoredTable(
             "task_annotations",
             "The labels of one kind that a model gave a task in one trial.",
-            columns=f"annotation_id {_TASK} conversation_id kind annotator annotator_config_hash"
+            f"annotation_id {_TASK} conversation_id kind annotator annotator_config_hash"
             " served_model served_fingerprint template_hash trial status primary_label"
             f" secondary_labels explanation {_USAGE} {_OUTCOME}",
             key="annotation_id",
@@ -224,7 +224,7 @@ TABLES: dict[str, StoredTable] = {
             "evidence",
             "A judge's evidence on a criterion from one chunk of a response that is too long"
             " for it.",
-            columns=f"verdict_id response_id {_TASK} criterion_id round chunk_number n_chunks first_char"
+            f"verdict_id response_id {_TASK} criterion_id round chunk_number n_chunks first_char"
             f" n_chars served_model served_fingerprint status evidence {_USAGE} {_OUTCOME}",
             key="verdict_id round n_chunks chunk_number",
             keeps="decided",
@@ -232,7 +232,7 @@ TABLES: dict[str, StoredTable] = {
         StoredTable(
             "checks",
             "The result of one expectation in one run.",
-            columns=f"run_id {_DATA} suite check_name expectation table_name severity success n_evaluated"
+            f"run_id {_DATA} suite check_name expectation table_name severity success n_evaluated"
             " n_failed failing_keys created_at",
             key=f"run_id {_DATA} suite check_name expectation table_name",
             models_read="suite = 'ingest'",
@@ -240,40 +240,40 @@ TABLES: dict[str, StoredTable] = {
         StoredTable(
             "refusals",
             "A task refused by a check in one run.",
-            columns=f"run_id {_TASK} check_name severity detail created_at",
+            f"run_id {_TASK} check_name severity detail created_at",
             key=f"run_id {_TASK} check_name",
         ),
         StoredTable(
             "hard_subset",
             "A task selected as hard.",
-            columns=f"selection_id {_DATA} field task_id rank mean_score n_models panel selected_at",
+            f"selection_id {_DATA} field task_id rank mean_score n_models panel selected_at",
             key="selection_id task_id",
         ),
         StoredTable(
             "hard_stability",
             "A task that a hard selection chose from, with the stability of its membership.",
-            columns=f"selection_id {_DATA} field task_id mean_score is_selected inclusion_probability"
+            f"selection_id {_DATA} field task_id mean_score is_selected inclusion_probability"
             " is_border",
             key="selection_id task_id",
         ),
         StoredTable(
             "hard_overlaps",
             "The overlap of a hard selection with another one of the same tasks.",
-            columns=f"selection_id {_DATA} field kind compared_with n_selected n_compared n_shared jaccard",
+            f"selection_id {_DATA} field kind compared_with n_selected n_compared n_shared jaccard",
             key="selection_id kind compared_with",
         ),
         StoredTable(
             "measures",
             "A measure of a figure with its interval, and a fingerprint of the values that it"
             " belongs to.",
-            columns="figure_id basis method measure value ci_low ci_high p_value n is_small note"
+            "figure_id basis method measure value ci_low ci_high p_value n is_small note"
             " created_at",
             key="figure_id measure",
         ),
         StoredTable(
             "criterion_capabilities",
             "The capability that a criterion needs, as a short phrase that a model wrote.",
-            columns=f"capability_id {_TASK} criterion_id criterion_hash phrase status {_WRITER} {_USAGE}"
+            f"capability_id {_TASK} criterion_id criterion_hash phrase status {_WRITER} {_USAGE}"
             f" {_OUTCOME}",
             key="capability_id",
             keeps="decided",
@@ -281,53 +281,53 @@ TABLES: dict[str, StoredTable] = {
         StoredTable(
             "phrase_embeddings",
             "The vector of a phrase.",
-            columns=f"embedding_id {_DATA} phrase vector status {_WRITER} {_USAGE} {_OUTCOME}",
+            f"embedding_id {_DATA} phrase vector status {_WRITER} {_USAGE} {_OUTCOME}",
             key="embedding_id",
             keeps="decided",
         ),
         StoredTable(
             "capability_names",
             "A name that a model wrote for a node of a tree of capabilities.",
-            columns=f"name_id {_DATA} node_id attempt name status {_WRITER} {_USAGE} {_OUTCOME}",
+            f"name_id {_DATA} node_id attempt name status {_WRITER} {_USAGE} {_OUTCOME}",
             key="name_id",
             keeps="decided",
         ),
         StoredTable(
             "capability_trees",
             "The current tree of capabilities of a field.",
-            columns=f"{_DATA} field tree_id vectors method n_criteria n_tasks created_at",
+            f"{_DATA} field tree_id vectors method n_criteria n_tasks created_at",
             key=f"{_DATA} field",
         ),
         StoredTable(
             "capability_node_rows",
             "A node of a tree of capabilities.",
-            columns=f"tree_id node_id {_DATA} field parent_id level position is_leaf name n_criteria"
+            f"tree_id node_id {_DATA} field parent_id level position is_leaf name n_criteria"
             " n_tasks created_at",
             key="tree_id node_id",
         ),
         StoredTable(
             "capability_members",
             "A criterion in a node of a tree of capabilities, in each node above it too.",
-            columns=f"tree_id node_id {_TASK} criterion_id criterion_hash is_leaf",
+            f"tree_id node_id {_TASK} criterion_id criterion_hash is_leaf",
             key="tree_id node_id task_id criterion_id",
         ),
         StoredTable(
             "capability_analyses",
             "The latest comparison under each judge, with a fingerprint of its inputs.",
-            columns=f"{_DATA} {_BY_JUDGE} analysis_id method created_at",
+            f"{_DATA} {_BY_JUDGE} analysis_id method created_at",
             key=f"{_DATA} {_BY_JUDGE}",
         ),
         StoredTable(
             "capability_measures",
             "A model's score in a node of a tree of capabilities, with its interval.",
-            columns=f"analysis_id tree_id node_id {_DATA} {_BY_JUDGE} vintage model model_config_hash value"
+            f"analysis_id tree_id node_id {_DATA} {_BY_JUDGE} vintage model model_config_hash value"
             " ci_low ci_high is_small n_tasks n_criteria n_decided created_at",
             key="analysis_id tree_id node_id vintage model model_config_hash",
         ),
         StoredTable(
             "weakness_candidates",
             "A node in which a model was found weak, with its result on the other tasks.",
-            columns=f"analysis_id tree_id node_id {_DATA} {_BY_JUDGE} vintage model model_config_hash"
+            f"analysis_id tree_id node_id {_DATA} {_BY_JUDGE} vintage model model_config_hash"
             " compared_key compared_model compared_vintage compared_config_hash value"
             " compared_value gap gap_ci_low gap_ci_high is_small n_tasks p_confirmed is_confirmed"
             " found_gap n_tasks_found p_found method created_at",
@@ -336,27 +336,27 @@ TABLES: dict[str, StoredTable] = {
         StoredTable(
             "grader_sets",
             "A configured majority: several judges that together are one grader.",
-            columns="benchmark majority members created_at",
+            "benchmark majority members created_at",
             key="benchmark majority",
         ),
         StoredTable(
             "condition_sets",
             "A model with its conditions, as configured.",
-            columns="benchmark shared_model condition_names condition_models created_at",
+            "benchmark shared_model condition_names condition_models created_at",
             key="benchmark shared_model",
         ),
         StoredTable(
             "coverage_rules",
             "The trials that a configuration wants of a model in a vintage, and the coverage that a"
             " current vintage needs; an empty model stands for all others of the benchmark.",
-            columns="benchmark model model_config_hash vintage wanted_trials min_coverage created_at",
+            "benchmark model model_config_hash vintage wanted_trials min_coverage created_at",
             key="benchmark model model_config_hash vintage",
         ),
         StoredTable(
             "stopping_looks",
             "A comparison after one block of tasks, in a run that stops when comparisons are"
             " settled.",
-            columns=f"stopping_id {_DATA} {_BY_JUDGE} score_name model model_config_hash vintage"
+            f"stopping_id {_DATA} {_BY_JUDGE} score_name model model_config_hash vintage"
             " compared_model compared_config_hash compared_vintage block n_tasks n_tasks_evaluated"
             " n_tasks_planned is_second_minus_first mean_difference unbiased_difference"
             " sequence_low sequence_high comparison_alpha least_difference decision run_id"
@@ -367,7 +367,7 @@ TABLES: dict[str, StoredTable] = {
         StoredTable(
             "stopping_scores",
             "A model's score on the random part of a split that was evaluated when a run stopped.",
-            columns=f"{_DATA} split {_BY_JUDGE} vintage model model_config_hash score_name stopping_id"
+            f"{_DATA} split {_BY_JUDGE} vintage model model_config_hash score_name stopping_id"
             " n_tasks n_tasks_evaluated n_tasks_skipped sequence_low sequence_high"
             " unbiased_mean_score run_id created_at",
             key=f"{_DATA} split {_BY_JUDGE} vintage model model_config_hash score_name",
@@ -376,21 +376,21 @@ TABLES: dict[str, StoredTable] = {
             "review_samples",
             "A criterion that a sheet for reviewers samples, with its probability of being"
             " sampled.",
-            columns=f"sample_id {_TASK} criterion_id criterion_hash population_id n_population design"
+            f"sample_id {_TASK} criterion_id criterion_hash population_id n_population design"
             " stratum probability run_id created_at",
             key="sample_id task_id criterion_id",
         ),
         StoredTable(
             "expert_reviews",
             "A person's review of a criterion: 1 for agree, 0 for disagree.",
-            columns=f"review_id {_TASK} criterion_id criterion_hash reviewer sample_id import_batch value"
+            f"review_id {_TASK} criterion_id criterion_hash reviewer sample_id import_batch value"
             " explanation better_wording run_id created_at",
             key="review_id",
         ),
         StoredTable(
             "model_reviews",
             "A model's review of a criterion: one call with all checks.",
-            columns=f"review_id {_TASK} criterion_id criterion_hash reviewer reviewer_config_hash"
+            f"review_id {_TASK} criterion_id criterion_hash reviewer reviewer_config_hash"
             f" served_model served_fingerprint template_hash review_trial status findings {_USAGE}"
             f" {_OUTCOME}",
             key="review_id",
@@ -399,67 +399,67 @@ TABLES: dict[str, StoredTable] = {
         StoredTable(
             "labellers",
             "A person whose imported verdicts are labels, as stated by a sheet or the user.",
-            columns="benchmark judge import_batch created_at",
+            "benchmark judge import_batch created_at",
             key="benchmark judge import_batch",
         ),
         StoredTable(
             "label_sheets",
             "A sheet of verdicts for people to label, or labels that are stated to be a random"
             " sample.",
-            columns=f"sheet_id {_DATA} design covered_breakdown covered_label covered_responses"
+            f"sheet_id {_DATA} design covered_breakdown covered_label covered_responses"
             " n_population n_drawn seed import_batch run_id created_at",
             key="sheet_id",
         ),
         StoredTable(
             "label_draws",
             "A verdict that a sheet samples, or that already had a label before the sheet.",
-            columns=f"sheet_id {_TASK} response_id criterion_id criterion_hash probability is_known",
+            f"sheet_id {_TASK} response_id criterion_id criterion_hash probability is_known",
             key="sheet_id response_id criterion_id criterion_hash",
         ),
         StoredTable(
             "control_set",
             "A verdict that is judged again every night, with its first value; never changed.",
-            columns=f"set_id {_TASK} {_BY_JUDGE} verdict_id response_id conversation_id criterion_id"
+            f"set_id {_TASK} {_BY_JUDGE} verdict_id response_id conversation_id criterion_id"
             " criterion_hash model trial vintage first_value run_id created_at",
             key="set_id verdict_id",
         ),
         StoredTable(
             "control_verdicts",
             "A judge's decision in one night on a member of its control set; never scored.",
-            columns=f"set_id judge_vintage verdict_id response_id {_CRITERION} {_JUDGED} {_DECISION}",
+            f"set_id judge_vintage verdict_id response_id {_CRITERION} {_JUDGED} {_DECISION}",
             key="set_id judge_vintage response_id criterion_id criterion_hash",
             keeps="decided",
         ),
         StoredTable(
             "neighbour_verdicts",
             "A judge's decision in an arrangement of criteria in calls; never scored.",
-            columns=f"verdict_id arrangement response_id {_CRITERION} {_JUDGED} {_DECISION}",
+            f"verdict_id arrangement response_id {_CRITERION} {_JUDGED} {_DECISION}",
             key="verdict_id",
             keeps="decided",
         ),
         StoredTable(
             "control_limits",
             "A night of a control set, with the agreement expected from the earlier nights.",
-            columns="set_id night n_decided n_agreeing min_agreement method centre lower_limit cause"
+            "set_id night n_decided n_agreeing min_agreement method centre lower_limit cause"
             " created_at",
             key="set_id night",
         ),
         StoredTable(
             "alerts",
             "An alert about a run.",
-            columns="alert_id run_id night benchmark kind subject detail facts created_at",
+            "alert_id run_id night benchmark kind subject detail facts created_at",
             key="alert_id",
         ),
         StoredTable(
             "alert_deliveries",
             "The delivery of a run's alerts, or of its ping, to one receiver.",
-            columns="run_id night receiver status attempts error n_alerts alert_ids created_at",
+            "run_id night receiver status attempts error n_alerts alert_ids created_at",
             key="run_id receiver",
         ),
         StoredTable(
             "runs",
             "One execution.",
-            columns="run_id command night config git_commit started_at ended_at outcome responses_made"
+            "run_id command night config git_commit started_at ended_at outcome responses_made"
             " verdicts_made calls prompt_tokens cached_tokens completion_tokens cached_share"
             " cost_usd",
             key="run_id",
@@ -468,14 +468,14 @@ TABLES: dict[str, StoredTable] = {
             "spend",
             "The sums over a run's calls on a day, for a purpose, with a model, with discarded"
             " attempts.",
-            columns=f"run_id day purpose called_model calls failed_calls unpriced_calls {_USAGE} cost_usd"
+            f"run_id day purpose called_model calls failed_calls unpriced_calls {_USAGE} cost_usd"
             " created_at",
             key="run_id day purpose called_model",
         ),
         StoredTable(
             "attempt_rows",
             "One request of a call, as the ledger recorded it, without texts.",
-            columns="attempt_id run_id purpose called_model row_id attempt status http_status latency_s"
+            "attempt_id run_id purpose called_model row_id attempt status http_status latency_s"
             " prompt_tokens cached_tokens completion_tokens reasoning_tokens cost_usd finished_at",
             key="attempt_id",
         ),

@@ -43,14 +43,12 @@ def other_content(folder: Path) -> str | None:
     """Return a name in a folder that is neither empty nor a warehouse; None for an empty folder or
     a warehouse.
     """
-    if any(
-        (folder / mark).exists() for mark in (FILE, DATABASE)
-    ):  # a copied database alone is enough
+    # A copied database alone is enough.
+    if (folder / FILE).exists() or (folder / DATABASE).exists():
         return None
     # A new warehouse may have these if its process was killed before it wrote a mark.
-    return next(
-        (name for name in content_of(folder) if name not in {"parts", "living", "prefect"}), None
-    )
+    names = [name for name in content_of(folder) if name not in {"parts", "living", "prefect"}]
+    return names[0] if names else None
 
 
 class Warehouse:
@@ -161,8 +159,8 @@ class Warehouse:
 
         The version that built it is included.
         """
-        held = published_parts(self.database) or ()
-        return [stamp(), *sorted(f"{table}/{part}" for table, part in held if table not in but)]
+        parts = published_parts(self.database) or ()
+        return [stamp(), *sorted(f"{table}/{part}" for table, part in parts if table not in but)]
 
     def part_sizes(self) -> list[int]:
         """Return the bytes of each part of all tables: many parts make rebuilding and direct

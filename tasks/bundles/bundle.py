@@ -185,8 +185,8 @@ def is_inside(name: str) -> bool:
 
 def missing_from(location: Folder | Store, files: Iterable[File]) -> list[str]:
     """Return the names of the files that are missing at a location or have another size there."""
-    there = location.files()
-    return [file.name for file in files if there.get(file.name) != file.n_bytes]
+    stored_sizes = location.files()
+    return [file.name for file in files if stored_sizes.get(file.name) != file.n_bytes]
 
 
 def is_complete(location: Folder | Store) -> bool:

@@ -30,14 +30,14 @@ def in_one_line(address: str) -> Iterator[None]:
     except PipelineError:
         raise
     except ImportError as error:
-        how = f"{error} (s3://: {install_extra('s3')})"
+        advice = f"{error} (s3://: {install_extra('s3')})"
         raise UsageError(
-            f"{address}: the library for this store is not installed; {how}"
+            f"{address}: the library for this store is not installed; {advice}"
         ) from error
     except Exception as error:  # every library has its own errors
-        what = safe(" ".join(str(error).split())) or "no reason given"
+        reason = safe(" ".join(str(error).split())) or "no reason given"
         raise PipelineError(
-            f"{address}: {type(error).__name__}: {what}; check address, network and keys"
+            f"{address}: {type(error).__name__}: {reason}; check address, network and keys"
         ) from error
 
 
@@ -66,14 +66,16 @@ class Store:
                 details_by_path = self.filesystem.find(self.root, detail=True)
             except FileNotFoundError:
                 return {}
-            above = f"{self.root}/"
-            return {
-                # Some stores, such as HTTP servers, list names without sizes.
-                path.removeprefix(above): int(details["size"] or self.filesystem.size(path))
-                for path, details in details_by_path.items()
+            prefix = f"{self.root}/"
+            sizes = {}
+            for path, details in details_by_path.items():
                 # Web consoles create names that end with a slash to show an empty folder.
-                if path.startswith(above) and not path.endswith("/") and details["type"] == "file"
-            }
+                is_file = details["type"] == "file" and not path.endswith("/")
+                if is_file and path.startswith(prefix):
+                    # Some stores, such as HTTP servers, list names without sizes.
+                    n_bytes = details["size"] or self.filesystem.size(path)
+                    sizes[path.removeprefix(prefix)] = int(n_bytes)
+            return sizes
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a small file; None: there is no such file."""
@@ -135,20 +137,18 @@ class Folder:
     def files(self) -> dict[str, int]:
         """Return the names of all files, and their sizes in bytes."""
         sizes = {}
-        for path in (
-            Path(folder, name) for folder, _, names in os.walk(self.path) for name in names
-        ):
-            with suppress(
-                FileNotFoundError
-            ):  # another writer renamed or removed the file after it was listed
-                sizes[path.relative_to(self.path).as_posix()] = path.stat().st_size
+        for folder, _, names in os.walk(self.path):
+            for name in names:
+                path = Path(folder, name)
+                # Another writer may have renamed or removed the file after it was listed.
+                with suppress(FileNotFoundError):
+                    sizes[path.relative_to(self.path).as_posix()] = path.stat().st_size
         return sizes
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a small file; None: there is no such file."""
-        if not (path := self.path / name).exists():
-            return None
-        return read_regular(path)
+        path = self.path / name
+        return read_regular(path) if path.exists() else None
 
     def write(self, name: str, content: bytes) -> None:
         """Write a small file, or replace it."""
@@ -188,9 +188,11 @@ class Folder:
         for name in names:
             path = self.path / name
             path.unlink(missing_ok=True)
+            folder = path.parent
             with suppress(OSError):  # the folder is not empty, or another writer removed it
-                while (path := path.parent) != self.path:
-                    path.rmdir()
+                while folder != self.path:
+                    folder.rmdir()
+                    folder = folder.parent
 
 
 @contextmanager
@@ -223,22 +225,22 @@ def kept_as(source: Path, target: Path) -> None:
 _LOCAL = ("file", "local")
 
 
-def open_location(given: str) -> Path | Store:
+def open_location(address: str) -> Path | Store:
     """Return a path, or the store at an address such as `s3://bucket/prefix`; `file://` is a path.
 
     Raises:
         UsageError: the address holds keys, or its store is not known or lacks its library.
         PipelineError: the store cannot be reached.
     """
-    scheme, mark, rest = given.partition("://")
+    scheme, mark, rest = address.partition("://")
     if not mark:
-        scheme, colon, rest = given.partition(":")
+        scheme, colon, rest = address.partition(":")
         if colon and scheme.lower() in fsspec.available_protocols():
             raise UsageError(
-                f"{given}: an address has two slashes: {scheme}://{rest.lstrip('/')}; a folder,"
-                f" ./{given}"
+                f"{address}: an address has two slashes: {scheme}://{rest.lstrip('/')}; a folder,"
+                f" ./{address}"
             )
-        return Path(given)
+        return Path(address)
     scheme = scheme.lower()
     # A password (`key:secret@bucket`) or a possible signature (`?sig=...`).
     if re.match(r"[^@]*:[^@]*@|.*\?", rest) and scheme not in _LOCAL:
@@ -248,20 +250,20 @@ def open_location(given: str) -> Path | Store:
             f" {where}"
         )
     if scheme in _LOCAL:
-        return Path(fsspec.filesystem(scheme)._strip_protocol(given))
+        return Path(fsspec.filesystem(scheme)._strip_protocol(address))
     if scheme not in fsspec.available_protocols():
         raise UsageError(
-            f"{given}: {scheme}:// is not known; name a folder, or an address such as"
+            f"{address}: {scheme}:// is not known; name a folder, or an address such as"
             " s3://bucket/prefix"
         )
-    with in_one_line(given):
-        filesystem, root = fsspec.url_to_fs(given)
+    with in_one_line(address):
+        filesystem, root = fsspec.url_to_fs(address)
     if {*root} & {*"*[]"}:  # fsspec interprets these as patterns of names when it removes files
         raise UsageError(
-            f"{given}: *, [ and ] have a meaning in addresses; name a prefix without them"
+            f"{address}: *, [ and ] have a meaning in addresses; name a prefix without them"
         )
     if not root.strip("/"):
         raise UsageError(
-            f"{given}: has no bucket or folder; name one, such as {scheme}://bucket/prefix"
+            f"{address}: has no bucket or folder; name one, such as {scheme}://bucket/prefix"
         )
-    return Store(given.rstrip("/"), filesystem, root.rstrip("/"))
+    return Store(address.rstrip("/"), filesystem, root.rstrip("/"))

@@ -62,11 +62,10 @@ def policies_of(job: Job, expectations: Iterable[Expectation]) -> dict[str, str]
             raise UsageError(
                 f"quality.{name}: checks results, not tasks; its policy is warn or fail"
             )
-    policies = {}
-    for expectation in expectations:
-        default = default_policy(expectation)
-        policies[expectation.check] = configured.get(expectation.check, default)
-    return policies
+    return {
+        expectation.check: configured.get(expectation.check) or default_policy(expectation)
+        for expectation in expectations
+    }
 
 
 def default_policy(expectation: Expectation) -> str:
@@ -200,13 +199,12 @@ def _report(job: Job, findings: list[ExpectationResult], policies: Policies) -> 
     )
     for finding in failed:
         name = finding.expectation.check
-        n_failed = len(finding.failures)
         policy = policies[name]
         is_of_tasks = finding.expectation.suite == "ingest"
         keys = {failure.task_id if is_of_tasks else failure.key for failure in finding.failures}
         line = (
-            f"{name} ({policy}): {n_failed} of {counted(finding.n_evaluated, 'row')} fail:"
-            f" {some(sorted(keys), 5)}"
+            f"{name} ({policy}): {len(finding.failures)} of {counted(finding.n_evaluated, 'row')}"
+            f" fail: {some(sorted(keys), 5)}"
         )
         if policy == "fail":
             raise PipelineError(

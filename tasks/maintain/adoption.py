@@ -7,7 +7,8 @@ rest.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from tasks.config.job import Job
 from tasks.console import notice
@@ -30,21 +31,7 @@ def adopt(job: Job, address: str) -> StageReport:
         WarehouseError: a part cannot be read, or the disk cannot be written.
         PipelineError: the ledger is in use, or cannot be written.
     """
-    called = [
-        callee.target for callee in callees(job) if callee.target.address_variable is not None
-    ]
-    names = {target.name for target in called if target.api_base == address}
-    if not names:
-        known = sorted({f"{target.api_base} (from {target.address_variable})" for target in called})
-        where = (
-            f"known: {', '.join(known)}"
-            if known
-            else "no variable gives a configured model an address"
-        )
-        raise UsageError(
-            f"--api-base {address}: no configured model has this address from the environment"
-            f" ({where}); name one that `prbench doctor` shows"
-        )
+    names = _models_at(job, address)
     new_hashes = {
         identity.earlier_hash: identity.config_hash
         for identity in changed_identities(job)
@@ -77,11 +64,32 @@ def adopt(job: Job, address: str) -> StageReport:
     return StageReport("adopt", rows=len(new_ids), notes=[note])
 
 
+def _models_at(job: Job, address: str) -> set[str]:
+    """Return the names of the models to which the environment gives an address."""
+    names = set()
+    addresses = set()
+    for callee in callees(job):
+        target = callee.target
+        if target.address_variable is not None:
+            addresses.add(f"{target.api_base} (from {target.address_variable})")
+            if target.api_base == address:
+                names.add(target.name)
+    if not names:
+        hint = "no variable gives a configured model an address"
+        if addresses:
+            hint = f"known: {', '.join(sorted(addresses))}"
+        raise UsageError(
+            f"--api-base {address}: no configured model has this address from the environment"
+            f" ({hint}); name one that `prbench doctor` shows"
+        )
+    return names
+
+
 def _new_response_ids(reader: Reader, new_hashes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the old and the new id of each response under an earlier configuration, unless the new
     one is stored.
     """
-    stored = {row["response_id"] for row in reader.select("responses", "response_id")}
+    stored_ids = {row["response_id"] for row in reader.select("responses", "response_id")}
     for row in reader.select("responses", _RESPONSE, model_config_hash=list(new_hashes)):
         new_id = response_id(
             benchmark=row["benchmark"],
@@ -93,8 +101,20 @@ def _new_response_ids(reader: Reader, new_hashes: Mapping[str, str]) -> Iterator
             trial=row["trial"],
             vintage=row["vintage"],
         )
-        if new_id not in stored:
+        if new_id not in stored_ids:
             yield row["response_id"], new_id
+
+
+def _pieces(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the hashes of the criteria that one call judged, in their order, by `piece_hash`."""
+    hashes: dict[str, dict[int, str]] = defaultdict(dict)
+    for row in verdicts:
+        if row["piece_hash"] is not None:
+            hashes[row["piece_hash"]][row["position_in_call"]] = row["criterion_hash"]
+    pieces = {}
+    for piece_hash, by_position in hashes.items():
+        pieces[piece_hash] = [by_position[position] for position in sorted(by_position)]
+    return pieces
 
 
 _RESPONSE = (
@@ -113,24 +133,15 @@ def _new_verdict_ids(
     """Yield the old and the new id of each verdict of an earlier configuration, or on a response
     with a new id.
     """
-    stored = {row["verdict_id"] for row in reader.select("verdicts", "verdict_id")}
+    stored_ids = {row["verdict_id"] for row in reader.select("verdicts", "verdict_id")}
     by_judge = reader.select("verdicts", _VERDICT, judge_config_hash=list(new_hashes))
     on_responses = reader.select("verdicts", _VERDICT, response_id=list(new_responses))
-    rows = {row["verdict_id"]: row for row in (*by_judge, *on_responses)}
-    judged = sorted({row["response_id"] for row in rows.values()})
-    texts = {
-        row["response_id"]: row["text"]
-        for row in reader.select("responses", "*", response_id=judged)
-    }
-    pieces: dict[str, dict[int, str]] = defaultdict(dict)
-    for row in rows.values():
-        if row["piece_hash"] is not None:
-            pieces[row["piece_hash"]][row["position_in_call"]] = row["criterion_hash"]
-    for old_id, row in rows.items():
-        piece = [
-            criterion_hash
-            for _, criterion_hash in sorted(pieces.get(row["piece_hash"], {}).items())
-        ]
+    verdicts = {row["verdict_id"]: row for row in (*by_judge, *on_responses)}
+    response_ids = sorted({row["response_id"] for row in verdicts.values()})
+    responses = reader.select("responses", "*", response_id=response_ids)
+    texts = {row["response_id"]: row["text"] for row in responses}
+    pieces = _pieces(verdicts.values())
+    for old_id, row in verdicts.items():
         new_id = verdict_id(
             response_id=new_responses.get(row["response_id"], row["response_id"]),
             response_text=texts[row["response_id"]],
@@ -141,7 +152,7 @@ def _new_verdict_ids(
             template_hash=row["template_hash"],
             grading=row["grading"],
             judge_trial=row["judge_trial"],
-            piece=piece,
+            piece=pieces.get(row["piece_hash"], []),
         )
-        if new_id not in stored:
+        if new_id not in stored_ids:
             yield old_id, new_id

@@ -85,25 +85,34 @@ def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> Stag
         file_lock(lock, wait=False),
         work_folder(warehouse, "backup") as stage,
     ):
-        there = location.files()
-        last = read_bundle(location, "backup").files if _RECORD in there else ()
-        intact = {
-            _path_of(file): file
-            for file in last
-            if there.get(file.name) == file.n_bytes
-            and (not must_verify or location.hash_of(file.name) == file.sha256)
-        }
-        files = _files(warehouse, stage, intact)
+        stored_sizes = location.files()
+        intact_files = _intact_files(location, stored_sizes, must_verify=must_verify)
+        files = _files(warehouse, stage, intact_files)
         refuse_if_lost()
         bundle = write_bundle(location, "backup", files, {"made_at": started_at})
-        needed = {file.name for file in files}
-        location.remove([name for name in there if name.startswith(_FILES) and name not in needed])
-    new = [file.n_bytes for file, staged in files.items() if staged]
+        copies = {name for name in stored_sizes if name.startswith(_FILES)}
+        location.remove(sorted(copies - {file.name for file in files}))
+    new_sizes = [file.n_bytes for file, staged in files.items() if staged]
     note = (
-        f"{len(files)} files ({bundle.n_bytes / 1e6:.1f} MB) in {target}, {len(new)} of them"
-        " copied now"
+        f"{len(files)} files ({bundle.n_bytes / 1e6:.1f} MB) in {target}, {len(new_sizes)} of them"
+        f" copied now ({sum(new_sizes) / 1e6:.1f} MB)"
     )
-    return StageReport("backup", rows=len(new), notes=[f"{note} ({sum(new) / 1e6:.1f} MB)"])
+    return StageReport("backup", rows=len(new_sizes), notes=[note])
+
+
+def _intact_files(
+    location: Folder | Store, stored_sizes: Mapping[str, int], *, must_verify: bool
+) -> dict[str, File]:
+    """Return the intact copies of the last backup, by path."""
+    intact_files: dict[str, File] = {}
+    if _RECORD not in stored_sizes:
+        return intact_files
+    for file in read_bundle(location, "backup").files:
+        if stored_sizes.get(file.name) == file.n_bytes and (
+            not must_verify or location.hash_of(file.name) == file.sha256
+        ):
+            intact_files[_path_of(file)] = file
+    return intact_files
 
 
 def _refuse_others(warehouse: Warehouse, location: Folder | Store) -> None:
@@ -220,10 +229,10 @@ def restore(job: Job, source: Path | Store) -> StageReport:
 
 def _refuse_filled(root: Path) -> None:
     # The file with the version is written with the first lock, so it does not count.
-    held = [name for name in content_of(root) if name not in (VERSION_FILE, "living")]
-    if held and not (root / _STAGE / _RECORD).exists():
+    names = [name for name in content_of(root) if name not in (VERSION_FILE, "living")]
+    if names and not (root / _STAGE / _RECORD).exists():
         raise UsageError(
-            f"{root}: is not empty ({held[0]}); name an empty or new folder with --warehouse"
+            f"{root}: is not empty ({names[0]}); name an empty or new folder with --warehouse"
         )
 
 
@@ -238,8 +247,9 @@ def _stage(location: Folder | Store, bundle: Bundle, stage: Path) -> None:
         shutil.rmtree(stage)
         raise
     refuse_other_version(stage)
-    for each in {*paths.values(), *(path.parent for path in paths.values())}:
-        sync(each)
+    copies = set(paths.values())
+    for path in copies | {copy.parent for copy in copies}:
+        sync(path)
     write_bundle(Folder(stage), "backup", dict.fromkeys(bundle.files), bundle.meta)
 
 

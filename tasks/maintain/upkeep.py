@@ -29,7 +29,6 @@ from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
 from warehouse import (
     DECIDED_STATUSES,
-    TABLES,
     Reader,
     Warehouse,
     WarehouseError,
@@ -63,13 +62,14 @@ def store_calls(job: Job) -> int:
         repair_ledger(job)
         _store_attempts(job, warehouse)
         spend = _spend(job, published)
-    now = datetime.now(UTC)
-    changed = [
-        {**row, "created_at": now} for key, row in spend.items() if row != published.rows.get(key)
-    ]
-    if changed:
-        warehouse.write("spend", changed)
-    return len(changed)
+    created_at = datetime.now(UTC)
+    changed_rows = []
+    for key, row in spend.items():
+        if row != published.rows.get(key):
+            changed_rows.append({**row, "created_at": created_at})
+    if changed_rows:
+        warehouse.write("spend", changed_rows)
+    return len(changed_rows)
 
 
 def _store_attempts(job: Job, warehouse: Warehouse) -> None:
@@ -108,8 +108,8 @@ class _Published(NamedTuple):
 def _published(warehouse: Warehouse) -> _Published:
     with warehouse.reader() as reader:
         rows = {_key(row): row for row in reader.select("spend", ", ".join(SPEND_COLUMNS))}
-        ended = reader.rows("select run_id from runs where outcome <> 'running'")
-        return _Published(rows, {row["run_id"] for row in ended})
+        ended_runs = reader.rows("select run_id from runs where outcome <> 'running'")
+        return _Published(rows, {row["run_id"] for row in ended_runs})
 
 
 def _spend(job: Job, published: _Published) -> dict[_Key, Row]:
@@ -119,17 +119,18 @@ def _spend(job: Job, published: _Published) -> dict[_Key, Row]:
     ended. If another machine is writing, the ledger is not opened, because two machines that open
     one SQLite file damage it.
     """
-    rows = () if Warehouse(job.warehouse).elsewhere() else spend_in(job.warehouse / LEDGER)
-    known = {
-        _key(row): row
-        for row in rows
-        if row["cost_usd"] is not None or row["run_id"] not in published.ended_runs
-    }
+    spend: dict[_Key, Row] = {}
+    if not Warehouse(job.warehouse).elsewhere():
+        for row in spend_in(job.warehouse / LEDGER):
+            if row["cost_usd"] is not None or row["run_id"] not in published.ended_runs:
+                spend[_key(row)] = row
     for key, row in published.rows.items():
-        stored = known.get(key)
-        if stored is None or (stored["cost_usd"] is not None and row["calls"] > stored["calls"]):
-            known[key] = row
-    return known
+        in_ledger = spend.get(key)
+        if in_ledger is None or (
+            in_ledger["cost_usd"] is not None and row["calls"] > in_ledger["calls"]
+        ):
+            spend[key] = row
+    return spend
 
 
 def spent(job: Job, since: datetime | None = None) -> list[Row]:
@@ -161,8 +162,8 @@ def unpublished_replies(job: Job) -> Counter[str]:
     replies = unfinished_replies(job.warehouse / LEDGER, _published(warehouse).ended_runs)
     with warehouse.reader() as reader:
         rows = reader.rows(sql.read("queries/maintain/published_cells"), {"cells": list(replies)})
-    published = {row["cell"] for row in rows}
-    return Counter(model for cell, model in replies.items() if cell not in published)
+    published_cells = {row["cell"] for row in rows}
+    return Counter(model for cell, model in replies.items() if cell not in published_cells)
 
 
 def run_cost(job: Job, run_id: str) -> list[Row]:
@@ -194,12 +195,12 @@ def total_cost(job: Job, night: str | None = None) -> Row:
     Raises:
         PipelineError: a file of the ledger cannot be read.
     """
-    given = {
+    parameters = {
         "run_id": job.run_id,
         "night": night,
         "benchmark": job.settings.benchmark,
     }
-    (row,) = _cost_rows(job, "total_cost", given)
+    (row,) = _cost_rows(job, "total_cost", parameters)
     return row
 
 
@@ -219,26 +220,25 @@ def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
     return rows
 
 
-def _cost_rows(job: Job, query_name: str, given: Mapping[str, Any]) -> list[Row]:
+def _cost_rows(job: Job, query_name: str, parameters: Mapping[str, Any]) -> list[Row]:
     """Return the rows of a query on costs, computed from the current spend of all runs, including
     running ones.
     """
     warehouse = Warehouse(job.warehouse)
-    spend = list(
-        _spend(job, _published(warehouse) if warehouse.database.exists() else _Published()).values()
-    )
-    if spend and not warehouse.database.exists():
+    is_published = warehouse.database.exists()
+    published = _published(warehouse) if is_published else _Published()
+    spend = list(_spend(job, published).values())
+    if spend and not is_published:
         warehouse.publish()  # the database is lost, or the run was killed before it stored any row
     types = dict.fromkeys(SPEND_KEY, "VARCHAR") | {"cost_usd": "DOUBLE"}
     structure = json.dumps([{name: types.get(name, "BIGINT") for name in SPEND_COLUMNS}])
     with warehouse.reader() as reader:
-        query = sql.read(f"queries/maintain/{query_name}")
         return reader.rows(
-            query,
+            sql.read(f"queries/maintain/{query_name}"),
             {
                 "spend": json.dumps(spend),
                 "structure": structure,
-                **given,
+                **parameters,
             },
         )
 
@@ -261,17 +261,15 @@ class ResponseChoice(NamedTuple):
         """Conditions in SQL on the columns of `responses` -> their values; empty if nothing is
         given.
         """
-        lists = {
-            "response_id": self.response_ids,
-            "model": self.models,
-            "task_id": self.task_ids,
-            "trial": self.trials,
+        values = {
+            "list_contains(?, response_id)": list(self.response_ids) or None,
+            "list_contains(?, model)": list(self.models) or None,
+            "list_contains(?, task_id)": list(self.task_ids) or None,
+            "list_contains(?, trial)": list(self.trials) or None,
+            "vintage = ?": self.vintage,
+            "chars_alnum > ?": self.longer_than,
         }
-        given = {f"list_contains(?, {name})": [*values] for name, values in lists.items() if values}
-        single = {"vintage = ?": self.vintage, "chars_alnum > ?": self.longer_than}
-        return given | {
-            condition: value for condition, value in single.items() if value is not None
-        }
+        return {condition: value for condition, value in values.items() if value is not None}
 
 
 def chosen(job: Job, choice: ResponseChoice) -> list[Row]:
@@ -287,10 +285,10 @@ def chosen(job: Job, choice: ResponseChoice) -> list[Row]:
         )
     values = list(choice.conditions.values())
     rows = responses_where(Warehouse(job.warehouse).store, " and ".join(choice.conditions), values)
-    missing = sorted(set(choice.response_ids) - {row["response_id"] for row in rows})
-    if missing:
+    missing_ids = sorted(set(choice.response_ids) - {row["response_id"] for row in rows})
+    if missing_ids:
         raise UsageError(
-            f"{missing[0]}: no stored response has this id and matches the other options"
+            f"{missing_ids[0]}: no stored response has this id and matches the other options"
         )
     return rows
 
@@ -373,15 +371,16 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
     """
     report = StageReport("compact")
     warehouse = Warehouse(job.warehouse)
-    before = warehouse.part_sizes()
-    if only_if_needed and len(before) <= MANY_PARTS:
-        report.notes.append(f"{counted(len(before), 'file')}, no need to merge")
+    sizes_before = warehouse.part_sizes()
+    if only_if_needed and len(sizes_before) <= MANY_PARTS:
+        report.notes.append(f"{counted(len(sizes_before), 'file')}, no need to merge")
     else:
         warehouse.compact()
-        after = warehouse.part_sizes()
-        report.rows = len(before) - len(after)
+        sizes_after = warehouse.part_sizes()
+        report.rows = len(sizes_before) - len(sizes_after)
         report.notes += [
-            f"{len(before)} files merged into {len(after)} ({_mb(sum(before), sum(after))})",
+            f"{len(sizes_before)} files merged into {len(sizes_after)}"
+            f" ({_mb(sum(sizes_before), sum(sizes_after))})",
             f"database rebuilt ({_mb(warehouse.database.stat().st_size)})",
         ]
         forget_removed(job)  # finishes a removal that was killed
@@ -411,7 +410,7 @@ def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
 
 
 def _mb(*n_bytes: int) -> str:
-    return " to ".join(f"{each / 1e6:.1f} MB" for each in n_bytes)
+    return " to ".join(f"{size / 1e6:.1f} MB" for size in n_bytes)
 
 
 def disk_use(job: Job) -> list[Row]:
@@ -423,20 +422,19 @@ def disk_use(job: Job) -> list[Row]:
     from tasks.bundles.stores import Folder  # fsspec takes long to import
 
     warehouse = Warehouse(job.warehouse)
-    heads = {part: f"table {table}" for table in TABLES for part in warehouse.store.standing(table)}
-    heads[warehouse.database] = "database"
+    users = {warehouse.database: "database"}
+    for table, parts in warehouse.store.all_standing().items():
+        users |= dict.fromkeys(parts, f"table {table}")
     sizes: dict[str, list[int]] = defaultdict(list)
     for name, n_bytes in Folder(warehouse.root).files().items():
-        what = heads.get(warehouse.root / name) or (
-            LEDGER if name.startswith(f"{LEDGER}/") else "other"
-        )
-        sizes[what].append(n_bytes)
-    used = [
+        default = LEDGER if name.startswith(f"{LEDGER}/") else "other"
+        sizes[users.get(warehouse.root / name, default)].append(n_bytes)
+    rows = [
         {
-            "what": what,
-            "n_files": len(each),
-            "n_bytes": sum(each),
+            "what": user,
+            "n_files": len(file_sizes),
+            "n_bytes": sum(file_sizes),
         }
-        for what, each in sizes.items()
+        for user, file_sizes in sizes.items()
     ]
-    return sorted(used, key=lambda each: (-each["n_bytes"], each["what"]))
+    return sorted(rows, key=lambda row: (-row["n_bytes"], row["what"]))

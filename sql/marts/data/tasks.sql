@@ -31,26 +31,26 @@ select
     benchmark,
     dataset_revision,
     task_id,
-    field,
-    topic,
-    expert,
-    turns,
-    splits,
+    task_rows.field,
+    task_rows.topic,
+    task_rows.expert,
+    task_rows.turns,
+    memberships.splits,
     coalesce(annotated.decision_types, task_rows.decision_types) as decision_types,
     coalesce(annotated.economic_pathways, task_rows.economic_pathways) as economic_pathways,
-    n_criteria,
-    positive_weight,
-    negative_weight,
-    has_reference_texts,
+    task_rows.n_criteria,
+    task_rows.positive_weight,
+    task_rows.negative_weight,
+    task_rows.has_reference_texts,
     -- A task is admitted if it was checked and not refused.
     checked.n_tasks is not null
     and (benchmark, dataset_revision, task_id) not in (
         select (benchmark, dataset_revision, task_id) from quarantine
     ) as is_admitted,
-    conversation_id,
-    turn_pattern,
-    n_rows,
-    content_hash,
+    task_rows.conversation_id,
+    task_rows.turn_pattern,
+    task_rows.n_rows,
+    task_rows.content_hash,
     case
         when annotated.decision_types is not null then 'annotated'
         when len(task_rows.decision_types) > 0 then 'released'
