@@ -40,38 +40,49 @@ def new_conditions(reader: Reader, job: Job) -> list[dict[str, Any]]:
         return []
     benchmark = job.settings.benchmark
     configured = job.settings.conditions
-    stored = stored_conditions(reader, benchmark)
-    now = datetime.now(UTC)
-    return [
-        {
-            "benchmark": benchmark,
-            "shared_model": name,
-            "condition_names": list(labels),
-            "condition_models": list(labels.values()),
-            "created_at": now,
-        }
-        for name in sorted({*stored, *configured})
-        for labels in [configured.get(name, {})]
-        if [*stored.get(name, {}).items()] != [*labels.items()]
-    ]
+    stored_definitions = stored_conditions(reader, benchmark)
+    created_at = datetime.now(UTC)
+    rows = []
+    for name in sorted({*stored_definitions, *configured}):
+        labels = configured.get(name, {})
+        # The order of conditions counts.
+        if list(stored_definitions.get(name, {}).items()) != list(labels.items()):
+            rows.append(
+                {
+                    "benchmark": benchmark,
+                    **_definition_columns(name, labels),
+                    "created_at": created_at,
+                }
+            )
+    return rows
+
+
+def _definition_columns(name: str, labels: Mapping[str, str]) -> Row:
+    """Return the columns of a model with its conditions."""
+    return {
+        "shared_model": name,
+        "condition_names": list(labels),
+        "condition_models": list(labels.values()),
+    }
 
 
 def unknown_labels(reader: Reader, job: Job) -> list[str]:
     """Return one line for each label in a condition that is neither configured nor in a stored
     response.
     """
-    stored = reader.select("responses", "distinct model", benchmark=job.settings.benchmark)
-    configured = (model.label for model in job.settings.models)
-    known = list(
-        dict.fromkeys([*configured, *(job.named_models or ()), *(row["model"] for row in stored)])
-    )
-    return [
-        f"conditions.{name}.{condition}: {label!r} is neither a configured model nor one with"
-        f" stored responses{hint_on(label, known)}"
-        for name, labels in job.settings.conditions.items()
-        for condition, label in labels.items()
-        if label not in known
-    ]
+    rows = reader.select("responses", "distinct model", benchmark=job.settings.benchmark)
+    labels = [model.label for model in job.settings.models]
+    labels += job.named_models or ()
+    labels += [row["model"] for row in rows]
+    lines = []
+    for name, conditions in job.settings.conditions.items():
+        for condition, label in conditions.items():
+            if label not in labels:
+                lines.append(
+                    f"conditions.{name}.{condition}: {label!r} is neither a configured model nor"
+                    f" one with stored responses{hint_on(label, labels)}"
+                )
+    return lines
 
 
 def definitions_of(reader: Reader, job: Job) -> Definitions:
@@ -80,26 +91,26 @@ def definitions_of(reader: Reader, job: Job) -> Definitions:
     Raises:
         UsageError: there are no conditions, or a label is unknown.
     """
-    is_configured = "conditions" in job.settings.model_fields_set
-    if is_configured and (wrong := unknown_labels(reader, job)):
-        raise UsageError("; ".join(wrong))
-    definitions = (
-        job.settings.conditions
-        if is_configured
-        else stored_conditions(reader, job.settings.benchmark)
-    )
+    if "conditions" in job.settings.model_fields_set:
+        wrong_labels = unknown_labels(reader, job)
+        if wrong_labels:
+            raise UsageError("; ".join(wrong_labels))
+        definitions: Definitions = job.settings.conditions
+    else:
+        definitions = stored_conditions(reader, job.settings.benchmark)
     if not definitions:
         raise UsageError(
             "no conditions are configured or stored: list under `conditions` the labels that are"
             " one model, such as `conditions: {gpt-5.6-sol: {baseline: gpt-5.6-sol-plain, web"
             " search: gpt-5.6-sol-search}}`"
         )
-    known = sorted(
-        {*definitions, *(label for labels in definitions.values() for label in labels.values())}
-    )
-    unknown = sorted(set(job.named_models or ()) - set(known))
-    if unknown:
-        raise UsageError(f"--model {unknown[0]}: no condition has it{hint_on(unknown[0], known)}")
+    names = set(definitions)
+    for labels in definitions.values():
+        names.update(labels.values())
+    unknown_names = sorted(set(job.named_models or ()) - names)
+    if unknown_names:
+        hint = hint_on(unknown_names[0], names)
+        raise UsageError(f"--model {unknown_names[0]}: no condition has it{hint}")
     return definitions
 
 
@@ -107,7 +118,10 @@ def labels_of(definitions: Definitions, models: Sequence[str]) -> tuple[str, ...
     """Return the labels that names stand for: all labels of a model's shared name; a label stands
     for itself.
     """
-    return tuple(label for name in models for label in definitions.get(name, {"": name}).values())
+    labels = list[str]()
+    for name in models:
+        labels += definitions.get(name, {"": name}).values()
+    return tuple(labels)
 
 
 def current_steps(
@@ -119,24 +133,15 @@ def current_steps(
 
     The second value has their parameters. Nothing is written.
     """
-    records = [
-        {
-            "shared_model": name,
-            "condition_names": list(labels),
-            "condition_models": list(labels.values()),
-        }
-        for name, labels in definitions.items()
-    ]
-    given = {"conditions": json.dumps(records), "conditions_of": benchmark}
-    views = sql.behind({"condition_sets", "intermediate.condition_tests"})
+    records = [_definition_columns(name, labels) for name, labels in definitions.items()]
+    parameters = {"conditions": json.dumps(records), "conditions_of": benchmark}
     steps = {"condition_sets": sql.read("queries/compare/condition_sets")}
-    steps |= {view.name.removeprefix(f"{sql.INTERMEDIATE}."): view.query for view in views}
-    fresh = json.dumps(
-        CONDITION.fresh(reader, Steps(steps, given), benchmark=benchmark), default=str
-    )
-    # It keeps its place before the steps that read it.
+    for view in sql.behind({"condition_sets", "intermediate.condition_tests"}):
+        steps[view.name.removeprefix(f"{sql.INTERMEDIATE}.")] = view.query
+    tests = CONDITION.fresh(reader, Steps(steps, parameters), benchmark=benchmark)
+    # It keeps its position before the steps that read it.
     steps["condition_tests"] = sql.read("queries/compare/condition_tests")
-    return steps, {**given, "fresh": fresh}
+    return steps, {**parameters, "fresh": json.dumps(tests, default=str)}
 
 
 def not_compared(
@@ -146,10 +151,14 @@ def not_compared(
 ) -> list[str]:
     """Return a sentence for each condition that has no comparison."""
     compared = {(row["shared_model"], row["condition"]) for row in rows}
-    return [
-        f"{name}, {condition} ({label}): no verdicts in this selection under a judge that also"
-        " judged its baseline."
-        for name, labels in definitions.items()
-        for condition, label in list(labels.items())[1:]
-        if (name, condition) not in compared and (not models or name in models or label in models)
-    ]
+    sentences = []
+    for name, labels in definitions.items():
+        # The first condition is the baseline.
+        for condition, label in list(labels.items())[1:]:
+            is_selected = not models or name in models or label in models
+            if is_selected and (name, condition) not in compared:
+                sentences.append(
+                    f"{name}, {condition} ({label}): no verdicts in this selection under a judge"
+                    " that also judged its baseline."
+                )
+    return sentences

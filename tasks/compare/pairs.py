@@ -1,5 +1,6 @@
 """The sides of a comparison: names, their model runs, and the pairs of runs that are compared."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
@@ -63,6 +64,11 @@ class Comparison:
     is_hard: bool = False
     vintage: str | None = None
 
+    @property
+    def only_vintage(self) -> str | None:
+        """The vintage of the model runs to pair; None if several are."""
+        return None if self.vintage == EVERY_VINTAGE else self.vintage
+
 
 @dataclass(frozen=True, slots=True)
 class ModelRun:
@@ -115,11 +121,9 @@ class Side:
         """
         if self.only_tasks is not None:
             return frozenset()
-        return (
-            self.model_run.current_splits
-            if is_current and not self.is_dated
-            else self.model_run.splits
-        )
+        if is_current and not self.is_dated:
+            return self.model_run.current_splits
+        return self.model_run.splits
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +137,19 @@ class ModelRunPair:
     splits: frozenset[str] | None = None
 
 
+SidesByName = Mapping[str, Sequence[Side]]
+"""Name in the comparison -> its sides."""
+
+
 def score_name_of(benchmark: Benchmark, score: str | None) -> str:
     """Return the name of a score: the given one, else that of the primary score.
 
     Raises:
         UsageError: the benchmark has no such score.
     """
-    known = [definition.score_name for definition in (*benchmark.scores, benchmark.expected_score)]
-    if score is not None and score not in known:
-        hint = did_you_mean(score, known) or f"; {benchmark.name} has {', '.join(known)}"
+    names = [definition.score_name for definition in (*benchmark.scores, benchmark.expected_score)]
+    if score is not None and score not in names:
+        hint = did_you_mean(score, names) or f"; {benchmark.name} has {', '.join(names)}"
         raise UsageError(f"--score {score}: no such score{hint}")
     return score or benchmark.primary_score.score_name
 
@@ -154,83 +162,107 @@ def resolved(
     Raises:
         UsageError: a name is unknown or ambiguous, or two names mean the same.
     """
-    benchmark = comparison.job.settings.benchmark
-    runs = [
-        row["run_id"] for row in reader.select("verdicts", "distinct run_id", benchmark=benchmark)
-    ]
-    known: dict[Kind, Sequence[str]] = {
-        kind: (
-            runs
-            if kind == "run"
-            else sorted({getattr(each, DIFFERING[kind][0]) for each in model_runs})
-        )
-        for kind in KINDS
-    }
-    known["model"] = list(
-        dict.fromkeys([*known["model"], *sorted({each.in_vintage for each in model_runs})])
-    )
-    kinds = [kind for kind in KINDS if kind == comparison.kind] or KINDS
-    given = " and ".join(comparison.names)
-    matches = {
-        kind: [_matches(name, kind, known[kind]) for name in comparison.names] for kind in kinds
-    }
+    names_by_kind = _names_by_kind(reader, comparison.job.settings.benchmark, model_runs)
+    if comparison.kind in KINDS:
+        names_by_kind = {comparison.kind: names_by_kind[comparison.kind]}
+    matches: dict[Kind, list[list[str]]] = {}
+    for kind, names in names_by_kind.items():
+        matches[kind] = [_matches(name, kind, names) for name in comparison.names]
     # A full name takes precedence over a prefix.
-    full_names = [kind for kind in kinds if set(comparison.names) <= set(known[kind])]
-    fitting = full_names or [kind for kind in kinds if all(matches[kind])]
+    fitting = [kind for kind, names in names_by_kind.items() if set(names) >= set(comparison.names)]
     if not fitting:
-        _refuse_names(comparison.names, {kind: known[kind] for kind in kinds}, model_runs)
+        fitting = [kind for kind in matches if all(matches[kind])]
+    if not fitting:
+        _refuse_names(comparison.names, names_by_kind, model_runs)
     if len(fitting) > 1:
-        raise UsageError(f"{given}: could be {' or '.join(fitting)}; say which with --of")
-    kind = fitting[0]
-    for name, full in zip(comparison.names, matches[kind], strict=True):
-        if len(full) > 1:
+        names_in_words = " and ".join(comparison.names)
+        raise UsageError(f"{names_in_words}: could be {' or '.join(fitting)}; say which with --of")
+    return fitting[0], _full_names(comparison.names, fitting[0], matches[fitting[0]])
+
+
+def _full_names(
+    names: Sequence[str], kind: Kind, matches: Sequence[Sequence[str]]
+) -> tuple[str, ...]:
+    """Return the full name of each side.
+
+    Raises:
+        UsageError: a name is ambiguous, or two names mean the same.
+    """
+    for name, matching in zip(names, matches, strict=True):
+        if len(matching) > 1:
             raise UsageError(
-                f"{name}: {len(full)} {kind}s match ({', '.join(full)}); give more of the name"
+                f"{name}: {len(matching)} {kind}s match ({', '.join(matching)}); give more of the"
+                " name"
             )
-    names = tuple(full[0] for full in matches[kind])
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise UsageError(f"{twice[0]}: given twice; compare different {kind}s")
-    return kind, names
+    full_names = tuple(matching[0] for matching in matches)
+    for name in full_names:
+        if full_names.count(name) > 1:
+            raise UsageError(f"{name}: given twice; compare different {kind}s")
+    return full_names
+
+
+def _names_by_kind(
+    reader: Reader, benchmark: str, model_runs: Sequence[ModelRun]
+) -> dict[Kind, Sequence[str]]:
+    """Return all names of each kind; a model can also be named with a vintage."""
+    names_by_kind: dict[Kind, Sequence[str]] = {}
+    for kind in KINDS:
+        if kind == "run":
+            rows = reader.select("verdicts", "distinct run_id", benchmark=benchmark)
+            names_by_kind[kind] = [row["run_id"] for row in rows]
+        else:
+            names_by_kind[kind] = sorted({_name_of(run, kind) for run in model_runs})
+    names_with_vintage = sorted({run.in_vintage for run in model_runs})
+    names_by_kind["model"] = list(dict.fromkeys([*names_by_kind["model"], *names_with_vintage]))
+    return names_by_kind
+
+
+def _name_of(model_run: ModelRun, kind: Kind) -> str:
+    """Return the name of a model run in a comparison of a kind (not of pipeline runs)."""
+    return str(getattr(model_run, DIFFERING[kind][0]))
 
 
 def _refuse_names(
-    names: Sequence[str], known: Mapping[Kind, Sequence[str]], model_runs: Sequence[ModelRun]
+    names: Sequence[str],
+    names_by_kind: Mapping[Kind, Sequence[str]],
+    model_runs: Sequence[ModelRun],
 ) -> NoReturn:
     """Refuse names that are not all of one kind: with the first that is unknown, else with the kind
     of each.
     """
-    kind_of_name = {name: kind for kind in reversed([*known]) for name in known[kind]}
-    *first_kinds, last_kind = known
-    wanted = f"{', '.join(first_kinds)} or {last_kind}" if first_kinds else last_kind
+    kind_of_name: dict[str, Kind] = {}
+    for kind in reversed([*names_by_kind]):
+        kind_of_name |= dict.fromkeys(names_by_kind[kind], kind)
+    *kinds, last_kind = names_by_kind
+    kinds_in_words = f"{', '.join(kinds)} or {last_kind}" if kinds else last_kind
     for name in names:
         _refuse_missing_vintage(name, model_runs)
-        if not any(_matches(name, kind, known[kind]) for kind in known):
-            raise UsageError(
-                f"{name}: no {wanted} with verdicts has this name{hint_on(name, kind_of_name)}"
-            )
-    kinds = ", ".join(f"{name} ({kind_of_name[name]})" for name in names if name in kind_of_name)
-    raise UsageError(f"{' and '.join(names)}: must all be of one kind; given: {kinds}")
+        if not any(_matches(name, kind, names_by_kind[kind]) for kind in names_by_kind):
+            hint = hint_on(name, kind_of_name)
+            raise UsageError(f"{name}: no {kinds_in_words} with verdicts has this name{hint}")
+    listing = ", ".join(f"{name} ({kind_of_name[name]})" for name in names if name in kind_of_name)
+    raise UsageError(f"{' and '.join(names)}: must all be of one kind; given: {listing}")
 
 
 def _refuse_missing_vintage(name: str, model_runs: Sequence[ModelRun]) -> None:
     """Refuse a model's label with a vintage in which the model has no verdict."""
     label, _, vintage = name.rpartition("@")
-    vintages = sorted({each.vintage for each in model_runs if each.model == label})
+    vintages = sorted({run.vintage for run in model_runs if run.model == label})
     if vintages and vintage not in vintages:
         raise UsageError(
             f"{name}: {label} has no verdict in vintage {vintage}; it has {some(vintages, _LISTED)}"
         )
 
 
-def _matches(name: str, kind: Kind, known: Sequence[str]) -> list[str]:
-    """Return the known names that a name stands for: itself, or those of a kind with long names
-    that begin with it.
+def _matches(name: str, kind: Kind, names: Sequence[str]) -> list[str]:
+    """Return the names that a name stands for: itself, or those of a kind with long names that
+    begin with it.
     """
-    is_prefix = (
-        kind in {"template", "run", "revision"} and len(name) >= _SHORTEST and name not in known
-    )
-    return [each for each in known if each == name or (is_prefix and each.startswith(name))]
+    if name in names:
+        return [name]
+    if kind in {"template", "run", "revision"} and len(name) >= _SHORTEST:
+        return [full_name for full_name in names if full_name.startswith(name)]
+    return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,72 +288,107 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
         PipelineError: no two model runs can be compared.
     """
     job = comparison.job
-    every = model_runs(reader, job.settings.benchmark, is_hard=comparison.is_hard)
-    kind, names = resolved(reader, comparison, every)
-    vintage = None if comparison.vintage == EVERY_VINTAGE else comparison.vintage
-    if {
-        "model": job.named_models,
-        "judge": job.named_judges,
+    all_runs = model_runs(reader, job.settings.benchmark, is_hard=comparison.is_hard)
+    kind, names = resolved(reader, comparison, all_runs)
+    _refuse_option_of(kind, comparison)
+    requested = [run for run in all_runs if _is_requested(run, comparison, kind)]
+    sides = _sides(reader, job.settings.benchmark, kind, requested, names)
+    _refuse_two_vintages(sides, comparison)
+    sides_by_name = _sides_by_name(comparison, kind, names, sides)
+    is_current = comparison.vintage is None and kind not in {"run", "vintage"}
+    equal = _equal(kind, is_every=comparison.vintage == EVERY_VINTAGE)
+    uses_current = is_current and not _are_apart(sides_by_name)
+    base = sides_by_name[names[0]]
+    model_run_pairs = list[ModelRunPair]()
+    for name in names[1:]:
+        if uses_current:
+            model_run_pairs += _current_pairs(kind, base, sides_by_name[name])
+        else:
+            model_run_pairs += _paired(kind, base, sides_by_name[name], equal)
+    existing = "; ".join(_existing(kind, names, sides))
+    if not model_run_pairs:
+        cause = _nothing(kind, sides_by_name, comparison.only_vintage, equal)
+        raise PipelineError(f"{cause}; {existing}" if existing else cause)
+    expected_splits = {name: frozenset[str]() for name in names}
+    for name, sides_of_name in sides_by_name.items():
+        for side in sides_of_name:
+            expected_splits[name] |= side.splits(is_current=is_current)
+    return PairedRuns(kind, names, model_run_pairs, expected_splits, existing)
+
+
+def _sides_by_name(
+    comparison: Comparison, kind: Kind, names: Sequence[str], sides: Sequence[Side]
+) -> dict[str, list[Side]]:
+    """Return the sides of each name, only those that stand in the vintage of the comparison."""
+    sides_by_name = {}
+    for name in names:
+        sides_of_name = [side for side in sides if side.name == name]
+        if comparison.only_vintage is not None and kind != "run":
+            sides_of_name = _standing(comparison.job, comparison.only_vintage, sides_of_name)
+        sides_by_name[name] = sides_of_name
+    return sides_by_name
+
+
+def _refuse_option_of(kind: Kind, comparison: Comparison) -> None:
+    """Refuse an option that selects what is compared."""
+    options = {
+        "model": comparison.job.named_models,
+        "judge": comparison.job.named_judges,
         "vintage": comparison.vintage,
-    }.get(kind):
+    }
+    if options.get(kind):
         raise UsageError(f"--{kind}: {kind}s are compared; leave the option out")
-    requested = [
-        each
-        for each in every
-        # If judges are compared, people count too.
-        if (
-            each.judge in job.named_judges
-            if job.named_judges
-            else each.is_by_judge or kind == "judge"
-        )
-        and (kind == "revision" or each.dataset_revision == job.data.revision)
-        and (not job.named_models or each.model in job.named_models)
-        and (kind != "run" or vintage in {None, each.vintage})
-    ]
-    of_names = _sides(reader, job.settings.benchmark, kind, requested, names)
-    dated = [side.name for side in of_names if side.is_dated]
+
+
+def _is_requested(model_run: ModelRun, comparison: Comparison, kind: Kind) -> bool:
+    """Return whether the options of a comparison select a model run."""
+    job = comparison.job
+    # If judges are compared, people count too.
+    is_judged = model_run.is_by_judge or kind == "judge"
+    if job.named_judges:
+        is_judged = model_run.judge in job.named_judges
+    return (
+        is_judged
+        and (kind == "revision" or model_run.dataset_revision == job.data.revision)
+        and (not job.named_models or model_run.model in job.named_models)
+        and (kind != "run" or comparison.only_vintage in {None, model_run.vintage})
+    )
+
+
+def _refuse_two_vintages(sides: Sequence[Side], comparison: Comparison) -> None:
+    """Refuse the option `--vintage` beside a name with a vintage."""
+    dated = [side.name for side in sides if side.is_dated]
     if dated and comparison.vintage:
         raise UsageError(
             f"--vintage {comparison.vintage}: {dated[0]} names its vintage; leave the option out"
         )
-    sides = {name: [side for side in of_names if side.name == name] for name in names}
-    if vintage is not None and kind != "run":
-        sides = {name: _standing(job, vintage, of_name) for name, of_name in sides.items()}
-    equal = _equal(kind, is_every=comparison.vintage == EVERY_VINTAGE)
-    is_current = comparison.vintage is None and kind not in {"run", "vintage"}
-    first, *others = sides.values()
-    paired = [pair for other in others for pair in _paired(kind, first, other, equal)]
-    if is_current and not _are_apart(sides.values()):
-        paired = [pair for other in others for pair in _current_pairs(kind, first, other)]
-    existing = "; ".join(_existing(kind, names, of_names))
-    if not paired:
-        raise PipelineError(
-            "; ".join(filter(None, [_nothing(kind, sides, vintage, equal), existing]))
-        )
-    expected_splits = {
-        name: frozenset(split for side in of_name for split in side.splits(is_current=is_current))
-        for name, of_name in sides.items()
-    }
-    return PairedRuns(kind, names, paired, expected_splits, existing)
 
 
-def _are_apart(sides: Iterable[Sequence[Side]]) -> bool:
+def _are_apart(sides_by_name: SidesByName) -> bool:
     """Return whether the first name has no split in common with another one; `compare` says so."""
-    first, *others = (
-        {split for side in of_name for split in side.model_run.splits} for of_name in sides
-    )
-    return first.isdisjoint(set().union(*others))
+    splits = [_splits_of(sides) for sides in sides_by_name.values()]
+    return splits[0].isdisjoint(set().union(*splits[1:]))
 
 
-def _current_pairs(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[ModelRunPair]:
+def _splits_of(sides: Iterable[Side]) -> set[str]:
+    """Return all splits on which sides have verdicts."""
+    return set[str]().union(*(side.model_run.splits for side in sides))
+
+
+def _current_pairs(
+    kind: Kind, first_sides: Sequence[Side], second_sides: Sequence[Side]
+) -> list[ModelRunPair]:
     """Return the pairs of one name with another in current vintages, each with its splits."""
     pair_by_sides: dict[tuple[Side, Side], ModelRunPair] = {}
-    for split in sorted({split for side in (*first, *second) for split in side.model_run.splits}):
-        for pair in _paired(kind, *_current(kind, first, second, split), _equal(kind)):
-            known = pair_by_sides.get(pair.sides, replace(pair, splits=frozenset()))
-            splits = frozenset({*(known.splits or ()), split})
-            pair_by_sides[pair.sides] = replace(known, splits=splits)
-    return [*pair_by_sides.values()]
+    splits: dict[tuple[Side, Side], set[str]] = defaultdict(set)
+    for split in sorted(_splits_of([*first_sides, *second_sides])):
+        current = _current(kind, first_sides, second_sides, split)
+        first_current = [side for side in current if side in first_sides]
+        second_current = [side for side in current if side in second_sides]
+        for pair in _paired(kind, first_current, second_current, _equal(kind)):
+            pair_by_sides.setdefault(pair.sides, pair)
+            splits[pair.sides].add(split)
+    return [replace(pair, splits=frozenset(splits[sides])) for sides, pair in pair_by_sides.items()]
 
 
 def _standing(job: Job, vintage: str, sides: Sequence[Side]) -> list[Side]:
@@ -332,51 +399,47 @@ def _standing(job: Job, vintage: str, sides: Sequence[Side]) -> list[Side]:
     responses.
     """
     resampling = {model.label: model.resample for model in job.settings.models}
-    vintages: dict[str, set[str]] = {}
+    vintages_by_model: dict[str, set[str]] = defaultdict(set)
     for side in sides:
-        vintages.setdefault(side.model_run.model, set()).add(side.model_run.vintage)
+        vintages_by_model[side.model_run.model].add(side.model_run.vintage)
     standing = []
     for side in sides:
-        of_model = vintages[side.model_run.model]
-        is_pinned = (
-            resampling.get(side.model_run.model, "never" if of_model == {BASE_VINTAGE} else "")
-            == "never"
-        )
-        stands_in = is_pinned and vintage not in of_model and side.model_run.vintage == BASE_VINTAGE
-        if stands_in or side.model_run.vintage == vintage:
+        run = side.model_run
+        vintages = vintages_by_model[run.model]
+        if run.model in resampling:
+            is_pinned = resampling[run.model] == "never"
+        else:
+            is_pinned = vintages == {BASE_VINTAGE}
+        stands_in = is_pinned and vintage not in vintages and run.vintage == BASE_VINTAGE
+        if stands_in or run.vintage == vintage:
             standing.append(side)
     return standing
 
 
 def _current(
-    kind: Kind, first: Sequence[Side], second: Sequence[Side], split: str
-) -> tuple[list[Side], list[Side]]:
+    kind: Kind, first_sides: Sequence[Side], second_sides: Sequence[Side], split: str
+) -> list[Side]:
     """Return the sides whose vintages are compared on a split.
 
     Models are compared in the current vintage of each, unless a name has a vintage. All else is
     compared on the same responses: in the vintage of a model that is current on most of the sides
     that have it, else in the latest one.
     """
-    sides = [side for side in (*first, *second) if split in side.model_run.splits]
+    sides = [side for side in (*first_sides, *second_sides) if split in side.model_run.splits]
     current = [side for side in sides if split in side.model_run.current_splits]
     if kind == "model":
-        compared = [side for side in sides if side in current or side.is_dated]
-    else:
-        compared = []
-        equal = [name for name in _equal(kind) if name != "vintage"]
-        for group in _grouped(sides, *equal).values():
-            by_vintage = _grouped(group, "vintage")
-            shared = [
-                of_vintage
-                for of_vintage in by_vintage.values()
-                if len({side.name for side in of_vintage}) > 1
-            ]
-            if shared:
-                preferred = max(shared, key=lambda of_vintage: _preference(of_vintage, current))
-                compared += preferred
-    return [side for side in compared if side in first], [
-        side for side in compared if side in second
-    ]
+        return [side for side in sides if side in current or side.is_dated]
+    compared = list[Side]()
+    equal = [name for name in _equal(kind) if name != "vintage"]
+    for group in _grouped(sides, *equal).values():
+        shared = list[list[Side]]()
+        for sides_of_vintage in _grouped(group, "vintage").values():
+            if len(_names(sides_of_vintage)) > 1:
+                shared.append(sides_of_vintage)
+        if shared:
+            preferences = [_preference(sides_of_vintage, current) for sides_of_vintage in shared]
+            compared += shared[preferences.index(max(preferences))]
+    return compared
 
 
 def _preference(sides: Sequence[Side], current: Sequence[Side]) -> tuple[int, datetime]:
@@ -391,24 +454,26 @@ def model_runs(reader: Reader, benchmark: str, *, is_hard: bool = False) -> list
     Raises:
         PipelineError: no model run has a verdict.
     """
-    rows = reader.rows(
-        sql.read("queries/compare/model_runs"), {"benchmark": benchmark, "is_hard": is_hard}
-    )
+    parameters = {"benchmark": benchmark, "is_hard": is_hard}
+    rows = reader.rows(sql.read("queries/compare/model_runs"), parameters)
     if not rows:
         raise PipelineError(
             f"nothing to compare: no verdict on {benchmark} yet; run `prbench run` first"
         )
+    runs = []
     for row in rows:
-        row["splits"] = frozenset(row["splits"])
-        row["current_splits"] = frozenset(row["current_splits"])
-    return [ModelRun(**{field.name: row[field.name] for field in fields(ModelRun)}) for row in rows]
+        attributes = {field.name: row[field.name] for field in fields(ModelRun)}
+        attributes["splits"] = frozenset(row["splits"])
+        attributes["current_splits"] = frozenset(row["current_splits"])
+        runs.append(ModelRun(**attributes))
+    return runs
 
 
 def _grouped(sides: Iterable[Side], *equal: str) -> dict[Any, list[Side]]:
     """Return the sides grouped by the values of some attributes of their model runs."""
-    groups: dict[Any, list[Side]] = {}
+    groups: dict[Any, list[Side]] = defaultdict(list)
     for side in sides:
-        groups.setdefault(attrgetter(*equal)(side.model_run), []).append(side)
+        groups[attrgetter(*equal)(side.model_run)].append(side)
     return groups
 
 
@@ -428,109 +493,132 @@ def _sides(
     reader: Reader,
     benchmark: str,
     kind: Kind,
-    every: Sequence[ModelRun],
+    model_runs: Sequence[ModelRun],
     names: Sequence[str] | None = None,
 ) -> list[Side]:
-    """Return the model runs as sides, named by the attribute of this kind; `names` selects some."""
-    if kind != "run":
-        named = [Side(getattr(each, DIFFERING[kind][0]), each) for each in every]
-        if kind == "model":
-            labels = {each.model for each in every}
-            dated = [each for each in every if names is not None and each.in_vintage not in labels]
-            named += [Side(each.in_vintage, each, is_dated=True) for each in dated]
-        return [side for side in named if names is None or side.name in names]
-    by_id = {each.model_run_id: each for each in every}
+    """Return model runs as sides, named by the attribute of this kind; `names` selects some."""
+    if kind == "run":
+        return _sides_of_pipeline_runs(reader, benchmark, model_runs, names)
+    sides = [Side(_name_of(run, kind), run) for run in model_runs]
+    if names is None:
+        return sides
+    if kind == "model":
+        # A label that is like a label with a vintage takes precedence.
+        labels = {run.model for run in model_runs}
+        for run in model_runs:
+            if run.in_vintage not in labels:
+                sides.append(Side(run.in_vintage, run, is_dated=True))
+    return [side for side in sides if side.name in names]
+
+
+def _sides_of_pipeline_runs(
+    reader: Reader, benchmark: str, model_runs: Sequence[ModelRun], names: Sequence[str] | None
+) -> list[Side]:
+    """Return model runs named by each pipeline run that made verdicts, with its tasks."""
+    run_by_id = {run.model_run_id: run for run in model_runs}
     parameters = {"benchmark": benchmark, "runs": None if names is None else list(names)}
-    return [
-        Side(row["run_id"], by_id[row["model_run_id"]], frozenset(row["task_ids"]))
-        for row in reader.rows(sql.read("queries/compare/runs"), parameters)
-        if row["model_run_id"] in by_id
-    ]
+    sides = []
+    for row in reader.rows(sql.read("queries/compare/runs"), parameters):
+        model_run = run_by_id.get(row["model_run_id"])
+        if model_run is not None:
+            sides.append(Side(row["run_id"], model_run, frozenset(row["task_ids"])))
+    return sides
 
 
 def _paired(
-    kind: Kind, first: Sequence[Side], second: Sequence[Side], equal: Sequence[str]
+    kind: Kind, first_sides: Sequence[Side], second_sides: Sequence[Side], equal: Sequence[str]
 ) -> Iterator[ModelRunPair]:
     """Yield the pairs of a name with another one that are equal in some attributes, in the order of
     the model runs.
     """
-    of_second = _grouped(second, *equal)
-    for key, group in _grouped(first, *equal).items():
-        others = of_second.get(key, [])
+    second_groups = _grouped(second_sides, *equal)
+    for key, first_group in _grouped(first_sides, *equal).items():
+        second_group = second_groups.get(key, [])
         if kind == "run":
             # Two pipeline runs on the same responses share their verdicts, because a verdict is
             # stored once.
-            for a, b in product(group, others):
-                if a.model_run.model_run_id != b.model_run.model_run_id:
-                    yield ModelRunPair((a, b))
-        elif others:
-            # Prefer pairs of judges with the same template, in which only the judges differ.
-            by_template, with_template = (
-                _grouped(sides, "template_hash") for sides in (group, others)
-            )
-            shared = [
-                (by_template[each], with_template[each])
-                for each in by_template
-                if each in with_template
-            ]
-            for both in shared or [(group, others)]:
-                pair = _latest(*both)
-                if len({side.model_run.model_run_id for side in pair.sides}) > 1:
-                    yield pair
+            paired = [ModelRunPair(sides) for sides in product(first_group, second_group)]
+        elif second_group:
+            paired = _latest_pairs(first_group, second_group)
+        else:
+            paired = []
+        for pair in paired:
+            if len(_run_ids(pair.sides)) > 1:
+                yield pair
 
 
-def _latest(first: Sequence[Side], second: Sequence[Side]) -> ModelRunPair:
+def _latest_pairs(first_sides: Sequence[Side], second_sides: Sequence[Side]) -> list[ModelRunPair]:
+    """Return the newest pair with each template that both names have, else the newest pair.
+
+    With the same template only the judges of a pair differ.
+    """
+    first_by_template = _grouped(first_sides, "template_hash")
+    second_by_template = _grouped(second_sides, "template_hash")
+    shared = [template for template in first_by_template if template in second_by_template]
+    if not shared:
+        return [_latest(first_sides, second_sides)]
+    return [
+        _latest(first_by_template[template], second_by_template[template]) for template in shared
+    ]
+
+
+def _latest(first_sides: Sequence[Side], second_sides: Sequence[Side]) -> ModelRunPair:
     """Return the pair of the newest sides.
 
     There are several only if a label has had several configurations.
     """
     names = ("responded_at", "judged_at", "model_config_hash", "judge_config_hash", "template_hash")
-    newest = attrgetter(*(f"model_run.{name}" for name in names))
-    several = [sides for sides in (first, second) if len(sides) > 1]
+    age = attrgetter(*(f"model_run.{name}" for name in names))
     notes = tuple(
-        f"{sides[0].name} has {len(sides)} configurations; the latest counts." for sides in several
+        f"{sides[0].name} has {len(sides)} configurations; the latest counts."
+        for sides in (first_sides, second_sides)
+        if len(sides) > 1
     )
-    return ModelRunPair((max(first, key=newest), max(second, key=newest)), notes)
+    return ModelRunPair((max(first_sides, key=age), max(second_sides, key=age)), notes)
 
 
 def _nothing(
-    kind: Kind, sides: Mapping[str, Sequence[Side]], vintage: str | None, equal: Sequence[str]
+    kind: Kind, sides_by_name: SidesByName, vintage: str | None, equal: Sequence[str]
 ) -> str:
     """Return the reason why there is nothing to compare."""
-    absent = next((name for name, of_name in sides.items() if not of_name), None)
-    ids = [{side.model_run.model_run_id for side in of_name} for of_name in sides.values()]
-    if absent is not None and vintage is not None:
-        why = f"{absent} has no verdict in vintage {vintage} under these options"
-    elif absent is not None:
-        why = f"{absent} has no verdict under these options"
-    elif kind == "model" and all(ids[0] & other for other in ids[1:]):
-        why = f"{' and '.join(sides)} are the same responses"
-    else:
-        words = [name.removesuffix("_hash").replace("config", "configuration") for name in equal]
-        why = f"{' and '.join(sides)} share no combination of {', '.join(words).replace('_', ' ')}"
-    if kind == "run" and absent is None:
-        why += ", or worked on the same responses; compare runs of different vintages"
-    return f"nothing to compare: {why}"
+    absent = [name for name, sides in sides_by_name.items() if not sides]
+    names = " and ".join(sides_by_name)
+    if absent:
+        in_vintage = "" if vintage is None else f" in vintage {vintage}"
+        return f"nothing to compare: {absent[0]} has no verdict{in_vintage} under these options"
+    if kind == "model" and _are_same_responses(sides_by_name):
+        return f"nothing to compare: {names} are the same responses"
+    words = [name.removesuffix("_hash").replace("config", "configuration") for name in equal]
+    combination = ", ".join(words).replace("_", " ")
+    cause = f"nothing to compare: {names} share no combination of {combination}"
+    if kind == "run":
+        cause += ", or worked on the same responses; compare runs of different vintages"
+    return cause
 
 
-def _existing(kind: Kind, names: Iterable[str], stored: Sequence[Side]) -> Iterator[str]:
+def _are_same_responses(sides_by_name: SidesByName) -> bool:
+    """Return whether each other name shares a model run with the first."""
+    run_ids = [_run_ids(sides) for sides in sides_by_name.values()]
+    return not any(run_ids[0].isdisjoint(other_ids) for other_ids in run_ids[1:])
+
+
+def _existing(kind: Kind, names: Iterable[str], sides: Sequence[Side]) -> Iterator[str]:
     """Yield for each name the vintages that it has verdicts in, or the models of a vintage, and
     their judges.
     """
     for name in names:
-        runs = sorted(
-            (side.model_run for side in stored if side.name == name), key=attrgetter("responded_at")
-        )
-        if runs:
-            listed = dict.fromkeys(
-                each.model if kind in {"run", "vintage"} else each.vintage for each in runs
-            )
-            judges = dict.fromkeys(each.judge for each in runs)
-            by = "" if kind == "judge" else f" by {some(judges)}"
-            yield (
-                f"{name} has verdicts {'of' if kind in {'run', 'vintage'} else 'in'}"
-                f" {some(listed, _LISTED)}{by}"
-            )
+        runs = [side.model_run for side in sides if side.name == name]
+        if not runs:
+            continue
+        runs.sort(key=attrgetter("responded_at"))
+        if kind in {"run", "vintage"}:
+            content = f"of {some(dict.fromkeys(run.model for run in runs), _LISTED)}"
+        else:
+            content = f"in {some(dict.fromkeys(run.vintage for run in runs), _LISTED)}"
+        judges = ""
+        if kind != "judge":
+            judges = f" by {some(dict.fromkeys(run.judge for run in runs))}"
+        yield f"{name} has verdicts {content}{judges}"
 
 
 def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> list[list[Side]]:
@@ -541,14 +629,19 @@ def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> lis
     Raises:
         PipelineError: there is no verdict yet.
     """
-    every = [
-        each
-        for each in model_runs(reader, benchmark)
-        if each.dataset_revision == revision and each.is_by_judge
+    judged_runs = [
+        run
+        for run in model_runs(reader, benchmark)
+        if run.dataset_revision == revision and run.is_by_judge
     ]
-    return [
-        group
-        for group in _grouped(_sides(reader, benchmark, kind, every), *_equal(kind)).values()
-        if len({side.name for side in group}) > 1
-        and len({side.model_run.model_run_id for side in group}) > 1
-    ]
+    sides = _sides(reader, benchmark, kind, judged_runs)
+    groups = _grouped(sides, *_equal(kind)).values()
+    return [group for group in groups if len(_names(group)) > 1 and len(_run_ids(group)) > 1]
+
+
+def _names(sides: Iterable[Side]) -> set[str]:
+    return {side.name for side in sides}
+
+
+def _run_ids(sides: Iterable[Side]) -> set[int]:
+    return {side.model_run.model_run_id for side in sides}

@@ -26,12 +26,12 @@ _HEADINGS = (
 )
 
 
-def worse(rows: Rows, least: float) -> list[Mapping[str, Any]]:
+def worse(rows: Rows, least_drop: float) -> list[Mapping[str, Any]]:
     """Return the differences in which the second side is significantly lower, by at least
-    `least`.
+    `least_drop`.
     """
     lower = [row for row in rows if row["is_significant"] and row["difference"] < 0]
-    return [row for row in lower if -row["difference"] >= least - _ROUNDING]
+    return [row for row in lower if -row["difference"] >= least_drop - _ROUNDING]
 
 
 def untested(rows: Rows) -> list[str]:
