@@ -377,7 +377,8 @@ def chosen_format(as_json: bool, file_format: str | None, output: Path | None) -
             )
     if file_format in BINARY and output is None and sys.stdout.isatty():
         raise click.UsageError(
-            f"--format {file_format}: cannot be shown on a terminal; write it to a file with -o or >"
+            f"--format {file_format}: cannot be shown on a terminal; write it to a file with -o or"
+            " >"
         )
     return file_format or "table"
 
