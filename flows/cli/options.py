@@ -48,10 +48,10 @@ class Command(click.Command):
         records: dict[str, list[tuple[str, str]]] = {
             heading: [] for heading in (OWN, SELECTION, LOCATION, OUTPUT)
         }
-        for option in self.get_params(ctx):
-            record = option.get_help_record(ctx)
-            if record is not None:
-                records[getattr(option, "group", OWN)].append(record)
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                records[getattr(parameter, "group", OWN)].append(record)
         for heading, group_records in records.items():
             if group_records:
                 with formatter.section(heading):
