@@ -69,7 +69,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
 
 @click.group(
     cls=Group,
-    commands=list(chain(*SECTIONS.values())),
+    commands=list(chain.from_iterable(SECTIONS.values())),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 def cli() -> None:
@@ -97,9 +97,11 @@ def entry() -> None:
             stream.reconfigure(errors="replace")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= soft < _MOST_OPEN_FILES:
-        most = _MOST_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_OPEN_FILES)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    ending: list[int] = []
+        limit = _MOST_OPEN_FILES
+        if hard != resource.RLIM_INFINITY:
+            limit = min(hard, limit)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    exit_codes: list[int] = []
 
     # Registered first, so called last, after all other clean-up. Otherwise Python unloads modules
     # that Prefect's threads still use, and DuckDB's binding prints pages of errors.
@@ -107,59 +109,55 @@ def entry() -> None:
     def end() -> None:
         sys.stdout.flush()
         sys.stderr.flush()
-        if ending:
-            os._exit(ending[0])
+        if exit_codes:
+            os._exit(exit_codes[0])
 
-    ending.append(main(sys.argv[1:]))
-    sys.exit(ending[0])
+    exit_codes.append(main(sys.argv[1:]))
+    sys.exit(exit_codes[0])
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command and return its exit code; every error that a user can cause is shown in one
-    line.
-    """
+    """Run the command and return its exit code; an error of the user is shown in one line."""
     with shown_visibly():
-        code, line = _outcome(list(arguments))
+        exit_code, line = _outcome(list(arguments))
         # If no warehouse was opened, there is no damage to report, and importing its libraries
         # takes long.
-        damage = sys.modules.get("warehouse.files")
-        for notice in damage.pop_notices() if damage else ():
-            # A run shows damage in its reports; this is for all other commands.
+        files = sys.modules.get("warehouse.files")
+        notices = files.pop_notices() if files else ()
+        # A run shows damage in its reports; this is for all other commands.
+        for notice in notices:
             click.echo(f"prbench: {notice.line}", err=True)
-            if code == 0 and not notice.is_mended:
-                code = ENDINGS[BELOW_BAR].exit_code
+            if exit_code == 0 and not notice.is_mended:
+                exit_code = ENDINGS[BELOW_BAR].exit_code
         if line:
             # Quoted text may contain line breaks.
-            click.echo(f"prbench: {' '.join(line.split(chr(10)))}", err=True)
-    return code
+            one_line = line.replace("\n", " ")
+            click.echo(f"prbench: {one_line}", err=True)
+    return exit_code
 
 
-def _outcome(given: list[str]) -> tuple[int, str]:
+def _outcome(arguments: list[str]) -> tuple[int, str]:
     """Return the exit code, and the line to show with it."""
     try:
-        return cli.main(
-            args=given,
+        exit_code = cli.main(
+            args=arguments,
             prog_name="prbench",
             standalone_mode=False,
-        ) or 0, ""
+        )
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return 2, ""
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "prbench"
-        return (
-            2,
-            (
-                f"{' '.join(error.format_message().split()).removesuffix('.')} (see `{command}"
-                " --help`)"
-            ),
-        )
+        message = " ".join(error.format_message().split()).removesuffix(".")
+        return 2, f"{message} (see `{command} --help`)"
     except (KeyboardInterrupt, click.Abort):
         return 130, "interrupted"
-    except Exception as error:  # noqa: BLE001 - the outermost handler shows one line, and with -v the traceback
-        if {"-v", "--verbose"} & set(given):
+    except Exception as error:  # noqa: BLE001 - shown in one line, and with -v with its traceback
+        if {"-v", "--verbose"} & set(arguments):
             from tasks.llm.environment import redacted
 
             click.echo(redacted(traceback.format_exc()), err=True)
         return explained(error)
+    return exit_code or 0, ""

@@ -2,11 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from flows.cli.options import RUNS, TELLS, WAREHOUSE, Context, Group, command, number
 from flows.cli.output import finish, report_done, run_flow, show, show_json, show_table
+
+if TYPE_CHECKING:
+    from tasks.certify.verifying import Verification
 
 
 @command("split", "model", "judge", "vintage-shown")
@@ -46,14 +50,11 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
     """Write the HTML report.
 
     The report is a folder of pages that open without a network: leaderboards, categories, data,
-        judges, history, and
-    every verdict. It shows all stored results of the benchmark, not only those of configured models
-    and judges;
-    --split, --model, --judge and --vintage narrow it. Each benchmark has its own subfolder, and the
-    page above them
-    lists all benchmarks. Other files in the folder are left alone. With --serve, the page Compare
-    compares two models,
-    vintages (such as two nights), runs or judges, on the configured splits as `prbench diff` does.
+    judges, history, and every verdict. It shows all stored results of the benchmark, not only those
+    of configured models and judges; --split, --model, --judge and --vintage narrow it. Each
+    benchmark has its own subfolder, and the page above them lists all benchmarks. Other files in
+    the folder are left alone. With --serve, the page Compare compares two models, vintages (such as
+    two nights), runs or judges, on the configured splits as `prbench diff` does.
 
     Examples:
       prbench report                     to report/ in the warehouse
@@ -64,29 +65,29 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
     """
     if is_live and not is_served:
         raise click.UsageError("--live shows a page of the local server; add --serve")
-    given = context.arguments
+    arguments = context.arguments
     with context.working():
         from flows.report import write_report
         from warehouse import Warehouse
 
-        stored = context.stored_job()
-        job = stored if given.splits else stored.on_splits(())
+        evaluated_job = context.stored_job()
+        job = evaluated_job if arguments.splits else evaluated_job.on_splits(())
         index = (out or job.report_folder) / job.settings.benchmark / "index.html"
         warehouse = Warehouse(job.warehouse)
         n_bytes = None
         # A run in progress writes the report at its own end.
         if not is_live or (warehouse.database.exists() and not warehouse.living_runs()):
-            n_bytes = write_report(job, out, given.vintage)
+            n_bytes = write_report(job, out, arguments.vintage)
     if context.as_json:
         show_json({"index": str(index), "bytes": n_bytes})
-    elif n_bytes is not None and not given.is_quiet:
+    elif n_bytes is not None and not arguments.is_quiet:
         click.echo(f"Report: {index} ({n_bytes / 1e6:,.1f} MB)")
     if is_served:
         from flows.report_server.server import serve_report
 
         # Compare and the ranking so far use the configured splits, as `prbench diff` and
         # `leaderboard` do.
-        serve_report(stored, index, port, is_live=is_live)
+        serve_report(evaluated_job, index, port, is_live=is_live)
 
 
 _DOCTOR_WIDTH = 100
@@ -119,7 +120,9 @@ def doctor(context: Context, no_call: bool) -> int:
     else:
         columns = ["subject", "state", "detail"]
         show_table(columns, rows, essential=columns, most_width=_DOCTOR_WIDTH)
-    return 0 if not problems else 3 if all(finding.is_damage for finding in problems) else 1
+    if not problems:
+        return 0
+    return 3 if all(finding.is_damage for finding in problems) else 1
 
 
 @command(output=RUNS)
@@ -155,38 +158,41 @@ def check(context: Context, only_list: bool, accept: bool) -> int:
     job = context.job
     expectations = expectations_of(load_benchmark(job.settings.benchmark))
     policies = policies_of(job, expectations)
-    rows = list(
-        dict.fromkeys(
-            (each.check, each.suite, policies[each.check], each.meaning) for each in expectations
-        )
-    )
+    rows = []
+    for expectation in expectations:
+        check_name = expectation.check
+        row = (check_name, expectation.suite, policies[check_name], expectation.meaning)
+        if row not in rows:
+            rows.append(row)
     show(context, ["check", "stage", "policy", "meaning"], rows)
     return 0
 
 
 def _show_accepted(context: Context) -> int:
-    """Print configuration lines that accept the tasks left out now, which then cause no exit code 3
-    and no alert.
+    """Print configuration lines that accept the tasks left out now.
+
+    They then cause no exit code 3 and no alert.
     """
     from warehouse import Warehouse
 
-    query = "select task_id, string_agg(detail, '; ' order by check_name) as why from quarantine "
-    where = (
-        "where benchmark = ? and dataset_revision = ? and severity = 'quarantine' group by task_id"
+    query = (
+        "select task_id, string_agg(detail, '; ' order by check_name) as reasons from quarantine"
+        " where benchmark = ? and dataset_revision = ? and severity = 'quarantine' group by task_id"
         " order by task_id"
     )
     job = context.job
     with Warehouse(job.warehouse).reader() as reader:
-        rows = reader.rows(query + where, [job.settings.benchmark, job.data.revision])
+        rows = reader.rows(query, [job.settings.benchmark, job.data.revision])
     if context.as_json:
         show_json([row["task_id"] for row in rows])
-    elif rows:
-        lines = [
-            f"    - {json.dumps(row['task_id'])}  # {row['why'].partition(';')[0]}" for row in rows
-        ]
-        click.echo("\n".join(["quality:", "  accepted:", *lines]))
-    else:
+        return 0
+    if not rows:
         click.echo("No task is left out.", err=True)
+        return 0
+    click.echo("quality:\n  accepted:")
+    for row in rows:
+        reason = row["reasons"].partition(";")[0]
+        click.echo(f"    - {json.dumps(row['task_id'])}  # {reason}")
     return 0
 
 
@@ -253,9 +259,10 @@ def backup(context: Context, target: str, verify: bool) -> int:
       prbench backup s3://bucket/prbench             in a store
     """
     from tasks.bundles.stores import open_location
-    from tasks.maintain.backup import backup as copied
+    from tasks.maintain.backup import backup as copy_warehouse
 
-    return report_done(context, copied(context.job, open_location(target), must_verify=verify))
+    report = copy_warehouse(context.job, open_location(target), must_verify=verify)
+    return report_done(context, report)
 
 
 @command(location=WAREHOUSE)
@@ -270,9 +277,9 @@ def restore(context: Context, source: str) -> int:
       prbench restore s3://bucket/prbench --warehouse restored/
     """
     from tasks.bundles.stores import open_location
-    from tasks.maintain.backup import restore as restored
+    from tasks.maintain.backup import restore as restore_backup
 
-    return report_done(context, restored(context.job, open_location(source)))
+    return report_done(context, restore_backup(context.job, open_location(source)))
 
 
 @command()
@@ -296,9 +303,9 @@ def adopt(context: Context, address: str) -> int:
     Examples:
       prbench adopt --api-base http://localhost:8000/v1
     """
-    from tasks.maintain.adoption import adopt as adopted
+    from tasks.maintain.adoption import adopt as adopt_results
 
-    return report_done(context, adopted(context.job, address))
+    return report_done(context, adopt_results(context.job, address))
 
 
 @command(location=WAREHOUSE, output=RUNS)
@@ -332,9 +339,11 @@ def publish(context: Context, target: str, n_kept: int | None) -> int:
       prbench publish /mnt/shared/results
     """
     from tasks.bundles.stores import open_location
-    from tasks.exports.tables import publish as published
+    from tasks.exports.tables import publish as write_publication
 
-    return report_done(context, published(context.job, open_location(target), n_kept=n_kept))
+    return report_done(
+        context, write_publication(context.job, open_location(target), n_kept=n_kept)
+    )
 
 
 @command()
@@ -353,9 +362,9 @@ def certify(context: Context, file: Path) -> None:
       prbench certify figures.zip
       prbench verify figures.zip      recheck it, on any machine
     """
-    from tasks.certify.certifying import certify as certified
+    from tasks.certify.certifying import certify as write_certificate
 
-    certificate = certified(context.stored_job(checked=()), file)
+    certificate = write_certificate(context.stored_job(checked=()), file)
     if context.as_json:
         show_json(certificate)
     elif not context.arguments.is_quiet:
@@ -364,9 +373,6 @@ def certify(context: Context, file: Path) -> None:
             f"certify: {counts}, in {certificate['file']} ({certificate['n_bytes'] / 1e6:.1f} MB)"
         )
         click.echo(f"digest: {certificate['digest']}")
-
-
-_ABOUT = ("split", "label", "judge", "vintage", "model", "score_name")
 
 
 @command(location=(), output=TELLS)
@@ -403,38 +409,51 @@ def verify(context: Context, target: str, digest: str | None, texts: tuple[Path,
     from tasks.bundles.stores import open_location
     from tasks.certify import verifying
 
-    given = open_location(target)
-    if not isinstance(given, Path) or given.is_dir():
+    location = open_location(target)
+    if not isinstance(location, Path) or location.is_dir():
         if digest or texts:
             raise click.UsageError("--digest and --texts are for certificates")
-        return report_done(context, verifying.verify_files(given))
-    verification = verifying.verify(given, digest=digest, texts=texts)
+        return report_done(context, verifying.verify_files(location))
+    verification = verifying.verify(location, digest=digest, texts=texts)
     if context.as_json:
         show_json(verification.as_json)
     else:
-        if verification.differences:
-            about = (
-                (each.leaderboard, *map(each.row.get, _ABOUT), each.column)
-                for each in verification.differences
-            )
-            # With all digits, which may differ.
-            both = (
-                (str(each.certified), str(each.recomputed)) for each in verification.differences
-            )
-            rows = [(*of_row, *values) for of_row, values in zip(about, both, strict=True)]
-            names = ["leaderboard", *_ABOUT, "figure", "certified", "recomputed"]
-            show_table(
-                names, rows, essential=["leaderboard", "split", "judge", "model", *names[-3:]]
-            )
-        for line in (
-            *(verification.texts.differing if verification.texts else ()),
-            *verification.lines,
-        ):
-            click.echo(line)
+        _show_verification(verification)
     return 0 if verification.is_confirmed else 1
 
 
-_SHOWN = ["response_id", "model", "task_id", "trial", "vintage", "source", "status", "chars_alnum"]
+_FIGURE_KEY = ["leaderboard", "split", "label", "judge", "vintage", "model", "score_name"]
+_FIGURE_VALUES = ["figure", "certified", "recomputed"]
+
+
+def _show_verification(verification: "Verification") -> None:
+    if verification.differences:
+        rows = []
+        for difference in verification.differences:
+            key: list[Any] = [difference.leaderboard]
+            key += [difference.row.get(name) for name in _FIGURE_KEY[1:]]
+            # With all digits, which may differ.
+            values = [difference.column, str(difference.certified), str(difference.recomputed)]
+            rows.append(key + values)
+        essential = ["leaderboard", "split", "judge", "model", *_FIGURE_VALUES]
+        show_table([*_FIGURE_KEY, *_FIGURE_VALUES], rows, essential=essential)
+    if verification.texts:
+        for line in verification.texts.differing:
+            click.echo(line)
+    for line in verification.lines:
+        click.echo(line)
+
+
+_COLUMNS = [
+    "response_id",
+    "model",
+    "task_id",
+    "trial",
+    "vintage",
+    "source",
+    "status",
+    "chars_alnum",
+]
 _ESSENTIAL = ["response_id", "model", "task_id", "trial", "vintage", "chars_alnum"]
 
 
@@ -486,16 +505,22 @@ def remove_response(
       prbench remove response --model gpt-5.6-sol-high --task t17 --trial 2
     """
     from tasks.maintain.upkeep import ResponseChoice, chosen
-    from tasks.maintain.upkeep import remove as removed
+    from tasks.maintain.upkeep import remove as remove_responses
 
-    given = context.arguments
-    named = given.named_models, given.named_tasks, given.named_trials
-    choice = ResponseChoice(response_ids, *named, given.vintage, longer_than)
-    if dry_run:
-        shown = [tuple(row[name] for name in _SHOWN) for row in chosen(context.job, choice)]
-        if shown or context.as_json:
-            show(context, _SHOWN, shown, essential=_ESSENTIAL)
-        else:
-            click.echo("No stored response matches.")
-        return 0
-    return report_done(context, removed(context.job, choice, reason))
+    arguments = context.arguments
+    choice = ResponseChoice(
+        response_ids,
+        arguments.named_models,
+        arguments.named_tasks,
+        arguments.named_trials,
+        arguments.vintage,
+        longer_than,
+    )
+    if not dry_run:
+        return report_done(context, remove_responses(context.job, choice, reason))
+    rows = [[row[name] for name in _COLUMNS] for row in chosen(context.job, choice)]
+    if rows or context.as_json:
+        show(context, _COLUMNS, rows, essential=_ESSENTIAL)
+    else:
+        click.echo("No stored response matches.")
+    return 0

@@ -33,51 +33,49 @@ class GroupedOption(click.Option):
 
 
 class Command(click.Command):
-    """A command whose help lists options by group, then the examples at the end of its
-    docstring.
-    """
+    """A command whose help lists options by group, then the examples of its docstring."""
 
-    def __init__(self, *arguments: Any, help: str | None = None, **settings: Any) -> None:  # noqa: A002 - click's name
-        text, _, lines = cleandoc(help or "").partition("\n\nExamples:\n")
-        epilog = lines and f"\b\nExamples:\n{lines}"
-        super().__init__(
-            *arguments,
-            **{
-                "help": text,
-                "epilog": epilog,
-                **settings,
-            },
-        )
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        docstring = cleandoc(settings.pop("help", None) or "")
+        text, _, examples = docstring.partition("\n\nExamples:\n")
+        settings["help"] = text
+        if examples:
+            settings.setdefault("epilog", f"\b\nExamples:\n{examples}")
+        super().__init__(*arguments, **settings)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under the headings of their groups."""
-        options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
-        for heading in (OWN, SELECTION, LOCATION, OUTPUT):
-            of_group = [option for option in options if getattr(option, "group", OWN) == heading]
-            records = [record for option in of_group if (record := option.get_help_record(ctx))]
-            if records:
+        records: dict[str, list[tuple[str, str]]] = {
+            heading: [] for heading in (OWN, SELECTION, LOCATION, OUTPUT)
+        }
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                records[getattr(parameter, "group", OWN)].append(record)
+        for heading, group_records in records.items():
+            if group_records:
                 with formatter.section(heading):
-                    formatter.write_dl(records)
+                    formatter.write_dl(group_records)
 
 
 class Group(Command, click.Group):
-    """A group whose help shows its commands under the headings of `sections`, each with its first
-    sentence in full.
-    """
+    """A group whose help shows its commands under headings, each with its first sentence in full."""
 
     sections: Mapping[str, Sequence[click.Command]] | None = None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings, then the commands under theirs."""
         super().format_options(ctx, formatter)
+        # Names padded to one width, so that the texts of all sections are aligned.
         width = max(map(len, self.commands))
-        for heading, commands in (
-            self.sections or {"Commands": tuple(self.commands.values())}
-        ).items():
+        sections = self.sections or {"Commands": tuple(self.commands.values())}
+        for heading, commands in sections.items():
             with formatter.section(heading):
-                # Names padded to one width, so that the texts of all sections are aligned.
                 formatter.write_dl(
-                    [(f"{each.name:<{width}}", each.get_short_help_str(200)) for each in commands]
+                    [
+                        (f"{command.name:<{width}}", command.get_short_help_str(200))
+                        for command in commands
+                    ]
                 )
 
 
@@ -123,13 +121,13 @@ def _flag(group: str, names: str, text: str) -> GroupedOption:
     )
 
 
-def _value(group: str, names: str, metavar: str, text: str, **more: Any) -> GroupedOption:
+def _value(group: str, names: str, metavar: str, text: str, **settings: Any) -> GroupedOption:
     return GroupedOption(
         names.split(),
         group=group,
         metavar=metavar,
         help=text,
-        **more,
+        **settings,
     )
 
 
@@ -328,9 +326,7 @@ class Context:
         return load_job(self.arguments)
 
     def working(self) -> AbstractContextManager[None]:
-        """Show that the command is at work until the block ends; libraries that take long are
-        imported in it.
-        """
+        """Show that the command is at work until the block ends, also while libraries load."""
         name = click.get_current_context().command_path.removeprefix("prbench ")
         return working(name, is_quiet=self.arguments.is_quiet, is_whole=True)
 
@@ -353,12 +349,11 @@ class Context:
         from tasks.rules.identity import EVERY_VINTAGE
         from tasks.run.stored_data import on_stored_data
 
-        named = {option: self.given(option) for option in checked}
-        if "vintage" in named:
-            named["vintage"] = (
-                () if named["vintage"] in {None, EVERY_VINTAGE} else (named["vintage"],)
-            )
-        return on_stored_data(self.job, named | further)
+        names = {option: self.given(option) for option in checked}
+        if "vintage" in names:
+            vintage = names["vintage"]
+            names["vintage"] = () if vintage in {None, EVERY_VINTAGE} else (vintage,)
+        return on_stored_data(self.job, names | further)
 
 
 def chosen_format(as_json: bool, file_format: str | None, output: Path | None) -> str:
@@ -372,18 +367,20 @@ def chosen_format(as_json: bool, file_format: str | None, output: Path | None) -
         raise click.UsageError(
             f"--json and --format {file_format} cannot be combined; leave one out"
         )
-    chosen = "json" if as_json else file_format
-    if chosen is None and output is not None:
-        chosen = ENDINGS.get(output.suffix.lower())
-        if chosen is None:
+    if as_json:
+        return "json"
+    if file_format is None and output is not None:
+        file_format = ENDINGS.get(output.suffix.lower())
+        if file_format is None:
             raise click.UsageError(
                 f"-o {output}: the ending is none of {', '.join(ENDINGS)}; name the --format"
             )
-    if chosen in BINARY and output is None and sys.stdout.isatty():
+    if file_format in BINARY and output is None and sys.stdout.isatty():
         raise click.UsageError(
-            f"--format {chosen}: cannot be shown on a terminal; write it to a file with -o or >"
+            f"--format {file_format}: cannot be shown on a terminal; write it to a file with -o or"
+            " >"
         )
-    return chosen or "table"
+    return file_format or "table"
 
 
 def command(
@@ -394,10 +391,9 @@ def command(
     texts: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> Callable[[Function], click.Command]:
-    """Make a function a command with these shared options, which it receives as a `Context`, its
-    first argument.
+    """Make a function a command with these shared options.
 
-    `of` is the command's group, if any. `texts` replaces the help of options that have a special
+    It receives them as a `Context`, its first argument. `of` is the command's group, if any. `texts` replaces the help of options that have a special
     meaning for this command. The `settings` are click's.
     """
 
@@ -409,21 +405,23 @@ def command(
             file_format: str | None = None,
             output: Path | None = None,
             is_wide: bool = False,
-            **given: Any,
+            **values: Any,
         ) -> Any:
-            chosen = chosen_format(as_json, file_format, output)
-            arguments = Arguments(
-                **{one.name: given.pop(one.name) for one in fields(Arguments) if one.name in given}
-            )
-            return function(Context(arguments, is_verbose, chosen, output, is_wide), **given)
+            result_format = chosen_format(as_json, file_format, output)
+            names = {field.name for field in fields(Arguments)} & values.keys()
+            arguments = Arguments(**{name: values.pop(name) for name in names})
+            context = Context(arguments, is_verbose, result_format, output, is_wide)
+            return function(context, **values)
 
-        new: click.Command = click.command(**{"cls": Command, **settings})(wrapped)
+        settings.setdefault("cls", Command)
+        result: click.Command = click.command(**settings)(wrapped)
         for name in (*options, *location, *output):
             option = copy(_OPTIONS[name])
-            option.help = (texts or {}).get(name, option.help)
-            new.params.append(option)
+            if texts and name in texts:
+                option.help = texts[name]
+            result.params.append(option)
         if of is not None:
-            of.add_command(new)
-        return new
+            of.add_command(result)
+        return result
 
     return decorate

@@ -48,21 +48,19 @@ def run(context: Context) -> int:
     """
     execution = run_flow(context, "evaluate")
     if context.as_json and not execution.was_interrupted:
-        return finish(
-            context, execution, leaderboard=leaderboard_of(execution.job, context.arguments.vintage)
-        )
+        board = leaderboard_of(execution.job, context.arguments.vintage)
+        return finish(context, execution, leaderboard=board)
     if _show_board(context, execution):
         click.echo(f"\nDatabase: {execution.database}")
-        if any(each.stage == "report" and not each.has_failed for each in execution.reports):
-            click.echo(f"Report: {execution.job.report_index}")
+        for report in execution.reports:
+            if report.stage == "report" and not report.has_failed:
+                click.echo(f"Report: {execution.job.report_index}")
         click.echo("Next:\n  " + next_commands(context.arguments))
     return finish(context, execution)
 
 
 def _show_board(context: Context, execution: "Execution") -> bool:
-    """Show the leaderboard after a run that may have changed it, except with `-q`; return whether
-    it was shown.
-    """
+    """Show the leaderboard after a run that may have changed it; return whether it was shown."""
     if context.as_json or execution.job.is_quiet:
         return False
     if execution.outcome in {SKIPPED, INTERRUPTED} or execution.has_nothing:
@@ -73,21 +71,26 @@ def _show_board(context: Context, execution: "Execution") -> bool:
     return True
 
 
-def next_commands(given: Arguments) -> str:
-    """Return the commands to try next, for the same data; without a configuration also how to write
-    one.
+def next_commands(arguments: Arguments) -> str:
+    """Return the commands to try next, for the same data.
+
+    Without a configuration, the last one writes one.
     """
     from flows.run.config import config_file
 
-    data = "".join(
-        f" --{name} {shlex.quote(str(path))}"
-        for name, path in (("config", given.config), ("warehouse", given.warehouse))
-        if path is not None
-    )
-    benchmark = "" if given.benchmark is None else f" --benchmark {given.benchmark}"
+    data = ""
+    if arguments.config is not None:
+        data += f" --config {shlex.quote(str(arguments.config))}"
+    if arguments.warehouse is not None:
+        data += f" --warehouse {shlex.quote(str(arguments.warehouse))}"
+    benchmark = ""
+    if arguments.benchmark is not None:
+        benchmark = f" --benchmark {arguments.benchmark}"
     runner = "uv run " if "UV_RUN_RECURSION_DEPTH" in os.environ else ""  # which `uv run` sets
     lines = [runner + line.format(data=data, benchmark=benchmark) for line in _NEXT]
-    return "\n  ".join(lines if config_file(given.config) else [*lines, _CONFIGURE])
+    if not config_file(arguments.config):
+        lines.append(_CONFIGURE)
+    return "\n  ".join(lines)
 
 
 @command(
@@ -239,8 +242,8 @@ def judge(context: Context) -> int:
     "replaces_owner",
     is_flag=True,
     help=(
-        "Replace another machine that wrote this warehouse "
-        "and has stopped, without waiting for a sign of life."
+        "Replace another machine that wrote this warehouse and has stopped, without waiting for a"
+        " sign of life."
     ),
 )
 def aggregate(context: Context, replaces_owner: bool) -> int:
@@ -358,14 +361,14 @@ def neighbours(context: Context, is_plan: bool, **_: Any) -> int:
       prbench neighbours JUDGE -n 50 --max-usd 2
       prbench figure neighbour_effects       shows the result
     """
-    if is_plan:
-        with context.working():
-            from tasks.plan.plan import plan_neighbours
+    if not is_plan:
+        return _stage(context, "neighbours")
+    with context.working():
+        from tasks.plan.plan import plan_neighbours
 
-            calls = plan_neighbours(context.job)
-        if context.as_json:
-            show_json([vars(planned) for planned in calls])
-        else:
-            show_calls(context, calls)
-        return 0
-    return _stage(context, "neighbours")
+        calls = plan_neighbours(context.job)
+    if context.as_json:
+        show_json([vars(planned) for planned in calls])
+    else:
+        show_calls(context, calls)
+    return 0

@@ -1,9 +1,8 @@
-"""The end of a run for people: what it spent, did and left, its failures by cause, and the reason
-for its exit code.
-"""
+"""The last lines of a run: what it spent, did and left, its failures, and its exit code."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC
 
 import sql
@@ -32,8 +31,7 @@ others.
 
 
 def end_lines(execution: Execution, *, is_explained: bool = True) -> Iterator[str]:
-    """Yield two or three lines: what was spent and done, what failed or is missing, and the reason
-    for the exit code.
+    """Yield two or three lines on what was spent, done, failed and missing, and on the exit code.
 
     With `-q`, and for work that no flow does, such as an import, it is only the reason for an exit
     code other than 0. The reason is left out if not `is_explained`: then another exit code counts.
@@ -46,17 +44,24 @@ def end_lines(execution: Execution, *, is_explained: bool = True) -> Iterator[st
 
 
 def _summary(execution: Execution) -> Iterator[str]:
-    spent = f"spent: {_spent(execution)}; took {duration(execution.seconds)}"
-    failed = _failures(execution)
-    if execution.outcome in {STOPPED_AT_BUDGET, STOPPED_AT_TIME}:
-        done, missing = _progress(execution)
-        spent = f"done: {done}; {spent}"
-        failed = "; ".join(filter(None, (f"missing: {missing}", failed)))
-    for line in filter(None, (spent, failed)):
-        yield line[0].upper() + line[1:]
+    costs = f"spent: {_costs(execution)}; took {duration(execution.seconds)}"
+    failures = _failures(execution)
+    if execution.outcome not in {STOPPED_AT_BUDGET, STOPPED_AT_TIME}:
+        yield _sentence(costs)
+        if failures:
+            yield _sentence(failures)
+        return
+    finished, gaps = _progress(execution)
+    yield f"Done: {finished}; {costs}"
+    line = f"Missing: {gaps}"
+    yield f"{line}; {failures}" if failures else line
 
 
-def _spent(execution: Execution) -> str:
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _costs(execution: Execution) -> str:
     """Return the cost of the run, and that of its night if it had other runs."""
     job = execution.job
     try:
@@ -83,9 +88,7 @@ def _cost(total: Row) -> str:
 
 
 def _failures(execution: Execution) -> str:
-    """Return the failed rows of the run by cause, and the most frequent error, in a line; empty if
-    none failed.
-    """
+    """Return the failed rows of the run by cause, and the most frequent error; empty: none."""
     parts: list[str] = []
     for report in execution.reports:
         if report.failures:
@@ -95,58 +98,62 @@ def _failures(execution: Execution) -> str:
             parts.append(f"{STAGES[report.stage].makes} {causes}")
     if not parts:
         return ""
+    line = f"failed: {'; '.join(parts)}"
     # The cause of a stopped model has been printed.
-    error = (
-        ""
-        if any(report.stopped for report in execution.reports)
-        else _most_frequent_error(execution)
-    )
-    return f"failed: {'; '.join(parts)}{error and f' (most often: {one_line(error, 120)})'}"
+    if any(report.stopped for report in execution.reports):
+        return line
+    error = _most_frequent_error(execution)
+    return f"{line} (most often: {one_line(error, 120)})" if error else line
 
 
 def _most_frequent_error(execution: Execution) -> str:
-    """Return the most frequent error of the run's responses and verdicts; empty if they have
-    none.
-    """
+    """Return the most frequent error of the run's responses and verdicts; empty: none."""
     with Warehouse(execution.job.warehouse).reader() as reader:
         rows = reader.rows(sql.read("queries/look/errors_of_run"), {"run_id": execution.job.run_id})
     return str(rows[0]["error"]) if rows else ""
 
 
+@dataclass
+class _Progress:
+    """Texts about the work of a run that stopped."""
+
+    finished: list[str] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+
+
 def _progress(execution: Execution) -> tuple[str, str]:
     """Return what is done, and what is missing, of the work of a run that stopped."""
-    done: list[str] = []
-    missing: list[str] = []
+    progress = _Progress()
     stages = {report.stage: report for report in execution.reports if report.stage in STAGES}
     if any(report.stage == "coverage" for report in execution.reports):
         cells = coverage(execution.job)
         judges = {judge.label for judge in execution.job.settings.judges}
         if stages.pop("sample", None):
             responses = [cell for cell in cells if cell.judge is None]
-            _add_progress("responses", responses, done, missing)
+            _add_progress(progress, "responses", responses)
         if stages.pop("judge", None):
             verdicts = [cell for cell in cells if cell.judge in judges]
-            _add_progress("verdicts", verdicts, done, missing)
+            _add_progress(progress, "verdicts", verdicts)
     for name, report in stages.items():
         if report.rows or report.skipped:
-            done.append(f"{report.rows:,} {STAGES[name].makes}")
+            progress.finished.append(f"{report.rows:,} {STAGES[name].makes}")
         if report.skipped:
-            missing.append(f"{report.skipped:,} {STAGES[name].makes}")
-    return ", ".join(done) or "nothing", some(missing) or "nothing"
+            progress.gaps.append(f"{report.skipped:,} {STAGES[name].makes}")
+    return ", ".join(progress.finished) or "nothing", some(progress.gaps) or "nothing"
 
 
-def _add_progress(
-    plural: str, cells: Sequence[CoverageCell], done: list[str], missing: list[str]
-) -> None:
+def _add_progress(progress: _Progress, plural: str, cells: Sequence[CoverageCell]) -> None:
     """Add what is done of some cells, and what is missing by judge, or of responses by model."""
     n_done = sum(cell.done for cell in cells)
     n_due = sum(cell.due for cell in cells)
-    done.append(f"{n_done:,} of {n_due:,} {plural}")
-    n_missing: Counter[str] = Counter()
+    progress.finished.append(f"{n_done:,} of {n_due:,} {plural}")
+    missing_by_label: Counter[str] = Counter()
     for cell in cells:
         n_failed = sum(cell.failures.values())
-        n_missing[cell.judge or cell.model] += max(0, cell.due - cell.done - n_failed)
-    missing += [f"{n:,} {plural} of {label}" for label, n in n_missing.items() if n]
+        missing_by_label[cell.judge or cell.model] += max(0, cell.due - cell.done - n_failed)
+    for label, n_missing in missing_by_label.items():
+        if n_missing:
+            progress.gaps.append(f"{n_missing:,} {plural} of {label}")
 
 
 def _reason(execution: Execution) -> str:
@@ -164,17 +171,22 @@ def _details(execution: Execution) -> str:
     if execution.outcome == STOPPED_AT_TIME and job.stop_at is not None:
         return f"{job.stop_at.astimezone(UTC):%H:%M} UTC has passed; {_CONTINUE}"
     if execution.outcome == STOPPED_AT_BUDGET:
-        stopped = [report for report in execution.reports if report.is_at_budget]
-        lines = [
-            line for report in stopped for line in report.warnings if line.startswith(AT_BUDGET)
-        ]
-        return f"{lines[-1].removeprefix(f'{AT_BUDGET}: ')}; {_CONTINUE}"
-    if execution.outcome == BELOW_BAR:
-        responsible = [report for report in execution.reports if report.is_below_bar]
-    else:
-        responsible = [report for report in execution.reports if report.has_failed]
-    lines = [line for report in responsible for line in report.warnings or [report.line]]
+        return f"{_budget(execution)}; {_CONTINUE}"
+    lines: list[str] = []
+    for report in execution.reports:
+        is_cause = report.is_below_bar if execution.outcome == BELOW_BAR else report.has_failed
+        if is_cause:
+            lines += report.warnings or [report.line]
     return some(lines, 1, "; ")
+
+
+def _budget(execution: Execution) -> str:
+    """Return the last warning that the budget ended a stage."""
+    texts = []
+    for report in execution.reports:
+        if report.is_at_budget:
+            texts += [line for line in report.warnings if line.startswith(AT_BUDGET)]
+    return texts[-1].removeprefix(f"{AT_BUDGET}: ")
 
 
 def _cause_of_nothing(execution: Execution) -> str:

@@ -1,6 +1,4 @@
-"""The command `sql`: queries, the description of the tables, the cookbook, and how to open the
-database.
-"""
+"""The command `sql`: queries, descriptions of tables, recipes, and how to open the database."""
 
 import re
 import shlex
@@ -8,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
@@ -93,21 +91,23 @@ def sql(
     if shown == "" and not cookbook:
         raise click.UsageError("--show prints SQL; give a name with --show NAME or --cookbook NAME")
     if shown is not None:
-        _show(context, shown or cookbook or "")
+        _show_query(context, shown or cookbook or "")
     elif describe is not None:
-        _describe(context, describe, _listed(shows_internal=shows_internal))
+        _describe(context, describe, shows_internal=shows_internal)
     elif cookbook is not None:
         _cookbook(context, cookbook)
-    elif query is None and file is None and sys.stdin.isatty():
-        _say_where(context)
+    elif query is not None:
+        _run(context, query)
+    elif file is None and sys.stdin.isatty():
+        _show_database(context)
     else:
-        _run(context, query if query is not None else _text_of(file or sys.stdin))
+        _run(context, _text_of(file or sys.stdin))
 
 
 def _refuse_several(sources: dict[str, str | TextIO | None]) -> None:
-    given = [name for name, value in sources.items() if value is not None]
-    if len(given) > 1:
-        raise click.UsageError(f"{' and '.join(given)} cannot be used together; give one")
+    names = [name for name, value in sources.items() if value is not None]
+    if len(names) > 1:
+        raise click.UsageError(f"{' and '.join(names)} cannot be used together; give one")
 
 
 def _text_of(file: TextIO) -> str:
@@ -126,59 +126,85 @@ def _run(context: Context, query: str) -> None:
     show(context, *run_sql(database, query))
 
 
-def _listed(*, shows_internal: bool) -> dict[str, str]:
+def _listed_tables(*, shows_internal: bool) -> dict[str, str]:
     """Return the tables that `--describe` lists, each with its subject."""
     from sql import public_tables
     from warehouse import TABLES
 
-    public = public_tables()
-    internal = sorted(TABLES.keys() - public.keys()) if shows_internal else []
-    return public | dict.fromkeys(internal, "internal")
+    subjects = public_tables()
+    if shows_internal:
+        for table in sorted(TABLES.keys() - subjects.keys()):
+            subjects[table] = "internal"
+    return subjects
 
 
-def _describe(context: Context, name: str, subjects: dict[str, str]) -> None:
+def _describe(context: Context, table: str, *, shows_internal: bool) -> None:
+    """Describe the columns of a table, or without a name all tables."""
+    if table:
+        _describe_columns(context, table)
+    else:
+        _describe_tables(context, shows_internal=shows_internal)
+
+
+def _describe_columns(context: Context, table: str) -> None:
     from sql import template
     from tasks.rules.text.characters import did_you_mean
     from warehouse import TABLES, quoted
 
-    if name:
-        query = template(
-            "queries/look/columns", table=quoted(name.lower())
-        )  # names ignore case, as in SQL
-        if not run_sql(_database(context), query)[1]:
-            hint = did_you_mean(name, [*subjects, *TABLES])
-            raise UsageError(
-                f"there is no table or view {name}{hint}; `prbench sql --describe` lists all"
-            )
-    else:
-        rows = [
-            f"({quoted(table)}, {quoted(subject)}, {index})"
-            for index, (table, subject) in enumerate(subjects.items())
-        ]
-        query = template("queries/look/tables", subjects=", ".join(rows))
+    # Names ignore case, as in SQL.
+    query = template("queries/look/columns", table=quoted(table.lower()))
+    _, rows = run_sql(_database(context), query)
+    if not rows:
+        hint = did_you_mean(table, [*_listed_tables(shows_internal=False), *TABLES])
+        raise UsageError(
+            f"there is no table or view {table}{hint}; `prbench sql --describe` lists all"
+        )
     _run(context, query)
 
 
+def _describe_tables(context: Context, *, shows_internal: bool) -> None:
+    from sql import template
+    from warehouse import quoted
+
+    rows = []
+    subjects = _listed_tables(shows_internal=shows_internal)
+    for index, (table, subject) in enumerate(subjects.items()):
+        rows.append(f"({quoted(table)}, {quoted(subject)}, {index})")
+    _run(context, template("queries/look/tables", subjects=", ".join(rows)))
+
+
 def _cookbook(context: Context, name: str) -> None:
+    """Run a recipe, or without a name list all of them."""
     from sql.cookbook import recipes
     from tasks.rules.text.characters import did_you_mean
 
-    known = {recipe.name: recipe for recipe in recipes()}
     if not name:
-        show(
-            context,
-            ["name", "question"],
-            [(recipe.name, recipe.title) for recipe in known.values()],
-        )
+        rows = [(recipe.name, recipe.title) for recipe in recipes()]
+        show(context, ["name", "question"], rows)
         return
-    if name not in known:
-        raise click.UsageError(f"there is no recipe {name}{did_you_mean(name, known)}")
-    _run(context, known[name].query)
+    queries = {recipe.name: recipe.query for recipe in recipes()}
+    if name not in queries:
+        raise click.UsageError(f"there is no recipe {name}{did_you_mean(name, queries)}")
+    _run(context, queries[name])
 
 
-def _show(context: Context, name: str) -> None:
-    """Show the SQL of a name, without running it; that of a figure only if nothing else has its
-    name.
+def _show_query(context: Context, name: str) -> None:
+    """Print the SQL of all that has a name, without running it."""
+    if context.output is not None or context.file_format not in {"table", "json"}:
+        raise click.UsageError("--show prints SQL; write it to a file with >")
+    queries = _queries_named(context, name)
+    if context.as_json:
+        show_json([{"name": title, "query": query} for title, query in queries.items()])
+    else:
+        blocks = [f"-- {title}\n{query};\n" for title, query in queries.items()]
+        click.echo("\n".join(blocks), nl=False)
+
+
+def _queries_named(context: Context, name: str) -> dict[str, str]:
+    """Return title and SQL of all that has a name; that of a figure only if nothing else has it.
+
+    Raises:
+        UsageError: nothing has the name, or only a figure that is computed in Python.
     """
     from sql import named
     from sql.cookbook import recipes
@@ -186,30 +212,23 @@ def _show(context: Context, name: str) -> None:
     from tasks.figures.shown import FIGURES
     from warehouse import Warehouse
 
-    if context.output is not None or context.file_format not in {"table", "json"}:
-        raise click.UsageError("--show prints SQL; write it to a file with >")
-    matches = named(name) | {
-        f"recipe {name}: {each.title}": each.query for each in recipes() if each.name == name
-    }
+    queries = named(name)
+    for recipe in recipes():
+        if recipe.name == name:
+            queries[f"recipe {name}: {recipe.title}"] = recipe.query
+    if queries:
+        return queries
     figure = FIGURES.get(name)
-    if figure and not figure.compute and not matches:
+    if figure and not figure.compute:
         job = context.stored_job()
         with Warehouse(job.warehouse).reader() as reader:
-            matches = {f"figure {name}": Scope(job, reader).query_of(figure)}
-    if not matches:
-        reason = (
-            f"the figure {name} is computed in Python" if figure else f"nothing is named {name}"
-        )
-        raise UsageError(
-            f"{reason}; `prbench figures` lists figures, `prbench sql --describe` tables"
-        )
-    if context.as_json:
-        show_json([{"name": what, "query": query} for what, query in matches.items()])
-    else:
-        click.echo("\n".join(f"-- {what}\n{query};\n" for what, query in matches.items()), nl=False)
+            return {f"figure {name}": Scope(job, reader).query_of(figure)}
+    reason = f"the figure {name} is computed in Python" if figure else f"nothing is named {name}"
+    raise UsageError(f"{reason}; `prbench figures` lists figures, `prbench sql --describe` tables")
 
 
-def _say_where(context: Context) -> None:
+def _show_database(context: Context) -> None:
+    """Print how to open the database, and the recipes."""
     if context.output is not None or context.file_format != "table":
         raise click.UsageError("-o, --json and --format need a query")
     database = _database(context)
@@ -227,8 +246,9 @@ def _database(context: Context) -> Path:
 
 
 def run_sql(database: Path, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Return the columns and the rows of a query, which can read nothing but the published database
-    and change nothing.
+    """Return the columns and the rows of a query.
+
+    It can change nothing, and read nothing but the published database.
 
     Raises:
         PipelineError: DuckDB refuses the query; the message is DuckDB's.
@@ -294,11 +314,9 @@ def _unique(names: list[str]) -> list[str]:
     """Return the column names with duplicates numbered: a, a_1, ..."""
     unique: list[str] = []
     for name in names:
-        unique.append(
-            next(
-                each
-                for each in chain([name], (f"{name}_{n}" for n in count(1)))
-                if each not in unique
-            )
-        )
+        unique_name = name
+        numbers = count(1)
+        while unique_name in unique:
+            unique_name = f"{name}_{next(numbers)}"
+        unique.append(unique_name)
     return unique

@@ -6,8 +6,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Arguments:
-    """The arguments of the command line or a deployment that override the configuration; None and
-    () mean not given.
+    """The arguments of the command line or a deployment that override the configuration.
+
+    None and () mean not given.
 
     One with the name of a field of `Job` becomes that field; `warehouse` and `stop_at` are
     converted first.

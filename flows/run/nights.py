@@ -42,12 +42,12 @@ def night_of(nightly: Nightly, moment: datetime) -> str:
     It is the day of the schedule's last time, so a night that is restarted after midnight stays the
     same; with the time if the schedule has several on that day.
     """
-    begun = begin_of(nightly, moment)
-    midnight = datetime.combine(begun.date(), time())
+    begin = begin_of(nightly, moment)
+    midnight = datetime.combine(begin.date(), time())
     times = CronSim(nightly.cron, midnight - _MINUTE)
     next(times)
-    has_several = next(times).date() == begun.date()
-    return f"{begun:%Y-%m-%dT%H:%M}" if has_several else f"{begun:%Y-%m-%d}"
+    has_several = next(times).date() == begin.date()
+    return f"{begin:%Y-%m-%dT%H:%M}" if has_several else f"{begin:%Y-%m-%d}"
 
 
 def begin_of(nightly: Nightly, moment: datetime) -> datetime:
@@ -61,8 +61,8 @@ def begin_of(nightly: Nightly, moment: datetime) -> datetime:
     for day in (latest, latest - _DAY, latest + _DAY):
         clock = latest.replace(tzinfo=None) + (day.astimezone(zone).utcoffset() or timedelta())
         # The search excludes the minute that it starts from.
-        after = clock.replace(second=0, microsecond=0) + _MINUTE
-        begin = next(CronSim(nightly.cron, after, reverse=True))
+        next_minute = clock.replace(second=0, microsecond=0) + _MINUTE
+        begin = next(CronSim(nightly.cron, next_minute, reverse=True))
         if _first_moment(begin, zone) <= latest:
             begins.append(begin)
     # Where a whole day is skipped, two times are one moment: it belongs to the day that exists.
@@ -75,42 +75,40 @@ def _first_moment(clock: datetime, zone: tzinfo) -> datetime:
 
 
 def is_over(nightly: Nightly, scheduled_at: datetime, moment: datetime) -> bool:
-    """Return whether the next night has begun at a moment, after the one that was scheduled for a
-    time.
-    """
+    """Return whether the night after the scheduled one has begun at a moment."""
     return begin_of(nightly, moment) > begin_of(nightly, scheduled_at)
 
 
 def end_of(nightly: Nightly, moment: datetime) -> datetime | None:
-    """Return the stop time of the night at a moment, which may have passed; None: the schedule has
-    none.
+    """Return the stop time of the night at a moment; None: the schedule has none.
 
-    It is the first one after the night's time by the clock. A skipped one is as long after the gap
-    as it is after the gap's begin; one that the clock shows twice is the first of them.
+    It may have passed. It is the first one after the night's time by the clock. A skipped one is as
+    long after the gap as it is after the gap's begin; one that the clock shows twice is the first
+    of them.
     """
     if nightly.stop_at is None:
         return None
     zone = ZoneInfo(nightly.timezone)
-    begun = begin_of(nightly, moment)
-    end = datetime.combine(begun.date(), time.fromisoformat(nightly.stop_at))
-    if end <= begun:
+    begin = begin_of(nightly, moment)
+    end = datetime.combine(begin.date(), time.fromisoformat(nightly.stop_at))
+    if end <= begin:
         end += _DAY
     return end.replace(tzinfo=zone).astimezone(UTC).astimezone(zone)
 
 
 def stop_time(text: str, now: datetime) -> datetime:
-    """Return the next moment of a time such as `06:30` in the zone of `now`, or the moment of a
-    date with a time.
+    """Return the next moment of a time such as `06:30`, or the moment of a date with a time.
 
-    Without a zone `now` and the result are in this machine's one.
+    The time is in the zone of `now`; without a zone, `now` and the result are in this machine's.
 
     Raises:
         UsageError: the text is neither, or the moment has passed.
     """
-    clock = re.fullmatch(r"(\d{1,2}):(\d{2})", text)
+    hour_and_minute = re.fullmatch(r"(\d{1,2}):(\d{2})", text)
     try:
-        if clock:
-            today = datetime.combine(now.date(), time(int(clock[1]), int(clock[2])))
+        if hour_and_minute:
+            time_of_day = time(int(hour_and_minute[1]), int(hour_and_minute[2]))
+            today = datetime.combine(now.date(), time_of_day)
             # The clock may show a time twice.
             times = [today, today.replace(fold=1), today + _DAY]
         else:

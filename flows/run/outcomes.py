@@ -75,11 +75,14 @@ def no_call_succeeded(reports: Iterable["StageReport"]) -> bool:
     from tasks.llm.replies import PROVIDER_ERROR, REDIRECTED, TIMEOUT
     from tasks.run.writing import STAGES
 
-    called = [report for report in reports if report.stage in STAGES]
-    n_unanswered = sum(
-        report.failures[each] for report in called for each in (PROVIDER_ERROR, REDIRECTED, TIMEOUT)
-    )
-    return 0 < n_unanswered == sum(report.rows for report in called)
+    n_rows = 0
+    n_unanswered = 0
+    for report in reports:
+        if report.stage in STAGES:
+            n_rows += report.rows
+            for status in (PROVIDER_ERROR, REDIRECTED, TIMEOUT):
+                n_unanswered += report.failures[status]
+    return 0 < n_unanswered == n_rows
 
 
 def outcome_of(reports: Sequence["StageReport"]) -> str:
@@ -116,14 +119,12 @@ def message_of(
     return "; ".join(parts) or ENDINGS[outcome].state_name
 
 
-_OF_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 """Errors of a disk, which lack the file's name if the file was open."""
 
 
 def explained(error: BaseException) -> tuple[int, str]:
-    """Return the exit code of an error, and one line about the problem, its location and what to
-    do.
-    """
+    """Return the exit code of an error, and a line about the problem and what to do."""
     from tasks.llm.environment import safe
     from tasks.rules.errors import PipelineError
     from warehouse import WarehouseError
@@ -134,7 +135,7 @@ def explained(error: BaseException) -> tuple[int, str]:
     line = f"unexpected {type(error).__name__}: {safe(str(error))} (run it with -v to see where)"
     if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
         line = f"{error.strerror}; allow more (`ulimit -n 4096`), or lower `limits.concurrency`"
-    elif isinstance(error, OSError) and (error.filename is not None or error.errno in _OF_DISK):
+    elif isinstance(error, OSError) and (error.filename is not None or error.errno in _DISK_ERRORS):
         line = (
             f"{error.filename or 'a disk'}: {error.strerror}; check the path, its permissions and"
             " the space there"

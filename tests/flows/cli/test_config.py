@@ -8,7 +8,8 @@ import yaml
 from flows.cli.doctor_checks import examine
 from flows.cli.run import next_commands
 from flows.run.arguments import Arguments
-from flows.run.config import load_job, sound_settings
+from flows.run.config import load_job
+from flows.run.settings_problems import sound_settings
 from tasks.config.settings import Settings
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError

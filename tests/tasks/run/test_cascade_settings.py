@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from flows.run.config import refuse_unknown_names, sound_settings
+from flows.run.config import refuse_unknown_names
+from flows.run.settings_problems import sound_settings
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.config.settings import Settings
