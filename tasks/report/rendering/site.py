@@ -64,7 +64,7 @@ class Site:
 
     def write(self, name: str, content: str | bytes) -> None:
         """Write a file, unless it exists with the same content."""
-        data = content.encode() if isinstance(content, str) else content
+        data = content if isinstance(content, bytes) else content.encode()
         path = self.folder / name
         self._hashes[name] = hashlib.sha256(data).hexdigest()[:_HASH_HEX]
         if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
@@ -93,13 +93,7 @@ class Site:
         total size in bytes.
         """
         sizes = {name: (self.folder / name).stat().st_size for name in sorted(self._hashes)}
-        # Candidates for removal: files of earlier reports, and partly written files.
-        paths = (*self.folder.glob("*/*"), *self.folder.iterdir())
-        there = (path.relative_to(self.folder).as_posix() for path in paths)
-        left = {name for name in there if _OURS.fullmatch(name)} | self._earlier.keys()
-        for name in sorted(
-            left - sizes.keys() - {name for name in self._earlier if _DATA.fullmatch(name)}
-        ):
+        for name in sorted(self._unneeded() - sizes.keys()):
             path = self.folder / name
             # No file is removed through a link to another folder; a folder is removed with its last
             # file.
@@ -110,16 +104,26 @@ class Site:
         self._list(sizes)
         return sum(sizes.values()) + (self.folder / _MARK).stat().st_size
 
+    def _unneeded(self) -> set[str]:
+        """Return the files of earlier reports, without data files of the last one, and partly
+        written files.
+        """
+        names = set(self._earlier)
+        for path in (*self.folder.glob("*/*"), *self.folder.iterdir()):
+            name = path.relative_to(self.folder).as_posix()
+            if _OURS.fullmatch(name):
+                names.add(name)
+        return {name for name in names if name not in self._earlier or not _DATA.fullmatch(name)}
+
     def _list(self, sizes: Mapping[str, int]) -> None:
-        hashes = {name: self._hashes[name] for name in sizes}
-        mark = {
+        mark: dict[str, Any] = {
             "format": _FORMAT,
             "version": _VERSION,
             "files": sizes,
-            "hashes": hashes,
+            "hashes": {name: self._hashes[name] for name in sizes},
         }
-        sealed = {**mark, _SEAL: hash_of_document(mark)}
-        write_atomically(self.folder / _MARK, f"{json.dumps(sealed, indent=0)}\n".encode())
+        mark[_SEAL] = hash_of_document(mark)
+        write_atomically(self.folder / _MARK, f"{json.dumps(mark, indent=0)}\n".encode())
 
 
 def _size(path: Path) -> int | None:
@@ -137,8 +141,10 @@ def _mark_of(folder: Path) -> dict[str, Any]:
     if not isinstance(mark, dict) or mark.get("format") != _FORMAT:
         return {}
     seal = mark.pop(_SEAL, None)
-    # The first versions wrote no hash.
-    is_sound = mark.get("version") in _UNSEALED if seal is None else seal == hash_of_document(mark)
+    is_sound = seal == hash_of_document(mark)
+    if seal is None:
+        # The first versions wrote no hash.
+        is_sound = mark.get("version") in _UNSEALED
     return mark if is_sound else {}
 
 
@@ -168,10 +174,15 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 def report_files(folder: Path) -> list[str]:
     """Return the files in a report folder that reports wrote, without any other files."""
-    marks = [path for path in (folder / _MARK, *folder.glob(f"*/{_MARK}")) if path.is_file()]
-    named = {path.parent / name for path in marks for name in (*_listed(path.parent), _MARK)}
-    inside = (path for path in named if path.resolve().is_relative_to(folder.resolve()))
-    return sorted(path.relative_to(folder).as_posix() for path in inside if path.is_file())
+    names = []
+    for mark in (folder / _MARK, *folder.glob(f"*/{_MARK}")):
+        if not mark.is_file():
+            continue
+        for name in (*_listed(mark.parent), _MARK):
+            path = mark.parent / name
+            if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
+                names.append(path.relative_to(folder).as_posix())
+    return sorted(set(names))
 
 
 def refuse_other(folder: Path) -> None:
@@ -212,16 +223,16 @@ def copy_assets(site: Site, names: Collection[str] | None = None) -> None:
     Raises:
         PipelineError: a library is missing.
     """
-    there = {path.name: path for path in sorted(ASSETS.iterdir())}
-    missing = LIBRARIES - there.keys()
-    if missing:
+    paths = {path.name: path for path in sorted(ASSETS.iterdir())}
+    missing_names = LIBRARIES - paths.keys()
+    if missing_names:
         raise PipelineError(
-            f"{ASSETS / min(missing)}: missing; `uv sync --reinstall-package prbench-pipeline`"
-            " builds it"
+            f"{ASSETS / min(missing_names)}: missing; `uv sync --reinstall-package"
+            " prbench-pipeline` builds it"
         )
-    for path in there.values():
-        if names is None or path.name in names:
-            site.write(f"assets/{path.name}", path.read_bytes())
+    for name, path in paths.items():
+        if names is None or name in names:
+            site.write(f"assets/{name}", path.read_bytes())
 
 
 POLICY = (
@@ -263,7 +274,8 @@ def _shown(value: Any) -> Any:
     """Return a value of a template whose hidden characters are visible; HTML is returned
     unchanged.
     """
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    is_text = isinstance(value, str) and not isinstance(value, Markup)
+    return visible(value) if is_text else value
 
 
 def _json(value: Any, **_: Any) -> str:
@@ -272,8 +284,12 @@ def _json(value: Any, **_: Any) -> str:
 
 def grouped_pages(pages: Sequence[Page]) -> list[tuple[str, list[Page]]]:
     """Return the groups of the navigation that have pages, with these."""
-    groups = [(group, [page for page in pages if page.group == group]) for group in GROUPS]
-    return [(group, members) for group, members in groups if members]
+    groups: list[tuple[str, list[Page]]] = []
+    for group in GROUPS:
+        members = [page for page in pages if page.group == group]
+        if members:
+            groups.append((group, members))
+    return groups
 
 
 def dated(text: str) -> Markup:
@@ -289,13 +305,5 @@ def dated(text: str) -> Markup:
 
 def render(page: Page, report: Mapping[str, Any], *, policy: str = POLICY, **values: Any) -> str:
     """Return a page as HTML; `report` are the values that every page shows."""
-    return (
-        templates()
-        .get_template(page.template)
-        .render(
-            page=page,
-            report=report,
-            policy=policy,
-            **values,
-        )
-    )
+    template = templates().get_template(page.template)
+    return template.render(page=page, report=report, policy=policy, **values)
