@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tasks.benchmarks import load_benchmark
 from tasks.compare.differences import apart, compare, rows_of, with_verdicts
 from tasks.compare.pairs import Comparison, Kind, Side, comparable
 from tasks.config.job import Job
-from tasks.figures.figure import Column, Figure, columns
+from tasks.figures.figure import Column, Figure, Row, columns
 from tasks.figures.queries import SAMPLING
 from tasks.figures.scope import task_address
 from tasks.figures.shown.comparisons import CATEGORIES, DIFF, FLIPS, TASKS
@@ -186,7 +186,7 @@ def _options(reader: Reader, name: str, groups: Sequence[Sequence[Side]]) -> dic
     return {value: value for value in (values if name == "vintage" else sorted(values))}
 
 
-def _run_text(run: Mapping[str, Any]) -> str:
+def _run_text(run: Row) -> str:
     return f"{run['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} {run['command']}"
 
 
@@ -220,7 +220,7 @@ def _figures(
     return figures, f"From {difference['first']} to {difference['second']} on {scope}"
 
 
-def _address(flip: Mapping[str, Any], difference: Mapping[str, Any]) -> str:
+def _address(flip: Row, difference: Row) -> str:
     """Return the link to a flipped criterion, with the response of each side."""
     responses = []
     for side in _SIDES:

@@ -146,12 +146,9 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
         response_ids = [response["response_id"] for response in islice(responses, n_rows)]
         rows = _criteria_of(reader, selection, response_ids)[:n_rows]
         instructions = _write_labelling(reader, selection, file, rows)
-    n_responses = _n_distinct(rows, "response_id")
-    n_tasks = _n_distinct(rows, "task")
-    n_models = _n_distinct(rows, "model")
     summary = (
-        f"{len(rows)} criteria of {n_responses} responses ({n_tasks} tasks, {n_models} models) in"
-        f" {file}"
+        f"{len(rows)} criteria of {_n_distinct(rows, 'response_id')} responses"
+        f" ({_n_distinct(rows, 'task')} tasks, {_n_distinct(rows, 'model')} models) in {file}"
     )
     return StageReport("export", rows=len(rows), notes=[summary, f"fill in {instructions}"])
 
@@ -407,28 +404,54 @@ def export_review(
             raise UsageError(
                 "no admitted task with a criterion in the chosen splits; see `prbench check`"
             )
-        sample = _review_sample(selection, population, n_criteria, n_tasks, labels, seed)
+        design, units = _sample(population, n_criteria, n_tasks, labels, seed)
+        population_id = digest(
+            "review population",
+            selection.benchmark.name,
+            selection.dataset_revision,
+            sorted((row["task"], row["criterion"], row["criterion_hash"]) for row in population),
+        )
+        sample_id = digest("review sample", population_id, design)
         file = target
         if target.suffix != SUFFIX:
-            file = target / f"review-{sample.sample_id[:8]}{SUFFIX}"
+            file = target / f"review-{sample_id[:8]}{SUFFIX}"
         refuse_target(file)
-        if not reader.select("review_samples", "1", sample_id=sample.sample_id):
-            warehouse.write("review_samples", _sample_rows(job, selection, population, sample))
+        sample = {
+            **selection.key,
+            "sample_id": sample_id,
+            "population_id": population_id,
+            "n_population": len(population),
+            "design": design,
+            "run_id": job.run_id,
+            "created_at": datetime.now(UTC),
+        }
+        rows = [population[unit.position] for unit in units]
+        if not reader.select("review_samples", "1", sample_id=sample_id):
+            stored_rows = [_stored_row(sample, *pair) for pair in zip(rows, units, strict=True)]
+            warehouse.write("review_samples", stored_rows)
             warehouse.publish()
-        rows = []
-        for unit in sample.units:
-            row = population[unit.position]
-            row["sample"] = sample.sample_id
+        for row in rows:
+            row["sample"] = sample_id
             row["describes"] = _described(row["weight"])
-            rows.append(row)
         write_sheet(reader, selection, file, REVIEW_COLUMNS, INSTRUCTIONS, rows)
-    n_sampled_tasks = _n_distinct(rows, "task")
     notes = [
-        f"{len(rows)} of {len(population)} criteria ({n_sampled_tasks} tasks) in {file}",
-        sample.design,
+        f"{len(rows)} of {len(population)} criteria ({_n_distinct(rows, 'task')} tasks) in {file}",
+        design,
         f"fill in {INSTRUCTIONS}",
     ]
     return StageReport("export", rows=len(rows), notes=notes)
+
+
+def _stored_row(sample: SheetRow, criterion: SheetRow, unit: SampledUnit) -> SheetRow:
+    """Return the row of `review_samples` of a sampled criterion."""
+    return {
+        **sample,
+        "task_id": criterion["task"],
+        "criterion_id": criterion["criterion"],
+        "criterion_hash": criterion["criterion_hash"],
+        "stratum": unit.stratum,
+        "probability": unit.probability,
+    }
 
 
 def _described(weight: float | None) -> str | None:
@@ -438,62 +461,21 @@ def _described(weight: float | None) -> str | None:
     return "something undesired" if weight < 0 else "something desired"
 
 
-@dataclass(frozen=True)
-class ReviewSample:
-    """Sampled criteria, by their positions in a population; the design in words."""
-
-    sample_id: str
-    population_id: str
-    design: str
-    units: Sequence[SampledUnit]
-
-
-def _review_sample(
-    selection: WantedTasks,
+def _sample(
     population: Sequence[SheetRow],
     n_criteria: int,
     n_tasks: int | None,
     labels: Sequence[str],
     seed: int,
-) -> ReviewSample:
+) -> tuple[str, list[SampledUnit]]:
+    """Return the design of a sample in words, and the sampled criteria in the order of the
+    population.
+    """
     if n_tasks is None:
-        design, units = _sample_criteria(population, n_criteria, labels, seed)
-    elif labels:
+        return _sample_criteria(population, n_criteria, labels, seed)
+    if labels:
         raise UsageError("--by: goes with -n, not with --tasks, which samples whole tasks")
-    else:
-        design, units = _sample_tasks(population, n_tasks, seed)
-    criteria = sorted((row["task"], row["criterion"], row["criterion_hash"]) for row in population)
-    population_id = digest(
-        "review population", selection.benchmark.name, selection.dataset_revision, criteria
-    )
-    sample_id = digest("review sample", population_id, design)
-    return ReviewSample(sample_id, population_id, design, units)
-
-
-def _sample_rows(
-    job: Job, selection: WantedTasks, population: Sequence[SheetRow], sample: ReviewSample
-) -> list[SheetRow]:
-    """Return the rows of `review_samples`."""
-    created_at = datetime.now(UTC)
-    rows = []
-    for unit in sample.units:
-        criterion = population[unit.position]
-        row = {
-            **selection.key,
-            "sample_id": sample.sample_id,
-            "population_id": sample.population_id,
-            "n_population": len(population),
-            "design": sample.design,
-            "task_id": criterion["task"],
-            "criterion_id": criterion["criterion"],
-            "criterion_hash": criterion["criterion_hash"],
-            "stratum": unit.stratum,
-            "probability": unit.probability,
-            "run_id": job.run_id,
-            "created_at": created_at,
-        }
-        rows.append(row)
-    return rows
+    return _sample_tasks(population, n_tasks, seed)
 
 
 def _sample_criteria(

@@ -5,7 +5,7 @@ The first page of a report folder lists the benchmarks of the warehouse and link
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.console import advance, progress
-from tasks.figures.figure import Page, Row, columns, grouped, score_word
+from tasks.figures.figure import Page, Row, Rows, columns, grouped, score_word
 from tasks.figures.queries import filled
 from tasks.figures.scope import Scope
 from tasks.figures.shown import COMPARE, PAGES
@@ -27,13 +27,11 @@ from tasks.report.drilldown.pages import NAVIGATED, write_drilldown
 from tasks.report.rendering.notices import facts, notices
 from tasks.report.rendering.page_figures import figures_of, table
 from tasks.report.rendering.ranking import Ranking, rankings
-from tasks.report.rendering.site import SERVED_POLICY, Site, copy_assets, render
+from tasks.report.rendering.site import SERVED_POLICY, Site, Values, copy_assets, render
 from warehouse import Reader, Warehouse
 
 
-def build(
-    job: Job, folder: Path, vintage: str | None = None, changes: Sequence[Mapping[str, Any]] = ()
-) -> int:
+def build(job: Job, folder: Path, vintage: str | None = None, changes: Rows = ()) -> int:
     """Write the report of the published data, and return its size in bytes; the same data gives the
     same bytes.
 
@@ -62,7 +60,7 @@ def _build(
     job: Job,
     folder: Path,
     vintage: str | None,
-    changes: Sequence[Mapping[str, Any]],
+    changes: Rows,
     spill: Path | None,
 ) -> int:
     """Write the report, in bounded memory if there is a folder `spill`."""
@@ -104,7 +102,7 @@ def _write_pages(scope: Scope, site: Site) -> None:
 
 
 def _rendered(
-    page: Page, scope: Scope, site: Site, report: Mapping[str, Any], ranked: Sequence[Ranking]
+    page: Page, scope: Scope, site: Site, report: Values, ranked: Sequence[Ranking]
 ) -> str:
     """Return a page's HTML, after writing the files that it loads."""
     values: dict[str, Any] = {"figures": figures_of(page, scope, site), "table": table}
@@ -118,9 +116,7 @@ def _rendered(
     return render(page, report, **values)
 
 
-def _report_values(
-    scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]
-) -> Mapping[str, Any]:
+def _report_values(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> Values:
     """Return the values that every page shows; `orders` maps a judge configuration to its models,
     the best first.
     """

@@ -24,7 +24,7 @@ from tasks.report.drilldown.blocks import (
     write_packed,
 )
 from tasks.report.drilldown.markdown import as_html
-from tasks.report.rendering.site import Site, render
+from tasks.report.rendering.site import Site, Values, render
 from tasks.rules.identity import IMPORTED
 from tasks.rules.text.characters import visible
 from tasks.rules.verdict import BINARY, TERNARY, reminder
@@ -73,9 +73,7 @@ _REMINDERS = {"2": reminder(BINARY), "3": reminder(TERNARY)}
 _CRITERION = ("title", "weight", "category", "severity", "labels", "criterion_id", "key")
 
 
-def write_drilldown(
-    scope: Scope, site: Site, report: Mapping[str, Any], earlier_entries: Rows = ()
-) -> None:
+def write_drilldown(scope: Scope, site: Site, report: Values, earlier_entries: Rows = ()) -> None:
     """Write the tasks, their responses and verdicts, and the pages that show them; unchanged files
     are kept.
 
@@ -201,18 +199,20 @@ def _write_rubrics(tasks: Rows, rubrics: Rubrics, site: Site) -> dict[int, str]:
 def _write_judge_configs(subjects: Subjects, rubrics: Rubrics, site: Site) -> list[dict[str, Any]]:
     """Write the scores by each judge configuration, and return the entries of the index."""
     scores = _scores(subjects, rubrics)
-    return [
-        {
-            "key": judge_config["key"],
+    documents = []
+    for judge_config in subjects.judge_configs:
+        key = judge_config["key"]
+        document = {
+            "key": key,
             "label": visible(judge_config["judge_config"]),
             "scale": judge_config["scale"],
             "reads": judge_config["reads"],
             "template": judge_config["template_hash"],
             "is_imported": judge_config["judge_config_hash"] == IMPORTED,
-            "scores": write_data(site, scores[judge_config["key"]]),
+            "scores": write_data(site, scores[key]),
         }
-        for judge_config in subjects.judge_configs
-    ]
+        documents.append(document)
+    return documents
 
 
 def _write_entries(

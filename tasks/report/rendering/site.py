@@ -303,7 +303,11 @@ def dated(text: str) -> Markup:
     return Markup(_DATE.sub(r'<span class="date">\g<0></span>', str(escape(visible(text)))))
 
 
-def render(page: Page, report: Mapping[str, Any], *, policy: str = POLICY, **values: Any) -> str:
+Values = Mapping[str, Any]
+"""Values for a template, by name."""
+
+
+def render(page: Page, report: Values, *, policy: str = POLICY, **values: Any) -> str:
     """Return a page as HTML; `report` are the values that every page shows."""
     template = templates().get_template(page.template)
     return template.render(page=page, report=report, policy=policy, **values)
