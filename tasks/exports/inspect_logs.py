@@ -428,7 +428,7 @@ def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Mes
     else:
         scores = _scores(criteria, response["scores"] or ())
     sampling_usage = (subject.model, _usage_of(response))
-    judging_usages = [
+    judge_usages = [
         _usage_of(row) for row in criteria if row["status"] not in {"not_judged", "no_response"}
     ]
     times = [row["created_at"] for row in (response, *criteria) if row["created_at"]]
@@ -443,9 +443,9 @@ def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Mes
         "metadata": {name: response[name] for name in (*_OF_TASK, *_OF_RESPONSE)},
         # Model and judge may have the same name; then their usage is added up.
         "model_usage": _sums_of(
-            [sampling_usage, *((subject.grader, usage) for usage in judging_usages)]
+            [sampling_usage, *((subject.grader, usage) for usage in judge_usages)]
         ),
-        "role_usage": _sums_of((GRADER, usage) for usage in judging_usages),
+        "role_usage": _sums_of((GRADER, usage) for usage in judge_usages),
         "completed_at": max(times).isoformat(),
         "uuid": uid,
         "error": None if cause is None else dict.fromkeys(_ERROR_TEXTS, cause),
