@@ -1,6 +1,4 @@
-"""The page Compare: the choices in its form, and the figures of the chosen comparison, as in
-`prbench diff`.
-"""
+"""The page Compare: its form, and the figures of the chosen comparison, as in `prbench diff`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -52,8 +50,9 @@ _LABELS = {*_SIDES, "where", "split"}
 
 
 class Field(NamedTuple):
-    """A field: its name in the address, its heading, its options (value, text), and the value that
-    is chosen.
+    """A field: its name in the address, its heading, its options, and the chosen value.
+
+    An option is a value and its text.
     """
 
     name: str
@@ -148,8 +147,9 @@ def _splits(job: Job, reader: Reader) -> list[str]:
 
 
 def _likely(kind: Kind, names: Sequence[str], groups: Sequence[Sequence[Side]]) -> list[str]:
-    """Return the two names to begin with, of the largest group; of vintages the current one is the
-    second.
+    """Return the two names to begin with, of the largest group.
+
+    Of vintages the current one is the second.
     """
     group = max(groups, key=_n_names, default=())
     members = {side.name for side in group}
@@ -170,8 +170,9 @@ def _n_names(sides: Sequence[Side]) -> int:
 
 
 def _options(reader: Reader, name: str, groups: Sequence[Sequence[Side]]) -> dict[str, str]:
-    """Return value -> text of a field's options: vintages and runs with the latest first, others by
-    name.
+    """Return value -> text of a field's options.
+
+    Vintages and runs are listed with the latest first, others by name.
     """
     sides = [side for group in groups for side in group]
     if name == "run":

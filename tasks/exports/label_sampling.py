@@ -26,8 +26,9 @@ SheetRow = dict[str, Any]
 
 
 class Purpose(NamedTuple):
-    """The interval that labels should narrow: of each model's mean or of a difference, for a score
-    on some criteria.
+    """The interval that labels should narrow: of each model's mean, or of a difference.
+
+    It is of a score on the criteria with a label of a breakdown.
     """
 
     models: tuple[str, ...]
@@ -172,8 +173,9 @@ def _frame(reader: Reader, query: str, parameters: dict[str, Any]) -> pl.DataFra
 
 
 def _contribution() -> pl.Expr:
-    """Return the contribution of each verdict to its model's mean: its worth / trials of the task /
-    tasks of the model.
+    """Return the contribution of each verdict to its model's mean.
+
+    It is: worth / trials of the task / tasks of the model.
     """
     is_counted = pl.col("is_counted")
     n_trials = pl.col("response_id").filter(is_counted).n_unique().over("model", "task")

@@ -1,6 +1,4 @@
-"""Tables as a data set of the library `datasets`: Parquet and Arrow files of the same rows, and a
-card.
-"""
+"""Tables as a data set of the library `datasets`: Parquet files, Arrow files, and a card."""
 
 import importlib.metadata
 import json

@@ -1,5 +1,4 @@
-"""Sheets for people to fill in: CSV files that every spreadsheet opens correctly, with one row for
-each criterion.
+"""Sheets for people to fill in: CSV files with one row for each criterion.
 
 A sheet for human graders is imported as verdicts. It has either whole responses, or single verdicts
 sampled with known probabilities, so that people's labels can correct a judge's scores
@@ -53,9 +52,7 @@ def refuse_target(file: Path) -> None:
 
 
 def readable(conversation: Conversation) -> str:
-    """Return a conversation as a text that fits into a cell; the middle of a longer text is left
-    out.
-    """
+    """Return a conversation as a text that fits into a cell, without the middle if too long."""
     text = "\n\n".join(map(": ".join, conversation.messages))
     if len(text) <= _CELL_CHARS:
         return text
@@ -72,8 +69,7 @@ def write_sheet(
     instructions: str,
     rows: Sequence[SheetRow],
 ) -> None:
-    """Write rows as CSV, each with its task's conversation, instructions, and empty cells for
-    people.
+    """Write rows as CSV, each with its conversation, instructions, and empty cells for people.
 
     Raises:
         PipelineError: the file cannot be written.
@@ -129,8 +125,9 @@ class LabellingReport(StageReport):
 
 
 def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> StageReport:
-    """Write a CSV sheet of sampled responses with their criteria; it has `n_rows` rows if there are
-    as many.
+    """Write a CSV sheet of sampled responses with their criteria.
+
+    It has `n_rows` rows if there are as many.
 
     All responses but the last have all their criteria. Responses are of the job's vintage. The
     sample is spread evenly over tasks and models, and is the same for the same responses and seed.
@@ -160,8 +157,7 @@ def _n_distinct(rows: Sequence[SheetRow], column: str) -> int:
 def export_sampled_labelling(
     job: Job, file: Path, *, sampled_for: str, n_rows: int, seed: int = 0, is_latest: bool = True
 ) -> LabellingReport:
-    """Write a CSV sheet of the verdicts whose labels narrow an interval most, and store how they
-    were sampled.
+    """Write a CSV sheet of the verdicts whose labels narrow an interval most; store the sample.
 
     The probability of each verdict without a label is in proportion to its contribution to the
     chosen score and to the expected error of the judge. The same verdicts, number and seed give the
@@ -308,8 +304,9 @@ def _write_labelling(
 
 
 def spread(responses: Iterable[SheetRow], seed: int) -> Iterator[SheetRow]:
-    """Yield all responses, every task once before any task a second time, and models as evenly as
-    that allows.
+    """Yield all responses, every task once before any task a second time.
+
+    Models alternate as evenly as that allows.
 
     Ties are decided by a hash of seed and response.
     """
@@ -377,9 +374,9 @@ def export_review(
 ) -> StageReport:
     """Write a CSV sheet of sampled criteria, and store the sample with its probabilities.
 
-    The sample is a simple random one of `n_criteria` criteria. With `labels` it has equally many from
-    each stratum, as far as possible; with `n_tasks` it has all criteria of that many tasks. The
-    same criteria, numbers and seed give the same sample, which is stored once.
+    The sample is a simple random one of `n_criteria` criteria. With `labels` it has equally many
+    from each stratum, as far as possible; with `n_tasks` it has all criteria of that many tasks.
+    The same criteria, numbers and seed give the same sample, which is stored once.
 
     Args:
         job: its wanted tasks are the population.
@@ -468,9 +465,7 @@ def _sample(
     labels: Sequence[str],
     seed: int,
 ) -> tuple[str, list[SampledUnit]]:
-    """Return the design of a sample in words, and the sampled criteria in the order of the
-    population.
-    """
+    """Return the design of a sample in words, and the sampled criteria in order."""
     if n_tasks is None:
         return _sample_criteria(population, n_criteria, labels, seed)
     if labels:

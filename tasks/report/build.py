@@ -1,5 +1,4 @@
-"""The build of a report (figures, pages and files, in an order that keeps open pages working), and
-served pages.
+"""The build of a report in an order that keeps open pages working; and served pages.
 
 The first page of a report folder lists the benchmarks of the warehouse and links to their reports.
 """
@@ -32,8 +31,9 @@ from warehouse import Reader, Warehouse
 
 
 def build(job: Job, folder: Path, vintage: str | None = None, changes: Rows = ()) -> int:
-    """Write the report of the published data, and return its size in bytes; the same data gives the
-    same bytes.
+    """Write the report of the published data, and return its size in bytes.
+
+    The same data gives the same bytes.
 
     The report is in a subfolder with the benchmark's name. The first page of the report folder,
     which links to the reports of all benchmarks, is written again; reports of other benchmarks do
@@ -117,8 +117,9 @@ def _rendered(
 
 
 def _report_values(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> Values:
-    """Return the values that every page shows; `orders` maps a judge configuration to its models,
-    the best first.
+    """Return the values that every page shows.
+
+    `orders` maps a judge configuration to its models, the best first.
     """
     state = state_of(scope.reader)
     footer = f"Data set {scope.revision}"
@@ -138,9 +139,7 @@ def _report_values(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page
 
 
 def state_of(reader: Reader) -> str:
-    """Return a sentence on the time of the shown data: of the last night, and of the last run;
-    empty without a run.
-    """
+    """Return a sentence on the time of the shown data; empty without a run."""
     (row,) = reader.rows(filled("overview/last_run", {}))
     if row["as_of"] is None:
         return ""
@@ -199,8 +198,9 @@ def benchmarks_of(reader: Reader, name: str) -> dict[str, list[Row]]:
 
 
 def write_benchmark_index(folder: Path, reader: Reader, name: str) -> None:
-    """Write the first page of a report folder; with only one benchmark, the page redirects to its
-    report.
+    """Write the first page of a report folder.
+
+    With only one benchmark, the page redirects to its report.
 
     Args:
         folder: the report folder, with a folder for each benchmark whose report was built.

@@ -1,5 +1,4 @@
-"""The pages of the drill-down, and the lists that they search: tasks, scores, criteria, and all
-verdicts.
+"""The pages of the drill-down, and the lists that they search.
 
 The list of verdicts has one letter for each, its status. The values of each list are in the order
 of the tasks in the index, and of the criteria in their rubrics. The index names all other files, so
@@ -57,8 +56,9 @@ NAVIGATED = (TASKS, VERDICTS)
 
 
 class Rubric(TypedDict):
-    """The conversation and the criteria of a task; `is_sent` is true if the conversation is
-    assembled.
+    """The conversation and the criteria of a task.
+
+    `is_sent` is true if the conversation is assembled.
     """
 
     conversation: list[Row]
@@ -74,8 +74,9 @@ _CRITERION = ("title", "weight", "category", "severity", "labels", "criterion_id
 
 
 def write_drilldown(scope: Scope, site: Site, report: Values, earlier_entries: Rows = ()) -> None:
-    """Write the tasks, their responses and verdicts, and the pages that show them; unchanged files
-    are kept.
+    """Write the tasks, their responses and verdicts, and the pages that show them.
+
+    Unchanged files are kept.
 
     Data is written first, so that every existing page finds its files.
 
@@ -112,8 +113,7 @@ def _rubrics(subjects: Subjects) -> dict[str, Rubric]:
 
 
 def _write_lists(subjects: Subjects, tasks: Rows, rubrics: Rubrics, site: Site) -> None:
-    """Write all lists, each named by a hash of its content; the index is last, because it names the
-    others.
+    """Write all lists, each named by a hash of its content, and last the index of them.
 
     `tasks` have their columns in the index.
     """

@@ -13,8 +13,7 @@ _LIBRARIES = ("duckdb", "isal", "jinja2", "nh3", "pyromark")
 
 @cache
 def hash_of_program(root: Path = ROOT) -> str:
-    """Return a hash of all files of the packages (but compiled ones), and of the libraries that
-    render pages.
+    """Return a hash of all files of the packages, and of the libraries that render pages.
 
     It covers the whole program, because a list of the parts that pages are made of would miss the
     next part. Of `warehouse`, which may contain the data of a checkout, it covers the modules.

@@ -1,6 +1,4 @@
-"""The folder of a report: files, which are written only if they changed, assets, and pages made
-from templates.
-"""
+"""The folder of a report: changed files, assets, and pages made from templates."""
 
 import hashlib
 import json
@@ -72,8 +70,7 @@ class Site:
         write_atomically(path, data)
 
     def keep(self, name: str) -> bool:
-        """Return whether a file of this report, or an undamaged one of the report before, has this
-        name, a hash.
+        """Return whether this report, or undamaged the one before, has a file of this name.
 
         If so, add it to the report.
         """
@@ -89,9 +86,7 @@ class Site:
         return is_undamaged
 
     def finish(self) -> int:
-        """Remove files of earlier reports that are not needed, list the files, and return their
-        total size in bytes.
-        """
+        """Remove unneeded files, list the others, and return their total size in bytes."""
         sizes = {name: (self.folder / name).stat().st_size for name in sorted(self._hashes)}
         for name in sorted(self._unneeded() - sizes.keys()):
             path = self.folder / name
@@ -105,8 +100,10 @@ class Site:
         return sum(sizes.values()) + (self.folder / _MARK).stat().st_size
 
     def _unneeded(self) -> set[str]:
-        """Return the files of earlier reports, without data files of the last one, and partly
-        written files.
+        """Return the names of files to remove, unless this report has them.
+
+        These are files of earlier reports, without data files of the last one, and partly written
+        files.
         """
         names = set(self._earlier)
         for path in (*self.folder.glob("*/*"), *self.folder.iterdir()):
@@ -131,9 +128,7 @@ def _size(path: Path) -> int | None:
 
 
 def _mark_of(folder: Path) -> dict[str, Any]:
-    """Return the mark of the report in a folder; empty if it is missing, damaged or another
-    tool's.
-    """
+    """Return the mark of a report; empty if it is missing, damaged or another tool's."""
     try:
         mark = json.loads((folder / _MARK).read_bytes())
     except (OSError, ValueError):
@@ -250,9 +245,7 @@ _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b( \d\d:\d\d\b( UTC)?)?")
 
 @cache
 def templates() -> Environment:
-    """Return the environment of the templates, which escapes everything that is not marked as
-    HTML.
-    """
+    """Return the environment of the templates, which escapes what is not marked as HTML."""
     loader = FileSystemLoader(Path(__file__).parents[1] / "templates")
     environment = Environment(
         loader=loader,
@@ -271,9 +264,7 @@ def templates() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Return a value of a template whose hidden characters are visible; HTML is returned
-    unchanged.
-    """
+    """Return a value with its hidden characters visible; HTML is returned unchanged."""
     is_text = isinstance(value, str) and not isinstance(value, Markup)
     return visible(value) if is_text else value
 
@@ -293,8 +284,7 @@ def grouped_pages(pages: Sequence[Page]) -> list[tuple[str, list[Page]]]:
 
 
 def dated(text: str) -> Markup:
-    """Return a text as HTML in which a date, with its time, does not wrap, and hidden characters
-    are visible.
+    """Return a text as HTML in which dates do not wrap and hidden characters are visible.
 
     HTML is returned unchanged.
     """
