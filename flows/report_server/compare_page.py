@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tasks.benchmarks import load_benchmark
 from tasks.compare.differences import apart, compare, rows_of, with_verdicts
@@ -113,12 +113,7 @@ def fields_of(job: Job, reader: Reader, kind: Kind, choices: Mapping[str, str]) 
         PipelineError: there is no verdict yet.
     """
     groups = comparable(reader, job.settings.benchmark, job.data.revision, kind)
-    names = _options(reader, kind, groups)
-    likely = dict(zip(_SIDES, _likely(kind, list(names), groups), strict=False))
-    fields = []
-    for side in _SIDES:
-        choice = choices.get(side) or likely.get(side, "")
-        fields.append(Field(side, side.capitalize(), names.items(), choice))
+    fields = _side_fields(reader, kind, choices, groups)
     for name in ("model", "judge", "vintage"):
         options = _options(reader, name, groups)
         is_given = name == kind or (kind == "run" and name == "vintage")
@@ -132,6 +127,18 @@ def fields_of(job: Job, reader: Reader, kind: Kind, choices: Mapping[str, str]) 
     if len(splits) > 1:
         pairs = [("", "as configured"), *zip(splits, splits, strict=True)]
         fields.append(Field("split", "Split", pairs, choices.get("split", "")))
+    return fields
+
+
+def _side_fields(
+    reader: Reader, kind: Kind, choices: Mapping[str, str], groups: Sequence[Sequence[Side]]
+) -> list[Field]:
+    names = _options(reader, kind, groups)
+    likely = dict(zip(_SIDES, _likely(kind, list(names), groups), strict=False))
+    fields = []
+    for side in _SIDES:
+        choice = choices.get(side) or likely.get(side, "")
+        fields.append(Field(side, side.capitalize(), names.items(), choice))
     return fields
 
 
@@ -195,19 +202,20 @@ def _figures(
     job: Job, reader: Reader, kind: Kind, choices: Mapping[str, str], *, has_pages: bool
 ) -> tuple[list[PageFigure], str]:
     """Return the figures of a comparison, and the name of its first difference."""
-    names = [choices[side] for side in _SIDES]
     constants = {name: value for name, value in choices.items() if name != kind}
-    vintage = constants.get("vintage")
-    comparison = Comparison(_narrowed(job, constants), names, kind, vintage=vintage)
+    comparison = Comparison(
+        _narrowed(job, constants),
+        [choices[side] for side in _SIDES],
+        kind,
+        vintage=constants.get("vintage"),
+    )
     result = compare(reader, comparison)
     detail = apart(reader, result, result.differences[:1])
     differences = rows_of(result)
     difference = with_verdicts(differences[0], detail["verdicts"][0])
     differences[0] = difference
     for flip in detail["flips"]:
-        flip["address"] = _address(flip, difference)
-        for name in ("first_explanations", "second_explanations"):
-            flip[name] = " / ".join(flip[name])
+        _complete(flip, difference)
     reasons = columns("first_explanations second_explanations")
     parts = (
         (DIFF, differences),
@@ -221,16 +229,17 @@ def _figures(
     return figures, f"From {difference['first']} to {difference['second']} on {scope}"
 
 
-def _address(flip: Row, difference: Row) -> str:
-    """Return the link to a flipped criterion, with the response of each side."""
-    responses = []
+def _complete(flip: dict[str, Any], difference: Row) -> None:
+    """Add the link to a flipped criterion, and join the explanations of each side."""
+    samplings = []
     for side in _SIDES:
-        responses.append({name: difference[f"{side}_{name}"] for name in SAMPLING})
-    first_response, second_response = responses
-    return task_address(
+        samplings.append({name: difference[f"{side}_{name}"] for name in SAMPLING})
+        flip[f"{side}_explanations"] = " / ".join(flip[f"{side}_explanations"])
+    first_sampling, second_sampling = samplings
+    flip["address"] = task_address(
         flip["task_id"],
-        first_response,
-        second_response if second_response != first_response else None,
+        first_sampling,
+        second_sampling if second_sampling != first_sampling else None,
         flip["criterion_id"],
     )
 

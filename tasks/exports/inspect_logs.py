@@ -282,7 +282,7 @@ def _eval_spec(selection: WantedTasks, subject: _LogSubject) -> Document:
         "metadata": {
             "model_label": model_run["model"],
             "model_name": subject.litellm_name,
-            **{name: model_run[name] for name in (*_IDENTITY, "may_hide_failures")},
+            **_columns(model_run, (*_IDENTITY, "may_hide_failures")),
             "notice": NOTICE,
         },
     }
@@ -306,6 +306,10 @@ def _file_name(model_run: ResultRow, spec: Document) -> str:
     """Return the name of a log, with its id, because different labels may look the same."""
     parts = (model_run["benchmark"], model_run["model"], model_run["judge"], spec["eval_id"][:8])
     return "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part)[:40] for part in parts) + SUFFIX
+
+
+def _columns(row: ResultRow, names: Iterable[str]) -> Document:
+    return {name: row[name] for name in names}
 
 
 def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> None:
@@ -368,7 +372,7 @@ def _results(
             "unscored_samples": len(samples) - n_scored,
             "params": scorer_parameters,
             "metrics": _metrics_of(row),
-            "metadata": {name: row[name] for name in _BESIDE_METRICS},
+            "metadata": _columns(row, _BESIDE_METRICS),
         }
         scores.append(score)
     n_failed = sum(summary["error"] is not None for summary in summaries)
@@ -412,14 +416,8 @@ def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Mes
     uid = _sample_id(subject.model_run, response)
     turns = _turns(uid, messages)
     response_turn = _response_turn(uid, subject, response)
-    cause = None
-    scores = {}
-    if response_turn is None:
-        cause = str(response["status"])
-        if response["error"]:
-            cause += f": {response['error']}"
-    else:
-        scores = _scores(criteria, response["scores"] or ())
+    cause = _cause_of(response)
+    scores = {} if cause else _scores(criteria, response["scores"] or ())
     sampling_usage = (subject.model, _usage_of(response))
     judge_usages = [
         _usage_of(row) for row in criteria if row["status"] not in {"not_judged", "no_response"}
@@ -433,7 +431,7 @@ def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Mes
         "messages": [*turns, response_turn] if response_turn else turns,
         "output": _output(subject, response, response_turn, cause),
         "scores": scores,
-        "metadata": {name: response[name] for name in (*_OF_TASK, *_OF_RESPONSE)},
+        "metadata": _columns(response, (*_OF_TASK, *_OF_RESPONSE)),
         # Model and judge may have the same name; then their usage is added up.
         "model_usage": _sums_of(
             [sampling_usage, *((subject.grader, usage) for usage in judge_usages)]
@@ -443,6 +441,14 @@ def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Mes
         "uuid": uid,
         "error": None if cause is None else dict.fromkeys(_ERROR_TEXTS, cause),
     }
+
+
+def _cause_of(response: ResultRow) -> str | None:
+    """Return the cause of a failed response."""
+    if response["text"] is not None:
+        return None
+    status = str(response["status"])
+    return f"{status}: {response['error']}" if response["error"] else status
 
 
 def _sample_id(model_run: ResultRow, response: ResultRow) -> str:
@@ -524,12 +530,10 @@ def _scores(criteria: Sequence[ResultRow], scores: Sequence[ResultRow]) -> dict[
             # Inspect leaves a sample with NaN out of all metrics.
             document["value"] = math.nan
             document["reason"] = _reason_of(criteria)
-            document["metadata"] = {name: score[name] for name in ("value_lower", "value_upper")}
+            document["metadata"] = _columns(score, ("value_lower", "value_upper"))
         if not documents:
             document["explanation"] = explanation_of(criteria)
-            document["metadata"]["criteria"] = [
-                {name: row[name] for name in _OF_CRITERION} for row in criteria
-            ]
+            document["metadata"]["criteria"] = [_columns(row, _OF_CRITERION) for row in criteria]
         documents[score["score_name"]] = document
     return documents
 

@@ -402,26 +402,12 @@ def export_review(
                 "no admitted task with a criterion in the chosen splits; see `prbench check`"
             )
         design, units = _sample(population, n_criteria, n_tasks, labels, seed)
-        population_id = digest(
-            "review population",
-            selection.benchmark.name,
-            selection.dataset_revision,
-            sorted((row["task"], row["criterion"], row["criterion_hash"]) for row in population),
-        )
-        sample_id = digest("review sample", population_id, design)
+        sample = _sample_columns(job, selection, population, design)
+        sample_id = sample["sample_id"]
         file = target
         if target.suffix != SUFFIX:
             file = target / f"review-{sample_id[:8]}{SUFFIX}"
         refuse_target(file)
-        sample = {
-            **selection.key,
-            "sample_id": sample_id,
-            "population_id": population_id,
-            "n_population": len(population),
-            "design": design,
-            "run_id": job.run_id,
-            "created_at": datetime.now(UTC),
-        }
         rows = [population[unit.position] for unit in units]
         if not reader.select("review_samples", "1", sample_id=sample_id):
             stored_rows = [_stored_row(sample, *pair) for pair in zip(rows, units, strict=True)]
@@ -437,6 +423,27 @@ def export_review(
         f"fill in {INSTRUCTIONS}",
     ]
     return StageReport("export", rows=len(rows), notes=notes)
+
+
+def _sample_columns(
+    job: Job, selection: WantedTasks, population: Sequence[SheetRow], design: str
+) -> SheetRow:
+    """Return the columns that all rows of a sample share in `review_samples`."""
+    population_id = digest(
+        "review population",
+        selection.benchmark.name,
+        selection.dataset_revision,
+        sorted((row["task"], row["criterion"], row["criterion_hash"]) for row in population),
+    )
+    return {
+        **selection.key,
+        "sample_id": digest("review sample", population_id, design),
+        "population_id": population_id,
+        "n_population": len(population),
+        "design": design,
+        "run_id": job.run_id,
+        "created_at": datetime.now(UTC),
+    }
 
 
 def _stored_row(sample: SheetRow, criterion: SheetRow, unit: SampledUnit) -> SheetRow:

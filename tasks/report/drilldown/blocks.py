@@ -209,14 +209,14 @@ def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
         # Other names, so that the next report writes these files again, with the replies.
         blocks = _blocks(subjects, "not read", has_all_replies=has_all_replies)
         replies = {}
-    missing = _missing(blocks, site)
+    missing_blocks = _missing(blocks, site)
     is_quiet = subjects.scope.job.is_quiet
     with (
-        progress("report files", {"": len(missing)}, is_quiet=is_quiet),
+        progress("report files", {"": len(missing_blocks)}, is_quiet=is_quiet),
         ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
-        for start in range(0, len(missing), _FILES_AT_ONCE):
-            batch = missing[start : start + _FILES_AT_ONCE]
+        for start in range(0, len(missing_blocks), _FILES_AT_ONCE):
+            batch = missing_blocks[start : start + _FILES_AT_ONCE]
             write = partial(_write_block, site, _sections(subjects, batch), replies)
             for _ in pool.map(write, batch):
                 advance("report files", succeeded=True)

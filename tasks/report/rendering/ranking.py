@@ -174,8 +174,8 @@ def _highest(split: str, rows: Rows) -> str:
 def _leader(split: str, rows: Rows) -> str:
     best_rank = min(row["rank"] for row in rows)
     leading = [row for row in rows if row["rank"] == best_rank]
-    others = [row for row in rows if row["rank"] != best_rank]
-    tied = [row["model"] for row in others if row["may_be_first"]]
+    followers = [row for row in rows if row["rank"] != best_rank]
+    tied = [row["model"] for row in followers if row["may_be_first"]]
     if tied:
         ties = f"tied with {some(tied, _NAMED)}"
     elif len(rows) > 1:
@@ -186,7 +186,7 @@ def _leader(split: str, rows: Rows) -> str:
     verb = "leads" if len(leading) == 1 else "lead"
     score = leading[0]["mean_score"]
     # Ranks may compare fewer tasks than scores, so the leader's score is not always the highest.
-    difference = round(score - max((row["mean_score"] for row in others), default=math.inf), 3)
+    difference = round(score - max((row["mean_score"] for row in followers), default=math.inf), 3)
     lead = f", ahead by {number(difference)}" if difference > 0 else ""
     return f"{names} {verb} on {split} with {number(score)}{lead} ({ties})"
 
