@@ -1,6 +1,4 @@
-"""The page Compare: the choices in its form, and the figures of the chosen comparison, as in
-`prbench diff`.
-"""
+"""The page Compare: its form, and the figures of the chosen comparison, as in `prbench diff`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +10,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.compare.differences import apart, compare, rows_of, with_verdicts
 from tasks.compare.pairs import Comparison, Kind, Side, comparable
 from tasks.config.job import Job
-from tasks.figures.figure import Column, Figure, columns
+from tasks.figures.figure import Column, Figure, Row, columns
 from tasks.figures.queries import SAMPLING
 from tasks.figures.scope import task_address
 from tasks.figures.shown.comparisons import CATEGORIES, DIFF, FLIPS, TASKS
@@ -52,8 +50,9 @@ _LABELS = {*_SIDES, "where", "split"}
 
 
 class Field(NamedTuple):
-    """A field: its name in the address, its heading, its options (value, text), and the value that
-    is chosen.
+    """A field: its name in the address, its heading, its options, and the chosen value.
+
+    An option is a value and its text.
     """
 
     name: str
@@ -114,12 +113,7 @@ def fields_of(job: Job, reader: Reader, kind: Kind, choices: Mapping[str, str]) 
         PipelineError: there is no verdict yet.
     """
     groups = comparable(reader, job.settings.benchmark, job.data.revision, kind)
-    names = _options(reader, kind, groups)
-    likely = dict(zip(_SIDES, _likely(kind, list(names), groups), strict=False))
-    fields = []
-    for side in _SIDES:
-        choice = choices.get(side) or likely.get(side, "")
-        fields.append(Field(side, side.capitalize(), names.items(), choice))
+    fields = _side_fields(reader, kind, choices, groups)
     for name in ("model", "judge", "vintage"):
         options = _options(reader, name, groups)
         is_given = name == kind or (kind == "run" and name == "vintage")
@@ -136,6 +130,18 @@ def fields_of(job: Job, reader: Reader, kind: Kind, choices: Mapping[str, str]) 
     return fields
 
 
+def _side_fields(
+    reader: Reader, kind: Kind, choices: Mapping[str, str], groups: Sequence[Sequence[Side]]
+) -> list[Field]:
+    names = _options(reader, kind, groups)
+    likely = dict(zip(_SIDES, _likely(kind, list(names), groups), strict=False))
+    fields = []
+    for side in _SIDES:
+        choice = choices.get(side) or likely.get(side, "")
+        fields.append(Field(side, side.capitalize(), names.items(), choice))
+    return fields
+
+
 def _splits(job: Job, reader: Reader) -> list[str]:
     rows = reader.select(
         "intermediate.task_set_members",
@@ -148,8 +154,9 @@ def _splits(job: Job, reader: Reader) -> list[str]:
 
 
 def _likely(kind: Kind, names: Sequence[str], groups: Sequence[Sequence[Side]]) -> list[str]:
-    """Return the two names to begin with, of the largest group; of vintages the current one is the
-    second.
+    """Return the two names to begin with, of the largest group.
+
+    Of vintages the current one is the second.
     """
     group = max(groups, key=_n_names, default=())
     members = {side.name for side in group}
@@ -170,8 +177,9 @@ def _n_names(sides: Sequence[Side]) -> int:
 
 
 def _options(reader: Reader, name: str, groups: Sequence[Sequence[Side]]) -> dict[str, str]:
-    """Return value -> text of a field's options: vintages and runs with the latest first, others by
-    name.
+    """Return value -> text of a field's options.
+
+    Vintages and runs are listed with the latest first, others by name.
     """
     sides = [side for group in groups for side in group]
     if name == "run":
@@ -186,7 +194,7 @@ def _options(reader: Reader, name: str, groups: Sequence[Sequence[Side]]) -> dic
     return {value: value for value in (values if name == "vintage" else sorted(values))}
 
 
-def _run_text(run: Mapping[str, Any]) -> str:
+def _run_text(run: Row) -> str:
     return f"{run['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} {run['command']}"
 
 
@@ -194,19 +202,20 @@ def _figures(
     job: Job, reader: Reader, kind: Kind, choices: Mapping[str, str], *, has_pages: bool
 ) -> tuple[list[PageFigure], str]:
     """Return the figures of a comparison, and the name of its first difference."""
-    names = [choices[side] for side in _SIDES]
     constants = {name: value for name, value in choices.items() if name != kind}
-    vintage = constants.get("vintage")
-    comparison = Comparison(_narrowed(job, constants), names, kind, vintage=vintage)
+    comparison = Comparison(
+        _narrowed(job, constants),
+        [choices[side] for side in _SIDES],
+        kind,
+        vintage=constants.get("vintage"),
+    )
     result = compare(reader, comparison)
     detail = apart(reader, result, result.differences[:1])
     differences = rows_of(result)
     difference = with_verdicts(differences[0], detail["verdicts"][0])
     differences[0] = difference
     for flip in detail["flips"]:
-        flip["address"] = _address(flip, difference)
-        for name in ("first_explanations", "second_explanations"):
-            flip[name] = " / ".join(flip[name])
+        _complete(flip, difference)
     reasons = columns("first_explanations second_explanations")
     parts = (
         (DIFF, differences),
@@ -220,16 +229,17 @@ def _figures(
     return figures, f"From {difference['first']} to {difference['second']} on {scope}"
 
 
-def _address(flip: Mapping[str, Any], difference: Mapping[str, Any]) -> str:
-    """Return the link to a flipped criterion, with the response of each side."""
-    responses = []
+def _complete(flip: dict[str, Any], difference: Row) -> None:
+    """Add the link to a flipped criterion, and join the explanations of each side."""
+    samplings = []
     for side in _SIDES:
-        responses.append({name: difference[f"{side}_{name}"] for name in SAMPLING})
-    first_response, second_response = responses
-    return task_address(
+        samplings.append({name: difference[f"{side}_{name}"] for name in SAMPLING})
+        flip[f"{side}_explanations"] = " / ".join(flip[f"{side}_explanations"])
+    first_sampling, second_sampling = samplings
+    flip["address"] = task_address(
         flip["task_id"],
-        first_response,
-        second_response if second_response != first_response else None,
+        first_sampling,
+        second_sampling if second_sampling != first_sampling else None,
         flip["criterion_id"],
     )
 

@@ -99,8 +99,9 @@ class RunState:
 
 
 class LiveView:
-    """A view of a job's warehouse for one thread; figures from published data are made once per
-    publication.
+    """A view of a job's warehouse for one thread.
+
+    Figures from published data are made once per publication.
     """
 
     def __init__(self, job: Job, index: Path) -> None:
@@ -179,8 +180,9 @@ class LiveView:
             return replace(state, trouble=str(error))
 
     def _as_now(self, run: RunState, living: Sequence[str]) -> RunState:
-        """Return the current state of a run with its calls so far; an unfinished run without a
-        process was killed.
+        """Return the current state of a run with its calls so far.
+
+        An unfinished run without a process was killed.
         """
         is_killed = run.outcome == RUNNING and run.run_id not in living
         outcome = KILLED if is_killed else run.outcome

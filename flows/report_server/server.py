@@ -50,9 +50,7 @@ class ReportServer(ThreadingHTTPServer):
             ) from error
 
     def server_close(self) -> None:
-        """Close when no page is being rendered, so that no database is in use when this process
-        ends.
-        """
+        """Close when no page is being rendered, so that no database is in use at the end."""
         self.rendering.acquire()
         super().server_close()
 
@@ -63,16 +61,18 @@ class ReportServer(ThreadingHTTPServer):
 
 
 class Pages(SimpleHTTPRequestHandler):
-    """The files of a folder and rendered pages, for this machine only; nothing is written or
-    listed.
+    """The files of a folder and rendered pages, for this machine only.
+
+    Nothing is written or listed.
     """
 
     server: ReportServer
     index_pages = ("index.html",)
 
     def send_head(self) -> Any:
-        """Respond only to requests that name this machine, so that no other site reads the report
-        through a browser.
+        """Respond only to requests that name this machine.
+
+        So no other site reads the report through a browser.
         """
         if not self._is_allowed():
             self.send_error(403, "Only for this machine, and not for other sites")
@@ -99,8 +99,9 @@ class Pages(SimpleHTTPRequestHandler):
         return io.BytesIO(content)
 
     def _is_allowed(self) -> bool:
-        """Return whether a request names this machine, and no other site sent it, except by a
-        link.
+        """Return whether a request names this machine, and is not sent by another site.
+
+        A link on another site is allowed.
         """
         headers = self.headers
         is_cross_site = headers.get("Sec-Fetch-Site") in {"cross-site", "same-site"}
@@ -118,9 +119,7 @@ class Pages(SimpleHTTPRequestHandler):
             open_inside(Path(self.directory), path.relative_to(self.directory)).close()
 
     def _render(self, renderer: Renderer, parameters: Mapping[str, str]) -> bytes | None:
-        """Return the rendered page; None after an error, which the browser and the terminal
-        show.
-        """
+        """Return the rendered page; None after an error, which browser and terminal show."""
         try:
             with self.server.rendering:  # one page at a time
                 return renderer(parameters).encode()
@@ -154,8 +153,7 @@ _ASSETS = ("report.css", "tabulator.css", "page.js", "live.js")
 
 
 def serve_report(job: Job, index: Path, port: int, *, is_live: bool) -> None:
-    """Serve the folder with the reports of all benchmarks to this machine until interrupted, and
-    open the browser.
+    """Serve the reports of all benchmarks to this machine until interrupted; open the browser.
 
     Args:
         job: the job whose warehouse, data set and splits rendered pages show.

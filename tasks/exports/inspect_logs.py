@@ -1,5 +1,6 @@
-"""Results as logs for Inspect View, one for each model and judge; a sample is a response with its
-verdicts.
+"""Results as logs for Inspect View, one for each model and judge.
+
+A sample is a response with its verdicts.
 """
 
 import importlib.metadata
@@ -98,8 +99,7 @@ _OF_CRITERION = (
 def export_inspect(
     job: Job, folder: Path, vintage: str | None = None, *, is_scored_only: bool = False
 ) -> StageReport:
-    """Write a log for each model run (a model under a judge) to a folder that is empty or does not
-    exist.
+    """Write a log for each model run (a model under a judge) to a new or empty folder.
 
     Args:
         job: selects the models and judges (all if it names none) and the splits.
@@ -146,8 +146,7 @@ def export_inspect(
 
 @dataclass(frozen=True)
 class _LogSubject:
-    """What a log is about: a model run, the names of model and judge in Inspect, and the judge's
-    template.
+    """What a log is about: a model run, the names of model and judge in Inspect, the template.
 
     `litellm_name` is None if only the label of the model is known. `judge` is None for people and
     other imported graders: no model's name is known.
@@ -171,9 +170,7 @@ class _LogSubject:
 
     @property
     def scorer_parameters(self) -> Document:
-        """The parameters of the scorer; `grader_template` is the template's hash if its text is
-        unknown.
-        """
+        """The parameters of the scorer; the template is its hash if its text is unknown."""
         if self.judge is None:
             return {"judge": self.model_run["judge"]}
         return {
@@ -214,9 +211,7 @@ def _write_log(
     *,
     is_scored_only: bool,
 ) -> Counter[bool]:
-    """Write the log of one model run, and return the numbers of its samples with (True) and without
-    a score.
-    """
+    """Write the log of one model run; return how many samples have a score (True) or none."""
     primary = selection.benchmark.primary_score.score_name
     spec = _eval_spec(selection, subject)
     summaries: list[Document] = []
@@ -287,7 +282,7 @@ def _eval_spec(selection: WantedTasks, subject: _LogSubject) -> Document:
         "metadata": {
             "model_label": model_run["model"],
             "model_name": subject.litellm_name,
-            **{name: model_run[name] for name in (*_IDENTITY, "may_hide_failures")},
+            **_columns(model_run, (*_IDENTITY, "may_hide_failures")),
             "notice": NOTICE,
         },
     }
@@ -308,16 +303,19 @@ def _stats(spec: Document, summaries: Sequence[Document]) -> Document:
 
 
 def _file_name(model_run: ResultRow, spec: Document) -> str:
-    """Return the name of a log; it contains the id, because different labels may look the same in
-    it.
-    """
+    """Return the name of a log, with its id, because different labels may look the same."""
     parts = (model_run["benchmark"], model_run["model"], model_run["judge"], spec["eval_id"][:8])
     return "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part)[:40] for part in parts) + SUFFIX
 
 
+def _columns(row: ResultRow, names: Iterable[str]) -> Document:
+    return {name: row[name] for name in names}
+
+
 def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> None:
-    """Write a member without its time; NaN is written as `NaN`, with which Inspect marks unscored
-    samples.
+    """Write a member without its time.
+
+    NaN is written as `NaN`, with which Inspect marks unscored samples.
     """
     log.writestr(ZipInfo(name), json.dumps(document, ensure_ascii=False), ZIP_DEFLATED)
 
@@ -374,7 +372,7 @@ def _results(
             "unscored_samples": len(samples) - n_scored,
             "params": scorer_parameters,
             "metrics": _metrics_of(row),
-            "metadata": {name: row[name] for name in _BESIDE_METRICS},
+            "metadata": _columns(row, _BESIDE_METRICS),
         }
         scores.append(score)
     n_failed = sum(summary["error"] is not None for summary in summaries)
@@ -406,8 +404,7 @@ def _metrics_of(row: ResultRow) -> dict[str, Document]:
 
 
 def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Message]) -> Document:
-    """Return a sample: conversation, response, scores with every criterion, usage, and the error of
-    a failed response.
+    """Return a sample: conversation, response, scores with every criterion, usage, and error.
 
     Args:
         subject: the model run, with the names of model and judge.
@@ -419,14 +416,8 @@ def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Mes
     uid = _sample_id(subject.model_run, response)
     turns = _turns(uid, messages)
     response_turn = _response_turn(uid, subject, response)
-    cause = None
-    scores = {}
-    if response_turn is None:
-        cause = str(response["status"])
-        if response["error"]:
-            cause += f": {response['error']}"
-    else:
-        scores = _scores(criteria, response["scores"] or ())
+    cause = _cause_of(response)
+    scores = {} if cause else _scores(criteria, response["scores"] or ())
     sampling_usage = (subject.model, _usage_of(response))
     judge_usages = [
         _usage_of(row) for row in criteria if row["status"] not in {"not_judged", "no_response"}
@@ -440,7 +431,7 @@ def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Mes
         "messages": [*turns, response_turn] if response_turn else turns,
         "output": _output(subject, response, response_turn, cause),
         "scores": scores,
-        "metadata": {name: response[name] for name in (*_OF_TASK, *_OF_RESPONSE)},
+        "metadata": _columns(response, (*_OF_TASK, *_OF_RESPONSE)),
         # Model and judge may have the same name; then their usage is added up.
         "model_usage": _sums_of(
             [sampling_usage, *((subject.grader, usage) for usage in judge_usages)]
@@ -450,6 +441,14 @@ def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Mes
         "uuid": uid,
         "error": None if cause is None else dict.fromkeys(_ERROR_TEXTS, cause),
     }
+
+
+def _cause_of(response: ResultRow) -> str | None:
+    """Return the cause of a failed response."""
+    if response["text"] is not None:
+        return None
+    status = str(response["status"])
+    return f"{status}: {response['error']}" if response["error"] else status
 
 
 def _sample_id(model_run: ResultRow, response: ResultRow) -> str:
@@ -531,12 +530,10 @@ def _scores(criteria: Sequence[ResultRow], scores: Sequence[ResultRow]) -> dict[
             # Inspect leaves a sample with NaN out of all metrics.
             document["value"] = math.nan
             document["reason"] = _reason_of(criteria)
-            document["metadata"] = {name: score[name] for name in ("value_lower", "value_upper")}
+            document["metadata"] = _columns(score, ("value_lower", "value_upper"))
         if not documents:
             document["explanation"] = explanation_of(criteria)
-            document["metadata"]["criteria"] = [
-                {name: row[name] for name in _OF_CRITERION} for row in criteria
-            ]
+            document["metadata"]["criteria"] = [_columns(row, _OF_CRITERION) for row in criteria]
         documents[score["score_name"]] = document
     return documents
 
@@ -561,8 +558,7 @@ def explanation_of(criteria: Sequence[ResultRow]) -> str:
 
 
 def _as_cell(text: str) -> str:
-    """Return a text for one cell of a table, with all characters escaped that Markdown would
-    interpret.
+    """Return a text for a cell of a table, with the special characters of Markdown escaped.
 
     Inspect View escapes HTML itself.
     """
@@ -570,8 +566,9 @@ def _as_cell(text: str) -> str:
 
 
 def _usage_of(row: ResultRow) -> Document:
-    """Return the usage of one call, as Inspect's `ModelUsage`; only the cost if the provider
-    reported no tokens.
+    """Return the usage of one call, as Inspect's `ModelUsage`.
+
+    If the provider reported no tokens, it is only the cost.
 
     `input_tokens` excludes tokens from the provider's cache, which are in
     `input_tokens_cache_read`.
@@ -589,8 +586,9 @@ def _usage_of(row: ResultRow) -> Document:
 
 
 def _sums_of(usages: Iterable[tuple[str, Document]]) -> dict[str, Document]:
-    """Return the sums of usages by name, without names that have no tokens; one unknown cost makes
-    a sum unknown.
+    """Return the sums of usages by name, without names that have no tokens.
+
+    One unknown cost makes a sum unknown.
     """
     sums: dict[str, Document] = {}
     for name, usage in usages:

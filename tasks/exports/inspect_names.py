@@ -1,6 +1,4 @@
-"""Names of models as Inspect writes them: the provider first, which readers of its logs tell
-apart.
-"""
+"""Names of models as Inspect writes them: the provider first."""
 
 from tasks.llm.environment import provider_by_litellm
 
@@ -43,9 +41,7 @@ _IMPORTED = "imported"
 
 
 def inspect_name(name: str) -> str:
-    """Return LiteLLM's name of a model as Inspect writes it, such as `vllm/m` for
-    `hosted_vllm/m`.
-    """
+    """Return LiteLLM's name of a model as Inspect writes it: `vllm/m` for `hosted_vllm/m`."""
     provider, slash, model = name.partition("/")
     if not slash:
         return inspect_name(f"{provider_by_litellm(name) or _CUSTOM}/{name}")
@@ -58,7 +54,8 @@ def inspect_name(name: str) -> str:
 
 
 def name_of_label(label: str) -> str:
-    """Return a name for a model of which only the label is known; its provider is the label's, or
-    `imported`.
+    """Return a name for a model of which only the label is known.
+
+    Its provider is the label's, or `imported`.
     """
     return inspect_name(label if "/" in label else f"{_IMPORTED}/{label}")

@@ -19,8 +19,9 @@ from warehouse import Reader
 
 @dataclass(frozen=True)
 class Outlook:
-    """A figure once a sheet is filled in: its number of labels, and why it is missing (None: it
-    exists).
+    """A figure once a sheet is filled in: its number of labels, and why it is missing.
+
+    `no_figure` is None if the figure exists.
     """
 
     figure_id: str
@@ -31,9 +32,7 @@ class Outlook:
 
 
 def outlooks(population: Population, n_rows: int, seed: int) -> list[Outlook]:
-    """Return the outlook of each figure once a sheet of `n_rows` is filled in, by split and
-    model.
-    """
+    """Return the outlook of each figure once a sheet of `n_rows` is filled in."""
     sampled = population.sample(n_rows, seed)
     labelled = pl.concat([sampled, population.verdicts.filter("is_known")], how="diagonal")
     labelled = labelled.with_columns(factor=_factors(population, len(sampled)))
@@ -107,9 +106,9 @@ def outlook_notes(population: Population, figures: Sequence[Outlook], seed: int)
         seed: the seed of the sheet.
     """
     missing_ids = _missing_ids(figures)
-    n_figures = counted(len(figures), "score")
+    n_given = len(figures) - len(missing_ids)
     notes = [
-        f"filled in, it gives {len(figures) - len(missing_ids)} of {n_figures} (of a model on a split)"
+        f"filled in, it gives {n_given} of {counted(len(figures), 'score')} (of a model on a split)"
         " an interval"
     ]
     full_figures = outlooks(population, len(population.free), seed)
@@ -135,8 +134,9 @@ def outlook_notes(population: Population, figures: Sequence[Outlook], seed: int)
 def expected_widths(
     reader: Reader, population: Population, n_rows: int, seed: int
 ) -> list[SheetRow]:
-    """Return the mean `width` of the chosen intervals now (`n_labels` 0), and as expected after
-    `n_labels` more.
+    """Return the mean `width` of the chosen intervals now, and as expected after more labels.
+
+    The first row is about now (`n_labels` 0), the others about `n_labels` more.
 
     `is_enough` states whether a sheet of that many gives each of the intervals on each split. The
     width now is None if one of them is missing. Labels of earlier sheets are included through the
@@ -170,9 +170,7 @@ def _groups(population: Population) -> list[Sequence[str]]:
 
 
 def _current_widths(reader: Reader, population: Population) -> dict[str, SheetRow]:
-    """Return the widths of the debiased intervals on the largest task set, and the numbers of
-    labels behind them.
-    """
+    """Return the widths of the debiased intervals on the largest task set, with their labels."""
     purpose = population.purpose
     key = {
         **population.selection.key,
@@ -206,8 +204,9 @@ def _expected_width(
     models: Sequence[str],
     current: SheetRow | None,
 ) -> float:
-    """Return the expected width of the interval of a model's mean, or of a difference, with these
-    labels.
+    """Return the expected width of the interval of a mean, or of a difference.
+
+    `labelled` are the verdicts that get labels.
     """
     is_compared = pl.col("model").is_in(models)
     verdicts = population.verdicts.filter(is_compared)

@@ -26,8 +26,9 @@ SheetRow = dict[str, Any]
 
 
 class Purpose(NamedTuple):
-    """The interval that labels should narrow: of each model's mean or of a difference, for a score
-    on some criteria.
+    """The interval that labels should narrow: of each model's mean, or of a difference.
+
+    It is of a score on the criteria with a label of a breakdown.
     """
 
     models: tuple[str, ...]
@@ -71,13 +72,9 @@ class Population:
     def sample(self, n_wanted: int, seed: int) -> pl.DataFrame:
         """Return sampled verdicts without a label, with the `probability` of each."""
         free = self.free.with_columns(probability=pl.Series(self.probabilities(n_wanted)))
-        indices = sampling.systematic_sample(
-            probabilities=free["probability"].to_numpy(),
-            keys=free["key"].to_list(),
-            seed=seed,
-            groups=free["model"].to_list(),
-        )
-        return free[indices]
+        keys = free["key"].to_list()
+        models = free["model"].to_list()
+        return free[sampling.systematic_sample(free["probability"].to_numpy(), keys, seed, models)]
 
 
 def purpose_of(name: str, reader: Reader, selection: WantedTasks, models: Sequence[str]) -> Purpose:
@@ -134,9 +131,7 @@ def population_of(
         "label": purpose.label,
     }
     verdict_parameters = parameters | {"response_ids": response_ids, "of_latest": is_latest}
-    verdicts = pl.DataFrame(
-        reader.arrow(sql.read("queries/exports/drawn_population"), verdict_parameters)
-    )
+    verdicts = _frame(reader, "queries/exports/drawn_population", verdict_parameters)
     if verdicts.is_empty():
         raise UsageError(f"--for {purpose.name}: no criterion of these responses counts for it")
     missing_models = set(purpose.models) - set(verdicts["model"])
@@ -155,9 +150,7 @@ def population_of(
         "response_ids": verdicts["response_id"].unique().to_list(),
         "splits": list(selection.splits),
     }
-    responses = pl.DataFrame(
-        reader.arrow(sql.read("queries/exports/figures_to_correct"), response_parameters)
-    )
+    responses = _frame(reader, "queries/exports/figures_to_correct", response_parameters)
     return Population(selection, purpose, verdicts, responses, judge_config["judge"])
 
 
@@ -175,9 +168,14 @@ def _judge_config(
     return judge_config
 
 
+def _frame(reader: Reader, query: str, parameters: dict[str, Any]) -> pl.DataFrame:
+    return pl.DataFrame(reader.arrow(sql.read(query), parameters))
+
+
 def _contribution() -> pl.Expr:
-    """Return the contribution of each verdict to its model's mean: its worth / trials of the task /
-    tasks of the model.
+    """Return the contribution of each verdict to its model's mean.
+
+    It is: worth / trials of the task / tasks of the model.
     """
     is_counted = pl.col("is_counted")
     n_trials = pl.col("response_id").filter(is_counted).n_unique().over("model", "task")

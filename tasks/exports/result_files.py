@@ -1,6 +1,4 @@
-"""Tables as a data set of the library `datasets`: Parquet and Arrow files of the same rows, and a
-card.
-"""
+"""Tables as a data set of the library `datasets`: Parquet files, Arrow files, and a card."""
 
 import importlib.metadata
 import json
@@ -18,7 +16,7 @@ from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest
 from tasks.rules.text.numbers import counted
 from tasks.run.writing import StageReport
-from warehouse import Warehouse, sample_path
+from warehouse import Reader, Warehouse, sample_path
 
 USUAL = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts", "scores")
 """The default tables; `load_dataset(FOLDER)` loads the first one."""
@@ -66,12 +64,8 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
     licence = _licence_of(job, benchmark)
     with Warehouse(job.warehouse).reader() as reader:
         requested = exported.chosen_tables(reader, names or USUAL)
-        tables = []
-        for name in requested:
-            # `load_dataset` cannot load a table without rows.
-            query, _ = exported.query_of(reader, name, key)
-            if reader.rows(f"{query} true limit 1"):
-                tables.append(name)
+        # `load_dataset` cannot load a table without rows.
+        tables = [name for name in requested if _has_rows(reader, name, key)]
         if not tables:
             raise UsageError(
                 f"{folder}: no row of {benchmark.name} in these tables; see `prbench status`"
@@ -88,16 +82,20 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
             about = _header(benchmark, licence, tables) + _about(job, benchmark, licence)
             card = about + "\n".join(_described(written, arrow_bytes))
             (folder / "README.md").write_text(card, encoding="utf-8")
-    n_mb = written.n_bytes() / 1e6
-    n_arrow_mb = sum(arrow_bytes.values()) / 1e6
     notes = [
         f"{counted(written.n_rows, 'row')} of {counted(len(tables), 'table')} in {folder}"
-        f" ({n_mb:.1f} MB of Parquet, {n_arrow_mb:.1f} MB of Arrow)"
+        f" ({written.n_bytes() / 1e6:.1f} MB of Parquet,"
+        f" {sum(arrow_bytes.values()) / 1e6:.1f} MB of Arrow)"
     ]
     empty = [name for name in requested if name not in tables]
     if empty:
         notes.append(f"empty, left out: {', '.join(empty)}")
     return StageReport("export", rows=written.n_rows, notes=notes)
+
+
+def _has_rows(reader: Reader, name: str, key: dict[str, str]) -> bool:
+    query, _ = exported.query_of(reader, name, key)
+    return bool(reader.rows(f"{query} true limit 1"))
 
 
 class Licence(NamedTuple):

@@ -1,5 +1,4 @@
-"""Sheets for people to fill in: CSV files that every spreadsheet opens correctly, with one row for
-each criterion.
+"""Sheets for people to fill in: CSV files with one row for each criterion.
 
 A sheet for human graders is imported as verdicts. It has either whole responses, or single verdicts
 sampled with known probabilities, so that people's labels can correct a judge's scores
@@ -53,9 +52,7 @@ def refuse_target(file: Path) -> None:
 
 
 def readable(conversation: Conversation) -> str:
-    """Return a conversation as a text that fits into a cell; the middle of a longer text is left
-    out.
-    """
+    """Return a conversation as a text that fits into a cell, without the middle if too long."""
     text = "\n\n".join(map(": ".join, conversation.messages))
     if len(text) <= _CELL_CHARS:
         return text
@@ -72,8 +69,7 @@ def write_sheet(
     instructions: str,
     rows: Sequence[SheetRow],
 ) -> None:
-    """Write rows as CSV, each with its task's conversation, instructions, and empty cells for
-    people.
+    """Write rows as CSV, each with its conversation, instructions, and empty cells for people.
 
     Raises:
         PipelineError: the file cannot be written.
@@ -129,8 +125,9 @@ class LabellingReport(StageReport):
 
 
 def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> StageReport:
-    """Write a CSV sheet of sampled responses with their criteria; it has `n_rows` rows if there are
-    as many.
+    """Write a CSV sheet of sampled responses with their criteria.
+
+    It has `n_rows` rows if there are as many.
 
     All responses but the last have all their criteria. Responses are of the job's vintage. The
     sample is spread evenly over tasks and models, and is the same for the same responses and seed.
@@ -146,12 +143,9 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
         response_ids = [response["response_id"] for response in islice(responses, n_rows)]
         rows = _criteria_of(reader, selection, response_ids)[:n_rows]
         instructions = _write_labelling(reader, selection, file, rows)
-    n_responses = _n_distinct(rows, "response_id")
-    n_tasks = _n_distinct(rows, "task")
-    n_models = _n_distinct(rows, "model")
     summary = (
-        f"{len(rows)} criteria of {n_responses} responses ({n_tasks} tasks, {n_models} models) in"
-        f" {file}"
+        f"{len(rows)} criteria of {_n_distinct(rows, 'response_id')} responses"
+        f" ({_n_distinct(rows, 'task')} tasks, {_n_distinct(rows, 'model')} models) in {file}"
     )
     return StageReport("export", rows=len(rows), notes=[summary, f"fill in {instructions}"])
 
@@ -163,8 +157,7 @@ def _n_distinct(rows: Sequence[SheetRow], column: str) -> int:
 def export_sampled_labelling(
     job: Job, file: Path, *, sampled_for: str, n_rows: int, seed: int = 0, is_latest: bool = True
 ) -> LabellingReport:
-    """Write a CSV sheet of the verdicts whose labels narrow an interval most, and store how they
-    were sampled.
+    """Write a CSV sheet of the verdicts whose labels narrow an interval most; store the sample.
 
     The probability of each verdict without a label is in proportion to its contribution to the
     chosen score and to the expected error of the judge. The same verdicts, number and seed give the
@@ -311,8 +304,9 @@ def _write_labelling(
 
 
 def spread(responses: Iterable[SheetRow], seed: int) -> Iterator[SheetRow]:
-    """Yield all responses, every task once before any task a second time, and models as evenly as
-    that allows.
+    """Yield all responses, every task once before any task a second time.
+
+    Models alternate as evenly as that allows.
 
     Ties are decided by a hash of seed and response.
     """
@@ -380,9 +374,9 @@ def export_review(
 ) -> StageReport:
     """Write a CSV sheet of sampled criteria, and store the sample with its probabilities.
 
-    The sample is a simple random one of `n_criteria` criteria. With `labels` it has equally many from
-    each stratum, as far as possible; with `n_tasks` it has all criteria of that many tasks. The
-    same criteria, numbers and seed give the same sample, which is stored once.
+    The sample is a simple random one of `n_criteria` criteria. With `labels` it has equally many
+    from each stratum, as far as possible; with `n_tasks` it has all criteria of that many tasks.
+    The same criteria, numbers and seed give the same sample, which is stored once.
 
     Args:
         job: its wanted tasks are the population.
@@ -407,28 +401,61 @@ def export_review(
             raise UsageError(
                 "no admitted task with a criterion in the chosen splits; see `prbench check`"
             )
-        sample = _review_sample(selection, population, n_criteria, n_tasks, labels, seed)
+        design, units = _sample(population, n_criteria, n_tasks, labels, seed)
+        sample = _sample_columns(job, selection, population, design)
+        sample_id = sample["sample_id"]
         file = target
         if target.suffix != SUFFIX:
-            file = target / f"review-{sample.sample_id[:8]}{SUFFIX}"
+            file = target / f"review-{sample_id[:8]}{SUFFIX}"
         refuse_target(file)
-        if not reader.select("review_samples", "1", sample_id=sample.sample_id):
-            warehouse.write("review_samples", _sample_rows(job, selection, population, sample))
+        rows = [population[unit.position] for unit in units]
+        if not reader.select("review_samples", "1", sample_id=sample_id):
+            stored_rows = [_stored_row(sample, *pair) for pair in zip(rows, units, strict=True)]
+            warehouse.write("review_samples", stored_rows)
             warehouse.publish()
-        rows = []
-        for unit in sample.units:
-            row = population[unit.position]
-            row["sample"] = sample.sample_id
+        for row in rows:
+            row["sample"] = sample_id
             row["describes"] = _described(row["weight"])
-            rows.append(row)
         write_sheet(reader, selection, file, REVIEW_COLUMNS, INSTRUCTIONS, rows)
-    n_sampled_tasks = _n_distinct(rows, "task")
     notes = [
-        f"{len(rows)} of {len(population)} criteria ({n_sampled_tasks} tasks) in {file}",
-        sample.design,
+        f"{len(rows)} of {len(population)} criteria ({_n_distinct(rows, 'task')} tasks) in {file}",
+        design,
         f"fill in {INSTRUCTIONS}",
     ]
     return StageReport("export", rows=len(rows), notes=notes)
+
+
+def _sample_columns(
+    job: Job, selection: WantedTasks, population: Sequence[SheetRow], design: str
+) -> SheetRow:
+    """Return the columns that all rows of a sample share in `review_samples`."""
+    population_id = digest(
+        "review population",
+        selection.benchmark.name,
+        selection.dataset_revision,
+        sorted((row["task"], row["criterion"], row["criterion_hash"]) for row in population),
+    )
+    return {
+        **selection.key,
+        "sample_id": digest("review sample", population_id, design),
+        "population_id": population_id,
+        "n_population": len(population),
+        "design": design,
+        "run_id": job.run_id,
+        "created_at": datetime.now(UTC),
+    }
+
+
+def _stored_row(sample: SheetRow, criterion: SheetRow, unit: SampledUnit) -> SheetRow:
+    """Return the row of `review_samples` of a sampled criterion."""
+    return {
+        **sample,
+        "task_id": criterion["task"],
+        "criterion_id": criterion["criterion"],
+        "criterion_hash": criterion["criterion_hash"],
+        "stratum": unit.stratum,
+        "probability": unit.probability,
+    }
 
 
 def _described(weight: float | None) -> str | None:
@@ -438,62 +465,19 @@ def _described(weight: float | None) -> str | None:
     return "something undesired" if weight < 0 else "something desired"
 
 
-@dataclass(frozen=True)
-class ReviewSample:
-    """Sampled criteria, by their positions in a population; the design in words."""
-
-    sample_id: str
-    population_id: str
-    design: str
-    units: Sequence[SampledUnit]
-
-
-def _review_sample(
-    selection: WantedTasks,
+def _sample(
     population: Sequence[SheetRow],
     n_criteria: int,
     n_tasks: int | None,
     labels: Sequence[str],
     seed: int,
-) -> ReviewSample:
+) -> tuple[str, list[SampledUnit]]:
+    """Return the design of a sample in words, and the sampled criteria in order."""
     if n_tasks is None:
-        design, units = _sample_criteria(population, n_criteria, labels, seed)
-    elif labels:
+        return _sample_criteria(population, n_criteria, labels, seed)
+    if labels:
         raise UsageError("--by: goes with -n, not with --tasks, which samples whole tasks")
-    else:
-        design, units = _sample_tasks(population, n_tasks, seed)
-    criteria = sorted((row["task"], row["criterion"], row["criterion_hash"]) for row in population)
-    population_id = digest(
-        "review population", selection.benchmark.name, selection.dataset_revision, criteria
-    )
-    sample_id = digest("review sample", population_id, design)
-    return ReviewSample(sample_id, population_id, design, units)
-
-
-def _sample_rows(
-    job: Job, selection: WantedTasks, population: Sequence[SheetRow], sample: ReviewSample
-) -> list[SheetRow]:
-    """Return the rows of `review_samples`."""
-    created_at = datetime.now(UTC)
-    rows = []
-    for unit in sample.units:
-        criterion = population[unit.position]
-        row = {
-            **selection.key,
-            "sample_id": sample.sample_id,
-            "population_id": sample.population_id,
-            "n_population": len(population),
-            "design": sample.design,
-            "task_id": criterion["task"],
-            "criterion_id": criterion["criterion"],
-            "criterion_hash": criterion["criterion_hash"],
-            "stratum": unit.stratum,
-            "probability": unit.probability,
-            "run_id": job.run_id,
-            "created_at": created_at,
-        }
-        rows.append(row)
-    return rows
+    return _sample_tasks(population, n_tasks, seed)
 
 
 def _sample_criteria(

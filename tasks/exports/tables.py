@@ -56,8 +56,9 @@ def refuse_filled(target: Path | Store) -> None:
 
 @dataclass(frozen=True)
 class Exported:
-    """An exported table: its columns with their types, and its files in order; derived tables are
-    not imported.
+    """An exported table: its columns with their types, and its files in order.
+
+    Derived tables are not imported.
     """
 
     name: str
@@ -68,9 +69,7 @@ class Exported:
 
 
 class TableFiles(NamedTuple):
-    """Tables as files: the tables, each file with its local path, and further entries for the
-    manifest.
-    """
+    """Tables as files: the tables, each file with its local path, and more for the manifest."""
 
     tables: tuple[Exported, ...]
     files: dict[bundles.File, Path]
@@ -87,8 +86,7 @@ class TableFiles(NamedTuple):
 
 
 def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
-    """Return the named tables and views, each once, after checking that they exist and may be
-    exported.
+    """Return the named tables and views, each once, if they exist and may be exported.
 
     Raises:
         UsageError: one does not exist or may not be exported.
@@ -105,8 +103,9 @@ def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
 
 
 def query_of(reader: Reader, name: str, key: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """Return the query for the exported rows of a table or view, to be completed by a condition,
-    and its column types.
+    """Return the query for the exported rows of a table or view, and its column types.
+
+    A condition completes the query.
 
     `key` is the key of a data set, or only its benchmark; tables with these columns are narrowed to
     it.
@@ -126,8 +125,9 @@ def query_of(reader: Reader, name: str, key: dict[str, str]) -> tuple[str, dict[
 def write_tables(
     reader: Reader, folder: Path, names: Sequence[str], key: dict[str, str], root: str = ""
 ) -> TableFiles:
-    """Write tables and views to a folder: all rows, or those with the `key` of a data set, or with
-    its benchmark.
+    """Write tables and views to a folder: all rows, or those with a `key`.
+
+    The key is that of a data set, or only its benchmark.
 
     Each table has its own folder below `root`, with at least one file, so that a pattern can name
     the files of a table.
@@ -154,9 +154,7 @@ def write_tables(
 
 
 def _pieces(reader: Reader, name: str) -> Iterator[str]:
-    """Yield the condition of each file of a table, by row numbers; a view is written as one
-    file.
-    """
+    """Yield the condition of each file of a table, by row numbers; a view is one file."""
     if name not in TABLES:
         yield "true"
         return
@@ -219,8 +217,9 @@ def meaning_of_table(name: str) -> str:
 
 
 def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
-    """Return the meaning of a column in the first of these marts that describes it, else its
-    general one, or None.
+    """Return the meaning of a column in the first of these marts that describes it.
+
+    Else return its general meaning, or None.
     """
     for name in marts:
         columns = sql.schema()["marts"].get(name, {}).get("columns", {})
@@ -235,8 +234,7 @@ Export = tuple[Path, Sequence[Exported]]
 
 @contextmanager
 def opened_export(source: Path | Store) -> Iterator[Export]:
-    """Open the stored tables of an export, or of the latest publication at a target, and verify
-    each of their files.
+    """Open and verify the stored tables of an export, or of the latest publication.
 
     An export in a store is downloaded into a temporary folder.
 
@@ -261,8 +259,9 @@ def opened_export(source: Path | Store) -> Iterator[Export]:
 
 
 def import_tables(job: Job, export: Export) -> StageReport:
-    """Import the missing rows of an export: rows with new keys, and decided rows that replace
-    failed ones.
+    """Import the missing rows of an export.
+
+    These are rows with new keys, and decided rows that replace failed ones.
 
     Existing rows do not change, nor do the checks of a data-set revision that was checked here.
     Retracted rows are left out. Measures are imported too; they are shown if their fingerprint fits
@@ -294,8 +293,9 @@ def import_tables(job: Job, export: Export) -> StageReport:
 def _new_rows(
     reader: Reader, path: Path, name: str, file_columns: set[str]
 ) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of a file that are imported, some thousand at a time; a column that the file
-    lacks is NULL.
+    """Yield the rows of a file that are imported, some thousand at a time.
+
+    A column that the file lacks is NULL.
     """
     positions = reader.arrays(_positions_query(path, name, file_columns))["position"]
     start = 0
@@ -430,8 +430,7 @@ def _link_report(site: Path, target: Path) -> None:
 
 
 def remove_old(location: Folder | Store, n_kept: int) -> int:
-    """Remove all but the newest publications, and those that were killed halfway; return the number
-    removed.
+    """Remove all but the newest publications, and killed ones; return the number removed.
 
     The publication that the pointer names stays, as do incomplete ones of the last day, which may
     be in progress.

@@ -39,9 +39,11 @@ const charts = {
   // Returns the specification of a chart; `peers` are the chosen rows of all charts of the figure that show the same
   // value, and `all` are the others too.
   specified(container, chart) {
-    const others = [...container.closest(".plots").querySelectorAll(".chart")].map((each) => this.declared(each))
-      .filter(({ kind, value }) => kind === chart.kind && value === chart.value);
-    const [peers, all] = ["rows", "all"].map((name) => others.flatMap((each) => each[name]));
+    const containers = [...container.closest(".plots").querySelectorAll(".chart")];
+    const isPeer = ({ kind, value }) => kind === chart.kind && value === chart.value;
+    const peerCharts = containers.map((element) => this.declared(element)).filter(isPeer);
+    const peers = peerCharts.flatMap(({ rows }) => rows);
+    const all = peerCharts.flatMap((peerChart) => peerChart.all);
     const drawn = kinds[chart.kind]({ ...chart, peers, all });
     const size = { width: "container", autosize: { type: "fit-x", contains: "padding" } };
     return JSON.parse(JSON.stringify({ data: { values: chart.rows }, ...size, ...drawn }));
@@ -49,15 +51,15 @@ const charts = {
 
   // Adds names beside the points of a chart, so that none covers another name or a point, or, if possible, an interval.
   addNames(vega, name) {
-    const of = (type) => vega.marks.filter((mark) => mark.type === type).map((mark) => mark.name);
+    const marksOf = (type) => vega.marks.filter((mark) => mark.type === type).map((mark) => mark.name);
     const sides = ["right", "left", "top", "bottom", "top-right", "bottom-right", "top-left", "bottom-left"];
     const distances = [3, 8, 16, 28];
     const text = { field: `datum["${name}"]` };
     const enter = { text, fontSize: { value: 11 }, limit: { value: 160 }, fill: { value: "var(--ink)" } };
     vega.marks.push({
-      type: "text", from: { data: of("symbol")[0] }, interactive: false, aria: false, encode: { enter },
+      type: "text", from: { data: marksOf("symbol")[0] }, interactive: false, aria: false, encode: { enter },
       transform: [{
-        type: "label", size: { signal: "[max(1, width), max(1, height)]" }, avoidMarks: of("rule"),
+        type: "label", size: { signal: "[max(1, width), max(1, height)]" }, avoidMarks: marksOf("rule"),
         anchor: distances.flatMap(() => sides), offset: distances.flatMap((distance) => sides.map(() => distance)),
       }],
     });
@@ -85,12 +87,13 @@ const charts = {
 
   // Draws all charts again; a later call ends an earlier one.
   async drawAll(without) {
-    const now = Object.fromEntries(Object.entries(without).map(([kind, names]) => [kind, names.map(this.harmless)]));
-    this.without = now;
+    const pairs = Object.entries(without).map(([kind, labels]) => [kind, labels.map(this.harmless)]);
+    const names = Object.fromEntries(pairs);
+    this.without = names;
     this.views.splice(0).forEach((view) => view.finalize());
     for (const container of document.querySelectorAll(".chart")) {
       await this.draw(container);
-      if (this.without !== now) return;
+      if (this.without !== names) return;
     }
     document.documentElement.dataset.rendered = "yes";
   },

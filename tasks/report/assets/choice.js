@@ -36,13 +36,15 @@ const choice = {
     const judge_config = this.judges.value;
     const order = this.orders.get(judge_config) ?? this.orders.get(this.main) ?? [];
     const rank = (box) => (order.indexOf(box.value) + order.length + 1) % (order.length + 1);
-    const boxes = this.boxes().sort((one, other) => rank(one) - rank(other));
+    const boxes = this.boxes().sort((firstBox, secondBox) => rank(firstBox) - rank(secondBox));
     byId("all-models").before(...boxes.map((box) => box.parentElement));
     boxes.forEach((box, n) => { box.checked = this.without ? !this.without.includes(box.value) : n < this.most; });
-    const model = this.unchecked();
-    const best = this.without || !model.length ? "" : `, the best${judge_config ? ` by ${judge_config}` : ""}`;
-    byId("n-models").textContent = `${boxes.length - model.length} of ${boxes.length} shown${best}`;
-    this.tell({ model, judge_config: judge_config ? this.offered().filter((each) => each !== judge_config) : [] });
+    const models = this.unchecked();
+    const judge = judge_config ? ` by ${judge_config}` : "";
+    const note = this.without || !models.length ? "" : `, the best${judge}`;
+    byId("n-models").textContent = `${boxes.length - models.length} of ${boxes.length} shown${note}`;
+    const others = judge_config ? this.offered().filter((label) => label !== judge_config) : [];
+    this.tell({ model: models, judge_config: others });
   },
 
   unchecked: () => choice.boxes().filter((box) => !box.checked).map((box) => box.value),

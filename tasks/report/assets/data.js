@@ -32,8 +32,11 @@ const prbench = {
   // Returns the criteria of all tasks, in the order of the tasks.
   async criteria({ tasks, criteria }) {
     const columns = Object.entries(await prbench.load(criteria));
-    return tasks.flatMap((task) => Array(task.n_criteria).fill(task)).map((task, i) =>
-      ({ task, ordinal: i, ...Object.fromEntries(columns.map(([name, values]) => [name, values[i]])) }));
+    const repeated = tasks.flatMap((task) => Array(task.n_criteria).fill(task));
+    return repeated.map((task, ordinal) => {
+      const values = columns.map(([name, column]) => [name, column[ordinal]]);
+      return { task, ordinal, ...Object.fromEntries(values) };
+    });
   },
 
   // Prepares a list once, and shows it again at each new choice of models or judge.
@@ -87,7 +90,7 @@ const verdicts = {
 
 // Returns the labels of a row, all or those of one kind; the index lists the kinds.
 const labelsOf = ({ labels }, kind = null) =>
-  labels.filter((each) => [null, each.kind].includes(kind)).map(({ label }) => label);
+  labels.filter((row) => kind === null || row.kind === kind).map(({ label }) => label);
 
 // The part of the address after `#`, which says what a page shows; an empty value is left out.
 const address = {
@@ -98,30 +101,42 @@ const address = {
 
 // A form of filters whose values are in the address, so that a link leads to the same rows.
 const filters = {
-  // Adds a menu for each kind of label, with the labels of all rows (`of` returns those of a row) or with the given
-  // `options`. A menu with a single label is left out.
+  // Adds a menu for each kind of label, with the labels of all rows (`valuesOf` returns those of a row) or with the
+  // given `pairs`. A menu with a single label is left out.
   start(kinds, rows, change) {
-    const [form, given] = [byId("filters"), address.read()];
+    const form = byId("filters");
+    const request = address.read();
     this.kinds = kinds;
-    for (const { name, title, of, options: listed } of kinds) {
-      const labels = () => [...new Set(rows.flatMap(of))].filter(Boolean).sort((a, b) => a.localeCompare(b));
-      const pairs = listed ?? labels().map((label) => [label, label]);
-      const select = make("select", { name }, options([["", "all"], ...pairs], given[name]));
-      if (pairs.length > 1) form.querySelector(".words").before(make("label", {}, `${title} `, select), " ");
+    for (const kind of kinds) {
+      const pairs = kind.pairs ?? this.pairs(rows.flatMap(kind.valuesOf));
+      const select = make("select", { name: kind.name }, options([["", "all"], ...pairs], request[kind.name]));
+      if (pairs.length > 1) form.querySelector(".words").before(make("label", {}, `${kind.title} `, select), " ");
     }
-    form.elements.words.value = given.words ?? "";
-    if (given.responses) form.elements.responses.checked = true;
+    form.elements.words.value = request.words ?? "";
+    if (request.responses) form.elements.responses.checked = true;
     form.addEventListener("input", change);
     form.addEventListener("reset", () => setTimeout(change));
   },
 
+  // Returns the options of a menu: the labels in alphabetical order, each once.
+  pairs(labels) {
+    const unique = [...new Set(labels)].filter(Boolean);
+    return unique.sort((first, second) => first.localeCompare(second)).map((label) => [label, label]);
+  },
+
   // Returns the menus of what both lists know of a task.
-  ofTasks: ({ field_title: field }, taskOf) => Object.entries({ field, topic: "Topic", splits: "Split" })
-    .map(([name, title]) => ({ name: name.replace("splits", "split"), title, of: (row) => taskOf(row)[name] ?? [] })),
+  ofTasks: ({ field_title: field }, taskOf) => [
+    { name: "field", title: field, valuesOf: (row) => taskOf(row).field ?? [] },
+    { name: "topic", title: "Topic", valuesOf: (row) => taskOf(row).topic ?? [] },
+    { name: "split", title: "Split", valuesOf: (row) => taskOf(row).splits ?? [] },
+  ],
 
   // Returns a menu for each kind of label in the index; `carriers` returns the objects with the labels of a row.
-  ofLabels: (breakdowns, carriers) => breakdowns.map(({ kind, title }) =>
-    ({ name: `breakdown-${kind}`, title, of: (row) => carriers(row).flatMap((each) => labelsOf(each, kind)) })),
+  ofLabels: (breakdowns, carriers) => breakdowns.map(({ kind, title }) => ({
+    name: `breakdown-${kind}`,
+    title,
+    valuesOf: (row) => carriers(row).flatMap((carrier) => labelsOf(carrier, kind)),
+  })),
 
   values() {
     const request = Object.fromEntries([...new FormData(byId("filters"))].map(([name, value]) => [name, value.trim()]));
@@ -130,6 +145,6 @@ const filters = {
   },
 
   // Returns true if a row has every requested label.
-  matches: (row, request) =>
-    filters.kinds.every(({ name, of }) => !request[name] || !of || [of(row)].flat().includes(request[name])),
+  matches: (row, request) => filters.kinds.every(({ name, valuesOf }) =>
+    !request[name] || !valuesOf || [valuesOf(row)].flat().includes(request[name])),
 };

@@ -10,8 +10,8 @@ const encode = {
 
   // Returns the names in a column in their order; that of models is their rank among all chosen ones.
   names(rows, column) {
-    const known = encode.unique(rows, column);
-    return column === "model" ? encode.models().filter((name) => known.includes(name)) : known;
+    const names = encode.unique(rows, column);
+    return column === "model" ? encode.models().filter((name) => names.includes(name)) : names;
   },
 
   layer: (mark, encoding, ...transform) => ({ mark, encoding, transform }),
@@ -38,10 +38,10 @@ const encode = {
   },
 
   // Returns the lowest and the highest value of some columns and of the given values.
-  range(rows, columns, given = []) {
-    const values = rows.flatMap((row) => columns.map((column) => row[column])).concat(given);
-    const known = values.filter((each) => typeof each === "number");
-    return [Math.min(...known), Math.max(...known)];
+  range(rows, columns, extraValues = []) {
+    const values = rows.flatMap((row) => columns.map((column) => row[column])).concat(extraValues);
+    const numbers = values.filter((value) => typeof value === "number");
+    return [Math.min(...numbers), Math.max(...numbers)];
   },
 
   // Returns an axis of names that may be long: they wrap over several lines, centred on their marks.
@@ -56,7 +56,7 @@ const encode = {
   },
 
   // Returns the height of each name on such an axis.
-  step: (all) => 12 * Math.max(2, ...all.map((each) => `${each}`.replace(/(.{18,}?) /g, "$1\n").split("\n").length)),
+  step: (names) => 12 * Math.max(2, ...names.map((name) => `${name}`.replace(/(.{18,}?) /g, "$1\n").split("\n").length)),
 };
 
 const kinds = {
@@ -93,20 +93,28 @@ const kinds = {
   // A bar for each name: horizontal, or upright for names with an order of their own, such as numbers. `whole` is for
   // values that are counts. The charts of a figure share an axis, except those with parts by `colour`.
   bars({ rows, name, value, title, name_title, colour, is_upright, percent, whole, peers }) {
-    const [names, titled] = [encode.unique(rows, name), is_upright ? name_title : null];
+    const names = encode.unique(rows, name);
     const along = is_upright ? { labelAngle: 0, labelOverlap: "greedy" } : encode.wrapped();
     const format = percent ? ".0%" : whole ? ",d" : encode.format(value);
     const scale = colour ? undefined : { domain: encode.range(peers, [value], 0), nice: true };
-    const [one, other] = [
-      { field: name, type: is_upright ? "ordinal" : "nominal", title: titled ?? null, sort: names, axis: along },
-      encode.number(value, { title, scale, axis: { format, tickMinStep: whole ? 1 : undefined } }),
-    ];
+    const nameAxis = {
+      field: name,
+      type: is_upright ? "ordinal" : "nominal",
+      title: is_upright ? name_title ?? null : null,
+      sort: names,
+      axis: along,
+    };
+    const valueAxis = encode.number(value, { title, scale, axis: { format, tickMinStep: whole ? 1 : undefined } });
     const tips = { ...(colour && { [colour]: colour }), [name]: name_title ?? name, [value]: title };
     const tooltip = encode.tips(rows, tips, percent ? ".1%" : undefined);
     const color = colour ? encode.legend(colour) : undefined;
     return {
       height: is_upright ? 180 : names.length * encode.step(names), mark: { type: "bar" },
-      encoding: { tooltip, color, ...(is_upright ? { x: one, y: other } : { y: one, x: other }) },
+      encoding: {
+        tooltip,
+        color,
+        ...(is_upright ? { x: nameAxis, y: valueAxis } : { y: nameAxis, x: valueAxis }),
+      },
     };
   },
 
@@ -133,13 +141,14 @@ const kinds = {
   heat({ rows, all, x, y, value, title, domain, least, diverging, across, down, marked, tips = {}, percent }) {
     const { number, word, layer, unique } = encode;
     const range = domain ?? encode.range(all, [value], least);
-    const most = Math.max(...range.map(Math.abs)) || 1;
-    const [ends, strengths] = diverging ? [[-most, 0, most], [1, 0.12, 1]] : [range, [0.12, 1]];
-    const order = (given, name) => (given === true ? unique(all, name).sort() : given);
-    const known = `datum['${value}']`;
+    const limit = Math.max(...range.map(Math.abs)) || 1;
+    const ends = diverging ? [-limit, 0, limit] : range;
+    const strengths = diverging ? [1, 0.12, 1] : [0.12, 1];
+    const order = (names, column) => (names === true ? unique(all, column).sort() : names);
+    const datum = `datum['${value}']`;
     const star = marked ? ` + (datum['${marked}'] ? '*' : '')` : "";
     const form = `${diverging ? "+" : ""}${percent ? ".0%" : ".2f"}`;
-    const written = `replace(format(${known}, '${form}'), regexp('^[+−](?=[0.%]+$)'), '')`; // 0 has no sign.
+    const written = `replace(format(${datum}, '${form}'), regexp('^[+−](?=[0.%]+$)'), '')`; // 0 has no sign.
     const slanted = { labelAngle: 40, labelAlign: "right", labelBaseline: "bottom" };
     const top = { orient: "top", labelLimit: 110, ticks: false, domain: false, ...slanted };
     const names = unique(rows, y);
@@ -151,11 +160,11 @@ const kinds = {
       ...base, tooltip: encode.tips(rows, { [y]: y, [x]: x, [value]: title, ...tips }),
       opacity: number(value, { legend: null, scale: { domain: ends, range: strengths, clamp: true } }),
     };
-    const color = { expr: `${Boolean(diverging)} && ${known} < 0 ? 'var(--heat-minus)' : 'var(--heat-high)'` };
+    const color = { expr: `${Boolean(diverging)} && ${datum} < 0 ? 'var(--heat-minus)' : 'var(--heat-high)'` };
     // A cell that is too narrow for its number shows only its colour.
     const fontSize = { expr: "clamp(bandwidth('x') / 3.4, 7, 11)" };
     const opacity = { expr: `bandwidth('x') < ${diverging ? 26 : 22} ? 0 : 1` };
-    const shown = { calculate: `isValid(${known}) ? ${written}${star} : ''`, as: "shown" };
+    const shown = { calculate: `isValid(${datum}) ? ${written}${star} : ''`, as: "shown" };
     return {
       height: names.length * 30, layer: [
         layer({ type: "rect", color }, cells),
@@ -175,7 +184,9 @@ const kinds = {
     const [low, high] = encode.ends(rows, value);
     const scale = { domain: encode.range(rows, [value, low, high]), nice: true, zero: false };
     const base = { x: { field: x, type: "temporal", title: null, scale: { type: "utc", padding: 12 }, axis } };
-    const [up, from, to] = [number(value, { title, scale }), number(low, { title }), { field: high }];
+    const up = number(value, { title, scale });
+    const from = number(low, { title });
+    const to = { field: high };
     const tooltip = encode.tips(rows, tips);
     const ofModel = { ...base, color: encode.legend(colour) };
     const alarm = { type: "point", filled: true, opacity: 1, shape: "triangle-down", color: "var(--bad)", aria: false };
@@ -207,10 +218,11 @@ const kinds = {
     const base = { x: { field: x, type: "ordinal", title: null, axis: { labelAngle: -40, labelOverlap: "greedy" } } };
     const along = (column) => ({ ...base, y: number(column, { title, scale, axis: { format: ".0%" } }) });
     const ofNight = { x: { ...base.x, bandPosition: 0 }, x2: { field: x, bandPosition: 1 } };
-    const marks = ([one, other]) => ({ condition: { test: `datum['${marked}']`, value: one }, value: other });
-    const alarm = { shape: marks(["triangle-down", "circle"]), color: marks(["var(--bad)", "var(--series-1)"]) };
+    const either = (alarm, usual) => ({ condition: { test: `datum['${marked}']`, value: alarm }, value: usual });
+    const shape = either("triangle-down", "circle");
+    const color = either("var(--bad)", "var(--series-1)");
     const rule = [[1, 0], [6, 3], [2, 2]].map((strokeDash) => ({ type: "rule", color: "gray", size: 2, strokeDash }));
-    const dots = { ...along(value), ...alarm, tooltip: encode.tips(rows, tips, ".1%") };
+    const dots = { ...along(value), shape, color, tooltip: encode.tips(rows, tips, ".1%") };
     return {
       height: 240, layer: [
         ...lines.map((column, i) => layer(rule[i], { ...along(column), ...ofNight })),

@@ -16,16 +16,19 @@ const live = {
     setTimeout(() => this.renew(), this.everyMs);
   },
 
-  key: (each) => `${each.closest("section")?.id} ${each.className}`,
+  key: (element) => `${element.closest("section")?.id} ${element.className}`,
 
   show(page) {
-    const [shown, news] = [byId("live"), document.importNode(page.getElementById("live"), true)];
-    const focused = shown.contains(document.activeElement) ? this.key(document.activeElement.parentElement) : null;
-    for (const each of shown.querySelectorAll("details")) this.opened.set(this.key(each), each.open);
-    shown.replaceWith(news);
-    for (const each of news.querySelectorAll("details")) {
-      each.open = this.opened.get(this.key(each)) ?? each.open;
-      if (focused === this.key(each)) each.querySelector("summary").focus({ preventScroll: true });
+    const content = byId("live");
+    const newContent = document.importNode(page.getElementById("live"), true);
+    const focus = document.activeElement;
+    const focusedKey = content.contains(focus) ? this.key(focus.parentElement) : null;
+    for (const details of content.querySelectorAll("details")) this.opened.set(this.key(details), details.open);
+    content.replaceWith(newContent);
+    for (const details of newContent.querySelectorAll("details")) {
+      const key = this.key(details);
+      details.open = this.opened.get(key) ?? details.open;
+      if (focusedKey === key) details.querySelector("summary").focus({ preventScroll: true });
     }
     const text = page.getElementById("headline").textContent;
     if (byId("headline").textContent !== text) byId("headline").textContent = text; // Read aloud only when it changes.

@@ -7,8 +7,10 @@ const tables = {
   number: (text) => Number(text.replace(/[,$%]|(?<=\d%?)\*$/g, "").replace("−", "-")),
 
   // Missing values stay last in both directions.
-  sorter(one, other, _row, _otherRow, _column, direction) {
-    const [first, second] = [one, other].map((cell) => tables.text(cell).replace(/^–$/, "").toLowerCase());
+  sorter(firstCell, secondCell, _firstRow, _secondRow, _column, direction) {
+    const sortText = (cell) => tables.text(cell).replace(/^–$/, "").toLowerCase();
+    const first = sortText(firstCell);
+    const second = sortText(secondCell);
     if (!first || !second) return (!first - !second) * (direction === "asc" ? 1 : -1);
     const difference = tables.number(first) - tables.number(second);
     return Number.isNaN(difference) ? first.localeCompare(second) : difference;
@@ -44,21 +46,23 @@ const tables = {
 
   // Adds tools above a table: a choice of columns, and a download of the shown rows if the table holds all of them.
   tools(grid, name) {
-    const column = (each) => {
-      const { title, titleDownload } = each.getDefinition();
-      const box = make("input", { type: "checkbox", checked: each.isVisible(), change: () => each.toggle() });
+    const label = (column) => {
+      const { title, titleDownload } = column.getDefinition();
+      const box = make("input", { type: "checkbox", checked: column.isVisible(), change: () => column.toggle() });
       return make("label", {}, box, ` ${titleDownload ?? title}`);
     };
-    const save = make("button", { type: "button", click: () => grid.download("csv", `${name}.csv`) }, "Download");
-    const choose = folded({}, "Columns", make("div", {}, grid.getColumns().map(column)));
-    const tools = make("div", { class: "tools" }, choose, save);
+    const button = make("button", { type: "button", click: () => grid.download("csv", `${name}.csv`) }, "Download");
+    const menu = folded({}, "Columns", make("div", {}, grid.getColumns().map(label)));
+    const tools = make("div", { class: "tools" }, menu, button);
     grid.element.before(tools);
     return tools;
   },
 
   // Corrects the roles for screen readers that Tabulator sets wrongly: some do not exist or may not be nested.
   repair(container) {
-    const setRole = (selector, name) => container.querySelectorAll(selector).forEach((each) => { each.role = name; });
+    const setRole = (selector, name) => {
+      container.querySelectorAll(selector).forEach((element) => { element.role = name; });
+    };
     container.removeAttribute("aria-owns");
     container.querySelectorAll(".tabulator-col-group").forEach((group) =>
       ["aria-sort", "aria-title"].forEach((name) => group.removeAttribute(name)));
@@ -71,12 +75,17 @@ const tables = {
   columns(table) {
     const grouped = [];
     for (const { headers, className: align } of table.tBodies[0].rows[0].cells) {
-      const [own, group] = headers.split(" ").reverse().map(byId);
-      const titles = [group, own].filter(Boolean).map((each) => each.textContent);
+      const [heading, group] = headers.split(" ").reverse().map(byId);
+      const titles = [group, heading].filter(Boolean).map((element) => element.textContent);
       const column = {
-        title: own.textContent, titleDownload: titles.join(" "), field: own.id, hozAlign: align, headerHozAlign: align,
-        maxInitialWidth: innerWidth < 640 ? 150 : 380, minWidth: group?.colSpan === 1 ? 10 * titles[0].length : 40,
-        formatter: (each) => each.getValue(),
+        title: heading.textContent,
+        titleDownload: titles.join(" "),
+        field: heading.id,
+        hozAlign: align,
+        headerHozAlign: align,
+        maxInitialWidth: innerWidth < 640 ? 150 : 380,
+        minWidth: group?.colSpan === 1 ? 10 * titles[0].length : 40,
+        formatter: (cell) => cell.getValue(),
       };
       if (!group) grouped.push(column);
       else if (grouped.at(-1)?.id === group.id) grouped.at(-1).columns.push(column);
@@ -92,11 +101,13 @@ const tables = {
 
   async enhance(table) {
     const rows = [...table.tBodies[0].rows];
-    const [scroll, container] = [table.closest(".scroll"), make("div")];
+    const scroll = table.closest(".scroll");
+    const container = make("div");
     const texts = { type: "search", placeholder: "Filter rows", "aria-label": "Filter the rows" };
     const field = make("input", { ...texts, input: () => this.filter(grid) });
     const label = byId(scroll.getAttribute("aria-labelledby")).textContent;
-    const [columns, data] = [this.columns(table), rows.map(this.row)];
+    const columns = this.columns(table);
+    const data = rows.map(this.row);
     scroll.replaceWith(container);
     const grid = Object.assign(this.make(container, label, columns, { data }), { field });
     await grid.built;
@@ -110,7 +121,7 @@ const tables = {
     const word = grid.field.value.trim().toLowerCase();
     const columns = grid.getColumnDefinitions();
     const isLeftOut = (row, kind, title) =>
-      this.without[kind].includes(row[columns.find((each) => each.title === title)?.field]?.textContent);
+      this.without[kind].includes(row[columns.find((column) => column.title === title)?.field]?.textContent);
     const hasWord = (row) => Object.values(row).map(this.text).join(" ").toLowerCase().includes(word);
     grid.setFilter((row) =>
       !isLeftOut(row, "model", "Model") && !isLeftOut(row, "judge_config", "Judge") && hasWord(row));
@@ -119,10 +130,10 @@ const tables = {
   choose(without) {
     this.without = without;
     this.grids.forEach((grid) => this.filter(grid));
-    const hide = (selector, names, of) => document.querySelectorAll(selector).forEach((each) => {
-      each.hidden = names.includes(of(each));
+    const hide = (selector, names, nameOf) => document.querySelectorAll(selector).forEach((element) => {
+      element.hidden = names.includes(nameOf(element));
     });
-    hide("main [data-judge_config]", without.judge_config, (each) => each.dataset.judge_config);
+    hide("main [data-judge_config]", without.judge_config, (element) => element.dataset.judge_config);
     hide(".boards tbody tr", without.model, (row) => row.querySelector("[headers$='-model']").textContent);
   },
 };
@@ -133,4 +144,4 @@ document.querySelectorAll("table.figure:has(td):not(.boards *)").forEach((table)
   if (!details || details.open) tables.enhance(table);
   else details.addEventListener("toggle", () => tables.enhance(table), { once: true });
 });
-addEventListener("beforeprint", () => document.querySelectorAll(".how").forEach((each) => { each.open = true; }));
+addEventListener("beforeprint", () => document.querySelectorAll(".how").forEach((details) => { details.open = true; }));

@@ -2,19 +2,24 @@
 "use strict";
 
 // Returns names with their values, without empty ones.
-const listed = (facts) => facts.map(([name, value]) => [name, [value].flat().filter(Boolean).join(", ")])
-  .filter(([, text]) => text).map(([name, text]) => make("div", {}, make("dt", {}, name), make("dd", {}, text)));
+const definitions = (facts) => {
+  const texts = facts.map(([name, value]) => [name, [value].flat().filter(Boolean).join(", ")]);
+  const filled = texts.filter(([, text]) => text);
+  return filled.map(([name, text]) => make("div", {}, make("dt", {}, name), make("dd", {}, text)));
+};
 const tag = (text) => make("span", { class: "tag" }, text);
-const flipTag = (text, more = "") => make("span", { class: `tag flip ${more}` }, text);
+const flipTag = (text, kind = "") => make("span", { class: `tag flip ${kind}` }, text);
 const letter = (side) => make("strong", {}, side.name);
 
 // The conversation of a task, and the responses of two models side by side.
 const responses = {
   drawConversation({ conversation, is_sent: isSent }) {
     const note = isSent ? "" : para("empty", "As the data gives it; it is not assembled yet.");
-    byId("conversation").replaceChildren(note, ...conversation.map(({ role, content, html }) =>
-      make("article", { class: `turn ${role}` }, make("h3", {}, role),
-        html === undefined ? scrolling("div", "exact", content) : this.text({ text: content, html }))));
+    const turns = conversation.map(({ role, content, html }) => {
+      const text = html === undefined ? scrolling("div", "exact", content) : this.text({ text: content, html });
+      return make("article", { class: `turn ${role}` }, make("h3", {}, role), text);
+    });
+    byId("conversation").replaceChildren(note, ...turns);
   },
 
   draw(sides) {
@@ -24,17 +29,23 @@ const responses = {
 
   side(side) {
     const { response, entry } = side;
-    return make("article", { class: "response" }, make("h3", {}, letter(side), ` ${entry.label}`), response ? [
-      this.facts(response),
-      make("dl", { class: "about" }, listed(this.scores(side))),
-      response.degraded && para("notice warn", "Made with fallback parameters, because the configured ones failed."),
-      response.is_older && para("notice warn", "Given to an earlier version of the conversation."),
-      response.status === "ok" ? this.text(response)
-        : para("notice bad", `No response: ${verdicts.word(response.status)}. ${response.error ?? ""}`),
-    ] : para("empty", "No response in this trial."));
+    const content = response ? this.content(side) : para("empty", "No response in this trial.");
+    return make("article", { class: "response" }, make("h3", {}, letter(side), ` ${entry.label}`), content);
   },
 
-  facts: (response) => make("dl", { class: "about" }, listed([
+  content(side) {
+    const { response } = side;
+    const failure = `No response: ${verdicts.word(response.status)}. ${response.error ?? ""}`;
+    return [
+      this.facts(response),
+      make("dl", { class: "about" }, definitions(this.scores(side))),
+      response.degraded && para("notice warn", "Made with fallback parameters, because the configured ones failed."),
+      response.is_older && para("notice warn", "Given to an earlier version of the conversation."),
+      response.status === "ok" ? this.text(response) : para("notice bad", failure),
+    ];
+  },
+
+  facts: (response) => make("dl", { class: "about" }, definitions([
     ["Letters and digits", response.chars_alnum?.toLocaleString("en")],
     ["Tokens", response.completion_tokens && written.count(response.completion_tokens)
       + (response.reasoning_tokens ? `, ${written.count(response.reasoning_tokens)} of them thinking` : "")],
@@ -56,14 +67,14 @@ const responses = {
 
   text({ text, html }) {
     const isAsText = byId("as-text").checked;
-    const why = "Shown as plain text: too long or too deeply nested to be shown as Markdown.";
-    if (isAsText || html === null) return [!isAsText && para("says", why), scrolling("div", "body exact", text)];
-    const set = scrolling("div", "body markdown");
+    const reason = "Shown as plain text: too long or too deeply nested to be shown as Markdown.";
+    if (isAsText || html === null) return [!isAsText && para("says", reason), scrolling("div", "body exact", text)];
+    const element = scrolling("div", "body markdown");
     // Only here does text become HTML. It is safe, because the build made this HTML: its Markdown parser saw no `<`, and
     // it kept only listed elements, with the address of a link to http, https or mailto as the only attribute
     // (tasks/report/drilldown/markdown.py). Even without that, the page's policy runs no script and loads nothing.
-    set.innerHTML = html;
-    return set;
+    element.innerHTML = html;
+    return element;
   },
 };
 
@@ -87,31 +98,40 @@ const judged = {
       const cells = sides.map((side) => this.verdict(side, judge_config, criterion.position));
       return { judge_config, cells, isFlip: this.differ(cells) };
     });
-    const own = lines.filter(({ judge_config }) => !judge_config.reads);
+    const originals = lines.filter(({ judge_config }) => !judge_config.reads);
     const isRequested = ({ key }) => request.judge_config === key && request.criterion === criterion.key;
-    const read = (key) => lines.find((line) => line.judge_config.key === key);
-    const isListed = ({ judge_config, cells }) => !judge_config.reads || isRequested(judge_config)
-      || cells.some(({ status }, i) => status !== read(judge_config.reads)?.cells[i].status);
+    const isListed = ({ judge_config, cells }) => {
+      if (!judge_config.reads || isRequested(judge_config)) return true;
+      const original = lines.find((line) => line.judge_config.key === judge_config.reads);
+      return cells.some(({ status }, i) => status !== original?.cells[i].status);
+    };
+    const isDisputed = (scale) => {
+      const comparable = lines.filter(({ judge_config }) => judge_config.scale === scale);
+      return sides.some((_, i) => this.differ(comparable.map(({ cells }) => cells[i])));
+    };
     return {
-      criterion, lines: lines.filter(isListed), flips: own.some((line) => line.isFlip),
-      disputes: [2, 3].some((scale) => sides.some((_, i) =>
-        this.differ(lines.filter(({ judge_config }) => judge_config.scale === scale).map((line) => line.cells[i])))),
-      failures: own.some((line) => line.cells.some(({ status }) => verdicts.isFailure(status))),
+      criterion,
+      lines: lines.filter(isListed),
+      flips: originals.some((line) => line.isFlip),
+      disputes: [2, 3].some(isDisputed),
+      failures: originals.some((line) => line.cells.some(({ status }) => verdicts.isFailure(status))),
     };
   },
 
   draw({ task, index, sides, request }) {
-    const seen = new Set(sides.flatMap((side) => Object.values(side.cells).map((verdict) => verdict.judge_config)));
-    const judges = index.judge_configs.filter(({ key }) => seen.has(key));
-    const looked = task.criteria.map((criterion) => this.look(criterion, sides, judges, request));
-    const shown = looked.filter((each) => (each[request.show] ?? true) || each.criterion.key === request.criterion);
-    const count = (name) => looked.filter((each) => each[name]).length;
-    byId("n-criteria").textContent = `${shown.length} of ${looked.length} criteria · ${count("flips")} flipped`
+    const cells = sides.flatMap((side) => Object.values(side.cells));
+    const keys = new Set(cells.map((verdict) => verdict.judge_config));
+    const judges = index.judge_configs.filter(({ key }) => keys.has(key));
+    const looks = task.criteria.map((criterion) => this.look(criterion, sides, judges, request));
+    const isShown = (look) => (look[request.show] ?? true) || look.criterion.key === request.criterion;
+    const groups = looks.filter(isShown);
+    const count = (name) => looks.filter((look) => look[name]).length;
+    byId("n-criteria").textContent = `${groups.length} of ${looks.length} criteria · ${count("flips")} flipped`
       + ` · judges disagree on ${count("disputes")} · ${count("failures")} with failures`;
     const names = sides.map((side) => [letter(side), ` ${side.entry.label}, trial ${side.trial}`]);
     const titles = sides.length ? ["Judge", ...names].map((name) => make("th", { scope: "col" }, name)) : [];
     const head = make("thead", {}, make("tr", {}, titles));
-    byId("criteria").replaceChildren(head, ...shown.map(this.group, this));
+    byId("criteria").replaceChildren(head, ...groups.map(this.group, this));
   },
 
   group({ criterion, lines, flips, disputes }) {
@@ -121,10 +141,13 @@ const judged = {
       [criterion.severity, criterion.category, ...labelsOf(criterion)].filter(Boolean).map(tag),
       flips && flipTag("⇄ flipped"), disputes && flipTag("≠ judges disagree", "dispute"));
     const title = make("th", { colspan: 1 + sides.length, scope: "rowgroup" }, criterion.title, facts);
+    const rows = lines.map((line) => {
+      const heading = make("th", { scope: "row" }, line.judge_config.label);
+      const cells = sides.map((side) => this.cell(line, criterion, side));
+      return make("tr", { class: line.isFlip ? "flipped" : null }, heading, cells);
+    });
     return make("tbody", { class: isMarked && !request.judge_config ? "marked" : null, tabindex: -1 },
-      make("tr", { class: "criterion" }, title),
-      lines.map((line) => make("tr", { class: line.isFlip ? "flipped" : null },
-        make("th", { scope: "row" }, line.judge_config.label), sides.map((side) => this.cell(line, criterion, side)))));
+      make("tr", { class: "criterion" }, title), rows);
   },
 
   cell({ judge_config, cells, isFlip }, criterion, side) {
@@ -132,18 +155,18 @@ const judged = {
     const verdict = cells[sides.indexOf(side)];
     const mark = { criterion: criterion.key, judge_config: judge_config.key, side: side.name.toLowerCase() };
     const isMarked = Object.entries(mark).every(([name, value]) => ({ side: "a", ...request })[name] === value);
-    const because = verdict.escalated_because?.map((why) => why.replace("_", " ")).join(", ");
+    const reasons = verdict.escalated_because?.map((reason) => reason.replace("_", " ")).join(", ");
     const odds = verdict.probability?.toFixed(2);
     const inCall = `of ${verdict.n_in_call} criteria${odds ? `, with a probability of ${odds} to be met` : ""}`;
     const noted = (name, text) => text && para("explanation", tag(name), ` ${text}`);
     const title = `Link to this verdict: ${judge_config.label}, ${side.name}`;
     const link = { class: "anchor", href: address.of({ ...request, ...mark }), title, "aria-label": title };
-    const shown = { class: isMarked ? "marked" : null, tabindex: isMarked ? -1 : null };
-    return make("td", { "data-label": `${side.name} · ${side.entry.label}`, ...shown },
+    const focus = { class: isMarked ? "marked" : null, tabindex: isMarked ? -1 : null };
+    return make("td", { "data-label": `${side.name} · ${side.entry.label}`, ...focus },
       para("line", verdicts.badge(verdict.status, criterion.weight),
         isFlip && side === sides[1] && flipTag(`⇄ ${cells.map(({ status }) => verdicts.word(status)).join(" → ")}`),
         make("a", link, "¶")),
-      noted("decided by", verdict.decided_by && `${verdict.decided_by}${because ? `, because of ${because}` : ""}`),
+      noted("decided by", verdict.decided_by && `${verdict.decided_by}${reasons ? `, because of ${reasons}` : ""}`),
       noted("asked as", verdict.wording),
       noted("decided in a call", verdict.n_in_call && inCall),
       verdict.error && para("explanation empty", verdict.error),
@@ -157,7 +180,7 @@ const judged = {
     const n = chunks.filter((chunk) => chunk.evidence?.length).length;
     const quotes = ({ evidence, status }) => (evidence ? evidence.join("\n") || "nothing" : verdicts.word(status));
     const title = ({ round, chunk, of }) => `${round > 1 ? `Round ${round}, notes` : "Chunk"} ${chunk} of ${of}`;
-    const parts = listed(chunks.map((each) => [title(each), quotes(each)]));
+    const parts = definitions(chunks.map((chunk) => [title(chunk), quotes(chunk)]));
     return folded({ class: "evidence" }, `Searched in ${chunks.length} chunks, something found in ${n}`,
       make("dl", { class: "exact" }, parts));
   },
@@ -167,24 +190,33 @@ const page = {
   async draw(isCurrent) {
     const index = await prbench.load("index");
     const request = address.read();
-    const ordinal = request.task ? index.tasks.findIndex((each) => [each.key, each.task_id].includes(request.task)) : 0;
+    const isRequested = ({ key, task_id: id }) => [key, id].includes(request.task);
+    const ordinal = request.task ? index.tasks.findIndex(isRequested) : 0;
     const task = index.tasks[ordinal];
     if (!task) throw new Error(index.tasks.length ? "This report has no such task." : "There are no tasks yet.");
     // The requested entries and trials, if the task has them; otherwise the first entry alone.
-    const known = index.entries.filter((entry) => entry.response_states[ordinal] !== "0");
-    const [a, b] = [known.find(({ key }) => key === request.a) ?? known[0], known.find(({ key }) => key === request.b)];
-    const trial = ({ trials }, value) => trials.find((each) => String(each) === value) ?? trials[0];
-    const sides = [["A", a, request.ta], ["B", b, request.tb]].filter(([, entry]) => entry)
-      .map(([name, entry, value]) => ({ name, entry, trial: trial(entry, value) }));
+    const entries = index.entries.filter((entry) => entry.response_states[ordinal] !== "0");
+    const a = entries.find(({ key }) => key === request.a) ?? entries[0];
+    const b = entries.find(({ key }) => key === request.b);
+    const sideOf = (name, entry, value) => {
+      const trial = entry.trials.find((number) => String(number) === value) ?? entry.trials[0];
+      return { name, entry, trial };
+    };
+    const sides = [];
+    if (a) sides.push(sideOf("A", a, request.ta));
+    if (b) sides.push(sideOf("B", b, request.tb));
     const rubric = await prbench.section(index.rubrics, task);
-    await Promise.all(sides.map(async (side) => {
-      side.section = await prbench.section(side.entry.blocks, task);
-      side.response = side.section.responses.find((response) => response.trial === side.trial);
-      side.cells = judged.byCell(side);
-    }));
+    await Promise.all(sides.map((side) => this.load(side, task)));
     if (!isCurrent()) return;
     const chosen = { a: a?.key, ta: sides[0]?.trial, b: b?.key, tb: sides[1]?.trial, task: task.key };
-    this.show({ index, sides, ordinal, known, task: { ...task, ...rubric }, request: { ...request, ...chosen } });
+    this.show({ index, sides, ordinal, entries, task: { ...task, ...rubric }, request: { ...request, ...chosen } });
+  },
+
+  // Loads the response of a side, and its verdicts.
+  async load(side, task) {
+    side.section = await prbench.section(side.entry.blocks, task);
+    side.response = side.section.responses.find((response) => response.trial === side.trial);
+    side.cells = judged.byCell(side);
   },
 
   show(shown) {
@@ -203,7 +235,7 @@ const page = {
   drawTop({ task, index, ordinal, request }) {
     document.querySelector("h1").textContent = visible(task.task_id);
     document.title = document.title.replace(/^.*(?= · )/, () => visible(task.task_id));
-    byId("about").replaceChildren(...listed([
+    byId("about").replaceChildren(...definitions([
       [index.field_title, task.field], ["Topic", task.topic], ["Asked by", task.expert], ["Splits", task.splits],
       ["Decision", task.decision_types], ["Pathway", task.economic_pathways],
       ...index.breakdowns.map(({ kind, title }) => [title, labelsOf(task, kind)]),
@@ -216,10 +248,13 @@ const page = {
     }
   },
 
-  drawChoice({ known, sides, request }) {
+  drawChoice({ entries, sides, request }) {
     const { a, b } = byId("compare").elements;
-    const pairs = known.flatMap(({ key, label, is_also: isAlso, trials }) => trials.map((trial) =>
-      [`${key} ${trial}`, `${label}${isAlso ? " (earlier)" : ""}${trials.length > 1 ? `, trial ${trial}` : ""}`]));
+    const pairs = entries.flatMap(({ key, label, is_also: isAlso, trials }) => trials.map((trial) => {
+      const age = isAlso ? " (earlier)" : "";
+      const number = trials.length > 1 ? `, trial ${trial}` : "";
+      return [`${key} ${trial}`, `${label}${age}${number}`];
+    }));
     const [first, second] = sides.map(({ entry, trial }) => `${entry.key} ${trial}`);
     a.replaceChildren(...options(pairs, first));
     b.replaceChildren(...options([["", "none"], ...pairs], second));

@@ -9,14 +9,16 @@ const explorer = {
     this.hasTopics = tasks.some((task) => task.topic);
     filters.start([
       ...filters.ofTasks(this.index, (task) => task),
-      { name: "category", title: category, of: (task) => task.categories ?? [] },
-      { name: "hard", title: "Hard", of: (task) => (task.is_hard ? "hard" : "others") },
-      ...filters.ofLabels(breakdowns.filter((each) => !each.of_criteria), (task) => [task]),
+      { name: "category", title: category, valuesOf: (task) => task.categories ?? [] },
+      { name: "hard", title: "Hard", valuesOf: (task) => (task.is_hard ? "hard" : "others") },
+      ...filters.ofLabels(breakdowns.filter((breakdown) => !breakdown.of_criteria), (task) => [task]),
     ], tasks, () => prbench.draw((isCurrent) => this.find(isCurrent)));
   },
 
-  words: (task) => [task.task_id, task.topic, task.opening, task.decision_types ?? [], task.economic_pathways ?? [],
-    labelsOf(task)].flat().join(" ").toLowerCase(),
+  words(task) {
+    const labels = [task.decision_types ?? [], task.economic_pathways ?? [], labelsOf(task)].flat();
+    return [task.task_id, task.topic, task.opening, ...labels].join(" ").toLowerCase();
+  },
 
   // Loads the scores of the chosen judge, and draws the columns of the chosen models.
   async choose(isCurrent) {
@@ -33,14 +35,22 @@ const explorer = {
   },
 
   line(task, scores) {
-    const values = this.models.map(({ key }) => scores[key]?.[task.ordinal]?.[0] ?? null);
-    const known = values.filter((value) => value !== null);
+    const scoreByModel = {};
+    const bounds = {};
+    for (const { key } of this.models) {
+      const [score, ...ends] = scores[key]?.[task.ordinal] ?? [];
+      scoreByModel[key] = score ?? null;
+      bounds[key] = ends;
+    }
+    const values = Object.values(scoreByModel).filter((score) => score !== null);
     return {
-      ...task, task, label: this.hasTopics ? task.topic : task.field,
-      bounds: Object.fromEntries(this.models.map(({ key }) => [key, scores[key]?.[task.ordinal]?.slice(1)])),
-      mean: known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null,
-      spread: known.length > 1 ? Math.max(...known) - Math.min(...known) : null,
-      ...Object.fromEntries(this.models.map(({ key }, i) => [key, values[i]])),
+      ...task,
+      task,
+      label: this.hasTopics ? task.topic : task.field,
+      bounds,
+      mean: values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null,
+      spread: values.length > 1 ? Math.max(...values) - Math.min(...values) : null,
+      ...scoreByModel,
     };
   },
 
@@ -106,8 +116,12 @@ const explorer = {
     this.tools?.remove();
     this.grid?.destroy();
     // A fixed height, because measuring every row takes most of the time that the page takes to open.
-    const [rowHeight, maxHeight] = [columns[1].visible ? 72 : false, "max(24rem, calc(100vh - 5rem))"];
-    const options = { rowHeight, maxHeight, layout: "fitColumns", initialSort: [{ column: "ordinal", dir: "asc" }] };
+    const options = {
+      rowHeight: columns[1].visible ? 72 : false,
+      maxHeight: "max(24rem, calc(100vh - 5rem))",
+      layout: "fitColumns",
+      initialSort: [{ column: "ordinal", dir: "asc" }],
+    };
     this.grid = tables.make(byId("tasks"), "Tasks with their scores", columns, options);
     await this.grid.built;
     this.tools = tables.tools(this.grid, "tasks");
@@ -129,11 +143,14 @@ const explorer = {
 
   // Returns the cell of a score, with a link to the response.
   score(cell) {
-    const [value, task, model, element] = [cell.getValue(), cell.getData(), cell.getField(), cell.getElement()];
-    const range = task.bounds[model]?.map((each) => written.score(each, 2));
+    const value = cell.getValue();
+    const task = cell.getData();
+    const model = cell.getField();
+    const element = cell.getElement();
+    const range = task.bounds[model].map((end) => written.score(end, 2)).join(" to ");
     element.classList.toggle("none", value === null);
     if (value !== null) element.style.setProperty("--heat", `${100 * Math.max(0, Math.min(1, value))}%`);
-    const text = value === null && range ? range.join(" to ") : written.score(value, 2);
+    const text = value === null && range ? range : written.score(value, 2);
     return text === written.missing ? text : make("a", { href: this.target(task, model) }, text);
   },
 };

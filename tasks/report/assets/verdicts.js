@@ -8,11 +8,11 @@ const search = {
     this.index = await prbench.load("index");
     this.criteria = await prbench.criteria(this.index);
     const { statuses, breakdowns } = this.index;
-    const named = (names) => names.map((name) => [name, verdicts.word(name)]);
+    const pairs = Object.values(statuses).map((status) => [status, verdicts.word(status)]);
     filters.start([
-      { name: "status", title: "Verdict", options: [["undecided", "any failure"], ...named(Object.values(statuses))] },
-      { name: "severity", title: "Severity", of: (criterion) => criterion.severity },
-      { name: "category", title: this.index.category_title, of: (criterion) => criterion.category },
+      { name: "status", title: "Verdict", pairs: [["undecided", "any failure"], ...pairs] },
+      { name: "severity", title: "Severity", valuesOf: (criterion) => criterion.severity },
+      { name: "category", title: this.index.category_title, valuesOf: (criterion) => criterion.category },
       ...filters.ofTasks(this.index, ({ task }) => task),
       ...filters.ofLabels(breakdowns, (criterion) => [criterion.task, criterion]),
     ], this.criteria, () => prbench.draw((isCurrent) => this.choose(isCurrent)));
@@ -31,8 +31,14 @@ const search = {
     const models = this.index.entries.filter(({ is_also: isAlso, label }) => !isAlso && !names.includes(label));
     const judge_configs = this.index.judge_configs.filter(({ label }) => !judges.includes(label));
     const files = await Promise.all(models.map((model) => prbench.load(model.marks)));
-    return models.flatMap((model, i) => judge_configs.flatMap((by) =>
-      Object.entries(files[i][by.key] ?? {}).map(([trial, marks]) => ({ model, judge_config: by, trial, marks }))));
+    const lists = [];
+    for (const [index, model] of models.entries()) {
+      for (const judge_config of judge_configs) {
+        const trials = Object.entries(files[index][judge_config.key] ?? {});
+        for (const [trial, marks] of trials) lists.push({ model, judge_config, trial, marks });
+      }
+    }
+    return lists;
   },
 
   // Missing verdicts are shown on request only.
@@ -47,9 +53,10 @@ const search = {
     const { counts, rows } = this.find(lists, request, holds);
     const tally = [...counts].filter(([, n]) => n)
       .flatMap(([status, n]) => [" ", verdicts.badge(status), ` ${written.count(n)}`]);
-    const [total, count] = [[...counts.values()].reduce((sum, n) => sum + n, 0), byId("count")];
-    const listed = total > this.most ? `, the first ${written.count(this.most)} listed` : "";
-    const title = make("strong", {}, `${written.count(total)} ${total === 1 ? "verdict" : "verdicts"}${listed}`);
+    const count = byId("count");
+    const total = [...counts.values()].reduce((sum, n) => sum + n, 0);
+    const note = total > this.most ? `, the first ${written.count(this.most)} listed` : "";
+    const title = make("strong", {}, `${written.count(total)} ${total === 1 ? "verdict" : "verdicts"}${note}`);
     count.replaceChildren(title, ...tally);
     count.dataset.total = total;
     await this.grid.setData(rows);
@@ -58,11 +65,12 @@ const search = {
   // Returns the number of matching verdicts by status, and the first ones.
   find(lists, request, holds) {
     const letters = Object.entries(this.index.statuses).filter(([, status]) => this.isWanted(status, request.status));
-    const [statuses, counts] = [new Map(letters), new Map(letters.map(([, status]) => [status, 0]))];
+    const statuses = new Map(letters);
+    const counts = new Map(letters.map(([, status]) => [status, 0]));
     const rows = [];
-    const text = (each) => [each.title, each.criterion_id, ...labelsOf(each)].join(" ").toLowerCase();
-    const matches = (each) => filters.matches(each, request) && (!request.words || holds(text(each)));
-    for (const criterion of this.criteria.filter(matches)) {
+    const text = (row) => [row.title, row.criterion_id, ...labelsOf(row)].join(" ").toLowerCase();
+    const isMatch = (row) => filters.matches(row, request) && (!request.words || holds(text(row)));
+    for (const criterion of this.criteria.filter(isMatch)) {
       for (const list of lists) {
         const status = statuses.get(list.marks[criterion.ordinal]);
         if (!status) continue;
@@ -73,19 +81,27 @@ const search = {
     return { counts, rows };
   },
 
+  target({ criterion, model, judge_config, trial }) {
+    const request = { task: criterion.task.key, a: model.key, ta: trial, criterion: criterion.key };
+    return `task.html${address.of({ ...request, judge_config: judge_config.key })}`;
+  },
+
   columns() {
-    const column = (title, of, more) =>
-      ({ title, field: title, headerSort: false, formatter: (cell) => make("div", {}, of(cell.getData())), ...more });
+    const column = (title, contentOf, layout) => ({
+      title,
+      field: title,
+      headerSort: false,
+      formatter: (cell) => make("div", {}, contentOf(cell.getData())),
+      ...layout,
+    });
     const two = (first, second) => [first, make("br"), make("small", {}, second)];
     const status = ({ marks, criterion }) => this.index.statuses[marks[criterion.ordinal]];
     const right = { width: 90, hozAlign: "right", headerHozAlign: "right" };
-    const about = (criterion) => [criterion.severity, criterion.category, ...labelsOf(criterion)].filter(Boolean);
-    const title = (row) => make("a", { href: target(row) }, row.criterion.title);
-    const target = ({ criterion: { task, key: criterion }, model, judge_config: by, trial }) =>
-      `task.html${address.of({ task: task.key, a: model.key, ta: trial, criterion, judge_config: by.key })}`;
+    const labels = (criterion) => [criterion.severity, criterion.category, ...labelsOf(criterion)].filter(Boolean);
+    const title = (row) => make("a", { href: this.target(row) }, row.criterion.title);
     return [
       column("Verdict", (row) => verdicts.badge(status(row), row.criterion.weight), { width: 124 }),
-      column("Criterion", (row) => two(title(row), about(row.criterion).join(" · ")), { widthGrow: 3, minWidth: 200 }),
+      column("Criterion", (row) => two(title(row), labels(row.criterion).join(" · ")), { widthGrow: 3, minWidth: 200 }),
       column("Weight", ({ criterion }) => written.weight(criterion.weight), right),
       column("Model", ({ model, trial }) => two(model.label, `trial ${trial}`), { minWidth: 110 }),
       column("Judge", ({ judge_config }) => judge_config.label, { minWidth: 110 }),

@@ -1,5 +1,4 @@
-"""The subjects of the drill-down, and data files with an entry's responses to a block of tasks, and
-their verdicts.
+"""The subjects of the drill-down, and data files with responses and their verdicts.
 
 Subjects are entries and judge configurations, with the names that queries and pages use.
 
@@ -67,9 +66,7 @@ other.
 
 
 class Block(NamedTuple):
-    """The responses of an entry to a block of tasks: the number of the block, and the name of their
-    data file.
-    """
+    """The responses of an entry to a block of tasks, and the name of their data file."""
 
     entry: str
     number: int
@@ -77,9 +74,7 @@ class Block(NamedTuple):
 
 
 class Section(NamedTuple):
-    """The responses of an entry to a task: the name of the task, JSON of each response, and JSON of
-    the lists of their verdicts and points.
-    """
+    """The responses of an entry to a task, as JSON, with their verdicts and points."""
 
     entry: str
     block_number: int
@@ -91,9 +86,7 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True)
 class Subjects:
-    """The entries and judge configurations of a scope, and earlier vintages of its models, each
-    named by `key`.
-    """
+    """The entries, with earlier vintages, and judge configurations; each is named by `key`."""
 
     scope: Scope
     entries: Sequence[Row]
@@ -102,9 +95,7 @@ class Subjects:
     def rows(
         self, name: str, blocks: Sequence[Block] | None = None, **parameters: Any
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of a query, of all entries or of those of some blocks, which are
-        `wanted`.
-        """
+        """Return the rows of a query, of all entries, or of those of some blocks."""
         entries = self.entries
         if blocks is not None:
             keys = {block.entry for block in blocks}
@@ -142,8 +133,10 @@ def subjects_of(scope: Scope, earlier_entries: Sequence[Row] = ()) -> Subjects:
 
 
 def _described(judge_config: Row) -> Row:
-    """Return a judge configuration with its key, the number of values of a decision (`scale`), and
-    `reads`: the key of the ternary judge that it reads as binary.
+    """Return a judge configuration with its key.
+
+    `scale` is the number of values of a decision; `reads` is the key of the ternary judge that is
+    read as binary.
     """
     grading = judge_config["grading"]
     read_key = None
@@ -216,14 +209,14 @@ def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
         # Other names, so that the next report writes these files again, with the replies.
         blocks = _blocks(subjects, "not read", has_all_replies=has_all_replies)
         replies = {}
-    missing = _missing(blocks, site)
+    missing_blocks = _missing(blocks, site)
     is_quiet = subjects.scope.job.is_quiet
     with (
-        progress("report files", {"": len(missing)}, is_quiet=is_quiet),
+        progress("report files", {"": len(missing_blocks)}, is_quiet=is_quiet),
         ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
-        for start in range(0, len(missing), _FILES_AT_ONCE):
-            batch = missing[start : start + _FILES_AT_ONCE]
+        for start in range(0, len(missing_blocks), _FILES_AT_ONCE):
+            batch = missing_blocks[start : start + _FILES_AT_ONCE]
             write = partial(_write_block, site, _sections(subjects, batch), replies)
             for _ in pool.map(write, batch):
                 advance("report files", succeeded=True)
@@ -289,9 +282,7 @@ def _task_document(section: Section, replies: TaskReplies) -> dict[str, Any]:
 def read_replies(
     subjects: Subjects, blocks: Sequence[Block], *, has_all_replies: bool
 ) -> Replies | None:
-    """Return the judges' replies on the responses of some blocks; None if the ledger cannot be
-    read.
-    """
+    """Return the judges' replies on some blocks; None if the ledger cannot be read."""
     folder = subjects.scope.job.warehouse / LEDGER
     if not blocks or not folder.is_dir():
         return {}

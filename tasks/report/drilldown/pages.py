@@ -1,5 +1,4 @@
-"""The pages of the drill-down, and the lists that they search: tasks, scores, criteria, and all
-verdicts.
+"""The pages of the drill-down, and the lists that they search.
 
 The list of verdicts has one letter for each, its status. The values of each list are in the order
 of the tasks in the index, and of the criteria in their rubrics. The index names all other files, so
@@ -24,7 +23,7 @@ from tasks.report.drilldown.blocks import (
     write_packed,
 )
 from tasks.report.drilldown.markdown import as_html
-from tasks.report.rendering.site import Site, render
+from tasks.report.rendering.site import Site, Values, render
 from tasks.rules.identity import IMPORTED
 from tasks.rules.text.characters import visible
 from tasks.rules.verdict import BINARY, TERNARY, reminder
@@ -57,8 +56,9 @@ NAVIGATED = (TASKS, VERDICTS)
 
 
 class Rubric(TypedDict):
-    """The conversation and the criteria of a task; `is_sent` is true if the conversation is
-    assembled.
+    """The conversation and the criteria of a task.
+
+    `is_sent` is true if the conversation is assembled.
     """
 
     conversation: list[Row]
@@ -73,11 +73,10 @@ _REMINDERS = {"2": reminder(BINARY), "3": reminder(TERNARY)}
 _CRITERION = ("title", "weight", "category", "severity", "labels", "criterion_id", "key")
 
 
-def write_drilldown(
-    scope: Scope, site: Site, report: Mapping[str, Any], earlier_entries: Rows = ()
-) -> None:
-    """Write the tasks, their responses and verdicts, and the pages that show them; unchanged files
-    are kept.
+def write_drilldown(scope: Scope, site: Site, report: Values, earlier_entries: Rows = ()) -> None:
+    """Write the tasks, their responses and verdicts, and the pages that show them.
+
+    Unchanged files are kept.
 
     Data is written first, so that every existing page finds its files.
 
@@ -114,8 +113,7 @@ def _rubrics(subjects: Subjects) -> dict[str, Rubric]:
 
 
 def _write_lists(subjects: Subjects, tasks: Rows, rubrics: Rubrics, site: Site) -> None:
-    """Write all lists, each named by a hash of its content; the index is last, because it names the
-    others.
+    """Write all lists, each named by a hash of its content, and last the index of them.
 
     `tasks` have their columns in the index.
     """
@@ -201,18 +199,20 @@ def _write_rubrics(tasks: Rows, rubrics: Rubrics, site: Site) -> dict[int, str]:
 def _write_judge_configs(subjects: Subjects, rubrics: Rubrics, site: Site) -> list[dict[str, Any]]:
     """Write the scores by each judge configuration, and return the entries of the index."""
     scores = _scores(subjects, rubrics)
-    return [
-        {
-            "key": judge_config["key"],
+    documents = []
+    for judge_config in subjects.judge_configs:
+        key = judge_config["key"]
+        document = {
+            "key": key,
             "label": visible(judge_config["judge_config"]),
             "scale": judge_config["scale"],
             "reads": judge_config["reads"],
             "template": judge_config["template_hash"],
             "is_imported": judge_config["judge_config_hash"] == IMPORTED,
-            "scores": write_data(site, scores[judge_config["key"]]),
+            "scores": write_data(site, scores[key]),
         }
-        for judge_config in subjects.judge_configs
-    ]
+        documents.append(document)
+    return documents
 
 
 def _write_entries(

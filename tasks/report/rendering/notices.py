@@ -1,6 +1,4 @@
-"""Notices on a leaderboard or a report, to read before quoting its figures; and the size of a
-report.
-"""
+"""Notices to read before quoting a leaderboard or a report; and the size of a report."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -52,9 +50,7 @@ class Notice(NamedTuple):
 
 
 def notices(scope: Scope) -> list[Notice]:
-    """Return the notices of a scope, the most severe first; if there are none, a notice that says
-    so.
-    """
+    """Return the notices of a scope, the most severe first; without any, one that says so."""
     all_notices = list(board_notices(scope.job, scope.rows_of(LEADERBOARD)))
     for part in (_responses, _verdicts, _changes, _quality):
         all_notices += part(scope)
@@ -133,9 +129,7 @@ def _embedded_judges(job: Job) -> set[str]:
 
 
 def _coverage_notices(job: Job, called_rows: Rows, rows: Rows) -> Iterator[Notice]:
-    """Yield notices on models below the bar, and on vintages and trials that a leaderboard leaves
-    out because they cover too little.
-    """
+    """Yield notices on models, vintages and trials that cover too little."""
     low = [row for row in called_rows if row.get("is_below_bar")]
     if low:
         text = (
@@ -167,9 +161,7 @@ def _coverage_notices(job: Job, called_rows: Rows, rows: Rows) -> Iterator[Notic
 
 
 def _models(some_rows: Rows, rows: Rows) -> str:
-    """Return the names of the models in some rows, with the judge if the whole leaderboard has
-    several judges.
-    """
+    """Return the names of the models in some rows, with the judge if there are several."""
     is_one_judge = len({row["judge_config"] for row in rows}) == 1
     return some(
         row["model"] if is_one_judge else f"{row['model']} ({row['judge_config']})"
@@ -191,8 +183,9 @@ _SUBSETS = {
 
 
 def terminal_notes(job: Job, rows: Rows) -> list[str]:
-    """Return the lines below a leaderboard in a terminal: notices, and facts that a report shows
-    elsewhere.
+    """Return the lines below a leaderboard in a terminal.
+
+    These are notices, and facts that a report shows elsewhere.
     """
     lines = [notice.text for notice in board_notices(job, rows)]
     unbiased = {}
@@ -249,9 +242,7 @@ def _has_small_sample(row: Row) -> bool:
 
 
 def _responses(scope: Scope) -> Iterator[Notice]:
-    """Yield notices on models with many failed responses or without scores, or if there is no
-    response.
-    """
+    """Yield notices on models with many failed responses or without scores."""
     rows = scope.rows("overview/response_counts")
     unjudged = [
         row["model"] for row in rows if not row["n_judged"] and row["n_failed"] < row["n_responses"]

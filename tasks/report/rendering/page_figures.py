@@ -28,8 +28,9 @@ from tasks.rules.text.characters import visible
 
 
 def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
-    """Return the table of a figure as HTML; columns without any value are left out, and all text is
-    escaped.
+    """Return the table of a figure as HTML, without columns that have no value.
+
+    All text is escaped.
 
     Args:
         name: the figure's name, which the ids of the headings start with.

@@ -1,5 +1,4 @@
-"""The ranking: leaders and ties, and boards with the models of each split in order and scores of
-the paper.
+"""The ranking: leaders and ties, and boards of each split with scores of the paper.
 
 A model is tied with the leader unless a paired test shows the leader ahead (`may_be_first`). Boards
 are HTML with a line for each model. The interval in a line is inline SVG, so it shows without
@@ -50,9 +49,7 @@ class Ranking:
 
 
 def rankings(scope: Scope) -> list[Ranking]:
-    """Return the ranking under each judge configuration, in the order of the leaderboard: the main
-    one first.
-    """
+    """Return the ranking under each judge configuration, the main one first."""
     labels = [entry["entry"] for entry in scope.entries]
     judge_configs = {row["judge_config"]: row for row in scope.judge_configs}
     hard_splits = set(scope.given_members["hard_splits"])
@@ -66,8 +63,9 @@ def rankings(scope: Scope) -> list[Ranking]:
 
 
 def _shows_part(scope: Scope) -> bool:
-    """Return whether only some models are shown, or several vintages of one, so that ranks are not
-    those of a whole ranking.
+    """Return whether only some models are shown, or several vintages of one.
+
+    Then ranks are not those of a whole ranking.
     """
     models = {entry["model"] for entry in scope.entries}
     n_shown = len(scope.entries)
@@ -77,8 +75,9 @@ def _shows_part(scope: Scope) -> bool:
 
 
 def _references(scope: Scope, judge_config: Row) -> list[Reference]:
-    """Return the paper's scores by a judge: only its own one has any, in the first trial with the
-    benchmark's default grading.
+    """Return the paper's scores by a judge.
+
+    Only the paper's own judge has any, in the first trial with the benchmark's default grading.
     """
     benchmark = scope.benchmark
     if judge_config["grading"] != benchmark.grading or judge_config["judge_trial"] != 1:
@@ -90,9 +89,7 @@ def _references(scope: Scope, judge_config: Row) -> list[Reference]:
 def ranking_of(
     rows: Rows, references: Sequence[Reference], sentence: str, labels: Iterable[str]
 ) -> Ranking:
-    """Return the ranking of leaderboard rows under one judge, with the paper's scores by that
-    judge.
-    """
+    """Return the ranking of leaderboard rows under one judge, with the paper's scores by it."""
     splits = grouped(rows, "split", "is_own_hard")
     ordered_rows = list[Row]()
     quotes: dict[Any, list[Reference]] = {}
@@ -177,8 +174,8 @@ def _highest(split: str, rows: Rows) -> str:
 def _leader(split: str, rows: Rows) -> str:
     best_rank = min(row["rank"] for row in rows)
     leading = [row for row in rows if row["rank"] == best_rank]
-    others = [row for row in rows if row["rank"] != best_rank]
-    tied = [row["model"] for row in others if row["may_be_first"]]
+    followers = [row for row in rows if row["rank"] != best_rank]
+    tied = [row["model"] for row in followers if row["may_be_first"]]
     if tied:
         ties = f"tied with {some(tied, _NAMED)}"
     elif len(rows) > 1:
@@ -189,7 +186,7 @@ def _leader(split: str, rows: Rows) -> str:
     verb = "leads" if len(leading) == 1 else "lead"
     score = leading[0]["mean_score"]
     # Ranks may compare fewer tasks than scores, so the leader's score is not always the highest.
-    difference = round(score - max((row["mean_score"] for row in others), default=math.inf), 3)
+    difference = round(score - max((row["mean_score"] for row in followers), default=math.inf), 3)
     lead = f", ahead by {number(difference)}" if difference > 0 else ""
     return f"{names} {verb} on {split} with {number(score)}{lead} ({ties})"
 
@@ -216,8 +213,9 @@ _MOST_STEPS = 6.6
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Return the multiples of a round step between two values; the step is the smallest that gives
-    few enough ticks.
+    """Return the multiples of a round step between two values.
+
+    The step is the smallest that gives few enough ticks.
     """
     step = next((step for step in _STEPS if (high - low) / step <= _MOST_STEPS), high - low)
     first_number = math.ceil(low / step - 1e-9)
@@ -277,9 +275,7 @@ def _axis_of(rows: Rows, references: Sequence[Reference]) -> Axis:
 
 
 def _lines(rows: Rows, references: Sequence[Reference], axis: Axis) -> Rows:
-    """Return the lines of a split: its models in their order, with scores of the paper among
-    them.
-    """
+    """Return the lines of a split: its models, with scores of the paper among them."""
     name = Markup("{} <small>paper</small>")
     lines = list(rows)
     for reference in references:

@@ -1,6 +1,4 @@
-"""The folder of a report: files, which are written only if they changed, assets, and pages made
-from templates.
-"""
+"""The folder of a report: changed files, assets, and pages made from templates."""
 
 import hashlib
 import json
@@ -64,7 +62,7 @@ class Site:
 
     def write(self, name: str, content: str | bytes) -> None:
         """Write a file, unless it exists with the same content."""
-        data = content.encode() if isinstance(content, str) else content
+        data = content if isinstance(content, bytes) else content.encode()
         path = self.folder / name
         self._hashes[name] = hashlib.sha256(data).hexdigest()[:_HASH_HEX]
         if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
@@ -72,8 +70,7 @@ class Site:
         write_atomically(path, data)
 
     def keep(self, name: str) -> bool:
-        """Return whether a file of this report, or an undamaged one of the report before, has this
-        name, a hash.
+        """Return whether this report, or undamaged the one before, has a file of this name.
 
         If so, add it to the report.
         """
@@ -89,17 +86,9 @@ class Site:
         return is_undamaged
 
     def finish(self) -> int:
-        """Remove files of earlier reports that are not needed, list the files, and return their
-        total size in bytes.
-        """
+        """Remove unneeded files, list the others, and return their total size in bytes."""
         sizes = {name: (self.folder / name).stat().st_size for name in sorted(self._hashes)}
-        # Candidates for removal: files of earlier reports, and partly written files.
-        paths = (*self.folder.glob("*/*"), *self.folder.iterdir())
-        there = (path.relative_to(self.folder).as_posix() for path in paths)
-        left = {name for name in there if _OURS.fullmatch(name)} | self._earlier.keys()
-        for name in sorted(
-            left - sizes.keys() - {name for name in self._earlier if _DATA.fullmatch(name)}
-        ):
+        for name in sorted(self._unneeded() - sizes.keys()):
             path = self.folder / name
             # No file is removed through a link to another folder; a folder is removed with its last
             # file.
@@ -110,16 +99,28 @@ class Site:
         self._list(sizes)
         return sum(sizes.values()) + (self.folder / _MARK).stat().st_size
 
+    def _unneeded(self) -> set[str]:
+        """Return the names of files to remove, unless this report has them.
+
+        These are files of earlier reports, without data files of the last one, and partly written
+        files.
+        """
+        names = set(self._earlier)
+        for path in (*self.folder.glob("*/*"), *self.folder.iterdir()):
+            name = path.relative_to(self.folder).as_posix()
+            if _OURS.fullmatch(name):
+                names.add(name)
+        return {name for name in names if name not in self._earlier or not _DATA.fullmatch(name)}
+
     def _list(self, sizes: Mapping[str, int]) -> None:
-        hashes = {name: self._hashes[name] for name in sizes}
-        mark = {
+        mark: dict[str, Any] = {
             "format": _FORMAT,
             "version": _VERSION,
             "files": sizes,
-            "hashes": hashes,
+            "hashes": {name: self._hashes[name] for name in sizes},
         }
-        sealed = {**mark, _SEAL: hash_of_document(mark)}
-        write_atomically(self.folder / _MARK, f"{json.dumps(sealed, indent=0)}\n".encode())
+        mark[_SEAL] = hash_of_document(mark)
+        write_atomically(self.folder / _MARK, f"{json.dumps(mark, indent=0)}\n".encode())
 
 
 def _size(path: Path) -> int | None:
@@ -127,9 +128,7 @@ def _size(path: Path) -> int | None:
 
 
 def _mark_of(folder: Path) -> dict[str, Any]:
-    """Return the mark of the report in a folder; empty if it is missing, damaged or another
-    tool's.
-    """
+    """Return the mark of a report; empty if it is missing, damaged or another tool's."""
     try:
         mark = json.loads((folder / _MARK).read_bytes())
     except (OSError, ValueError):
@@ -137,8 +136,10 @@ def _mark_of(folder: Path) -> dict[str, Any]:
     if not isinstance(mark, dict) or mark.get("format") != _FORMAT:
         return {}
     seal = mark.pop(_SEAL, None)
-    # The first versions wrote no hash.
-    is_sound = mark.get("version") in _UNSEALED if seal is None else seal == hash_of_document(mark)
+    is_sound = seal == hash_of_document(mark)
+    if seal is None:
+        # The first versions wrote no hash.
+        is_sound = mark.get("version") in _UNSEALED
     return mark if is_sound else {}
 
 
@@ -168,10 +169,15 @@ def only_writer(folder: Path) -> Iterator[None]:
 
 def report_files(folder: Path) -> list[str]:
     """Return the files in a report folder that reports wrote, without any other files."""
-    marks = [path for path in (folder / _MARK, *folder.glob(f"*/{_MARK}")) if path.is_file()]
-    named = {path.parent / name for path in marks for name in (*_listed(path.parent), _MARK)}
-    inside = (path for path in named if path.resolve().is_relative_to(folder.resolve()))
-    return sorted(path.relative_to(folder).as_posix() for path in inside if path.is_file())
+    names = []
+    for mark in (folder / _MARK, *folder.glob(f"*/{_MARK}")):
+        if not mark.is_file():
+            continue
+        for name in (*_listed(mark.parent), _MARK):
+            path = mark.parent / name
+            if path.is_file() and path.resolve().is_relative_to(folder.resolve()):
+                names.append(path.relative_to(folder).as_posix())
+    return sorted(set(names))
 
 
 def refuse_other(folder: Path) -> None:
@@ -212,16 +218,16 @@ def copy_assets(site: Site, names: Collection[str] | None = None) -> None:
     Raises:
         PipelineError: a library is missing.
     """
-    there = {path.name: path for path in sorted(ASSETS.iterdir())}
-    missing = LIBRARIES - there.keys()
-    if missing:
+    paths = {path.name: path for path in sorted(ASSETS.iterdir())}
+    missing_names = LIBRARIES - paths.keys()
+    if missing_names:
         raise PipelineError(
-            f"{ASSETS / min(missing)}: missing; `uv sync --reinstall-package prbench-pipeline`"
-            " builds it"
+            f"{ASSETS / min(missing_names)}: missing; `uv sync --reinstall-package"
+            " prbench-pipeline` builds it"
         )
-    for path in there.values():
-        if names is None or path.name in names:
-            site.write(f"assets/{path.name}", path.read_bytes())
+    for name, path in paths.items():
+        if names is None or name in names:
+            site.write(f"assets/{name}", path.read_bytes())
 
 
 POLICY = (
@@ -239,9 +245,7 @@ _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b( \d\d:\d\d\b( UTC)?)?")
 
 @cache
 def templates() -> Environment:
-    """Return the environment of the templates, which escapes everything that is not marked as
-    HTML.
-    """
+    """Return the environment of the templates, which escapes what is not marked as HTML."""
     loader = FileSystemLoader(Path(__file__).parents[1] / "templates")
     environment = Environment(
         loader=loader,
@@ -260,10 +264,9 @@ def templates() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Return a value of a template whose hidden characters are visible; HTML is returned
-    unchanged.
-    """
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    """Return a value with its hidden characters visible; HTML is returned unchanged."""
+    is_text = isinstance(value, str) and not isinstance(value, Markup)
+    return visible(value) if is_text else value
 
 
 def _json(value: Any, **_: Any) -> str:
@@ -272,13 +275,16 @@ def _json(value: Any, **_: Any) -> str:
 
 def grouped_pages(pages: Sequence[Page]) -> list[tuple[str, list[Page]]]:
     """Return the groups of the navigation that have pages, with these."""
-    groups = [(group, [page for page in pages if page.group == group]) for group in GROUPS]
-    return [(group, members) for group, members in groups if members]
+    groups: list[tuple[str, list[Page]]] = []
+    for group in GROUPS:
+        members = [page for page in pages if page.group == group]
+        if members:
+            groups.append((group, members))
+    return groups
 
 
 def dated(text: str) -> Markup:
-    """Return a text as HTML in which a date, with its time, does not wrap, and hidden characters
-    are visible.
+    """Return a text as HTML in which dates do not wrap and hidden characters are visible.
 
     HTML is returned unchanged.
     """
@@ -287,15 +293,11 @@ def dated(text: str) -> Markup:
     return Markup(_DATE.sub(r'<span class="date">\g<0></span>', str(escape(visible(text)))))
 
 
-def render(page: Page, report: Mapping[str, Any], *, policy: str = POLICY, **values: Any) -> str:
+Values = Mapping[str, Any]
+"""Values for a template, by name."""
+
+
+def render(page: Page, report: Values, *, policy: str = POLICY, **values: Any) -> str:
     """Return a page as HTML; `report` are the values that every page shows."""
-    return (
-        templates()
-        .get_template(page.template)
-        .render(
-            page=page,
-            report=report,
-            policy=policy,
-            **values,
-        )
-    )
+    template = templates().get_template(page.template)
+    return template.render(page=page, report=report, policy=policy, **values)
