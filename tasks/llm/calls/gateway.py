@@ -99,7 +99,7 @@ class Gateway:
 
     async def _attempts(self, call: Call, n_tried: int) -> list[Reply]:
         """Make the attempts that remain after `n_tried` earlier ones, and return their replies."""
-        replies: list[Reply] = []
+        replies = []
         until_s = math.inf
         if self.deadline_s is not None:
             until_s = time.monotonic() + self.deadline_s
@@ -394,9 +394,7 @@ def harmless_call(target: Target, parameters: Mapping[str, Any]) -> tuple[Call, 
 
 def _harmless_tokens(target: Target) -> int:
     """Return the lowest limit of a reply that providers accept: the responses API needs more."""
-    if target.parameters.get("api") == RESPONSES:
-        return 16
-    return 1
+    return 16 if target.parameters.get("api") == RESPONSES else 1
 
 
 def spend_of_harmless(target: Target, reply: Reply, run_id: str, purpose: str) -> tuple[Any, ...]:
