@@ -93,71 +93,84 @@ async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
     import httpx  # imported only when needed
     from litellm.types.decisions import OpenAIDecisionResponse
 
-    given = []
-    n_prompt = 0
-    n_reply = 0
+    results = []
+    n_prompt_tokens = 0
     headers = {"Authorization": f"Bearer {API_KEY}"}
     address = f"{api_base()}/chat/completions"
-    async with httpx.AsyncClient(
-        headers=headers,
-        timeout=None,
-        trust_env=False,
-    ) as client:
-        for each in questions:
-            values = [choice["value"] for choice in each.get("choices", ())]
-            options = [str(n) for n in range(1, len(values) + 1)] or ["yes", "no"]
-            listed = "".join(f"\n{n}: {value}" for n, value in zip(options, values, strict=False))
-            wanted = f"{each['instructions']}{listed}\n\nReply with {' or '.join(options)}."
-            request = {
-                "messages": [{"role": "user", "content": f"{text}\n\n{wanted}"}],
-                "max_tokens": 1,
-                "temperature": 0.0,
-                "logprobs": True,
-                "top_logprobs": 20,
-                "cache_prompt": True,
-            }
-            reply = (await client.post(address, json=request)).raise_for_status().json()
-            tokens = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
-            odds = [
-                sum(
-                    math.exp(top["logprob"])
-                    for top in tokens
-                    if top["token"].strip().lower() == option
-                )
-                + 1e-9
-                for option in options
-            ]
-            shares = [odd / sum(odds) for odd in odds]
-            n_prompt = n_prompt + reply["usage"]["prompt_tokens"]
-            n_reply = n_reply + 1
-            of_values = [
-                {"value": v, "probability": p} for v, p in zip(values, shares, strict=False)
-            ]
-            best = max(of_values, key=lambda of: of["probability"], default=None)
-            given.append(
-                {"type": each["type"], "name": each["name"]}
-                | (
-                    {"probability": shares[0]}
-                    if best is None
-                    else {
-                        "choice": best["value"],
-                        "confidence": best["probability"],
-                        "probabilities": of_values,
-                    }
-                )
-            )
+    async with httpx.AsyncClient(headers=headers, timeout=None, trust_env=False) as client:
+        for question in questions:
+            options = _options_of(question)
+            response = await client.post(address, json=_decision_request(text, question, options))
+            completion = response.raise_for_status().json()
+            n_prompt_tokens += completion["usage"]["prompt_tokens"]
+            tokens = completion["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+            results.append(_decision(question, _probabilities(options, tokens)))
     usage = {
-        "input_tokens": n_prompt,
-        "output_tokens": n_reply,
-        "total_tokens": n_prompt + n_reply,
+        "input_tokens": n_prompt_tokens,
+        "output_tokens": len(results),
+        "total_tokens": n_prompt_tokens + len(results),
     }
     return OpenAIDecisionResponse.model_validate(
-        {
-            "model": MODEL,
-            "answers": given,
-            "usage": usage,
-        }
+        {"model": MODEL, "answers": results, "usage": usage}
     )
+
+
+def _options_of(question: Mapping[str, Any]) -> list[str]:
+    """Return the words with which a question can be decided: the numbers of its choices, or yes and
+    no.
+    """
+    n_choices = len(question.get("choices", ()))
+    if n_choices == 0:
+        return ["yes", "no"]
+    return [str(number) for number in range(1, n_choices + 1)]
+
+
+def _decision_request(
+    text: str, question: Mapping[str, Any], options: Sequence[str]
+) -> dict[str, Any]:
+    lines = [question["instructions"]]
+    for option, choice in zip(options, question.get("choices", ()), strict=False):
+        lines.append(f"{option}: {choice['value']}")
+    instructions = "\n".join(lines)
+    prompt = f"{text}\n\n{instructions}\n\nReply with {' or '.join(options)}."
+    return {
+        "messages": [{"role": "user", "content": prompt}],
+        "max_tokens": 1,
+        "temperature": 0.0,
+        "logprobs": True,
+        "top_logprobs": 20,
+        "cache_prompt": True,
+    }
+
+
+def _probabilities(options: Sequence[str], tokens: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Return the probability of each option, by the log-probabilities of the first token."""
+    weights = dict.fromkeys(options, 0.0)
+    for token in tokens:
+        word = token["token"].strip().lower()
+        if word in weights:
+            weights[word] += math.exp(token["logprob"])
+    odds = [weight + 1e-9 for weight in weights.values()]
+    total = sum(odds)
+    return [odd / total for odd in odds]
+
+
+def _decision(question: Mapping[str, Any], probabilities: Sequence[float]) -> dict[str, Any]:
+    decision: dict[str, Any] = {"type": question["type"], "name": question["name"]}
+    choices = question.get("choices", ())
+    if not choices:
+        return {**decision, "probability": probabilities[0]}
+    probability_by_value = [
+        {"value": choice["value"], "probability": probability}
+        for choice, probability in zip(choices, probabilities, strict=True)
+    ]
+    best = max(probability_by_value, key=lambda row: row["probability"])
+    return {
+        **decision,
+        "choice": best["value"],
+        "confidence": best["probability"],
+        "probabilities": probability_by_value,
+    }
 
 
 def idle_threads(n_cpus: int, load: float) -> int:

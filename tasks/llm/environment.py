@@ -89,14 +89,17 @@ def address_of(name: str, parameters: Mapping[str, Any]) -> EnvironmentAddress |
         UsageError: no request can use the address.
     """
     provider = parameters.get("custom_llm_provider") or _provider_of(name)
-    for variable_name in address_variables(provider) if provider else ():
-        address = variable(variable_name)
-        if address:
-            refuse_unusable_address(variable_name, address)
-            return EnvironmentAddress(variable_name, address)
+    if provider:
+        for variable_name in address_variables(provider):
+            address = variable(variable_name)
+            if address:
+                refuse_unusable_address(variable_name, address)
+                return EnvironmentAddress(variable_name, address)
     # A program that uses the pipeline as a library may have set it.
     shared_address = getattr(sys.modules.get("litellm"), "api_base", None)
-    return EnvironmentAddress(_GLOBAL_ADDRESS, shared_address) if shared_address else None
+    if not shared_address:
+        return None
+    return EnvironmentAddress(_GLOBAL_ADDRESS, shared_address)
 
 
 def _provider_of(name: str) -> str | None:
@@ -107,10 +110,14 @@ def _provider_of(name: str) -> str | None:
     if slash:
         return provider
     read_env_file()
-    listed = {each for names in _ADDRESSES.values() for each in names}
-    if not any(each in listed or each.endswith("_API_BASE") for each in os.environ):
+    if not any(_may_be_address(variable_name) for variable_name in os.environ):
         return None  # LiteLLM's import takes seconds
     return provider_by_litellm(name)
+
+
+def _may_be_address(variable_name: str) -> bool:
+    is_usual = variable_name.endswith("_API_BASE")
+    return is_usual or any(variable_name in names for names in _ADDRESSES.values())
 
 
 def provider_by_litellm(name: str) -> str | None:
@@ -170,15 +177,21 @@ def key_state(target: Target) -> str:
     parameters and the address refer to; for example `OPENAI_API_KEY is set, TEAM_TOKEN is not set`.
     """
     provider, _, model = target.name.partition("/")
-    names = _named(target)
-    has_own_key = "api_key" in str(target.parameters) or any(
+    names = _referenced_variables(target)
+    replaces_key = "api_key" in str(target.parameters) or any(
         name.lower() in _KEY_HEADERS for name in target.headers
     )
-    if model and not has_own_key:
-        usual = _OTHERS.get(provider, f"{provider.upper()}_API_KEY")
-        names.insert(0, _set_key(provider) or KEYS.get(provider, (usual,))[0])
-    states = (f"{name} is {'not ' if variable(name) is None else ''}set" for name in names)
+    if model and not replaces_key:
+        names.insert(0, _key_variable(provider))
+    states = [f"{name} is {'not ' if variable(name) is None else ''}set" for name in names]
     return ", ".join(states) or "its provider's variable is unknown here"
+
+
+def _key_variable(provider: str) -> str:
+    """Return the variable with a provider's key: one that is set, or the usual one."""
+    if provider in KEYS:
+        return _set_key(provider) or KEYS[provider][0]
+    return _OTHERS.get(provider, f"{provider.upper()}_API_KEY")
 
 
 def missing_variables(target: Target) -> list[str]:
@@ -186,16 +199,15 @@ def missing_variables(target: Target) -> list[str]:
 
     They are the model's key, if its name is known, and the variables that its settings refer to.
     """
+    names = [*REFERENCE.findall(target.api_base or ""), *_referenced_variables(target)]
+    missing_names = {name for name in names if variable(name) is None}
     provider = target.name.partition("/")[0]
-    named = (*REFERENCE.findall(target.api_base or ""), *_named(target))
-    missing = {name for name in named if variable(name) is None}
     # The client of `openai/` needs a key for every address, whatever headers it sends.
-    has_own = "api_key" in str(target.parameters) or (
-        provider != "openai" and bool(target.api_base or target.headers)
-    )
-    if provider in KEYS and not has_own and not _set_key(provider):
-        missing.add(KEYS[provider][0])
-    return sorted(missing)
+    needs_key = provider == "openai" or not (target.api_base or target.headers)
+    has_key = "api_key" in str(target.parameters) or _set_key(provider) is not None
+    if needs_key and not has_key and provider in KEYS:
+        missing_names.add(KEYS[provider][0])
+    return sorted(missing_names)
 
 
 def _set_key(provider: str) -> str | None:
@@ -205,13 +217,14 @@ def _set_key(provider: str) -> str | None:
     return next((name for name in KEYS.get(provider, ()) if variable(name)), None)
 
 
-def _named(target: Target) -> list[str]:
+def _referenced_variables(target: Target) -> list[str]:
     """Return the variables that headers, secret parameters and secrets in the address refer to."""
-    secrets = secrets_in({**target.parameters, **target.fallback})
-    texts = [*target.headers.values(), *(str(secret) for _, secret in secrets)]
+    texts = list(target.headers.values())
+    texts += [str(secret) for _, secret in secrets_in({**target.parameters, **target.fallback})]
     query = urlsplit(target.api_base or "").query
     texts += [value for key, value in parse_qsl(query) if is_secret_name(key)]
-    return list(dict.fromkeys(name for text in texts for name in REFERENCE.findall(text)))
+    names = REFERENCE.findall(" ".join(texts))
+    return list(dict.fromkeys(names))
 
 
 REDACTED = "[redacted]"
@@ -260,17 +273,17 @@ def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
         UsageError: a variable is not set.
     """
     if isinstance(value, Mapping):
-        return {
-            name: (
-                inner
-                if name == "properties"
-                else filled_in_secrets(inner, is_secret=is_secret or is_secret_name(name))
-            )
-            for name, inner in value.items()
-        }
+        parameters = dict(value)
+        for name, inner in value.items():
+            if name != "properties":
+                is_inner_secret = is_secret or is_secret_name(name)
+                parameters[name] = filled_in_secrets(inner, is_secret=is_inner_secret)
+        return parameters
     if isinstance(value, list | tuple):
         return [filled_in_secrets(inner, is_secret=is_secret) for inner in value]
-    return filled_in(value) if is_secret and isinstance(value, str) else value
+    if is_secret and isinstance(value, str):
+        return filled_in(value)
+    return value
 
 
 def redacted(text: str, *, is_reply: bool = False) -> str:
@@ -284,7 +297,9 @@ def redacted(text: str, *, is_reply: bool = False) -> str:
         if not (is_reply and _ORDINARY.fullmatch(value)):
             for form in _forms(value):
                 text = text.replace(form, REDACTED)
-    return text if is_reply else re.sub(r"(?<=://)[^/\s'\"]+@", f"{REDACTED}@", text)
+    if is_reply:
+        return text
+    return re.sub(r"(?<=://)[^/\s'\"]+@", f"{REDACTED}@", text)
 
 
 @cache
@@ -296,13 +311,11 @@ def _forms(value: str) -> list[str]:
         return [value]
     forms = {value}
     data = value.encode(errors="surrogateescape")
-    for offset in range(
-        3
-    ):  # number of bytes before it, modulo 3; characters shared with those are left out
-        encoded = base64.b64encode(bytes(offset) + data).decode()[
-            (0, 2, 3)[offset] : (offset + len(data)) * 8 // 6
-        ]
-        forms |= {encoded, encoded.replace("+", "-").replace("/", "_")}
+    # The number of bytes before it, modulo 3, and of the characters that it shares with those.
+    for n_bytes, n_characters in ((0, 0), (1, 2), (2, 3)):
+        encoded = base64.b64encode(bytes(n_bytes) + data).decode()
+        form = encoded[n_characters : (n_bytes + len(data)) * 8 // 6]
+        forms |= {form, form.replace("+", "-").replace("/", "_")}
     for _ in range(2):
         forms |= {escape(form) for form in forms for escape in _ESCAPES}
     return sorted(forms, key=len, reverse=True)
@@ -311,16 +324,17 @@ def _forms(value: str) -> list[str]:
 def _secrets() -> list[str]:
     """Return the secrets, the longest first: one may begin with another."""
     # Reading a value of `os.environ` decodes it, and this function runs for every reply.
-    named = {
-        name: os.environ[name]
-        for name in os.environ
-        if name in _referenced or _is_named_like_one(name)
-    }
-    values = (
-        value
-        for name, value in named.items()
-        if len(value) >= (1 if name in _referenced else _SHORTEST)
-    )
+    values = []
+    for name in os.environ:
+        if name in _referenced:
+            shortest = 1
+        elif _is_named_like_one(name):
+            shortest = _SHORTEST
+        else:
+            continue
+        value = os.environ[name]
+        if len(value) >= shortest:
+            values.append(value)
     return sorted(values, key=len, reverse=True)
 
 

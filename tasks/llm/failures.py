@@ -197,8 +197,8 @@ def _stated_in(body: str) -> Stated:
         content = json.loads(body)
     except (ValueError, RecursionError):
         content = None
-    codes: list[str] = []
-    sentences: list[str] = []
+    codes = []
+    sentences = []
     for fields in _fields_in(content):
         for name, value in fields.items():
             if name.lower().endswith(_CODES) and isinstance(value, str | int):
@@ -381,7 +381,7 @@ def retry_after_s(headers: Mapping[str, str], now_s: float) -> float | None:
 
     None if they request none, or one that is not believed.
     """
-    waits_s: list[float] = []
+    waits_s = []
     with suppress(ValueError):
         waits_s.append(float(headers.get("retry-after-ms", "")) / 1000)
     with suppress(ValueError):

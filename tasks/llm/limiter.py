@@ -85,9 +85,7 @@ class EndpointHealth:
         if self.closed_until_s > now_s:
             return self.closed_until_s - now_s
         most_calls = 1 if self._is_open else max(1, int(self.limit))
-        if self.in_hand < most_calls:
-            return 0.0
-        return math.inf
+        return 0.0 if self.in_hand < most_calls else math.inf
 
     @property
     def _is_open(self) -> bool:
@@ -292,8 +290,8 @@ class Budget:
     @property
     def line(self) -> str:
         """A line for people: the usage, what the refused call needs, and what to do."""
-        usages: list[str] = []
-        needs: list[str] = []
+        usages = []
+        needs = []
         if self._max_usd is not None:
             usages.append(f"{self.used_usd:.4f} of {self._max_usd:g} USD")
             usd = self._refused.usd
@@ -489,9 +487,7 @@ class Limiter:
     @property
     def left_s(self) -> float:
         """The seconds until the stop time; infinite without one."""
-        if self.stop_at_s is None:
-            return math.inf
-        return self.stop_at_s - time.time()
+        return math.inf if self.stop_at_s is None else self.stop_at_s - time.time()
 
     def _late(self) -> TimeIsUp:
         self.too_late += 1

@@ -196,7 +196,7 @@ def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
     """Return the log-probabilities of a choice, or of the pieces of a streamed one; None if a token
     has none.
     """
-    pairs: list[tuple[str, float]] = []
+    pairs = []
     for choice in choices:
         tokens = _get(_get(choice, "logprobs"), "content") or []
         if not isinstance(tokens, list):
@@ -239,7 +239,7 @@ def _from_response(response: Any, _: Body) -> Reply:
 
 def _reply_in(items: Sequence[Any]) -> Reply:
     """Return the reply in the items of a response's output, whatever its end."""
-    parts: list[Any] = []
+    parts = []
     has_reasoning = False
     for item in items:
         if _get(item, "type") == "message":
@@ -257,9 +257,7 @@ def _reply_in(items: Sequence[Any]) -> Reply:
 
 def _plain(value: Any) -> Any:
     """Return a value without the class that LiteLLM may have given it."""
-    if hasattr(value, "model_dump"):
-        return value.model_dump()
-    return value
+    return value.model_dump() if hasattr(value, "model_dump") else value
 
 
 def _from_embedding(result: Any, _: Body) -> Reply:
@@ -302,13 +300,11 @@ def _is_number(value: Any) -> bool:
 
 def _get(item: Any, name: str) -> Any:
     """Return a field of a value that LiteLLM returns as an object or as a mapping."""
-    if isinstance(item, Mapping):
-        return item.get(name)
-    return getattr(item, name, None)
+    return item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
 
 
 def _name(value: Any) -> str | None:
     """Return a name from a provider; None if it is not a text."""
-    if not isinstance(value, str):
-        return None
-    return one_line(redacted(storable(value), is_reply=True), 200)
+    if isinstance(value, str):
+        return one_line(redacted(storable(value), is_reply=True), 200)
+    return None

@@ -82,9 +82,7 @@ class Target:
     @property
     def endpoint_name(self) -> str:
         """A model at an address: calls to it are slowed down, paused and stopped together."""
-        if not self.api_base:
-            return self.name
-        return f"{self.name} at {self.api_base}"
+        return f"{self.name} at {self.api_base}" if self.api_base else self.name
 
     @property
     def refused_as(self) -> str | None:
@@ -113,9 +111,7 @@ class Target:
     @property
     def sent_along(self) -> dict[str, Any]:
         """The arguments that are sent with every call, besides the model's parameters."""
-        if not self.headers:
-            return {}
-        return {"headers": dict(self.headers)}
+        return {"headers": dict(self.headers)} if self.headers else {}
 
     @cached_property
     def can_follow_schema(self) -> bool:
@@ -125,9 +121,7 @@ class Target:
     @property
     def last_resort(self) -> Mapping[str, Any] | None:
         """The parameters of the last attempt, if they differ from the requested ones."""
-        if not self.fallback:
-            return None
-        return {**self.parameters, **self.fallback}
+        return {**self.parameters, **self.fallback} if self.fallback else None
 
 
 @dataclass(frozen=True)

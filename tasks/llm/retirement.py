@@ -17,8 +17,10 @@ def retirement_date(target: Target) -> date | None:
     """
     if target.name.startswith("openai/") and target.api_base is not None:
         return None
-    stated = table_entry(target.name).get("deprecation_date")
-    return date.fromisoformat(stated) if stated else None
+    stated_date = table_entry(target.name).get("deprecation_date")
+    if not stated_date:
+        return None
+    return date.fromisoformat(stated_date)
 
 
 def is_retired(target: Target, today: date) -> bool:

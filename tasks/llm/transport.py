@@ -45,9 +45,8 @@ def _clean_completion(content: Mapping[str, Any], *, is_event: bool) -> dict[str
     LiteLLM fails on any other type, also in fields that nobody needs, and the paid reply would be
     lost.
     """
-    identity = content.get("id")
     clean: dict[str, Any] = {
-        "id": identity if isinstance(identity, str) else "",
+        "id": _text(content.get("id")) or "",
         "object": "chat.completion.chunk" if is_event else "chat.completion",
         "created": 0,
         "choices": [],
@@ -74,21 +73,22 @@ def _message_in(choice: Any, *, is_event: bool) -> dict[str, Any] | None:
     """Return the message of a choice; that of an event may be without anything, or in one piece."""
     if not isinstance(choice, dict):
         return None
-    message = choice.get("message")
-    delta = choice.get("delta")
-    for value in (delta, message) if is_event else (message, delta):
-        if isinstance(value, dict):
-            return value
+    names = ("delta", "message") if is_event else ("message", "delta")
+    for name in names:
+        message = choice.get(name)
+        if isinstance(message, dict):
+            return message
     return {} if is_event else None
 
 
 def _clean_choice(
     choice: Mapping[str, Any], message: Mapping[str, Any], *, is_event: bool
 ) -> dict[str, Any]:
-    word = end_word(choice.get("finish_reason"))
-    if word != choice.get("finish_reason") or meaning_of(word) is End.TROUBLE:
+    finish_reason = choice.get("finish_reason")
+    word = end_word(finish_reason)
+    if word and (word != finish_reason or meaning_of(word) is End.TROUBLE):
         # Some routes end a stream at such a word, and its text and usage would be lost.
-        word = "stop" if word else None
+        word = "stop"
     logprobs = choice.get("logprobs")
     return {
         "index": 0,  # one choice is requested; some servers count tokens here
@@ -100,9 +100,10 @@ def _clean_choice(
 
 def _clean_message(message: Mapping[str, Any]) -> dict[str, Any]:
     content = content_of(message.get("content"))
-    has_text = message.get("content") is not None
+    clean: dict[str, Any] = {"role": "assistant", "content": None}
+    if message.get("content") is not None:
+        clean["content"] = content.text
     thinking = content.thinking or thinking_of(message)
-    clean: dict[str, Any] = {"role": "assistant", "content": content.text if has_text else None}
     if thinking:
         clean["reasoning_content"] = thinking
         clean["reasoning"] = thinking  # LiteLLM's route to OpenRouter reads only this one
@@ -114,30 +115,31 @@ def _clean_message(message: Mapping[str, Any]) -> dict[str, Any]:
             _clean_tool_call(call) for call in tool_calls if isinstance(call, dict)
         ]
     annotations = message.get("annotations")
-    if isinstance(annotations, list) and any(
-        _is_url_citation(annotation) for annotation in annotations
-    ):
+    if isinstance(annotations, list) and any(map(_is_url_citation, annotations)):
         # LiteLLM prices a search by its citations.
         clean["annotations"] = [{"type": "url_citation", "url_citation": {}}]
     return clean
 
 
 def _clean_tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
-    stated = call.get("function")
-    function = stated if isinstance(stated, dict) else {}
-    name = function.get("name")
+    function = call.get("function")
+    if not isinstance(function, dict):
+        function = {}
     arguments = function.get("arguments")
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments or {})
     clean = {
-        "id": call["id"] if isinstance(call.get("id"), str) else None,
+        "id": _text(call.get("id")),
         "type": "function",
-        "function": {
-            "name": name if isinstance(name, str) else None,
-            "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments or {}),
-        },
+        "function": {"name": _text(function.get("name")), "arguments": arguments},
     }
     if is_count(call.get("index")):
         clean["index"] = call["index"]
     return clean
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _is_url_citation(annotation: Any) -> bool:
@@ -146,7 +148,10 @@ def _is_url_citation(annotation: Any) -> bool:
 
 def _clean_usage(content: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a report of usage with valid figures, counted as OpenAI does."""
-    return openai_form(_usage(content["usage"])) or _no_usage(content)
+    report = openai_form(_usage(content["usage"]))
+    if not report and content.get("object") == "response":
+        return None  # the responses API accepts no empty report
+    return report
 
 
 _LARGEST_FIGURE = 10**12
@@ -169,38 +174,32 @@ def without_decisions(content: Mapping[str, Any]) -> dict[str, Any]:
     LiteLLM needs.
     """
     usage = _usage(content.get("usage"))
-    counts = {name: usage.get(name) or 0 for name in ("input_tokens", "output_tokens")}
-    usage = {
-        **usage,
-        **counts,
-        "total_tokens": sum(counts.values()),
-    }
-    return {
-        **content,
-        "answers": type(content["answers"])(),
-        "usage": usage,
-    }
-
-
-def _no_usage(content: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a missing report: chat completions accept an empty one, the responses API none."""
-    return None if content.get("object") == "response" else {}
+    for name in ("input_tokens", "output_tokens"):
+        usage[name] = usage.get(name) or 0
+    usage["total_tokens"] = usage["input_tokens"] + usage["output_tokens"]
+    no_decisions = type(content["answers"])()
+    return {**content, "answers": no_decisions, "usage": usage}
 
 
 def _usage(usage: Any) -> dict[str, Any]:
     """Return a report of usage with valid figures only; an empty one if a main figure is
     invalid.
     """
-    if not isinstance(usage, Mapping) or not all(
-        is_count(usage[n]) for n in _COUNTS if usage.get(n) is not None
-    ):
+    if not isinstance(usage, Mapping):
         return {}
-    return {
-        name: _usage(value) if name.endswith("_details") and value is not None else value
-        for name, value in usage.items()
-        if not (isinstance(value, float) and not math.isfinite(value))
-        and (not name.endswith("tokens") or value is None or is_count(value))
-    }
+    figures: dict[str, Any] = {}
+    for name, value in usage.items():
+        is_invalid_count = name.endswith("tokens") and value is not None and not is_count(value)
+        if is_invalid_count and name in _COUNTS:
+            return {}
+        is_invalid_number = isinstance(value, float) and not math.isfinite(value)
+        if is_invalid_count or is_invalid_number:
+            continue
+        if name.endswith("_details") and value is not None:
+            figures[name] = _usage(value)
+        else:
+            figures[name] = value
+    return figures
 
 
 _ENDS = (
@@ -302,7 +301,8 @@ class Body:
 
     def end(self) -> bytes:
         """Return the remaining bytes at the end of the connection."""
-        return bytes(self._pieces) if self._may_be_cut else self._cleaned(bytes(self._pieces))
+        text = bytes(self._pieces)
+        return text if self._may_be_cut else self._cleaned(text)
 
     def _cleaned(self, text: bytes) -> bytes:
         content = _object_in(text)
@@ -322,10 +322,8 @@ class Body:
         if not isinstance(content, dict):
             return
         report = _usage(content.get("usage"))
-        is_partial = (
-            content.get("type") == "message_delta"
-        )  # Anthropic's streams state the prompt before
-        if report and not is_partial:
+        # The last events of Anthropic's streams leave out the prompt, which was stated before.
+        if report and content.get("type") != "message_delta":
             self.usage = report
         if content.get("error") or (not self.is_stream and _has_no_reply(content)):
             self.error_text = json.dumps(content, ensure_ascii=False)
@@ -336,18 +334,9 @@ class Body:
             self.error = self.error or content.get("error")
         if "choices" in content:
             self._look_at_completion(content)
-        choice = _first(choices)
-        holders = (choice, content, content.get("delta"), _first(content.get("candidates")))
-        words = [
-            end_word(holder.get(name))
-            for holder in holders
-            if isinstance(holder, dict)
-            for name in _ENDS
-        ]
-        if (
-            meaning_of(self.stated_end) is End.COMPLETE
-        ):  # a word for a failure stands, whatever follows
-            self.stated_end = next(filter(None, words), self.stated_end)
+        # A word for a failure stands, whatever follows.
+        if meaning_of(self.stated_end) is End.COMPLETE:
+            self.stated_end = _end_in(content) or self.stated_end
 
     def _look_at_completion(self, content: Mapping[str, Any]) -> None:
         state = content.get("base_resp")  # of MiniMax, which states errors beside a reply
@@ -367,10 +356,23 @@ class Body:
 
     def _look_at_message(self, message: Mapping[str, Any]) -> None:
         refusal = message.get("refusal")
-        self.refusal += refusal if isinstance(refusal, str) else ""
+        self.refusal += _text(refusal) or ""
         content = content_of(message.get("content"))
         self.refusal += content.refusal
         self.unknown_type = self.unknown_type or content.unknown_type
+
+
+def _end_in(content: Mapping[str, Any]) -> str | None:
+    """Return the word with which a completion, or a part of one, says why it ended."""
+    choice = _first(content.get("choices"))
+    candidate = _first(content.get("candidates"))
+    for fields in (choice, content, content.get("delta"), candidate):
+        if isinstance(fields, dict):
+            for name in _ENDS:
+                word = end_word(fields.get(name))
+                if word:
+                    return word
+    return None
 
 
 def _first(values: Any) -> Any:
@@ -398,6 +400,10 @@ def _as_events(content: Mapping[str, Any]) -> bytes:
     return b"data: " + json.dumps(event).encode() + b"\n\ndata: [DONE]\n\n"
 
 
+_MOST_LINES = 500_000
+"""Two or three lines are an event, of which LiteLLM keeps about 4 KB."""
+
+
 class EventBody(Body):
     """A stream of events, each passed on as one line of data, after a line with its name if it has
     one.
@@ -419,9 +425,7 @@ class EventBody(Body):
     def _handed_on(self, piece: bytes) -> Sequence[bytes]:
         *ended, rest = piece.split(b"\n")
         self._n_lines += len(ended)
-        if (
-            self._n_lines > 500_000
-        ):  # two or three for each event, of which LiteLLM keeps about 4 KB
+        if self._n_lines > _MOST_LINES:
             raise ReplyTooLarge(self._most_bytes)
         if ended:
             ended[0] = bytes(self._pieces) + ended[0]
@@ -525,9 +529,8 @@ class Exchange:
 
     def refuse_redirect(self, response: Any) -> None:
         """Raise `Redirected` if the response, of any library, is a redirect."""
-        self.status = status = (
-            response.status if hasattr(response, "status") else response.status_code
-        )
+        status = response.status if hasattr(response, "status") else response.status_code
+        self.status = status
         if 300 <= status < 400:
             self.fault = Redirected(status, str(response.url), response.headers.get("location", ""))
             raise self.fault
@@ -542,8 +545,8 @@ class Exchange:
         may_be_cut = self.n_results is not None
         # Some servers name another type; a body without events is read as a whole reply.
         has_events = is_streamed_chat or kind.startswith("text/event-stream")
-        form = EventBody if has_events and not may_be_cut else Body
-        self.body = form(
+        body_class = EventBody if has_events and not may_be_cut else Body
+        self.body = body_class(
             most_bytes,
             encoding.strip().lower(),
             may_be_cut=may_be_cut,
@@ -553,7 +556,10 @@ class Exchange:
     def read(self, raw: bytes | None) -> Iterator[bytes]:
         """Yield the bytes to pass on for a piece from the connection; None means its end."""
         try:
-            yield from [self.body.end()] if raw is None else self.body.feed(raw)
+            if raw is None:
+                yield self.body.end()
+            else:
+                yield from self.body.feed(raw)
         except ReplyTooLarge as fault:
             self.fault = fault
             raise

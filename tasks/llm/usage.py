@@ -123,9 +123,7 @@ def _names_in(report: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _plausible(value: Any) -> int | None:
-    if is_count(value) and 0 <= value <= _MOST_TOKENS:
-        return value
-    return None
+    return value if is_count(value) and 0 <= value <= _MOST_TOKENS else None
 
 
 def _stated(report: Mapping[str, Any], names: Iterable[str]) -> int | None:
@@ -138,6 +136,4 @@ def _stated(report: Mapping[str, Any], names: Iterable[str]) -> int | None:
         if isinstance(mapping, Mapping):
             figures.update(_plausible(mapping.get(name)) for name in names)
     figures.discard(None)
-    if len(figures) == 1:
-        return figures.pop()
-    return None
+    return figures.pop() if len(figures) == 1 else None

@@ -43,8 +43,11 @@ def env_file() -> Path | None:
     spec = importlib.util.find_spec("litellm")
     if os.environ.get("LITELLM_MODE", "DEV") != "DEV" or spec is None or spec.origin is None:
         return None
-    files = (folder / ".env" for folder in Path(spec.origin).parents)
-    return next((file for file in files if file.is_file()), None)
+    for folder in Path(spec.origin).parents:
+        file = folder / ".env"
+        if file.is_file():
+            return file
+    return None
 
 
 _FOLDER_OF_CERTIFICATES = "SSL_CERT_DIR"
@@ -76,7 +79,9 @@ def refuse_unreadable_certificates() -> None:
     """
     for name in _CERTIFICATES:
         path = variable(name)
-        flaw = _flaw_of_certificates(name, path) if path else None
+        if not path:
+            continue
+        flaw = _flaw_of_certificates(name, path)
         if flaw is not None:
             raise UsageError(
                 f"{name} is {path}, which cannot be used ({flaw}); correct or unset it"
@@ -86,8 +91,7 @@ def refuse_unreadable_certificates() -> None:
 def _flaw_of_certificates(name: str, path: str) -> str | None:
     """Return why the certificates that a variable names cannot be read; None if they can."""
     if name == _FOLDER_OF_CERTIFICATES:
-        folders = [Path(folder) for folder in path.split(os.pathsep)]
-        if any(folder.is_dir() for folder in folders):
+        if any(Path(folder).is_dir() for folder in path.split(os.pathsep)):
             return None
         return "it is no folder" if Path(path).exists() else "it does not exist"
     if Path(path).is_dir():
@@ -122,11 +126,12 @@ def refuse_unusable_proxy(name: str, address: str) -> None:
         UsageError: its address has another scheme or no host, or is no address.
     """
     has_socks = importlib.util.find_spec("socksio") is not None
-    schemes = (*_WEB, "socks5", "socks5h") if has_socks else _WEB
-    hint = (
-        "" if has_socks or not address.startswith("socks5") else "; SOCKS needs the package socksio"
-    )
-    refuse_unusable_address(name, address, schemes, hint)
+    if has_socks:
+        refuse_unusable_address(name, address, (*_WEB, "socks5", "socks5h"))
+    elif address.startswith("socks5"):
+        refuse_unusable_address(name, address, hint="; SOCKS needs the package socksio")
+    else:
+        refuse_unusable_address(name, address)
 
 
 def refuse_unusable_address(
@@ -154,5 +159,6 @@ def _flaw_of_address(address: str, schemes: Collection[str]) -> str | None:
     except ValueError:
         return "its host or port is invalid"
     if parts.scheme not in schemes:
-        return f"it does not begin with {' or '.join(f'{scheme}://' for scheme in schemes)}"
+        beginnings = [f"{scheme}://" for scheme in schemes]
+        return f"it does not begin with {' or '.join(beginnings)}"
     return None if parts.hostname else "it has no host"

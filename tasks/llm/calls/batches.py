@@ -126,7 +126,7 @@ class BatchApi:
         none.
         """
         missing_ids = set(custom_ids)
-        replies: list[tuple[str, Reply]] = []
+        replies = []
         exchange = Exchange(n_results=len(missing_ids))
         content = await self._request("afile_content", exchange, file_id=file_id)
         is_cut = exchange.body.is_over
@@ -219,9 +219,7 @@ def _id_in(line: bytes) -> str:
     it.
     """
     match = re.search(rb'"custom_id"\s*:\s*"(\w+)"', line[:1000])
-    if match is None:
-        return ""
-    return match[1].decode()
+    return "" if match is None else match[1].decode()
 
 
 _FIRST_POLL_S = 0.5
@@ -268,10 +266,8 @@ class Submissions:
             from submissions inner join submission_states using (submission) where lane = ?
             group by submission having progress < 2 order by at_s, submission
         """
-        submissions = []
-        for name, batch_id, *_ in self._ledger.rows(query, self._endpoint):
-            submissions.append(Submission(name, batch_id, self._calls_of(name)))
-        return submissions
+        rows = self._ledger.rows(query, self._endpoint)
+        return [Submission(name, batch_id, self._calls_of(name)) for name, batch_id, *_ in rows]
 
     def _calls_of(self, submission: str) -> tuple[SubmittedCall, ...]:
         """Return the calls of a batch; a damaged one is left out, and made again."""
@@ -442,11 +438,11 @@ class Batching:
         """Submit the calls without a reply or a batch; return those that do not fit into the
         budget.
         """
-        held_back: list[Call] = []
+        held_back = []
         keys: set[str] = set()
         for submission in self._submissions.open():
             keys.update(call.call_key for call in submission.calls)
-        requests: list[Request] = []
+        requests = []
         for call in calls:
             parameters = call.parameters()
             key = call.key(parameters)
@@ -515,7 +511,7 @@ class Batching:
         self, submission: Submission, batch: Any, missing_calls: dict[str, SubmittedCall]
     ) -> list[Entry]:
         """Return the entries of a batch's results, and remove their calls from the missing ones."""
-        replies: list[tuple[str, Reply]] = []
+        replies = []
         for file_id in filter(None, (batch.output_file_id, batch.error_file_id)):
             replies += await self._api.replies(
                 str(submission.batch_id), str(file_id), missing_calls

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasks.llm.calls.sending import NoSender, Sender, send
 from tasks.llm.ledger.entries import (
@@ -50,6 +50,14 @@ _COSTLY = frozenset(
 """Parameters that could make the reply long or expensive, or that a limit of one token contradicts.
 """
 FIRST_BACKOFF_S = 0.5
+
+
+class _Request(NamedTuple):
+    """A call with the parameters of one attempt, and its key with these."""
+
+    call: Call
+    parameters: Mapping[str, Any]
+    key: str
 
 
 @dataclass(frozen=True)
@@ -99,7 +107,7 @@ class Gateway:
 
     async def _attempts(self, call: Call, n_tried: int) -> list[Reply]:
         """Make the attempts that remain after `n_tried` earlier ones, and return their replies."""
-        replies: list[Reply] = []
+        replies = []
         until_s = math.inf
         if self.deadline_s is not None:
             until_s = time.monotonic() + self.deadline_s
@@ -159,38 +167,36 @@ class Gateway:
         """Make an attempt, and repeat it if it was refused alone; return the replies."""
         last_resort = call.target.last_resort if is_last and self.attempts > 1 else None
         parameters = call.parameters(last_resort)
-        key = call.key(parameters)
-        reply = await self._locked_attempt(call, parameters, key)
+        request = _Request(call, parameters, call.key(parameters))
+        reply = await self._locked_attempt(request)
         while reply is None:
             # Hold no admission while waiting, so that other calls of this run may start.
-            await self.ledger.call_locks.released(key, self.limiter.stop_at_s)
+            await self.ledger.call_locks.released(request.key, self.limiter.stop_at_s)
             reply = self.history(call, parameters).reply_for(call.cell)
             if reply is None:
-                reply = await self._locked_attempt(call, parameters, key)
+                reply = await self._locked_attempt(request)
         failure = reply.failure
         replies = [reply]
         endpoint = self.limiter.endpoints[call.target.endpoint_name]
         if failure is not None and failure.alone is not None and endpoint.is_doubtful(failure):
-            replies = await self._settled(call, parameters, reply, failure)
+            replies = await self._settled(request, reply, failure)
         return [replace(reply, degraded=last_resort is not None) for reply in replies]
 
-    async def _settled(
-        self, call: Call, parameters: Mapping[str, Any], reply: Reply, failure: Failure
-    ) -> list[Reply]:
+    async def _settled(self, request: _Request, reply: Reply, failure: Failure) -> list[Reply]:
         """Return a refused reply when it is known whether the endpoint refuses a harmless request
         too.
 
         If it does, the endpoint is stopped. If it does not, the request is repeated, and its second
         refusal is its own. If neither is known, the next run tries again.
         """
-        endpoint = self.limiter.endpoints[call.target.endpoint_name]
+        endpoint = self.limiter.endpoints[request.call.target.endpoint_name]
         refused_s = time.monotonic()
         endpoint.refused()
         async with endpoint.asking:
             await endpoint.wait_for_turn(refused_s)
             if not endpoint.is_settled(refused_s):
                 with suppress(NotCalled):
-                    await self._call_harmless(call, parameters, endpoint, failure)
+                    await self._call_harmless(request, endpoint, failure)
         if failure.kind is Kind.FATAL:
             await endpoint.wait_for_success(failure, refused_s)
         request_failure = failure.of_this_request
@@ -198,50 +204,39 @@ class Gateway:
         if not is_known or request_failure.kind is Kind.FATAL:
             return [reply]
         if request_failure.status != REFUSED:
-            return [await self._replaced(call, parameters, reply, request_failure)]
+            return [await self._replaced(request, reply, request_failure)]
         second_reply: Reply | None = None
         with suppress(NotCalled):
-            second_reply = await self._locked_attempt(
-                call, parameters, call.key(parameters), goes_first=True
-            )
+            second_reply = await self._locked_attempt(request, goes_first=True)
         if second_reply is None:
             return [reply]
         second_failure = second_reply.failure
         if second_failure is not None and second_failure.kind is Kind.FATAL:
-            second_reply = await self._replaced(
-                call, parameters, second_reply, second_failure.of_this_request
-            )
+            request_failure = second_failure.of_this_request
+            second_reply = await self._replaced(request, second_reply, request_failure)
         return [reply, second_reply]
 
-    async def _replaced(
-        self, call: Call, parameters: Mapping[str, Any], reply: Reply, failure: Failure
-    ) -> Reply:
+    async def _replaced(self, request: _Request, reply: Reply, failure: Failure) -> Reply:
         """Return a reply with another failure, also in the ledger."""
         other_reply = replace(reply, status=failure.status, failure=failure)
-        (key, number), *_ = reply.paid
-        entry = self._entry(call, parameters, key, number, other_reply)
-        await self.ledger.write(*replaced(entry))
+        (_, number), *_ = reply.paid
+        await self.ledger.write(*replaced(self._entry(request, number, other_reply)))
         return other_reply
 
     async def _call_harmless(
-        self,
-        refused_call: Call,
-        parameters: Mapping[str, Any],
-        endpoint: EndpointHealth,
-        failure: Failure,
+        self, refused: _Request, endpoint: EndpointHealth, failure: Failure
     ) -> None:
         """Make a harmless request like a refused one; if it is refused too, stop the endpoint."""
-        target = refused_call.target
-        call, harmless_parameters = harmless_call(target, parameters)
+        target = refused.call.target
+        call, parameters = harmless_call(target, refused.parameters)
+        highest_usage = most_of(call, parameters)
         admission = await self.limiter.acquire(
-            Admission(
-                endpoint.name, highest_usage=most_of(call, harmless_parameters), goes_first=True
-            )
+            Admission(endpoint.name, highest_usage=highest_usage, goes_first=True)
         )
         reply: Reply | None = None
         harmless_failure: Failure | None = None
         try:
-            reply = await self.sender(call, harmless_parameters)
+            reply = await self.sender(call, parameters)
             harmless_failure = reply.failure
             spend = spend_of_harmless(target, reply, self.run_id, self.purpose)
             await self.ledger.write((ADD_SPEND, [spend]))
@@ -252,46 +247,42 @@ class Gateway:
         if harmless_failure is not None and harmless_failure.kind in {Kind.FATAL, failure.kind}:
             endpoint.stop(failure, harmless_failure)
 
-    async def _locked_attempt(
-        self, call: Call, parameters: Mapping[str, Any], key: str, *, goes_first: bool = False
-    ) -> Reply | None:
+    async def _locked_attempt(self, request: _Request, *, goes_first: bool = False) -> Reply | None:
         """Make an attempt and return its reply, or one that exists by now; None if the call is
         being made elsewhere.
         """
-        # A first estimate for tokens per minute, which the reply corrects: four bytes a token, and
-        # a reply of 500.
-        likely_tokens = most_prompt_tokens(call.messages, parameters) // 4 + 500
+        call = request.call
         admission = await self.limiter.acquire(
             Admission(
                 endpoint=call.target.endpoint_name,
                 priority=() if goes_first else call.priority,
-                highest_usage=most_of(call, parameters),
-                likely_tokens=likely_tokens,
+                highest_usage=most_of(call, request.parameters),
+                # A first estimate, which the reply corrects: four bytes a token, and a reply of
+                # 500.
+                likely_tokens=most_prompt_tokens(call.messages, request.parameters) // 4 + 500,
                 goes_first=goes_first,
             )
         )
         # An error in other work must not end an attempt that is paid for: `Ledger.settled` waits
         # for it.
-        return await self.ledger.kept(self._admitted_attempt(call, parameters, key, admission))
+        return await self.ledger.kept(self._admitted_attempt(request, admission))
 
-    async def _admitted_attempt(
-        self, call: Call, parameters: Mapping[str, Any], key: str, admission: Admission
-    ) -> Reply | None:
+    async def _admitted_attempt(self, request: _Request, admission: Admission) -> Reply | None:
         reply: Reply | None = None
         is_lost = False
         try:
             self.ledger.refuse_if_broken()
-            with self.ledger.call_locks.holding(key) as is_locked:
+            with self.ledger.call_locks.holding(request.key) as is_locked:
                 if not is_locked:
                     return None
                 # During the wait, the same call may have been made for another cell or by another
                 # process.
-                history = self.history(call, parameters)
-                stored_reply = history.reply_for(call.cell)
+                history = self.history(request.call, request.parameters)
+                stored_reply = history.reply_for(request.call.cell)
                 if stored_reply is not None:
                     return stored_reply
                 is_lost = True  # unless the sender returns
-                reply = await self._send_and_record(call, parameters, key, history.next_attempt)
+                reply = await self._send_and_record(request, history.next_attempt)
                 return reply
         except NoSender:
             is_lost = False
@@ -299,27 +290,23 @@ class Gateway:
         finally:
             self.limiter.release(admission, reply, is_lost=is_lost)
 
-    async def _send_and_record(
-        self, call: Call, parameters: Mapping[str, Any], key: str, number: int
-    ) -> Reply:
+    async def _send_and_record(self, request: _Request, number: int) -> Reply:
         """Send the request and record the reply."""
-        reply = await self.sender(call, parameters)
-        self.limiter.n_instead_of_batch += call.allows_live
-        await self.ledger.record(self._entry(call, parameters, key, number, reply))
-        return replace(reply, paid=((key, number),))
+        reply = await self.sender(request.call, request.parameters)
+        self.limiter.n_instead_of_batch += request.call.allows_live
+        await self.ledger.record(self._entry(request, number, reply))
+        return replace(reply, paid=((request.key, number),))
 
-    def _entry(
-        self, call: Call, parameters: Mapping[str, Any], key: str, number: int, reply: Reply
-    ) -> Entry:
+    def _entry(self, request: _Request, number: int, reply: Reply) -> Entry:
         """Return the ledger's entry of an attempt."""
         return Entry(
-            call_key=key,
+            call_key=request.key,
             attempt=number,
-            cell=call.cell,
+            cell=request.call.cell,
             run_id=self.run_id,
-            model=call.target.name,
-            endpoint=call.target.endpoint,
-            parameters=as_text(parameters),
+            model=request.call.target.name,
+            endpoint=request.call.target.endpoint,
+            parameters=as_text(request.parameters),
             reply=reply,
             is_final=reply.is_final,
             purpose=self.purpose,
@@ -394,9 +381,7 @@ def harmless_call(target: Target, parameters: Mapping[str, Any]) -> tuple[Call, 
 
 def _harmless_tokens(target: Target) -> int:
     """Return the lowest limit of a reply that providers accept: the responses API needs more."""
-    if target.parameters.get("api") == RESPONSES:
-        return 16
-    return 1
+    return 16 if target.parameters.get("api") == RESPONSES else 1
 
 
 def spend_of_harmless(target: Target, reply: Reply, run_id: str, purpose: str) -> tuple[Any, ...]:

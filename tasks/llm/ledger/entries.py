@@ -194,9 +194,7 @@ class Entry:
     def values(self) -> tuple[Any, ...]:
         """The entry's values in the order of `COLUMNS`."""
         reply = self.reply
-        text = reply.text
-        if text is None:
-            text = reply.unaccepted_text
+        text = reply.unaccepted_text if reply.text is None else reply.text
         return (
             *(getattr(self, name) for name in _ENTRY_FIELDS),
             reply.status,
@@ -324,8 +322,7 @@ class History(NamedTuple):
     @property
     def next_attempt(self) -> int:
         """The number of the next attempt."""
-        numbers = [entry.attempt for entry in self.entries]
-        return max([self.spent, *numbers]) + 1
+        return max([self.spent, *(entry.attempt for entry in self.entries)]) + 1
 
     def failed_for(self, cell: str) -> list[Reply]:
         """Return the temporary failures for a row that is not written yet."""
@@ -362,9 +359,7 @@ class History(NamedTuple):
 def total_usd(replies: Sequence[Reply]) -> float | None:
     """Return the known cost of some attempts; None if none of it is known."""
     known_costs = [reply.cost_usd for reply in replies if reply.cost_usd is not None]
-    if not known_costs:
-        return None
-    return sum(known_costs)
+    return sum(known_costs) if known_costs else None
 
 
 def spend_of(entry: Entry) -> tuple[Any, ...]:

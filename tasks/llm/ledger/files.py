@@ -240,9 +240,7 @@ def deletion_mark(folder: Path) -> int:
     the ledger.
     """
     file = folder / _DELETIONS
-    if not file.exists():
-        return 0
-    return file.stat().st_mtime_ns
+    return file.stat().st_mtime_ns if file.exists() else 0
 
 
 def change_mark(folder: Path) -> None:

@@ -13,7 +13,6 @@ import sqlite3
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -231,7 +230,7 @@ class LedgerReader:
         rows = self.rows(_HISTORY, self._last_row, key)
         spent, spent_checksum, *_ = rows[0]
         spent = self._verified(spent_checksum, (key, spent), "number of failed attempts")
-        entries: list[Entry] = []
+        entries = []
         for _, _, tokens, checksum, is_late, *row in rows:
             if is_late is None:  # the call was never made
                 continue
@@ -323,10 +322,11 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
         flaw = opening.flaw_in(connection, ["spend"])
         if flaw is not None:
             raise PipelineError(opening.damage_line(path, flaw))
-        query = f"select {', '.join(SPEND_COLUMNS)} from spend not indexed"
+        columns = ", ".join(SPEND_COLUMNS)
+        key = ", ".join(SPEND_KEY)
+        query = f"select {columns} from spend not indexed order by {key}"
         rows = connection.execute(query).fetchall()
-    spend = [dict(zip(SPEND_COLUMNS, row, strict=True)) for row in rows]
-    return sorted(spend, key=itemgetter(*SPEND_KEY))
+    return [dict(zip(SPEND_COLUMNS, row, strict=True)) for row in rows]
 
 
 _ATTEMPTS_AT_ONCE = 50_000

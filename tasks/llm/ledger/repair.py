@@ -2,7 +2,7 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ from tasks.llm.ledger import files
 from tasks.llm.ledger.entries import (
     LOST_SPEND,
     SEALED,
-    SPEND_COLUMNS,
     SPEND_KEY,
     SPEND_KEYS,
     TABLES,
@@ -43,7 +42,7 @@ def repair(path: Path, damage: str) -> None:
             for table in TABLES:
                 _copy_table(source, copy, table, n_possible)
             n_calls: int = copy.execute("select count(*) from calls").fetchone()[0]
-            lost_keys = _lost_spend(source, copy, n_possible)
+            lost_keys = _lost_spend(source, copy)
             copy.executemany(LOST_SPEND, lost_keys)
             n_recorded: int = copy.execute(
                 "select max(coalesce(sum(calls), 0), ?) from spend", (n_calls,)
@@ -107,41 +106,25 @@ def _is_unsealed(source: sqlite3.Connection) -> bool:
         return False
 
 
-def _lost_spend(
-    source: sqlite3.Connection, copy: sqlite3.Connection, n_possible: int
-) -> list[SpendKey]:
+def _lost_spend(source: sqlite3.Connection, copy: sqlite3.Connection) -> list[SpendKey]:
     """Return the keys of the sums that a damaged file holds and its copy lacks; if all keys are
     lost, those of calls.
 
-    The index has a second copy of each key, which counts where the row itself is damaged or
-    missing.
+    The index has a second copy of each key. If it has no more keys than the copy, no row was lost,
+    and a key that differs is damage of the index.
     """
-    intact_rowids: set[int] = set()
-    lost_keys: dict[int, SpendKey] = {}
-    for rowid, *row in _readable_rows(source, "spend", n_possible):
-        has_checksum = len(row) > len(SPEND_COLUMNS)
-        if not has_checksum or is_as_written(row):
-            intact_rowids.add(rowid)
-        else:
-            lost_keys[rowid] = _spend_key(row)
-    for rowid, *values in _rows_of_spend_index(source):
-        if rowid not in intact_rowids:
-            lost_keys[rowid] = _spend_key(values)
-    stored_keys = set(copy.execute(f"select {', '.join(SPEND_KEY)} from spend"))
-    if not lost_keys and not stored_keys:
-        return copy.execute(SPEND_KEYS).fetchall()
-    return sorted(set(lost_keys.values()) - stored_keys)
-
-
-def _spend_key(row: Iterable[Any]) -> SpendKey:
-    values = [str(value) for value in row]
-    return tuple(values[: len(SPEND_KEY)])
-
-
-def _rows_of_spend_index(source: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
-    query = f"select rowid, {', '.join(SPEND_KEY)} from spend indexed by sqlite_autoindex_spend_1"
+    names = ", ".join(SPEND_KEY)
+    copied_keys = set(copy.execute(f"select {names} from spend"))
+    indexed_keys = set()
     with contextlib.suppress(*files.DAMAGE):
-        yield from source.execute(query)
+        index = f"select {names} from spend indexed by sqlite_autoindex_spend_1"
+        for values in source.execute(index):
+            indexed_keys.add(tuple(str(value) for value in values))
+    if not indexed_keys and not copied_keys:
+        return copy.execute(SPEND_KEYS).fetchall()
+    if len(indexed_keys) <= len(copied_keys):
+        return []
+    return sorted(indexed_keys - copied_keys)
 
 
 def _readable_rows(

@@ -97,56 +97,54 @@ class Cluster:
             # refused token.
             os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "3")
         self._folder = ExitStack()
-        options = (
-            self._folder.enter_context(_local_ray(n_cores))
-            if address == LOCAL
-            else {"address": address}
-        )
-        options = {
-            **options,
-            "log_to_driver": False,
-            "logging_level": "ERROR",
-            "configure_logging": False,
-        }
-        # As for a remote client: else processes import from this process's current folder first.
-        job = ray().job_config.JobConfig(_client_job=True)
+        options: Mapping[str, Any] = {"address": address}
+        if address == LOCAL:
+            options = self._folder.enter_context(_local_ray(n_cores))
         try:
-            ray().init(**options, job_config=job)
+            ray().init(
+                **options,
+                log_to_driver=False,
+                logging_level="ERROR",
+                configure_logging=False,
+                # As for a remote client: else processes import from this process's current folder
+                # first.
+                job_config=ray().job_config.JobConfig(_client_job=True),
+            )
         except Exception as error:
             self.close()
             cause = f"{type(error).__name__}: {' '.join(str(error).split())}"
             if address == LOCAL:
-                what_to_do = (
-                    "run again when the machine is less busy, or without `calls.where: ray`"
-                )
                 raise PipelineError(
-                    f"Ray did not start on this machine ({cause}); {what_to_do}"
+                    f"Ray did not start on this machine ({cause}); run again when the machine is"
+                    " less busy, or without `calls.where: ray`"
                 ) from error
-            hint = "is the token of RAY_AUTH_TOKEN_PATH the cluster's, and RAY_AUTH_MODE set?"
             raise UsageError(
-                f"calls.address: {address}: Ray is not there ({cause}); {hint}"
+                f"calls.address: {address}: Ray is not there ({cause}); is the token of"
+                " RAY_AUTH_TOKEN_PATH the cluster's, and RAY_AUTH_MODE set?"
             ) from error
 
     def nodes(self) -> list[Node]:
         """Return the nodes that are alive and have cores."""
-        nodes = [
-            node for node in ray().nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
-        ]
-        name = "{NodeManagerHostname} ({NodeManagerAddress})".format_map
-        return [Node(node["NodeID"], name(node), int(node["Resources"]["CPU"])) for node in nodes]
+        nodes = []
+        for node in ray().nodes():
+            n_cores = int(node["Resources"].get("CPU", 0))
+            if node["Alive"] and n_cores >= 1:
+                name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
+                nodes.append(Node(node["NodeID"], name, n_cores))
+        return nodes
 
     def started(self, process: type, node: Node) -> Any:
         """Start a process on a node; Ray neither restarts it nor repeats its calls."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         strategy = NodeAffinitySchedulingStrategy(node.node_id, soft=False)
-        options = {
-            "num_cpus": 1,
-            "max_restarts": 0,
-            "max_task_retries": 0,
-            "scheduling_strategy": strategy,
-        }
-        return ray().remote(**options)(process).remote()
+        actor = ray().remote(
+            num_cpus=1,
+            max_restarts=0,
+            max_task_retries=0,
+            scheduling_strategy=strategy,
+        )(process)
+        return actor.remote()
 
     def end(self, started: Any) -> None:
         """End a process at once, if it is still running."""
@@ -200,54 +198,59 @@ def _clear_abandoned() -> None:
     folders.
     """
     for token in Path(gettempdir()).glob(f"{_PREFIX}*/{_TOKEN}"):
+        folder = token.parent
         with suppress(OSError), token.open() as file:
-            if token.parent.lstat().st_uid == os.getuid():
-                fcntl.flock(
-                    file, fcntl.LOCK_EX | fcntl.LOCK_NB
-                )  # fails while the driver is running
-                for process in Path("/proc").glob("[0-9]*"):
-                    with suppress(OSError):
-                        command = (process / "cmdline").read_text(errors="replace")
-                        if f"{token.parent}/" in command and "/ray/" in command:
-                            os.kill(int(process.name), signal.SIGKILL)
-                shutil.rmtree(token.parent)
+            if folder.lstat().st_uid == os.getuid():
+                # This fails while the driver is running.
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _end_processes_of(folder)
+                shutil.rmtree(folder)
+
+
+def _end_processes_of(folder: Path) -> None:
+    """End the processes of the Ray that has its files in a folder."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            command = (process / "cmdline").read_text(errors="replace")
+            if f"{folder}/" in command and "/ray/" in command:
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def _refuse_where_nothing_listens(address: str) -> None:
     """Refuse an address without a server: Ray itself would try for a quarter of an hour, and print
     60 lines.
     """
-    named = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
+    server = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
     try:
-        url = urlsplit(named if "://" in named else f"//{named}")
-        port = url.port or (10001 if url.scheme else None)  # Ray's default for `ray://HOST`
-        if (
-            port is not None
-        ):  # other addresses start Ray here, or look for a cluster of this machine
+        url = urlsplit(server if "://" in server else f"//{server}")
+        port = url.port
+        if port is None and url.scheme:
+            port = 10001  # Ray's default for `ray://HOST`
+        # Other addresses start Ray here, or look for a cluster of this machine.
+        if port is not None:
             socket.create_connection((url.hostname or "", port), 10.0).close()
     except (OSError, ValueError) as error:
-        raise UsageError(f"calls.address: {address}: Ray is not there: {named}: {error}") from error
+        raise UsageError(
+            f"calls.address: {address}: Ray is not there: {server}: {error}"
+        ) from error
 
 
 _CODE = Path(__file__).parents[2]
 
 
 @cache
-def versions() -> Mapping[str, str]:
+def local_versions() -> Mapping[str, str]:
     """Return the versions of Python and of the libraries of an attempt, and a hash of this
     project's code.
     """
     digest = hashlib.sha256()
     for path in sorted(_CODE.rglob("*.py")):
         digest.update(f"{path.relative_to(_CODE)}\0".encode() + path.read_bytes() + b"\0")
-    libraries = {
-        name: version(name) for name in ("litellm", "openai", "httpx", "aiohttp", "pydantic", "ray")
-    }
-    return {
-        "Python": platform.python_version(),
-        **libraries,
-        "prbench": digest.hexdigest()[:12],
-    }
+    versions = {"Python": platform.python_version()}
+    for name in ("litellm", "openai", "httpx", "aiohttp", "pydantic", "ray"):
+        versions[name] = version(name)
+    versions["prbench"] = digest.hexdigest()[:12]
+    return versions
 
 
 LIFE_SIGN_EVERY_S = 5.0
@@ -272,12 +275,14 @@ class Equipment(NamedTuple):
         """The versions that differ here, such as `litellm 1.106.2 there, 1.106.0 here`; empty if
         none differ.
         """
-        own = versions()
-        other = self.versions
-        differing = sorted(dict(own.items() ^ other.items()))
-        return "; ".join(
-            f"{n} {other.get(n, 'missing')} there, {own.get(n, 'missing')} here" for n in differing
-        )
+        versions_here = local_versions()
+        differences = []
+        for name in sorted({*versions_here, *self.versions}):
+            version_here = versions_here.get(name, "missing")
+            version_there = self.versions.get(name, "missing")
+            if version_here != version_there:
+                differences.append(f"{name} {version_there} there, {version_here} here")
+        return "; ".join(differences)
 
 
 class SenderProcess:
@@ -292,10 +297,12 @@ class SenderProcess:
         guard_logs()
         collect_seldom()
         await asyncio.to_thread(warm_up)
-        lacking = {
-            each.endpoint_name: missing for each in targets if (missing := missing_variables(each))
-        }
-        return Equipment(os.getpid(), versions(), lacking, time.monotonic())
+        lacking = {}
+        for target in targets:
+            missing_names = missing_variables(target)
+            if missing_names:
+                lacking[target.endpoint_name] = missing_names
+        return Equipment(os.getpid(), local_versions(), lacking, time.monotonic())
 
     async def start(
         self, attempts: Sequence[tuple[int, Call, Mapping[str, Any]]], heard_at_s: float
@@ -306,15 +313,15 @@ class SenderProcess:
         If it is too long ago, because this process was stopped or cut off, the driver has given the
         attempts to other senders, so they must not begin here.
         """
-        if time.monotonic() < heard_at_s + SILENCE_S:
-            for attempt in attempts:
-                task = asyncio.create_task(self._make(*attempt))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
-        else:
-            failure = Failure(PROVIDER_ERROR, Kind.LOST, "the message reached the sender too late")
-            for number, _, _ in attempts:
+        is_too_late = time.monotonic() >= heard_at_s + SILENCE_S
+        failure = Failure(PROVIDER_ERROR, Kind.LOST, "the message reached the sender too late")
+        for number, call, parameters in attempts:
+            if is_too_late:
                 self._finished.put_nowait((number, failure.reply))
+                continue
+            task = asyncio.create_task(self._make(number, call, parameters))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     async def outcomes(self) -> tuple[float, list[tuple[int, Reply]]]:
         """Wait for finished calls, and return the time by this process's clock and the calls

@@ -66,7 +66,7 @@ class RemoteSender:
                 self._process.outcomes.remote().future()
             )
             # The error is read even if nobody waits for it.
-            sent.add_done_callback(lambda each: each.cancelled() or each.exception())
+            sent.add_done_callback(lambda future: future.cancelled() or future.exception())
             for _ in range(2):
                 await asyncio.wait([sent], timeout=on_ray.SILENCE_S / 2)
             if not sent.done():
@@ -79,11 +79,19 @@ class RemoteSender:
             if outcomes:
                 on_reply()
 
-    def lost(self, why: str) -> Reply:
+    @property
+    def state(self) -> dict[str, Any]:
+        """The node, the process id, and the number of calls in progress."""
+        return {
+            "node": self.node.name,
+            "pid": self.pid,
+            "n_in_hand": len(self.in_hand),
+        }
+
+    def lost(self, cause: str) -> Reply:
         """Return the reply to an attempt whose sender is gone; its outcome is unknown."""
-        return Failure(
-            PROVIDER_ERROR, Kind.LOST, f"the sender on {self.node.name} is gone: {why}"
-        ).reply
+        error = f"the sender on {self.node.name} is gone: {cause}"
+        return Failure(PROVIDER_ERROR, Kind.LOST, error).reply
 
     def _send(self) -> None:
         # If the message is lost, `receive` fails; if the sender cannot read it, its attempts end at
@@ -135,7 +143,8 @@ class SenderPool:
         if call.target.is_embedded:
             return await send(call, parameters)
         self.start()
-        return await (await self._free_for(call.target)).make(call, parameters)
+        sender = await self._free_for(call.target)
+        return await sender.make(call, parameters)
 
     def start(self) -> None:
         """Begin to connect to Ray and to start senders, without waiting."""
@@ -164,7 +173,8 @@ class SenderPool:
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._opening is not None:  # a thread, which cannot be cancelled, is connecting
             with suppress(PipelineError):  # it has failed; callers have got the error
-                await asyncio.to_thread((await self._opening).close)
+                cluster = await self._opening
+                await asyncio.to_thread(cluster.close)
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -173,11 +183,13 @@ class SenderPool:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._error = (
-                error if isinstance(error, PipelineError) else NoSender(f"Ray: {safe(str(error))}")
-            )
-            self._changed.set()
+        error = None if task.cancelled() else task.exception()
+        if error is None:
+            return
+        if not isinstance(error, PipelineError):
+            error = NoSender(f"Ray: {safe(str(error))}")
+        self._error = error
+        self._changed.set()
 
     async def _free_for(self, target: Target) -> RemoteSender:
         """Return the sender with the fewest calls in progress among those with the key.
@@ -209,53 +221,49 @@ class SenderPool:
             usable = [node for node in nodes if node.node_id not in self._refused]
             if nodes and not usable:
                 raise NoSender("; ".join(sorted(set(self._refused.values()))))
-            missed_since_s = None if nodes else self._missed_since_s(missed_since_s)
-            for node, n_senders in wanted(usable, self._n_senders).items():
+            if nodes:
+                missed_since_s = None
+            else:
+                missed_since_s = self._missed_since_s(missed_since_s)
+            for node, n_senders in senders_by_node(usable, self._n_senders).items():
                 for _ in range(n_senders - self._n_on[node.node_id]):
                     self._n_on[node.node_id] += 1
                     self._run(self._have_sender(cluster, node))
-            states = [
-                {
-                    "node": each.node.name,
-                    "pid": each.pid,
-                    "n_in_hand": len(each.in_hand),
-                }
-                for each in self.senders
-            ]
-            self.on_look(states)
+            self.on_look([sender.state for sender in self.senders])
             await asyncio.sleep(LOOK_AT_NODES_EVERY_S)
 
-    def _missed_since_s(self, known_s: float | None) -> float:
+    def _missed_since_s(self, earlier_s: float | None) -> float:
         """Return the time since when there are no nodes; print a notice at first, and end the run
         after some time.
         """
         if self._address == on_ray.LOCAL:
             raise NoSender("Ray on this machine has ended; run again")
-        if known_s is None:
+        if earlier_s is None:
             notice(
                 f"Ray at {self._address} has no node with a core; calls wait up to"
                 f" {WITHOUT_NODES_S:g} s for one"
             )
             return time.monotonic()
-        if time.monotonic() - known_s > WITHOUT_NODES_S:
+        if time.monotonic() - earlier_s > WITHOUT_NODES_S:
             raise NoSender(
                 f"Ray at {self._address} has had no node with a core for {WITHOUT_NODES_S:g} s"
             )
-        return known_s
+        return earlier_s
 
     async def _have_sender(self, cluster: Cluster, node: Node) -> None:
         """Start a sender, and use it until it is gone."""
         process = cluster.started(SenderProcess, node)
         sender = None
         try:
-            if (equipment := await _equipment_of(process, self._targets)).other_versions:
+            equipment = await _equipment_of(process, self._targets)
+            if equipment.other_versions:
                 self._refuse(node, f"it runs other versions: {equipment.other_versions}")
                 return
             sender = RemoteSender(process, node, equipment)
             self.senders.append(sender)
             self._changed.set()
             await sender.receive(lambda: self._deaths_on.pop(node.node_id, None))
-        except Exception as error:  # noqa: BLE001 - whatever ends a sender is the cause of its attempts' failures
+        except Exception as error:  # noqa: BLE001 - the cause of the failures of its attempts
             self._died(node, sender, cause_of(error, has_started=sender is not None))
         finally:
             if sender in self.senders:
@@ -279,23 +287,22 @@ class SenderPool:
                 if not outcome.done():
                     outcome.set_result(sender.lost(cause))
 
-    def _refuse(self, node: Node, why: str) -> None:
+    def _refuse(self, node: Node, cause: str) -> None:
         """Start no more senders on a node."""
         if node.node_id not in self._refused:
-            self._refused[node.node_id] = f"Ray's node {node.name} is not used: {why}"
-            notice(self._refused[node.node_id])
+            reason = f"Ray's node {node.name} is not used: {cause}"
+            self._refused[node.node_id] = reason
+            notice(reason)
 
 
-def wanted(nodes: Sequence[Node], n_senders: int | None) -> dict[Node, int]:
+def senders_by_node(nodes: Sequence[Node], n_senders: int | None) -> dict[Node, int]:
     """Return the wanted number of senders of each node: one a core, or `n_senders` spread evenly
     over the nodes.
     """
     if n_senders is None:
         return {node: node.n_cores for node in nodes}
-    positions = sorted(
-        (position, node.node_id, node) for node in nodes for position in range(node.n_cores)
-    )
-    return dict(Counter(node for _, _, node in positions[:n_senders]))
+    cores = [(number, node.node_id, node) for node in nodes for number in range(node.n_cores)]
+    return dict(Counter(node for _, _, node in sorted(cores)[:n_senders]))
 
 
 async def _equipment_of(process: Any, targets: Sequence[Target]) -> Equipment:
@@ -307,11 +314,9 @@ async def _equipment_of(process: Any, targets: Sequence[Target]) -> Equipment:
 def cause_of(error: Exception, *, has_started: bool) -> str:
     """Return the reason why a sender is gone, or did not start, in one line."""
     if isinstance(error, TimeoutError):
-        return (
-            "it gives no sign of life"
-            if has_started
-            else f"it did not start within {on_ray.START_S:g} s"
-        )
+        if has_started:
+            return "it gives no sign of life"
+        return f"it did not start within {on_ray.START_S:g} s"
     return safe(f"{type(error).__name__}: {unstyle(str(error)).strip().splitlines()[0]}")
 
 
@@ -326,27 +331,21 @@ async def inspect(
     """
     on_ray.refuse_without_ray()
 
-    async def problem_of(cluster: Cluster, node: Node) -> str:
-        process = cluster.started(SenderProcess, node)
-        try:
-            equipment = await _equipment_of(process, targets)
-        except Exception as error:  # noqa: BLE001 - any error is the node's problem
-            return cause_of(error, has_started=False)
-        finally:
-            cluster.end(process)
-        if equipment.other_versions:
-            return f"other versions: {equipment.other_versions}"
-        return "; ".join(
-            f"{name}: {', '.join(names)} not set"
-            for name, names in sorted(equipment.lacking.items())
-        )
-
     with closing(Cluster(address, n_senders)) as cluster:
         nodes = cluster.nodes()
-        return list(
-            zip(
-                nodes,
-                await asyncio.gather(*(problem_of(cluster, node) for node in nodes)),
-                strict=True,
-            )
-        )
+        problems = await asyncio.gather(*[_problem_of(cluster, node, targets) for node in nodes])
+        return list(zip(nodes, problems, strict=True))
+
+
+async def _problem_of(cluster: Cluster, node: Node, targets: Sequence[Target]) -> str:
+    process = cluster.started(SenderProcess, node)
+    try:
+        equipment = await _equipment_of(process, targets)
+    except Exception as error:  # noqa: BLE001 - any error is the node's problem
+        return cause_of(error, has_started=False)
+    finally:
+        cluster.end(process)
+    if equipment.other_versions:
+        return f"other versions: {equipment.other_versions}"
+    lacking = sorted(equipment.lacking.items())
+    return "; ".join(f"{endpoint}: {', '.join(names)} not set" for endpoint, names in lacking)

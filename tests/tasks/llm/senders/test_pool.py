@@ -221,7 +221,7 @@ class OneNode:
 
 
 async def ready(_: object, versions: Any = None, **lacking: Any) -> nodes.Equipment:
-    return nodes.Equipment(1, versions or nodes.versions(), lacking, time.monotonic())
+    return nodes.Equipment(1, versions or nodes.local_versions(), lacking, time.monotonic())
 
 
 async def dies(_: object) -> nodes.Equipment:
@@ -236,7 +236,7 @@ MISTRAL = Target("mistral/mistral-small-latest")
     [
         (dies, r"Ray's node a-node is not used: 5 senders died there without a reply", 1),
         (
-            partial(ready, versions={**nodes.versions(), "litellm": "0.1"}),
+            partial(ready, versions={**nodes.local_versions(), "litellm": "0.1"}),
             r"is not used: it runs other versions: litellm 0\.1 there, 1\..+ here",
             0,
         ),
