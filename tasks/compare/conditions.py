@@ -57,7 +57,7 @@ def new_conditions(reader: Reader, job: Job) -> list[dict[str, Any]]:
     return rows
 
 
-def _definition_columns(name: str, labels: Mapping[str, str]) -> Row:
+def _definition_columns(name: str, labels: Mapping[str, str]) -> dict[str, Any]:
     """Return the columns of a model with its conditions."""
     return {
         "shared_model": name,

@@ -14,11 +14,7 @@ _LIBRARIES = ("duckdb", "isal", "jinja2", "nh3", "pyromark")
 
 @cache
 def hash_of_program(root: Path = ROOT) -> str:
-    """Return a hash of all files of the packages, and of the libraries that render pages.
-
-    It covers the whole program, because a list of the parts that pages are made of would miss the
-    next part. Of `warehouse`, which may contain the data of a checkout, it covers the modules.
-    """
+    """Return a hash of the program's files, and of the libraries that render pages."""
     hashed = hashlib.sha256()
     for path in program_files(root):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
