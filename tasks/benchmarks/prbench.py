@@ -7,6 +7,7 @@ The names of decision types and economic pathways are those of the paper (tables
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import files
+from operator import attrgetter
 from typing import Any
 
 from tasks.benchmarks.base import (
@@ -215,6 +216,17 @@ VOCABULARIES: dict[str, dict[str, frozenset[str]]] = {
 """
 
 
+_CONTENT = attrgetter(
+    "criterion_id",
+    "title",
+    "weight",
+    "weight_text",
+    "severity",
+    "category",
+)
+"""The parts of a criterion that the content hash of its task includes, in this order."""
+
+
 def parse_row(row: Mapping[str, Any]) -> Task:
     """Return a row in the hub's shape as a task.
 
@@ -236,24 +248,13 @@ def parse_row(row: Mapping[str, Any]) -> Task:
     economic_pathways = split_labels(
         cell_label(row, "economic_pathway"), vocabulary.get("economic_pathway", ())
     )
-    criteria = []
-    rubric = []
-    for position, item in enumerate(as_items(row.get("rubric"))):
-        criterion = _criterion(position, item)
-        criteria.append(criterion)
-        content = (
-            criterion.criterion_id,
-            criterion.title,
-            criterion.weight,
-            criterion.weight_text,
-            criterion.severity,
-            criterion.category,
-        )
-        rubric.append(content)
+    criteria = [
+        _criterion(position, item) for position, item in enumerate(as_items(row.get("rubric")))
+    ]
     content_hash = digest(
         "task",
         build_messages(conversation),
-        rubric,
+        list(map(_CONTENT, criteria)),
         field,
         topic,
         expert,

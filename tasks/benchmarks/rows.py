@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any
 
 from tasks.benchmarks.base import RowError
@@ -16,6 +17,16 @@ from tasks.rules.identity import conversation_id, criterion_hash, digest
 from tasks.rules.records import Criterion, Label, Task, Turn
 from tasks.rules.text.characters import one_line, shows_nothing, storable
 from tasks.rules.text.json_text import read_json
+
+_CONTENT = attrgetter(
+    "criterion_id",
+    "title",
+    "weight",
+    "weight_text",
+    "category",
+    "labels",
+)
+"""The parts of a criterion that the content hash of its task includes, in this order."""
 
 
 def criterion_from(
@@ -75,17 +86,7 @@ def task_from(
         raise RowError("the row has no task id")
     messages = build_messages(conversation)
     turns = sum(role == "user" for role, _ in messages)
-    rubric = []
-    for criterion in criteria:
-        content = (
-            criterion.criterion_id,
-            criterion.title,
-            criterion.weight,
-            criterion.weight_text,
-            criterion.category,
-            criterion.labels,
-        )
-        rubric.append(content)
+    rubric = list(map(_CONTENT, criteria))
     return Task(
         task_id,
         field,

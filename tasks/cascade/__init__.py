@@ -199,7 +199,7 @@ FEWEST_TASKS = 4
 
 @dataclass(frozen=True)
 class CascadeResult:
-    """The effects of all cascade rules, cheapest first; `front` are those that no other one beats."""
+    """The effects of all cascade rules, cheapest first, and the best ones (`front`)."""
 
     stored: StoredPair
     evaluations: Sequence[Evaluation]

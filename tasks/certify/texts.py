@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -121,7 +121,7 @@ def check_texts(folder: Path, key: Key, paths: Iterable[Path]) -> tuple[Texts, d
     differing: dict[str, None] = {}
     n_others = 0
     texts_by_hash = {}
-    for text in _given_texts(paths, key):
+    for text in chain.from_iterable(given_texts(path, key) for path in paths):
         if text.subject not in certified:
             n_others += 1
             continue
@@ -277,11 +277,6 @@ class GivenText(NamedTuple):
     value: Any
     location: str
     text: str | None = None
-
-
-def _given_texts(paths: Iterable[Path], key: Key) -> Iterator[GivenText]:
-    for path in paths:
-        yield from given_texts(path, key)
 
 
 def given_texts(path: Path, key: Key) -> Iterator[GivenText]:

@@ -80,7 +80,7 @@ class JudgedCriterion:
     escalated_because: list[str] | None = None
 
     def finish(self, reply: Reply, verdict: Verdict | None) -> None:
-        """Set the outcome: the last reply with the usage of all, and the verdict, None if it failed.
+        """Set the outcome: the last reply with the usage of all; no verdict if it failed.
 
         A failure spends only its last reply: the others can be used again.
         """
@@ -124,7 +124,7 @@ class CriterionJudge:
         return verdict_id_of(self.owner, criterion, self.vintage)
 
     def prompt(self, text: str, criterion: CriterionToJudge) -> str:
-        """Return the judge's prompt on a criterion; `text` is the response, or the evidence in it."""
+        """Return the prompt on a criterion; `text` is the response, or the evidence in it."""
         template = self.judge_config.template
         messages = criterion.messages
         if self.judge_config.judge.piece_size is not None:

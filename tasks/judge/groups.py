@@ -105,8 +105,8 @@ class GroupJudge(ResponseJudge):
     ) -> None:
         """Judge the pieces of one response, each given whole.
 
-        Each missing criterion is passed to `deliver` when it ends. The first piece goes alone, so that
-        the provider has the common part of the prompts in its cache when the others follow.
+        Each missing criterion is passed to `deliver` when it ends. The first piece goes alone, so
+        that the provider has the common part of the prompts in its cache when the others follow.
         """
         pieces = pieces_of(criteria)
         await self._judge_piece(pieces[0], priority, deliver)

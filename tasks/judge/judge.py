@@ -1,4 +1,4 @@
-"""The judge stage: missing verdicts are planned, judged and written, live or by provider batches."""
+"""The judge stage: missing verdicts are planned, judged and written."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

@@ -32,7 +32,7 @@ class ResponseJudge(CriterionJudge):
     async def judge_response(
         self, criteria: Sequence[CriterionToJudge], priority: tuple[int, ...], deliver: Deliver
     ) -> None:
-        """Judge criteria of one response; pass each to `deliver` when it is finished, or not called."""
+        """Judge criteria of one response, and pass on each that is finished, or not called."""
         judged = [JudgedCriterion(criterion, self.verdict_id(criterion)) for criterion in criteria]
         await self.judge_one_by_one(judged, priority, deliver)
 
@@ -85,7 +85,7 @@ class ResponseJudge(CriterionJudge):
         return fit
 
     def are_whole(self, criteria: Sequence[CriterionToJudge]) -> list[bool]:
-        """Return for each criterion of a response whether the prompt can hold the whole response."""
+        """Return for each criterion whether its prompt can hold the whole response."""
         if self.fit is None:
             return [True] * len(criteria)
         response = criteria[0]
