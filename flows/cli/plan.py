@@ -88,15 +88,17 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
     job = context.job
     total = total_of(planned)
     without_cap = list(unbounded(job))
-    ends = [f"{callee}: {line}" for callee, line in retirements(job, datetime.now(UTC).date())]
+    today = datetime.now(UTC).date()
+    ends = [f"{callee}: {line}" for callee, line in retirements(job, today)]
     if context.as_json:
-        calls = {"calls": list(map(vars, planned)), "analyses": list(map(vars, analyses))}
-        plan_as_json = calls | {
+        document = {
+            "calls": list(map(vars, planned)),
+            "analyses": list(map(vars, analyses)),
             "total": vars(total),
             "without_cap": without_cap,
             "retirements": ends,
         }
-        show_json(plan_as_json, context.output)
+        show_json(document, context.output)
         return
     for line in lines_on_unadopted(job):
         say(line, is_error=True)
@@ -105,7 +107,9 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
         return
     with writing_table(context):
         show_calls(context, [*planned, total])
-        for line in [*(f"A cap would be refused: {line}" for line in without_cap), *ends]:
+        for line in without_cap:
+            say(f"A cap would be refused: {line}")
+        for line in ends:
             say(line)
         if analyses:
             say("Analyses, which have commands of their own and are not part of a run:")
@@ -125,30 +129,33 @@ def _show_stopping(
         show(context, *_stopping_table(calls))
     else:
         with writing_table(context):
-            for rows in filter(None, (compared, calls)):
-                names, cells = _stopping_table(rows)
-                show_table(names, cells, essential=names)
+            for rows in (compared, calls):
+                if rows:
+                    names, cells = _stopping_table(rows)
+                    show_table(names, cells, essential=names)
 
 
 def _stopping_table(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[Any]]]:
     names = [name.replace("_", " ") for name in rows[0]]
-    return names, [[_expected(value) for value in row.values()] for row in rows]
+    return names, [list(map(_as_cell, row.values())) for row in rows]
 
 
-def _expected(value: Any) -> Any:
-    return (
-        "{median:,.0f} ({low:,.0f} to {high:,.0f})".format(**value)
-        if isinstance(value, dict)
-        else value
-    )
+def _as_cell(value: Any) -> Any:
+    """Return a value of a row; a range over random orders becomes text."""
+    if not isinstance(value, dict):
+        return value
+    return f"{value['median']:,.0f} ({value['low']:,.0f} to {value['high']:,.0f})"
 
 
 def show_calls(context: Context, planned: "Sequence[Planned]") -> None:
     """Show planned calls with their tokens and cost."""
     is_wide = context.is_wide or context.output is not None
     show_table(_COLUMNS, _rows(planned), essential=_ESSENTIAL, is_wide=is_wide)
+    lines = list[str]()
+    for calls in planned:
+        lines += _lines(calls)
     # The lines about a judge are the same for each model.
-    for line in dict.fromkeys(line for each in planned for line in _lines(each)):
+    for line in dict.fromkeys(lines):
         say(line)
 
 
@@ -196,8 +203,9 @@ def _prepare(job: "Job") -> int:
     prepared = execute(
         job.model_copy(update={"night": None}), lambda: [ingest_and_check(job), assemble(job)]
     )
-    for warning in (warning for report in prepared.reports for warning in report.warnings):
-        notice(f"  {warning}")
+    for report in prepared.reports:
+        for warning in report.warnings:
+            notice(f"  {warning}")
     return prepared.exit_code if prepared.was_interrupted else 0
 
 
@@ -259,17 +267,15 @@ def status(
                 )
         from tasks.figures.shown.operations import DISK, LATEST, SPENT
 
-        chosen = {
-            "spend": with_spend and SPENT,
-            "runs": with_runs and LATEST,
-            "disk": with_disk and DISK,
-        }
-        figures = {key: figure for key, figure in chosen.items() if figure}
-        present(
-            context,
-            figures,
-            {key: figure.of_job(context.job, since=since) for key, figure in figures.items()},
-        )
+        figures = {}
+        if with_spend:
+            figures["spend"] = SPENT
+        if with_runs:
+            figures["runs"] = LATEST
+        if with_disk:
+            figures["disk"] = DISK
+        rows = {key: figure.of_job(context.job, since=since) for key, figure in figures.items()}
+        present(context, figures, rows)
         return
     job = context.stored_job(checked=("split", "model", "judge"))
     show_parts(
@@ -303,9 +309,8 @@ def _below(job: "Job") -> Iterator[str]:
         )
     states = sender_states(Warehouse(job.warehouse))
     for node in sorted({state["node"] for state in states}):
-        of_node = [state for state in states if state["node"] == node]
-        n_in_hand = sum(state["n_in_hand"] for state in of_node)
-        yield f"Senders on {node}: {len(of_node)}, {n_in_hand} calls in flight"
+        in_hand = [state["n_in_hand"] for state in states if state["node"] == node]
+        yield f"Senders on {node}: {len(in_hand)}, {sum(in_hand)} calls in flight"
     host = Warehouse(job.warehouse).elsewhere()
     if host:
         yield f"Written by {host}, now or until it failed; its costs are as of its last publication"

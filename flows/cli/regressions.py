@@ -61,9 +61,15 @@ def conclude_diff(
     from tasks.compare.regressions import untested, worse
 
     lower = [row["sentence"] for row in worse(rows, least)]
-    missing = [*rows[0]["not_compared"], *untested(rows)]
+    uncompared = [*rows[0]["not_compared"], *untested(rows)]
     gate = _conclude(
-        title, [subject(rows)], rows, lower, missing, is_gate=fail_if is not None, summary=summary
+        title,
+        [subject(rows)],
+        rows,
+        lower,
+        uncompared,
+        is_gate=fail_if is not None,
+        summary=summary,
     )
     if gate.line:
         click.echo(gate.line, err=True)
@@ -82,32 +88,29 @@ def gate_of_night(execution: "Execution", *, fail_if: str | None, summary: TextI
     from tasks.rules.statistics.comparison import holm
 
     night = execution.job.night
-    compared = [] if execution.outcome in {SKIPPED, INTERRUPTED} else comparisons(execution.job)
-    adjusted = holm([each["p_value"] for each in compared])
     rows = []
-    for each, p_adjusted in zip(compared, adjusted, strict=True):
-        names = {side: f"{each['model']} {each[f'{side}_vintage']}" for side in ("first", "second")}
-        counts = {"n_tasks_wanted": each["n_wanted"], "p_adjusted": p_adjusted}
-        rows.append(
-            {
-                **each,
-                **names,
-                **counts,
-                "second_judge": each["judge"],
-            }
-        )
-    lower = [alert["line"] for alert in execution.alerts if alert["kind"] == "score_drop"]
-    missing = untested(rows)
+    if execution.outcome not in {SKIPPED, INTERRUPTED}:
+        rows = comparisons(execution.job)
+    adjusted = holm([row["p_value"] for row in rows])
+    for row, p_adjusted in zip(rows, adjusted, strict=True):
+        row["first"] = f"{row['model']} {row['first_vintage']}"
+        row["second"] = f"{row['model']} {row['second_vintage']}"
+        row["n_tasks_wanted"] = row["n_wanted"]
+        row["p_adjusted"] = p_adjusted
+        row["second_judge"] = row["judge"]
+    lower = []
+    lines = []
+    for alert in execution.alerts:
+        if alert["kind"] == "score_drop":
+            lower.append(alert["line"])
+        else:
+            lines.append(f"{alert['kind']}: {alert['line']}")
+    uncompared = untested(rows)
     if not rows and not lower:
-        missing.append(f"the night of {night} has no earlier one to compare with")
-    others = [
-        f"{alert['kind']}: {alert['line']}"
-        for alert in execution.alerts
-        if alert["kind"] != "score_drop"
-    ]
+        uncompared.append(f"the night of {night} has no earlier one to compare with")
     title = f"{execution.job.settings.benchmark}, night {night}"
     return _conclude(
-        title, others, rows, lower, missing, is_gate=fail_if is not None, summary=summary
+        title, lines, rows, lower, uncompared, is_gate=fail_if is not None, summary=summary
     )
 
 
@@ -116,7 +119,7 @@ def _conclude(
     lines: Sequence[str],
     rows: Sequence[dict[str, Any]],
     lower: Sequence[str],
-    missing: Sequence[str],
+    uncompared: Sequence[str],
     *,
     is_gate: bool,
     summary: TextIO | None,
@@ -126,9 +129,9 @@ def _conclude(
 
     exit_code = 0
     conclusion = "No score is significantly worse."
-    if missing:
+    if uncompared:
         exit_code = ENDINGS[FAILED].exit_code
-        conclusion = f"Not compared: {some(missing, _NAMED, '; ')}"
+        conclusion = f"Not compared: {some(uncompared, _NAMED, '; ')}"
     elif lower:
         exit_code = ENDINGS[BELOW_BAR].exit_code
         conclusion = f"Worse: {some(lower, _NAMED, '; ')}"

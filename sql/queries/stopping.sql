@@ -40,20 +40,38 @@ where score_name = $score and value is not null;
 
 -- name: figures
 -- One row: a figure of a vintage of a configured model, or of its imported responses (split, judge
--- configuration, score), with its score on each evaluated task. A figure that includes another
--- task is left out, because it is not of the random part alone.
-select split, model, model_config_hash, vintage, judge, judge_config_hash, template_hash, grading,
-    judge_trial, score_name,
-    map_from_entries(list((task_id, value))) as task_scores
-from revision_task_scores
-inner join split_members using (benchmark, dataset_revision, task_id)
-where model = $model
-    and model_config_hash in ($model_config_hash, 'imported')
-    and vintage = $vintage
-    and list_contains($tasks::varchar[], task_id)
-    and value is not null
+-- configuration, score), with its score on each evaluated task, and the numbers of evaluated and
+-- skipped tasks of its split. A figure that includes another task is left out, because it is not
+-- of the random part alone.
+with wanted_members as (
+    select split, task_id,
+        list_contains($evaluated::varchar[], task_id) as is_evaluated,
+        list_contains($skipped::varchar[], task_id) as is_skipped
+    from revision_split_members
+    where list_contains($tasks::varchar[], task_id)
+),
+
+split_sizes as (
+    select split,
+        count(*) filter (is_evaluated) as n_tasks_evaluated,
+        count(*) filter (is_skipped) as n_tasks_skipped
+    from wanted_members
+    group by split
+)
+
+select split, scores.model, scores.model_config_hash, scores.vintage, scores.judge,
+    scores.judge_config_hash, scores.template_hash, scores.grading, scores.judge_trial,
+    scores.score_name, split_sizes.n_tasks_evaluated, split_sizes.n_tasks_skipped,
+    map_from_entries(list((scores.task_id, scores.value))) as task_scores
+from revision_task_scores as scores
+inner join wanted_members using (task_id)
+inner join split_sizes using (split)
+where scores.model = $model
+    and scores.model_config_hash in ($model_config_hash, 'imported')
+    and scores.vintage = $vintage
+    and scores.value is not null
 group by all
-having bool_and(list_contains($evaluated::varchar[], task_id))
+having bool_and(wanted_members.is_evaluated)
 order by all;
 
 -- name: stopped_model_runs

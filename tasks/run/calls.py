@@ -60,22 +60,24 @@ async def call_and_parse(
     Raises:
         NotCalled: the call was not made.
     """
-    first = await gateway.complete(call)
-    reply, parsed = read_reply(first, reply_spec.read)
+    first_reply = await gateway.complete(call)
+    reply, parsed = read_reply(first_reply, reply_spec.read)
     if reply.status != PARSE_ERROR:
         return reply, parsed
+    # The same call with the reply that could not be read and a reminder; live, where that is
+    # allowed.
+    messages = [
+        *call.messages,
+        {"role": "assistant", "content": first_reply.text or ""},
+        {"role": "user", "content": reply_spec.reminder},
+    ]
     try:
-        # The same call with the reply that could not be read and a reminder; live, where that is
-        # allowed.
-        further = [
-            {"role": "assistant", "content": first.text or ""},
-            {"role": "user", "content": reply_spec.reminder},
-        ]
-        second = await gateway.complete(replace(call.live, messages=[*call.messages, *further]))
+        second_reply = await gateway.complete(replace(call.live, messages=messages))
     except NotCalled:
         return reply, None
-    reply, parsed = read_reply(second, reply_spec.read)
-    return replace(sum_usage([first, reply], reply), paid=first.paid + second.paid), parsed
+    reply, parsed = read_reply(second_reply, reply_spec.read)
+    usage = sum_usage([first_reply, reply], reply)
+    return replace(usage, paid=first_reply.paid + second_reply.paid), parsed
 
 
 def call_with(
@@ -90,16 +92,14 @@ def call_with(
     priority: tuple[int, ...] = (),
 ) -> Call:
     """Return the call of a judge or another analyst with a prompt."""
-    wants_shape = (
-        target.can_follow_schema if caller.structured_output is None else caller.structured_output
-    )
-    messages = [{"role": "user", "content": prompt}]
-    shape = reply_spec.shape if wants_shape else None
+    wants_shape = caller.structured_output
+    if wants_shape is None:
+        wants_shape = target.can_follow_schema
     return Call(
         target,
-        messages,
+        [{"role": "user", "content": prompt}],
         cell,
-        response_format=shape,
+        response_format=reply_spec.shape if wants_shape else None,
         trial=trial,
         vintage=vintage,
         priority=priority,
@@ -113,7 +113,7 @@ async def run_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
     others.
     """
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(each) for each in work]
+        tasks = [group.create_task(coroutine) for coroutine in work]
     return [task.result() for task in tasks]
 
 
@@ -125,10 +125,10 @@ def read_reply(reply: Reply, read: Callable[[str], Parsed]) -> tuple[Reply, Pars
         return reply, None
     try:
         return reply, read(reply.text or "")
-    except Exception as error:  # noqa: BLE001 - a model may write anything; only a `VerdictError` is foreseen
-        reason = (
-            str(error) if isinstance(error, VerdictError) else f"{type(error).__name__}: {error}"
-        )
+    except Exception as error:  # noqa: BLE001 - a model may write anything
+        reason = str(error)
+        if not isinstance(error, VerdictError):
+            reason = f"{type(error).__name__}: {error}"
         cause = one_line(f"{reason}; reply: {(reply.text or '')[:300]!r}")
         return replace(reply, status=PARSE_ERROR, error=cause), None
 
@@ -150,9 +150,8 @@ def sum_usage(replies: Sequence[Reply], deciding: Reply, *, with_tokens: bool = 
         for name in ("prompt_tokens", "cached_tokens", "completion_tokens", "reasoning_tokens"):
             counts = [getattr(reply, name) for reply in replies]
             summed[name] = None if None in counts else sum(counts)
-        summed["prices"] = (
-            deciding.prices if len({reply.prices for reply in replies}) == 1 else NO_PRICES
-        )
+        has_same_prices = len({reply.prices for reply in replies}) == 1
+        summed["prices"] = deciding.prices if has_same_prices else NO_PRICES
     return replace(deciding, cost_usd=total_usd(replies) if is_known else None, **summed)
 
 
@@ -200,40 +199,45 @@ class Analysis(NamedTuple):
         """Return, by label of the analyst, the items without a row, or with a failed row that is to
         be retried.
         """
-        wanted = wanted_tasks(job, reader)
-        rows = reader.select(self.table, f"{self.key}, status, error", **wanted.key)
-        again = {row["status"] for row in rows} - {OK} if job.retry_failed else PASSING
-        missing = {}
+        job_tasks = wanted_tasks(job, reader)
+        rows = reader.select(self.table, f"{self.key}, status, error", **job_tasks.key)
+        items_by_analyst = {}
         for analyst in self.analysts(job):
             accepted = accepted_ends(analyst)
-            finished = {
-                row[self.key]
-                for row in rows
-                if row["status"] not in again and not is_accepted(row["error"], accepted)
-            }
-            items = self.items_of(job, wanted, reader, analyst)
-            missing[analyst.label] = [item for item in items if item.row_id not in finished]
-        return missing
+            finished = {row[self.key] for row in rows if not _is_retried(job, row, accepted)}
+            items = self.items_of(job, job_tasks, reader, analyst)
+            items_by_analyst[analyst.label] = [
+                item for item in items if item.row_id not in finished
+            ]
+        return items_by_analyst
 
     def changed_analysts(self, job: Job, reader: Reader) -> list[dict[str, Any]]:
         """Return new rows of `analysts`, for those whose configuration has changed since they were
         last called.
         """
         key = {"benchmark": job.settings.benchmark, "purpose": self.stage}
-        stored = {
-            row["analyst"]: row["analyst_config_hash"] for row in reader.select("analysts", **key)
-        }
-        hashes = {analyst.label: target_of(analyst).config_hash for analyst in self.analysts(job)}
-        return [
-            {
-                **key,
-                "analyst": label,
-                "analyst_config_hash": config_hash,
-                "created_at": datetime.now(UTC),
-            }
-            for label, config_hash in hashes.items()
-            if stored.get(label) != config_hash
-        ]
+        rows = reader.select("analysts", **key)
+        stored_hashes = {row["analyst"]: row["analyst_config_hash"] for row in rows}
+        changed = []
+        for analyst in self.analysts(job):
+            config_hash = target_of(analyst).config_hash
+            if stored_hashes.get(analyst.label) != config_hash:
+                changed.append(
+                    {
+                        **key,
+                        "analyst": analyst.label,
+                        "analyst_config_hash": config_hash,
+                        "created_at": datetime.now(UTC),
+                    }
+                )
+        return changed
+
+
+def _is_retried(job: Job, row: Mapping[str, Any], accepted: Sequence[str]) -> bool:
+    """Return whether a stored row is missing work (see `accepted_ends`)."""
+    if row["status"] in PASSING or is_accepted(row["error"], accepted):
+        return True
+    return job.retry_failed and row["status"] != OK
 
 
 async def analyse_items(
@@ -244,9 +248,9 @@ async def analyse_items(
     """
     report = StageReport(analysis.stage)
     with context.warehouse.reader() as reader:
-        missing = await asyncio.to_thread(analysis.missing, job, reader)
-    items = [item for item in missing[label] if item.row_id in row_ids]
-    analyst = next(each for each in analysis.analysts(job) if each.label == label)
+        items_by_analyst = await asyncio.to_thread(analysis.missing, job, reader)
+    items = [item for item in items_by_analyst[label] if item.row_id in row_ids]
+    (analyst,) = [analyst for analyst in analysis.analysts(job) if analyst.label == label]
     target = target_of(analyst)
     if analyst.mode == "batch" and not context.is_held_back(analysis.stage, label):
         await context.submit_and_collect(
@@ -268,14 +272,13 @@ async def analyse_items(
             }
             writer.add(row, reply, label)
 
-        async def first_alone(of_group: Sequence[Item], group_number: int) -> None:
-            await report.counted(one(of_group[0], group_number))
-            await run_all(report.counted(one(item, group_number)) for item in of_group[1:])
+        async def one_group(group: Sequence[Item], group_number: int) -> None:
+            # The first call goes alone.
+            await report.counted(one(group[0], group_number))
+            await run_all(report.counted(one(item, group_number)) for item in group[1:])
 
-        groups = groupby(items, key=lambda item: item.group)
-        await run_all(
-            first_alone(list(of_group), number) for number, (_, of_group) in enumerate(groups)
-        )
+        groups = [list(group) for _, group in groupby(items, key=lambda item: item.group)]
+        await run_all(one_group(group, number) for number, group in enumerate(groups))
     return report
 
 

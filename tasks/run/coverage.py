@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import sql
 from tasks.config.job import Job
@@ -95,12 +95,11 @@ class LowCoverage:
         """Return a sentence about each of some cells, with its causes."""
         lines = []
         for cell in cells:
-            of = f"verdicts of {cell.judge} on" if cell.judge else "responses of"
-            causes = ", ".join(
-                f"{count} {status}" for status, count in sorted(cell.failures.items())
-            )
+            rows = f"verdicts of {cell.judge} on" if cell.judge else "responses of"
+            failures = sorted(cell.failures.items())
+            causes = ", ".join(f"{count} {status}" for status, count in failures)
             lines.append(
-                f"{of} {cell.model_name}, trial {cell.trial}: {cell.done} of {cell.due} are done"
+                f"{rows} {cell.model_name}, trial {cell.trial}: {cell.done} of {cell.due} are done"
                 f" ({coverage_text(cell.due_share)}, the bar is {self.bar:.1%});"
                 f" {causes or 'the rest is missing'}"
             )
@@ -114,23 +113,30 @@ def low_coverage(job: Job, stage: str = "evaluate") -> LowCoverage:
     configured_judges = {judge.label for judge in job.settings.judges}
     cells = []
     for cell in matrix:
-        counts = (
-            cell.judge in configured_judges and stage != "sample"
-            if cell.judge
-            else stage != "judge"
-        )
+        if cell.judge:
+            counts = cell.judge in configured_judges and stage != "sample"
+        else:
+            counts = stage != "judge"
         if counts and cell.due_share < bar:
             cells.append(cell)
-    covered_models = {cell.model for cell in matrix if cell.due}
+    covered_labels = {cell.model for cell in matrix if cell.due}
     imported_labels = [model.label for model in job.settings.models if model.is_imported]
     return LowCoverage(
-        bar, cells, [label for label in imported_labels if label not in covered_models]
+        bar, cells, [label for label in imported_labels if label not in covered_labels]
     )
 
 
-_Row = Mapping[str, Any]
-_Due = Mapping[tuple[str, int], int]
+CoverageRow = Mapping[str, Any]
+"""The number of a model's responses, or of verdicts on them, in a trial with a status."""
+DueCounts = Mapping[tuple[str, int], int]
 """By model and trial: how many responses, or verdicts of a judge configuration, are due."""
+
+
+class CountedResponses(NamedTuple):
+    """The vintage and the configuration hashes of a model's responses that count."""
+
+    vintage: str
+    config_hashes: frozenset[str]
 
 
 class _Matrix:
@@ -142,137 +148,140 @@ class _Matrix:
         self._job = job
         self._reader = reader
         self._only_stored = only_stored
-        self._wanted = wanted_tasks(job, reader)
+        self._job_tasks = wanted_tasks(job, reader)
         # The vintages that count, in order of preference.
-        of_night = only_stored and job.night is not None
-        self._vintages = list(dict.fromkeys((job.night, job.vintage))) if of_night else job.vintages
-        tasks = reader.select("tasks", task_id=list(self._wanted.task_ids), **self._wanted.key)
+        self._vintages = job.vintages
+        if only_stored and job.night is not None:
+            self._vintages = list(dict.fromkeys((job.night, job.vintage)))
+        task_ids = list(self._job_tasks.task_ids)
+        tasks = reader.select("tasks", task_id=task_ids, **self._job_tasks.key)
         self._n_criteria = {row["task_id"]: row["n_criteria"] for row in tasks}
-        self._models = self._counting_models()
+        self._models = self._counted_models()
 
     def covered(self) -> list[CoverageCell]:
         """Return the cells of responses, then those of verdicts under each judge configuration."""
-        responses = self._stored(None, self._wanted.task_ids)
-        cells = self._cells(None, responses, self._due(responses, len(self._n_criteria), "n"))
-        due = self._due(responses, sum(self._n_criteria.values()), "n_criteria")
+        responses = self._counts(None, self._job_tasks.task_ids)
+        due_responses = self._due(responses, len(self._n_criteria), "n")
+        due_verdicts = self._due(responses, sum(self._n_criteria.values()), "n_criteria")
+        cells = self._cells(None, responses, due_responses)
         configured = [
             judge_config.columns
-            for judge_config in judge_configs(self._job, self._wanted.benchmark)
+            for judge_config in judge_configs(self._job, self._job_tasks.benchmark)
         ]
         # Stored judge configurations that are not configured; if judges are named, only theirs.
-        of_others = {
-            "is_any_source": self._only_stored,
-            "judges": list(self._job.named_judges or ()),
-        }
-        for each in configured + self._rows(
-            "stored_judge_configs", vintages=self._vintages, **of_others
-        ):
-            of_judge = self._cells(each, self._stored(each, self._wanted.task_ids), due)
-            # Verdicts that were made elsewhere are shown, not wanted.
-            cells += [cell for cell in of_judge if each in configured or cell.missing < cell.wanted]
+        unconfigured = self._rows(
+            "stored_judge_configs",
+            vintages=self._vintages,
+            is_any_source=self._only_stored,
+            judges=list(self._job.named_judges or ()),
+        )
+        for columns in configured + unconfigured:
+            verdicts = self._counts(columns, self._job_tasks.task_ids)
+            for cell in self._cells(columns, verdicts, due_verdicts):
+                # Verdicts that were made elsewhere are shown, not wanted.
+                if columns in configured or cell.missing < cell.wanted:
+                    cells.append(cell)
         return cells
 
-    def _rows(self, query: str, **given: Any) -> list[dict[str, Any]]:
-        return self._reader.rows(sql.read(f"queries/run/{query}"), {**self._wanted.key, **given})
+    def _rows(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
+        query_text = sql.read(f"queries/run/{query}")
+        return self._reader.rows(query_text, {**self._job_tasks.key, **parameters})
 
-    def _counting_models(self) -> dict[str, tuple[str, set[str]]]:
-        """Return, by model label, the vintage and the configuration hashes of the responses that
-        count.
-        """
+    def _counted_models(self) -> dict[str, CountedResponses]:
+        """Return, by model label, the responses that count."""
         job = self._job
+        models: dict[str, CountedResponses] = {}
         if self._only_stored:
-            stored = self._rows("stored_models", vintages=self._vintages)
-            counting = {
-                row["model"]: (row["vintage"], {row["model_config_hash"]}) for row in stored
-            }
-            return {
-                label: counting[label]
-                for label in counting
-                if label in (job.named_models or counting)
-            }
-        models = {
-            each.label: (job.vintage_of(each), {model_hash(each), IMPORTED})
-            for each in job.settings.models
-        }
-        return (
-            dict.fromkeys(
-                imported_models(job, self._wanted, self._reader), (job.vintage, {IMPORTED})
-            )
-            | models
-        )
+            for row in self._rows("stored_models", vintages=self._vintages):
+                if not job.named_models or row["model"] in job.named_models:
+                    hashes = frozenset({row["model_config_hash"]})
+                    models[row["model"]] = CountedResponses(row["vintage"], hashes)
+            return models
+        for label in imported_models(job, self._job_tasks, self._reader):
+            models[label] = CountedResponses(job.vintage, frozenset({IMPORTED}))
+        for model in job.settings.models:
+            hashes = frozenset({model_hash(model), IMPORTED})
+            models[model.label] = CountedResponses(job.vintage_of(model), hashes)
+        return models
 
-    def _stored(self, judge_config: _Row | None, task_ids: Iterable[str]) -> list[dict[str, Any]]:
+    def _counts(
+        self, judge_columns: CoverageRow | None, task_ids: Iterable[str]
+    ) -> list[dict[str, Any]]:
         """Return the numbers of the responses that count, or of their verdicts under a judge
         configuration.
         """
-        query = "response_coverage" if judge_config is None else "verdict_coverage"
-        given = judge_config or {}
-        counting = [
-            f"{vintage} {each} {label}"
-            for label, (vintage, hashes) in self._models.items()
-            for each in hashes
-        ]
-        return self._rows(query, tasks=sorted(task_ids), counting=counting, **given)
+        counting = []
+        for label, responses in self._models.items():
+            for config_hash in responses.config_hashes:
+                counting.append(f"{responses.vintage} {config_hash} {label}")
+        query = "response_coverage" if judge_columns is None else "verdict_coverage"
+        return self._rows(query, tasks=sorted(task_ids), counting=counting, **(judge_columns or {}))
 
-    def _due(self, responses: Iterable[_Row], n_of_all: int, counted: str) -> _Due:
-        """Return how many responses or verdicts are due; `counted` is the column of their number.
+    def _due(
+        self, responses: Iterable[CoverageRow], n_of_model: int, count_column: str
+    ) -> DueCounts:
+        """Return how many responses or verdicts are due; `count_column` has their number.
 
         Of a sampled model those of all wanted tasks are due; of an imported one only those of its
         imported responses, so none in a trial without imports. With `only_stored`, those of the
         stored responses are due, in all trials unless trials are named.
         """
         job = self._job
-        models = self._job.settings.models
-        due = Counter(
-            {
-                (each.label, trial): 0 if each.is_imported else n_of_all
-                for each in models
-                for trial in job.trials
-            }
-        )
-        sampled = {each.label for each in models if not each.is_imported}
+        due = Counter[tuple[str, int]]()
+        sampled_labels = set()
+        for model in job.settings.models:
+            if not model.is_imported:
+                sampled_labels.add(model.label)
+            for trial in job.trials:
+                due[model.label, trial] = 0 if model.is_imported else n_of_model
         is_any_trial = self._only_stored and job.named_trials is None
         for row in sorted(responses, key=lambda row: (row["model"], row["trial"])):
-            is_wanted = is_any_trial or row["trial"] in job.trials
-            if (
-                is_wanted
-                and row["model"] not in sampled
-                and (self._only_stored or row["source"] == IMPORTED)
+            if row["model"] in sampled_labels or (
+                row["trial"] not in job.trials and not is_any_trial
             ):
-                due[row["model"], row["trial"]] += row[counted]
+                continue
+            if self._only_stored or row["source"] == IMPORTED:
+                due[row["model"], row["trial"]] += row[count_column]
         return due
 
     def _cells(
-        self, judge_config: _Row | None, rows: Iterable[_Row], due: _Due
+        self, judge_columns: CoverageRow | None, rows: Iterable[CoverageRow], due: DueCounts
     ) -> list[CoverageCell]:
         """Return the cells of responses, or those of verdicts under a judge configuration."""
-        of = judge_config or {}
-        sizes = self._n_criteria if of else dict.fromkeys(self._n_criteria, 1)
-        n_of_all = sum(sizes.values())
-        cells = {
-            (model, trial): CoverageCell(
-                model,
-                self._models[model][0],
-                trial,
-                of.get("judge"),
-                of.get("judge_trial"),
-                n_of_all,
-                n_due,
+        columns = judge_columns or {}
+        sizes = self._n_criteria if columns else dict.fromkeys(self._n_criteria, 1)
+        cells = {}
+        for (model, trial), n_due in due.items():
+            cells[model, trial] = CoverageCell(
+                model=model,
+                vintage=self._models[model].vintage,
+                trial=trial,
+                judge=columns.get("judge"),
+                judge_trial=columns.get("judge_trial"),
+                wanted=sum(sizes.values()),
+                due=n_due,
             )
-            for (model, trial), n_due in due.items()
-        }
         for row in rows:
             cell = cells.get((row["model"], row["trial"]))
             if cell is not None and row["status"] in {OK, *DECIDED}:
                 cell.done += row["n"]
             elif cell is not None:
                 cell.failures[row["status"]] += row["n"]
-        # Empty cells that no comparison needs count as skipped, not as wanted.
-        for model, tasks in self._wanted.left_out.items():
-            there = [row for row in self._stored(judge_config, tasks) if row["model"] == model]
-            for cell in (cell for cell in cells.values() if cell.model == model):
-                n_stored = sum(row["n"] for row in there if row["trial"] == cell.trial)
-                cell.skipped = sum(sizes[task_id] for task_id in tasks) - n_stored
-                cell.wanted -= cell.skipped
-                cell.due -= cell.skipped
+        for model, task_ids in self._job_tasks.left_out.items():
+            counts = self._counts(judge_columns, task_ids)
+            n_left_out = sum(sizes[task_id] for task_id in task_ids)
+            for cell in cells.values():
+                if cell.model == model:
+                    _skip(cell, n_left_out, counts)
         return list(cells.values())
+
+
+def _skip(cell: CoverageCell, n_left_out: int, counts: Iterable[CoverageRow]) -> None:
+    """Count the empty cells that no comparison needs as skipped, not as wanted."""
+    n_stored = 0
+    for row in counts:
+        if row["model"] == cell.model and row["trial"] == cell.trial:
+            n_stored += row["n"]
+    cell.skipped = n_left_out - n_stored
+    cell.wanted -= cell.skipped
+    cell.due -= cell.skipped

@@ -9,7 +9,6 @@ from tasks.config.job import Job
 from tasks.run.judge_configs import model_hash
 from warehouse import Reader, Warehouse
 
-_KEY = ("benchmark", "model", "model_config_hash", "vintage")
 OTHERS = ""
 """The label of the rule for models that are not configured."""
 
@@ -27,38 +26,23 @@ def new_coverage_rules(reader: Reader, job: Job) -> list[dict[str, Any]]:
     Models of other configurations keep theirs, so that several configurations can share a
     warehouse.
     """
-    benchmark = job.settings.benchmark
-    wanted = {
-        "benchmark": benchmark,
+    rules = [_rule(job, OTHERS, OTHERS, OTHERS)]
+    for model in job.settings.models:
+        if not model.is_imported:
+            rules.append(_rule(job, model.label, model_hash(model), job.vintage_of(model)))
+    columns = ", ".join(rules[0])
+    stored_rules = reader.select("coverage_rules", columns, benchmark=job.settings.benchmark)
+    created_at = datetime.now(UTC)
+    return [{**rule, "created_at": created_at} for rule in rules if rule not in stored_rules]
+
+
+def _rule(job: Job, label: str, config_hash: str, vintage: str) -> dict[str, Any]:
+    """Return the rule of a model in a vintage."""
+    return {
+        "benchmark": job.settings.benchmark,
+        "model": label,
+        "model_config_hash": config_hash,
+        "vintage": vintage,
         "wanted_trials": job.settings.trials,
         "min_coverage": job.settings.coverage.min,
     }
-    rules = [
-        {
-            **wanted,
-            "model": OTHERS,
-            "model_config_hash": OTHERS,
-            "vintage": OTHERS,
-        }
-    ]
-    for model in job.settings.models:
-        if not model.is_imported:
-            identity = {"model": model.label, "model_config_hash": model_hash(model)}
-            rules.append(
-                {
-                    **wanted,
-                    **identity,
-                    "vintage": job.vintage_of(model),
-                }
-            )
-    stored = {
-        tuple(row[name] for name in _KEY): row
-        for row in reader.select("coverage_rules", benchmark=benchmark)
-    }
-    now = datetime.now(UTC)
-    new = []
-    for rule in rules:
-        earlier = stored.get(tuple(rule[name] for name in _KEY))
-        if earlier is None or any(earlier[name] != value for name, value in rule.items()):
-            new.append({**rule, "created_at": now})
-    return new

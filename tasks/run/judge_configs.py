@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.config.models import ORIGINAL, Endpoint, Judge, Model, secrets_in
+from tasks.config.models import ORIGINAL, Cascade, Endpoint, Judge, Model, secrets_in
 from tasks.llm.embedded import is_embedded
 from tasks.llm.environment import address_of
 from tasks.llm.request import Prices, Target
@@ -31,11 +31,9 @@ def target_of(endpoint: Endpoint, *, reads_address: bool = True) -> Target:
     Raises:
         UsageError: the address in the environment contains a secret.
     """
-    price = (
-        None
-        if endpoint.price is None
-        else Prices(**endpoint.price.model_dump(), price_table="configuration")
-    )
+    price = None
+    if endpoint.price is not None:
+        price = Prices(**endpoint.price.model_dump(), price_table="configuration")
     # Settings other than name, address and parameters that distinguish its replies; unset ones are
     # left out.
     identity: dict[str, Any] = {"omits_think_tag": True} if endpoint.omits_think_tag else {}
@@ -74,25 +72,27 @@ def judge_target(judge: Judge, *, reads_address: bool = True) -> Target:
     A cascade has the target of its second judge, with an identity of its own, made of both judges
     and its rule.
     """
-    has_threshold = judge.is_decision_model and judge.grading != TERNARY
-    own: dict[str, Any] = {
-        "explanation_chars": judge.explanation_chars,
-        "structured_output": judge.structured_output,
-        "rubric": None if judge.rubric == ORIGINAL else judge.rubric,
-        "criteria_per_call": None if judge.piece_size is None else judge.criteria_per_call,
-        "threshold": judge.least_probability if has_threshold else None,
-    }
     target = target_of(judge, reads_address=reads_address)
-    identity = {
-        **target.identity,
-        **{name: value for name, value in own.items() if value is not None},
-    }
+    # Unset ones are left out.
+    identity = dict(target.identity)
+    if judge.explanation_chars is not None:
+        identity["explanation_chars"] = judge.explanation_chars
+    if judge.structured_output is not None:
+        identity["structured_output"] = judge.structured_output
+    if judge.rubric != ORIGINAL:
+        identity["rubric"] = judge.rubric
+    if judge.piece_size is not None:
+        identity["criteria_per_call"] = judge.criteria_per_call
+    if judge.is_decision_model and judge.grading != TERNARY:
+        identity["threshold"] = judge.least_probability
     if judge.cascade is not None:
-        (first, _) = judge.cascade.members
+        first_judge, _ = judge.cascade.members
         when = judge.cascade.when.rule
-        first_hash = judge_target(first, reads_address=reads_address).config_hash
-        members = {"first": first_hash, "repetitions": when.n_repetitions(first.trials)}
-        identity["cascade"] = {**members, "when": when.conditions}
+        identity["cascade"] = {
+            "first": judge_target(first_judge, reads_address=reads_address).config_hash,
+            "repetitions": when.n_repetitions(first_judge.trials),
+            "when": when.conditions,
+        }
     return replace(target, identity=identity, wants_logprobs=judge.logprobs)
 
 
@@ -134,34 +134,36 @@ class JudgeConfig:
     @property
     def columns(self) -> dict[str, Any]:
         """The columns that identify the judge configuration on a verdict."""
-        names = ("judge_config_hash", "template_hash", "grading", "judge_trial")
-        return {"judge": self.judge.label, **{name: getattr(self, name) for name in names}}
+        return {
+            "judge": self.judge.label,
+            "judge_config_hash": self.judge_config_hash,
+            "template_hash": self.template_hash,
+            "grading": self.grading,
+            "judge_trial": self.judge_trial,
+        }
 
 
 def judge_configs(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
     """Return every configured judge in every judge trial; a cascade only once."""
-    return [
-        judge_config
-        for judge in job.settings.judges
-        for judge_config in configs_of(judge, benchmark)
-    ]
+    configs = list[JudgeConfig]()
+    for judge in job.settings.judges:
+        configs += configs_of(judge, benchmark)
+    return configs
 
 
 def first_judge_config(
-    job: Job, benchmark: Benchmark, stored: Sequence[Mapping[str, Any]]
+    job: Job, benchmark: Benchmark, stored_configs: Sequence[Mapping[str, Any]]
 ) -> Mapping[str, Any] | None:
     """Return the first configured judge's stored configuration, else one with a configured label,
     else the first.
     """
     configured = [judge_config.columns for judge_config in judge_configs(job, benchmark)]
-    by_label = [{"judge": columns["judge"]} for columns in configured]
-    fitting = (
-        each
-        for wanted in (*configured[:1], *by_label, {})
-        for each in stored
-        if wanted.items() <= each.items()
-    )
-    return next(fitting, None)
+    labels = [{"judge": columns["judge"]} for columns in configured]
+    for columns in (*configured[:1], *labels, {}):
+        for config in stored_configs:
+            if columns.items() <= config.items():
+                return config
+    return None
 
 
 def configs_of(
@@ -180,45 +182,46 @@ def configs_of(
                 f" {benchmark.name}'s"
             )
         judge = judge.model_copy(update={"grading": grading})
-    config = judge_target(judge, reads_address=reads_address).config_hash
+    config_hash = judge_target(judge, reads_address=reads_address).config_hash
     if judge.cascade is not None:
-        when = judge.cascade.when.rule
-        first, (then, *_) = (configs_of(member, benchmark) for member in judge.cascade.members)
-        members = CascadeConfigs(tuple(first[: when.n_repetitions(len(first))]), then, when)
-        is_same = first[0].template_hash == then.template_hash
-        words = (
-            then.template_hash
-            if is_same
-            else template_hash(first[0].template_hash, then.template_hash)
-        )
-        return [
-            JudgeConfig(
-                judge=judge,
-                judge_config_hash=config,
-                template=then.template,
-                template_hash=words,
-                grading=then.grading,
-                judge_trial=1,
-                evidence_template=then.evidence_template,
-                cascade=members,
-            )
-        ]
+        return [_cascade_config(judge, judge.cascade, config_hash, benchmark)]
     template = template_of(judge, benchmark)
-    evidence = _evidence_template(template, benchmark)
-    words = hash_of_template(template, benchmark)
-    trials = range(1, judge.trials + 1)
-    return [
-        JudgeConfig(
+    configs = []
+    for judge_trial in range(1, judge.trials + 1):
+        config = JudgeConfig(
             judge=judge,
-            judge_config_hash=config,
+            judge_config_hash=config_hash,
             template=template,
-            template_hash=words,
+            template_hash=hash_of_template(template, benchmark),
             grading=grading,
-            judge_trial=trial,
-            evidence_template=evidence,
+            judge_trial=judge_trial,
+            evidence_template=_evidence_template(template, benchmark),
         )
-        for trial in trials
-    ]
+        configs.append(config)
+    return configs
+
+
+def _cascade_config(
+    judge: Judge, cascade: Cascade, config_hash: str, benchmark: Benchmark
+) -> JudgeConfig:
+    """Return the configuration of a cascade, with those of its judges."""
+    when = cascade.when.rule
+    first_configs, second_configs = (configs_of(member, benchmark) for member in cascade.members)
+    second = second_configs[0]
+    words_hash = first_configs[0].template_hash
+    if words_hash != second.template_hash:
+        words_hash = template_hash(words_hash, second.template_hash)
+    n_repetitions = when.n_repetitions(len(first_configs))
+    return JudgeConfig(
+        judge=judge,
+        judge_config_hash=config_hash,
+        template=second.template,
+        template_hash=words_hash,
+        grading=second.grading,
+        judge_trial=1,
+        evidence_template=second.evidence_template,
+        cascade=CascadeConfigs(tuple(first_configs[:n_repetitions]), second, when),
+    )
 
 
 def refuse_unlike_gradings(judge: Judge, benchmark: Benchmark) -> None:
@@ -227,13 +230,16 @@ def refuse_unlike_gradings(judge: Judge, benchmark: Benchmark) -> None:
     Raises:
         UsageError: they do.
     """
-    members = judge.cascade.members if judge.cascade else ()
-    gradings = [member.grading or benchmark.grading for member in members]
-    if len(set(gradings)) > 1:
-        first, then = (member.label for member in members)
+    if judge.cascade is None:
+        return
+    first_judge, second_judge = judge.cascade.members
+    first_grading = first_judge.grading or benchmark.grading
+    second_grading = second_judge.grading or benchmark.grading
+    if first_grading != second_grading:
         raise UsageError(
-            f"judge {judge.label}: its judges grade in different ways: {first} {gradings[0]},"
-            f" {then} {gradings[1]}; give both the same `grading`"
+            f"judge {judge.label}: its judges grade in different ways:"
+            f" {first_judge.label} {first_grading}, {second_judge.label} {second_grading}; give"
+            " both the same `grading`"
         )
 
 
@@ -242,19 +248,20 @@ def hash_of_template(template: str, benchmark: Benchmark) -> str:
     if any.
     """
     evidence = _evidence_template(template, benchmark)
-    return (
-        template_hash(template) if evidence is None else template_hash(template, evidence, *WORDING)
-    )
+    if evidence is None:
+        return template_hash(template)
+    return template_hash(template, evidence, *WORDING)
 
 
 def templates_by_hash(job: Job, benchmark: Benchmark) -> dict[str, str]:
     """Return the texts of shipped templates, and of configured ones for one criterion a call, by
     their identity.
     """
-    configured = [
-        each.template for each in judge_configs(job, benchmark) if each.piece_size is None
-    ]
-    return {hash_of_template(text, benchmark): text for text in (*shipped_templates(), *configured)}
+    texts = list(shipped_templates())
+    for config in judge_configs(job, benchmark):
+        if config.piece_size is None:
+            texts.append(config.template)
+    return {hash_of_template(text, benchmark): text for text in texts}
 
 
 def _evidence_template(template: str, benchmark: Benchmark) -> str | None:
@@ -274,15 +281,17 @@ def template_of(judge: Judge, benchmark: Benchmark) -> str:
     """
     grading = judge.grading or benchmark.grading
     if grading not in benchmark.gradings:
-        known = " or ".join(benchmark.gradings)
-        raise UsageError(f"judge {judge.label}: {benchmark.name} is graded {known}, not {grading}")
+        gradings = " or ".join(benchmark.gradings)
+        raise UsageError(
+            f"judge {judge.label}: {benchmark.name} is graded {gradings}, not {grading}"
+        )
     try:
         default = benchmark.gradings[grading]
         if judge.is_decision_model:
             return load_template(judge.template, "decisions_v1", OF_DECISIONS)
         if judge.piece_size is not None:
-            of_group = re.sub(r"^(.*?)(_v\d+)?(\.\w+)?$", r"\1_group_v1\3", default)
-            return load_template(judge.template, of_group, OF_GROUP)
+            group_default = re.sub(r"^(.*?)(_v\d+)?(\.\w+)?$", r"\1_group_v1\3", default)
+            return load_template(judge.template, group_default, OF_GROUP)
         return load_template(judge.template, default)
     except UsageError as error:
         raise UsageError(f"judge {judge.label}: {error}") from error

@@ -4,7 +4,7 @@ made.
 Tasks that no comparison of a model needs are left out (`tasks/stopping`).
 """
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -68,14 +68,20 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
     """
     benchmark = load_benchmark(job.settings.benchmark)
     data = job.data
-    missing = missing_splits(job, reader)
-    if missing:
+    splits = missing_splits(job, reader)
+    if splits:
         advice = unless_unwritable(job.warehouse, "run `prbench ingest` first")
         raise PipelineError(
-            f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the"
+            f"{data.name}: split {splits[0]!r} of revision {data.revision[:12]} is not in the"
             f" warehouse; {advice}"
         )
-    parameters = {**job.key, "splits": list(data.splits)}
+    job_tasks = WantedTasks(benchmark, data.revision, data.splits, tuple(_task_ids(job, reader)))
+    return job_tasks._replace(comparisons=_comparisons(job, job_tasks, reader))
+
+
+def _task_ids(job: Job, reader: Reader) -> list[str]:
+    """Return the wanted tasks in order; one of several splits is in the order of the first."""
+    parameters = {**job.key, "splits": list(job.data.splits)}
     members = reader.rows(sql.read("queries/run/tasks_of_splits"), parameters)
     if job.named_tasks is not None:
         admitted = {row["task_id"] for row in members}
@@ -86,32 +92,30 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
                 " `tasks`"
             )
         members = [row for row in members if row["task_id"] in job.named_tasks]
-    # A task of several splits is in the order of the first of them.
     task_ids = list(dict.fromkeys(row["task_id"] for row in members))
-    if job.limit is not None:
-        by_split: dict[str, list[str]] = {}
-        for row in members:
-            by_split.setdefault(row["split"], []).append(row["task_id"])
-        drawn = drawn_in_turn(by_split.values(), job.limit)
-        task_ids = [task_id for task_id in task_ids if task_id in drawn]
-    wanted = WantedTasks(benchmark, data.revision, data.splits, tuple(task_ids))
-    return wanted._replace(comparisons=_comparisons(job, wanted, reader))
+    if job.limit is None:
+        return task_ids
+    tasks_of_splits: dict[str, list[str]] = defaultdict(list)
+    for row in members:
+        tasks_of_splits[row["split"]].append(row["task_id"])
+    drawn = drawn_in_turn(tasks_of_splits.values(), job.limit)
+    return [task_id for task_id in task_ids if task_id in drawn]
 
 
-def _comparisons(job: Job, wanted: WantedTasks, reader: Reader) -> JobComparisons:
+def _comparisons(job: Job, job_tasks: WantedTasks, reader: Reader) -> JobComparisons:
     """Return the comparisons of a job under its first judge."""
-    judges = judge_configs(job, wanted.benchmark)
+    judges = judge_configs(job, job_tasks.benchmark)
     stopping = job.settings.stopping
-    if stopping is None or not judges or not wanted.task_ids:
+    if stopping is None or not judges or not job_tasks.task_ids:
         return NO_COMPARISONS
     models = job.compared_models or job.settings.models
     return comparisons_of(
         job,
         reader,
         stopping=stopping,
-        task_ids=wanted.task_ids,
+        task_ids=job_tasks.task_ids,
         judge=judges[0].columns,
-        score_name=wanted.benchmark.primary_score.score_name,
+        score_name=job_tasks.benchmark.primary_score.score_name,
         config_hashes={model.label: model_hash(model) for model in models},
     )
 
@@ -139,15 +143,16 @@ def drawn_in_turn(splits: Iterable[Sequence[str]], limit: int) -> set[str]:
 
 def missing_splits(job: Job, reader: Reader) -> list[str]:
     """Return the chosen splits that are not ingested."""
-    stored = {row["split"] for row in reader.select("split_members", "distinct split", **job.key)}
-    return [split for split in job.data.splits if split not in stored]
+    rows = reader.select("split_members", "distinct split", **job.key)
+    stored_splits = {row["split"] for row in rows}
+    return [split for split in job.data.splits if split not in stored_splits]
 
 
 Cell = tuple[str, int]
 """(task id, trial)"""
 
 
-def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Model) -> list[Cell]:
+def missing_responses(job: Job, job_tasks: WantedTasks, reader: Reader, model: Model) -> list[Cell]:
     """Return the cells of a model that have no response, or a failed one that is to be tried again.
 
     Cells without a response come first, then the failed ones, the earliest failure first: what
@@ -157,8 +162,8 @@ def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Mode
     if model.is_imported:
         return []
     parameters = {
-        **wanted.key,
-        **_retried(job, model),
+        **job_tasks.key,
+        **_retried(job, [model]),
         "model": model.label,
         "vintage": job.vintage_of(model),
         "model_config_hash": model_hash(model),
@@ -171,10 +176,11 @@ def missing_responses(job: Job, wanted: WantedTasks, reader: Reader, model: Mode
             filled.add((task_id, trial))
         else:
             failed_at[task_id, trial] = tried_at.timestamp()
-    tasks = wanted.of_model(model.label)
-    cells = [(task_id, trial) for trial in sorted(job.trials) for task_id in tasks]
-    missing = (cell for cell in cells if cell not in filled)
-    return sorted(missing, key=lambda cell: failed_at.get(cell, 0.0))
+    cells = list[Cell]()
+    task_ids = job_tasks.of_model(model.label)
+    for trial in sorted(job.trials):
+        cells += [(task_id, trial) for task_id in task_ids if (task_id, trial) not in filled]
+    return sorted(cells, key=lambda cell: failed_at.get(cell, 0.0))
 
 
 class MissingVerdicts(NamedTuple):
@@ -190,7 +196,7 @@ class MissingVerdicts(NamedTuple):
 
 
 def missing_verdicts(
-    job: Job, wanted: WantedTasks, reader: Reader, judge_config: JudgeConfig
+    job: Job, job_tasks: WantedTasks, reader: Reader, judge_config: JudgeConfig
 ) -> list[MissingVerdicts]:
     """Return the responses that lack verdicts under a judge configuration.
 
@@ -201,31 +207,27 @@ def missing_verdicts(
 
     Imported responses are judged too if their model is configured or named, or if no model is.
     """
-    named = job.named_models
     models = job.settings.models
-    values = {
-        **wanted.key,
+    configured = []
+    for model in models:
+        for config_hash in (model_hash(model), IMPORTED):
+            configured.append(f"{job.vintage_of(model)} {config_hash} {model.label}")
+    left_out = []
+    for label, task_ids in job_tasks.left_out.items():
+        left_out += [[label, task_id] for task_id in sorted(task_ids)]
+    parameters = {
+        **job_tasks.key,
         **undecided(job, judge_config),
-        "tasks": list(wanted.task_ids),
+        "tasks": list(job_tasks.task_ids),
         "trials": list(job.trials),
         "vintage": job.vintage,
-        "is_any_import": named is None and not models,
-        "imported": list(named or ()),
-        "configured": [
-            f"{job.vintage_of(model)} {config_hash} {model.label}"
-            for model in models
-            for config_hash in (model_hash(model), IMPORTED)
-        ],
-        "left_out": [
-            [label, task_id]
-            for label, tasks in wanted.left_out.items()
-            for task_id in sorted(tasks)
-        ],
+        "is_any_import": job.named_models is None and not models,
+        "imported": list(job.named_models or ()),
+        "configured": configured,
+        "left_out": left_out,
     }
-    return [
-        MissingVerdicts(**row)
-        for row in reader.rows(sql.read("queries/run/responses_missing_verdicts"), values)
-    ]
+    rows = reader.rows(sql.read("queries/run/responses_missing_verdicts"), parameters)
+    return [MissingVerdicts(**row) for row in rows]
 
 
 def undecided(job: Job, judge_config: JudgeConfig) -> dict[str, Any]:
@@ -233,21 +235,24 @@ def undecided(job: Job, judge_config: JudgeConfig) -> dict[str, Any]:
     configuration.
     """
     judge = judge_config.judge
-    of_judge = {"rubric": judge.rubric, "piece_size": judge_config.piece_size}
-    called = judge.cascade.members if judge.cascade else (judge,)
+    members = judge.cascade.members if judge.cascade else (judge,)
     return {
         **judge_config.columns,
-        **of_judge,
-        **_retried(job, *called),
+        **_retried(job, members),
+        "rubric": judge.rubric,
+        "piece_size": judge_config.piece_size,
         "settled": SETTLED,
     }
 
 
-def accepted_ends(*called: Endpoint) -> list[str]:
+def accepted_ends(*endpoints: Endpoint) -> list[str]:
     """Return the parts, in lower case, of errors of failed rows whose replies `ends_ok` of these
     models accepts.
     """
-    return [stated_end(word).lower() for endpoint in called for word in endpoint.ends_ok]
+    words = list[str]()
+    for endpoint in endpoints:
+        words += endpoint.ends_ok
+    return [stated_end(word).lower() for word in words]
 
 
 def is_accepted(error: str | None, accepted: Sequence[str]) -> bool:
@@ -255,14 +260,12 @@ def is_accepted(error: str | None, accepted: Sequence[str]) -> bool:
     return error is not None and any(ending in error.lower() for ending in accepted)
 
 
-def _retried(job: Job, *called: Endpoint) -> dict[str, Any]:
-    """Return the query parameters that define which failed rows are missing work; `called` made
-    them.
-    """
+def _retried(job: Job, endpoints: Iterable[Endpoint]) -> dict[str, Any]:
+    """Return the query parameters that define which failed rows of some models are missing work."""
     return {
         "again": list(PASSING),
         "retry_failed": job.retry_failed,
-        "accepted": accepted_ends(*called),
+        "accepted": accepted_ends(*endpoints),
     }
 
 
@@ -293,25 +296,23 @@ class UnwordedCriterion(NamedTuple):
 
 
 def unworded_criteria(
-    job: Job, wanted: WantedTasks, reader: Reader, rubric: str
+    job: Job, job_tasks: WantedTasks, reader: Reader, rubric: str
 ) -> list[UnwordedCriterion]:
     """Return the criteria of the wanted tasks without a wording in a rubric variant, in the
     rubric's order.
     """
     writers = [job.settings.rubric_writer] if job.settings.rubric_writer else []
-    values = {
-        **wanted.key,
-        **_retried(job, *writers),
+    parameters = {
+        **job_tasks.key,
+        **_retried(job, writers),
         "rubric": rubric,
-        "tasks": list(wanted.task_ids),
+        "tasks": list(job_tasks.task_ids),
     }
-    return [
-        UnwordedCriterion(**row)
-        for row in reader.rows(sql.read("queries/run/missing_variants"), values)
-    ]
+    rows = reader.rows(sql.read("queries/run/missing_variants"), parameters)
+    return [UnwordedCriterion(**row) for row in rows]
 
 
-def imported_models(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
+def imported_models(job: Job, job_tasks: WantedTasks, reader: Reader) -> list[str]:
     """Return the labels of imported responses that belong to the job without being configured.
 
     They are the labels that the job names, or all if it neither names nor configures a model.
@@ -319,11 +320,10 @@ def imported_models(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
     if job.named_models is None and job.settings.models:
         return []
     rows = reader.select(
-        "responses", "distinct model", **wanted.key, vintage=job.vintage, source=IMPORTED
+        "responses", "distinct model", **job_tasks.key, vintage=job.vintage, source=IMPORTED
     )
-    return [
-        row["model"] for row in rows if job.named_models is None or row["model"] in job.named_models
-    ]
+    labels = [row["model"] for row in rows]
+    return [label for label in labels if job.named_models is None or label in job.named_models]
 
 
 class Conversation(NamedTuple):
@@ -334,14 +334,13 @@ class Conversation(NamedTuple):
 
 
 def conversations_of(
-    reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]
+    reader: Reader, job_tasks: WantedTasks, task_ids: Iterable[str]
 ) -> dict[str, Conversation]:
     """Return the conversations of some tasks, by task id; tasks that are not assembled are left
     out.
     """
-    _, rows = reader.table(
-        sql.read("queries/run/conversations"), {**wanted.key, "tasks": sorted(set(task_ids))}
-    )
+    parameters = {**job_tasks.key, "tasks": sorted(set(task_ids))}
+    _, rows = reader.table(sql.read("queries/run/conversations"), parameters)
     return {
         task_id: Conversation(conversation_id, tuple(messages))
         for task_id, conversation_id, messages in rows
@@ -352,5 +351,6 @@ def messages_to(model: Model, conversation: Conversation) -> tuple[Message, ...]
     """Return the messages to a model: the conversation, with the model's system prompt in front if
     it has one.
     """
-    prompt = model.system_prompt
-    return conversation.messages if prompt is None else (("system", prompt), *conversation.messages)
+    if model.system_prompt is None:
+        return conversation.messages
+    return (("system", model.system_prompt), *conversation.messages)

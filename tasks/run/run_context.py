@@ -5,10 +5,9 @@ stages.
 import asyncio
 import json
 import resource
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, date
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -44,7 +43,7 @@ from tasks.run.writing import (
     STAGES,
     StageReport,
 )
-from warehouse import Warehouse, WarehouseError, why_lost, write_atomically
+from warehouse import Reader, Warehouse, WarehouseError, why_lost, write_atomically
 
 
 class Callee(NamedTuple):
@@ -71,61 +70,56 @@ def callees(job: Job, kinds: Collection[str] = ANALYST_KINDS) -> Iterator[Callee
             yield Callee(MODEL, model.label, target_of(model))
     for judge in job.settings.judges:
         cascade = judge.label if judge.cascade else None
-        for member in judge.cascade.members if judge.cascade else (judge,):
+        members = judge.cascade.members if judge.cascade else (judge,)
+        for member in members:
             yield Callee(JUDGE, member.label, judge_target(member), member.mode == "batch", cascade)
     writer = job.settings.rubric_writer
     if writer is not None and AUGMENTED in missing_work.wanted_rubrics(job):
         yield Callee(RUBRIC_WRITER, writer.label, target_of(writer))
     for kind in ANALYST_KINDS:
-        for analyst in getattr(job.settings, kind) if kind in kinds else ():
+        analysts = getattr(job.settings, kind) if kind in kinds else ()
+        for analyst in analysts:
             yield Callee(kind, analyst.label, target_of(analyst), analyst.mode == "batch")
 
 
-def _called(job: Job, chosen: Collection[Callee], kinds: Collection[str]) -> list[Callee]:
-    """Return the chosen callees with calls to make; before the data set is ingested, all of
-    them.
-    """
+def _with_calls(job: Job, candidates: Sequence[Callee], kinds: Collection[str]) -> list[Callee]:
+    """Return the candidates with calls to make; before the data set is ingested, all of them."""
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
-        return list(chosen)
+        return list(candidates)
     with warehouse.reader() as reader:
         if missing_work.missing_splits(job, reader):
-            return list(chosen)
-        wanted = missing_work.wanted_tasks(job, reader)
-        settings = job.settings
-        given = job, wanted, reader
-        responses = {
-            each.label for each in settings.models if missing_work.missing_responses(*given, each)
-        }
-        rubrics = {
-            each
-            for each in missing_work.wanted_rubrics(job)
-            if missing_work.unworded_criteria(*given, each)
-        }
-        judged = (
-            judge_configs(job, wanted.benchmark)
-            if any(each.kind == JUDGE for each in chosen)
-            else []
-        )
-        verdicts = {
-            each.judge.label for each in judged if missing_work.missing_verdicts(*given, each)
-        }
-    if (MODEL in kinds and responses) or (
-        RUBRIC_WRITER in kinds and rubrics
-    ):  # which are then to be judged
-        verdicts = {judge.label for judge in settings.judges}
-    writers = {each.label for each in chosen if each.kind == RUBRIC_WRITER and AUGMENTED in rubrics}
-    labels = {
-        MODEL: responses,
-        JUDGE: verdicts,
-        RUBRIC_WRITER: writers,
-    }
+            return list(candidates)
+        labels = _labels_with_calls(job, reader, {callee.kind for callee in candidates})
+    if (MODEL in kinds and labels[MODEL]) or (RUBRIC_WRITER in kinds and labels[RUBRIC_WRITER]):
+        # What these models write is then to be judged.
+        labels[JUDGE] = {judge.label for judge in job.settings.judges}
     # An analysis without missing items makes no call and needs no key.
     return [
-        each
-        for each in chosen
-        if (each.cascade or each.label) in labels.get(each.kind, {each.label})
+        callee
+        for callee in candidates
+        if callee.kind not in labels or (callee.cascade or callee.label) in labels[callee.kind]
     ]
+
+
+def _labels_with_calls(
+    job: Job, reader: Reader, called_kinds: Collection[str]
+) -> dict[str, set[str]]:
+    """Return the labels of the models, judges and rubric writers with missing work, by kind."""
+    job_tasks = missing_work.wanted_tasks(job, reader)
+    labels: dict[str, set[str]] = {MODEL: set(), JUDGE: set(), RUBRIC_WRITER: set()}
+    for model in job.settings.models:
+        if missing_work.missing_responses(job, job_tasks, reader, model):
+            labels[MODEL].add(model.label)
+    writer = job.settings.rubric_writer
+    for rubric in missing_work.wanted_rubrics(job):
+        if writer is not None and missing_work.unworded_criteria(job, job_tasks, reader, rubric):
+            labels[RUBRIC_WRITER].add(writer.label)
+    if JUDGE in called_kinds:
+        for judge_config in judge_configs(job, job_tasks.benchmark):
+            if missing_work.missing_verdicts(job, job_tasks, reader, judge_config):
+                labels[JUDGE].add(judge_config.judge.label)
+    return labels
 
 
 def sender_states(warehouse: Warehouse) -> list[dict[str, Any]]:
@@ -147,20 +141,20 @@ _OTHER_FILES = 128
 """A run has fewer files open beside those of its calls."""
 
 
-def _calls_at_once(wanted: int) -> int:
+def _calls_at_once(concurrency: int) -> int:
     """Return how many calls at once this process may have files open for; print a line if they are
-    less than wanted.
+    less than configured.
 
     The limit was raised as far as possible when the process started. Models and judges share it.
     """
     n_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     n_calls = max(1, (n_files - _OTHER_FILES) // 2)
-    if n_calls < wanted:
-        needed = _OTHER_FILES + 2 * wanted
+    if n_calls < concurrency:
+        needed = _OTHER_FILES + 2 * concurrency
         notice(
-            f"at most {counted(n_calls, 'call')} at once instead of {wanted} (`concurrency`): this"
-            f" process may open only {n_files} files; raise that limit (`ulimit -n {needed}`; in a"
-            f" systemd unit: LimitNOFILE={needed})"
+            f"at most {counted(n_calls, 'call')} at once instead of {concurrency} (`concurrency`):"
+            f" this process may open only {n_files} files; raise that limit (`ulimit -n {needed}`;"
+            f" in a systemd unit: LimitNOFILE={needed})"
         )
     return n_calls
 
@@ -171,31 +165,12 @@ class RunContext:
     """
 
     def __init__(self, job: Job) -> None:
-        limits = job.settings.limits
-        stop_at_s = None if job.stop_at is None else job.stop_at.timestamp()
-        self.budget = Budget(limits.max_usd, limits.max_tokens)
-        rates = [limits.rates("sample"), limits.rates("judge")]
-        room = _calls_at_once(max(each.concurrency or 1 for each in rates))
-        sample, judge = (
-            Limiter(
-                min(room, each.concurrency or 1),
-                self.budget,
-                each.rpm,
-                each.tpm,
-                limits.outage_s,
-                stop_at_s,
-            )
-            for each in rates
-        )
-        self.limiters = {stage: sample if stage == "sample" else judge for stage in STAGES}
+        self._job = job
+        self.budget = Budget(job.settings.limits.max_usd, job.settings.limits.max_tokens)
+        self.limiters = self._limiters()
+        """By stage."""
         self.warehouse = Warehouse(job.warehouse)
-        self._held: set[tuple[str, str | None]] = {
-            (name, label and getattr(loss, label))
-            for loss in self.warehouse.losses()
-            for name, stage in STAGES.items()
-            for table, label in stage.tables.items()
-            if loss.benchmark in {None, job.settings.benchmark} and loss.table == table
-        }
+        self._held = self._held_back()
         """The purposes and labels whose calls may be for lost rows; without a label, of all models.
         """
         self.ledger = Ledger(job.warehouse / LEDGER, why_lost)
@@ -208,9 +183,39 @@ class RunContext:
                 calls.address, n_senders, [callee.target for callee in callees(job)]
             )
             self.senders.on_look = self._write_states
-        self._job = job
         self._noticed: set[str] = set()
         self._remarks: dict[str, list[str]] = {}
+
+    def _limiters(self) -> dict[str, Limiter]:
+        """Return the limiter of each stage: one for samples, and one for all others."""
+        limits = self._job.settings.limits
+        rates_by_purpose = {purpose: limits.rates(purpose) for purpose in ("sample", "judge")}
+        concurrency = [rates.concurrency or 1 for rates in rates_by_purpose.values()]
+        most_calls = _calls_at_once(max(concurrency))
+        stop_at = self._job.stop_at
+        limiters = {}
+        for purpose, rates in rates_by_purpose.items():
+            limiters[purpose] = Limiter(
+                min(most_calls, rates.concurrency or 1),
+                self.budget,
+                rates.rpm,
+                rates.tpm,
+                limits.outage_s,
+                None if stop_at is None else stop_at.timestamp(),
+            )
+        return {stage: limiters.get(stage, limiters["judge"]) for stage in STAGES}
+
+    def _held_back(self) -> set[tuple[str, str | None]]:
+        """Return the purposes and labels of rows that damage destroyed."""
+        lost = set[tuple[str, str | None]]()
+        for loss in self.warehouse.losses():
+            if loss.benchmark not in {None, self._job.settings.benchmark}:
+                continue
+            for purpose, stage in STAGES.items():
+                if loss.table in stage.tables:
+                    column = stage.tables[loss.table]
+                    lost.add((purpose, getattr(loss, column) if column else None))
+        return lost
 
     def gateway(self, purpose: str, label: str) -> Gateway:
         """Return the gateway of a purpose for the model or judge with a label."""
@@ -241,21 +246,21 @@ class RunContext:
 
     def add_notices(self, report: StageReport) -> None:
         """Add to a stage's report what users should know about its calls."""
-        held = sorted(
-            label or "all models" for purpose, label in self._held if purpose == report.stage
-        )
-        if held and report.skipped:
+        labels = [label or "all models" for stage, label in self._held if stage == report.stage]
+        if labels and report.skipped:
             report.warnings.append(
-                f"{', '.join(held)}: {report.skipped} calls not made, because damage destroyed such"
-                " rows and their replies are not in the ledger; `prbench run --replace-lost` makes"
-                " these calls"
+                f"{', '.join(sorted(labels))}: {report.skipped} calls not made, because damage"
+                " destroyed such rows and their replies are not in the ledger; `prbench run"
+                " --replace-lost` makes these calls"
             )
         limiter = self.limiters[report.stage]
         # Stages that call the same endpoint, one after the other or side by side, report on it
         # once.
-        stopped = [(each.name, each.stopped) for each in limiter.endpoints.values() if each.stopped]
-        report.stopped += [f"{name}: {why}" for name, why in stopped]
-        lines = [f"{name}: stopped for this run: {why}" for name, why in stopped]
+        lines = []
+        for endpoint in limiter.endpoints.values():
+            if endpoint.stopped:
+                report.stopped.append(f"{endpoint.name}: {endpoint.stopped}")
+                lines.append(f"{endpoint.name}: stopped for this run: {endpoint.stopped}")
         lines += self._remarks.get(report.stage, [])
         if limiter.n_instead_of_batch:
             n_live = limiter.n_instead_of_batch
@@ -291,12 +296,10 @@ class RunContext:
         report.warnings += batching.notes
         n_failed = sum(not reply.is_final for reply in batching.replies)
         if n_failed:
-            then = (
-                "live calls follow"
-                if any(call.allows_live for call in calls)
-                else "the next run submits them again"
-            )
-            report.warnings.append(f"{n_failed} calls failed in a batch; {then}")
+            follow_up = "the next run submits them again"
+            if any(call.allows_live for call in calls):
+                follow_up = "live calls follow"
+            report.warnings.append(f"{n_failed} calls failed in a batch; {follow_up}")
         if batching.n_submitted:
             report.notes.append(f"{batching.n_submitted} calls submitted as batches")
 
@@ -307,9 +310,10 @@ class RunContext:
 
     async def ready(self) -> None:
         """Load and start everything that the first calls would wait for."""
-        await asyncio.gather(
-            asyncio.to_thread(warm_up), *([self.senders.ready()] if self.senders else [])
-        )
+        starts: list[Awaitable[None]] = [asyncio.to_thread(warm_up)]
+        if self.senders is not None:
+            starts.append(self.senders.ready())
+        await asyncio.gather(*starts)
 
     async def close(self) -> None:
         """End the attempts in flight, make everything durable, close the ledger, and end the
@@ -348,7 +352,8 @@ async def open_run_context(
     for line in await asyncio.to_thread(lines_on_unadopted, job):
         notice(line)
     # The event loop runs on while the ledger is checked, or while another process uses it.
-    context = _open[job.run_id] = await asyncio.to_thread(RunContext, job)
+    context = await asyncio.to_thread(RunContext, job)
+    _open[job.run_id] = context
     try:
         yield context
     except Exception:
@@ -377,25 +382,25 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
     # Models that are called from this machine; senders of a cluster have their keys there, but
     # batches start here.
     is_here = job.settings.calls.where == "here" or job.settings.calls.address == "local"
-    called = [callee for callee in callees(job, kinds) if callee.kind in kinds]
-    lacking = [
-        each for each in called if (is_here or each.is_batched) and missing_variables(each.target)
+    callees_of_kinds = [callee for callee in callees(job, kinds) if callee.kind in kinds]
+    without_key = [
+        callee
+        for callee in callees_of_kinds
+        if (is_here or callee.is_batched) and missing_variables(callee.target)
     ]
     # A database that cannot be read yet does not show the missing calls; the run makes it readable,
     # and checks again.
     with suppress(WarehouseError):
-        for callee in _called(job, lacking, kinds) if lacking else ():
+        for callee in _with_calls(job, without_key, kinds) if without_key else ():
             names = ", ".join(missing_variables(callee.target))
             raise UsageError(f"{callee}: {names} is not set; export it")
-    refused = (
-        f"{callee}: {callee.target.refused_as}" for callee in called if callee.target.refused_as
-    )
+    for callee in callees_of_kinds:
+        if callee.target.refused_as:
+            raise UsageError(f"{callee}: {callee.target.refused_as}")
     limits = job.settings.limits
-    is_capped = limits.max_usd is not None or limits.max_tokens is not None
-    for problem in chain(
-        refused, unbounded(job, kinds, in_usd=limits.max_usd is not None) if is_capped else ()
-    ):
-        raise UsageError(problem)
+    if limits.max_usd is not None or limits.max_tokens is not None:
+        for problem in unbounded(job, kinds, in_usd=limits.max_usd is not None):
+            raise UsageError(problem)
 
 
 def unbounded(
@@ -408,8 +413,10 @@ def unbounded(
         target = callee.target
         if in_usd and prices_of(target).input_usd_per_mtok is None:
             yield f"{callee}: has no known price, so --max-usd cannot be enforced; set its `price`"
-        used = [target.parameters] + ([target.last_resort] if target.last_resort else [])
-        if any(most_reply_tokens(target, parameters) is None for parameters in used):
+        requests = [target.parameters]
+        if target.last_resort:
+            requests.append(target.last_resort)
+        if any(most_reply_tokens(target, parameters) is None for parameters in requests):
             yield (
                 f"{callee}: the length of its responses is not limited, so no cap can be enforced;"
                 " set `max_tokens`"

@@ -17,10 +17,10 @@ _SHOWN = 12
 """The number of characters that identify a revision."""
 
 
-def on_stored_data(job: Job, named: Mapping[str, Sequence[str]]) -> Job:
+def on_stored_data(job: Job, names_by_option: Mapping[str, Sequence[str]]) -> Job:
     """Return the job on stored data: as configured, or on the only stored revision, with a notice.
 
-    `named` are the names that the command line gives, by option. The configured splits belong to
+    `names_by_option` are the names that the command line gives. The configured splits belong to
     the configured revision; of another revision, the named splits count, or all. Where nothing is
     published yet, the job stays as it is.
 
@@ -32,45 +32,45 @@ def on_stored_data(job: Job, named: Mapping[str, Sequence[str]]) -> Job:
     if not warehouse.database.exists():
         return job
     with warehouse.reader() as reader:
-        chosen = _on_stored_revision(job, _stored(reader), tuple(named.get("split", ())))
-        _refuse_unknown(chosen, reader, named)
-    return chosen
+        splits = tuple(names_by_option.get("split", ()))
+        job_on_stored = _on_stored_revision(job, _stored_revisions(reader), splits)
+        _refuse_unknown(job_on_stored, reader, names_by_option)
+    return job_on_stored
 
 
-def _stored(reader: Reader) -> list[dict[str, Any]]:
+def _stored_revisions(reader: Reader) -> list[dict[str, Any]]:
     return reader.rows(sql.read("queries/run/stored_revisions"))
 
 
-def _on_stored_revision(job: Job, stored: list[dict[str, Any]], splits: tuple[str, ...]) -> Job:
+def _on_stored_revision(job: Job, revisions: list[dict[str, Any]], splits: tuple[str, ...]) -> Job:
     """Return the job on a stored revision; one that was not configured is named in a notice."""
     benchmark = job.settings.benchmark
     folder = job.warehouse
-    own = [row for row in stored if row["benchmark"] == benchmark]
+    candidates = [row for row in revisions if row["benchmark"] == benchmark]
     try:
         configured = job.data
-        if any(row["dataset_revision"] == configured.revision for row in own):
+        if any(row["dataset_revision"] == configured.revision for row in candidates):
             return job
         lacking = (
             f"{folder} has nothing of {configured.name} (revision {configured.revision[:_SHOWN]})"
         )
     except PipelineError as error:
-        if not stored:
+        if not revisions:
             raise
         lacking = f"{folder} has nothing of the configured data set ({error})"
-    if len(own) == 1:
-        row = own[0]
-        named = splits or tuple(own[0]["splits"])
+    if len(candidates) == 1:
+        (row,) = candidates
         notice(f"{lacking}; showing the only revision of {benchmark} there, {_in_words(row)}")
         data = DataRevision(
             name=str(folder),
             revision=row["dataset_revision"],
-            splits=named,
+            splits=splits or tuple(row["splits"]),
         )
         return job.on_splits(splits).looking_up(lambda: data)
-    if stored:
-        listed = "; ".join(f"{row['benchmark']} {_in_words(row)}" for row in stored)
+    if revisions:
+        content = "; ".join(f"{row['benchmark']} {_in_words(row)}" for row in revisions)
         raise UsageError(
-            f"{lacking}; it has {listed}: configure one of these data sets, or choose another"
+            f"{lacking}; it has {content}: configure one of these data sets, or choose another"
             " --benchmark"
         )
     return job
@@ -80,12 +80,14 @@ def stored_in_words(job: Job) -> str:
     """Return a sentence on the stored data of a job's benchmark, with the revision that the job is
     about.
     """
+    benchmark = job.settings.benchmark
     with Warehouse(job.warehouse).reader() as reader:
-        own = [
-            _in_words(row) for row in _stored(reader) if row["benchmark"] == job.settings.benchmark
-        ]
-    about = f"This is about revision {job.data.revision[:_SHOWN]}"
-    return f"{about}; stored of {job.settings.benchmark}: {'; '.join(own) or 'nothing'}."
+        revisions = _stored_revisions(reader)
+    content = "; ".join(_in_words(row) for row in revisions if row["benchmark"] == benchmark)
+    return (
+        f"This is about revision {job.data.revision[:_SHOWN]}; stored of {benchmark}:"
+        f" {content or 'nothing'}."
+    )
 
 
 def _in_words(row: Mapping[str, Any]) -> str:
@@ -94,29 +96,25 @@ def _in_words(row: Mapping[str, Any]) -> str:
     return f"{row['dataset_revision'][:_SHOWN]} ({', '.join(row['splits'])}: {sizes})"
 
 
-def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]) -> None:
+def _refuse_unknown(job: Job, reader: Reader, names_by_option: Mapping[str, Sequence[str]]) -> None:
     """Refuse a name that is neither configured nor stored in the revision."""
-    configured: dict[str, Sequence[Endpoint]] = {
+    endpoints: dict[str, Sequence[Endpoint]] = {
         "model": job.settings.models,
         "judge": job.settings.judges,
     }
-    for option, names in named.items():
-        known = [
-            *(each.label for each in configured.get(option, ())),
-            *job.configured_labels.get(option, ()),
-        ]
-        if set(names) - set(known):
-            known += [
-                row[option]
-                for row in reader.select(_STORED[option], f"distinct {option}", **job.key)
-            ]
-        _refuse_others(option, names, known)
+    for option, names in names_by_option.items():
+        allowed = [endpoint.label for endpoint in endpoints.get(option, ())]
+        allowed += job.configured_labels.get(option, ())
+        if set(names) - set(allowed):
+            rows = reader.select(_STORED[option], f"distinct {option}", **job.key)
+            allowed += [row[option] for row in rows]
+        _refuse_others(option, names, allowed)
 
 
-def _refuse_others(option: str, names: Sequence[str], known: Sequence[str]) -> None:
+def _refuse_others(option: str, names: Sequence[str], allowed: Sequence[str]) -> None:
     for name in names:
-        if name not in known:
-            raise UsageError(f"--{option} {name}: not found{hint_on(name, known)}")
+        if name not in allowed:
+            raise UsageError(f"--{option} {name}: not found{hint_on(name, allowed)}")
 
 
 _STORED = {
@@ -128,9 +126,8 @@ _STORED = {
 """Option -> the relation with a column of its name, which holds the stored names."""
 
 
-def refuse_unknown_graders(job: Job, **named: Sequence[str]) -> None:
-    """Refuse a name that no stored grader (judge, person or majority) has; `named` has the names by
-    option.
+def refuse_unknown_graders(job: Job, **names_by_option: Sequence[str]) -> None:
+    """Refuse a name that no stored grader (judge, person or majority) has.
 
     Raises:
         UsageError: one is unknown.
@@ -138,5 +135,5 @@ def refuse_unknown_graders(job: Job, **named: Sequence[str]) -> None:
     with Warehouse(job.warehouse).reader() as reader:
         graders = reader.select("graders", "distinct grader", benchmark=job.settings.benchmark)
     if graders:
-        for option, names in named.items():
+        for option, names in names_by_option.items():
             _refuse_others(option, names, [row["grader"] for row in graders])

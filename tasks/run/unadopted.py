@@ -6,7 +6,6 @@ from typing import NamedTuple
 import sql
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
-from tasks.config.models import Judge
 from tasks.llm.request import Target
 from tasks.rules.text.numbers import counted
 from tasks.run.judge_configs import configs_of, judge_target, target_of
@@ -49,18 +48,12 @@ def changed_identities(job: Job) -> Iterator[ChangedIdentity]:
             )
     benchmark = load_benchmark(job.settings.benchmark)
     for judge in job.settings.judges:
-        earlier, now = (
-            configs_of(judge, benchmark, reads_address=reads)[0] for reads in (False, True)
-        )
-        if earlier.judge_config_hash != now.judge_config_hash:
-            targets = tuple(judge_target(member) for member in _members(judge))
-            yield ChangedIdentity(
-                "verdicts", judge.label, targets, earlier.judge_config_hash, now.judge_config_hash
-            )
-
-
-def _members(judge: Judge) -> tuple[Judge, ...]:
-    return judge.cascade.members if judge.cascade else (judge,)
+        earlier_hash = configs_of(judge, benchmark, reads_address=False)[0].judge_config_hash
+        config_hash = configs_of(judge, benchmark)[0].judge_config_hash
+        if earlier_hash != config_hash:
+            members = judge.cascade.members if judge.cascade else (judge,)
+            targets = tuple(judge_target(member) for member in members)
+            yield ChangedIdentity("verdicts", judge.label, targets, earlier_hash, config_hash)
 
 
 def lines_on_unadopted(job: Job) -> list[str]:
@@ -74,9 +67,9 @@ def lines_on_unadopted(job: Job) -> list[str]:
     warehouse = Warehouse(job.warehouse)
     if not identities or not warehouse.database.exists():
         return []
-    variables = {
-        address: name for identity in identities for address, name in identity.addresses.items()
-    }
+    variables: dict[str, str] = {}
+    for identity in identities:
+        variables |= identity.addresses
     lines = []
     with warehouse.reader() as reader:
         for address, name in variables.items():
@@ -85,9 +78,8 @@ def lines_on_unadopted(job: Job) -> list[str]:
                 if address in identity.addresses:
                     n_rows[identity.table] += _n_unadopted(reader, identity)
             if any(n_rows.values()):
-                rows = " and ".join(
-                    counted(n, table.removesuffix("s")) for table, n in n_rows.items() if n
-                )
+                numbers = [counted(n, table.removesuffix("s")) for table, n in n_rows.items() if n]
+                rows = " and ".join(numbers)
                 command = f"`prbench adopt --api-base {address}`"
                 lines.append(
                     f"{address} (from {name}): {rows} stored before this address was part of their"

@@ -73,19 +73,20 @@ NO_CALL = Reply("", attempts=0)
 
 def call_columns(job: Job, reply: Reply) -> dict[str, Any]:
     """Return the columns of a row that the call itself fills, with its run and the time."""
-    own = (
-        "served_model",
-        "served_fingerprint",
-        "prompt_tokens",
-        "cached_tokens",
-        "completion_tokens",
-        "cost_usd",
-        "latency_s",
-        "attempts",
-        "error",
-    )
-    when = {"run_id": job.run_id, "created_at": datetime.now(UTC)}
-    return {name: getattr(reply, name) for name in own} | reply.prices._asdict() | when
+    return {
+        "served_model": reply.served_model,
+        "served_fingerprint": reply.served_fingerprint,
+        "prompt_tokens": reply.prompt_tokens,
+        "cached_tokens": reply.cached_tokens,
+        "completion_tokens": reply.completion_tokens,
+        "cost_usd": reply.cost_usd,
+        "latency_s": reply.latency_s,
+        "attempts": reply.attempts,
+        "error": reply.error,
+        **reply.prices._asdict(),
+        "run_id": job.run_id,
+        "created_at": datetime.now(UTC),
+    }
 
 
 class PartWriter:
@@ -171,11 +172,10 @@ class StageReport:
 
     def count(self, status: str, cost_usd: float | None) -> None:
         """Count one finished row."""
-        self.add(
-            StageReport(
-                self.stage, 1, Counter(() if status in DECIDED_STATUSES else (status,)), cost_usd
-            )
-        )
+        failures = Counter[str]()
+        if status not in DECIDED_STATUSES:
+            failures[status] = 1
+        self.add(StageReport(self.stage, rows=1, failures=failures, cost_usd=cost_usd))
 
     async def counted(self, work: Awaitable[None]) -> None:
         """Wait for the work on a cell, and count it as skipped if its call is not made."""
@@ -189,11 +189,10 @@ class StageReport:
         self.rows += other.rows
         self.failures += other.failures
         self.skipped += other.skipped
-        self.cost_usd = (
-            None
-            if self.cost_usd is None or other.cost_usd is None
-            else self.cost_usd + other.cost_usd
-        )
+        if self.cost_usd is None or other.cost_usd is None:
+            self.cost_usd = None
+        else:
+            self.cost_usd += other.cost_usd
         self.add_messages(other)
 
     def add_messages(self, other: "StageReport") -> None:
@@ -208,7 +207,10 @@ class StageReport:
     @property
     def line(self) -> str:
         """The report in one line."""
-        failed = ", ".join(f"{count} {status}" for status, count in sorted(self.failures.items()))
-        time = f"{self.seconds:.1f} s" if self.seconds else ""
-        parts = [*self.notes, f"failed: {failed}" if failed else "", time]
-        return f"{self.stage}: " + "; ".join(part for part in parts if part)
+        parts = [note for note in self.notes if note]
+        failures = ", ".join(f"{count} {status}" for status, count in sorted(self.failures.items()))
+        if failures:
+            parts.append(f"failed: {failures}")
+        if self.seconds:
+            parts.append(f"{self.seconds:.1f} s")
+        return f"{self.stage}: {'; '.join(parts)}"

@@ -303,7 +303,7 @@ def _score_rows(
     decisive = max(states, key=lambda state: len(state.evaluated_tasks))
     comparison = decisive.comparison
     evaluated = decisive.evaluated_tasks
-    figures = _figures_of(job_comparisons, comparison, label, evaluated, reader)
+    figures = _figures_of(job_comparisons, decisive, label, reader)
     if not figures:
         return []
     scores = _matrix_of([figure.pop("task_scores") for figure in figures], evaluated)
@@ -313,25 +313,14 @@ def _score_rows(
     strata = _strata_of(job_comparisons.fields, evaluated)
     unbiased = unbiased_means(second_scores - first_scores, scores, strata, comparison.rule)
     intervals = replace(comparison.rule, alpha=_LEADERBOARD_ALPHA).ends_at(scores)
-    tasks_of_splits = _tasks_of_splits(job_comparisons, reader)
-    skipped = comparison.order[len(evaluated) :]
-    rows = []
     for column, figure in enumerate(figures):
-        task_ids = tasks_of_splits[figure["split"]]
-        rows.append(
-            {
-                **job_comparisons.key,
-                **figure,
-                "stopping_id": job_comparisons.stopping_id,
-                "n_tasks": int(np.isfinite(scores[:, column]).sum()),
-                "n_tasks_evaluated": len(task_ids.intersection(evaluated)),
-                "n_tasks_skipped": len(task_ids.intersection(skipped)),
-                "sequence_low": none_if_nan(intervals[column, 0]),
-                "sequence_high": none_if_nan(intervals[column, 1]),
-                "unbiased_mean_score": none_if_nan(unbiased[column]),
-            }
-        )
-    return rows
+        figure.update(job_comparisons.key)
+        figure["stopping_id"] = job_comparisons.stopping_id
+        figure["n_tasks"] = int(np.isfinite(scores[:, column]).sum())
+        figure["sequence_low"] = none_if_nan(intervals[column, 0])
+        figure["sequence_high"] = none_if_nan(intervals[column, 1])
+        figure["unbiased_mean_score"] = none_if_nan(unbiased[column])
+    return figures
 
 
 def _matrix_of(scores_by_figure: Sequence[Mapping[str, float]], task_ids: Sequence[str]) -> Floats:
@@ -343,13 +332,10 @@ def _matrix_of(scores_by_figure: Sequence[Mapping[str, float]], task_ids: Sequen
 
 
 def _figures_of(
-    job_comparisons: JobComparisons,
-    comparison: PlannedComparison,
-    label: str,
-    evaluated: Sequence[str],
-    reader: Reader,
-) -> list[dict[str, Any]]:
-    """Return the figures of one side that rest on the evaluated tasks alone, with their scores."""
+    job_comparisons: JobComparisons, decisive: Progress, label: str, reader: Reader
+) -> list[StoppingScoreRow]:
+    """Return the figures of a model that rest on the evaluated tasks alone, with their scores."""
+    comparison = decisive.comparison
     side = next(side for side in comparison.evaluated_sides if side.model == label)
     parameters = {
         **job_comparisons.key,
@@ -357,19 +343,10 @@ def _figures_of(
         "model_config_hash": side.config_hash,
         "vintage": side.vintage,
         "tasks": list(job_comparisons.fields),
-        "evaluated": list(evaluated),
+        "evaluated": list(decisive.evaluated_tasks),
+        "skipped": sorted(decisive.unneeded_tasks),
     }
     return reader.rows(sql.read("queries/stopping/figures"), parameters)
-
-
-def _tasks_of_splits(job_comparisons: JobComparisons, reader: Reader) -> dict[str, set[str]]:
-    """Return the wanted tasks of each split."""
-    tasks_of_splits: dict[str, set[str]] = defaultdict(set)
-    task_ids = list(job_comparisons.fields)
-    rows = reader.select("split_members", "split, task_id", **job_comparisons.key, task_id=task_ids)
-    for row in rows:
-        tasks_of_splits[row["split"]].add(row["task_id"])
-    return tasks_of_splits
 
 
 def runs_on_random_parts(reader: Reader, model_run_ids: Sequence[int]) -> list[int]:

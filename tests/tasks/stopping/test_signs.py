@@ -6,7 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tasks.stopping.comparisons import EARLIER
+from tasks.rules.stopping import Rule
+from tasks.stopping.comparisons import EARLIER, ComparedModel, PlannedComparison
 from tests.kit import Row, row
 from tests.warehouse.parts import put_table
 from warehouse import Warehouse
@@ -108,3 +109,28 @@ def test_looks_of_a_lost_part_are_restored_with_the_same_signs(old: Warehouse) -
     old.verify()
 
     assert differences_in(old) == [*TURNED, TURNED[-1]]
+
+
+def test_a_night_is_stored_as_the_model_and_the_earlier_nights_as_what_it_is_compared_with() -> (
+    None
+):
+    earlier = ComparedModel("good", "a-hash", EARLIER)
+    tonight = ComparedModel("good", "a-hash", "2026-11-03")
+    rule = Rule("dropped", 0.05, 0.02, (20,))
+
+    comparison = PlannedComparison(earlier, tonight, rule, ("a-task",))
+
+    assert comparison.columns["vintage"] == "2026-11-03"
+    assert comparison.columns["compared_vintage"] == EARLIER
+    assert comparison.evaluated_sides == (tonight,)
+
+
+def test_two_models_are_stored_in_their_order() -> None:
+    first = ComparedModel("good", "a-hash", "base")
+    second = ComparedModel("bad", "another", "base")
+    rule = Rule("different", 0.05, 0.02, (20,))
+
+    comparison = PlannedComparison(first, second, rule, ("a-task",))
+
+    assert comparison.columns["model"] == "good"
+    assert comparison.columns["compared_model"] == "bad"
