@@ -122,7 +122,7 @@ def _write_import(
     "vintage",
     "as",
     "skip-unknown",
-    of=import_,
+    group=import_,
     name="responses",
     texts={
         "vintage": "Vintage of rows that name none.  [default: base]",
@@ -171,7 +171,7 @@ def import_responses(context: Context, source: Path, **options: Any) -> int:
     "as",
     "by",
     "skip-unknown",
-    of=import_,
+    group=import_,
     name="verdicts",
     texts={
         "by": (
@@ -234,7 +234,7 @@ def import_verdicts(context: Context, file: Path, **options: Any) -> int:
     "as",
     "by",
     "skip-unknown",
-    of=import_,
+    group=import_,
     name="results",
     texts={
         "as": (
@@ -292,7 +292,7 @@ def import_results(context: Context, files: tuple[Path, ...], **options: Any) ->
 @command(
     "by",
     "skip-unknown",
-    of=import_,
+    group=import_,
     name="reviews",
     texts={"by": "Reviewer of rows that name none."},
 )
@@ -328,7 +328,7 @@ def import_reviews(
 
 
 @command(
-    of=import_,
+    group=import_,
     name="warehouse",
     location=WAREHOUSE,
 )
@@ -382,7 +382,7 @@ def export() -> None:
 
 @command(
     "table",
-    of=export,
+    group=export,
     name="tables",
     texts={
         "benchmark": "Only rows of this benchmark, in tables with a column `benchmark`.",
@@ -416,7 +416,7 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
     "vintage",
     "night",
     "seed",
-    of=export,
+    group=export,
     name="labelling",
     texts={
         "judge": (
@@ -477,7 +477,7 @@ def labelling(context: Context, file: Path, interval: str | None, **options: Any
     )
 
 
-@command("split", "limit", "seed", of=export, name="review")
+@command("split", "limit", "seed", group=export, name="review")
 @click.argument("target", type=_PATH, metavar="FILE|FOLDER")
 @number("-n n_criteria", 200, "Number of criteria to sample.")
 @number("--tasks n_tasks", None, "Sample N whole tasks with all their criteria instead of -n.")
@@ -512,7 +512,7 @@ def export_review(context: Context, target: Path, n_tasks: int | None, **options
     return write(context, job, lambda: [write_sheet(job, target, n_tasks=n_tasks, **options)])
 
 
-@command("split", "model", "judge", "vintage-shown", of=export, name="inspect")
+@command("split", "model", "judge", "vintage-shown", group=export, name="inspect")
 @click.argument("folder", type=_PATH)
 @click.option(
     "--scored",
@@ -546,7 +546,7 @@ def export_inspect(context: Context, folder: Path, is_scored_only: bool) -> int:
 
 @command(
     "table",
-    of=export,
+    group=export,
     name="datasets",
     texts={
         "table": (
