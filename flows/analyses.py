@@ -138,7 +138,10 @@ def _missing_row_ids(job: Job, analysis: Analysis) -> dict[str, list[str]]:
         items_by_analyst = analysis.missing(job, reader)
     warehouse.write("analysts", changed_analysts)
     warehouse.publish()
-    return {label: [item.row_id for item in items] for label, items in items_by_analyst.items()}
+    row_ids = {}
+    for label, items in items_by_analyst.items():
+        row_ids[label] = [item.row_id for item in items]
+    return row_ids
 
 
 async def _run_local(job: Job, work: Callable[[Job], StageReport]) -> list[StageReport]:

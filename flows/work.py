@@ -54,8 +54,8 @@ def _lacks_responses(job: Job, _: Reader) -> bool:
 
 
 def _lacks_rewordings(job: Job, reader: Reader) -> bool:
-    wanted = wanted_tasks(job, reader)
-    return any(unworded_criteria(job, wanted, reader, rubric) for rubric in wanted_rubrics(job))
+    tasks = wanted_tasks(job, reader)
+    return any(unworded_criteria(job, tasks, reader, rubric) for rubric in wanted_rubrics(job))
 
 
 def _lacks_verdicts(job: Job, _: Reader) -> bool:

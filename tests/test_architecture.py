@@ -4,8 +4,9 @@ import ast
 import importlib.metadata
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -118,37 +119,40 @@ def module_name(path: Path) -> str:
 
 
 def imports_of(path: Path) -> set[str]:
-    """Every module that a file imports, at its top or inside a function, with `from a import b` as
-    `a.b`.
-    """
+    """Every module that a file imports, also in functions, with `from a import b` as `a.b`."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            names |= {f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names}
+            source = "." * node.level + (node.module or "")
+            names |= {f"{source}.{alias.name}" for alias in node.names}
     return names
 
 
 @cache
 def modules() -> dict[str, set[str]]:
     """Every module, with its imports."""
-    return {
-        module_name(path): imports_of(path)
-        for package in PACKAGES
-        for path in (ROOT / package).rglob("*.py")
-    }
+    imports: dict[str, set[str]] = {}
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            imports[module_name(path)] = imports_of(path)
+    return imports
+
+
+def all_imports() -> Iterator[tuple[str, str]]:
+    """(module, imported name) of every import."""
+    for module, imports in modules().items():
+        for imported_name in imports:
+            yield module, imported_name
 
 
 def is_in(name: str, part: str) -> bool:
     return name == part or name.startswith(f"{part}.")
 
 
-def modules_in(part: str) -> Iterator[tuple[str, str]]:
-    """(module, imported name) of every import in a part."""
-    return (
-        (name, used) for name, imports in modules().items() if is_in(name, part) for used in imports
-    )
+def is_in_any(name: str, parts: Iterable[str]) -> bool:
+    return any(is_in(name, part) for part in parts)
 
 
 def is_standard(name: str) -> bool:
@@ -156,30 +160,43 @@ def is_standard(name: str) -> bool:
     return name.partition(".")[0] in sys.stdlib_module_names
 
 
-def test_no_part_imports_what_it_must_not() -> None:
-    wrong = [
-        f"{name} imports {used}"
-        for name, imports in modules().items()
-        for used in imports
-        if any(is_in(name, part) and any(is_in(used, bad) for bad in NEVER[part]) for part in NEVER)
-        or any(is_in(used, library) and not is_in(name, ONLY_IN[library]) for library in ONLY_IN)
-        or (
-            not is_standard(used)
-            and any(
-                is_in(name, part) and not any(is_in(used, allowed) for allowed in ONLY[part])
-                for part in ONLY
-            )
-        )
-    ]
+def test_all_packages_have_modules() -> None:
+    assert {name.split(".")[0] for name in modules()} == set(PACKAGES)
 
-    assert set(PACKAGES) <= {name.split(".")[0] for name in modules()}
+
+@pytest.mark.parametrize("part", NEVER)
+def test_a_part_does_not_import_what_it_never_may(part: str) -> None:
+    wrong = []
+    for module, imported_name in all_imports():
+        if is_in(module, part) and is_in_any(imported_name, NEVER[part]):
+            wrong.append(f"{module} imports {imported_name}")
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("part", ONLY)
+def test_a_part_imports_only_what_it_may(part: str) -> None:
+    wrong = []
+    for module, imported_name in all_imports():
+        is_allowed = is_standard(imported_name) or is_in_any(imported_name, ONLY[part])
+        if is_in(module, part) and not is_allowed:
+            wrong.append(f"{module} imports {imported_name}")
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("library", ONLY_IN)
+def test_a_library_is_imported_in_its_part_only(library: str) -> None:
+    wrong = []
+    for module, imported_name in all_imports():
+        if is_in(imported_name, library) and not is_in(module, ONLY_IN[library]):
+            wrong.append(f"{module} imports {imported_name}")
+
     assert wrong == []
 
 
 def folder_in(part: str, name: str) -> str:
-    """The folder or one-module stage of a part that a module, or a name imported from it, belongs
-    to.
-    """
+    """The folder or module of a part that a module, or a name imported from it, belongs to."""
     folder = name.removeprefix(f"{part}.").partition(".")[0]
     return folder if any(folder in level for level in LEVELS[part]) else ITSELF
 
@@ -199,57 +216,75 @@ def test_every_folder_has_a_level(part: str) -> None:
 
 @pytest.mark.parametrize("part", LEVELS)
 def test_no_folder_imports_one_beside_or_above_it(part: str) -> None:
-    level = {folder: number for number, folders in enumerate(LEVELS[part]) for folder in folders}
-    wrong = [
-        f"{name} imports {used}"
-        for name, used in modules_in(part)
+    level_of: dict[str, int] = {}
+    for level, folders in enumerate(LEVELS[part]):
+        level_of |= dict.fromkeys(folders, level)
+
+    wrong = []
+    for module, imported_name in all_imports():
         # A part's `__init__` may import from everywhere in the part, to export it.
-        if name != part and is_in(used, part)
-        for here, there in [(folder_in(part, name), folder_in(part, used))]
-        if here != there and level[here] <= level[there]
-    ]
+        if module == part or not is_in(module, part) or not is_in(imported_name, part):
+            continue
+        folder = folder_in(part, module)
+        imported_folder = folder_in(part, imported_name)
+        if folder != imported_folder and level_of[folder] <= level_of[imported_folder]:
+            wrong.append(f"{module} imports {imported_name}")
 
     assert wrong == []
 
 
-def test_nothing_but_its_own_module_and_templates_names_a_benchmark_of_the_family() -> None:
-    names = [name for name in benchmark_names() if name != DEFAULT_BENCHMARK]
-    assert len(names) > 1
-    for name in names:
-        own = {
-            ROOT / "tasks" / "benchmarks" / f"{name}.py",
-            *(ROOT / "tasks" / "prompts").glob(f"{name}_*.txt"),
-        }
-        naming = [
-            path.relative_to(ROOT).as_posix()
-            for package in PACKAGES
-            for path in (ROOT / package).rglob("*")
-            if path.suffix in {".py", ".sql", ".yml", ".html", ".js", ".css", ".txt"}
-            and path not in own
-            and name in path.read_text(encoding="utf-8").lower()
-        ]
-        assert naming == [], name
+OTHER_BENCHMARKS = [name for name in benchmark_names() if name != DEFAULT_BENCHMARK]
+TEXT_SUFFIXES = {".py", ".sql", ".yml", ".html", ".js", ".css", ".txt"}
+
+
+def program_texts() -> Iterator[tuple[Path, str]]:
+    """Every text file of the packages below the checkout, with its text."""
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*"):
+            if path.suffix in TEXT_SUFFIXES:
+                yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
+
+
+def test_there_are_several_benchmarks_of_the_family() -> None:
+    assert len(OTHER_BENCHMARKS) > 1
+
+
+@pytest.mark.parametrize("name", OTHER_BENCHMARKS)
+def test_nothing_but_its_own_module_and_templates_names_a_benchmark_of_the_family(
+    name: str,
+) -> None:
+    files = [path for path, text in program_texts() if name in text.lower()]
+    foreign_files = []
+    for path in files:
+        is_template = path.match(f"tasks/prompts/{name}_*.txt")
+        if path != Path(f"tasks/benchmarks/{name}.py") and not is_template:
+            foreign_files.append(path)
+
+    assert foreign_files == []
 
 
 def test_no_import_is_relative() -> None:
-    assert [
-        f"{name} imports {used}"
-        for name, imports in modules().items()
-        for used in imports
-        if used[0] == "."
-    ] == []
+    relative_imports = [names for names in all_imports() if names[1].startswith(".")]
+
+    assert relative_imports == []
 
 
-def test_no_two_modules_import_each_other_at_their_top() -> None:
-    circles = [
-        (name, other)
-        for name, imports in modules().items()
-        for other in modules()
-        if name < other
-        and any(is_in(used, other) for used in imports)
-        and any(is_in(used, name) and not is_in(used, other) for used in modules()[other])
-        and not is_in(other, name)
-    ]
+def imports_something_of(module: str, imported_module: str) -> bool:
+    """Whether a module imports something of another one, and not only of a module inside itself."""
+    names = [name for name in modules()[module] if is_in(name, imported_module)]
+    return not all(is_in(name, module) for name in names)
+
+
+def test_no_two_modules_import_each_other() -> None:
+    circles = []
+    for module, other_module in combinations(sorted(modules()), 2):
+        is_parent = is_in(other_module, module)
+        if (
+            not is_parent
+            and imports_something_of(module, other_module)
+            and imports_something_of(other_module, module)
+        ):
+            circles.append((module, other_module))
 
     assert circles == []
 
@@ -277,31 +312,31 @@ def test_the_top_level_holds_exactly_what_it_should() -> None:
 
 
 def test_every_folder_with_python_is_a_package() -> None:
-    folders = {
-        file.parent
-        for file in tracked_files()
-        if file.suffix == ".py" and not file.parts[0].startswith(".")
-    }
-    assert [folder for folder in folders if not (ROOT / folder / "__init__.py").is_file()] == []
+    folders = set()
+    for file in tracked_files():
+        if file.suffix == ".py" and not file.parts[0].startswith("."):
+            folders.add(file.parent)
+
+    no_packages = [folder for folder in folders if not (ROOT / folder / "__init__.py").is_file()]
+
+    assert no_packages == []
 
 
 def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> None:
-    tables = {
-        each.table for name in benchmark_names() for each in expectations_of(load_benchmark(name))
-    }
+    tables: set[str] = set()
+    for name in benchmark_names():
+        tables.update(expectation.table for expectation in expectations_of(load_benchmark(name)))
 
     assert sorted(sql.queries("checks")) == sorted(tables)
 
 
 def test_no_private_name_of_a_module_is_imported() -> None:
-    wrong = [
-        f"{name} imports {used}"
-        for name, imports in modules().items()
-        for used in imports
-        if used.partition(".")[0] in PACKAGES
-        and re.search(r"\._[a-z][^.]*$", used)
-        and used not in modules()
-    ]
+    wrong = []
+    for module, name in all_imports():
+        is_ours = name.partition(".")[0] in PACKAGES
+        is_private = re.search(r"\._[a-z][^.]*$", name) is not None
+        if is_ours and is_private and name not in modules():
+            wrong.append(f"{module} imports {name}")
 
     assert wrong == []
 
@@ -311,23 +346,34 @@ PATHS = r"`((?:\.\./)*\w[\w./-]+/[\w.-]+\.(?:py|sql|yml)|(?:flows|sql|tasks|test
 
 def test_documents_and_docstrings_name_only_files_and_folders_that_exist() -> None:
     files = tracked_files()
-    known = {str(path) for file in files for path in (file, *file.parents)}
-    gone = []
+    paths: set[str] = set()
     for file in files:
-        if file.suffix not in {".md", ".py", ".sql", ".yml"}:
+        paths.update(str(path) for path in (file, *file.parents))
+
+    dead_names = []
+    for file in files:
+        if file.suffix not in {".md", ".py", ".sql", ".yml"} or file.name == "CHANGELOG.md":
             continue
-        text = (ROOT / file).read_text(encoding="utf-8")
-        named = re.findall(PATHS, text) if file.name != "CHANGELOG.md" else []
-        gone += [f"{file}: {name}" for name in named if not is_known(name.rstrip("/"), known)]
-        links = (
-            re.findall(r"\]\((?!https?:|#)([^)#\s]+)[^)]*\)", text) if file.suffix == ".md" else []
-        )
-        gone += [f"{file}: {link}" for link in links if not (ROOT / file.parent / link).exists()]
+        for name in re.findall(PATHS, (ROOT / file).read_text(encoding="utf-8")):
+            if not is_path_in(paths, name.rstrip("/")):
+                dead_names.append(f"{file}: {name}")
 
-    assert gone == []
+    assert dead_names == []
 
 
-def is_known(name: str, known: set[str]) -> bool:
+def is_path_in(paths: set[str], name: str) -> bool:
     """Return whether the path of a file or folder in the checkout is this one or ends with it."""
     tail = re.sub(r"^(\.\./|\./)+", "", name)
-    return any(path == tail or path.endswith(f"/{tail}") for path in known)
+    return any(path == tail or path.endswith(f"/{tail}") for path in paths)
+
+
+def test_documents_link_only_to_files_that_exist() -> None:
+    dead_links = []
+    for file in tracked_files():
+        if file.suffix == ".md":
+            text = (ROOT / file).read_text(encoding="utf-8")
+            for link in re.findall(r"\]\((?!https?:|#)([^)#\s]+)[^)]*\)", text):
+                if not (ROOT / file.parent / link).exists():
+                    dead_links.append(f"{file}: {link}")
+
+    assert dead_links == []

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import partial
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import duckdb
@@ -33,7 +34,7 @@ from tasks.llm.variables import (
 )
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
-from tasks.run.run_context import LEDGER, callees, retirements
+from tasks.run.run_context import LEDGER, Callee, callees, retirements
 from warehouse import Warehouse, WarehouseError, lines_on, refuse_other_version
 
 
@@ -56,43 +57,35 @@ class SetupFinding:
         """The result in a word."""
         if self.is_warning:
             return "warning"
-        return {
-            True: "ok",
-            False: "PROBLEM",
-            None: "unknown",
-        }[self.is_ok]
+        if self.is_ok is None:
+            return "unknown"
+        return "ok" if self.is_ok else "PROBLEM"
 
 
 def examine(job: Job, *, may_call: bool = False) -> list[SetupFinding]:
-    """Check the configuration, the data set, the models, Prefect's server, the warehouse and the
-    versions.
+    """Check the configuration, data, models, Prefect's server, the warehouse and the versions.
 
     With `may_call`, each model is called once, with one token.
     """
     settings = job.settings
-    numbers = f"{counted(len(settings.models), 'model')}, {counted(len(settings.judges), 'judge')}"
-    stored = list(_warehouse(job))  # before calls, which repair a damaged ledger
+    n_models = counted(len(settings.models), "model")
+    n_judges = counted(len(settings.judges), "judge")
+    configuration = f"{settings.benchmark}, {n_models}, {n_judges}, trials {settings.trials}"
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES]
+    warehouse_findings = list(_warehouse(job))  # before calls, which repair a damaged ledger
     return [
-        SetupFinding(
-            "configuration", True, f"{settings.benchmark}, {numbers}, trials {settings.trials}"
-        ),
+        SetupFinding("configuration", True, configuration),
         _finding("data set", partial(_data_set, job)),
         *_network(),
         *_requests(job, may_call=may_call),
         *_alerts(settings.alerts),
-        *stored,
-        SetupFinding(
-            "versions",
-            True,
-            ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _PACKAGES),
-        ),
+        *warehouse_findings,
+        SetupFinding("versions", True, ", ".join(versions)),
     ]
 
 
 def _finding(subject: str, check: Callable[[], str]) -> SetupFinding:
-    """Return the finding of a check, which returns the detail, or raises an error if there is a
-    problem.
-    """
+    """Return the finding of a check, which returns a detail, or raises an error for a problem."""
     try:
         return SetupFinding(subject, True, check())
     except PipelineError as error:
@@ -102,17 +95,15 @@ def _finding(subject: str, check: Callable[[], str]) -> SetupFinding:
 def _data_set(job: Job) -> str:
     data = job.data
     source = job.settings.dataset.source
-    kind = f" ({source})" if source in {"hub", "sample"} else ""
-    description = (
-        f"{data.name}{kind}, revision {data.revision[:12]}, splits {', '.join(data.splits)}"
-    )
-    return f"{description}; {refuse_unreachable_hub(job)}" if source == "hub" else description
+    name = f"{data.name} ({source})" if source in {"hub", "sample"} else data.name
+    description = f"{name}, revision {data.revision[:12]}, splits {', '.join(data.splits)}"
+    if source == "hub":
+        description += f"; {refuse_unreachable_hub(job)}"
+    return description
 
 
 def _network() -> Iterator[SetupFinding]:
-    """Yield a problem with the certificates that the environment names, and a finding for each of
-    its proxies.
-    """
+    """Yield a problem with the environment's certificates, and a finding for each of its proxies."""
     try:
         refuse_unreadable_certificates()
     except UsageError as error:
@@ -145,28 +136,27 @@ def _requests(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
 
 
 def _models(job: Job, *, may_call: bool) -> Iterator[SetupFinding]:
-    """Yield the findings on models: their keys, their servers, and with `may_call` one call to
-    each.
-    """
-    routes: dict[str, tuple[Target, str]] = {}
-    for each in callees(job):
-        route = str((each.target.name, each.target.api_base, each.target.headers))
-        routes.setdefault(route, (each.target, f"{each.kind.replace('_', ' ')} {each.target.name}"))
-    models = [
-        (target, _finding(subject, partial(_model, target))) for target, subject in routes.values()
-    ]
+    """Yield the findings on models: keys, servers, and with `may_call` one call to each."""
+    callee_by_route: dict[str, Callee] = {}
+    for callee in callees(job):
+        target = callee.target
+        route = str((target.name, target.api_base, target.headers))
+        callee_by_route.setdefault(route, callee)
+    findings = []
+    for callee in callee_by_route.values():
+        subject = f"{callee.kind.replace('_', ' ')} {callee.target.name}"
+        findings.append((callee.target, _finding(subject, partial(_model, callee.target))))
     # Calls from a cluster use the keys on the cluster, which cannot be tested from here.
     calls = job.settings.calls
     can_call = may_call and (calls.where == "here" or calls.address == "local")
-    called = [
-        target
-        for target, finding in models
-        if can_call and finding.is_ok and not target.is_embedded
-    ]
-    probed = iter(_probed(job, called))
-    for target, finding in models:
-        if target in called:
-            is_ok, detail = next(probed)
+    targets = []
+    for target, finding in findings:
+        if can_call and finding.is_ok and not target.is_embedded:
+            targets.append(target)
+    replies = iter(_probe(job, targets))
+    for target, finding in findings:
+        if target in targets:
+            is_ok, detail = next(replies)
             yield replace(finding, is_ok=is_ok, detail=f"{finding.detail}; {detail}")
         else:
             yield finding
@@ -179,20 +169,19 @@ def _retirements(job: Job, today: date) -> Iterator[SetupFinding]:
         yield SetupFinding(str(callee), not has_ended, line, is_warning=not has_ended)
 
 
-def _probed(job: Job, called: Sequence[Target]) -> list[tuple[bool | None, str]]:
+def _probe(job: Job, targets: Sequence[Target]) -> list[tuple[bool | None, str]]:
     """Call each of these models once."""
-    if not called:
+    if not targets:
         return []
     notice(
-        f"calling {counted(len(called), 'model')}, 1 call of 1 token each (--no-call leaves them"
+        f"calling {counted(len(targets), 'model')}, 1 call of 1 token each (--no-call leaves them"
         " out)"
     )
+    ledger: Path | None = job.warehouse / LEDGER
     # Two machines must not open the same ledger.
-    ledger = job.warehouse / LEDGER
-    is_elsewhere = Warehouse(job.warehouse).elsewhere()
-    return asyncio.run(
-        probe(called, ledger if ledger.is_dir() and not is_elsewhere else None, job.run_id)
-    )
+    if not (job.warehouse / LEDGER).is_dir() or Warehouse(job.warehouse).elsewhere():
+        ledger = None
+    return asyncio.run(probe(targets, ledger, job.run_id))
 
 
 def _model(target: Target) -> str:
@@ -208,8 +197,7 @@ def _model(target: Target) -> str:
 
 
 def _called_address(target: Target) -> str:
-    """Return the address that is called and where it comes from, after connecting to a server that
-    is not the default.
+    """Return the address that is called and its source; connect to it, if it is not the default.
 
     Raises:
         UsageError: the server cannot be reached.
@@ -224,8 +212,7 @@ def _called_address(target: Target) -> str:
 
 
 def _reached(address: str, variable: str | None = None) -> str:
-    """Connect to the server of an address; only its host is shown, because the rest may be a
-    secret.
+    """Connect to the server of an address, and show its host: the rest may be a secret.
 
     `variable` is the environment variable that the address comes from, if any.
 
@@ -236,16 +223,18 @@ def _reached(address: str, variable: str | None = None) -> str:
     host = parts.hostname
     if not host:
         raise UsageError("the address has no host; write it with https://")
-    shown = f"[{host}]" if ":" in host else host
+    server = f"[{host}]" if ":" in host else host
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        shown = f"{shown}:{port}"
+        server = f"{server}:{port}"
         with socket.create_connection((host, port), timeout=3.0):
-            return f"{shown} responds"
+            return f"{server} responds"
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        remedy = f"start the server or correct {variable or 'the address'}"
-        raise UsageError(f"{shown} cannot be reached ({why}); {remedy}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(
+            f"{server} cannot be reached ({reason}); start the server or correct"
+            f" {variable or 'the address'}"
+        ) from error
 
 
 def _alerts(alerts: Alerts) -> Iterator[SetupFinding]:
@@ -274,10 +263,9 @@ def _senders(job: Job) -> Iterator[SetupFinding]:
     if calls.where != "ray":
         return
     n_senders = None if calls.senders == "auto" else calls.senders
+    targets = [callee.target for callee in callees(job)]
     try:
-        nodes = asyncio.run(
-            inspect_nodes(calls.address, n_senders, [callee.target for callee in callees(job)])
-        )
+        nodes = asyncio.run(inspect_nodes(calls.address, n_senders, targets))
     except PipelineError as error:
         yield SetupFinding("Ray", False, str(error))
         return
@@ -293,9 +281,7 @@ _PACKAGES = ("prefect", "duckdb", "polars", "pyarrow", "datasets", "litellm", "g
 
 
 def _warehouse(job: Job) -> Iterator[SetupFinding]:
-    """Yield the findings on the warehouse: whether it is writable and undamaged, and what is
-    published.
-    """
+    """Yield the findings on the warehouse: can it be written, is it damaged, what is published."""
     warehouse = Warehouse(job.warehouse)
     folder = f"{warehouse.root} ({job.warehouse_source})"
     subject = f"warehouse {warehouse.root}"
@@ -303,8 +289,9 @@ def _warehouse(job: Job) -> Iterator[SetupFinding]:
         folder for folder in (warehouse.root, *warehouse.root.parents) if folder.exists()
     )
     can_write = os.access(existing, os.W_OK)
-    obstacle = f": {existing} cannot be written to; choose another --warehouse"
-    yield SetupFinding("data folder", can_write, folder if can_write else folder + obstacle)
+    if not can_write:
+        folder += f": {existing} cannot be written to; choose another --warehouse"
+    yield SetupFinding("data folder", can_write, folder)
     free = shutil.disk_usage(existing).free
     yield SetupFinding("disk", free >= 2**30, f"{free / 2**30:.0f} GiB free")
     host = warehouse.elsewhere()
@@ -317,22 +304,22 @@ def _warehouse(job: Job) -> Iterator[SetupFinding]:
         refuse_other_version(warehouse.root)
         # This reads every part and the whole database.
         damage = [*warehouse.damage(), *lines_on(warehouse.losses())]
-        of_ledger = None if host else damage_in(job.warehouse / LEDGER)
-        if of_ledger is not None:
-            damage.append(of_ledger)
-        published = SetupFinding(subject, True, _published(warehouse))
+        ledger_damage = None if host else damage_in(job.warehouse / LEDGER)
+        if ledger_damage is not None:
+            damage.append(ledger_damage)
+        finding = SetupFinding(subject, True, _contents(warehouse))
     except (WarehouseError, duckdb.Error) as error:
-        published = SetupFinding(
-            subject, False, " ".join(str(error).split()), is_damage=bool(damage)
-        )
-    yield from (SetupFinding("stored data", False, line, is_damage=True) for line in damage)
-    yield published
+        message = " ".join(str(error).split())
+        finding = SetupFinding(subject, False, message, is_damage=bool(damage))
+    for line in damage:
+        yield SetupFinding("stored data", False, line, is_damage=True)
+    yield finding
 
 
-def _published(warehouse: Warehouse) -> str:
+def _contents(warehouse: Warehouse) -> str:
     if not warehouse.database.exists():
         return "nothing is published; `prbench run` fills it"
     with warehouse.reader() as reader:
-        return ", ".join(
-            f"{reader.value(f'select count(*) from {t}')} {t}" for t in ("tasks", "verdicts")
-        )
+        n_tasks = reader.value("select count(*) from tasks")
+        n_verdicts = reader.value("select count(*) from verdicts")
+    return f"{n_tasks} tasks, {n_verdicts} verdicts"

@@ -1,6 +1,4 @@
-"""The command `import`: responses, verdicts, results, reviews and warehouses, and retracting an
-import.
-"""
+"""The commands `import` and `export`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -58,13 +56,12 @@ def import_(context: Context, is_list: bool, retract: str | None) -> int:
       prbench import --list
       prbench import --retract 4f1c2a9be0d37788
     """
-    here = click.get_current_context()
-    if here.invoked_subcommand is not None:
+    group = click.get_current_context()
+    if group.invoked_subcommand is not None:
         # An option before a subcommand belongs to `import` itself, and would be ignored.
-        if any(
-            here.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in here.params
-        ):
-            raise click.UsageError(f"give options behind `{here.invoked_subcommand}`")
+        for name in group.params:
+            if group.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+                raise click.UsageError(f"give options behind `{group.invoked_subcommand}`")
         return 0
     if is_list and retract is not None:
         raise click.UsageError("--list and --retract cannot be combined; leave one out")
@@ -72,7 +69,7 @@ def import_(context: Context, is_list: bool, retract: str | None) -> int:
         _show_batches(context)
         return 0
     if retract is None:
-        click.echo(here.get_help())
+        click.echo(group.get_help())
         return 0
     from tasks.imports.files import retract as retract_batch
 
@@ -96,20 +93,23 @@ def _show_batches(context: Context) -> None:
 def _batch_cells(row: Mapping[str, Any]) -> list[Any]:
     from tasks.rules.text.numbers import counted
 
-    kinds = {kind: row[f"n_{kind}s"] for kind in ("response", "verdict", "review")}
-    rows = ", ".join(counted(n, kind) for kind, n in kinds.items() if n)
+    counts = []
+    for kind in ("response", "verdict", "review"):
+        n_rows = row[f"n_{kind}s"]
+        if n_rows:
+            counts.append(counted(n_rows, kind))
+    rows = ", ".join(counts)
     if row["is_retracted"]:
         rows += ", retracted"
-    imported = (row["command"] or "").removeprefix("prbench import ")
-    return [row["import_batch"], f"{row['imported_at']:%Y-%m-%d %H:%M}", rows, imported or None]
+    command_text = (row["command"] or "").removeprefix("prbench import ")
+    imported_at = f"{row['imported_at']:%Y-%m-%d %H:%M}"
+    return [row["import_batch"], imported_at, rows, command_text or None]
 
 
 def _write_import(
     context: Context, sources: Sequence[Path], work: Callable[["Job"], list["StageReport"]]
 ) -> int:
-    """Do an import as a run, and show its result; what cannot succeed is refused first (see
-    `refuse_early`).
-    """
+    """Do an import as a run, and show its result; what cannot succeed is refused first."""
     job = context.job  # a wrong configuration is refused first
     for source in sources:
         if not source.exists():
@@ -122,7 +122,7 @@ def _write_import(
     "vintage",
     "as",
     "skip-unknown",
-    of=import_,
+    group=import_,
     name="responses",
     texts={
         "vintage": "Vintage of rows that name none.  [default: base]",
@@ -142,7 +142,7 @@ def _write_import(
     is_flag=True,
     help="Skip files in the folder that do not match, and show their number.",
 )
-def import_responses(context: Context, source: Path, **own: Any) -> int:
+def import_responses(context: Context, source: Path, **options: Any) -> int:
     """Import responses made elsewhere.
 
     A file has rows `task, model, response[, trial, vintage]` (JSONL, CSV or Parquet), or is one
@@ -160,9 +160,9 @@ def import_responses(context: Context, source: Path, **own: Any) -> int:
       prbench import responses reports/ --pattern '{task}/{model} run {trial}'
       prbench import responses reports/ --as gpt-5.6-sol-high --skip-other
     """
-    from tasks.imports.responses import import_responses as bring_in
+    from tasks.imports.responses import import_responses as store_responses
 
-    return _write_import(context, [source], lambda job: [bring_in(job, source, **own)])
+    return _write_import(context, [source], lambda job: [store_responses(job, source, **options)])
 
 
 @command(
@@ -171,7 +171,7 @@ def import_responses(context: Context, source: Path, **own: Any) -> int:
     "as",
     "by",
     "skip-unknown",
-    of=import_,
+    group=import_,
     name="verdicts",
     texts={
         "by": (
@@ -205,7 +205,7 @@ def import_responses(context: Context, source: Path, **own: Any) -> int:
         " verdicts of their models; `prbench leaderboard --debiased` then uses them."
     ),
 )
-def import_verdicts(context: Context, file: Path, **own: Any) -> int:
+def import_verdicts(context: Context, file: Path, **options: Any) -> int:
     """Import verdicts made elsewhere, human labels included.
 
     Rows (JSONL, CSV or Parquet) have the columns `task, model, criterion, criteria_met` and may
@@ -224,9 +224,9 @@ def import_verdicts(context: Context, file: Path, **own: Any) -> int:
       prbench import verdicts compiled.csv --by people-2 --grading binary
       prbench import verdicts labels.csv --by eva --random-sample
     """
-    from tasks.imports.verdicts import import_verdicts as bring_in
+    from tasks.imports.verdicts import import_verdicts as store_verdicts
 
-    return _write_import(context, [file], lambda job: [bring_in(job, file, **own)])
+    return _write_import(context, [file], lambda job: [store_verdicts(job, file, **options)])
 
 
 @command(
@@ -234,7 +234,7 @@ def import_verdicts(context: Context, file: Path, **own: Any) -> int:
     "as",
     "by",
     "skip-unknown",
-    of=import_,
+    group=import_,
     name="results",
     texts={
         "as": (
@@ -267,7 +267,7 @@ def import_verdicts(context: Context, file: Path, **own: Any) -> int:
     show_default=True,
     help="Harness that wrote the files; auto: recognise it by their content.",
 )
-def import_results(context: Context, files: tuple[Path, ...], **own: Any) -> int:
+def import_results(context: Context, files: tuple[Path, ...], **options: Any) -> int:
     """Import responses and verdicts from the logs of other harnesses.
 
     FILE is a result of the published PRBench harness (JSON), a log of Inspect AI (.eval or JSON),
@@ -284,15 +284,15 @@ def import_results(context: Context, files: tuple[Path, ...], **own: Any) -> int
       prbench import results outputs/20261124_101112/
       prbench import results judge_responses.jsonl --as llama --by qwen
     """
-    from tasks.imports.results.importing import import_results as bring_in
+    from tasks.imports.results.importing import import_results as store_results
 
-    return _write_import(context, files, lambda job: bring_in(job, files, **own))
+    return _write_import(context, files, lambda job: store_results(job, files, **options))
 
 
 @command(
     "by",
     "skip-unknown",
-    of=import_,
+    group=import_,
     name="reviews",
     texts={"by": "Reviewer of rows that name none."},
 )
@@ -318,15 +318,17 @@ def import_reviews(
       prbench import reviews from_eva.csv from_ben.csv
       prbench import reviews criteria.csv --by eva
     """
-    from tasks.imports.reviews import import_reviews as bring_in
+    from tasks.imports.reviews import import_reviews as store_reviews
 
     return _write_import(
-        context, files, lambda job: bring_in(job, files, reviewer=judge, skip_unknown=skip_unknown)
+        context,
+        files,
+        lambda job: store_reviews(job, files, reviewer=judge, skip_unknown=skip_unknown),
     )
 
 
 @command(
-    of=import_,
+    group=import_,
     name="warehouse",
     location=WAREHOUSE,
 )
@@ -349,9 +351,7 @@ def import_warehouse(context: Context, source: str) -> int:
 
 
 class _LocationOrCommand(Group):
-    """A group whose first argument may also be a location, which is passed to its command
-    `tables`.
-    """
+    """A group whose first argument may be a location, which is passed to its command `tables`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in {*self.commands, *ctx.help_option_names}:
@@ -375,14 +375,14 @@ def export() -> None:
       prbench export inspect logs/
       prbench export datasets results/
     """
-    here = click.get_current_context()
-    if here.invoked_subcommand is None:
-        click.echo(here.get_help())
+    group = click.get_current_context()
+    if group.invoked_subcommand is None:
+        click.echo(group.get_help())
 
 
 @command(
     "table",
-    of=export,
+    group=export,
     name="tables",
     texts={
         "benchmark": "Only rows of this benchmark, in tables with a column `benchmark`.",
@@ -400,11 +400,11 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
       prbench export tables board/ --table leaderboard
     """
     from tasks.bundles.stores import open_location
-    from tasks.exports.tables import export_tables as written
+    from tasks.exports.tables import export_tables as write_tables
 
-    return report_done(
-        context, written(context.job, open_location(target), tables, context.arguments.benchmark)
-    )
+    benchmark = context.arguments.benchmark
+    report = write_tables(context.job, open_location(target), tables, benchmark)
+    return report_done(context, report)
 
 
 @command(
@@ -416,7 +416,7 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
     "vintage",
     "night",
     "seed",
-    of=export,
+    group=export,
     name="labelling",
     texts={
         "judge": (
@@ -436,7 +436,7 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
         '("A B"), or a category.'
     ),
 )
-def labelling(context: Context, file: Path, interval: str | None, **own: Any) -> int:
+def labelling(context: Context, file: Path, interval: str | None, **options: Any) -> int:
     """Write a sheet for human graders (CSV).
 
     It has one row for each criterion of a response, with columns to fill in: `judge` (the grader's
@@ -467,17 +467,17 @@ def labelling(context: Context, file: Path, interval: str | None, **own: Any) ->
                 "--judge needs --for; a sheet of whole responses is not about a judge"
             )
         job = context.stored_job(checked=("split", "model"))
-        return report_done(context, export_labelling(job, file, **own))
+        return report_done(context, export_labelling(job, file, **options))
 
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(checked=("split", "model", "judge"))
-    own["is_latest"] = not (context.arguments.vintage or context.arguments.night)
+    options["is_latest"] = not (context.arguments.vintage or context.arguments.night)
     return write(
-        context, job, lambda: [export_sampled_labelling(job, file, sampled_for=interval, **own)]
+        context, job, lambda: [export_sampled_labelling(job, file, sampled_for=interval, **options)]
     )
 
 
-@command("split", "limit", "seed", of=export, name="review")
+@command("split", "limit", "seed", group=export, name="review")
 @click.argument("target", type=_PATH, metavar="FILE|FOLDER")
 @number("-n n_criteria", 200, "Number of criteria to sample.")
 @number("--tasks n_tasks", None, "Sample N whole tasks with all their criteria instead of -n.")
@@ -488,7 +488,7 @@ def labelling(context: Context, file: Path, interval: str | None, **own: Any) ->
     multiple=True,
     help="Sample equally from each of these (repeatable).",
 )
-def export_review(context: Context, target: Path, n_tasks: int | None, **own: Any) -> int:
+def export_review(context: Context, target: Path, n_tasks: int | None, **options: Any) -> int:
     """Write a sheet for experts who review rubrics (CSV).
 
     It has one row for each sampled criterion, with the task's conversation and columns to fill in:
@@ -506,14 +506,14 @@ def export_review(context: Context, target: Path, n_tasks: int | None, **own: An
       prbench export review sheets/ --tasks 25            all criteria of 25 tasks
       prbench import reviews criteria.csv                 read the sheet back
     """
-    from tasks.exports.sheets import export_review as written
+    from tasks.exports.sheets import export_review as write_sheet
 
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(checked=("split",))
-    return write(context, job, lambda: [written(job, target, n_tasks=n_tasks, **own)])
+    return write(context, job, lambda: [write_sheet(job, target, n_tasks=n_tasks, **options)])
 
 
-@command("split", "model", "judge", "vintage-shown", of=export, name="inspect")
+@command("split", "model", "judge", "vintage-shown", group=export, name="inspect")
 @click.argument("folder", type=_PATH)
 @click.option(
     "--scored",
@@ -538,19 +538,16 @@ def export_inspect(context: Context, folder: Path, is_scored_only: bool) -> int:
       prbench export inspect logs/ --vintage all
       prbench export inspect logs/ --scored     for every_eval_ever
     """
-    from tasks.exports.inspect_logs import export_inspect as written
+    from tasks.exports.inspect_logs import export_inspect as write_logs
 
-    return report_done(
-        context,
-        written(
-            context.stored_job(), folder, context.arguments.vintage, is_scored_only=is_scored_only
-        ),
-    )
+    vintage = context.arguments.vintage
+    report = write_logs(context.stored_job(), folder, vintage, is_scored_only=is_scored_only)
+    return report_done(context, report)
 
 
 @command(
     "table",
-    of=export,
+    group=export,
     name="datasets",
     texts={
         "table": (
@@ -571,6 +568,7 @@ def export_datasets(context: Context, folder: Path, tables: tuple[str, ...]) -> 
       prbench export datasets results/
       prbench export datasets results/ --table verdict_details --table leaderboard
     """
-    from tasks.exports.result_files import export_data_sets as written
+    from tasks.exports.result_files import export_data_sets
 
-    return report_done(context, written(context.stored_job(checked=()), folder, tables))
+    report = export_data_sets(context.stored_job(checked=()), folder, tables)
+    return report_done(context, report)

@@ -1,6 +1,7 @@
 """The commands for the setup and the stored data: report, checks, nights, backups, certificates."""
 
 import json
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -473,7 +474,7 @@ def remove() -> None:
     "task",
     "trial",
     "vintage-only",
-    of=remove,
+    group=remove,
     name="response",
     location=WAREHOUSE,
 )
@@ -518,7 +519,8 @@ def remove_response(
     )
     if not dry_run:
         return report_done(context, remove_responses(context.job, choice, reason))
-    rows = [[row[name] for name in _COLUMNS] for row in chosen(context.job, choice)]
+    row_cells = itemgetter(*_COLUMNS)
+    rows = [row_cells(row) for row in chosen(context.job, choice)]
     if rows or context.as_json:
         show(context, _COLUMNS, rows, essential=_ESSENTIAL)
     else:

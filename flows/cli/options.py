@@ -338,13 +338,12 @@ class Context:
         self,
         *,
         checked: Sequence[str] = ("split", "model", "judge", "vintage"),
-        **further: Sequence[str],
+        **names_by_kind: Sequence[str],
     ) -> "Job":
         """Return the job of a command that only reads stored data (see
         `tasks.run.stored_data.on_stored_data`).
 
-        `checked` are the options whose values must be known names; `further` are other names, by
-        kind.
+        `checked` are the options whose values must be known names; `names_by_kind` are other names.
         """
         from tasks.rules.identity import EVERY_VINTAGE
         from tasks.run.stored_data import on_stored_data
@@ -353,7 +352,7 @@ class Context:
         if "vintage" in names:
             vintage = names["vintage"]
             names["vintage"] = () if vintage in {None, EVERY_VINTAGE} else (vintage,)
-        return on_stored_data(self.job, names | further)
+        return on_stored_data(self.job, names | names_by_kind)
 
 
 def chosen_format(as_json: bool, file_format: str | None, output: Path | None) -> str:
@@ -385,7 +384,7 @@ def chosen_format(as_json: bool, file_format: str | None, output: Path | None) -
 
 def command(
     *options: str,
-    of: Any = None,
+    group: Any = None,
     location: Sequence[str] = ANY_LOCATION,
     output: Sequence[str] = ACTS,
     texts: Mapping[str, str] | None = None,
@@ -393,7 +392,7 @@ def command(
 ) -> Callable[[Function], click.Command]:
     """Make a function a command with these shared options.
 
-    It receives them as a `Context`, its first argument. `of` is the command's group, if any. `texts` replaces the help of options that have a special
+    It receives them as a `Context`, its first argument. `group` is the command's group, if any. `texts` replaces the help of options that have a special
     meaning for this command. The `settings` are click's.
     """
 
@@ -420,8 +419,8 @@ def command(
             if texts and name in texts:
                 option.help = texts[name]
             result.params.append(option)
-        if of is not None:
-            of.add_command(result)
+        if group is not None:
+            group.add_command(result)
         return result
 
     return decorate

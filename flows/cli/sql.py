@@ -45,7 +45,7 @@ _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 )
 @click.option(
     "--show",
-    "shown",
+    "shown_name",
     metavar="[NAME]",
     help="Print the SQL of a recipe, model, figure or query, and do not run it.",
     **_MAY_BE_BARE,
@@ -57,7 +57,7 @@ def sql(
     file: TextIO | None,
     describe: str | None,
     cookbook: str | None,
-    shown: str | None,
+    shown_name: str | None,
     shows_internal: bool,
 ) -> None:
     """Query the database in SQL.
@@ -83,15 +83,15 @@ def sql(
         "-f": file,
         "--describe": describe,
         "--cookbook": cookbook,
-        "--show NAME": shown or None,
+        "--show NAME": shown_name or None,
     }
     _refuse_several(sources)
     if shows_internal and describe != "":
         raise click.UsageError("--all lists internal tables; use it with --describe")
-    if shown == "" and not cookbook:
+    if shown_name == "" and not cookbook:
         raise click.UsageError("--show prints SQL; give a name with --show NAME or --cookbook NAME")
-    if shown is not None:
-        _show_query(context, shown or cookbook or "")
+    if shown_name is not None:
+        _show_query(context, shown_name or cookbook or "")
     elif describe is not None:
         _describe(context, describe, shows_internal=shows_internal)
     elif cookbook is not None:

@@ -1,7 +1,7 @@
 """The differences between a vintage of a model and the last comparable vintage before it."""
 
-from collections import defaultdict
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import sql
@@ -26,32 +26,33 @@ _JUDGE_COLUMNS = (
 _DIFFERENCE_COLUMNS = ("first_vintage", "second_vintage", "split", "ci_low", "ci_high")
 
 
+Identity = tuple[Any, ...]
+"""A model under a judge: the values of `_JUDGE_COLUMNS`."""
+_judge_values = itemgetter(*_JUDGE_COLUMNS)
+_second_judge_values = itemgetter(*(f"second_{name}" for name in _JUDGE_COLUMNS))
+
+
 @dataclass(frozen=True)
 class VintagePair:
     """A vintage of a model under one judge, and the last comparable vintage before it."""
 
     model: str
     judge: str
-    identity: tuple[Any, ...]
-    """The values of `_JUDGE_COLUMNS`."""
+    identity: Identity
     last_vintage: str
     vintage: str
 
 
 def comparable_pairs(job: Job, reader: Reader, vintage: str) -> list[VintagePair]:
     """Return the models and judges of a vintage that have an earlier vintage to compare with."""
-    rows = reader.rows(sql.read("queries/nightly/pairs"), {**job.key, "night": vintage})
-    return [
-        VintagePair(
-            model=row["model"],
-            judge=row["judge"],
-            identity=tuple(row[name] for name in _JUDGE_COLUMNS),
-            last_vintage=row["last_vintage"],
-            vintage=vintage,
-        )
-        for row in rows
-        if row["last_vintage"]
-    ]
+    pairs = []
+    for row in reader.rows(sql.read("queries/nightly/pairs"), {**job.key, "night": vintage}):
+        if row["last_vintage"]:
+            pair = VintagePair(
+                row["model"], row["judge"], _judge_values(row), row["last_vintage"], vintage
+            )
+            pairs.append(pair)
+    return pairs
 
 
 def differences_of(job: Job, reader: Reader, pair: VintagePair) -> list[dict[str, Any]]:
@@ -63,11 +64,7 @@ def differences_of(job: Job, reader: Reader, pair: VintagePair) -> list[dict[str
     except PipelineError as error:
         notice(f"{pair.model} is not compared with {pair.last_vintage}: {error}")
         return []
-    return [row for row in rows if _second_identity(row) == pair.identity]
-
-
-def _second_identity(difference: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(difference[f"second_{name}"] for name in _JUDGE_COLUMNS)
+    return [row for row in rows if _second_judge_values(row) == pair.identity]
 
 
 def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
@@ -77,7 +74,7 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
     runs, and the interval and p-value of the difference (Holm-corrected over all rows). A model
     with one vintage has no row.
     """
-    changed: list[dict[str, Any]] = []
+    differences: list[dict[str, Any]] = []
     with Warehouse(job.warehouse).reader() as reader:
         splits_by_run = _shown_splits(job, reader, vintage)
         for current in sorted({run_vintage for run_vintage, _ in splits_by_run}):
@@ -86,34 +83,33 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
                 splits = splits_by_run.get((current, pair.identity))
                 if splits:
                     rows = differences_of(job, reader, pair)
-                    changed += [row for row in rows if row["split"] in splits]
-    adjusted = holm([row["p_value"] for row in changed])
-    return [
-        _change(difference, p_adjusted)
-        for difference, p_adjusted in zip(changed, adjusted, strict=True)
-    ]
+                    differences += [row for row in rows if row["split"] in splits]
+    adjusted = holm([row["p_value"] for row in differences])
+    rows = []
+    for difference, p_adjusted in zip(differences, adjusted, strict=True):
+        row = {name: difference[f"second_{name}"] for name in _JUDGE_COLUMNS}
+        row |= {name: difference[name] for name in _DIFFERENCE_COLUMNS}
+        row["p_adjusted"] = p_adjusted
+        rows.append(row)
+    return rows
 
 
 def _shown_splits(
     job: Job, reader: Reader, vintage: str | None
-) -> dict[tuple[str, tuple[Any, ...]], set[str]]:
-    """Return the splits of the leaderboard by vintage and identity (values of `_JUDGE_COLUMNS`)."""
+) -> dict[tuple[str, Identity], set[str]]:
+    """Return the splits of the leaderboard by vintage and identity."""
     judged = (
         "(from leaderboard where counts_as_judge([], benchmark, dataset_revision, judge,"
         " judge_config_hash))"
     )
-    chosen: dict[str, Any] = {"is_latest": True} if vintage is None else {"vintage": vintage}
+    conditions: dict[str, Any] = dict(job.key)
+    if vintage is None:
+        conditions["is_latest"] = True
+    else:
+        conditions["vintage"] = vintage
     columns = f"distinct {', '.join(_JUDGE_COLUMNS)}, vintage, split"
-    splits_by_run = defaultdict[tuple[str, tuple[Any, ...]], set[str]](set)
-    for row in reader.select(judged, columns, **job.key, **chosen):
-        identity = tuple(row[name] for name in _JUDGE_COLUMNS)
-        splits_by_run[row["vintage"], identity].add(row["split"])
-    return dict(splits_by_run)
-
-
-def _change(difference: dict[str, Any], p_adjusted: float | None) -> dict[str, Any]:
-    change = dict(zip(_JUDGE_COLUMNS, _second_identity(difference), strict=True))
-    for name in _DIFFERENCE_COLUMNS:
-        change[name] = difference[name]
-    change["p_adjusted"] = p_adjusted
-    return change
+    splits_by_run: dict[tuple[str, Identity], set[str]] = {}
+    for row in reader.select(judged, columns, **conditions):
+        splits = splits_by_run.setdefault((row["vintage"], _judge_values(row)), set())
+        splits.add(row["split"])
+    return splits_by_run
