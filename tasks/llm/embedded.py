@@ -98,13 +98,13 @@ async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
     headers = {"Authorization": f"Bearer {API_KEY}"}
     address = f"{api_base()}/chat/completions"
     async with httpx.AsyncClient(headers=headers, timeout=None, trust_env=False) as client:
-        for question in questions:
-            options = _options_of(question)
-            response = await client.post(address, json=_decision_request(text, question, options))
+        for spec in questions:
+            options = _options_of(spec)
+            response = await client.post(address, json=_decision_request(text, spec, options))
             completion = response.raise_for_status().json()
             n_prompt_tokens += completion["usage"]["prompt_tokens"]
             tokens = completion["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
-            results.append(_decision(question, _probabilities(options, tokens)))
+            results.append(_decision(spec, _probabilities(options, tokens)))
     usage = {
         "input_tokens": n_prompt_tokens,
         "output_tokens": len(results),
@@ -115,21 +115,19 @@ async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
     )
 
 
-def _options_of(question: Mapping[str, Any]) -> list[str]:
+def _options_of(spec: Mapping[str, Any]) -> list[str]:
     """Return the words with which a question can be decided: the numbers of its choices, or yes and
     no.
     """
-    n_choices = len(question.get("choices", ()))
+    n_choices = len(spec.get("choices", ()))
     if n_choices == 0:
         return ["yes", "no"]
     return [str(number) for number in range(1, n_choices + 1)]
 
 
-def _decision_request(
-    text: str, question: Mapping[str, Any], options: Sequence[str]
-) -> dict[str, Any]:
-    lines = [question["instructions"]]
-    for option, choice in zip(options, question.get("choices", ()), strict=False):
+def _decision_request(text: str, spec: Mapping[str, Any], options: Sequence[str]) -> dict[str, Any]:
+    lines = [spec["instructions"]]
+    for option, choice in zip(options, spec.get("choices", ()), strict=False):
         lines.append(f"{option}: {choice['value']}")
     instructions = "\n".join(lines)
     prompt = f"{text}\n\n{instructions}\n\nReply with {' or '.join(options)}."
@@ -155,9 +153,9 @@ def _probabilities(options: Sequence[str], tokens: Sequence[Mapping[str, Any]]) 
     return [odd / total for odd in odds]
 
 
-def _decision(question: Mapping[str, Any], probabilities: Sequence[float]) -> dict[str, Any]:
-    decision: dict[str, Any] = {"type": question["type"], "name": question["name"]}
-    choices = question.get("choices", ())
+def _decision(spec: Mapping[str, Any], probabilities: Sequence[float]) -> dict[str, Any]:
+    decision: dict[str, Any] = {"type": spec["type"], "name": spec["name"]}
+    choices = spec.get("choices", ())
     if not choices:
         return {**decision, "probability": probabilities[0]}
     probability_by_value = [
