@@ -201,7 +201,7 @@ def _field_items(
                 "explanation": None,
             },
             reply_spec=reply_spec,
-            prompt=partial(prompt_on, template, conversation.messages, "", more=texts),
+            prompt=partial(prompt_on, template, conversation.messages, "", extra_texts=texts),
             trial=trial,
         )
 

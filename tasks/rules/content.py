@@ -9,13 +9,20 @@ _THINKING = ("thinking", "reasoning", "redacted_thinking", "thought")
 """Types of thinking; longer names that begin so (`reasoning_text`, `reasoning.summary`) are
 thinking, too.
 """
+_THINKING_FIELDS = (
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "thinking_blocks",
+    "thinking",
+)
+_HOLDERS = ("thinking", "reasoning", "thought", "text", "content", "summary", "data")
+"""Fields of a piece of thinking that hold a text, or more pieces."""
 
 
 @dataclass
 class Content:
-    """The content of a message: its text, its thinking, a refusal, and the type of a part that is
-    none of these.
-    """
+    """The content of a message; `unknown_type` is the type of a part that is none of the others."""
 
     text: str = ""
     thinking: str = ""
@@ -24,9 +31,7 @@ class Content:
 
 
 def content_of(value: Any) -> Content:
-    """Return the content in a text, or in a list of parts, each a text or an object with its
-    type.
-    """
+    """Return the content in a text, or in a list of texts and of objects with a type."""
     content = Content()
     if value is None:
         return content
@@ -53,10 +58,10 @@ def _type_of(part: Any) -> str:
         return "text"
     if not isinstance(part, Mapping):
         return type(part).__name__
-    stated = part.get("type")
-    if stated is None and "text" in part:
+    stated_type = part.get("type")
+    if stated_type is None and "text" in part:
         return "text"
-    return stated if isinstance(stated, str) else "no type"
+    return stated_type if isinstance(stated_type, str) else "no type"
 
 
 def _text_of(value: Any) -> str | None:
@@ -75,29 +80,16 @@ def thinking_of(message: Mapping[str, Any]) -> str:
     return ""
 
 
-_THINKING_FIELDS = (
-    "reasoning_content",
-    "reasoning",
-    "reasoning_details",
-    "thinking_blocks",
-    "thinking",
-)
-_HOLDERS = ("thinking", "reasoning", "thought", "text", "content", "summary", "data")
-"""Fields of a piece of thinking that hold a text, or more pieces."""
-
-
 def _texts_in(value: Any) -> str:
-    """Return all texts in thinking, whose form each provider chooses: a text, an object or a list,
-    also nested.
-    """
+    """Return all texts in thinking: in a text, an object or a list, also nested."""
     texts = []
-    remaining = [value]
-    while remaining:
-        item = remaining.pop()
-        if isinstance(item, str):
-            texts.append(item)
-        elif isinstance(item, list):
-            remaining.extend(reversed(item))
-        elif isinstance(item, Mapping):
-            remaining.extend(item.get(name) for name in reversed(_HOLDERS))
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, list):
+            pending.extend(reversed(part))
+        elif isinstance(part, Mapping):
+            pending.extend(part.get(name) for name in reversed(_HOLDERS))
     return "".join(texts)

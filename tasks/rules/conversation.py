@@ -1,4 +1,4 @@
-"""Conversations: built from turns and quoted in a judge's prompt; and the cleaning of responses.
+"""Conversations: built from turns and quoted in prompts; and the cleaning of responses.
 
 Source of the rules: PRBench paper (arXiv 2511.11562), appendix D, and the published harness's
 behaviour.
@@ -11,9 +11,9 @@ one response begin alike (for the provider's prompt cache); the criterion, which
 own marker, `<<criterion_marker>>`.
 """
 
-import itertools
 import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from tasks.rules.identity import digest
 from tasks.rules.records import Turn
@@ -71,7 +71,10 @@ def turn_pattern(conversation: Sequence[Turn], turns: int | None) -> str:
     pattern = ""
     for i, turn in enumerate(conversation):
         is_used = bool(turn.reference_texts) or (turns is not None and i < turns)
-        pattern += "u" if not shows_nothing(turn.prompt or "") else "e" if is_used else "-"
+        if not shows_nothing(turn.prompt or ""):
+            pattern += "u"
+        else:
+            pattern += "e" if is_used else "-"
         pattern += "-" if shows_nothing(turn.response or "") else "a"
     return pattern.rstrip("-")
 
@@ -96,10 +99,9 @@ def build_messages(conversation: Sequence[Turn]) -> tuple[Message, ...]:
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Fill the placeholders of a template in one pass, so that a placeholder inside a text is not
-    filled.
-    """
-    return re.sub("|".join(map(re.escape, values)), lambda match: values[match.group()], template)
+    """Fill the placeholders of a template in one pass: a placeholder inside a text stays."""
+    pattern = "|".join(map(re.escape, values))
+    return re.sub(pattern, lambda match: values[match.group()], template)
 
 
 def missing_placeholders(template: str, placeholders: Sequence[str] = PLACEHOLDERS) -> list[str]:
@@ -113,11 +115,10 @@ def final_text(text: str, *, omits_think_tag: bool = False) -> str:
     A response that never ends its opening thinking, or that has no visible text, is empty.
     """
     try:
-        response = _BREAKS.sub(
-            "\n\n", without_thinking(text, omits_think_tag=omits_think_tag)
-        ).strip()
+        response = without_thinking(text, omits_think_tag=omits_think_tag)
     except UnfinishedThinking:
         return ""
+    response = _BREAKS.sub("\n\n", response).strip()
     return "" if shows_nothing(response) else response
 
 
@@ -145,21 +146,19 @@ def without_thinking(text: str, *, omits_think_tag: bool = False) -> str:
     opened = _OPENED.match(text, start)
     if opened is not None:
         name = _tag_name(opened)
-        closed = next(
-            (tag for tag in _CLOSED.finditer(text, opened.end()) if _tag_name(tag) == name), None
-        )
-        if closed is None:
-            raise UnfinishedThinking(f"{opened[0].lower()} is never closed")
-        return text[closed.end() :]
+        for closed in _CLOSED.finditer(text, opened.end()):
+            if _tag_name(closed) == name:
+                return text[closed.end() :]
+        raise UnfinishedThinking(f"{opened[0].lower()} is never closed")
     for opening, end in _PATTERNS:
         opened = opening.match(text, start)
         if opened is not None:
-            closed = end.search(text, opened.end())
-            if closed is None:
+            ended = end.search(text, opened.end())
+            if ended is None:
                 raise UnfinishedThinking(f"{opened[0]} is never closed")
-            return _LAST_MARK.sub("", text[closed.end() :])
-    closed = _CLOSED.search(text) if omits_think_tag else None
-    return text[closed.end() :] if closed else text
+            return _LAST_MARK.sub("", text[ended.end() :])
+    ended = _CLOSED.search(text) if omits_think_tag else None
+    return text[ended.end() :] if ended else text
 
 
 def _tag_name(tag: re.Match[str]) -> str:
@@ -167,9 +166,7 @@ def _tag_name(tag: re.Match[str]) -> str:
 
 
 def unknown_opening(response: str) -> str | None:
-    """Return the opening of a response that looks like a tag of thinking, and is none that is
-    known; else None.
-    """
+    """Return the opening of a response that looks like an unknown tag of thinking; else None."""
     opened = _LIKE_THINKING.match(response)
     return None if opened is None else one_line(opened["tag"], 50)
 
@@ -189,28 +186,42 @@ def is_marked(template: str) -> bool:
 
 def marker_of(source: Sequence[str], texts: Sequence[str]) -> str:
     """Return a marker that is derived from a source and occurs in none of the texts."""
-    hashed = (
-        int(digest("marker", number, list(source)), 16) % 10**_DIGITS
-        for number in itertools.count()
-    )
-    markers = (f"{number:0{_DIGITS}}" for number in hashed)
-    return next(marker for marker in markers if not any(marker in text for text in texts))
+    number = 0
+    while True:
+        hashed = int(digest("marker", number, list(source)), 16) % 10**_DIGITS
+        marker = f"{hashed:0{_DIGITS}}"
+        if not any(marker in text for text in texts):
+            return marker
+        number += 1
 
 
-def judge_prompt(template: str, messages: Sequence[Message], response: str, criterion: str) -> str:
-    """Return the judge's prompt on a criterion: a conversation with the response as its last
-    assistant turn.
-    """
-    return prompt_on(
-        template,
-        (*messages, ("assistant", response)),
-        criterion,
-        last="assistant, the final message",
-    )
+def judge_prompt(
+    template: str,
+    messages: Sequence[Message],
+    response: str,
+    criterion: str,
+) -> str:
+    """Return the judge's prompt on a criterion; the response is the last turn."""
+    turns = (*messages, ("assistant", response))
+    return prompt_on(template, turns, criterion, last_name="assistant, the final message")
 
 
-Listed = tuple[str, Sequence[tuple[str, str]], str]
-"""Quoted texts: what each of them is, their names (or none) and texts, and the word for all."""
+class Quotation(NamedTuple):
+    """Quoted texts: what each of them is, their names (or none) and texts, and the word for all."""
+
+    kind: str
+    entries: Sequence[tuple[str, str]]
+    plural: str
+
+    def text(self, marker: str) -> str:
+        """Return the entries, each after a line with the marker; a last such line follows."""
+        lines = []
+        for number, (name, text) in enumerate(self.entries, start=1):
+            title = f"{self.kind} {number} of {len(self.entries)}"
+            if name:
+                title += f": {name}"
+            lines.append(f"[{marker} {title}]\n{text}\n")
+        return "".join([*lines, f"[{marker} end of the {self.plural}]"])
 
 
 def prompt_on(
@@ -218,57 +229,69 @@ def prompt_on(
     turns: Sequence[Message],
     criterion: str,
     *,
-    last: str | None = None,
-    more: Mapping[str, str] | None = None,
-    listed: Mapping[str, Listed] | None = None,
+    last_name: str | None = None,
+    extra_texts: Mapping[str, str] | None = None,
+    quotations: Mapping[str, Quotation] | None = None,
 ) -> str:
     """Return a template filled with turns and a criterion.
 
-    `last` is the name of the last turn, if that is more than its role. `more` are further
-    placeholders with their texts, `listed` (for a marked template) with quoted ones.
+    `last_name` is the name of the last turn, if that is more than its role. `extra_texts` are
+    further placeholders with their texts, `quotations` (for a marked template) with quoted ones.
     """
-    texts = [*(content for _, content in turns), *(more or {}).values()]
-    texts += [text for _, entries, _ in (listed or {}).values() for _, text in entries]
-    spoken = "\n\n".join(f"{role}: {content}" for role, content in turns)
-    values = {
-        PLACEHOLDERS[0]: spoken,
-        PLACEHOLDERS[1]: criterion,
-        **(more or {}),
-    }
+    values = dict(extra_texts or {})
+    quoted = dict(quotations or {})
+    texts = [content for _, content in turns]
+    texts += values.values()
+    for quotation in quoted.values():
+        texts += [text for _, text in quotation.entries]
+    values[PLACEHOLDERS[0]] = "\n\n".join(f"{role}: {content}" for role, content in turns)
+    values[PLACEHOLDERS[1]] = criterion
     marker = ""
     if is_marked(template):
         marker = marker_of(texts, texts)
-        named = turns if last is None else [*turns[:-1], (last, turns[-1][1])]
-        quoted = {PLACEHOLDERS[0]: ("message", named, "conversation"), **(listed or {})}
-        values |= {MARKER: marker} | {name: _listed(marker, *each) for name, each in quoted.items()}
+        if last_name is not None:
+            turns = [*turns[:-1], (last_name, turns[-1][1])]
+        quoted[PLACEHOLDERS[0]] = Quotation("message", turns, "conversation")
+        values[MARKER] = marker
+        for placeholder, quotation in quoted.items():
+            values[placeholder] = quotation.text(marker)
     if CRITERION_MARKER in template:
         values[CRITERION_MARKER] = marker_of([marker, criterion], [marker, criterion, *texts])
     return fill(template, values)
 
 
 def group_prompt(
-    template: str, messages: Sequence[Message], response: str, criteria: Sequence[str]
+    template: str,
+    messages: Sequence[Message],
+    response: str,
+    criteria: Sequence[str],
 ) -> str:
-    """Return the judge's prompt on several criteria; each stands under a line with its number and
-    their marker.
-    """
+    """Return the judge's prompt on several criteria, each under a line with their marker."""
     texts = [*(content for _, content in messages), response]
-    own = marker_of([marker_of(texts, texts), *criteria], [*texts, *criteria])
-    listed = _listed(own, "criterion", [("", text) for text in criteria], "criteria")
-    return judge_prompt(template.replace(GROUP, PLACEHOLDERS[1]), messages, response, listed)
+    marker = marker_of([marker_of(texts, texts), *criteria], [*texts, *criteria])
+    entries = [("", text) for text in criteria]
+    quoted = Quotation("criterion", entries, "criteria").text(marker)
+    template = template.replace(GROUP, PLACEHOLDERS[1])
+    return judge_prompt(template, messages, response, quoted)
 
 
 def decision_input(
-    template: str, messages: Sequence[Message], response: str, criteria: Sequence[str]
+    template: str,
+    messages: Sequence[Message],
+    response: str,
+    criteria: Sequence[str],
 ) -> tuple[str, list[str]]:
     """Return the text that a decision model decides on, and a question for each criterion."""
     text, _, wording = template.partition(QUESTIONS)
-    filled = judge_prompt(text, messages, response, "").strip()
-    return filled, [fill(wording, {PLACEHOLDERS[1]: criterion}).strip() for criterion in criteria]
+    questions = [fill(wording, {PLACEHOLDERS[1]: criterion}).strip() for criterion in criteria]
+    return judge_prompt(text, messages, response, "").strip(), questions
 
 
 def rubric_prompt(
-    template: str, turns: Sequence[Message], rubric: Sequence[tuple[str, str]], index: int
+    template: str,
+    turns: Sequence[Message],
+    rubric: Sequence[tuple[str, str]],
+    index: int,
 ) -> str:
     """Return a marked template filled with turns, a whole rubric and, last, one criterion of it.
 
@@ -276,32 +299,22 @@ def rubric_prompt(
     (desired or not) and its text; `index` is the criterion's, from 0.
     """
     numbered = template.replace("<<number>>", f"{index + 1} of {len(rubric)}")
-    return prompt_on(
-        numbered, turns, rubric[index][1], listed={"<<rubric>>": ("criterion", rubric, "rubric")}
-    )
+    quotations = {"<<rubric>>": Quotation("criterion", rubric, "rubric")}
+    return prompt_on(numbered, turns, rubric[index][1], quotations=quotations)
 
 
 TAKEN = "<<taken>>"
 PHRASES = "<<phrases>>"
 
 
-def naming_prompt(template: str, phrases: Sequence[str], taken: Sequence[str]) -> str:
+def naming_prompt(
+    template: str,
+    phrases: Sequence[str],
+    forbidden: Sequence[str],
+) -> str:
     """Return a template filled with the phrases of a group and its forbidden names."""
-    named, names = ([("", text) for text in of_kind] for of_kind in (phrases, taken))
-    return prompt_on(
-        template,
-        (),
-        "",
-        listed={PHRASES: ("phrase", named, "phrases"), TAKEN: ("name", names, "names")},
-    )
-
-
-def _listed(marker: str, kind: str, entries: Sequence[tuple[str, str]], all_of_them: str) -> str:
-    """Return entries (a name or none, and a text), each after a line with the marker; a last such
-    line follows.
-    """
-    lines = [
-        f"[{marker} {kind} {number} of {len(entries)}{name and f': {name}'}]\n{text}\n"
-        for number, (name, text) in enumerate(entries, start=1)
-    ]
-    return "".join([*lines, f"[{marker} end of the {all_of_them}]"])
+    quotations = {
+        PHRASES: Quotation("phrase", [("", text) for text in phrases], "phrases"),
+        TAKEN: Quotation("name", [("", text) for text in forbidden], "names"),
+    }
+    return prompt_on(template, (), "", quotations=quotations)

@@ -61,7 +61,8 @@ _COMPLETE = frozenset(
 _PARTS = (
     (
         End.FILTERED,
-        r"filter|safety|refus|guardrail|prohibit|moderat|block|sensitive|toxic|recitation|spii|policy|flagged|armor",
+        r"filter|safety|refus|guardrail|prohibit|moderat|block|sensitive|toxic|recitation|spii"
+        r"|policy|flagged|armor",
     ),
     (
         End.CUT,
@@ -69,8 +70,9 @@ _PARTS = (
     ),
     (
         End.TROUBLE,
-        r"error|abort|cancel|time_?d?_?out|time_limit|overload|insufficient|unavailable|interrupt|disconnect|fail|crash"
-        r"|preempt|queued|pending|progress|running|unfinished|not_finished|incomplete",
+        r"error|abort|cancel|time_?d?_?out|time_limit|overload|insufficient|unavailable|interrupt"
+        r"|disconnect|fail|crash|preempt|queued|pending|progress|running|unfinished|not_finished"
+        r"|incomplete",
     ),
 )
 TOOL_CALLS = frozenset({"tool_calls", "tool_use", "function_call", "TOOL_CALL"})
@@ -79,14 +81,17 @@ TOOL_CALLS = frozenset({"tool_calls", "tool_use", "function_call", "TOOL_CALL"})
 
 def end_word(stated: Any) -> str | None:
     """Return what a provider put in place of a word as text; None if it stated nothing."""
-    if stated is None or (isinstance(stated, str) and not stated.strip()):
+    if stated is None:
         return None
-    return stated if isinstance(stated, str) else json.dumps(stated)
+    if not isinstance(stated, str):
+        return json.dumps(stated)
+    return stated if stated.strip() else None
 
 
 def plain_word(word: str) -> str:
-    """Return a word in the form in which words are compared: lower case, parts joined by `_`,
-    without its type.
+    """Return a word in the form in which words are compared.
+
+    It has lower case and parts joined by `_`, and lacks its type.
     """
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word.strip())
     joined = re.sub(r"[\s._-]+", "_", parted).lower()
@@ -94,20 +99,21 @@ def plain_word(word: str) -> str:
 
 
 def meaning_of(word: str | None) -> End:
-    """Return the meaning of the word with which a reply ended; a whole reply without a word is
-    complete.
-    """
+    """Return the meaning of the word with which a reply ended; without a word it is complete."""
     if word is None:
         return End.COMPLETE
     plain = plain_word(word)
     if plain in _COMPLETE:
         return End.COMPLETE
-    return next((end for end, parts in _PARTS if re.search(parts, plain)), End.UNKNOWN)
+    for end, parts in _PARTS:
+        if re.search(parts, plain):
+            return end
+    return End.UNKNOWN
 
 
 def is_among(word: str | None, words: Collection[str]) -> bool:
     """Return whether a word is one of some words, in any case."""
-    return word is not None and word.lower() in {each.lower() for each in words}
+    return word is not None and word.lower() in {other_word.lower() for other_word in words}
 
 
 def stated_end(word: str) -> str:

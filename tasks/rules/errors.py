@@ -25,8 +25,10 @@ def disk_errors(
     try:
         yield
     except OSError as error:
-        where = f" ({error.filename})" if error.filename not in {None, target, str(target)} else ""
-        raise PipelineError(f"{target}: {error.strerror}{where}; {advice}") from error
+        file = ""
+        if error.filename not in {None, target, str(target)}:
+            file = f" ({error.filename})"
+        raise PipelineError(f"{target}: {error.strerror}{file}; {advice}") from error
 
 
 def causes_of(error: BaseException | None) -> Iterator[BaseException]:
@@ -39,16 +41,16 @@ def causes_of(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def install_extra(name: str) -> str:
-    """Return the command that installs an extra of this project: in a clone, or with an installed
-    package.
-    """
-    is_clone = (Path(__file__).parents[2] / "pyproject.toml").is_file()
-    return f"`uv sync --extra {name}`" if is_clone else f"`pip install 'prbench-pipeline[{name}]'`"
+    """Return the command that installs an extra of this project, in a clone or a package."""
+    if (Path(__file__).parents[2] / "pyproject.toml").is_file():
+        return f"`uv sync --extra {name}`"
+    return f"`pip install 'prbench-pipeline[{name}]'`"
 
 
 def from_home(path: str | Path, setting: str) -> Path:
-    """Return a path with the home folder instead of a leading `~` or `~user`; `setting` is the
-    source of the path.
+    """Return a path with the home folder instead of a leading `~` or `~user`.
+
+    `setting` is the source of the path.
 
     Raises:
         UsageError: there is no such user.

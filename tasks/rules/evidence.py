@@ -1,5 +1,4 @@
-"""Evidence: the prompt on a chunk of a long report, the parser of the reply, and the evidence in
-the last call.
+"""Evidence: the prompt on a chunk of a long report, the reply's parser, and the last call's text.
 
 The module also cuts a long text into chunks that fit, without gaps or overlaps.
 """
@@ -49,30 +48,25 @@ def evidence_prompt(
     n_chunks: int,
     round_: int,
 ) -> str:
-    """Return the prompt for the evidence in a chunk: of the report in round 1, of the notes on it
-    in later rounds.
+    """Return the prompt for the evidence in a chunk.
+
+    It is a chunk of the report in round 1, of the notes on it in later rounds.
     """
-    position = (_IN_REPORT if round_ == 1 else _IN_NOTES).format(part=number, n_parts=n_chunks)
-    return prompt_on(template, messages, criterion, more={"<<place>>": position, "<<part>>": text})
+    wording = _IN_REPORT if round_ == 1 else _IN_NOTES
+    texts = {"<<place>>": wording.format(part=number, n_parts=n_chunks), "<<part>>": text}
+    return prompt_on(template, messages, criterion, extra_texts=texts)
 
 
 def evidence_format(*, is_bounded: bool) -> dict[str, Any]:
-    """Return the JSON schema of the reply, with or without bounds for the length and number of
-    statements.
-    """
-    # Far more than the evidence of a chunk on one criterion; the bounds prevent a reply that never
-    # ends.
-    bound, number = ({"maxLength": 2_000}, {"maxItems": 100}) if is_bounded else ({}, {})
-    return strict_format(
-        "evidence",
-        {
-            "evidence": {
-                "type": "array",
-                "items": {"type": "string", **bound},
-                **number,
-            }
-        },
-    )
+    """Return the JSON schema of the reply; its statements may be bounded in length and number."""
+    statement: dict[str, Any] = {"type": "string"}
+    statements: dict[str, Any] = {"type": "array", "items": statement}
+    if is_bounded:
+        # Far more than the evidence of a chunk on one criterion; the bounds prevent a reply that
+        # never ends.
+        statement["maxLength"] = 2_000
+        statements["maxItems"] = 100
+    return strict_format("evidence", {"evidence": statements})
 
 
 def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, ...]:
@@ -89,23 +83,28 @@ def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, .
 
 
 def shown(
-    evidence: Sequence[Sequence[str]], n_chunks: int, round_: int, *, is_indented: bool = False
+    evidence: Sequence[Sequence[str]],
+    n_chunks: int,
+    round_: int,
+    *,
+    is_indented: bool = False,
 ) -> str:
-    """Return the text that replaces a report of `n_chunks` chunks in the last call: the round's
-    findings by chunk.
+    """Return the text that replaces a report of `n_chunks` chunks in the last call.
 
-    With `is_indented` all lines of a quotation after the first are indented, so that none looks
-    like a chunk's name.
+    It has the round's findings by chunk. With `is_indented` all lines of a quotation after the
+    first are indented, so that none looks like a chunk's name.
     """
-    named = "Part" if round_ == 1 else "Notes"
-    if is_indented:
-        evidence = [["\n  ".join(text.splitlines()) for text in of_chunk] for of_chunk in evidence]
-    listed = [
-        f"{named} {number} of {len(evidence)}:"
-        + ("".join(f"\n- {text}" for text in of_chunk) or f" {_NOTHING}")
-        for number, of_chunk in enumerate(evidence, start=1)
-    ]
-    return "\n\n".join([_SHOWN.format(n_parts=n_chunks), *listed])
+    name = "Part" if round_ == 1 else "Notes"
+    paragraphs = [_SHOWN.format(n_parts=n_chunks)]
+    for number, quotations in enumerate(evidence, start=1):
+        paragraph = f"{name} {number} of {len(evidence)}:"
+        for quotation in quotations:
+            lines = quotation.splitlines() if is_indented else [quotation]
+            paragraph += "\n- " + "\n  ".join(lines)
+        if not quotations:
+            paragraph += f" {_NOTHING}"
+        paragraphs.append(paragraph)
+    return "\n\n".join(paragraphs)
 
 
 _BORDERS = (
@@ -122,14 +121,17 @@ class NoRoom(ValueError):
     """Not even a single character fits."""
 
 
-def cut(text: str, most: int, size_of: Callable[[str], int]) -> list[str]:
-    """Cut a text into chunks of at most `most`, as `size_of` measures them; joined they are exactly
-    the text.
+def cut(
+    text: str,
+    largest: int,
+    size_of: Callable[[str], int],
+) -> list[str]:
+    """Cut a text into chunks of at most a size, as `size_of` measures it.
 
-    Chunks end at the end of a paragraph. A paragraph that is too large is cut at the end of a
-    sentence or line, a sentence between words, a word between characters. Each piece is measured
-    once, and each chunk once more, because the size of a text may differ from the sum of the sizes
-    of its pieces.
+    Joined they are exactly the text. Chunks end at the end of a paragraph. A paragraph that is too
+    large is cut at the end of a sentence or line, a sentence between words, a word between
+    characters. Each piece is measured once, and each chunk once more, because the size of a text
+    may differ from the sum of the sizes of its pieces.
 
     Raises:
         NoRoom: a single character is too large.
@@ -137,46 +139,55 @@ def cut(text: str, most: int, size_of: Callable[[str], int]) -> list[str]:
     chunks: list[str] = []
     pending: list[str] = []
     total = 0
-    for piece, size in _pieces(text, most, size_of, 0):
-        if pending and total + size > most:
-            chunks += _joined(pending, most, size_of)
+    for piece, size in _pieces(text, largest, size_of, 0):
+        if pending and total + size > largest:
+            chunks += _joined(pending, largest, size_of)
             pending = []
             total = 0
         pending.append(piece)
         total += size
-    return chunks + list(_joined(pending, most, size_of))
+    chunks += _joined(pending, largest, size_of)
+    return chunks
 
 
 def _pieces(
-    text: str, most: int, size_of: Callable[[str], int], level: int
+    text: str,
+    largest: int,
+    size_of: Callable[[str], int],
+    level: int,
 ) -> Iterator[tuple[str, int]]:
     """Yield pieces of the text that fit, with their sizes, each as long as the borders allow."""
     for piece in _split(text, level):
         size = size_of(piece)
-        if size <= most:
+        if size <= largest:
             yield piece, size
         elif len(piece) == 1:
-            raise NoRoom(f"a character has the size {size}, more than {most}")
+            raise NoRoom(f"a character has the size {size}, more than {largest}")
         else:
-            yield from _pieces(piece, most, size_of, level + 1)
+            yield from _pieces(piece, largest, size_of, level + 1)
 
 
 def _split(text: str, level: int) -> Iterator[str]:
     """Return the text cut at each border of a level; beyond the last level, in two halves."""
-    is_left = level < len(_BORDERS)
-    ends = (
-        {match.end() for match in _BORDERS[level].finditer(text)} if is_left else {len(text) // 2}
-    )
-    return (text[start:end] for start, end in pairwise(sorted({0, *ends, len(text)})))
+    ends = {0, len(text)}
+    if level < len(_BORDERS):
+        ends.update(match.end() for match in _BORDERS[level].finditer(text))
+    else:
+        ends.add(len(text) // 2)
+    return (text[start:end] for start, end in pairwise(sorted(ends)))
 
 
-def _joined(pieces: Sequence[str], most: int, size_of: Callable[[str], int]) -> Iterator[str]:
-    """Yield the pieces as one chunk, or as several if they are larger together than one by one."""
+def _joined(
+    pieces: Sequence[str],
+    largest: int,
+    size_of: Callable[[str], int],
+) -> Iterator[str]:
+    """Yield the pieces as one chunk, or as several if they are larger joined than one by one."""
     text = "".join(pieces)
-    if len(pieces) < 2 or size_of(text) <= most:
+    if len(pieces) < 2 or size_of(text) <= largest:
         if text:
             yield text
         return
     middle = len(pieces) // 2
-    yield from _joined(pieces[:middle], most, size_of)
-    yield from _joined(pieces[middle:], most, size_of)
+    yield from _joined(pieces[:middle], largest, size_of)
+    yield from _joined(pieces[middle:], largest, size_of)

@@ -27,24 +27,31 @@ _TIME = re.compile(r"[T _]*(\d+):(\d+)")
 
 
 def is_impossible_date(label: str) -> bool:
-    """Return whether a label begins like a date, such as 2026-13-45, that no calendar has; a time
-    may follow.
+    """Return whether a label begins like a date that no calendar has, such as 2026-13-45.
+
+    A time may follow.
     """
-    match = _YEAR_FIRST.match(label)
-    if match:
-        parts = [part for part in match.groups() if part is not None]
-        orders = [(*parts, "1")[:3]]
-    elif match := _DAY_FIRST.match(label):
-        first, second, year = match.groups()
-        orders = [(year, second, first), (year, first, second)]
-    else:
+    year_first = _YEAR_FIRST.match(label)
+    date = year_first or _DAY_FIRST.match(label)
+    if date is None:
         return False
-    time = _TIME.match(label, match.end())
+    parts = [part for part in date.groups() if part is not None]
+    if year_first:
+        orders = [[*parts, "1"][:3]]
+    else:
+        orders = [parts[::-1], [parts[2], parts[0], parts[1]]]
+    time = _TIME.match(label, date.end())
     clock = time.groups() if time else ()
     return not any(_is_moment(*map(int, (*order, *clock))) for order in orders)
 
 
-def _is_moment(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> bool:
+def _is_moment(
+    year: int,
+    month: int,
+    day: int,
+    hour: int = 0,
+    minute: int = 0,
+) -> bool:
     """Return whether the numbers are those of a moment."""
     try:
         datetime(year, month, day, hour, minute, tzinfo=UTC)
@@ -70,22 +77,18 @@ def conversation_id(messages: Sequence[tuple[str, str]]) -> str:
 
 
 def criterion_hash(title: str) -> str:
-    """Return the id of a criterion for a judge, from its title alone, not its weight or
-    category.
-    """
+    """Return the id of a criterion for a judge, from its title alone."""
     return digest("criterion", title)
 
 
 def config_hash(*, name: str, endpoint: str, parameters: Mapping[str, Any]) -> str:
-    """Return the id of a configured model, from its name, endpoint, and parameters that change its
-    responses.
-    """
+    """Return the id of a configured model; its parameters are those that change responses."""
     return digest("config", name, endpoint, dict(parameters))
 
 
-def template_hash(text: str, *beside: str) -> str:
+def template_hash(text: str, *other_texts: str) -> str:
     """Return the id of a judge template, from its text and all other texts for judges."""
-    return digest("template", text, *beside)
+    return digest("template", text, *other_texts)
 
 
 def call_key(
@@ -97,18 +100,20 @@ def call_key(
     trial: int,
     vintage: str,
 ) -> str:
-    """Return the id of a request to a model; it does not depend on attempts, time limits, runs and
-    order.
-    """
+    """Return the id of a request; it does not depend on attempts, time limits, runs and order."""
     return digest(
-        "call", name, endpoint, dict(parameters), [dict(m) for m in messages], trial, vintage
+        "call",
+        name,
+        endpoint,
+        dict(parameters),
+        list(map(dict, messages)),
+        trial,
+        vintage,
     )
 
 
 def adopted_key(*, earlier_key: str, address: str) -> str:
-    """Return the key of a reply that was stored under the key of a call without its address, and
-    then adopted.
-    """
+    """Return the key of an adopted reply, which was stored under a key without its address."""
     return f"{earlier_key} at {address}"
 
 
@@ -156,8 +161,7 @@ def verdict_id(
     Two trials with the same text have two verdicts: they differ in `response_id`. `piece` holds the
     hashes of the criteria in the same call, in order, if the judge decides groups.
     """
-    return digest(
-        "verdict",
+    parts = [
         response_id,
         response_text,
         criterion_id,
@@ -168,17 +172,20 @@ def verdict_id(
         grading,
         judge_trial,
         judge_vintage,
-        *([list(piece)] if piece else []),
-    )
+    ]
+    if piece:
+        parts.append(list(piece))
+    return digest("verdict", *parts)
 
 
 def piece_hash(piece: Sequence[str]) -> str | None:
-    """Return the id of a piece of a rubric by the hashes of its criteria, as SQL computes it; None
-    for no piece.
+    """Return the id of a piece of a rubric by the hashes of its criteria, as SQL computes it.
+
+    It is None for no piece.
     """
-    return (
-        hashlib.md5(" ".join(piece).encode(), usedforsecurity=False).hexdigest() if piece else None
-    )
+    if not piece:
+        return None
+    return hashlib.md5(" ".join(piece).encode(), usedforsecurity=False).hexdigest()
 
 
 def review_id(

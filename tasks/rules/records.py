@@ -28,9 +28,7 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A user turn as in the data, with its reference texts and the assistant's response, if there
-    is one.
-    """
+    """A user turn as in the data, with its reference texts and the assistant's response, if any."""
 
     prompt: str | None
     reference_texts: tuple[str, ...]

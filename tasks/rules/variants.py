@@ -16,26 +16,39 @@ _MOST_GROWTH = 8
 
 
 def without_examples(title: str) -> str:
-    """Return a criterion without its examples in parentheses, such as "(e.g., ...)", nested
-    parentheses included.
+    """Return a criterion without its examples in parentheses, such as "(e.g., ...)".
 
-    An example that is never closed stays, because its end is unknown. "Including" is part of the
-    request. A criterion that consists only of an example does not change.
+    Nested parentheses belong to the example. An example that is never closed stays, because its end
+    is unknown. "Including" is part of the request. A criterion that consists only of an example
+    does not change.
     """
-    kept = ""
+    result = ""
     position = 0
     for match in _EXAMPLE.finditer(title):
-        if match.start() < position:
-            continue
-        end = _closing(title, match.start())
-        if end is not None:
-            kept += title[position : match.start()].rstrip()
-            # Continue directly at punctuation, or after it if the text already ended with some.
-            position = end + len(title[end:]) - len(title[end:].lstrip(" "))
-            is_punctuation = title[position : position + 1] in _PUNCTUATION
-            position = position + kept.endswith(_PUNCTUATION) if is_punctuation else end
-    without = re.sub(r"[ \t]{2,}", " ", kept + title[position:]).strip()
-    return title.strip() if is_blank(without.strip(".,;: ")) else without
+        start = match.start()
+        end = _closing(title, start)
+        if start >= position and end is not None:
+            result += title[position:start].rstrip()
+            position = _continuation(title, end, result)
+    result = re.sub(r"[ \t]{2,}", " ", result + title[position:]).strip()
+    return title.strip() if is_blank(result.strip(".,;: ")) else result
+
+
+def _continuation(
+    title: str,
+    end: int,
+    text: str,
+) -> int:
+    """Return the position at which a title goes on after an example that ends at `end`.
+
+    It is directly at punctuation, or after it if the text before already ends with some.
+    """
+    position = end
+    while title[position : position + 1] == " ":
+        position += 1
+    if title[position : position + 1] not in _PUNCTUATION:
+        return end
+    return position + text.endswith(_PUNCTUATION)
 
 
 def _closing(text: str, start: int) -> int | None:
@@ -48,7 +61,12 @@ def _closing(text: str, start: int) -> int | None:
     return None
 
 
-def read_augmented(reply: str, title: str, *, omits_think_tag: bool = False) -> str:
+def read_augmented(
+    reply: str,
+    title: str,
+    *,
+    omits_think_tag: bool = False,
+) -> str:
     """Return the more detailed criterion in a model's reply.
 
     The reply is one JSON object with the text `criterion`. It must be longer than the original, but

@@ -46,9 +46,7 @@ def csv_text(rows: Iterable[Iterable[Any]], *, must_quote: bool = False) -> str:
 
 
 def defused(text: str) -> str:
-    """Return a text that is safe in a cell: with an apostrophe before it if it would be a formula
-    or a date.
-    """
+    """Return a text that is safe in a cell: marked if it would be a formula or a date."""
     return _MARK + text if _may_change(text) else text
 
 
@@ -65,8 +63,10 @@ def may_run(text: str) -> bool:
     content = text.lstrip(_MARK)
     if content.startswith(("\t", "\r", "\n")):
         return True
-    first = next((char for char in content if not shows_nothing(char)), None)
-    return first is not None and first in _SIGNS
+    for char in content:
+        if not shows_nothing(char):
+            return char in _SIGNS
+    return False
 
 
 def not_run(text: str) -> str:
@@ -79,9 +79,7 @@ def not_run(text: str) -> str:
 
 
 def sheet_cell(value: Any) -> Any:
-    """Return a value for a CSV file: numbers and None unchanged, anything else as text that is not
-    run.
-    """
+    """Return a value for a CSV file: numbers and None unchanged, other values as safe text."""
     return value if isinstance(value, int | float | Decimal | None) else not_run(str(value))
 
 
@@ -101,17 +99,20 @@ _HTML = str.maketrans(
 
 
 def markdown_cell(text: str) -> str:
-    """Return a text of one line so that Markdown shows it unchanged: no HTML, image, link, code or
-    end of a cell.
+    """Return a text of one line so that Markdown shows it unchanged.
+
+    It has no HTML, image, link, code or end of a cell.
     """
     return _MARKDOWN.sub(r"\\\g<0>", text.translate(_HTML))
 
 
 def as_before(cell: str) -> str:
-    """Return the text before it got a mark: `as_before` undoes `defused` and `not_run` for every
-    text.
+    """Return the text before it got a mark.
+
+    It undoes `defused` and `not_run` for every text.
     """
-    return cell[1:] if cell.startswith(_MARK) and _may_change(cell[1:]) else cell
+    text = cell.removeprefix(_MARK)
+    return text if _may_change(text) else cell
 
 
 def shows(cell: str, text: str) -> bool:
@@ -120,9 +121,10 @@ def shows(cell: str, text: str) -> bool:
     Leading white space and marks, which spreadsheets change, are ignored. A cell that a spreadsheet
     has cut counts if it has the beginning of the text.
     """
-    shown = _bare(cell)
-    meant = _bare(text)
-    return shown == meant or (len(cell) >= _FULL_CELL_CHARS and meant.startswith(shown))
+    bare_cell = _bare(cell)
+    bare_text = _bare(text)
+    is_cut = len(cell) >= _FULL_CELL_CHARS
+    return bare_cell == bare_text or (is_cut and bare_text.startswith(bare_cell))
 
 
 def _bare(text: str) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 from tasks.rules.text.numbers import some
 
+_CONTROLS = {"Cc", "Cf"}
+"""Categories of control and format characters."""
 _BLANK_RANGES = (
     (0x34F, 0x34F),
     (0x115F, 0x1160),
@@ -34,29 +36,28 @@ def is_blank(text: str | None) -> bool:
 
 
 def shows_nothing(text: str) -> bool:
-    """Return whether a text has no visible character: only white space, control and format
-    characters, fillers.
+    """Return whether a text has no visible character.
+
+    White space, control and format characters, and fillers are invisible.
     """
-    return all(
-        char.isspace()
-        or unicodedata.category(char) in {"Cc", "Cf"}
-        or any(first <= ord(char) <= last for first, last in _BLANK_RANGES)
-        for char in text
-    )
+    return all(map(_is_invisible, text))
+
+
+def _is_invisible(char: str) -> bool:
+    if char.isspace() or unicodedata.category(char) in _CONTROLS:
+        return True
+    return any(start <= ord(char) <= end for start, end in _BLANK_RANGES)
 
 
 def visible_only(text: str) -> str:
-    """Return the text without control and format characters, such as zero-width spaces and marks of
-    direction.
-    """
-    return "".join(char for char in text if unicodedata.category(char) not in {"Cc", "Cf"})
+    """Return the text without control and format characters, such as zero-width spaces."""
+    return "".join(char for char in text if unicodedata.category(char) not in _CONTROLS)
 
 
 def storable(text: str) -> str:
-    """Return the text with U+FFFD for lone surrogates, which UTF-8 cannot hold (a reply cut inside
-    an emoji).
+    """Return the text with U+FFFD for lone surrogates, which UTF-8 cannot hold.
 
-    Surrogates that form a pair become their character.
+    A reply that is cut inside an emoji has one. Surrogates that form a pair become their character.
     """
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -99,7 +100,7 @@ are no characters.
 _JOINERS = "\u200c\u200d"
 _VARIANTS = "\ufe00-\ufe0f"
 """Words of some scripts, and emoji, need these; anywhere else they only hide text."""
-_ALWAYS = "".join(f"{chr(first)}-{chr(last)}" for first, last in _HIDING)
+_ALWAYS = "".join(f"{chr(start)}-{chr(end)}" for start, end in _HIDING)
 _LETTER = f"[^\x00-\xa0{_ALWAYS}{_JOINERS}{_VARIANTS}]"
 _SHOWN = re.compile(
     f"[{_ALWAYS}]"
@@ -119,12 +120,12 @@ def visible(text: str) -> str:
 
     Ends of lines and tabs stay, and a visible text does not change again.
     """
-    return _SHOWN.sub(lambda one: one[0].encode("unicode_escape").decode(), text)
+    return _SHOWN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def visible_json(text: str) -> str:
     """Return a JSON text with hidden characters escaped; its value stays the same."""
-    return _SHOWN.sub(lambda one: json.dumps(one[0])[1:-1], text)
+    return _SHOWN.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def with_visible_texts(value: Any) -> Any:
@@ -132,25 +133,23 @@ def with_visible_texts(value: Any) -> Any:
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, Mapping):
-        return {with_visible_texts(key): with_visible_texts(item) for key, item in value.items()}
-    return (
-        [with_visible_texts(item) for item in value] if isinstance(value, list | tuple) else value
-    )
+        return {with_visible_texts(key): with_visible_texts(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [with_visible_texts(part) for part in value]
+    return value
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return a hint for a message about an unknown key: the nearest known one in brackets.
 
-    It is empty if none is near. Upper and lower case count as equal.
+    It is empty if none of the names is near. Upper and lower case count as equal.
     """
-    by_lower = {key.lower(): key for key in known}
+    by_lower = {known_name.lower(): known_name for known_name in names}
     near = get_close_matches(name.lower(), list(by_lower), n=1)
     return f" (did you mean `{by_lower[near[0]]}`?)" if near else ""
 
 
-def hint_on(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name: the nearest known one, or else the known
-    ones.
-    """
-    names = sorted(set(known))
-    return did_you_mean(name, names) or f"; known: {some(names, 10) or 'none'}"
+def hint_on(name: str, names: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: the nearest one, or else all names."""
+    unique_names = sorted(set(names))
+    return did_you_mean(name, unique_names) or f"; known: {some(unique_names, 10) or 'none'}"

@@ -1,6 +1,4 @@
-"""The reader of JSON from outside: it refuses an object with a duplicate key, because its meaning
-is unclear.
-"""
+"""The reader of JSON from outside: it refuses duplicate keys, whose meaning is unclear."""
 
 import json
 from typing import Any
@@ -20,7 +18,7 @@ def read_json(text: str | bytes) -> Any:
     """
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text))
-    value = json.loads(text, object_pairs_hook=_each_once)
+    value = json.loads(text, object_pairs_hook=_unique_keys)
     if text.count("[") + text.count("{") > _DEEPEST:
         refuse_deep(value)
     return value
@@ -32,24 +30,20 @@ def refuse_deep(value: Any, most_values: int | None = None) -> None:
     Raises:
         RecursionError: they are.
     """
-    waiting = [(value, 1)]
-    n_seen = 0
-    while waiting:
-        nested, depth = waiting.pop()
-        n_seen += 1
-        if depth > _DEEPEST or (most_values is not None and n_seen > most_values):
+    pending = [(value, 1)]
+    n_values = 0
+    while pending:
+        nested, depth = pending.pop()
+        n_values += 1
+        if depth > _DEEPEST or (most_values is not None and n_values > most_values):
             raise RecursionError("nested too deeply")
-        inner = (
-            nested.values()
-            if isinstance(nested, dict)
-            else nested
-            if isinstance(nested, list)
-            else ()
-        )
-        waiting += [(each, depth + 1) for each in inner]
+        if isinstance(nested, dict):
+            nested = list(nested.values())
+        if isinstance(nested, list):
+            pending += [(inner, depth + 1) for inner in nested]
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     by_key: dict[str, Any] = {}
     for key, value in pairs:
         if key in by_key:

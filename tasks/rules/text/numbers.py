@@ -19,7 +19,11 @@ def number(value: float, form: str = "z.3f") -> str:
     return true_minus(f"{value:{form}}")
 
 
-def counted(number: int, singular: str, plural: str | None = None) -> str:
+def counted(
+    number: int,
+    singular: str,
+    plural: str | None = None,
+) -> str:
     """Return `1 task`, `2 tasks`; the plural is the singular with an s unless it is given."""
     return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
 
@@ -51,20 +55,19 @@ _NAMED = 4
 
 
 def rank_notes(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield notes on ranks; rows have `split`, `model`, `rank`, `mean_score`, `n_tasks` and
-    `n_tasks_ranked`.
+    """Yield notes on ranks.
+
+    Rows have `split`, `model`, `rank`, `mean_score`, `n_tasks` and `n_tasks_ranked`.
     """
-    ranked = [row for row in rows if row["rank"] is not None]
-    compared = [
-        f"{row['split']} {row['n_tasks_ranked']}"
-        for row in ranked
-        if row["n_tasks_ranked"] < row["n_tasks"]
-    ]
-    unranked = [
-        f"{row['model']} on {row['split']} ({counted(row['n_tasks'], 'task')})"
-        for row in rows
-        if row["rank"] is None and row["mean_score"] is not None
-    ]
+    compared = []
+    unranked = []
+    for row in rows:
+        if row["rank"] is not None:
+            if row["n_tasks_ranked"] < row["n_tasks"]:
+                compared.append(f"{row['split']} {row['n_tasks_ranked']}")
+        elif row["mean_score"] is not None:
+            n_tasks = counted(row["n_tasks"], "task")
+            unranked.append(f"{row['model']} on {row['split']} ({n_tasks})")
     if compared:
         yield (
             "Ranks compare only the tasks with a complete trial for every ranked model"
@@ -77,8 +80,14 @@ def rank_notes(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         )
 
 
-def some(names: Iterable[str], most: int = _NAMED, separator: str = ", ") -> str:
+def some(
+    names: Iterable[str],
+    n_shown: int = _NAMED,
+    separator: str = ", ",
+) -> str:
     """Return the first of some names, without duplicates, and the number of the others."""
-    listed = list(dict.fromkeys(names))
-    more = [f"and {len(listed) - most} more"] if len(listed) > most else []
-    return separator.join([*listed[:most], *more])
+    unique_names = list(dict.fromkeys(names))
+    parts = unique_names[:n_shown]
+    if len(unique_names) > n_shown:
+        parts.append(f"and {len(unique_names) - n_shown} more")
+    return separator.join(parts)

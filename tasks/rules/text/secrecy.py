@@ -1,6 +1,4 @@
-"""Secrets in a configuration: names that mark a secret, and values that only refer to the
-environment.
-"""
+"""Secrets in a configuration: names that mark one, and values that refer to the environment."""
 
 import re
 from collections.abc import Iterator
@@ -9,8 +7,8 @@ from typing import Any
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """A reference to a variable of the environment."""
 _NAME = re.compile(
-    r"api.?key|access.?key|authori[sz]ation|password|passwd|passphrase|secret|credential|cookie|bearer"
-    r"|(?:^|[^a-z])(?:auth|pwd|jwt|pat)(?:$|[^a-z])|auth.?token|(?:^|[^a-z])(?:key|token)$"
+    r"api.?key|access.?key|authori[sz]ation|password|passwd|passphrase|secret|credential|cookie"
+    r"|bearer|(?:^|[^a-z])(?:auth|pwd|jwt|pat)(?:$|[^a-z])|auth.?token|(?:^|[^a-z])(?:key|token)$"
     r"|(?-i:(?<=[a-z])(?:Key|Token|Auth)$)",
     re.IGNORECASE,
 )
@@ -27,22 +25,25 @@ def is_secret_name(name: str) -> bool:
 
 
 def is_reference(value: str) -> bool:
-    """Return whether a value comes from the environment, with at most a word such as Bearer before
-    it.
-    """
-    beside = re.split(r"[\s:=,;]+", REFERENCE.sub(" ", value))
-    return REFERENCE.search(value) is not None and all(map(_SCHEME.fullmatch, beside))
+    """Return whether a value comes from the environment; a word such as Bearer may precede it."""
+    words = re.split(r"[\s:=,;]+", REFERENCE.sub(" ", value))
+    return REFERENCE.search(value) is not None and all(map(_SCHEME.fullmatch, words))
 
 
-def secrets_in(value: Any, path: str = "", *, is_secret: bool = False) -> Iterator[tuple[str, Any]]:
+def secrets_in(
+    value: Any,
+    path: str = "",
+    *,
+    is_secret: bool = False,
+) -> Iterator[tuple[str, Any]]:
     """Yield the values of a nested mapping under names of secrets, with their paths."""
     if isinstance(value, dict):
         for name, inner in value.items():
-            if name != "properties":  # in a JSON schema it has the names of an object's fields
-                below = f"{path}.{name}" if path else str(name)
-                yield from secrets_in(
-                    inner, below, is_secret=is_secret or is_secret_name(str(name))
-                )
+            if name == "properties":  # in a JSON schema it has the names of an object's fields
+                continue
+            inner_path = f"{path}.{name}" if path else str(name)
+            is_inner_secret = is_secret or is_secret_name(str(name))
+            yield from secrets_in(inner, inner_path, is_secret=is_inner_secret)
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from secrets_in(inner, path, is_secret=is_secret)
@@ -52,9 +53,7 @@ def secrets_in(value: Any, path: str = "", *, is_secret: bool = False) -> Iterat
 
 def literal_secret(value: Any, path: str) -> str | None:
     """Return the path of the first literal secret in a nested mapping."""
-    paths = (
-        where
-        for where, leaf in secrets_in(value, path)
-        if not (isinstance(leaf, str) and is_reference(leaf))
-    )
-    return next(paths, None)
+    for leaf_path, leaf in secrets_in(value, path):
+        if not isinstance(leaf, str) or not is_reference(leaf):
+            return leaf_path
+    return None
