@@ -18,7 +18,7 @@ select
         - greatest(least(criteria.weight, severities.max_weight), severities.min_weight)
     ) as distance_from_band,
     labels.label as known_category
-from revision_criteria as criteria
+from criteria
 inner join tasks using (benchmark, dataset_revision, task_id)
 left join severities using (benchmark, severity)
 left join labels
@@ -26,6 +26,7 @@ left join labels
         and labels.field in ('', coalesce(tasks.field, ''))
         and labels.kind = 'category'
         and criteria.category = labels.label
+where criteria.benchmark = $benchmark and criteria.dataset_revision = $dataset_revision
 order by criteria.task_id, criteria.position;
 
 -- name: judged_responses
@@ -35,10 +36,12 @@ select
     response_id || '/' || model_run_id as key,
     count(*) - count(verdict_id) as n_missing
 from intermediate.judged_criteria
-inner join revision_model_runs using (model_run_id, benchmark, dataset_revision)
+inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
 anti join intermediate.people_who_label
     using (benchmark, dataset_revision, judge, judge_config_hash)
-where status <> 'no_response'
+where model_runs.benchmark = $benchmark
+    and model_runs.dataset_revision = $dataset_revision
+    and status <> 'no_response'
 group by response_id, model_run_id
 having count(verdict_id) > 0
 order by 1;
@@ -51,28 +54,33 @@ select
     status,
     left(text, 1) as first_character,
     coalesce(regexp_extract(text, '[^\s\pZ\x0b\x0c\x1c-\x1f\x85]'), '') as first_visible
-from revision_responses
+from responses
+where benchmark = $benchmark and dataset_revision = $dataset_revision
 order by response_id;
 
 -- name: rubrics
 -- Every task of a revision, with properties of its rubric and conversation.
 with positive as (
     select task_id, count(*) as n_positive
-    from revision_criteria
-    where weight > 0
+    from criteria
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and weight > 0
     group by task_id
 ),
 
 unknown_labels as (
     select task_id, list(distinct named.label order by named.label) as labels, count(*) as n_labels
-    from revision_labelled_tasks as named
+    from labelled_tasks as named
     inner join tasks using (benchmark, dataset_revision, task_id)
     anti join labels
         on named.benchmark = labels.benchmark
             and labels.field in ('', coalesce(tasks.field, ''))
             and named.kind = labels.kind
             and named.label = labels.label
-    where named.kind in ('decision_type', 'economic_pathway')
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and named.kind in ('decision_type', 'economic_pathway')
         -- Another kind without a vocabulary may have any label.
         or (
             named.source = 'released'
@@ -94,9 +102,10 @@ select
     tasks.turns::double as turns,
     len(regexp_replace(tasks.turn_pattern, '[^ue]', '', 'g'))::double as n_user_turns,
     coalesce(unknown_labels.n_labels, 0) as n_unknown_labels
-from revision_tasks as tasks
+from tasks
 left join positive using (task_id)
 left join unknown_labels using (task_id)
+where tasks.benchmark = $benchmark and tasks.dataset_revision = $dataset_revision
 order by tasks.task_id;
 
 -- name: verdicts
@@ -109,8 +118,9 @@ select
     end::double as value_of_status,
     responses.trial::double as response_trial,
     criteria.position::double as criterion_position
-from revision_verdicts as verdicts
+from verdicts
 left join intermediate.rubric_criteria as criteria
     using (benchmark, dataset_revision, task_id, criterion_id)
 left join responses using (response_id)
+where verdicts.benchmark = $benchmark and verdicts.dataset_revision = $dataset_revision
 order by verdicts.verdict_id;

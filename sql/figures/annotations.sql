@@ -11,7 +11,15 @@ order by kind, compared_with <> 'released', annotator, compared_with, label;
 -- name: annotators
 -- Number of admitted tasks that each annotator labelled, by kind of label, and
 -- number of failed calls.
-with calls as (
+with admitted as (
+    select task_id
+    from tasks
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and is_admitted
+),
+
+calls as (
     select kind, annotator,
         count(distinct task_id) filter (status = 'ok') as n_tasks,
         count(*) filter (status = 'ok') as n_annotations,
@@ -20,8 +28,9 @@ with calls as (
             exact_sum(cost_usd),
             count(*) filter (cost_usd is null and attempts > 0)
         ) as cost_usd
-    from revision_task_annotations
-    semi join (from revision_tasks where is_admitted) as admitted using (task_id)
+    from task_annotations
+    semi join admitted using (task_id)
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
     group by all
 ),
 
@@ -29,8 +38,9 @@ used as (
     select kind,
         count(distinct task_id) filter (source = 'annotated') as n_used,
         count(distinct task_id) filter (source = 'released') as n_released
-    from revision_labelled_tasks
-    semi join (from revision_tasks where is_admitted) as admitted using (task_id)
+    from labelled_tasks
+    semi join admitted using (task_id)
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
     group by kind
 )
 

@@ -10,11 +10,13 @@ with judged as (
 
 select node_id, task_id, criterion_id, title, weight,
     if(weight < 0, 1 - judged.value, judged.value) as handled
-from revision_capability_members
+from capability_members
 semi join capability_nodes using (tree_id, node_id)
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 left join judged using (task_id, criterion_id)
-where is_leaf
+where capability_members.benchmark = $benchmark
+    and capability_members.dataset_revision = $dataset_revision
+    and is_leaf
 qualify row_number() over (
     partition by node_id
     order by handled nulls last, task_id, criterion_id
@@ -24,16 +26,19 @@ order by node_id, handled nulls last, task_id, criterion_id;
 -- name: nodes
 -- The nodes of the trees of capabilities, parents before their children.
 select node_id, parent_id, field, level, coalesce(name, '(no name)') as name, n_criteria, n_tasks
-from revision_capability_nodes
+from capability_nodes
+where benchmark = $benchmark and dataset_revision = $dataset_revision
 order by field, position;
 
 -- name: weakness_candidates
 -- Number of nodes in which a model was found weak, and number of confirmed ones,
 -- by comparison.
 select compared_model, count(*) as n_candidates, count(*) filter (is_confirmed) as n_confirmed
-from revision_weakness_candidates
+from weakness_candidates
 semi join capability_analyses using (analysis_id)
-where model = $model
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and model = $model
     and ($judges = [] or list_contains($judges::varchar[], judge))
     and grading <> 'ternary_as_binary'
 group by compared_model
@@ -53,8 +58,10 @@ with weak as (
 judged as (
     select judged.task_id, judged.criterion_id, avg(judged.value) as value
     from intermediate.judged_criteria as judged
-    inner join revision_current_model_runs as model_runs using (model_run_id)
-    where model_runs.model = $model
+    inner join intermediate.current_model_runs as model_runs using (model_run_id)
+    where model_runs.benchmark = $benchmark
+        and model_runs.dataset_revision = $dataset_revision
+        and model_runs.model = $model
         and model_runs.is_latest
         and ($judges = [] or list_contains($judges::varchar[], model_runs.judge))
     group by judged.task_id, judged.criterion_id
@@ -62,12 +69,14 @@ judged as (
 
 select weak.capability, members.node_id, members.task_id, members.criterion_id, criteria.title,
     criteria.weight
-from revision_capability_members as members
+from capability_members as members
 inner join capability_trees using (benchmark, dataset_revision, tree_id)
 inner join weak using (tree_id, node_id)
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 inner join judged using (task_id, criterion_id)
-where if(criteria.weight < 0, 1 - judged.value, judged.value) = 0
+where members.benchmark = $benchmark
+    and members.dataset_revision = $dataset_revision
+    and if(criteria.weight < 0, 1 - judged.value, judged.value) = 0
 qualify row_number() over (
     partition by members.node_id
     order by abs(criteria.weight) desc, members.task_id, members.criterion_id

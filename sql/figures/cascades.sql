@@ -5,8 +5,10 @@ with decisions as (
     select *,
         count(*) over (partition by judge) as n_verdicts,
         coalesce(escalated_because, ['decided at once']) as reasons
-    from revision_verdicts
-    where decided_by is not null
+    from verdicts
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and decided_by is not null
 )
 
 select judge, reason, decided_by,
@@ -28,7 +30,8 @@ select
         else ' (' || list_aggregate(evaluated_splits, 'string_agg', ', ') || ')'
     end as cascade,
     * exclude (evaluation_id, benchmark, dataset_revision, evaluated_splits, created_at)
-from revision_cascade_rules
+from cascade_rules
+where benchmark = $benchmark and dataset_revision = $dataset_revision
 qualify evaluation_id = arg_max(evaluation_id, created_at) over (
     partition by cheap_judge, strong_judge, evaluated_splits
 )

@@ -9,8 +9,10 @@ with listed as (
             else -abs(weight)
         end as first_key,
         if($which = 'suspect', rest_correlation, 0) as second_key
-    from revision_criterion_statistics
-    where counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
+    from criterion_statistics
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
         and ($vintage::varchar is null or vintage = $vintage)
         -- Not the binary readings of ternary verdicts: they would repeat
         -- each criterion.
@@ -37,7 +39,8 @@ reviews as (
         string_agg(distinct review_check, ', ' order by review_check) filter (
             review_check <> 'agree' and value = 0
         ) as failed_checks
-    from revision_current_reviews
+    from intermediate.current_reviews
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
     group by all
 ),
 

@@ -4,7 +4,9 @@
 -- labels counts under each, so the shares can add up to more than 100 %.
 with own as (
     select task_id, criterion_id, list(label order by label) as labels
-    from (from revision_labelled_tasks union all by name from revision_criterion_labels)
+    from (from labelled_tasks
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
+    union all by name from criterion_labels where benchmark = $benchmark and dataset_revision = $dataset_revision)
     where kind = $breakdown
     group by task_id, criterion_id
 ),
@@ -21,10 +23,12 @@ members as (
             when 'economic_pathway' then tasks.economic_pathways
             else own.labels
         end as labels
-    from revision_split_members as split_members
+    from split_members
     inner join tasks using (benchmark, dataset_revision, task_id)
     left join own on tasks.task_id = own.task_id and own.criterion_id is null
-    where not $of_criteria
+    where split_members.benchmark = $benchmark
+        and split_members.dataset_revision = $dataset_revision
+        and not $of_criteria
     union all
     select split_members.split, criteria.task_id, criteria.criterion_id,
         case $breakdown
@@ -33,10 +37,12 @@ members as (
             when 'weight' then [format('{:g}', criteria.weight)]
             else own.labels
         end as labels
-    from revision_split_members as split_members
+    from split_members
     inner join criteria using (benchmark, dataset_revision, task_id)
     left join own using (task_id, criterion_id)
-    where $of_criteria
+    where split_members.benchmark = $benchmark
+        and split_members.dataset_revision = $dataset_revision
+        and $of_criteria
 ),
 
 labelled as (
@@ -73,10 +79,14 @@ order by is_hard, split, max_weight desc nulls last, try_cast(label as double) n
 -- The size of each split as ingested, including refused tasks. Quartiles are
 -- interpolated.
 with members as (
-    select *, task_id in (select task_id from revision_quarantine) as is_refused
-    from revision_split_members
+    select *, task_id in (select task_id from quarantine where benchmark = $benchmark and dataset_revision = $dataset_revision) as is_refused
+    from split_members
     inner join shown_splits using (split)
-    inner join revision_tasks using (task_id)
+    inner join tasks using (task_id)
+    where tasks.benchmark = $benchmark
+        and tasks.dataset_revision = $dataset_revision
+        and split_members.benchmark = $benchmark
+        and split_members.dataset_revision = $dataset_revision
 )
 
 select split,

@@ -3,8 +3,10 @@
 -- the official one, earlier ones.
 with own as (
     select field, selection_id, task_id, count(*) over (partition by selection_id) as n_selected
-    from revision_hard_subset
-    where list_contains($selections::varchar[], selection_id)
+    from hard_subset
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and list_contains($selections::varchar[], selection_id)
 ),
 
 earlier as (
@@ -14,9 +16,11 @@ earlier as (
         || ' (' || any_value(others.n_models) || ' models)' as compared_with,
         count(*) as n_compared,
         count(own.task_id) as n_shared
-    from revision_hard_subset as others
+    from hard_subset as others
     left join own using (field, task_id)
-    where not list_contains($selections::varchar[], others.selection_id)
+    where others.benchmark = $benchmark
+        and others.dataset_revision = $dataset_revision
+        and not list_contains($selections::varchar[], others.selection_id)
     group by others.selection_id, others.field
 )
 
@@ -44,8 +48,10 @@ with own as (
         max(selected_at) as selected_at,
         count(*) as n_selected,
         max(mean_score) as highest_inside
-    from revision_hard_subset
-    where list_contains($selections::varchar[], selection_id)
+    from hard_subset
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and list_contains($selections::varchar[], selection_id)
     group by field, selection_id
 ),
 
@@ -62,9 +68,11 @@ around as (
 
 admitted as (
     select field, count(*) as n_tasks
-    from revision_tasks
+    from tasks
     semi join shown_tasks using (task_id)
-    where is_admitted
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and is_admitted
     group by field
 )
 
@@ -94,11 +102,15 @@ with ranked as (
         ) / 2 as border,
         task_id in (
             select task_id
-            from revision_split_members
-            where list_contains($hard_splits::varchar[], split)
+            from split_members
+            where benchmark = $benchmark
+                and dataset_revision = $dataset_revision
+                and list_contains($hard_splits::varchar[], split)
         ) as is_member
-    from revision_hard_stability
-    where list_contains($selections::varchar[], selection_id)
+    from hard_stability
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and list_contains($selections::varchar[], selection_id)
     window same as (partition by selection_id)
 )
 
@@ -110,7 +122,8 @@ select ranked.field, rank, task_id, topic, expert, turns, mean_score,
     -- NULL if no official hard split of the field is stored.
     if(bool_or(is_member) over (partition by ranked.field), is_member, null) as is_official
 from ranked
-inner join revision_tasks using (task_id)
+inner join tasks using (task_id)
+where tasks.benchmark = $benchmark and tasks.dataset_revision = $dataset_revision
 order by ranked.field, rank;
 
 -- name: hard_topics
@@ -122,8 +135,10 @@ select known.field,
     count(*) as n_chosen_from,
     n_selected / n_chosen_from as selected_share,
     avg(known.mean_score order by known.task_id) as mean_score
-from revision_hard_stability as known
+from hard_stability as known
 inner join tasks using (benchmark, dataset_revision, task_id)
-where list_contains($selections::varchar[], known.selection_id)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($selections::varchar[], known.selection_id)
 group by known.field, coalesce(tasks.topic, '(none)')
 order by known.field, selected_share desc, topic;

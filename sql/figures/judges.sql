@@ -6,8 +6,10 @@ with pairs as (
         row_number() over (
             order by 'imported' not in (kind_a, kind_b), n desc, grader_a, grader_b
         ) as pair_rank
-    from revision_judge_agreement
-    where not is_member
+    from judge_agreement
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and not is_member
 )
 
 select shown.* exclude (benchmark, dataset_revision) replace (
@@ -28,8 +30,11 @@ with counted as (
         value_a, value_b,
         sum(n)::bigint as n,
         sum(sum(n)) over (partition by grader_a, grader_b) as n_of_pair
-    from revision_agreement_counts
-    where breakdown = 'all' and not is_member
+    from intermediate.agreement_counts
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and breakdown = 'all'
+        and not is_member
     group by grader_a, grader_b, has_people, value_a, value_b
 )
 
@@ -56,8 +61,9 @@ select
     met_share, first_met_share,
     met_share - first_met_share as met_change,
     n_members, n_decided, n_failed, n_lost
-from revision_judge_drift
+from judge_drift
 left join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+where judge_drift.benchmark = $benchmark and judge_drift.dataset_revision = $dataset_revision
 order by grader, night;
 
 -- name: judge_failures
@@ -89,7 +95,7 @@ with compared as (
         graders.grader, scores.task_id, scores.value,
         round((fsum(scores.value) over same - scores.value) / (count(*) over same - 1), 12)
             as others_value
-    from revision_scores as scores
+    from scores
     semi join shown_tasks using (task_id)
     inner join shown_responses using (response_id)
     inner join graders
@@ -97,7 +103,11 @@ with compared as (
             scores.judge, scores.judge_config_hash, scores.template_hash, scores.grading,
             scores.judge_trial
         )
-    where scores.score_name = $score and scores.is_complete and graders.judge_trial = 1
+    where scores.benchmark = $benchmark
+        and scores.dataset_revision = $dataset_revision
+        and scores.score_name = $score
+        and scores.is_complete
+        and graders.judge_trial = 1
     -- Ternary gradings are compared with ternary ones, binary with binary.
     window same as (partition by scores.response_id, scores.grading = 'ternary')
     qualify count(*) over same > 1
@@ -181,7 +191,9 @@ select
     judge, judge_config_hash, template_hash, grading, judge_trial, arrangement, compared_with,
     measure_of, breakdown, label, n, n_tasks, before, after, change, change_ci_low, change_ci_high,
     is_small
-from revision_neighbour_effects
+from neighbour_effects
 left join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge)
+where neighbour_effects.benchmark = $benchmark
+    and neighbour_effects.dataset_revision = $dataset_revision
+    and len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge)
 order by judge, measure_of <> 'met', measure_of, compared_with, arrangement, breakdown, label;

@@ -41,13 +41,15 @@ select shown_judge_configs.judge_config, split, shown_sets.is_hard,
     rank_correlation, ci_low, ci_high, is_small, n, level, score_name, vintage,
     correlations.model as model_label,
     model_config_hash, judge, judge_trial, grading, judge_config_hash, template_hash
-from revision_length_correlations as correlations
+from length_correlations as correlations
 inner join shown_sets using (split, is_own_hard)
 inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
 left join entries using (model, model_config_hash, vintage)
 left join (select distinct judge_config, entry, split, is_own_hard from scoped_displayed_scores)
     as shown_scores using (judge_config, entry, split, is_own_hard)
-where score_name = $score
+where correlations.benchmark = $benchmark
+    and correlations.dataset_revision = $dataset_revision
+    and score_name = $score
     and ($level::varchar is null or level = $level)
     and (
         shown_scores.entry is not null

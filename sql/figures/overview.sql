@@ -41,10 +41,12 @@ select judge_config,
     ranked.model as model_label,
     model_config_hash
 from ranked
-inner join revision_tasks using (task_id)
+inner join tasks using (task_id)
 inner join entries using (model, model_config_hash)
 inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where ranked.later = entries.vintage
+where tasks.benchmark = $benchmark
+    and tasks.dataset_revision = $dataset_revision
+    and ranked.later = entries.vintage
 qualify row_number() over (
     partition by judge_config, entry
     order by difference * sign(mean_difference) desc, task_id
@@ -65,8 +67,10 @@ with paired as (
         round(exact_avg(later_value - earlier_value), 12) as difference,
         count(*) as n_tasks
     from change_values as changed
-    inner join revision_task_set_members as members using (split, task_id)
-    where not members.is_own_hard
+    inner join intermediate.task_set_members as members using (split, task_id)
+    where members.benchmark = $benchmark
+        and members.dataset_revision = $dataset_revision
+        and not members.is_own_hard
     group by all
 )
 
@@ -84,7 +88,8 @@ order by judge_config <> $main, judge_config, split, p_adjusted nulls last, mode
 -- name: drifted
 -- Judges that were out of control in their last night.
 select judge, night, agreement, lower_limit
-from revision_judge_drift
+from judge_drift
+where benchmark = $benchmark and dataset_revision = $dataset_revision
 qualify night = max(night) over (partition by judge) and is_out_of_control
 order by judge;
 
@@ -119,8 +124,9 @@ of_tasks as (
         count(*) filter (is_admitted) as n_tasks,
         count(*) filter (not is_admitted) as n_refused,
         sum(n_criteria) filter (is_admitted) as n_criteria
-    from revision_tasks
+    from tasks
     semi join shown_tasks using (task_id)
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
 )
 
 select of_tasks.*, sampled.*, decided.*
@@ -129,7 +135,8 @@ from of_tasks, sampled, decided;
 -- name: last_checks
 -- The failed checks of the last run of each suite.
 select suite, check_name, expectation, severity, n_evaluated, n_failed
-from revision_checks
+from checks
+where benchmark = $benchmark and dataset_revision = $dataset_revision
 qualify created_at = max(created_at) over (partition by suite) and not success
 order by severity <> 'quarantine', suite, check_name, expectation;
 
@@ -167,8 +174,12 @@ newest as (
         count(*) as n_vintages,
         arg_max(vintage, (first_response_at, vintage)) as newest_vintage,
         arg_max(coverage, (first_response_at, vintage)) as newest_coverage
-    from revision_displayed_scores
-    where breakdown = 'all' and score_name = $score and $vintage::varchar is null
+    from intermediate.displayed_scores
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and breakdown = 'all'
+        and score_name = $score
+        and $vintage::varchar is null
     group by all
 ),
 
@@ -176,7 +187,8 @@ further_trials as (
     select model_run_id,
         list_filter(trials, lambda trial: not list_contains(counted_trials, trial))
             as uncounted_trials
-    from revision_model_runs
+    from intermediate.model_runs
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
 ),
 
 -- Of judges that decide several criteria in one call.
@@ -188,8 +200,10 @@ groups as (
         effects.change_ci_high as neighbour_effect_ci_high
     from intermediate.judge_configs
     left join (
-        from revision_neighbour_effects
-        where arrangement = 'grouped'
+        from neighbour_effects
+        where benchmark = $benchmark
+            and dataset_revision = $dataset_revision
+            and arrangement = 'grouped'
             and compared_with = 'alone'
             and measure_of = 'met'
             and breakdown = 'all'

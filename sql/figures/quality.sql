@@ -3,7 +3,8 @@
 -- first, with some of the keys of the rows that failed.
 with latest as (
     select suite, arg_max(run_id, created_at) as run_id
-    from revision_checks
+    from checks
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
     group by suite
 )
 
@@ -17,10 +18,11 @@ select
     failing_keys[:5] as some_keys,
     if(n_failed > 5, n_failed - 5, null) as n_more,
     run_id, created_at
-from revision_checks
+from checks
 inner join latest using (suite, run_id)
 left join $expectations as expected (check_name, expectation, meaning)
     using (check_name, expectation)
+where checks.benchmark = $benchmark and checks.dataset_revision = $dataset_revision
 order by success, list_position(['fail', 'quarantine', 'warn'], severity) nulls last,
     list_position(['ingest', 'sample', 'judge'], suite) nulls last, suite, check_name, expectation,
     table_name;
@@ -32,7 +34,8 @@ select quarantine.check_name, quarantine.task_id,
     array_to_string(tasks.splits, ', ') as splits,
     quarantine.severity as policy,
     quarantine.detail
-from revision_quarantine as quarantine
+from quarantine
 left join tasks using (benchmark, dataset_revision, task_id)
 semi join shown_tasks using (task_id)
+where benchmark = $benchmark and dataset_revision = $dataset_revision
 order by check_name, task_id;

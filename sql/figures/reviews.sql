@@ -11,7 +11,8 @@ with own as (
         case breakdown when 'all' then 'these reviews' else label end as label,
         agreeing_share, ci_low, ci_high, is_small, unweighted_share, n_criteria, n_reviews, n_tasks,
         n_population, population_id
-    from revision_review_agreement
+    from review_agreement
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
 ),
 
 paper as (
@@ -40,7 +41,8 @@ select reviewer,
     count(distinct row(task_id, criterion_id)) as n_criteria,
     count(distinct task_id) as n_tasks,
     count(distinct review_trial) as n_trials
-from revision_current_reviews
+from intermediate.current_reviews
+where benchmark = $benchmark and dataset_revision = $dataset_revision
 group by all
 order by kind desc, reviewer, pass_share, review_check;
 
@@ -51,7 +53,8 @@ with objections as (
     select task_id, criterion_id, title, category, severity, weight, source, reviewer, review_check,
         arg_min(explanation, (value, review_trial)) as explanation,
         arg_min(better_wording, (value, review_trial)) as better_wording
-    from revision_current_reviews
+    from intermediate.current_reviews
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
     group by all
     having min(value) = 0
 ),
@@ -65,8 +68,10 @@ agreed as (
             case when max(disagreement) > 0 then 'graders disagree' end,
             case when bool_or(rest_correlation_high < 0) then 'suspect' end
         ) as findings
-    from revision_criterion_statistics
-    where grading <> 'ternary_as_binary'
+    from criterion_statistics
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and grading <> 'ternary_as_binary'
     group by all
 ),
 
@@ -98,7 +103,9 @@ order by row_rank, source, reviewer, ranked.review_check;
 -- name: review_failures
 -- Reviews that failed, by reviewer and cause.
 select reviewer, status, count(*) as n
-from revision_criterion_reviews
-where review_check is null
+from criterion_reviews
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and review_check is null
 group by all
 order by reviewer, status;

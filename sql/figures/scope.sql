@@ -5,13 +5,15 @@ with given as (
     select kind,
         count(distinct task_id) filter (source = 'annotated') as n_annotated,
         count(distinct task_id) as n_tasks
-    from revision_labelled_tasks
+    from labelled_tasks
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
     group by kind
 ),
 
 annotators as (
     select kind, list(distinct annotator order by annotator) as annotators
-    from revision_annotator_labels
+    from intermediate.annotator_labels
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
     group by kind
 )
 
@@ -30,19 +32,23 @@ with sampled_runs as (
             partition by model, model_config_hash
             order by min(created_at) desc, vintage desc
         ) = 1 as is_newest
-    from revision_responses
+    from responses
     semi join shown_tasks using (task_id)
-    where (len($models::varchar[]) = 0 or list_contains($models::varchar[], model))
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and (len($models::varchar[]) = 0 or list_contains($models::varchar[], model))
     group by model, model_config_hash, vintage
 ),
 
 scored as (
     select model, model_config_hash, vintage,
         round(exact_avg(mean_score), 12) as mean_score
-    from revision_leaderboard
+    from leaderboard
     semi join shown_judge_configs
         using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    where is_primary
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and is_primary
         and is_judged
         and (is_latest or $vintage::varchar is not null)
         and split in (select split from shown_splits)
@@ -69,8 +75,10 @@ order by mean_score desc nulls last, model, vintage, model_config_hash;
 -- Every judge with its configuration, template, grading and repetition; the one
 -- with the most verdicts is first.
 select judge, judge_config_hash, template_hash, grading, judge_trial, sum(n_tasks) as n_tasks
-from revision_leaderboard
-where is_primary
+from leaderboard
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and is_primary
     and split in (select split from shown_splits)
     and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
 group by all
@@ -88,26 +96,32 @@ with kinds as (
         breakdown not in (
             'topic', 'expert', 'turns', 'reference_texts', 'decision_type', 'economic_pathway'
         ) as is_own
-    from revision_task_breakdowns
-    where breakdown not in ('all', 'subset') and label <> '(none)'
+    from intermediate.task_breakdowns
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and breakdown not in ('all', 'subset')
+        and label <> '(none)'
     group by breakdown
     having count(distinct label) > 1 or breakdown not in ('turns', 'reference_texts')
     union all
-    select distinct 'category', true, false from revision_criteria where category is not null
+    select distinct 'category', true, false from criteria where benchmark = $benchmark and dataset_revision = $dataset_revision and category is not null
     union all
-    select distinct 'severity', true, false from revision_criteria where severity is not null
+    select distinct 'severity', true, false from criteria where benchmark = $benchmark and dataset_revision = $dataset_revision and severity is not null
     union all
     select distinct kind, true, true
-    from revision_criterion_labels
+    from criterion_labels
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
 ),
 
 -- A kind of criteria whose labels equal the categories adds no
 -- information.
 other_than_category as (
     select kind
-    from revision_criterion_labels
+    from criterion_labels
     inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-    where label is distinct from category
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and label is distinct from category
 )
 
 select kind, of_criteria, is_own,
@@ -118,8 +132,9 @@ order by is_own, of_criteria, kind;
 -- name: left_out
 -- Number of tasks of the revision that the report leaves out.
 select count(distinct task_id) as n_tasks
-from revision_split_members
-anti join shown_tasks using (task_id);
+from split_members
+anti join shown_tasks using (task_id)
+where benchmark = $benchmark and dataset_revision = $dataset_revision;
 
 -- name: selections
 -- The own hard selections that the report shows, with their names on leaderboards
@@ -127,13 +142,15 @@ anti join shown_tasks using (task_id);
 -- all its tasks and candidates.
 with considered as (
     select selection_id, field, task_id
-    from revision_hard_subset
+    from hard_subset
     inner join intermediate.latest_selections
         using (benchmark, dataset_revision, field, selection_id)
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
     union
     select selection_id, field, task_id
-    from revision_hard_stability
+    from hard_stability
     semi join intermediate.latest_selections using (selection_id)
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
 )
 
 select considered.selection_id, considered.field || ' (own hard)' as split

@@ -26,17 +26,21 @@ select changes.*, task_id,
     any_value(mean_score) filter (vintage = earlier) as earlier_value,
     any_value(mean_score) filter (vintage = later) as later_value
 from changes
-inner join revision_task_scores
+inner join task_scores
     using (model, model_config_hash, judge, judge_config_hash, template_hash, grading, judge_trial)
-where score_name = $score
+where task_scores.benchmark = $benchmark
+    and task_scores.dataset_revision = $dataset_revision
+    and score_name = $score
 group by all
 having earlier_value is not null and later_value is not null;
 
 -- name: shown_splits
 -- One row: a split of the report.
 select distinct split, list_contains($hard_splits::varchar[], split) as is_hard
-from revision_split_members
-where (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split));
+from split_members
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split));
 
 -- name: shown_sets
 -- One row: a shown task set: a split, or an own hard selection; both if $is_hard
@@ -53,16 +57,19 @@ from scoped_task_set_members;
 -- name: shown_tasks
 -- One row: a task of the report.
 select distinct task_id
-from revision_split_members
-inner join shown_splits using (split);
+from split_members
+inner join shown_splits using (split)
+where split_members.benchmark = $benchmark and split_members.dataset_revision = $dataset_revision;
 
 -- name: drilled_tasks
 -- One row: a task with a page, and the block of tasks that share its data files.
 -- A task's block does not depend on other tasks.
 select task_id, (md5_number(task_id) % 64)::integer as block
-from revision_tasks
+from tasks
 semi join shown_tasks using (task_id)
-where is_admitted;
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and is_admitted;
 
 -- name: shown_responses
 -- One row: a response of a shown model; `is_older` if it is a response to an
@@ -70,9 +77,10 @@ where is_admitted;
 select entries.entry,
     coalesce(responses.conversation_id <> tasks.conversation_id, false) as is_older,
     responses.*
-from revision_responses as responses
+from responses
 inner join entries using (model, model_config_hash, vintage)
-left join tasks using (benchmark, dataset_revision, task_id);
+left join tasks using (benchmark, dataset_revision, task_id)
+where responses.benchmark = $benchmark and responses.dataset_revision = $dataset_revision;
 
 -- name: wanted_entry_tasks
 -- One row: an entry and a task of the blocks whose data files are to be written.
@@ -102,7 +110,8 @@ with searched as (
             }
             order by "round", chunk_number
         ) as chunks
-    from revision_evidence
+    from evidence
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
     group by task_id, verdict_id
 )
 
@@ -134,13 +143,15 @@ where response_scores.breakdown = 'all' and response_scores.score_name = $score;
 with further as (
     select task_id, criterion_id,
         list({ 'kind': kind, 'label': label } order by kind, label) as labels
-    from revision_criterion_labels
+    from criterion_labels
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
     group by task_id, criterion_id
 )
 
 select criteria.*, coalesce(further.labels, []) as labels
-from revision_criteria as criteria
-left join further using (task_id, criterion_id);
+from criteria
+left join further using (task_id, criterion_id)
+where criteria.benchmark = $benchmark and criteria.dataset_revision = $dataset_revision;
 
 -- name: response_costs
 -- One row: the cost of a model's responses on a split and of judging them;

@@ -14,12 +14,13 @@ with named as (
         looks.sequence_high as ci_high,
         looks.unbiased_difference, looks.n_tasks, looks.n_tasks_evaluated, looks.n_tasks_planned,
         looks.comparison_alpha, looks.least_difference, looks.looked_at
-    from revision_stopped_comparisons as looks
+    from stopped_comparisons as looks
     left join entries using (model, model_config_hash, vintage)
     left join entries as others
         on looks.compared_model = others.model
             and looks.compared_config_hash = others.model_config_hash
             and looks.compared_vintage = others.vintage
+    where looks.benchmark = $benchmark and looks.dataset_revision = $dataset_revision
 )
 
 select *, model || ' - ' || compared_with as comparison

@@ -11,10 +11,12 @@ select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
         own_usd,
         max(own_usd) over (partition by judge, template_hash, grading, max(served_model))
     ) as mean_usd
-from revision_graded_verdicts
+from intermediate.graded_verdicts
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 inner join tasks using (benchmark, dataset_revision, task_id)
-where criterion_hash = criteria.content_hash
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and criterion_hash = criteria.content_hash
     and judge in ($cheap, $strong)
     and grading <> 'ternary_as_binary'
     and tasks.is_admitted
@@ -28,16 +30,21 @@ order by judge, n_verdicts desc, judge_config_hash, template_hash, judge_trial;
 -- and the values for the response's primary score.
 with graded as (
     select response_id, criterion_id, criterion_hash, judging_id, confidence, probability, value
-    from revision_graded_verdicts
-    where judge in ($cheap, $strong)
+    from intermediate.graded_verdicts
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and judge in ($cheap, $strong)
         and judging_id in ($first::ubigint, $second::ubigint, $strong_first::ubigint)
 ),
 
 primary_scores as (
     select bounds.task_id, bounds.offset_points, bounds.denominator, bounds.n_wanted
-    from revision_score_bounds as bounds
+    from intermediate.score_bounds as bounds
     inner join score_definitions as definitions using (benchmark, score_name)
-    where bounds.breakdown = 'all' and definitions.is_primary
+    where bounds.benchmark = $benchmark
+        and bounds.dataset_revision = $dataset_revision
+        and bounds.breakdown = 'all'
+        and definitions.is_primary
 )
 
 select responses.response_id, responses.task_id, responses.model, responses.vintage,

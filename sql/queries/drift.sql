@@ -10,9 +10,12 @@ with usable_responses as materialized (
     select responses.response_id, responses.conversation_id,
         md5(responses.response_id) as response_order,
         md5(responses.text) as text_hash
-    from revision_responses as responses
+    from responses
     inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-    where responses.status = 'ok' and tasks.is_admitted
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and responses.status = 'ok'
+        and tasks.is_admitted
 ),
 
 -- Equal responses share one call, so only one of their verdicts shows the

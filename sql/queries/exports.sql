@@ -22,22 +22,28 @@ called as (
 model_names as (
     select model, model_config_hash, vintage,
         arg_max(called.name, responses.created_at) as model_name
-    from revision_responses as responses
+    from responses
     inner join called on responses.run_id = called.run_id and responses.model = called.label
-    where called.kind = 'model' and responses.source <> 'imported'
+    where responses.benchmark = $benchmark
+        and responses.dataset_revision = $dataset_revision
+        and called.kind = 'model'
+        and responses.source <> 'imported'
     group by all
 ),
 
 judge_names as (
     select judge, judge_config_hash, arg_max(called.name, verdicts.created_at) as judge_name
-    from revision_verdicts as verdicts
+    from verdicts
     inner join called on verdicts.run_id = called.run_id and verdicts.judge = called.label
-    where called.kind = 'judge' and verdicts.source <> 'imported'
+    where verdicts.benchmark = $benchmark
+        and verdicts.dataset_revision = $dataset_revision
+        and called.kind = 'judge'
+        and verdicts.source <> 'imported'
     group by all
 )
 
 select model_runs.*, rubric, is_imported, may_hide_failures, model_name, judge_name
-from revision_current_model_runs as model_runs
+from intermediate.current_model_runs as model_runs
 semi join (
     from intermediate.wanted_responses where list_contains($task_ids::varchar[], task_id)
 ) as wanted using (model_run_id)
@@ -46,7 +52,9 @@ inner join (select judging_id, rubric, is_imported from intermediate.judge_confi
 left join intermediate.hiding_runs using (model_run_id)
 left join model_names using (model, model_config_hash, vintage)
 left join judge_names using (judge, judge_config_hash)
-where grading <> 'ternary_as_binary'
+where model_runs.benchmark = $benchmark
+    and model_runs.dataset_revision = $dataset_revision
+    and grading <> 'ternary_as_binary'
     and ($models = [] or list_contains($models::varchar[], model))
     and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
     and (
@@ -120,8 +128,10 @@ order by is_primary desc, score_name, split;
 -- One row: a usable response that people can label. It must be unique by task,
 -- model, trial and vintage, so that an imported verdict can name it.
 select response_id, task_id, model, trial, vintage
-from revision_responses
-where status = 'ok'
+from responses
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and status = 'ok'
     and list_contains($task_ids::varchar[], task_id)
     and ($models::varchar[] is null or list_contains($models::varchar[], model))
     and ($trials::bigint[] is null or list_contains($trials::bigint[], trial))
@@ -132,10 +142,12 @@ order by response_id;
 -- One row: a criterion of one of some responses, in their order.
 select response_id, task_id as task, model, trial, vintage, criterion_id as criterion, field, topic,
     text as response, title
-from revision_responses
+from responses
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id)
-where list_contains($response_ids::varchar[], response_id)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($response_ids::varchar[], response_id)
 order by list_position($response_ids::varchar[], response_id), criteria.position;
 
 -- name: review_population
@@ -143,9 +155,11 @@ order by list_position($response_ids::varchar[], response_id), criteria.position
 -- the order of the rubrics.
 select task_id as task, criterion_id as criterion, criteria.content_hash as criterion_hash, title,
     category, severity, weight, field, topic
-from revision_criteria as criteria
+from criteria
 inner join tasks using (benchmark, dataset_revision, task_id)
-where list_contains($task_ids::varchar[], task_id)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($task_ids::varchar[], task_id)
 order by list_position($task_ids::varchar[], task_id), criteria.position;
 
 -- name: figures_to_correct
@@ -162,14 +176,16 @@ select mean_scores.figure_id, mean_scores.model, mean_scores.split,
     figure_values.task_id as task,
     wanted.response_id,
     covered.response_id is not null as is_covered
-from revision_mean_scores as mean_scores
+from intermediate.mean_scores
 inner join intermediate.figure_values using (figure_id)
 inner join intermediate.wanted_responses as wanted
     on figure_values.model_run_id = wanted.model_run_id
         and figure_values.task_id = wanted.task_id
         and list_contains(figure_values.complete_trials, wanted.trial)
 left join covered on wanted.response_id = covered.response_id
-where mean_scores.model_run_id in (
+where mean_scores.benchmark = $benchmark
+    and mean_scores.dataset_revision = $dataset_revision
+    and mean_scores.model_run_id in (
         select model_run_id
         from intermediate.wanted_responses
         where judging_id = $judging_id
@@ -264,7 +280,7 @@ select response_id,
     label_value,
     coalesce(sampled.factor, 0) as factor,
     coalesce(covered.density, 0) as density
-from revision_responses as responses
+from responses
 inner join (select *, content_hash as criterion_hash from criteria) as criteria
     using (benchmark, dataset_revision, task_id)
 inner join intermediate.score_bounds as bounds using (benchmark, dataset_revision, task_id)
@@ -275,7 +291,9 @@ left join others using (response_id, criterion_id, criterion_hash)
 left join labelled using (response_id, criterion_id, criterion_hash)
 left join sampled using (response_id, criterion_id, criterion_hash)
 left join covered using (response_id, criterion_id)
-where list_contains($response_ids::varchar[], response_id)
+where responses.benchmark = $benchmark
+    and responses.dataset_revision = $dataset_revision
+    and list_contains($response_ids::varchar[], response_id)
     and bounds.score_name = $score
     and breakdown = $breakdown
     and label = $label

@@ -3,10 +3,12 @@
 -- their verdicts that can be scored.
 select list(distinct response_id order by response_id) as covered_responses,
     count(*) as n_population
-from revision_responses
+from responses
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id)
-where model = $model
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and model = $model
     and vintage = $vintage
     and status = 'ok'
     and is_admitted
@@ -32,8 +34,9 @@ select
 -- weight.
 select worded.task_id, worded.criterion_id, worded.title, worded.content_hash, worded.rubric,
     criteria.category, criteria.weight
-from revision_rubric_criteria as worded
+from intermediate.rubric_criteria as worded
 inner join criteria using (benchmark, dataset_revision, task_id, position)
+where benchmark = $benchmark and dataset_revision = $dataset_revision
 order by worded.task_id, position;
 
 -- name: sheets_of_verdicts

@@ -6,17 +6,22 @@
 with tonight_sets as (
     select task_set_id, judging_id, model, model_config_hash,
         count(*) over (partition by judging_id, model, model_config_hash) as n_sets
-    from revision_current_vintages
-    where vintage = $night and not is_own_hard
+    from intermediate.current_vintages
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and vintage = $night
+        and not is_own_hard
 ),
 
 at_bar as (
     select vintages.vintage, vintages.model, vintages.model_config_hash, judge, judge_config_hash,
         template_hash, grading, judge_trial
-    from revision_current_vintages as vintages
+    from intermediate.current_vintages as vintages
     inner join tonight_sets using (task_set_id, judging_id, model, model_config_hash)
     inner join intermediate.judge_configs using (judging_id)
-    where vintages.is_at_bar
+    where vintages.benchmark = $benchmark
+        and vintages.dataset_revision = $dataset_revision
+        and vintages.is_at_bar
     group by all
     having count(*) = any_value(n_sets)
 ),
@@ -26,9 +31,11 @@ judged as (
         template_hash, grading, judge_trial,
         min(responses.created_at) as first_response_at,
         count(*) as n_decided
-    from revision_verdicts as verdicts
+    from verdicts
     inner join responses using (response_id)
-    where verdicts.value is not null
+    where verdicts.benchmark = $benchmark
+        and verdicts.dataset_revision = $dataset_revision
+        and verdicts.value is not null
         and (
             responses.vintage = 'base'
             or responses.vintage in (select night from runs where night is not null)
@@ -45,7 +52,11 @@ usable as (
             judge_trial
         )
     anti join (
-        select *, night as vintage from revision_judge_drift where is_out_of_control
+        select *, night as vintage
+        from judge_drift
+        where benchmark = $benchmark
+            and dataset_revision = $dataset_revision
+            and is_out_of_control
     ) as drifted using (vintage, judge, judge_config_hash, template_hash, grading)
 )
 

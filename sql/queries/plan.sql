@@ -4,10 +4,12 @@
 --
 -- with: queries/run/judge_verdicts
 select template_hash, count(*) as n_verdicts
-from revision_verdicts
+from verdicts
 anti join (from judge_verdicts where value is not null) as now
     using (response_id, criterion_id, criterion_hash)
-where judge = $judge
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and judge = $judge
     and judge_config_hash = $judge_config_hash
     and grading = $grading
     and judge_trial = $judge_trial
@@ -43,14 +45,15 @@ select count(*) as n_members,
     count(distinct concat(
         control_set.response_id, coalesce(verdicts.piece_hash, verdicts.criterion_id)
     )) filter (done.set_id is null) as n_calls
-from revision_control_set as control_set
+from control_set
 semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
 left join (
     select set_id, response_id, criterion_id, criterion_hash
     from control_verdicts
     where judge_vintage = $night and value is not null
 ) as done using (set_id, response_id, criterion_id, criterion_hash)
-inner join verdicts using (verdict_id);
+inner join verdicts using (verdict_id)
+where control_set.benchmark = $benchmark and control_set.dataset_revision = $dataset_revision;
 
 -- name: first_verdicts
 -- One row: a criterion with a judge's values in the order of its repetitions (NULL
@@ -61,9 +64,11 @@ select verdicts.response_id, verdicts.criterion_id,
     first(verdicts.confidence order by verdicts.judge_trial) as confidence,
     criteria.weight, criteria.category, criteria.severity,
     kinds_of(criteria.title) as kinds
-from revision_verdicts as verdicts
+from verdicts
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-where verdicts.judge_config_hash = $judge_config_hash
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and verdicts.judge_config_hash = $judge_config_hash
     and verdicts.template_hash = $template_hash
     and verdicts.judge_trial <= $n_repetitions
     and verdicts.decided_by is null
@@ -78,7 +83,7 @@ limit 10000;
 select task_scores.model, task_scores.task_id,
     arg_max(task_scores.mean_score, model_runs.first_response_at) as value
 from task_scores
-inner join intermediate.model_runs as model_runs using (model_run_id)
+inner join intermediate.model_runs using (model_run_id)
 where task_scores.benchmark = $benchmark
     and task_scores.judge = $judge
     and task_scores.judge_trial = 1

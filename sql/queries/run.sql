@@ -61,8 +61,10 @@ where value is not null
 -- with: queries/run/cut_rubrics, queries/run/judge_verdicts, queries/run/done
 with wanted_responses as (
     select response_id, benchmark, dataset_revision, task_id
-    from revision_responses
-    where status = 'ok'
+    from responses
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and status = 'ok'
         and list_contains($tasks::varchar[], task_id)
         and [model, task_id] not in (select unnest($left_out::varchar[][]))
         and list_contains($trials::bigint[], trial)
@@ -110,9 +112,11 @@ order by failed.failed_at nulls first,
 -- name: conversations
 -- One row: the assembled conversation of a task.
 select task_id, conversation_id, list((role, content) order by position) as messages
-from revision_messages
+from messages
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-where list_contains($tasks::varchar[], task_id)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($tasks::varchar[], task_id)
 group by task_id, conversation_id;
 
 -- name: tried_cells
@@ -127,9 +131,11 @@ select task_id, trial,
         )
     ) as is_filled,
     max(created_at) as tried_at
-from revision_responses
+from responses
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-where model = $model
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and model = $model
     and vintage = $vintage
     and (model_config_hash = $model_config_hash or source = 'imported')
 group by task_id, trial;
@@ -139,8 +145,10 @@ group by task_id, trial;
 -- the rubric's order.
 with done as (
     select task_id, original_id as criterion_id, original_hash as content_hash
-    from revision_criterion_variants
-    where rubric = $rubric
+    from criterion_variants
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and rubric = $rubric
         and not (
             list_contains($again::varchar[], status)
             or ($retry_failed and status <> 'ok')
@@ -149,9 +157,11 @@ with done as (
 )
 
 select task_id, criterion_id, content_hash as criterion_hash, title as criterion_text
-from revision_criteria
+from criteria
 anti join done using (task_id, criterion_id, content_hash)
-where list_contains($tasks::varchar[], task_id)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($tasks::varchar[], task_id)
 order by list_position($tasks::varchar[], task_id), position;
 
 -- name: missing_verdicts
@@ -206,9 +216,11 @@ order by chosen.position,
 select model, trial, source, status,
     count(*) as n,
     sum(n_criteria)::bigint as n_criteria
-from revision_responses
+from responses
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-where list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
     and list_contains($tasks::varchar[], task_id)
 group by all;
 
@@ -222,8 +234,10 @@ select
 -- One row: a judge configuration with verdicts on responses of some vintages:
 -- imported ones, or any.
 select distinct judge, judge_config_hash, template_hash, grading, judge_trial
-from revision_model_runs
-where list_contains($vintages::varchar[], vintage)
+from intermediate.model_runs
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($vintages::varchar[], vintage)
     and ($is_any_source or judge_config_hash = 'imported')
     and grading <> 'ternary_as_binary'
     and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
@@ -233,8 +247,10 @@ order by all;
 -- One row: a model that has responses, its first vintage of those given, and the
 -- configuration that made the latest of its responses.
 select distinct on (model) model, vintage, model_config_hash
-from revision_responses
-where list_contains($vintages::varchar[], vintage)
+from responses
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($vintages::varchar[], vintage)
 order by model, list_position($vintages::varchar[], vintage), created_at desc;
 
 -- name: stored_revisions
@@ -255,9 +271,12 @@ order by n_verdicts desc, n_responses desc, benchmark, dataset_revision;
 -- name: tasks_of_splits
 -- One row: an admitted task in one of some splits, in the order of the splits.
 select split, task_id
-from revision_split_members
+from split_members
 inner join tasks using (benchmark, dataset_revision, task_id)
-where is_admitted and list_contains($splits::varchar[], split)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and is_admitted
+    and list_contains($splits::varchar[], split)
 order by list_position($splits::varchar[], split), position;
 
 -- name: unadopted_responses
@@ -292,9 +311,11 @@ where earlier.judge = $label and earlier.judge_config_hash = $earlier_hash;
 -- with: queries/run/judge_config
 select model, trial, status, count(*) as n
 from intermediate.judged_criteria
-inner join revision_model_runs using (model_run_id, benchmark, dataset_revision)
+inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
 semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
+where model_runs.benchmark = $benchmark
+    and model_runs.dataset_revision = $dataset_revision
+    and list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
     and list_contains($tasks::varchar[], task_id)
     and status <> 'not_judged'
 group by all;

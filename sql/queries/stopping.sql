@@ -6,8 +6,10 @@
 -- with: queries/run/judge_config, queries/stopping/judged_scores
 with earlier as (
     select vintage, min(created_at) as first_response_at
-    from revision_responses
-    where model = $model
+    from responses
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and model = $model
         and model_config_hash = $model_config_hash
         and (
             vintage in ('base', $night)
@@ -34,9 +36,12 @@ group by task_id;
 -- One row: a task's score in a sampling of a model under a judge configuration.
 --
 -- with: queries/run/judge_config
-from revision_task_scores
+from task_scores
 semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where score_name = $score and value is not null;
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and score_name = $score
+    and value is not null;
 
 -- name: figures
 -- One row: a figure of a vintage of a configured model, or of its imported responses (split, judge
@@ -45,9 +50,11 @@ where score_name = $score and value is not null;
 select split, model, model_config_hash, vintage, judge, judge_config_hash, template_hash, grading,
     judge_trial, score_name,
     map_from_entries(list((task_id, value))) as task_scores
-from revision_task_scores
+from task_scores
 inner join split_members using (benchmark, dataset_revision, task_id)
-where model = $model
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and model = $model
     and model_config_hash in ($model_config_hash, 'imported')
     and vintage = $vintage
     and list_contains($tasks::varchar[], task_id)

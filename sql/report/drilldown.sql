@@ -123,21 +123,24 @@ decided as (
 -- decided.
 lost as (
     select entry, judge_config, trial, task_id, criteria.position, $lost as mark
-    from revision_wanted_responses as wanted_responses
+    from intermediate.wanted_responses
     inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
     inner join entries using (model, model_config_hash, vintage)
     inner join shown_judge_configs
         using (judge, judge_config_hash, template_hash, grading, judge_trial)
     inner join criteria using (benchmark, dataset_revision, task_id)
     anti join outdated using (response_id)
-    where wanted_responses.status <> 'ok'
+    where wanted_responses.benchmark = $benchmark
+        and wanted_responses.dataset_revision = $dataset_revision
+        and wanted_responses.status <> 'ok'
 )
 
 select entry, judge_config, trial, task_id,
     string_agg(mark, '' order by position) as marks,
     if(count(*) = any_value(n_criteria), null, list(position order by position)) as positions
 from (from decided union all by name from lost)
-inner join revision_tasks using (task_id)
+inner join tasks using (task_id)
+where tasks.benchmark = $benchmark and tasks.dataset_revision = $dataset_revision
 group by entry, judge_config, trial, task_id
 order by entry, judge_config, trial, task_id;
 
@@ -146,9 +149,10 @@ order by entry, judge_config, trial, task_id;
 -- task that is not assembled yet, the turns are those of the data set.
 with sent as (
     select messages.*
-    from revision_messages as messages
+    from messages
     -- Conversations of an earlier assembly are left out.
     semi join tasks using (benchmark, dataset_revision, task_id, conversation_id)
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
 ),
 
 given as (
@@ -161,8 +165,10 @@ given as (
             },
             { turn: 3 * position + 2, role: 'assistant', content: response }
         ], recursive := true)
-    from revision_conversation_turns
-    where task_id not in (select task_id from sent)
+    from conversation_turns
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and task_id not in (select task_id from sent)
 ),
 
 messages_and_notes as (
@@ -208,10 +214,12 @@ select judge_config, entry, task_id,
     mean_score as value,
     mean_lower as value_lower,
     mean_upper as value_upper
-from revision_task_scores
+from task_scores
 inner join entries using (model, model_config_hash, vintage)
 inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where score_name = $score
+where task_scores.benchmark = $benchmark
+    and task_scores.dataset_revision = $dataset_revision
+    and score_name = $score
 order by judge_config, entry, task_id;
 
 -- name: sections
@@ -283,15 +291,19 @@ order by entry_responses.entry, drilled_tasks.block, task_id;
 -- search.
 with categories as (
     select task_id, list(distinct category order by category) as categories
-    from revision_criteria
-    where category is not null
+    from criteria
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and category is not null
     group by task_id
 ),
 
 further as (
     select task_id, list({ 'kind': kind, 'label': label } order by kind, label) as labels
-    from revision_labelled_tasks
-    where kind not in ('decision_type', 'economic_pathway')
+    from labelled_tasks
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and kind not in ('decision_type', 'economic_pathway')
     group by task_id
 )
 
@@ -299,11 +311,12 @@ select tasks.task_id, drilled_tasks.block, tasks.field, tasks.topic, tasks.exper
     tasks.splits, tasks.decision_types, tasks.economic_pathways, categories.categories,
     coalesce(further.labels, []) as labels,
     tasks.n_criteria,
-    task_id in (select task_id from revision_task_set_members where is_own_hard) as is_hard,
+    task_id in (select task_id from intermediate.task_set_members where benchmark = $benchmark and dataset_revision = $dataset_revision and is_own_hard) as is_hard,
     left(openings.prompt, $n_characters) as opening
-from revision_tasks as tasks
+from tasks
 inner join drilled_tasks using (task_id)
 left join categories using (task_id)
 left join further using (task_id)
-left join (from revision_conversation_turns where position = 0) as openings using (task_id)
+left join (from conversation_turns where benchmark = $benchmark and dataset_revision = $dataset_revision and position = 0) as openings using (task_id)
+where tasks.benchmark = $benchmark and tasks.dataset_revision = $dataset_revision
 order by tasks.field nulls last, tasks.task_id;
