@@ -3,6 +3,8 @@
 -- name: criteria
 -- One row: a criterion of a revision. Without a weight or a known class the
 -- distance from the band is NULL: other expectations find such criteria.
+--
+-- with: revision/revision_criteria
 select
     criteria.task_id || '/' || criteria.criterion_id as key,
     criteria.task_id, criteria.criterion_id, criteria.title,
@@ -18,7 +20,7 @@ select
         - greatest(least(criteria.weight, severities.max_weight), severities.min_weight)
     ) as distance_from_band,
     labels.label as known_category
-from criteria
+from revision_criteria as criteria
 inner join tasks using (benchmark, dataset_revision, task_id)
 left join severities using (benchmark, severity)
 left join labels
@@ -26,7 +28,6 @@ left join labels
         and labels.field in ('', coalesce(tasks.field, ''))
         and labels.kind = 'category'
         and criteria.category = labels.label
-where criteria.benchmark = $benchmark and criteria.dataset_revision = $dataset_revision
 order by criteria.task_id, criteria.position;
 
 -- name: judged_responses
@@ -39,8 +40,8 @@ from intermediate.judged_criteria
 inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
 anti join intermediate.people_who_label
     using (benchmark, dataset_revision, judge, judge_config_hash)
-where model_runs.benchmark = $benchmark
-    and model_runs.dataset_revision = $dataset_revision
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
     and status <> 'no_response'
 group by response_id, model_run_id
 having count(verdict_id) > 0
@@ -49,38 +50,37 @@ order by 1;
 -- name: responses
 -- One row: a response of a revision. A text of white space alone has no first
 -- visible character.
+--
+-- with: revision/revision_responses
 select
     response_id as key,
     status,
     left(text, 1) as first_character,
     coalesce(regexp_extract(text, '[^\s\pZ\x0b\x0c\x1c-\x1f\x85]'), '') as first_visible
-from responses
-where benchmark = $benchmark and dataset_revision = $dataset_revision
+from revision_responses
 order by response_id;
 
 -- name: rubrics
 -- Every task of a revision, with properties of its rubric and conversation.
+--
+-- with: revision/revision_criteria, revision/revision_labelled_tasks, revision/revision_tasks
 with positive as (
     select task_id, count(*) as n_positive
-    from criteria
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and weight > 0
+    from revision_criteria
+    where weight > 0
     group by task_id
 ),
 
 unknown_labels as (
     select task_id, list(distinct named.label order by named.label) as labels, count(*) as n_labels
-    from labelled_tasks as named
+    from revision_labelled_tasks as named
     inner join tasks using (benchmark, dataset_revision, task_id)
     anti join labels
         on named.benchmark = labels.benchmark
             and labels.field in ('', coalesce(tasks.field, ''))
             and named.kind = labels.kind
             and named.label = labels.label
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and named.kind in ('decision_type', 'economic_pathway')
+    where named.kind in ('decision_type', 'economic_pathway')
         -- Another kind without a vocabulary may have any label.
         or (
             named.source = 'released'
@@ -102,15 +102,16 @@ select
     tasks.turns::double as turns,
     len(regexp_replace(tasks.turn_pattern, '[^ue]', '', 'g'))::double as n_user_turns,
     coalesce(unknown_labels.n_labels, 0) as n_unknown_labels
-from tasks
+from revision_tasks as tasks
 left join positive using (task_id)
 left join unknown_labels using (task_id)
-where tasks.benchmark = $benchmark and tasks.dataset_revision = $dataset_revision
 order by tasks.task_id;
 
 -- name: verdicts
 -- Every verdict of a revision, with the value that its status stands for. The
 -- trial is NULL without its response, the position without its criterion.
+--
+-- with: revision/revision_verdicts
 select
     verdicts.verdict_id as key,
     verdicts.value,
@@ -118,9 +119,8 @@ select
     end::double as value_of_status,
     responses.trial::double as response_trial,
     criteria.position::double as criterion_position
-from verdicts
+from revision_verdicts as verdicts
 left join intermediate.rubric_criteria as criteria
     using (benchmark, dataset_revision, task_id, criterion_id)
 left join responses using (response_id)
-where verdicts.benchmark = $benchmark and verdicts.dataset_revision = $dataset_revision
 order by verdicts.verdict_id;

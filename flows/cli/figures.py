@@ -208,7 +208,6 @@ def figures(context: Context) -> None:
       prbench figure judge_agreement --format csv
       prbench figure criteria which=never-met n_criteria=5
     """
-    from tasks.figures.queries import relation_of
     from tasks.figures.shown import FIGURES
 
     rows = [
@@ -216,7 +215,7 @@ def figures(context: Context) -> None:
             figure.name,
             figure.title,
             [f"{name}={value}" for name, value in figure.given.items()],
-            "Python" if figure.compute else relation_of(figure) or figure.query or "its own query",
+            figure.source,
         )
         for figure in FIGURES.values()
     ]

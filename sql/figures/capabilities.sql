@@ -1,6 +1,8 @@
 -- name: criteria
 -- The criteria of each leaf of the trees, under the main judge, those with the
 -- worst results of the shown models first; at most $most_criteria of a leaf.
+--
+-- with: revision/revision_capability_members, figures/shared/shown_verdicts
 with judged as (
     select task_id, criterion_id, avg(value) as value
     from shown_verdicts
@@ -8,15 +10,18 @@ with judged as (
     group by all
 )
 
-select node_id, task_id, criterion_id, title, weight,
+select
+    node_id,
+    task_id,
+    criterion_id,
+    title,
+    weight,
     if(weight < 0, 1 - judged.value, judged.value) as handled
-from capability_members
+from revision_capability_members
 semi join capability_nodes using (tree_id, node_id)
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 left join judged using (task_id, criterion_id)
-where capability_members.benchmark = $benchmark
-    and capability_members.dataset_revision = $dataset_revision
-    and is_leaf
+where is_leaf
 qualify row_number() over (
     partition by node_id
     order by handled nulls last, task_id, criterion_id
@@ -25,7 +30,14 @@ order by node_id, handled nulls last, task_id, criterion_id;
 
 -- name: nodes
 -- The nodes of the trees of capabilities, parents before their children.
-select node_id, parent_id, field, level, coalesce(name, '(no name)') as name, n_criteria, n_tasks
+select
+    node_id,
+    parent_id,
+    field,
+    level,
+    coalesce(name, '(no name)') as name,
+    n_criteria,
+    n_tasks
 from capability_nodes
 where benchmark = $benchmark and dataset_revision = $dataset_revision
 order by field, position;
@@ -33,7 +45,10 @@ order by field, position;
 -- name: weakness_candidates
 -- Number of nodes in which a model was found weak, and number of confirmed ones,
 -- by comparison.
-select compared_model, count(*) as n_candidates, count(*) filter (is_confirmed) as n_confirmed
+select
+    compared_model,
+    count(*) as n_candidates,
+    count(*) filter (is_confirmed) as n_confirmed
 from weakness_candidates
 semi join capability_analyses using (analysis_id)
 where benchmark = $benchmark
@@ -47,9 +62,16 @@ order by compared_model;
 -- name: weakness_examples
 -- The criteria of a model's weaknesses that it got wrong in every decided trial,
 -- by weight, the largest first.
+--
+-- with: revision/revision_capability_members, figures/shared/shown_runs
 with weak as (
     select distinct tree_id, node_id, coalesce(name, '(no name)') as capability
-    from scoped_weaknesses
+    from weaknesses
+    inner join shown_runs
+        using (
+            benchmark, dataset_revision, model, model_config_hash, vintage, judge,
+            judge_config_hash, template_hash, grading, judge_trial
+        )
     where model = $model
         and compared_model is not distinct from $than::varchar
         and grading <> 'ternary_as_binary'
@@ -67,16 +89,19 @@ judged as (
     group by judged.task_id, judged.criterion_id
 )
 
-select weak.capability, members.node_id, members.task_id, members.criterion_id, criteria.title,
+select
+    weak.capability,
+    members.node_id,
+    members.task_id,
+    members.criterion_id,
+    criteria.title,
     criteria.weight
-from capability_members as members
+from revision_capability_members as members
 inner join capability_trees using (benchmark, dataset_revision, tree_id)
 inner join weak using (tree_id, node_id)
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 inner join judged using (task_id, criterion_id)
-where members.benchmark = $benchmark
-    and members.dataset_revision = $dataset_revision
-    and if(criteria.weight < 0, 1 - judged.value, judged.value) = 0
+where if(criteria.weight < 0, 1 - judged.value, judged.value) = 0
 qualify row_number() over (
     partition by members.node_id
     order by abs(criteria.weight) desc, members.task_id, members.criterion_id
@@ -86,7 +111,41 @@ order by members.node_id, abs(criteria.weight) desc, members.task_id, members.cr
 -- name: weaknesses
 -- The confirmed weaknesses of all models, or of one model compared with its other
 -- criteria or with another model.
-select *,
+--
+-- with: figures/shared/shown_runs
+select
+    judge_config,
+    entry as model,
+    model as model_label,
+    tree_id,
+    node_id,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    vintage,
+    model_config_hash,
+    compared_model,
+    compared_vintage,
+    compared_config_hash,
+    value,
+    compared_value,
+    gap,
+    gap_ci_low,
+    gap_ci_high,
+    is_small,
+    n_tasks,
+    p_confirmed,
+    found_gap,
+    n_tasks_found,
+    p_found,
+    method,
+    created_at,
+    field,
+    parent_id,
+    level,
+    name,
     coalesce(name, '(no name)') as capability,
     coalesce(compared_model, 'its other criteria') as compared_with,
     (
@@ -94,17 +153,55 @@ select *,
         from capability_nodes as parents
         where parents.tree_id = weaknesses.tree_id and parents.node_id = weaknesses.parent_id
     ) as parent_name
-from presented_weaknesses as weaknesses
+from weaknesses
+inner join shown_runs
+    using (
+        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
+        judge_config_hash, template_hash, grading, judge_trial
+    )
 where grading <> 'ternary_as_binary'
     and (
-        $model::varchar is null
-        or model_label = $model and compared_model is not distinct from $than::varchar
+        $model is null
+        or weaknesses.model = $model and compared_model is not distinct from $than::varchar
     )
 order by judge_config <> $main, judge_config, compared_model is not null, model, compared_model,
     gap, node_id;
 
 -- name: capability_scores
 -- The score of each model in each node of the trees.
-select *, coalesce(name, '(no name)') as capability
-from presented_capability_scores
+--
+-- with: figures/shared/shown_runs
+select
+    judge_config,
+    entry as model,
+    model as model_label,
+    tree_id,
+    node_id,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    vintage,
+    model_config_hash,
+    value,
+    ci_low,
+    ci_high,
+    is_small,
+    n_tasks,
+    n_criteria,
+    n_decided,
+    created_at,
+    field,
+    parent_id,
+    level,
+    name,
+    coalesce(name, '(no name)') as capability
+from capability_scores
+inner join shown_runs
+    using (
+        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
+        judge_config_hash, template_hash, grading, judge_trial
+    )
+
 order by judge_config <> $main, judge_config, field, level, capability, node_id, value desc, model;

@@ -1,6 +1,8 @@
 -- name: criteria
 -- Criteria worth a second look: a row for each criterion and judge, with the rows
 -- of a criterion together.
+--
+-- with: revision/revision_current_reviews
 with listed as (
     select *,
         case $which
@@ -13,7 +15,7 @@ with listed as (
     where benchmark = $benchmark
         and dataset_revision = $dataset_revision
         and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
-        and ($vintage::varchar is null or vintage = $vintage)
+        and ($vintage is null or vintage = $vintage)
         -- Not the binary readings of ternary verdicts: they would repeat
         -- each criterion.
         and grading <> 'ternary_as_binary'
@@ -39,8 +41,7 @@ reviews as (
         string_agg(distinct review_check, ', ' order by review_check) filter (
             review_check <> 'agree' and value = 0
         ) as failed_checks
-    from intermediate.current_reviews
-    where benchmark = $benchmark and dataset_revision = $dataset_revision
+    from revision_current_reviews
     group by all
 ),
 
@@ -52,9 +53,26 @@ best as (
     limit $n_criteria
 )
 
-select task_id, criterion_id, category, weight, met_share, n_models_met, n_models, n_responses,
-    rest_correlation, rest_correlation_high, disagreement, n_graded, n_reviews, n_disagreeing,
-    failed_checks, judge, judge_trial, vintage, title
+select
+    task_id,
+    criterion_id,
+    category,
+    weight,
+    met_share,
+    n_models_met,
+    n_models,
+    n_responses,
+    rest_correlation,
+    rest_correlation_high,
+    disagreement,
+    n_graded,
+    n_reviews,
+    n_disagreeing,
+    failed_checks,
+    judge,
+    judge_trial,
+    vintage,
+    title
 from listed
 inner join best using (task_id, criterion_id)
 left join reviews using (task_id, criterion_id)

@@ -2,12 +2,14 @@
 -- Number of tasks or criteria of each split by label, including refused tasks;
 -- numbers and severities are in their order. A task or criterion with several
 -- labels counts under each, so the shares can add up to more than 100 %.
+--
+-- with: revision/revision_split_members
 with own as (
     select task_id, criterion_id, list(label order by label) as labels
-    from (from labelled_tasks
-    where benchmark = $benchmark and dataset_revision = $dataset_revision
-    union all by name from criterion_labels where benchmark = $benchmark and dataset_revision = $dataset_revision)
-    where kind = $breakdown
+    from (from labelled_tasks union all by name from criterion_labels)
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and kind = $breakdown
     group by task_id, criterion_id
 ),
 
@@ -23,12 +25,10 @@ members as (
             when 'economic_pathway' then tasks.economic_pathways
             else own.labels
         end as labels
-    from split_members
+    from revision_split_members as split_members
     inner join tasks using (benchmark, dataset_revision, task_id)
     left join own on tasks.task_id = own.task_id and own.criterion_id is null
-    where split_members.benchmark = $benchmark
-        and split_members.dataset_revision = $dataset_revision
-        and not $of_criteria
+    where not $of_criteria
     union all
     select split_members.split, criteria.task_id, criteria.criterion_id,
         case $breakdown
@@ -37,12 +37,10 @@ members as (
             when 'weight' then [format('{:g}', criteria.weight)]
             else own.labels
         end as labels
-    from split_members
+    from revision_split_members as split_members
     inner join criteria using (benchmark, dataset_revision, task_id)
     left join own using (task_id, criterion_id)
-    where split_members.benchmark = $benchmark
-        and split_members.dataset_revision = $dataset_revision
-        and $of_criteria
+    where $of_criteria
 ),
 
 labelled as (
@@ -59,11 +57,14 @@ counted as (
         count(distinct member) as n,
         n / any_value(n_of_split) as share
     from labelled
-    inner join shown_splits using (split)
+    inner join $shown_splits using (split)
     group by all
 )
 
-select counted.split, counted.is_hard, counted.label,
+select
+    counted.split,
+    counted.is_hard,
+    counted.label,
     if($of_criteria, null, n) as n_tasks,
     if($of_criteria, n, null) as n_criteria,
     counted.share
@@ -78,18 +79,23 @@ order by is_hard, split, max_weight desc nulls last, try_cast(label as double) n
 -- name: splits
 -- The size of each split as ingested, including refused tasks. Quartiles are
 -- interpolated.
-with members as (
-    select *, task_id in (select task_id from quarantine where benchmark = $benchmark and dataset_revision = $dataset_revision) as is_refused
-    from split_members
-    inner join shown_splits using (split)
-    inner join tasks using (task_id)
-    where tasks.benchmark = $benchmark
-        and tasks.dataset_revision = $dataset_revision
-        and split_members.benchmark = $benchmark
-        and split_members.dataset_revision = $dataset_revision
+--
+-- with: revision/revision_split_members
+with refused as (
+    select task_id
+    from quarantine
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
+),
+
+members as (
+    select *, task_id in (select task_id from refused) as is_refused
+    from revision_split_members
+    inner join $shown_splits using (split)
+    inner join tasks using (benchmark, dataset_revision, task_id)
 )
 
-select split,
+select
+    split,
     count(*) as n_tasks,
     count(*) filter (is_refused) as n_refused,
     avg((expert = 'Expert')::integer) as expert_share,

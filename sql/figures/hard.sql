@@ -1,12 +1,12 @@
 -- name: hard_overlaps
 -- Overlap of each field's hard selection with others: those without one model,
 -- the official one, earlier ones.
+--
+-- with: revision/revision_hard_subset
 with own as (
     select field, selection_id, task_id, count(*) over (partition by selection_id) as n_selected
-    from hard_subset
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and list_contains($selections::varchar[], selection_id)
+    from revision_hard_subset
+    where list_contains($selections::varchar[], selection_id)
 ),
 
 earlier as (
@@ -16,18 +16,21 @@ earlier as (
         || ' (' || any_value(others.n_models) || ' models)' as compared_with,
         count(*) as n_compared,
         count(own.task_id) as n_shared
-    from hard_subset as others
+    from revision_hard_subset as others
     left join own using (field, task_id)
-    where others.benchmark = $benchmark
-        and others.dataset_revision = $dataset_revision
-        and not list_contains($selections::varchar[], others.selection_id)
+    where not list_contains($selections::varchar[], others.selection_id)
     group by others.selection_id, others.field
 )
 
-select field, kind, compared_with,
+select
+    field,
+    kind,
+    compared_with,
     case kind when 'official' then '' when 'earlier' then 'selected ' else 'without ' end
     || compared_with as other,
-    n_selected, n_compared, n_shared,
+    n_selected,
+    n_compared,
+    n_shared,
     n_shared / n_selected as shared_share,
     n_shared / (n_selected + n_compared - n_shared) as jaccard
 from (
@@ -41,6 +44,8 @@ order by field, kind <> 'official', kind <> 'earlier', shared_share, compared_wi
 -- name: hard_selections
 -- The current hard selection of each field: its size, stability, border, and
 -- models.
+--
+-- with: revision/revision_hard_subset, revision/revision_tasks, figures/shared/shown_tasks
 with own as (
     select field, selection_id,
         any_value(panel) as panel,
@@ -48,10 +53,8 @@ with own as (
         max(selected_at) as selected_at,
         count(*) as n_selected,
         max(mean_score) as highest_inside
-    from hard_subset
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and list_contains($selections::varchar[], selection_id)
+    from revision_hard_subset
+    where list_contains($selections::varchar[], selection_id)
     group by field, selection_id
 ),
 
@@ -68,17 +71,25 @@ around as (
 
 admitted as (
     select field, count(*) as n_tasks
-    from tasks
+    from revision_tasks
     semi join shown_tasks using (task_id)
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and is_admitted
+    where is_admitted
     group by field
 )
 
-select field, n_selected, n_chosen_from, n_tasks, highest_inside, lowest_outside,
+select
+    field,
+    n_selected,
+    n_chosen_from,
+    n_tasks,
+    highest_inside,
+    lowest_outside,
     lowest_outside - highest_inside as gap,
-    n_border, n_border_inside, mean_inclusion, n_models, panel,
+    n_border,
+    n_border_inside,
+    mean_inclusion,
+    n_models,
+    panel,
     timezone('UTC', selected_at) as selected_at,
     selection_id
 from own
@@ -90,6 +101,8 @@ order by field;
 -- Every task that the hard selection of its field chose from, hardest first: in
 -- or out, its distance from the border, and the share of resampled panels of
 -- models that select it.
+--
+-- with: revision/revision_hard_stability, revision/revision_split_members
 with ranked as (
     select *,
         -- Equal values may differ in the last digits; ties are ordered by task.
@@ -102,23 +115,27 @@ with ranked as (
         ) / 2 as border,
         task_id in (
             select task_id
-            from split_members
-            where benchmark = $benchmark
-                and dataset_revision = $dataset_revision
-                and list_contains($hard_splits::varchar[], split)
+            from revision_split_members
+            where list_contains($hard_splits::varchar[], split)
         ) as is_member
-    from hard_stability
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and list_contains($selections::varchar[], selection_id)
+    from revision_hard_stability
+    where list_contains($selections::varchar[], selection_id)
     window same as (partition by selection_id)
 )
 
-select ranked.field, rank, task_id, topic, expert, turns, mean_score,
+select
+    ranked.field,
+    rank,
+    task_id,
+    topic,
+    expert,
+    turns,
+    mean_score,
     mean_score - border as from_border,
     is_selected,
     if(is_selected, 'inside', 'outside') as side,
-    inclusion_probability, is_border,
+    inclusion_probability,
+    is_border,
     -- NULL if no official hard split of the field is stored.
     if(bool_or(is_member) over (partition by ranked.field), is_member, null) as is_official
 from ranked
@@ -129,16 +146,17 @@ order by ranked.field, rank;
 -- name: hard_topics
 -- Hard topics: the share of a topic's candidate tasks that the hard selection of
 -- the field selects.
-select known.field,
+--
+-- with: revision/revision_hard_stability
+select
+    known.field,
     coalesce(tasks.topic, '(none)') as topic,
     count(*) filter (known.is_selected) as n_selected,
     count(*) as n_chosen_from,
     n_selected / n_chosen_from as selected_share,
     avg(known.mean_score order by known.task_id) as mean_score
-from hard_stability as known
+from revision_hard_stability as known
 inner join tasks using (benchmark, dataset_revision, task_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and list_contains($selections::varchar[], known.selection_id)
+where list_contains($selections::varchar[], known.selection_id)
 group by known.field, coalesce(tasks.topic, '(none)')
 order by known.field, selected_share desc, topic;

@@ -15,14 +15,30 @@ with named as (
         looks.unbiased_difference, looks.n_tasks, looks.n_tasks_evaluated, looks.n_tasks_planned,
         looks.comparison_alpha, looks.least_difference, looks.looked_at
     from stopped_comparisons as looks
-    left join entries using (model, model_config_hash, vintage)
-    left join entries as others
+    left join $entries as entries using (model, model_config_hash, vintage)
+    left join $entries as others
         on looks.compared_model = others.model
             and looks.compared_config_hash = others.model_config_hash
             and looks.compared_vintage = others.vintage
-    where looks.benchmark = $benchmark and looks.dataset_revision = $dataset_revision
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
 )
 
-select *, model || ' - ' || compared_with as comparison
+select
+    model,
+    compared_with,
+    judge,
+    score_name,
+    decision,
+    difference,
+    ci_low,
+    ci_high,
+    unbiased_difference,
+    n_tasks,
+    n_tasks_evaluated,
+    n_tasks_planned,
+    comparison_alpha,
+    least_difference,
+    looked_at,
+    model || ' - ' || compared_with as comparison
 from named
 order by judge, score_name, looked_at desc, model, compared_with;

@@ -34,14 +34,12 @@ order by all;
 -- One row: a node of a current tree, below the root, with its phrases, the most
 -- frequent first.
 --
--- with: queries/capabilities/phrases
+-- with: revision/revision_capability_members, queries/capabilities/phrases
 with of_nodes as (
     select tree_id, node_id, phrase, count(*) as n_criteria
-    from capability_members
+    from revision_capability_members
     inner join capability_trees using (benchmark, dataset_revision, tree_id)
     inner join phrases using (task_id, criterion_id, criterion_hash)
-    where capability_members.benchmark = $benchmark
-        and capability_members.dataset_revision = $dataset_revision
     group by tree_id, node_id, phrase
 )
 

@@ -2,6 +2,8 @@
 -- The judge configurations of two judges: configuration, template, grading and
 -- repetition, with the number of verdicts and their mean
 -- cost.
+--
+-- with: revision/revision_graded_verdicts
 select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial,
     count(*) as n_verdicts,
     -- A verdict from another row's call was free, so it does not show the price.
@@ -11,12 +13,10 @@ select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
         own_usd,
         max(own_usd) over (partition by judge, template_hash, grading, max(served_model))
     ) as mean_usd
-from intermediate.graded_verdicts
+from revision_graded_verdicts
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 inner join tasks using (benchmark, dataset_revision, task_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and criterion_hash = criteria.content_hash
+where criterion_hash = criteria.content_hash
     and judge in ($cheap, $strong)
     and grading <> 'ternary_as_binary'
     and tasks.is_admitted
@@ -28,12 +28,12 @@ order by judge, n_verdicts desc, judge_config_hash, template_hash, judge_trial;
 -- One row: a criterion of a response that two judges have judged, with the cheap
 -- judge's first and second verdict and the strong judge's (NULL after a failure),
 -- and the values for the response's primary score.
+--
+-- with: revision/revision_graded_verdicts
 with graded as (
     select response_id, criterion_id, criterion_hash, judging_id, confidence, probability, value
-    from intermediate.graded_verdicts
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and judge in ($cheap, $strong)
+    from revision_graded_verdicts
+    where judge in ($cheap, $strong)
         and judging_id in ($first::ubigint, $second::ubigint, $strong_first::ubigint)
 ),
 
@@ -41,8 +41,8 @@ primary_scores as (
     select bounds.task_id, bounds.offset_points, bounds.denominator, bounds.n_wanted
     from intermediate.score_bounds as bounds
     inner join score_definitions as definitions using (benchmark, score_name)
-    where bounds.benchmark = $benchmark
-        and bounds.dataset_revision = $dataset_revision
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
         and bounds.breakdown = 'all'
         and definitions.is_primary
 )

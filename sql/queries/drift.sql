@@ -5,16 +5,14 @@
 -- choice depends on content only. Responses are materialized, so that each text
 -- is hashed once and not for each of its verdicts.
 --
--- with: queries/run/judge_verdicts
+-- with: revision/revision_responses, queries/run/judge_verdicts
 with usable_responses as materialized (
     select responses.response_id, responses.conversation_id,
         md5(responses.response_id) as response_order,
         md5(responses.text) as text_hash
-    from responses
+    from revision_responses as responses
     inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and responses.status = 'ok'
+    where responses.status = 'ok'
         and tasks.is_admitted
 ),
 

@@ -3,6 +3,8 @@
 -- has a response to one of some tasks. Binary readings of ternary verdicts are
 -- left out. `model_name` and `judge_name` are LiteLLM's names of model and judge in
 -- the runs that called them; NULL if no stored run names them.
+--
+-- with: revision/revision_responses, revision/revision_verdicts
 with endpoints as (
     select run_id, 'model' as kind, unnest(from_json(
         json_extract(config, '$.models'), '[{"label": "varchar", "name": "varchar"}]'
@@ -22,22 +24,18 @@ called as (
 model_names as (
     select model, model_config_hash, vintage,
         arg_max(called.name, responses.created_at) as model_name
-    from responses
+    from revision_responses as responses
     inner join called on responses.run_id = called.run_id and responses.model = called.label
-    where responses.benchmark = $benchmark
-        and responses.dataset_revision = $dataset_revision
-        and called.kind = 'model'
+    where called.kind = 'model'
         and responses.source <> 'imported'
     group by all
 ),
 
 judge_names as (
     select judge, judge_config_hash, arg_max(called.name, verdicts.created_at) as judge_name
-    from verdicts
+    from revision_verdicts as verdicts
     inner join called on verdicts.run_id = called.run_id and verdicts.judge = called.label
-    where verdicts.benchmark = $benchmark
-        and verdicts.dataset_revision = $dataset_revision
-        and called.kind = 'judge'
+    where called.kind = 'judge'
         and verdicts.source <> 'imported'
     group by all
 )
@@ -52,8 +50,8 @@ inner join (select judging_id, rubric, is_imported from intermediate.judge_confi
 left join intermediate.hiding_runs using (model_run_id)
 left join model_names using (model, model_config_hash, vintage)
 left join judge_names using (judge, judge_config_hash)
-where model_runs.benchmark = $benchmark
-    and model_runs.dataset_revision = $dataset_revision
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
     and grading <> 'ternary_as_binary'
     and ($models = [] or list_contains($models::varchar[], model))
     and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
@@ -127,11 +125,11 @@ order by is_primary desc, score_name, split;
 -- name: labelling_responses
 -- One row: a usable response that people can label. It must be unique by task,
 -- model, trial and vintage, so that an imported verdict can name it.
+--
+-- with: revision/revision_responses
 select response_id, task_id, model, trial, vintage
-from responses
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and status = 'ok'
+from revision_responses
+where status = 'ok'
     and list_contains($task_ids::varchar[], task_id)
     and ($models::varchar[] is null or list_contains($models::varchar[], model))
     and ($trials::bigint[] is null or list_contains($trials::bigint[], trial))
@@ -140,26 +138,26 @@ order by response_id;
 
 -- name: labelling_rows
 -- One row: a criterion of one of some responses, in their order.
+--
+-- with: revision/revision_responses
 select response_id, task_id as task, model, trial, vintage, criterion_id as criterion, field, topic,
     text as response, title
-from responses
+from revision_responses
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and list_contains($response_ids::varchar[], response_id)
+where list_contains($response_ids::varchar[], response_id)
 order by list_position($response_ids::varchar[], response_id), criteria.position;
 
 -- name: review_population
 -- One row: a criterion that a sheet for reviewers can sample, task by task in
 -- the order of the rubrics.
+--
+-- with: revision/revision_criteria
 select task_id as task, criterion_id as criterion, criteria.content_hash as criterion_hash, title,
     category, severity, weight, field, topic
-from criteria
+from revision_criteria as criteria
 inner join tasks using (benchmark, dataset_revision, task_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and list_contains($task_ids::varchar[], task_id)
+where list_contains($task_ids::varchar[], task_id)
 order by list_position($task_ids::varchar[], task_id), criteria.position;
 
 -- name: figures_to_correct
@@ -220,6 +218,8 @@ order by n_verdicts desc, grading = 'ternary_as_binary', judge_trial, judge, jud
 -- the difference of other judges from it, and earlier labels: their value, the
 -- number of verdicts that each represents, and the labelled share of the
 -- populations of earlier sheets.
+--
+-- with: revision/revision_responses
 with judged as (
     select response_id, criterion_id, criterion_hash, judging_id, value
     from intermediate.graded_verdicts
@@ -280,7 +280,7 @@ select response_id,
     label_value,
     coalesce(sampled.factor, 0) as factor,
     coalesce(covered.density, 0) as density
-from responses
+from revision_responses as responses
 inner join (select *, content_hash as criterion_hash from criteria) as criteria
     using (benchmark, dataset_revision, task_id)
 inner join intermediate.score_bounds as bounds using (benchmark, dataset_revision, task_id)
@@ -291,9 +291,7 @@ left join others using (response_id, criterion_id, criterion_hash)
 left join labelled using (response_id, criterion_id, criterion_hash)
 left join sampled using (response_id, criterion_id, criterion_hash)
 left join covered using (response_id, criterion_id)
-where responses.benchmark = $benchmark
-    and responses.dataset_revision = $dataset_revision
-    and list_contains($response_ids::varchar[], response_id)
+where list_contains($response_ids::varchar[], response_id)
     and bounds.score_name = $score
     and breakdown = $breakdown
     and label = $label

@@ -1,14 +1,14 @@
 -- name: population_of_model
 -- The usable responses of a model in a vintage to admitted tasks, and the number of
 -- their verdicts that can be scored.
+--
+-- with: revision/revision_responses
 select list(distinct response_id order by response_id) as covered_responses,
     count(*) as n_population
-from responses
+from revision_responses
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and model = $model
+where model = $model
     and vintage = $vintage
     and status = 'ok'
     and is_admitted

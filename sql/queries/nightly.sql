@@ -3,6 +3,8 @@
 -- with the last comparable vintage: the last night or the pinned vintage with at
 -- least half as many verdicts, in which the judge was in control. Vintages whose
 -- coverage reaches the bar on every split of the night are preferred.
+--
+-- with: revision/revision_judge_drift, revision/revision_verdicts
 with tonight_sets as (
     select task_set_id, judging_id, model, model_config_hash,
         count(*) over (partition by judging_id, model, model_config_hash) as n_sets
@@ -19,8 +21,8 @@ at_bar as (
     from intermediate.current_vintages as vintages
     inner join tonight_sets using (task_set_id, judging_id, model, model_config_hash)
     inner join intermediate.judge_configs using (judging_id)
-    where vintages.benchmark = $benchmark
-        and vintages.dataset_revision = $dataset_revision
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
         and vintages.is_at_bar
     group by all
     having count(*) = any_value(n_sets)
@@ -31,11 +33,9 @@ judged as (
         template_hash, grading, judge_trial,
         min(responses.created_at) as first_response_at,
         count(*) as n_decided
-    from verdicts
+    from revision_verdicts as verdicts
     inner join responses using (response_id)
-    where verdicts.benchmark = $benchmark
-        and verdicts.dataset_revision = $dataset_revision
-        and verdicts.value is not null
+    where verdicts.value is not null
         and (
             responses.vintage = 'base'
             or responses.vintage in (select night from runs where night is not null)
@@ -53,10 +53,8 @@ usable as (
         )
     anti join (
         select *, night as vintage
-        from judge_drift
-        where benchmark = $benchmark
-            and dataset_revision = $dataset_revision
-            and is_out_of_control
+        from revision_judge_drift
+        where is_out_of_control
     ) as drifted using (vintage, judge, judge_config_hash, template_hash, grading)
 )
 

@@ -2,14 +2,12 @@
 -- One row: the other template with most of the verdicts that a judge lacks under
 -- the current template, and their number.
 --
--- with: queries/run/judge_verdicts
+-- with: revision/revision_verdicts, queries/run/judge_verdicts
 select template_hash, count(*) as n_verdicts
-from verdicts
+from revision_verdicts
 anti join (from judge_verdicts where value is not null) as now
     using (response_id, criterion_id, criterion_hash)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and judge = $judge
+where judge = $judge
     and judge_config_hash = $judge_config_hash
     and grading = $grading
     and judge_trial = $judge_trial
@@ -53,22 +51,22 @@ left join (
     where judge_vintage = $night and value is not null
 ) as done using (set_id, response_id, criterion_id, criterion_hash)
 inner join verdicts using (verdict_id)
-where control_set.benchmark = $benchmark and control_set.dataset_revision = $dataset_revision;
+where benchmark = $benchmark and dataset_revision = $dataset_revision;
 
 -- name: first_verdicts
 -- One row: a criterion with a judge's values in the order of its repetitions (NULL
 -- for a failure), the confidence of the first, and the other columns that a
 -- cascade's rule needs.
+--
+-- with: revision/revision_verdicts
 select verdicts.response_id, verdicts.criterion_id,
     list(verdicts.value order by verdicts.judge_trial) as first_values,
     first(verdicts.confidence order by verdicts.judge_trial) as confidence,
     criteria.weight, criteria.category, criteria.severity,
     kinds_of(criteria.title) as kinds
-from verdicts
+from revision_verdicts as verdicts
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and verdicts.judge_config_hash = $judge_config_hash
+where verdicts.judge_config_hash = $judge_config_hash
     and verdicts.template_hash = $template_hash
     and verdicts.judge_trial <= $n_repetitions
     and verdicts.decided_by is null

@@ -58,13 +58,12 @@ where value is not null
 -- are read last, and only of these responses: in a finished night a million
 -- criteria are compared, and no text is read.
 --
--- with: queries/run/cut_rubrics, queries/run/judge_verdicts, queries/run/done
+-- with: revision/revision_responses, queries/run/cut_rubrics, queries/run/judge_verdicts,
+--     queries/run/done
 with wanted_responses as (
     select response_id, benchmark, dataset_revision, task_id
-    from responses
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and status = 'ok'
+    from revision_responses
+    where status = 'ok'
         and list_contains($tasks::varchar[], task_id)
         and [model, task_id] not in (select unnest($left_out::varchar[][]))
         and list_contains($trials::bigint[], trial)
@@ -122,6 +121,8 @@ group by task_id, conversation_id;
 -- name: tried_cells
 -- One row: a task and trial for which a model has a response: whether that is not
 -- repeated, and its time. An imported response fills its cell.
+--
+-- with: revision/revision_responses
 select task_id, trial,
     bool_or(
         not (
@@ -131,11 +132,9 @@ select task_id, trial,
         )
     ) as is_filled,
     max(created_at) as tried_at
-from responses
+from revision_responses
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and model = $model
+where model = $model
     and vintage = $vintage
     and (model_config_hash = $model_config_hash or source = 'imported')
 group by task_id, trial;
@@ -143,6 +142,8 @@ group by task_id, trial;
 -- name: missing_variants
 -- One row: a criterion of some tasks without a wording in a rubric variant, in
 -- the rubric's order.
+--
+-- with: revision/revision_criteria
 with done as (
     select task_id, original_id as criterion_id, original_hash as content_hash
     from criterion_variants
@@ -157,11 +158,9 @@ with done as (
 )
 
 select task_id, criterion_id, content_hash as criterion_hash, title as criterion_text
-from criteria
+from revision_criteria
 anti join done using (task_id, criterion_id, content_hash)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and list_contains($tasks::varchar[], task_id)
+where list_contains($tasks::varchar[], task_id)
 order by list_position($tasks::varchar[], task_id), position;
 
 -- name: missing_verdicts
@@ -213,14 +212,14 @@ order by chosen.position,
 -- name: response_coverage
 -- One row: the number of a model's responses in a trial with a status, and the
 -- number of criteria of their tasks.
+--
+-- with: revision/revision_responses
 select model, trial, source, status,
     count(*) as n,
     sum(n_criteria)::bigint as n_criteria
-from responses
+from revision_responses
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
+where list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
     and list_contains($tasks::varchar[], task_id)
 group by all;
 
@@ -246,11 +245,11 @@ order by all;
 -- name: stored_models
 -- One row: a model that has responses, its first vintage of those given, and the
 -- configuration that made the latest of its responses.
+--
+-- with: revision/revision_responses
 select distinct on (model) model, vintage, model_config_hash
-from responses
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and list_contains($vintages::varchar[], vintage)
+from revision_responses
+where list_contains($vintages::varchar[], vintage)
 order by model, list_position($vintages::varchar[], vintage), created_at desc;
 
 -- name: stored_revisions
@@ -270,12 +269,12 @@ order by n_verdicts desc, n_responses desc, benchmark, dataset_revision;
 
 -- name: tasks_of_splits
 -- One row: an admitted task in one of some splits, in the order of the splits.
+--
+-- with: revision/revision_split_members
 select split, task_id
-from split_members
+from revision_split_members
 inner join tasks using (benchmark, dataset_revision, task_id)
-where benchmark = $benchmark
-    and dataset_revision = $dataset_revision
-    and is_admitted
+where is_admitted
     and list_contains($splits::varchar[], split)
 order by list_position($splits::varchar[], split), position;
 
@@ -313,8 +312,8 @@ select model, trial, status, count(*) as n
 from intermediate.judged_criteria
 inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
 semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where model_runs.benchmark = $benchmark
-    and model_runs.dataset_revision = $dataset_revision
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
     and list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
     and list_contains($tasks::varchar[], task_id)
     and status <> 'not_judged'

@@ -3,13 +3,11 @@
 -- in its base vintage. Nights in which the judge was out of control are
 -- skipped.
 --
--- with: queries/run/judge_config, queries/stopping/judged_scores
+-- with: revision/revision_responses, queries/run/judge_config, queries/stopping/judged_scores
 with earlier as (
     select vintage, min(created_at) as first_response_at
-    from responses
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and model = $model
+    from revision_responses
+    where model = $model
         and model_config_hash = $model_config_hash
         and (
             vintage in ('base', $night)

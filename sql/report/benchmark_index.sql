@@ -38,12 +38,12 @@ order by benchmark, judged_at desc nulls last, dataset_revision;
 -- The best models of a revision on each split, in their current vintages, under the
 -- judge configuration with most results; an imported one or a binary reading is
 -- used only if there is no other.
+--
+-- with: revision/revision_leaderboard
 with chosen as (
     select judge, judge_config_hash, template_hash, grading, judge_trial
-    from leaderboard
-    where benchmark = $benchmark
-        and dataset_revision = $dataset_revision
-        and is_primary
+    from revision_leaderboard
+    where is_primary
         and counts_as_judge([], benchmark, dataset_revision, judge, judge_config_hash)
     group by judge, judge_config_hash, template_hash, grading, judge_trial
     order by judge_config_hash = 'imported', grading = 'ternary_as_binary', sum(n_tasks) desc,
@@ -52,11 +52,9 @@ with chosen as (
 )
 
 select split, latest_rank as rank, model, mean_score, ci_low, ci_high, n_tasks, judge
-from leaderboard
+from revision_leaderboard
 inner join chosen using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where leaderboard.benchmark = $benchmark
-    and leaderboard.dataset_revision = $dataset_revision
-    and is_primary
+where is_primary
     and is_latest
     and latest_rank <= $most
 order by split, latest_rank, model, model_config_hash;

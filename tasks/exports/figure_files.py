@@ -11,7 +11,6 @@ from typing import Any
 import sql
 from tasks.exports.tables import meaning_of_column
 from tasks.figures.figure import Figure, Rows, usual
-from tasks.figures.queries import relation_of
 from tasks.figures.rendering import as_csv
 from tasks.rules.errors import PipelineError, disk_errors
 from tasks.rules.text.cells import may_run, not_run
@@ -95,7 +94,7 @@ def figures_as_workbook(key: Key, parts: Sequence[tuple[Figure, Rows]]) -> bytes
 def explained(figure: Figure, rows: Rows) -> list[dict[str, str]]:
     """Return the meaning of each column of a figure's rows."""
     known = sql.schema()["meanings"]
-    marts = (relation_of(figure), figure.name, *_MARTS)
+    marts = (figure.mart, figure.name, *_MARTS)
     return [
         {
             "column": name,

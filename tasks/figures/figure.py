@@ -299,8 +299,9 @@ class Figure:
         boards: columns whose values are the headings of groups of rows in a terminal and a pipe, as
             far as `shows` has them.
         empty: the text if there are no rows; a figure without one is left out then.
-        query: the query for the rows, or its name in `sql/figures/` if it is not the name of the
-            figure; several figures may share a query.
+        query: the path below `sql/figures/` of the query for the rows; several figures may share
+            a query.
+        mart: the mart whose columns it shows, if it is one; it explains columns in files.
         compute: computes rows that SQL cannot, from the scope and the figure's parameters.
         given: the figure's own parameters; others are shared by all queries.
         listed: selects the rows of the table, which is for reading: by default those on full
@@ -327,6 +328,7 @@ class Figure:
     boards: str = "judge_config split"
     empty: str = ""
     query: str = ""
+    mart: str = ""
     compute: Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]] | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     listed: Callable[[Rows], Rows] = on_full_splits
@@ -336,6 +338,16 @@ class Figure:
     measured: tuple[str, ...] = ()
     breakdown: str = ""
     reach: Literal["tasks", "pooled", "warehouse"] = "tasks"
+
+    @property
+    def source(self) -> str:
+        """What its rows come from, for people."""
+        if self.compute is not None:
+            return "Python"
+        if self.mart:
+            return self.mart
+        is_own = self.query.rpartition("/")[2] == self.name
+        return "its own query" if is_own else self.query
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:

@@ -7,8 +7,7 @@ import numpy as np
 import sql
 from tasks.config.job import Job
 from tasks.figures.figure import Figure
-from tasks.figures.queries import JUDGE_CONFIG
-from tasks.figures.scope import Scope
+from tasks.figures.scope import JUDGE_CONFIG, Scope
 from tasks.figures.shown.categories import CRITICAL
 from tasks.figures.shown.overview import LEADERBOARD
 from tasks.rules.errors import UsageError

@@ -13,12 +13,12 @@ from typing import Any
 import duckdb
 from markupsafe import Markup
 
+import sql
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.console import advance, progress
 from tasks.figures.figure import Page, Row, columns, grouped, score_word
-from tasks.figures.queries import filled
 from tasks.figures.scope import Scope
 from tasks.figures.shown import COMPARE, PAGES
 from tasks.figures.shown.categories import CAPABILITIES, SCORE_COLUMNS, trees
@@ -148,7 +148,7 @@ def state_of(reader: Reader) -> str:
     """Return a sentence on the time of the shown data: of the last night, and of the last run;
     empty without a run.
     """
-    (row,) = reader.rows(filled("overview/last_run", {}))
+    (row,) = reader.rows(sql.read("figures/overview/last_run"))
     if row["as_of"] is None:
         return ""
     as_of = f"{row['as_of'].astimezone(UTC):%Y-%m-%d %H:%M} UTC"
@@ -195,7 +195,7 @@ def benchmarks_of(reader: Reader, own: str) -> dict[str, list[Row]]:
 
     `own` is included, even without data.
     """
-    revisions = grouped(reader.rows(filled("benchmark_index/benchmarks", {})), "benchmark")
+    revisions = grouped(reader.rows(sql.read("report/benchmark_index/benchmarks")), "benchmark")
     return dict(sorted(({own: []} | revisions).items()))
 
 
@@ -244,7 +244,7 @@ def _entry(
         "most": _MOST,
     }
     says = "No response has been judged in full yet."
-    rows = reader.rows(filled("benchmark_index/leaders", given))
+    rows = reader.rows(sql.read("report/benchmark_index/leaders"), given)
     if rows:
         score = score_word(load_benchmark(name).primary_score.score_name) if is_known else "score"
         says = (

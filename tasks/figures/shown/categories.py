@@ -5,6 +5,7 @@ weaknesses, and trees, level by level, with scores and criteria.
 """
 
 from tasks.figures import charts
+from tasks.figures.addresses import task_address
 from tasks.figures.figure import (
     Breakdown,
     Chart,
@@ -17,7 +18,7 @@ from tasks.figures.figure import (
     grouped,
     pooled,
 )
-from tasks.figures.scope import Scope, task_address
+from tasks.figures.scope import Scope
 
 
 def _met(what: str, *, is_detrimental: bool) -> Charts:
@@ -62,6 +63,8 @@ CRITICAL = Figure(
     ),
     breakdown="severity",
     essential="model missed_share mistake_share responses_with_mistake_share",
+    query="categories/critical",
+    mart="severity_leaderboard",
 )
 SEVERITIES = Figure(
     "severities",
@@ -76,6 +79,7 @@ SEVERITIES = Figure(
     breakdown="severity",
     essential="model met_share met_ci_low n_judged coverage",
     boards="judge_config split severity",
+    query="categories/severities",
 )
 
 
@@ -159,6 +163,8 @@ FAILURES = Figure(
     breakdown="category",
     essential="model failure_rate failure_share n_failed n_decided",
     boards="judge_config split label",
+    query="categories/failures",
+    mart="failure_rates",
 )
 
 
@@ -205,6 +211,8 @@ _WEAKNESSES = Figure(
     given={"model": None, "than": None},
     empty="No weakness is confirmed.",
     essential="model capability value compared_value gap p_confirmed",
+    query="capabilities/weaknesses",
+    mart="weaknesses",
 )
 _SCORES = Figure(
     "capability_scores",
@@ -215,6 +223,8 @@ _SCORES = Figure(
     listed=lambda rows: [row for row in rows if row["level"] <= 1],
     essential="level capability model value ci_low n_tasks",
     boards="judge_config field",
+    query="capabilities/capability_scores",
+    mart="capability_scores",
 )
 CANDIDATES = Figure(
     "weakness_candidates",
@@ -224,6 +234,7 @@ CANDIDATES = Figure(
     "compared_model n_candidates n_confirmed",
     given={"model": ""},
     essential="compared_model n_candidates n_confirmed",
+    query="capabilities/weakness_candidates",
 )
 EXAMPLES = Figure(
     "weakness_examples",
@@ -237,6 +248,7 @@ EXAMPLES = Figure(
         "n_examples": 2,
     },
     essential="capability task_id weight title",
+    query="capabilities/weakness_examples",
 )
 """A further figure of `prbench weaknesses`."""
 CAPABILITIES = Page(
@@ -258,12 +270,12 @@ def trees(scope: Scope) -> dict[str, dict[str, list[Row]]]:
     There are no nodes in a report of some splits, because trees cover all tasks.
     """
     # The criteria that a leaf lists; the table `capability_members` has all.
-    listed = scope.rows("capabilities/criteria", {"most_criteria": 25})
+    listed = scope.rows("figures/capabilities/criteria", {"most_criteria": 25})
     for row in listed:
         row["address"] = task_address(row["task_id"], criterion_id=row["criterion_id"])
     return {
         "nodes": grouped(
-            [] if scope.narrowed_to else scope.rows("capabilities/nodes"), "parent_id"
+            [] if scope.narrowed_to else scope.rows("figures/capabilities/nodes"), "parent_id"
         ),
         "scores": grouped(scope.rows_of(_SCORES), "node_id"),
         "criteria": grouped(listed, "node_id"),

@@ -11,8 +11,9 @@ from typing import Any
 from tasks.compare.differences import apart, compare, rows_of, subject, with_verdicts
 from tasks.compare.pairs import Comparison
 from tasks.figures import charts
+from tasks.figures.addresses import side_by_side
 from tasks.figures.figure import Column, Figure, Kind, Page, Row, Rows, columns, grouped
-from tasks.figures.scope import Scope, side_by_side
+from tasks.figures.scope import Scope
 from tasks.rules.errors import UsageError
 from tasks.rules.text.numbers import counted, true_minus
 
@@ -217,7 +218,8 @@ CONDITIONS = Page(
                 hollow="is_small",
             ),
             headings={"mean_score": _OF_CONDITION},
-            query="condition_differences",
+            query="conditions/condition_differences",
+            mart="condition_differences",
             given={"breakdown": "all"},
             essential="shared_model condition difference ci_low p_holm n_tasks",
         ),
@@ -237,7 +239,8 @@ CONDITIONS = Page(
                 zero=True,
             ),
             headings={"label": "Category", "mean_score": _OF_CONDITION},
-            query="condition_differences",
+            query="conditions/condition_differences",
+            mart="condition_differences",
             breakdown="category",
             given={"breakdown": "category"},
             essential="shared_model condition difference ci_low p_holm n_tasks",
@@ -258,7 +261,8 @@ CONDITIONS = Page(
                 *_both("n_failed", "count", "Failed"),
                 *_both("n_responses", "count", "Responses"),
             ),
-            query="condition_differences",
+            query="conditions/condition_differences",
+            mart="condition_differences",
             given={"breakdown": "all"},
             essential="shared_model condition chars_ratio tokens_ratio usd_ratio latency_ratio",
         ),
@@ -278,6 +282,7 @@ CONDITIONS = Page(
                 "shared_model condition n_compared n_changed points_gained points_lost points_net"
             ),
             boards="judge_config split label",
+            query="conditions/condition_changes",
         ),
         Figure(
             "condition_criteria",
@@ -294,6 +299,7 @@ CONDITIONS = Page(
             ),
             essential="points criterion label task_id",
             boards="judge_config shared_model condition",
+            query="conditions/condition_criteria",
         ),
     ),
     needs="condition_differences",
@@ -326,6 +332,7 @@ STOPPING = Page(
             ),
             headings={"ci": "Interval at every look", "n_tasks": "Tasks: With both"},
             essential="model compared_with decision difference ci_low",
+            query="stopping/stopped_comparisons",
         ),
     ),
     needs="stopping_looks",

@@ -37,6 +37,7 @@ DECISIONS = Figure(
     reach="pooled",
     essential="reason decided_by n share n_failed cost_usd",
     boards="judge",
+    query="cascades/cascade_decisions",
 )
 """On the page of judges."""
 
@@ -79,6 +80,7 @@ CASCADES = Page(
             reach="pooled",
             essential="rule strong_calls thousand_usd agreement",
             boards="cascade",
+            query="cascades/cascade_rules",
         ),
     ),
     has_judge=False,
@@ -290,6 +292,7 @@ DIFFERENCES = Figure(
     given={"first": "", "others": []},
     empty=_EMPTY,
     essential="first_model second_model debiased_difference no_figure",
+    query="debiased/debiased_differences",
 )
 """The figures of `prbench diff --debiased`."""
 
@@ -313,7 +316,8 @@ DEBIASED = Page(
             ),
             headings={"judge_ci": ("score", "Judge's own")},
             empty=_EMPTY,
-            query="debiased_scores",
+            query="debiased/debiased_scores",
+            mart="debiased_scores",
             given={"breakdown": "all"},
             essential="model judge_score debiased no_figure",
         ),
@@ -325,7 +329,8 @@ DEBIASED = Page(
             f"judge_config split model label {_COLUMNS}",
             headings={"label": "Category", "judge_ci": ("score", "Judge's own")},
             breakdown="category",
-            query="debiased_scores",
+            query="debiased/debiased_scores",
+            mart="debiased_scores",
             given={"breakdown": "category"},
             essential="model judge_score debiased no_figure",
             boards="judge_config split label",

@@ -35,6 +35,7 @@ QUALITY = Figure(
     notes=_summary,
     reach="warehouse",
     essential="outcome policy check_name n_evaluated n_failed meaning",
+    query="quality/quality",
 )
 REFUSALS = Figure(
     "refusals",
@@ -45,6 +46,7 @@ REFUSALS = Figure(
     headings={"task_id": ("text", "Task")},
     listed=lambda rows: rows[:200],  # further rows usually have the same cause
     essential="check_name task_id policy detail",
+    query="quality/refusals",
 )
 
 
@@ -115,6 +117,7 @@ DATA = Page(
             headings={"n_tasks": "All", "n_criteria": "All"},
             essential="split n_tasks n_refused n_criteria criteria_50 turns_50",
             boards="",
+            query="data/splits",
         ),
         QUALITY,
         REFUSALS,
@@ -161,6 +164,7 @@ ANNOTATIONS = Page(
             "kind annotator n_tasks n_annotations n_failed n_released n_used cost_usd",
             headings={"kind": "Kind of label"},
             essential="kind annotator n_tasks n_annotations n_failed cost_usd",
+            query="annotations/annotators",
         ),
         Figure(
             "annotation_agreement",
@@ -171,6 +175,7 @@ ANNOTATIONS = Page(
             _BY_KIND,
             headings={"kind": "Kind of label", "label": "Average"},
             query="annotations/agreement",
+            mart="annotation_agreement",
             given={"is_average": True},
             mark_note=_FEW_TASKS,
             essential="annotator compared_with f1 n_both n_tasks",
@@ -184,6 +189,7 @@ ANNOTATIONS = Page(
             _BY_KIND,
             headings={"kind": "Kind of label", "label": "Label"},
             query="annotations/agreement",
+            mart="annotation_agreement",
             given={"is_average": False},
             mark_note=_FEW_TASKS,
             essential="annotator compared_with f1 n_both n_tasks",
@@ -218,6 +224,7 @@ _AGREEMENT = Figure(
     measured=("is_small",),
     essential="label agreeing_share ci_low n_criteria n_reviews n_tasks",
     boards="breakdown",
+    query="reviews/review_agreement",
 )
 _REVIEWERS = Figure(
     "reviewer_agreement",
@@ -226,10 +233,8 @@ _REVIEWERS = Figure(
     " all of them.",
     "review_check reviewer_a reviewer_b agreement± kappa± alpha± n n_tasks",
     headings={"alpha": "Krippendorff's alpha"},
-    query=(
-        "from presented_reviewer_agreement order by review_check <> 'agree', review_check,"
-        " reviewer_b is not null, reviewer_a, reviewer_b"
-    ),
+    query="reviews/reviewer_agreement",
+    mart="reviewer_agreement",
     essential="reviewer_a reviewer_b agreement n n_tasks",
     boards="review_check",
 )
@@ -252,6 +257,7 @@ _CHECKS = Figure(
     ),
     headings={"n_trials": "Repetitions"},
     essential="reviewer kind review_check pass_share n_criteria n_tasks",
+    query="reviews/review_checks",
 )
 _PREDICTIONS = Figure(
     "review_predictions",
@@ -273,10 +279,8 @@ _PREDICTIONS = Figure(
     ),
     headings={"outcome": "Disagreement of"},
     mark_note="A hollow dot is based on few tasks or few criteria.",
-    query=(
-        "from presented_review_predictions order by outcome, reviewer, auc desc nulls last,"
-        " review_check"
-    ),
+    query="reviews/review_predictions",
+    mart="review_predictions",
     measured=("is_small",),
     essential="reviewer review_check failing_rate passing_rate difference difference_ci_low",
     boards="outcome",
@@ -291,6 +295,7 @@ _OBJECTIONS = Figure(
     given={"n_criteria": None},
     listed=lambda rows: rows[:100],
     essential="task_id title review_check explanation",
+    query="reviews/review_objections",
 )
 
 REVIEW_FAILURES = Figure(
@@ -300,6 +305,7 @@ REVIEW_FAILURES = Figure(
     "reviewer status n",
     headings={"n": "Reviews"},
     essential="reviewer status n",
+    query="reviews/review_failures",
 )
 """The other figures of `prbench reviews`."""
 

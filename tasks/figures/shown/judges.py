@@ -153,6 +153,8 @@ _AGREEMENT = Figure(
     measured=("agreement",),
     essential="grader_a grader_b kappa n n_tasks",
     boards="label",
+    query="judges/judge_agreement",
+    mart="judge_agreement",
 )
 _VARIANTS = Figure(
     "variant_agreement",
@@ -173,6 +175,8 @@ _VARIANTS = Figure(
     headings={"macro_f1": "Macro-F1, all criteria"},
     essential="grader reference macro_f1 kappa n",
     boards="rubric grading",
+    query="judges/variant_agreement",
+    mart="variant_agreement",
 )
 _CONFUSION = Figure(
     "judge_confusion",
@@ -193,6 +197,7 @@ _CONFUSION = Figure(
     ),
     essential="says_a says_b n share",
     boards="grader_a grader_b",
+    query="judges/judge_confusion",
 )
 _BREAKDOWNS = Figure(
     "judge_breakdowns",
@@ -212,6 +217,7 @@ _BREAKDOWNS = Figure(
     mark_note="A hollow dot is based on fewer than 50 criteria.",
     essential="label kappa n n_tasks",
     boards="grader_a grader_b breakdown",
+    query="judges/judge_breakdowns",
 )
 _RELIABILITY = Figure(
     "judge_reliability",
@@ -229,6 +235,8 @@ _RELIABILITY = Figure(
     given={"breakdown": "all"},
     essential="grader_set n_graders alpha unanimous_share n n_tasks",
     boards="label",
+    query="judges/judge_reliability",
+    mart="grader_reliability",
 )
 _CALIBRATION = Figure(
     "calibration",
@@ -240,7 +248,8 @@ _CALIBRATION = Figure(
     " plus uncertainty is about the Brier score.",
     "judge reference breakdown label calibration_error± is_small plain_error brier± reliability"
     " resolution uncertainty mean_probability met_share n n_tasks",
-    query="from presented_calibration order by judge, reference, breakdown, label",
+    query="judges/calibration",
+    mart="calibration",
     measured=("brier",),
     essential="judge reference calibration_error met_share n",
     boards="breakdown label",
@@ -260,7 +269,8 @@ _DIAGRAM = Figure(
         colour="judge",
         tips="judge mean_probability met_share n",
     ),
-    query="from presented_calibration_curve order by judge, reference, breakdown, label, bin",
+    query="judges/reliability_diagram",
+    mart="calibration_curve",
     essential="bin mean_probability met_share n",
     boards="judge reference breakdown label",
 )
@@ -276,6 +286,7 @@ _NEIGHBOURS = Figure(
     measured=("change",),
     essential="measure_of compared_with arrangement change n n_tasks",
     boards="judge breakdown label",
+    query="judges/neighbour_effects",
 )
 _LENIENCY = Figure(
     "judge_leniency",
@@ -289,7 +300,8 @@ _LENIENCY = Figure(
         percent=True,
     ),
     headings={"met_share": "by it"},
-    query="from presented_judge_leniency order by leniency desc, grader",
+    query="judges/judge_leniency",
+    mart="judge_leniency",
     essential="grader kind leniency met_share others_met_share n",
 )
 _FAVOURS = Figure(
@@ -311,6 +323,7 @@ _FAVOURS = Figure(
         tips="difference n_tasks",
     ),
     essential="grader model favour difference n_tasks n_responses",
+    query="judges/judge_favours",
 )
 _DRIFT = Figure(
     "judge_drift",
@@ -334,6 +347,7 @@ _DRIFT = Figure(
     reach="warehouse",
     essential="night agreement lower_limit cause kappa n_decided n_failed n_lost",
     boards="grader",
+    query="judges/judge_drift",
 )
 _FAILURES = Figure(
     "judge_failures",
@@ -355,6 +369,7 @@ _FAILURES = Figure(
         "attempts": ("count", "Calls"),
     },
     essential="grader status n share",
+    query="judges/judge_failures",
 )
 
 PEOPLE = Figure(
@@ -365,7 +380,7 @@ PEOPLE = Figure(
     "grader label kappa± is_small macro_f1± agreement± n_people n n_tasks macro_f1_task_mean"
     " kappa_pair_mean macro_f1_pair_mean",
     headings={"n_people": "People", "macro_f1_task_mean": "Mean over tasks: Macro-F1"},
-    compute=lambda scope, given: against_people(scope.rows("people/people", given)),
+    compute=lambda scope, given: against_people(scope.rows("figures/people/people", given)),
     given={"breakdown": "all", "people": []},
     empty="No criterion has been decided by one of these people and by another grader.",
     essential="grader kappa agreement n",
@@ -382,6 +397,7 @@ CRITERIA = Figure(
     " judge_trial vintage title",
     given={"which": "suspect", "n_criteria": 20},
     essential="task_id weight met_share rest_correlation disagreement title",
+    query="criteria/criteria",
 )
 """The figures of `prbench criteria`."""
 

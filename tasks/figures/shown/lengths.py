@@ -55,6 +55,7 @@ COSTS = Figure(
         ),
     ),
     essential="model mean_score ci_low coverage response_usd verdicts_usd task_usd",
+    query="costs/costs",
 )
 TOKENS = Figure(
     "response_tokens",
@@ -71,6 +72,7 @@ TOKENS = Figure(
     essential=(
         "model prompt_tokens completion_tokens reasoning_tokens latency_s n_responses n_failed"
     ),
+    query="costs/response_tokens",
 )
 JUDGE_COSTS = Figure(
     "judge_costs",
@@ -94,6 +96,7 @@ JUDGE_COSTS = Figure(
     ),
     headings={"cost_usd": "All"},
     essential="judged_by n_verdicts n_failed attempts thousand_usd cost_usd",
+    query="costs/judge_costs",
 )
 SPEND = Figure(
     "spend",
@@ -110,6 +113,7 @@ SPEND = Figure(
     ),
     reach="warehouse",
     essential="purpose called_model calls failed_calls cost_usd unpriced_calls",
+    query="costs/spend",
 )
 
 
@@ -128,6 +132,7 @@ LENGTHS_AND_SCORES = Figure(
     given={"level": None},
     listed=lambda rows: rows,
     essential="model length_in rank_correlation ci_low n",
+    query="length_correlations",
 )
 """The figure of `prbench lengths`: both correlations in one table."""
 
@@ -203,6 +208,7 @@ LENGTHS = Page(
             headings={"own_mean": "Model's mean"},
             mark_note="An asterisk marks a part with responses to fewer than 50 tasks.",
             essential="model fifth mean_value difference n_responses n_tasks",
+            query="lengths/length_fifths",
         ),
         COSTS,
         TOKENS,

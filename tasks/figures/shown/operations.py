@@ -56,6 +56,7 @@ _HISTORY = Figure(
     listed=latest_points,
     essential="label vintage mean_score ci_low change n_tasks coverage",
     boards="judged_by split",
+    query="history/history",
 )
 _COSTS = Figure(
     "night_costs",
@@ -75,6 +76,7 @@ _COSTS = Figure(
     empty="No night has made a call yet; prbench nightly and prbench serve run nights.",
     reach="warehouse",
     essential="night purpose cost_usd calls failed_calls unpriced_calls",
+    query="history/night_costs",
 )
 _RUNS = Figure(
     "runs",
@@ -87,6 +89,7 @@ _RUNS = Figure(
     listed=lambda rows: rows[:200],
     reach="warehouse",
     essential="started_at command outcome responses verdicts cost_usd",
+    query="history/runs",
 )
 
 HISTORY = Page(

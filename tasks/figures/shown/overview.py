@@ -5,8 +5,8 @@ The latter has the selected tasks, the stability of the selection, and the score
 """
 
 from tasks.figures import charts
+from tasks.figures.addresses import side_by_side
 from tasks.figures.figure import Figure, Page, Rows, grouped
-from tasks.figures.scope import side_by_side
 
 WHOLE = {"breakdown": "all", "of_criteria": False}
 """The parameters of the query for a leaderboard without a breakdown."""
@@ -60,6 +60,7 @@ LEADERBOARD = Figure(
     notes=judged_in_groups,
     essential="rank model mean_score ci_low coverage met_share cost_usd",
     boards="judge_config split label",
+    query="leaderboard",
 )
 
 OVERVIEW = Page(
@@ -80,6 +81,7 @@ OVERVIEW = Page(
             charts.intervals("split", value="difference", zero=True),
             empty="No model has two vintages with the same judge configuration.",
             essential="model difference ci_low p_adjusted earlier later",
+            query="overview/changes",
         ),
         Figure(
             "changed_tasks",
@@ -91,6 +93,7 @@ OVERVIEW = Page(
                 *(("model_label", "model_config_hash", which) for which in ("earlier", "later"))
             ),
             essential="model task_id difference earlier_score later_score",
+            query="overview/changed_tasks",
         ),
     ),
     template="index.html",
@@ -132,6 +135,7 @@ _SELECTIONS = Figure(
         f"{row['field']} was chosen with the panel {', '.join(row['panel'])}." for row in rows
     ],
     essential="field n_selected n_chosen_from gap n_border n_models",
+    query="hard/hard_selections",
 )
 _LEADERBOARD = Figure(
     "hard_leaderboard",
@@ -200,6 +204,7 @@ _TOPICS = Figure(
     breakdown="topic",
     essential="topic selected_share n_selected n_chosen_from mean_score",
     boards="field",
+    query="hard/hard_topics",
 )
 _OVERLAPS = Figure(
     "hard_overlaps",
@@ -212,6 +217,7 @@ _OVERLAPS = Figure(
     headings={"n_selected": "here"},
     essential="kind compared_with shared_share n_shared jaccard",
     boards="field",
+    query="hard/hard_overlaps",
 )
 
 HARD = Page(

@@ -32,8 +32,8 @@ from typing import Any, NamedTuple
 from isal import isal_zlib
 
 from tasks.console import advance, notice, progress
-from tasks.figures.queries import JUDGE_CONFIG, SAMPLING, Rows
-from tasks.figures.scope import Scope, entry_key, judge_config_key, task_key
+from tasks.figures.addresses import entry_key, judge_config_key, task_key
+from tasks.figures.scope import Scope, Table, entry_table, judge_config_table
 from tasks.llm.ledger.files import deletion_mark
 from tasks.llm.ledger.ledger import KeptReply, kept_replies
 from tasks.report.drilldown.markdown import as_html
@@ -96,10 +96,13 @@ class Subjects:
         entries = [entry for entry in self.entries if blocks is None or entry["key"] in keys]
         # Queries name entries and judge configurations by their keys.
         parameters = {
-            "entries": Rows.of(entries, (*SAMPLING, "key")),
-            "shown_judge_configs": Rows.of(self.judge_configs, (*JUDGE_CONFIG, "key")),
-            "wanted": Rows(tuple((block.entry, block.number) for block in blocks or ()), 2),
-            "marks": Rows(tuple(STATUSES.items()), 2),
+            "entries": entry_table(entries, label="key"),
+            "shown_judge_configs": judge_config_table(self.judge_configs, label="key"),
+            "wanted": Table(
+                {"entry": "varchar", "block": "integer"},
+                [(block.entry, block.number) for block in blocks or ()],
+            ),
+            "marks": Table({"status": "varchar", "mark": "varchar"}, [*STATUSES.items()]),
             "lost": STATUSES["no_response"],
             "unknown": STATUSES["unknown"],
         }
@@ -214,7 +217,8 @@ def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
 
 def _blocks(subjects: Subjects, state: Mapping[str, Any]) -> list[Block]:
     return [
-        Block(*row) for row in subjects.rows("drilldown/blocks", program=hash_of_program(), **state)
+        Block(*row)
+        for row in subjects.rows("report/drilldown/blocks", program=hash_of_program(), **state)
     ]
 
 
@@ -230,7 +234,7 @@ def _sections(
     """
     sections: dict[tuple[str, int], list[list[str]]] = defaultdict(list)
     for entry, number, task_id, responses, verdicts, points in subjects.rows(
-        "drilldown/sections", blocks
+        "report/drilldown/sections", blocks
     ):
         more = f'"verdicts":{verdicts},"points":{points}'
         of_task = json.dumps(
@@ -270,7 +274,7 @@ def read_replies(
     folder = subjects.scope.job.warehouse / LEDGER
     if not blocks or not folder.is_dir():
         return {}
-    rows = subjects.rows("drilldown/verdicts_with_replies", blocks, is_all=state["is_all"])
+    rows = subjects.rows("report/drilldown/verdicts_with_replies", blocks, is_all=state["is_all"])
     by_verdict: dict[str, list[KeptReply]] = defaultdict(list)
     try:
         with kept_replies(folder) as kept:

@@ -11,8 +11,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tasks.figures.addresses import task_key
 from tasks.figures.figure import Page
-from tasks.figures.scope import Scope, task_key
+from tasks.figures.scope import Scope
 from tasks.report.drilldown.blocks import (
     STATUSES,
     Block,
@@ -75,7 +76,7 @@ def write_drilldown(
         task_id: dict(
             zip(("conversation", "criteria", "is_sent"), map(json.loads, members), strict=True)
         )
-        for task_id, *members in subjects.rows("drilldown/rubrics")
+        for task_id, *members in subjects.rows("report/drilldown/rubrics")
     }
     for rubric in rubrics.values():
         for turn in rubric["conversation"]:
@@ -83,7 +84,7 @@ def write_drilldown(
                 turn["role"] == "assistant"
             ):  # an earlier response, so it is Markdown like the others
                 turn["html"] = as_html(turn["content"])
-    tasks = scope.rows("drilldown/tasks", {"n_characters": 200})
+    tasks = scope.rows("report/drilldown/tasks", {"n_characters": 200})
     _write_lists(
         subjects, tasks, {task["task_id"]: rubrics[task["task_id"]] for task in tasks}, site
     )
@@ -156,7 +157,7 @@ def _entries(
         files[block.entry][block.number] = block.name
     states: dict[tuple[str, str], str] = {}
     trials: dict[str, set[int]] = defaultdict(set)
-    for key, task_id, is_usable, of_task in subjects.rows("drilldown/response_states"):
+    for key, task_id, is_usable, of_task in subjects.rows("report/drilldown/response_states"):
         states[key, task_id] = "1" if is_usable else "2"
         trials[key].update(of_task)
     return [
@@ -215,7 +216,7 @@ def _scores(
     scores: dict[str, dict[str, Any]] = {
         each["key"]: defaultdict(dict) for each in subjects.judge_configs
     }
-    for judge_config, entry, task_id, value, *bounds in subjects.rows("drilldown/scores"):
+    for judge_config, entry, task_id, value, *bounds in subjects.rows("report/drilldown/scores"):
         if task_id in indices:
             known = (value,) if value is not None else (None, *bounds)
             scores[judge_config][entry][indices[task_id]] = [
@@ -234,7 +235,9 @@ def _marks(subjects: Subjects, rubrics: Rubrics) -> dict[str, dict[str, dict[str
         for task_id, rubric in rubrics.items()
     }
     marked_tasks: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
-    for entry, judge_config, trial, task_id, marks, positions in subjects.rows("drilldown/marks"):
+    for entry, judge_config, trial, task_id, marks, positions in subjects.rows(
+        "report/drilldown/marks"
+    ):
         rubric = positions_of.get(task_id, [])
         # In the order of the rubric; a criterion without a verdict is not judged.
         by_position = dict(zip(positions or rubric, marks, strict=False))

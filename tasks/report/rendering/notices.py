@@ -18,7 +18,7 @@ from tasks.rules.verdict import TERNARY_AS_BINARY
 
 def facts(scope: Scope) -> list[tuple[str, str, str]]:
     """Return the size of the report: (name, number, note)."""
-    (row,) = scope.rows("overview/facts")
+    (row,) = scope.rows("figures/overview/facts")
     usd = [row[name] for name in ("responses_usd", "verdicts_usd") if row[name] is not None]
     judges = {each["judge"] for each in scope.judge_configs}
     ways = f"in {len(scope.judge_configs):,} ways" if len(scope.judge_configs) > len(judges) else ""
@@ -245,7 +245,7 @@ def _responses(scope: Scope) -> Iterator[Notice]:
     """Yield notices on models with many failed responses or without scores, or if there is no
     response.
     """
-    rows = scope.rows("overview/response_counts")
+    rows = scope.rows("figures/overview/response_counts")
     unjudged = [
         row["model"] for row in rows if not row["n_judged"] and row["n_failed"] < row["n_responses"]
     ]
@@ -271,7 +271,7 @@ def _responses(scope: Scope) -> Iterator[Notice]:
 
 def _verdicts(scope: Scope) -> Iterator[Notice]:
     """Yield notices on judges with many failed verdicts."""
-    for grader, of_grader in grouped(scope.rows("judges/judge_failures"), "grader").items():
+    for grader, of_grader in grouped(scope.rows("figures/judges/judge_failures"), "grader").items():
         failures = [row for row in of_grader if row["is_failure"]]
         n_failed = sum(row["n"] for row in failures)
         n_verdicts = of_grader[0]["n_verdicts"]
@@ -288,7 +288,7 @@ def _verdicts(scope: Scope) -> Iterator[Notice]:
 
 def _changes(scope: Scope) -> Iterator[Notice]:
     """Yield notices on judges that drifted, and on models whose scores fell or rose."""
-    for row in scope.rows("overview/drifted"):
+    for row in scope.rows("figures/overview/drifted"):
         text = (
             f"{row['judge']} has drifted: in {row['night']} only {row['agreement']:.1%} of its"
             " verdicts on the control set were the same as at first, so score changes of that"
@@ -296,7 +296,7 @@ def _changes(scope: Scope) -> Iterator[Notice]:
         )
         yield Notice("bad", text, "judges.html#judge_drift")
     splits: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for row in scope.rows("overview/changes"):
+    for row in scope.rows("figures/overview/changes"):
         if row["is_significant"] and row["judge_config"] == scope.main:
             verb = "fell" if row["difference"] < 0 else "rose"
             splits[row["model"], verb, row["earlier"]].append(
@@ -309,14 +309,14 @@ def _changes(scope: Scope) -> Iterator[Notice]:
 
 
 def _quality(scope: Scope) -> Iterator[Notice]:
-    (facts,) = scope.rows("overview/facts")
+    (facts,) = scope.rows("figures/overview/facts")
     if facts["n_refused"]:
         yield Notice(
             "warn",
             f"{counted(facts['n_refused'], 'task')} refused and left out of all scores.",
             "data.html",
         )
-    failed = scope.rows("overview/last_checks")
+    failed = scope.rows("figures/overview/last_checks")
     kinds: tuple[tuple[Level, str], ...] = (
         ("bad", "policy fail or quarantine"),
         ("warn", "warnings"),

@@ -8,6 +8,7 @@ from string import Template
 from markupsafe import Markup, escape
 
 from tasks.benchmarks.base import Benchmark
+from tasks.figures.addresses import task_address
 from tasks.figures.figure import (
     Chart,
     Column,
@@ -22,7 +23,7 @@ from tasks.figures.figure import (
     words,
 )
 from tasks.figures.rendering import as_csv
-from tasks.figures.scope import Scope, task_address
+from tasks.figures.scope import Scope
 from tasks.report.rendering.site import Site, dated
 from tasks.rules.text.characters import visible
 

@@ -194,7 +194,7 @@ def test_a_part_shows_only_hard_selections_of_its_own(
         == sorted({row["split"] for row in scope.rows_of(FIGURES["hard_leaderboard"])})
         == boards
     )
-    for query in ("hard/hard_selections", "hard/tasks"):
+    for query in ("figures/hard/hard_selections", "figures/hard/tasks"):
         assert set(fields) == {row["field"] for row in scope.rows(query)}
     assert part == scope.narrowed_to
     text = (
@@ -244,7 +244,7 @@ def test_responses_without_a_verdict_are_told_counted_and_priced_and_can_be_read
     assert shown["Models"][0] == "2"
     assert shown["Responses"][0] == "4"
     assert shown["Cost"][0] == "$1.00"
-    costs = scope.rows("costs/costs")
+    costs = scope.rows("figures/costs/costs")
     priced = [
         (each["model"], each["split"], each["response_usd"], each["mean_score"]) for each in costs
     ]
