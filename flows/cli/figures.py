@@ -16,10 +16,10 @@ from flows.cli.output import (
     put_bytes,
     say,
     show,
-    show_figure,
     show_json,
     show_nothing,
     show_records,
+    wide_option,
     writing_table,
 )
 from tasks.rules.errors import UsageError
@@ -158,11 +158,30 @@ def _show_tables(
             shown.add(note)
 
 
+def show_figure(figure: "Figure", rows: "Rows", *, title: str = "", is_wide: bool = False) -> None:
+    """Show rows of a figure as a table for people (`print_table`)."""
+    from tasks.console.tables import print_table
+    from tasks.figures.figure import terminal_columns
+
+    columns = terminal_columns(figure.columns, rows, figure.essential.split())
+    names_of_boards = figure.boards.split()
+    boards = [column for column in columns if column.name in names_of_boards]
+    shown = columns if is_wide else [column for column in columns if column not in boards]
+    # Commands without --wide show no other figure than the leaderboard.
+    print_table(
+        shown,
+        boards,
+        title=title,
+        is_wide=is_wide,
+        wide_option=wide_option() or "prbench leaderboard --wide",
+    )
+
+
 def _write(context: Context, parts: "Sequence[tuple[Figure, Rows]]", job: "Job | None") -> None:
     """Write figures with rows in a format for files."""
     from tasks.console import notice
     from tasks.exports.figure_files import figures_as_workbook, write_csv
-    from tasks.figures.rendering import as_csv
+    from tasks.figures.csv_rows import as_csv
 
     figure, rows = parts[0]
     key = {} if job is None else job.key
@@ -187,10 +206,10 @@ def _write(context: Context, parts: "Sequence[tuple[Figure, Rows]]", job: "Job |
 
 
 def _markdown(part: "tuple[Figure, Rows]", *, has_heading: bool) -> str:
-    from tasks.figures.rendering import as_text
+    from tasks.figures.figure import terminal_columns
 
     figure, rows = part
-    columns = as_text(figure.columns, rows)
+    columns = terminal_columns(figure.columns, rows)
     cells = [[column.cells[index] for column in columns] for index in range(len(rows))]
     heading = f"## {figure.title}\n\n" if has_heading else ""
     return heading + markdown_text([column.heading for column in columns], cells)
@@ -383,7 +402,7 @@ def _declared(benchmark: "Benchmark") -> dict[str, Any]:
 
 def _formula(score: "ScoreDefinition") -> str:
     """Return the formula of a score, with the meaning of its words."""
-    from tasks.figures.figure import formula
+    from tasks.figures.page import formula
 
     words = (
         "points = sum of weight x verdict, positive = sum of positive weights, negative = sum of"

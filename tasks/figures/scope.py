@@ -20,7 +20,8 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.compare.pairs import score_name_of
 from tasks.config.job import Job
-from tasks.figures.figure import Breakdown, Figure
+from tasks.figures.figure import Figure
+from tasks.figures.page import Breakdown
 from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run.judge_configs import first_judge_config
 from warehouse import Reader

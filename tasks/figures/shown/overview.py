@@ -6,7 +6,8 @@ The latter has the selected tasks, the stability of the selection, and the score
 
 from tasks.figures import charts
 from tasks.figures.addresses import side_by_side
-from tasks.figures.figure import Figure, Page, Rows, grouped
+from tasks.figures.figure import Column, ColumnGroup, Figure, Interval, Rows, grouped
+from tasks.figures.page import Page
 
 WHOLE = {"breakdown": "all", "of_criteria": False}
 """The parameters of the query for a leaderboard without a breakdown."""
@@ -46,15 +47,20 @@ LEADERBOARD = Figure(
     " response is $formula: points is the sum of the weights of the criteria that are met (half the"
     " weight of those partly met), positive and negative are the sums of all weights above and"
     " below 0.",
-    "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score"
-    " hidden_ci_low hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full"
-    " n_tasks_wanted n_tasks_ranked coverage is_below_bar n_trials met_share mean_chars_alnum"
-    " responses_usd verdicts_usd cost_usd",
-    headings={
-        "mean_chars_alnum": "Characters",
-        "verdicts_usd": ("usd", "Cost: judging"),
-        "cost_usd": ("usd", "Cost: all"),
-    },
+    (
+        "judge_config split label rank model",
+        Column("mean_score", few="is_small"),
+        Interval("ci"),
+        "hidden_mean_score",
+        Interval("hidden_ci"),
+        Interval("rank"),
+        Column("mean_lower", end="low"),
+        Column("mean_upper", end="high"),
+        "n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked coverage is_below_bar n_trials met_share",
+        Column("mean_chars_alnum", "Characters"),
+        "responses_usd",
+        ColumnGroup("Cost", Column("verdicts_usd", "judging", "usd"), Column("cost_usd", "all")),
+    ),
     given={"is_hard": None, **WHOLE},
     listed=lambda rows: rows,
     notes=judged_in_groups,
@@ -76,8 +82,11 @@ OVERVIEW = Page(
             " judge, on the tasks with a complete trial in both. A difference is significant if its"
             " p-value, corrected for all rows (Holm), is at most 0.05; the interval is not"
             " corrected.",
-            "judge_config model split difference ci~ p_adjusted is_significant earlier later"
-            " earlier_mean later_mean n_tasks",
+            (
+                "judge_config model split difference",
+                Interval("ci", "signed"),
+                "p_adjusted is_significant earlier later earlier_mean later_mean n_tasks",
+            ),
             charts.intervals("split", value="difference", zero=True),
             empty="No model has two vintages with the same judge configuration.",
             essential="model difference ci_low p_adjusted earlier later",
@@ -88,7 +97,9 @@ OVERVIEW = Page(
             "Where it changed",
             "The tasks behind each significant change: for each model the ten that changed most in"
             " the same direction.",
-            "judge_config model task_id difference topic earlier later earlier_score later_score",
+            (
+                "judge_config model task_id difference topic earlier later earlier_score later_score",
+            ),
             listed=side_by_side(
                 *(("model_label", "model_config_hash", which) for which in ("earlier", "later"))
             ),
@@ -115,10 +126,10 @@ def around_border(rows: Rows) -> Rows:
 
 
 _TASK = (
-    "field rank task_id topic mean_score from_border is_selected inclusion_probability is_border"
-    " is_official"
+    "field rank task_id topic",
+    Column("mean_score", "Mean score"),
+    "from_border is_selected inclusion_probability is_border is_official",
 )
-_OF_TASK = {"mean_score": "Mean score"}
 
 _SELECTIONS = Figure(
     "hard_selections",
@@ -127,9 +138,11 @@ _SELECTIONS = Figure(
     " by the judge that is configured first. The border lies between the easiest selected task and"
     " the hardest one that was not selected. Chance decides on a task if between 5 and 95 % of"
     " resampled panels select it.",
-    "field; Selected: n_selected n_chosen_from n_tasks; highest_inside lowest_outside gap"
-    " n_border_inside n_border mean_inclusion n_models selected_at",
-    headings={"n_tasks": "admitted"},
+    (
+        "field",
+        ColumnGroup("Selected", "n_selected n_chosen_from", Column("n_tasks", "admitted")),
+        "highest_inside lowest_outside gap n_border_inside n_border mean_inclusion n_models selected_at",
+    ),
     empty="No hard subset of all these tasks has been selected; prbench select-hard selects one.",
     notes=lambda rows: [
         f"{row['field']} was chosen with the panel {', '.join(row['panel'])}." for row in rows
@@ -142,9 +155,17 @@ _LEADERBOARD = Figure(
     "Leaderboard on the hard subset",
     "Mean $score on the selected tasks. They were selected because the models of the panel score"
     " low on them, so other models look better than they are.",
-    "judge_config split rank model mean_score is_small ci_low ci_high hidden_mean_score"
-    " hidden_ci_low hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_wanted"
-    " coverage met_share",
+    (
+        "judge_config split rank model",
+        Column("mean_score", few="is_small"),
+        Interval("ci"),
+        "hidden_mean_score",
+        Interval("hidden_ci"),
+        Interval("rank"),
+        Column("mean_lower", end="low"),
+        Column("mean_upper", end="high"),
+        "n_tasks n_tasks_wanted coverage met_share",
+    ),
     charts.intervals("split"),
     query="leaderboard",
     given={"is_hard": True, **WHOLE},
@@ -167,7 +188,6 @@ _TASKS = Figure(
         bounds=(0.05, 0.95),
         tips="task_id topic rank mean_score inclusion_probability",
     ),
-    headings=_OF_TASK,
     listed=lambda rows: [row for row in rows if row["is_selected"] or row["is_border"]],
     query="hard/tasks",
     essential="rank task_id topic mean_score inclusion_probability is_selected",
@@ -187,7 +207,6 @@ _BORDER = Figure(
         value="from_border",
         colour="side",
     ),
-    headings=_OF_TASK,
     query="hard/tasks",
     listed=around_border,
     essential="rank task_id topic mean_score inclusion_probability is_selected",
@@ -198,9 +217,8 @@ _TOPICS = Figure(
     "Which topics are hard",
     "The selected share of each topic's tasks, among tasks that could have been selected. Small"
     " topics vary a lot.",
-    "field topic selected_share n_selected n_chosen_from mean_score",
+    ("field topic selected_share n_selected n_chosen_from", Column("mean_score", "Mean score")),
     charts.bars("field", name="topic", value="selected_share"),
-    headings={"mean_score": "Mean score"},
     breakdown="topic",
     essential="topic selected_share n_selected n_chosen_from mean_score",
     boards="field",
@@ -212,9 +230,12 @@ _OVERLAPS = Figure(
     "The share of the selected tasks that are also in another selection: the data set's own hard"
     " split (only its tasks that could have been selected), earlier selections, and the selection"
     " by the panel without one of its models.",
-    "field kind compared_with shared_share; Tasks: n_shared n_selected n_compared; jaccard",
+    (
+        "field kind compared_with shared_share",
+        ColumnGroup("Tasks", "n_shared", Column("n_selected", "here"), "n_compared"),
+        "jaccard",
+    ),
     charts.bars("field", name="other", value="shared_share"),
-    headings={"n_selected": "here"},
     essential="kind compared_with shared_share n_shared jaccard",
     boards="field",
     query="hard/hard_overlaps",

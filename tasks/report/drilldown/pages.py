@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasks.figures.addresses import task_key
-from tasks.figures.figure import Page
+from tasks.figures.page import Page
 from tasks.figures.scope import Scope
 from tasks.report.drilldown.blocks import (
     STATUSES,
