@@ -29,7 +29,7 @@ from tasks.compare.pairs import Comparison
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.drift import control_sets_of_night, drifted
-from tasks.figures.leaderboard import leaderboard
+from tasks.figures.shown.leaderboard import leaderboard
 from tasks.rules.errors import PipelineError
 from tasks.rules.statistics.comparison import holm
 from tasks.run.coverage import low_coverage

@@ -30,7 +30,7 @@ from prefect.runtime import flow_run
 from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, RUNNING, outcome_of
 from tasks.config.job import Job
 from tasks.console import Tally, notice
-from tasks.figures.leaderboard import leaderboard
+from tasks.figures.shown.leaderboard import leaderboard
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.cells import markdown_cell

@@ -264,9 +264,9 @@ def figure(
       prbench figure diff names=gpt-5.6-sol-high names=gpt-oss --format csv
       prbench figure critical -o critical.xlsx
     """
-    from tasks.figures.leaderboard import chosen
     from tasks.figures.scope import Scope
     from tasks.figures.shown import figure_of, parsed
+    from tasks.figures.shown.leaderboard import chosen_board
     from warehouse import Warehouse
 
     shows = figure_of(name)
@@ -280,7 +280,7 @@ def figure(
             given["is_hard"] = True
         if by:
             is_board = "of_criteria" in shows.given
-            given |= chosen(scope, by)[1] if is_board else {"breakdown": by}
+            given |= chosen_board(scope, by)[1] if is_board else {"breakdown": by}
         rows = scope.rows_of(shows, given)
     if context.as_json:
         show_json(rows, context.output)
@@ -501,7 +501,7 @@ def leaderboard(context: Context, is_debiased: bool, **own: Any) -> None:
 
 def leaderboard_of(job: "Job", vintage: str | None, **own: Any) -> "Rows":
     """Return the leaderboard of a job, by default on its splits."""
-    from tasks.figures.leaderboard import leaderboard as ranked
+    from tasks.figures.shown.leaderboard import leaderboard as ranked
 
     return ranked(job, vintage=vintage, **own)
 
@@ -512,7 +512,7 @@ def show_leaderboard(context: Context, job: "Job", rows: "Rows") -> None:
         show_nothing(context, job, "No model has a verdict in this selection yet.")
         return
     from tasks.figures.shown.categories import CRITICAL
-    from tasks.figures.shown.overview import LEADERBOARD
+    from tasks.figures.shown.leaderboard import LEADERBOARD
     from tasks.report.rendering.notices import terminal_notes
 
     figure = CRITICAL if "mistake_share" in rows[0] else LEADERBOARD

@@ -7,7 +7,7 @@ from typing import Any
 from tasks.figures import charts
 from tasks.figures.figure import Column, ColumnGroup, Figure, Interval, Rows, on_full_splits
 from tasks.figures.page import Page
-from tasks.figures.shown.overview import WHOLE
+from tasks.figures.shown.leaderboard import WHOLE
 
 _UNKNOWN = "An unknown price is left out, not counted as 0."
 

@@ -8,66 +8,7 @@ from tasks.figures import charts
 from tasks.figures.addresses import side_by_side
 from tasks.figures.figure import Column, ColumnGroup, Figure, Interval, Rows, grouped
 from tasks.figures.page import Page
-
-WHOLE = {"breakdown": "all", "of_criteria": False}
-"""The parameters of the query for a leaderboard without a breakdown."""
-
-
-def judged_in_groups(rows: Rows) -> list[str]:
-    """Return a note for each judge that decides several criteria in one call, with its neighbour
-    effect if measured.
-    """
-    notes = {}
-    for row in (row for row in rows if row.get("criteria_per_call")):
-        effect, low, high = (row[f"neighbour_effect{end}"] for end in ("", "_ci_low", "_ci_high"))
-        measured = "its neighbour effect was not measured (see prbench neighbours)"
-        if effect is not None:
-            ends = "" if low is None else f" ({100 * low:+.1f} to {100 * high:+.1f})"
-            measured = (
-                f"compared with one by one, this changes the share met by {100 * effect:+.1f}"
-                f" points{ends}"
-            )
-        judge = row["judge_config"]
-        notes[judge] = (
-            f"{judge} decides up to {row['criteria_per_call']} criteria in one call; {measured}."
-        )
-    return list(notes.values())
-
-
-LEADERBOARD = Figure(
-    "leaderboard",
-    "Leaderboard",
-    "Mean $score on each split, with its 95 % interval for other tasks of the same kind. A task's"
-    " score is the mean over its complete trials. The all-task range is what the mean can become"
-    " once every task is complete; the score of the complete ones may lie outside. Ranks compare"
-    " models on the tasks for which every ranked model has a complete trial, before a mean below 0"
-    " is clipped. Possible ranks are those that the intervals allow. A model is tied with the"
-    " leader, and could be first, unless the paired test of `prbench diff` shows the leader ahead,"
-    " with the p-values of all other models of the board corrected together (Holm). The $score of a"
-    " response is $formula: points is the sum of the weights of the criteria that are met (half the"
-    " weight of those partly met), positive and negative are the sums of all weights above and"
-    " below 0.",
-    (
-        "judge_config split label rank model",
-        Column("mean_score", few="is_small"),
-        Interval("ci"),
-        "hidden_mean_score",
-        Interval("hidden_ci"),
-        Interval("rank"),
-        Column("mean_lower", end="low"),
-        Column("mean_upper", end="high"),
-        "n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked coverage is_below_bar n_trials met_share",
-        Column("mean_chars_alnum", "Characters"),
-        "responses_usd",
-        ColumnGroup("Cost", Column("verdicts_usd", "judging", "usd"), Column("cost_usd", "all")),
-    ),
-    given={"is_hard": None, **WHOLE},
-    listed=lambda rows: rows,
-    notes=judged_in_groups,
-    essential="rank model mean_score ci_low coverage met_share cost_usd",
-    boards="judge_config split label",
-    query="leaderboard",
-)
+from tasks.figures.shown.leaderboard import LEADERBOARD, WHOLE
 
 OVERVIEW = Page(
     "index",

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from tasks.config.job import Job
 from tasks.figures.figure import Rows, grouped
 from tasks.figures.scope import Scope
-from tasks.figures.shown.overview import LEADERBOARD
+from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.llm.embedded import is_embedded
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
 from tasks.rules.text.numbers import counted, coverage_text, rank_notes, some

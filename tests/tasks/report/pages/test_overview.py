@@ -17,7 +17,7 @@ from flows.report import write_report
 from tasks.config.job import Job
 from tasks.figures.scope import Scope
 from tasks.figures.shown import FIGURES, PAGES
-from tasks.figures.shown.overview import LEADERBOARD
+from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.report.rendering.notices import facts, notices
 from tests.kit import at, row
 from tests.tasks.report.browser import visiting
@@ -40,7 +40,7 @@ def test_a_named_sampling_is_compared_with_the_one_before_it(
     world_job: Job, scope: Scope, night: str
 ) -> None:
     actual = Scope(world_job, scope.reader, night, changes(world_job, night)).rows(
-        "overview/changes"
+        "figures/overview/changes"
     )
 
     # The judge had drifted on the second night, so the third one is compared with an earlier one.
