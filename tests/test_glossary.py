@@ -31,7 +31,10 @@ PROMISED = {
     "get_by_role",  # Python's, Prefect's, Playwright's
     "judging_id",
     "responses_made",
-    "verdicts_made",  # columns in many users' queries
+    "verdicts_made",
+    "found_gap",
+    "n_tasks_found",
+    "p_found",  # columns in many users' queries
     "role",  # the key of a message, as for all providers
 }
 """Names that the interface or a library promises."""

@@ -178,7 +178,7 @@ class Scope:
         shown_splits = Table({"split": "varchar", "is_hard": "boolean"}, rows)
         return self.given_members | {"vintage": self.vintage, "shown_splits": shown_splits}
 
-    def _found(self, name: str, **values: Any) -> list[Row]:
+    def _scope_rows(self, name: str, **values: Any) -> list[Row]:
         """Return the rows of a query that finds the scope itself."""
         return self.reader.rows(filled(sql.read(f"figures/scope/{name}"), self._members | values))
 
@@ -188,7 +188,7 @@ class Scope:
 
         A label is the judge's name, and what tells it from others (`judge_config`).
         """
-        rows = self._found("judge_configs")
+        rows = self._scope_rows("judge_configs")
         for row in rows:
             row["named"] = row["judge"]
             if row["grading"] == TERNARY_AS_BINARY:
@@ -208,20 +208,22 @@ class Scope:
         A model may have several: another one under another judge configuration, or on another
         split.
         """
-        rows = self._found("entries", shown_judge_configs=judge_config_table(self.judge_configs))
+        rows = self._scope_rows(
+            "entries", shown_judge_configs=judge_config_table(self.judge_configs)
+        )
         parts = (("vintage", "{}"), ("model_config_hash", "{:.8}"))
         return with_labels(rows, "entry", "model", parts)
 
     @cached_property
     def selections(self) -> tuple[Mapping[str, Any], ...]:
         """The own hard selections whose tasks all belong to the report; only these are shown."""
-        return tuple(self._found("selections"))
+        return tuple(self._scope_rows("selections"))
 
     @cached_property
     def narrowed_to(self) -> str:
         """The splits that the report is limited to, as text; empty if it is of all tasks."""
         splits = self.job.settings.dataset.splits
-        if not splits or not self._found("left_out")[0]["n_tasks"]:
+        if not splits or not self._scope_rows("left_out")[0]["n_tasks"]:
             return ""
         noun = "splits" if len(splits) > 1 else "split"
         return f"{noun} {', '.join(splits)}"
@@ -238,7 +240,7 @@ class Scope:
 
     @cached_property
     def _kinds(self) -> list[Row]:
-        return self._found("kinds")
+        return self._scope_rows("kinds")
 
     @cached_property
     def kinds(self) -> dict[str, bool]:
@@ -249,7 +251,7 @@ class Scope:
     def annotated(self) -> dict[str, str]:
         """Kind of label -> a sentence about labels of that kind that are not the data set's."""
         sentences = {}
-        for row in self._found("annotated"):
+        for row in self._scope_rows("annotated"):
             sentences[row["kind"]] = (
                 f"The labels of {row['n_annotated']} of {row['n_tasks']} tasks come from a model "
                 f"({', '.join(row['annotators'])}), because the data set gives none."
