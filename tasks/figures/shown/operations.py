@@ -162,21 +162,22 @@ def _moment(text: str | None) -> datetime | None:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
-def declared(_: Any, __: Any) -> Records:
+def benchmark_rows() -> Records:
     """Return a row for each benchmark."""
-    return [
-        {
-            "benchmark": each.name,
-            "title": each.title,
-            "gradings": list(each.gradings),
-            "scores": [score.score_name for score in each.scores],
-            "ranks": each.primary_score.score_name,
-            "checks": len(each.invariants),
-            "hub": each.default_dataset_id,
-            "sample": sample_of(each.name) is not None,
+    rows = []
+    for benchmark in map(load_benchmark, benchmark_names()):
+        row = {
+            "benchmark": benchmark.name,
+            "title": benchmark.title,
+            "gradings": list(benchmark.gradings),
+            "scores": [score.score_name for score in benchmark.scores],
+            "ranks": benchmark.primary_score.score_name,
+            "checks": len(benchmark.invariants),
+            "hub": benchmark.default_dataset_id,
+            "sample": sample_of(benchmark.name) is not None,
         }
-        for each in map(load_benchmark, benchmark_names())
-    ]
+        rows.append(row)
+    return rows
 
 
 STATUS = Figure(
@@ -237,7 +238,7 @@ BENCHMARKS = Figure(
     "Benchmarks",
     "All benchmarks, including your own.",
     ("benchmark", Column("title", "Title"), "gradings scores ranks checks hub sample"),
-    compute=declared,
+    compute=lambda scope, parameters: benchmark_rows(),
     notes=lambda _: ["The first grading is the default."],
     reach="warehouse",
     essential="benchmark title ranks checks sample",
