@@ -30,7 +30,7 @@ from tasks.compare.vintages import comparable_pairs, differences_of
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.drift import control_sets_of_night, drifted
-from tasks.figures.leaderboard import leaderboard
+from tasks.figures.shown.leaderboard import leaderboard
 from tasks.run.coverage import low_coverage
 from tasks.run.missing_work import wanted_tasks
 from tasks.run.writing import StageReport

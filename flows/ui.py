@@ -28,7 +28,7 @@ from flows.recorded import (
 from flows.run.outcomes import RUNNING
 from tasks.config.job import Job
 from tasks.console import Tally
-from tasks.figures.leaderboard import leaderboard
+from tasks.figures.shown.leaderboard import leaderboard
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.cells import markdown_cell
 from tasks.rules.text.characters import visible

@@ -11,19 +11,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from graphlib import TopologicalSorter
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import yaml
 
 FOLDER = Path(__file__).parent
 INTERMEDIATE = "intermediate"
 _COMMENT = re.compile(r"((?:--[^\n]*\n)*)(.*)", re.DOTALL)
 """The comment that a query begins with, and the query."""
-_OF_REVISION = re.compile(r"\b(?:from|join) revision_(\w+)")
-"""A relation of which a query reads the rows on the data-set revision."""
 _MEASURE = re.compile(r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_p_value|_n|_is_small|_note)?\b")
 """A measure that a model reads as a column of `intermediate.measured`."""
 
@@ -112,15 +108,20 @@ def read(name: str) -> str:
     several.
 
     `read("figures/judges/judge_drift")` is the query `judge_drift` of `figures/judges.sql`. The
-    texts after `with:` in its header precede it as common table expressions (CTEs), and so does
-    each `revision_<relation>` that is read.
+    texts that its header includes (`with:`) precede it as common table expressions (CTEs).
     """
     text = _text(name)
-    ctes = {
-        each.rpartition("/")[2]: _text(each) for each in declared("with", text).split(", ") if each
-    }
-    relations = _OF_REVISION.findall("\n".join([*ctes.values(), text]))
-    return with_ctes(text, {f"revision_{each}": of_revision(each) for each in relations} | ctes)
+    return with_ctes(text, _included(text))
+
+
+def _included(query: str) -> dict[str, str]:
+    """Return the texts that a query includes, by name, each after those that it includes itself."""
+    ctes: dict[str, str] = {}
+    for path in filter(None, declared("with", query).split(", ")):
+        text = _text(path)
+        ctes |= _included(text)
+        ctes[path.rpartition("/")[2]] = text
+    return ctes
 
 
 def public_tables() -> dict[str, str]:
@@ -136,31 +137,16 @@ def public_tables() -> dict[str, str]:
     return most_used | {name: subjects[name] for name in others}
 
 
-def of_revision(relation: str) -> str:
-    """Return the query for `revision_<relation>`: the rows of a relation on the data-set
-    revision.
-    """
-    return (
-        f"from {with_schema(relation)}\nwhere benchmark = $benchmark and dataset_revision ="
-        " $dataset_revision"
-    )
-
-
-def with_schema(relation: str) -> str:
-    """Return the name of a relation, with its schema unless that is `main`."""
-    return (
-        f"{INTERMEDIATE}.{relation}"
-        if any((FOLDER / INTERMEDIATE).glob(f"*/{relation}.sql"))
-        else relation
-    )
-
-
 def _text(name: str) -> str:
     path = FOLDER / f"{name}.sql"
     if path.exists():
-        return path.read_text(encoding="utf-8").strip().removesuffix(";")
+        return _text_of(path)
     file, _, query = name.rpartition("/")
     return queries(file)[query]
+
+
+def _text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8").strip().removesuffix(";")
 
 
 def named(name: str) -> dict[str, str]:
@@ -186,7 +172,8 @@ def queries(name: str) -> dict[str, str]:
     """Return the queries of the file `<name>.sql` by name: a line `-- name: <name>` precedes
     each.
     """
-    _, *parts = re.split(r"^-- name: (\w+)\n", _text(name), flags=re.MULTILINE)
+    text = _text_of(FOLDER / f"{name}.sql")
+    _, *parts = re.split(r"^-- name: (\w+)\n", text, flags=re.MULTILINE)
     return {
         key: query.strip().removesuffix(";")
         for key, query in zip(parts[::2], parts[1::2], strict=True)
@@ -226,12 +213,6 @@ def with_ctes(query: str, ctes: Mapping[str, str]) -> str:
 def _reading(query: str, ctes: Collection[str]) -> str:
     """Return a query that reads CTEs instead of the models with the same names."""
     return re.sub(rf"\b{INTERMEDIATE}\.({'|'.join(ctes)})\b", r"\1", query)
-
-
-def tokens(query: str) -> list[str]:
-    """Return DuckDB's tokens of a query, each with the white space after it."""
-    starts = [start for start, _ in duckdb.tokenize(query)]
-    return [query[begin:end] for begin, end in pairwise([0, *starts[1:], len(query)])]
 
 
 def declared(header: str, query: str) -> str:

@@ -3,6 +3,8 @@
 -- name: criteria
 -- One row: a criterion of a revision. Without a weight or a known class the
 -- distance from the band is NULL: other expectations find such criteria.
+--
+-- with: revision/revision_criteria
 select
     criteria.task_id || '/' || criteria.criterion_id as key,
     criteria.task_id, criteria.criterion_id, criteria.title,
@@ -35,10 +37,12 @@ select
     response_id || '/' || model_run_id as key,
     count(*) - count(verdict_id) as n_missing
 from intermediate.judged_criteria
-inner join revision_model_runs using (model_run_id, benchmark, dataset_revision)
+inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
 anti join intermediate.people_who_label
     using (benchmark, dataset_revision, judge, judge_config_hash)
-where status <> 'no_response'
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and status <> 'no_response'
 group by response_id, model_run_id
 having count(verdict_id) > 0
 order by 1;
@@ -46,6 +50,8 @@ order by 1;
 -- name: responses
 -- One row: a response of a revision. A text of white space alone has no first
 -- visible character.
+--
+-- with: revision/revision_responses
 select
     response_id as key,
     status,
@@ -56,6 +62,8 @@ order by response_id;
 
 -- name: rubrics
 -- Every task of a revision, with properties of its rubric and conversation.
+--
+-- with: revision/revision_criteria, revision/revision_labelled_tasks, revision/revision_tasks
 with positive as (
     select task_id, count(*) as n_positive
     from revision_criteria
@@ -102,6 +110,8 @@ order by tasks.task_id;
 -- name: verdicts
 -- Every verdict of a revision, with the value that its status stands for. The
 -- trial is NULL without its response, the position without its criterion.
+--
+-- with: revision/revision_verdicts
 select
     verdicts.verdict_id as key,
     verdicts.value,

@@ -16,10 +16,10 @@ from flows.cli.output import (
     put_bytes,
     say,
     show,
-    show_figure,
     show_json,
     show_nothing,
     show_records,
+    wide_option,
     writing_table,
 )
 from tasks.rules.errors import UsageError
@@ -31,19 +31,20 @@ if TYPE_CHECKING:
     from tasks.rules.records import ScoreDefinition
 
 
-After = Callable[[Mapping[str, Any]], Sequence[str]]
+LinesAfter = Callable[[Mapping[str, Any]], Sequence[str]]
+"""Returns the lines below all figures, from the rows by part."""
 
 
 def show_parts(
     context: Context,
     job: "Job",
     parts: Mapping[str, str],
-    given: Mapping[str, Any],
+    parameters: Mapping[str, Any],
     *,
     nothing: str = "",
     vintage: str | None = None,
     steps: Any = ({}, {}),
-    after: After | None = None,
+    lines_after: LinesAfter | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
     """Show figures on stored data, as tables or as JSON, or a sentence if they have no rows; return
     the rows by part.
@@ -53,12 +54,11 @@ def show_parts(
         job: the job whose benchmark, data-set revision, splits, models and judges are shown.
         parts: name in the JSON -> figure; a single figure has the empty name, and its rows are the
             JSON.
-        given: parameters, passed to each figure that has them; `is_hard` and `score` narrow all
-            figures.
+        parameters: passed to each figure that has them; `is_hard` and `score` narrow all figures.
         nothing: the sentence if no figure has a row; empty: the first figure's sentence.
         vintage: the default of --vintage; None: the current one of each model.
         steps: views that replace those of the same names (`tasks.figures.scope.Scope`).
-        after: returns the lines below all figures, from the rows by part.
+        lines_after: returns the lines below all figures.
 
     Raises:
         UsageError: the benchmark has no such score, or nothing stored has a name that was given.
@@ -68,24 +68,25 @@ def show_parts(
     from warehouse import Warehouse
 
     figures = {key: figure_of(name) for key, name in parts.items()}
+    rows_by_part = {}
     with Warehouse(job.warehouse).reader() as reader:
         scope = Scope(
             job,
             reader,
             context.arguments.vintage or vintage,
-            is_hard=given.get("is_hard", False),
-            score=given.get("score"),
+            is_hard=parameters.get("is_hard", False),
+            score=parameters.get("score"),
             steps=steps,
         )
-        rows_by_part = {
-            key: scope.rows_of(each, {name: given[name] for name in each.given if name in given})
-            for key, each in figures.items()
-        }
-    notes = [*after(rows_by_part)] if after else []
+        for key, figure in figures.items():
+            names = figure.given.keys() & parameters.keys()
+            rows_by_part[key] = scope.rows_of(figure, {name: parameters[name] for name in names})
+    notes = lines_after(rows_by_part) if lines_after else ()
     if not context.as_json and not any(rows_by_part.values()):
         show_nothing(context, job, nothing or next(iter(figures.values())).empty)
         figures = {}
-    present(context, figures, rows_by_part, notes, is_all=bool(given.get("is_all")), job=job)
+    is_all = bool(parameters.get("is_all"))
+    present(context, figures, rows_by_part, notes, is_all=is_all, job=job)
     return rows_by_part
 
 
@@ -111,20 +112,30 @@ def present(
         is_all: show all rows in a table, not only those that are usually listed.
         job: the job whose data set the figures are about, if they are about one.
     """
-    filled = [(figure, rows_by_part[key]) for key, figure in figures.items() if rows_by_part[key]]
     if context.as_json:
-        of_figures = [
-            note for key, each in figures.items() for note in each.notes_on(rows_by_part[key])
-        ]
-        with_notes = {**rows_by_part, "notes": list(dict.fromkeys([*of_figures, *notes]))}
-        show_json(rows_by_part.get("", with_notes), context.output)
-    elif context.file_format == "table":
+        show_json(_as_json(figures, rows_by_part, notes), context.output)
+        return
+    if context.file_format == "table":
         with writing_table(context):
             _show_tables(context, figures, rows_by_part, is_all=is_all)
             for note in notes:
                 say(note)
-    elif filled:
-        _write(context, filled, job)
+        return
+    parts = [(figure, rows_by_part[key]) for key, figure in figures.items() if rows_by_part[key]]
+    if parts:
+        _write(context, parts, job)
+
+
+def _as_json(
+    figures: "Mapping[str, Figure]", rows_by_part: "Mapping[str, Rows]", notes: Sequence[str]
+) -> Any:
+    """Return the rows of the only figure, or the rows by part with all notes."""
+    if "" in rows_by_part:
+        return rows_by_part[""]
+    sentences: list[str] = []
+    for key, figure in figures.items():
+        sentences += figure.notes_on(rows_by_part[key])
+    return {**rows_by_part, "notes": list(dict.fromkeys([*sentences, *notes]))}
 
 
 def _show_tables(
@@ -134,35 +145,50 @@ def _show_tables(
     *,
     is_all: bool,
 ) -> None:
-    shown = set[str]()
+    printed_notes = set[str]()
     for number, (key, figure) in enumerate(figures.items()):
         rows = rows_by_part[key]
         if number and (rows or figure.empty):
             click.echo()
         if not rows and figure.empty:
             say(f"{figure.title}: {figure.empty}")
-        listed = rows if is_all else figure.listed(rows)
         if rows and figure.heading is not None:
             say(figure.heading(rows))
-        if listed:
-            show_figure(
-                figure,
-                listed,
-                title=figure.title,
-                is_wide=context.is_wide or context.output is not None,
-            )
-        for note in (
-            note for note in dict.fromkeys(figure.notes_on(rows, listed)) if note not in shown
-        ):
-            say(note)
-            shown.add(note)
+        listed_rows = rows if is_all else figure.listed(rows)
+        if listed_rows:
+            is_wide = context.is_wide or context.output is not None
+            show_figure(figure, listed_rows, title=figure.title, is_wide=is_wide)
+        for note in figure.notes_on(rows, listed_rows):
+            if note not in printed_notes:
+                say(note)
+                printed_notes.add(note)
+
+
+def show_figure(figure: "Figure", rows: "Rows", *, title: str = "", is_wide: bool = False) -> None:
+    """Show rows of a figure as a table for people (`print_table`)."""
+    from tasks.console.tables import print_table
+    from tasks.figures.figure import terminal_columns
+
+    columns = terminal_columns(figure.columns, rows, figure.essential.split())
+    names_of_boards = figure.boards.split()
+    boards = [column for column in columns if column.name in names_of_boards]
+    if not is_wide:
+        columns = [column for column in columns if column not in boards]
+    # Commands without --wide show no other figure than the leaderboard.
+    print_table(
+        columns,
+        boards,
+        title=title,
+        is_wide=is_wide,
+        wide_option=wide_option() or "prbench leaderboard --wide",
+    )
 
 
 def _write(context: Context, parts: "Sequence[tuple[Figure, Rows]]", job: "Job | None") -> None:
     """Write figures with rows in a format for files."""
     from tasks.console import notice
     from tasks.exports.figure_files import figures_as_workbook, write_csv
-    from tasks.figures.rendering import as_csv
+    from tasks.figures.csv_rows import as_csv
 
     figure, rows = parts[0]
     key = {} if job is None else job.key
@@ -179,21 +205,21 @@ def _write(context: Context, parts: "Sequence[tuple[Figure, Rows]]", job: "Job |
     else:
         click.echo(write_csv(key, figure, rows, context.output).line)
     if len(parts) > 1:
-        others = ", ".join(each.name for each, _ in parts[1:])
+        further = ", ".join(figure.name for figure, _ in parts[1:])
         notice(
-            f"{context.file_format} holds one table, {figure.name}; an .xlsx or .json file also has"
-            f" {others}"
+            f"{context.file_format} holds one table, {figure.name}; an .xlsx or .json file"
+            f" also has {further}"
         )
 
 
 def _markdown(part: "tuple[Figure, Rows]", *, has_heading: bool) -> str:
-    from tasks.figures.rendering import as_text
+    from tasks.figures.figure import terminal_columns
 
     figure, rows = part
-    columns = as_text(figure.columns, rows)
-    cells = [[column.cells[index] for column in columns] for index in range(len(rows))]
+    columns = terminal_columns(figure.columns, rows)
+    rows_of_cells = list(zip(*(column.cells for column in columns), strict=True))
     heading = f"## {figure.title}\n\n" if has_heading else ""
-    return heading + markdown_text([column.heading for column in columns], cells)
+    return heading + markdown_text([column.heading for column in columns], rows_of_cells)
 
 
 @command(location=(), output=SHOWS)
@@ -208,18 +234,12 @@ def figures(context: Context) -> None:
       prbench figure judge_agreement --format csv
       prbench figure criteria which=never-met n_criteria=5
     """
-    from tasks.figures.queries import relation_of
     from tasks.figures.shown import FIGURES
 
-    rows = [
-        (
-            figure.name,
-            figure.title,
-            [f"{name}={value}" for name, value in figure.given.items()],
-            "Python" if figure.compute else relation_of(figure) or figure.query or "its own query",
-        )
-        for figure in FIGURES.values()
-    ]
+    rows = []
+    for figure in FIGURES.values():
+        parameters = [f"{name}={value}" for name, value in figure.given.items()]
+        rows.append((figure.name, figure.title, parameters, figure.source))
     show(context, ["figure", "shows", "parameters", "source"], rows)
 
 
@@ -246,30 +266,31 @@ def figure(
       prbench figure diff names=gpt-5.6-sol-high names=gpt-oss --format csv
       prbench figure critical -o critical.xlsx
     """
-    from tasks.figures.leaderboard import chosen
     from tasks.figures.scope import Scope
     from tasks.figures.shown import figure_of, parsed
+    from tasks.figures.shown.leaderboard import chosen_board
     from warehouse import Warehouse
 
-    shows = figure_of(name)
+    chosen_figure = figure_of(name)
     job = context.stored_job()
-    given = parsed(shows, parameters)
-    if by is not None and "breakdown" not in shows.given:
+    values = parsed(chosen_figure, parameters)
+    if by is not None and "breakdown" not in chosen_figure.given:
         raise UsageError(f"--by {by}: {name} cannot be broken down")
     with Warehouse(job.warehouse).reader() as reader:
         scope = Scope(job, reader, context.arguments.vintage, is_hard=is_hard, score=score)
-        if is_hard and "is_hard" in shows.given:
-            given["is_hard"] = True
-        if by:
-            is_board = "of_criteria" in shows.given
-            given |= chosen(scope, by)[1] if is_board else {"breakdown": by}
-        rows = scope.rows_of(shows, given)
+        if is_hard and "is_hard" in chosen_figure.given:
+            values["is_hard"] = True
+        if by and "of_criteria" in chosen_figure.given:
+            values |= chosen_board(scope, by)[1]
+        elif by:
+            values["breakdown"] = by
+        rows = scope.rows_of(chosen_figure, values)
     if context.as_json:
         show_json(rows, context.output)
     elif not rows:
-        show_nothing(context, job, shows.empty)
+        show_nothing(context, job, chosen_figure.empty)
     else:
-        present(context, {name: shows}, {name: rows}, job=job)
+        present(context, {name: chosen_figure}, {name: rows}, job=job)
 
 
 @command(location=(), output=SHOWS)
@@ -292,10 +313,10 @@ def benchmarks(context: Context, name: str | None) -> None:
     import yaml
 
     from tasks.benchmarks import load_benchmark
-    from tasks.figures.shown.operations import BENCHMARKS, declared
+    from tasks.figures.shown.operations import BENCHMARKS, benchmark_rows
 
     if name is None:
-        present(context, {"": BENCHMARKS}, {"": declared(None, {})})
+        present(context, {"": BENCHMARKS}, {"": benchmark_rows()})
     elif context.as_json:
         show_json(_declared(load_benchmark(name)), context.output)
     elif context.file_format != "table" or context.output is not None:
@@ -303,13 +324,14 @@ def benchmarks(context: Context, name: str | None) -> None:
             f"benchmarks {name}: shows no table; give --json, or leave --format and -o out"
         )
     else:
-        style: dict[str, Any] = {
-            "sort_keys": False,
-            "allow_unicode": True,
-            "default_flow_style": None,
-            "width": 110,
-        }
-        click.echo(yaml.safe_dump(_declared(load_benchmark(name)), **style), nl=False)
+        text = yaml.safe_dump(
+            _declared(load_benchmark(name)),
+            sort_keys=False,
+            allow_unicode=True,
+            default_flow_style=None,
+            width=110,
+        )
+        click.echo(text, nl=False)
 
 
 def _declared(benchmark: "Benchmark") -> dict[str, Any]:
@@ -332,12 +354,12 @@ def _declared(benchmark: "Benchmark") -> dict[str, Any]:
         "columns": list(benchmark.columns),
         "checks": [
             {
-                "check": each.check,
-                "policy": default_policy(each),
-                "meaning": each.meaning,
+                "check": expectation.check,
+                "policy": default_policy(expectation),
+                "meaning": expectation.meaning,
             }
-            for each in expectations_of(benchmark)
-            if each.check in benchmark.invariants
+            for expectation in expectations_of(benchmark)
+            if expectation.check in benchmark.invariants
         ],
         "gradings": [
             {
@@ -384,15 +406,16 @@ def _declared(benchmark: "Benchmark") -> dict[str, Any]:
 
 def _formula(score: "ScoreDefinition") -> str:
     """Return the formula of a score, with the meaning of its words."""
-    from tasks.figures.figure import formula
+    from tasks.figures.page import formula
 
     words = (
         "points = sum of weight x verdict, positive = sum of positive weights, negative = sum of"
         " negative weights"
     )
-    used = [meaning for meaning in words.split(", ") if meaning.partition(" ")[0] in formula(score)]
-    clipped = "; a model's mean is at least 0" if score.clips_mean else ""
-    return f"{formula(score)} with {', '.join(used)}{clipped}"
+    text = formula(score)
+    meanings = [meaning for meaning in words.split(", ") if meaning.partition(" ")[0] in text]
+    clipping = "; a model's mean is at least 0" if score.clips_mean else ""
+    return f"{text} with {', '.join(meanings)}{clipping}"
 
 
 _CANNOT_BE_COMBINED = (
@@ -436,7 +459,7 @@ _CANNOT_BE_COMBINED = (
     is_flag=True,
     help="Also show each score corrected by people's labels on a part of the verdicts.",
 )
-def leaderboard(context: Context, is_debiased: bool, **own: Any) -> None:
+def leaderboard(context: Context, is_debiased: bool, **choices: Any) -> None:
     """Rank the models.
 
     Each score is of a model's current vintage: the latest that covers enough of the split
@@ -458,34 +481,37 @@ def leaderboard(context: Context, is_debiased: bool, **own: Any) -> None:
       prbench leaderboard -o board.xlsx     with a sheet of explanations
       prbench leaderboard --debiased      scores that people's labels correct
     """
-    by = own["by"]
-    given = {"--risk": own["is_severity"], "--hard": own["is_hard"]}
-    given |= {
+    by = choices["by"]
+    options = {
+        "--by": by,
+        "--risk": choices["is_severity"],
+        "--hard": choices["is_hard"],
+        "--selection": choices["selection"],
+        "--score": choices["score"],
         "--debiased": is_debiased,
-        **{f"--{name}": own[name] for name in ("by", "selection", "score")},
     }
     for first, second in _CANNOT_BE_COMBINED:
-        if given[first] and given[second]:
+        if options[first] and options[second]:
             raise UsageError(f"{first} and {second} cannot be combined; leave one out")
-    if is_debiased:
-        if by not in {None, "category"}:
-            raise UsageError(f"--by {by}: --debiased knows --by category only")
-        parts = {"": "debiased_categories" if by else "debiased_scores"}
-        show_parts(context, context.stored_job(), parts, own)
-        return
+    if is_debiased and by not in {None, "category"}:
+        raise UsageError(f"--by {by}: --debiased knows --by category only")
     job = context.stored_job()
-    rows = leaderboard_of(job, context.arguments.vintage, **own)
+    if is_debiased:
+        name = "debiased_categories" if by else "debiased_scores"
+        show_parts(context, job, {"": name}, choices)
+        return
+    rows = leaderboard_of(job, context.arguments.vintage, **choices)
     if context.as_json:
         show_json(rows, context.output)
     else:
         show_leaderboard(context, job, rows)
 
 
-def leaderboard_of(job: "Job", vintage: str | None, **own: Any) -> "Rows":
+def leaderboard_of(job: "Job", vintage: str | None, **choices: Any) -> "Rows":
     """Return the leaderboard of a job, by default on its splits."""
-    from tasks.figures.leaderboard import leaderboard as ranked
+    from tasks.figures.shown.leaderboard import leaderboard as ranked
 
-    return ranked(job, vintage=vintage, **own)
+    return ranked(job, vintage=vintage, **choices)
 
 
 def show_leaderboard(context: Context, job: "Job", rows: "Rows") -> None:
@@ -494,7 +520,7 @@ def show_leaderboard(context: Context, job: "Job", rows: "Rows") -> None:
         show_nothing(context, job, "No model has a verdict in this selection yet.")
         return
     from tasks.figures.shown.categories import CRITICAL
-    from tasks.figures.shown.overview import LEADERBOARD
+    from tasks.figures.shown.leaderboard import LEADERBOARD
     from tasks.report.rendering.notices import terminal_notes
 
     figure = CRITICAL if "mistake_share" in rows[0] else LEADERBOARD

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,14 +22,9 @@ from tasks.rules.text.cells import csv_text, markdown_cell, sheet_cell
 from tasks.rules.text.characters import visible, visible_json
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from flows.cli.regressions import Gate
     from flows.execution import Execution
     from tasks.config.job import Job
-    from tasks.console.tables import Layout, TableColumn
-    from tasks.figures.figure import Figure
-    from tasks.figures.figure import Rows as FigureRows
     from tasks.run.writing import StageReport
 
 
@@ -186,9 +181,6 @@ def _put(text: str, output: Path | None, *, is_json: bool) -> None:
         exact(sys.stdout).write(text)
 
 
-_WITHOUT_LIMIT = 10**6
-
-
 def show_table(
     names: Sequence[str],
     rows: Rows,
@@ -198,7 +190,7 @@ def show_table(
     most_width: int | None = None,
 ) -> None:
     """Show rows as a table for people; a column of numbers is right-aligned (see `print_table`)."""
-    from tasks.console.tables import TableColumn
+    from tasks.console.tables import TableColumn, print_table
 
     columns = []
     for index, name in enumerate(names):
@@ -206,108 +198,17 @@ def show_table(
         is_number = bool(values) and all(isinstance(value, int | float | None) for value in values)
         cells = [cell_text(value) for value in values]
         columns.append(TableColumn(name, visible(name), cells, is_number, name in essential))
-    print_table(columns, is_wide=is_wide, most_width=most_width)
+    print_table(columns, is_wide=is_wide, most_width=most_width, wide_option=wide_option())
 
 
-def show_figure(
-    figure: "Figure", rows: "FigureRows", *, title: str = "", is_wide: bool = False
-) -> None:
-    """Show rows of a figure as a table for people (see `print_table`)."""
-    from tasks.figures.rendering import as_text
-
-    columns = as_text(figure.columns, rows, figure.essential.split())
-    names_of_boards = figure.boards.split()
-    boards = [column for column in columns if column.name in names_of_boards]
-    shown = columns if is_wide else [column for column in columns if column not in boards]
-    # Commands without --wide show no other figure than the leaderboard.
-    print_table(
-        shown,
-        boards,
-        title=title,
-        is_wide=is_wide,
-        wide_command="prbench leaderboard --wide",
-    )
-
-
-def print_table(
-    columns: "Sequence[TableColumn]",
-    boards: "Sequence[TableColumn]" = (),
-    *,
-    title: str = "",
-    is_wide: bool = False,
-    most_width: int | None = None,
-    wide_command: str = "",
-) -> None:
-    """Print a table, on a terminal in its width (`tasks.console.tables.layout`); wide, it has all
-    columns in full.
-
-    Everywhere it has at most `most_width` characters, if that is given. `wide_command` shows the
-    columns that do not fit, where the current command has no --wide.
+def wide_option() -> str:
+    """Return `--wide`, which shows all columns, if the current command has it; also outside of
+    commands.
     """
-    from rich.text import Text
-
-    from tasks.console.printing import VisibleConsole
-    from tasks.console.tables import layout, wide_layout
-
-    if not columns:
-        return
-    console = VisibleConsole()
-    width = console.width if console.is_terminal and not is_wide else most_width
-    if width is not None and most_width is not None:
-        width = min(width, most_width)
-    table_layout = wide_layout(columns) if is_wide else layout(columns, boards, width)
-    console = VisibleConsole(width=width or _WITHOUT_LIMIT)
-    with console.capture() as capture:
-        for line in filter(None, (title, table_layout.heading)):
-            console.print(Text(visible(line), style="bold"))
-        for number, (heading, indices) in enumerate(table_layout.groups().items()):
-            if heading:
-                console.print(Text(heading, style="bold"))
-            console.print(_table(table_layout, indices, has_header=number == 0))
-        if table_layout.hidden:
-            hidden = ", ".join(table_layout.hidden)
-            option = "--wide" if _has_wide_option() else wide_command
-            alternative = option and f" (or {option})"
-            console.print(Text(f"A wider terminal{alternative} also shows: {hidden}", style="dim"))
-    lines = capture.get().removesuffix("\n").split("\n")
-    console.file.write("".join(f"{line.rstrip()}\n" for line in lines))
-
-
-def _has_wide_option() -> bool:
-    """Return whether the current command has --wide; true outside of commands."""
     current = click.get_current_context(silent=True)
-    if current is None:
-        return True
-    return any(parameter.name == "is_wide" for parameter in current.command.params)
-
-
-def _table(table_layout: "Layout", indices: Sequence[int], *, has_header: bool) -> "Table":
-    """Return a table of some rows, whose columns have the widths of the layout."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    from tasks.console.tables import GAP
-
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        padding=(0, GAP - 1, 0, 0),
-        header_style="bold",
-        show_header=has_header,
-    )
-    for column, width in zip(table_layout.columns, table_layout.widths, strict=True):
-        side: Literal["right", "left"] = "right" if column.is_number else "left"
-        table.add_column(
-            Text(column.heading),
-            justify=side,
-            overflow="fold",
-            width=width,
-        )
-    for index in indices:
-        table.add_row(*(Text(column.cells[index]) for column in table_layout.columns))
-    return table
+    if current is None or any(option.name == "is_wide" for option in current.command.params):
+        return "--wide"
+    return ""
 
 
 def cell_text(value: Any) -> str:

@@ -285,7 +285,7 @@ def status(
         {"": "status"},
         {"only_stored": job is not context.job},
         nothing="No response is wanted: no model is configured or imported.",
-        after=lambda _: list(_below(job)),
+        lines_after=lambda _: list(_below(job)),
     )
 
 

@@ -5,7 +5,7 @@ in the docstring. The function refuses options that do not apply, and shows figu
 passed to every figure that has a parameter of its name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 import click
@@ -17,7 +17,7 @@ from flows.cli.regressions import conclude_diff, summarised
 
 
 @command("split", "model", "judge", "vintage-only", "hard", "score", output=SHOWS)
-def lengths(context: Context, **own: Any) -> None:
+def lengths(context: Context, **choices: Any) -> None:
     """Show the correlation between response length and score.
 
     It is Spearman's rank correlation, over the tasks of each model and over the models, with its
@@ -31,7 +31,7 @@ def lengths(context: Context, **own: Any) -> None:
         context,
         context.stored_job(),
         {"": "length_correlations"},
-        own,
+        choices,
         vintage="all",
         nothing="No model has a complete task in this selection yet.",
     )
@@ -42,7 +42,7 @@ def lengths(context: Context, **own: Any) -> None:
     "which", metavar="KIND", type=click.Choice(["never-met", "always-met", "disagreed", "suspect"])
 )
 @number("-n n_criteria", 20, "Number of criteria to show.")
-def criteria(context: Context, **own: Any) -> None:
+def criteria(context: Context, **choices: Any) -> None:
     """Find criteria worth a second look.
 
     `never-met` criteria are met by no complete response, and `always-met` ones by every one.
@@ -56,7 +56,11 @@ def criteria(context: Context, **own: Any) -> None:
       prbench criteria disagreed
     """
     show_parts(
-        context, context.stored_job(), {"": "criteria"}, own, nothing="There is no such criterion."
+        context,
+        context.stored_job(),
+        {"": "criteria"},
+        choices,
+        nothing="There is no such criterion.",
     )
 
 
@@ -95,23 +99,27 @@ def judges(
 
     job = context.stored_job(checked=())
     refuse_unknown_graders(job, judge=graders, people=people)
-    given = {
+    parameters = {
         "breakdown": breakdown or "all",
         "graders": list(graders),
         "people": list(people),
     }
-    parts = {"": "people_agreement"} if people else {"pairs": "judge_agreement"}
-    if not people and breakdown in {None, "category", "severity"}:
-        parts["sets"] = "judge_reliability"
-    if not (people or breakdown):
-        parts["leniency"] = "judge_leniency"
-    nothing = "" if people or breakdown else "No criterion has two graders' decisions yet."
-    show_parts(context, job, parts, given, nothing=nothing)
+    nothing = ""
+    if people:
+        parts = {"": "people_agreement"}
+    else:
+        parts = {"pairs": "judge_agreement"}
+        if breakdown in {None, "category", "severity"}:
+            parts["sets"] = "judge_reliability"
+        if not breakdown:
+            parts["leniency"] = "judge_leniency"
+            nothing = "No criterion has two graders' decisions yet."
+    show_parts(context, job, parts, parameters, nothing=nothing)
 
 
 @command(output=SHOWS)
 @number("-n n_criteria", 10, "Number of criteria with objections to show.")
-def reviews(context: Context, **own: Any) -> None:
+def reviews(context: Context, **choices: Any) -> None:
     """Show the reviews of the rubrics by people and models.
 
     People's reviews come from `prbench import reviews`, models' from `prbench review`.
@@ -131,7 +139,9 @@ def reviews(context: Context, **own: Any) -> None:
 
     job = context.stored_job(checked=())
     paper = load_benchmark(job.settings.benchmark).review_reference
-    lines = [f"The benchmark's paper: {paper.value:.3f} ({paper.source})"] if paper else []
+    lines = []
+    if paper:
+        lines.append(f"The benchmark's paper: {paper.value:.3f} ({paper.source})")
     parts = {
         "agreement": "review_agreement",
         "reviewers": "reviewer_agreement",
@@ -144,9 +154,9 @@ def reviews(context: Context, **own: Any) -> None:
         context,
         job,
         parts,
-        own,
+        choices,
         nothing="No criterion has been reviewed yet.",
-        after=lambda _: lines,
+        lines_after=lambda _: lines,
     )
 
 
@@ -173,7 +183,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
     """
     from warehouse import Warehouse
 
-    job = context.stored_job(checked=("judge",), model=[each for each in (model, than) if each])
+    job = context.stored_job(checked=("judge",), model=[model, *([than] if than else [])])
     with Warehouse(job.warehouse).reader() as reader:
         judge_rows = reader.select(
             "weaknesses", "distinct judge", benchmark=job.settings.benchmark, model=model
@@ -185,7 +195,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
         "examples": "weakness_examples",
         "compared": "weakness_candidates",
     }
-    given = {
+    parameters = {
         "model": model,
         "than": than,
         "n_examples": n_examples,
@@ -195,7 +205,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
         context,
         narrowed,
         parts,
-        given,
+        parameters,
         nothing="No weakness is known; `prbench capabilities` looks.",
     )
 
@@ -223,7 +233,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
     "Number of criteria to show that gain most points, and that lose most, for each comparison.",
     least=0,
 )
-def conditions(context: Context, **own: Any) -> None:
+def conditions(context: Context, **choices: Any) -> None:
     """Compare a model with and without tools or effort.
 
     `conditions` in the configuration lists the labels that are one model, and names the baseline.
@@ -243,7 +253,7 @@ def conditions(context: Context, **own: Any) -> None:
     with Warehouse(job.warehouse).reader() as reader:
         definitions = definitions_of(reader, job)
         steps = current_steps(reader, job.settings.benchmark, definitions)
-    named = labels_of(definitions, job.named_models or ())
+    labels = labels_of(definitions, job.named_models or ())
     parts = {
         "differences": "conditions",
         "categories": "condition_categories",
@@ -253,12 +263,14 @@ def conditions(context: Context, **own: Any) -> None:
     }
     show_parts(
         context,
-        job.model_copy(update={"named_models": named or None}),
+        job.model_copy(update={"named_models": labels or None}),
         parts,
-        own,
+        choices,
         steps=steps,
         nothing="No two conditions of a model have been judged in this selection yet.",
-        after=lambda rows: not_compared(definitions, job.named_models or (), rows["differences"]),
+        lines_after=lambda rows: not_compared(
+            definitions, job.named_models or (), rows["differences"]
+        ),
     )
 
 
@@ -308,7 +320,7 @@ def diff(
     fail_if: str | None,
     least: float | None,
     summary: TextIO | None,
-    **own: Any,
+    **choices: Any,
 ) -> int:
     """Compare models, judges, templates, runs, vintages, revisions.
 
@@ -334,7 +346,7 @@ def diff(
     if is_debiased and (fail_if or summary):
         raise click.UsageError("--debiased has no test; leave --fail-if and --summary out")
     if is_debiased:
-        _show_debiased(context, names, of, own)
+        _show_debiased(context, names, of, choices)
         return 0
     parts = {
         "comparisons": "diff",
@@ -346,16 +358,7 @@ def diff(
     with summarised(summary, title):
         # Compared revisions need not include the configured one.
         job = context.job if of == "revision" else context.stored_job()
-        rows_by_part = show_parts(
-            context,
-            job,
-            parts,
-            {
-                **own,
-                "names": names,
-                "of": of,
-            },
-        )
+        rows_by_part = show_parts(context, job, parts, choices | {"names": names, "of": of})
     return conclude_diff(
         rows_by_part["comparisons"],
         title,
@@ -366,19 +369,15 @@ def diff(
 
 
 def _show_debiased(
-    context: Context, names: tuple[str, ...], of: str | None, own: Mapping[str, Any]
+    context: Context, names: tuple[str, ...], of: str | None, choices: dict[str, Any]
 ) -> None:
     if of not in {None, "model"}:
         raise click.UsageError("--debiased compares models; leave --of out")
     if click.get_current_context().get_parameter_source("n_flips") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--debiased shows no flipped criteria; leave --flips out")
     job = context.stored_job(checked=("split", "judge"), model=names)
-    given = {
-        **own,
-        "first": names[0],
-        "others": list(names[1:]),
-    }
-    show_parts(context, job, {"": "debiased_differences"}, given)
+    parameters = choices | {"first": names[0], "others": list(names[1:])}
+    show_parts(context, job, {"": "debiased_differences"}, parameters)
 
 
 @command("split", output=SHOWS)
@@ -395,7 +394,7 @@ def _show_debiased(
 @click.option(
     "--all", "is_all", is_flag=True, help="Show all rules, not only those that no other rule beats."
 )
-def cascade(context: Context, bound: str | None, **own: Any) -> None:
+def cascade(context: Context, bound: str | None, **choices: Any) -> None:
     """Evaluate rules for a cheap judge with a strong one behind it.
 
     From stored verdicts of both judges, imported ones too, `prbench cascade` computes for each rule
@@ -414,31 +413,36 @@ def cascade(context: Context, bound: str | None, **own: Any) -> None:
       prbench cascade gpt-5.6-luna gpt-5.6-terra --json
     """
 
-    def after(rows: Mapping[str, Any]) -> list[str]:
+    def lines_after(rows: Mapping[str, Any]) -> list[str]:
         from tasks.cascade import store
 
         store(job.warehouse, rows["rules"])
-        picked = next((row for row in rows["rules"] if row["is_picked"]), None)
-        if picked is None or bound is None:
-            return ["`--bound agreement=0.95` picks the cheapest rule within a bound."]
-        kept = (
-            f"Picked: {picked['rule']}, the cheapest that keeps {bound} by the low end of its"
-            " interval."
-        )
-        if picked["configuration"] is None:
-            return [f"{kept} No cascade is needed."]
-        shown = picked["configuration"].rstrip()
-        where = (
-            "beside both judges" if "cascade:" in shown else f"in place of {picked['cheap_judge']}"
-        )
-        return [f"{kept} Under `judges:` in prbench.yaml, {where}:", shown]
+        return _picked_lines(rows["rules"], bound)
 
     job = context.stored_job(checked=("split",))
-    given = {
-        **own,
-        "bound": bound,
-        "splits": list(context.arguments.splits),
-    }
+    parameters = choices | {"bound": bound, "splits": list(context.arguments.splits)}
     show_parts(
-        context, job, {"rules": "cascade"}, given, nothing="No rule was evaluated.", after=after
+        context,
+        job,
+        {"rules": "cascade"},
+        parameters,
+        nothing="No rule was evaluated.",
+        lines_after=lines_after,
     )
+
+
+def _picked_lines(rules: Sequence[Mapping[str, Any]], bound: str | None) -> list[str]:
+    """Return the picked rule, with its configuration if it needs any."""
+    picked = next((rule for rule in rules if rule["is_picked"]), None)
+    if picked is None or bound is None:
+        return ["`--bound agreement=0.95` picks the cheapest rule within a bound."]
+    sentence = (
+        f"Picked: {picked['rule']}, the cheapest that keeps {bound} by the low end of its interval."
+    )
+    if picked["configuration"] is None:
+        return [f"{sentence} No cascade is needed."]
+    configuration = picked["configuration"].rstrip()
+    where = "beside both judges"
+    if "cascade:" not in configuration:
+        where = f"in place of {picked['cheap_judge']}"
+    return [f"{sentence} Under `judges:` in prbench.yaml, {where}:", configuration]

@@ -10,9 +10,9 @@ from tasks.benchmarks import load_benchmark
 from tasks.compare.differences import apart, compare, rows_of, with_verdicts
 from tasks.compare.pairs import Comparison, Kind, Side, comparable
 from tasks.config.job import Job
+from tasks.figures.addresses import task_address
 from tasks.figures.figure import Column, Figure, Row, columns
-from tasks.figures.queries import SAMPLING
-from tasks.figures.scope import task_address
+from tasks.figures.scope import SAMPLING
 from tasks.figures.shown.comparisons import CATEGORIES, DIFF, FLIPS, TASKS
 from tasks.report.rendering.page_figures import PageFigure, served
 from tasks.rules.errors import PipelineError

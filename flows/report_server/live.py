@@ -16,10 +16,9 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.figures.figure import Figure
-from tasks.figures.queries import JUDGE_CONFIG
-from tasks.figures.scope import Scope
+from tasks.figures.scope import JUDGE_CONFIG, Scope
+from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.figures.shown.operations import STATUS, coverage_row
-from tasks.figures.shown.overview import LEADERBOARD
 from tasks.maintain.upkeep import run_cost
 from tasks.measures import SCORE
 from tasks.report.rendering.page_figures import PageFigure, served

@@ -1,6 +1,8 @@
 -- name: cascade_decisions
 -- One row: a reason for a call of a cascade's second judge, or the decision of the
 -- first judge; a verdict with several reasons counts under each.
+--
+-- with: revision/revision_verdicts
 with decisions as (
     select *,
         count(*) over (partition by judge) as n_verdicts,
@@ -9,7 +11,10 @@ with decisions as (
     where decided_by is not null
 )
 
-select judge, reason, decided_by,
+select
+    judge,
+    reason,
+    decided_by,
     count(*) as n,
     count(*) / any_value(n_verdicts) as share,
     count(*) - count(value) as n_failed,
@@ -27,8 +32,42 @@ select
         when len(evaluated_splits) = 0 then ''
         else ' (' || list_aggregate(evaluated_splits, 'string_agg', ', ') || ')'
     end as cascade,
-    * exclude (evaluation_id, benchmark, dataset_revision, evaluated_splits, created_at)
-from revision_cascade_rules
+    cheap_judge,
+    strong_judge,
+    position,
+    rule,
+    is_on_front,
+    is_picked,
+    n_paired,
+    n_tasks,
+    escalated_share,
+    escalated_share_ci_low,
+    escalated_share_ci_high,
+    strong_calls,
+    cheap_calls,
+    thousand_usd,
+    thousand_usd_ci_low,
+    thousand_usd_ci_high,
+    agreement,
+    agreement_ci_low,
+    agreement_ci_high,
+    kappa,
+    kappa_ci_low,
+    kappa_ci_high,
+    macro_f1,
+    macro_f1_ci_low,
+    macro_f1_ci_high,
+    ranking_tau,
+    ranking_tau_ci_low,
+    ranking_tau_ci_high,
+    score_change,
+    score_change_ci_low,
+    score_change_ci_high,
+    changed_model,
+    n_ranked_responses,
+    is_small
+from cascade_rules
+where benchmark = $benchmark and dataset_revision = $dataset_revision
 qualify evaluation_id = arg_max(evaluation_id, created_at) over (
     partition by cheap_judge, strong_judge, evaluated_splits
 )

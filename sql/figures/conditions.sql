@@ -1,6 +1,8 @@
 -- name: condition_changes
 -- Number of criteria of each category that changed between a condition and its
 -- baseline, on each split and under each judge, with their points.
+--
+-- with: figures/shared/shown_runs
 with counted as (
     select judge_config, split, is_hard,
         entry as model,
@@ -13,29 +15,72 @@ with counted as (
         coalesce(exact_sum(if(points > 0, points, null)), 0) as points_gained,
         coalesce(exact_sum(if(points < 0, points, null)), 0) as points_lost,
         exact_sum(points) as points_net
-    from scoped_condition_criteria
-    inner join scoped_task_set_members using (benchmark, dataset_revision, task_id)
+    from condition_criteria
+    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
+    inner join $shown_sets using (split, is_own_hard)
+    inner join shown_runs
+        using (
+            benchmark, dataset_revision, model, model_config_hash, vintage, judge,
+            judge_config_hash, template_hash, grading, judge_trial
+        )
+    where is_latest or $vintage is not null
     group by all
 )
 
-select * exclude (position)
+select
+    judge_config,
+    split,
+    is_hard,
+    model,
+    shared_model,
+    condition,
+    label,
+    n_compared,
+    n_changed,
+    n_gained,
+    n_lost,
+    points_gained,
+    points_lost,
+    points_net
 from counted
 order by judge_config <> $main, judge_config, is_hard, split, shared_model, position, label, model;
 
 -- name: condition_criteria
 -- The criteria that gain most points under a condition, and those that lose
 -- most, for each comparison under each judge.
-select judge_config,
+--
+-- with: figures/shared/shown_runs
+select
+    judge_config,
     entry as model,
-    shared_model, condition, points,
+    shared_model,
+    condition,
+    points,
     title as criterion,
     category as label,
-    baseline_value, value, baseline_by_trial, by_trial, task_id, criterion_id,
+    baseline_value,
+    value,
+    baseline_by_trial,
+    by_trial,
+    task_id,
+    criterion_id,
     model as model_label,
-    model_config_hash, baseline_model, baseline_config_hash, vintage
-from scoped_condition_criteria
-semi join shown_members using (task_id)
-where points <> 0
+    model_config_hash,
+    baseline_model,
+    baseline_config_hash,
+    vintage
+from condition_criteria
+inner join shown_runs
+    using (
+        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
+        judge_config_hash, template_hash, grading, judge_trial
+    )
+semi join (
+    from intermediate.task_set_members
+    inner join $shown_sets using (split, is_own_hard)
+) as members using (benchmark, dataset_revision, task_id)
+where (is_latest or $vintage is not null)
+    and points <> 0
 qualify row_number() over (
     partition by judge_config, entry, shared_model, condition, points > 0
     order by abs(points) desc, task_id, criterion_id
@@ -47,11 +92,64 @@ order by judge_config <> $main, judge_config, shared_model, position, points des
 -- Each condition and its baseline, over the whole rubric or by category (with the
 -- score that is also defined for negative weights alone). A split without
 -- responses on either side is left out.
-select * replace (
-        nullif(label, '') as label,
-        coalesce(is_small, false) as is_small,
-        coalesce(is_significant, false) as is_significant
-    ),
+--
+-- with: figures/shared/shown_runs
+select
+    judge_config,
+    split,
+    is_hard,
+    entry as model,
+    model as model_label,
+    is_own_hard,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    vintage,
+    is_latest,
+    shared_model,
+    condition,
+    position,
+    baseline,
+    model_config_hash,
+    baseline_model,
+    baseline_config_hash,
+    n_trials,
+    baseline_n_trials,
+    score_name,
+    breakdown,
+    nullif(label, '') as label,
+    n_tasks,
+    n_tasks_wanted,
+    n_differing,
+    baseline_mean_score,
+    mean_score,
+    difference,
+    ci_low,
+    ci_high,
+    coalesce(is_small, false) as is_small,
+    p_value,
+    p_holm,
+    coalesce(is_significant, false) as is_significant,
+    n_comparisons,
+    smallest_detectable,
+    method,
+    n_responses,
+    baseline_n_responses,
+    n_failed,
+    baseline_n_failed,
+    n_unpriced,
+    baseline_n_unpriced,
+    n_tasks_with_response,
+    mean_chars_alnum,
+    baseline_mean_chars_alnum,
+    mean_completion_tokens,
+    baseline_mean_completion_tokens,
+    mean_cost_usd,
+    baseline_mean_cost_usd,
+    mean_latency_s,
+    baseline_mean_latency_s,
     shared_model || ': ' || condition as name,
     mean_chars_alnum / nullif(baseline_mean_chars_alnum, 0) as chars_ratio,
     mean_completion_tokens / nullif(baseline_mean_completion_tokens, 0) as tokens_ratio,
@@ -65,8 +163,15 @@ select * replace (
         when n_differing > 0 or difference <> 0 then 'too few tasks differ'
         else 'no task differs'
     end as no_interval
-from presented_condition_differences
-where n_responses + baseline_n_responses > 0
+from condition_differences
+inner join $shown_sets using (split, is_own_hard)
+inner join shown_runs
+    using (
+        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
+        judge_config_hash, template_hash, grading, judge_trial
+    )
+where (is_latest or $vintage is not null)
+    and n_responses + baseline_n_responses > 0
     and breakdown = $breakdown
     and score_name = if($breakdown = 'all', $score, $label_score)
 order by judge_config <> $main, judge_config, is_hard, split, shared_model, position, label,

@@ -1,6 +1,8 @@
 -- name: criteria
 -- Criteria worth a second look: a row for each criterion and judge, with the rows
 -- of a criterion together.
+--
+-- with: revision/revision_current_reviews
 with listed as (
     select *,
         case $which
@@ -9,9 +11,11 @@ with listed as (
             else -abs(weight)
         end as first_key,
         if($which = 'suspect', rest_correlation, 0) as second_key
-    from revision_criterion_statistics
-    where counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
-        and ($vintage::varchar is null or vintage = $vintage)
+    from criterion_statistics
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
+        and ($vintage is null or vintage = $vintage)
         -- Not the binary readings of ternary verdicts: they would repeat
         -- each criterion.
         and grading <> 'ternary_as_binary'
@@ -49,9 +53,26 @@ best as (
     limit $n_criteria
 )
 
-select task_id, criterion_id, category, weight, met_share, n_models_met, n_models, n_responses,
-    rest_correlation, rest_correlation_high, disagreement, n_graded, n_reviews, n_disagreeing,
-    failed_checks, judge, judge_trial, vintage, title
+select
+    task_id,
+    criterion_id,
+    category,
+    weight,
+    met_share,
+    n_models_met,
+    n_models,
+    n_responses,
+    rest_correlation,
+    rest_correlation_high,
+    disagreement,
+    n_graded,
+    n_reviews,
+    n_disagreeing,
+    failed_checks,
+    judge,
+    judge_trial,
+    vintage,
+    title
 from listed
 inner join best using (task_id, criterion_id)
 left join reviews using (task_id, criterion_id)

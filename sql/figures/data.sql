@@ -2,10 +2,14 @@
 -- Number of tasks or criteria of each split by label, including refused tasks;
 -- numbers and severities are in their order. A task or criterion with several
 -- labels counts under each, so the shares can add up to more than 100 %.
+--
+-- with: revision/revision_split_members
 with own as (
     select task_id, criterion_id, list(label order by label) as labels
-    from (from revision_labelled_tasks union all by name from revision_criterion_labels)
-    where kind = $breakdown
+    from (from labelled_tasks union all by name from criterion_labels)
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and kind = $breakdown
     group by task_id, criterion_id
 ),
 
@@ -53,11 +57,14 @@ counted as (
         count(distinct member) as n,
         n / any_value(n_of_split) as share
     from labelled
-    inner join shown_splits using (split)
+    inner join $shown_splits using (split)
     group by all
 )
 
-select counted.split, counted.is_hard, counted.label,
+select
+    counted.split,
+    counted.is_hard,
+    counted.label,
     if($of_criteria, null, n) as n_tasks,
     if($of_criteria, n, null) as n_criteria,
     counted.share
@@ -72,14 +79,23 @@ order by is_hard, split, max_weight desc nulls last, try_cast(label as double) n
 -- name: splits
 -- The size of each split as ingested, including refused tasks. Quartiles are
 -- interpolated.
-with members as (
-    select *, task_id in (select task_id from revision_quarantine) as is_refused
+--
+-- with: revision/revision_split_members
+with refused as (
+    select task_id
+    from quarantine
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
+),
+
+members as (
+    select *, task_id in (select task_id from refused) as is_refused
     from revision_split_members
-    inner join shown_splits using (split)
-    inner join revision_tasks using (task_id)
+    inner join $shown_splits using (split)
+    inner join tasks using (benchmark, dataset_revision, task_id)
 )
 
-select split,
+select
+    split,
     count(*) as n_tasks,
     count(*) filter (is_refused) as n_refused,
     avg((expert = 'Expert')::integer) as expert_share,

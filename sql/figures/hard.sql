@@ -1,6 +1,8 @@
 -- name: hard_overlaps
 -- Overlap of each field's hard selection with others: those without one model,
 -- the official one, earlier ones.
+--
+-- with: revision/revision_hard_subset
 with own as (
     select field, selection_id, task_id, count(*) over (partition by selection_id) as n_selected
     from revision_hard_subset
@@ -20,10 +22,15 @@ earlier as (
     group by others.selection_id, others.field
 )
 
-select field, kind, compared_with,
+select
+    field,
+    kind,
+    compared_with,
     case kind when 'official' then '' when 'earlier' then 'selected ' else 'without ' end
     || compared_with as other,
-    n_selected, n_compared, n_shared,
+    n_selected,
+    n_compared,
+    n_shared,
     n_shared / n_selected as shared_share,
     n_shared / (n_selected + n_compared - n_shared) as jaccard
 from (
@@ -37,6 +44,8 @@ order by field, kind <> 'official', kind <> 'earlier', shared_share, compared_wi
 -- name: hard_selections
 -- The current hard selection of each field: its size, stability, border, and
 -- models.
+--
+-- with: revision/revision_hard_subset, revision/revision_tasks, figures/shared/shown_tasks
 with own as (
     select field, selection_id,
         any_value(panel) as panel,
@@ -68,9 +77,19 @@ admitted as (
     group by field
 )
 
-select field, n_selected, n_chosen_from, n_tasks, highest_inside, lowest_outside,
+select
+    field,
+    n_selected,
+    n_chosen_from,
+    n_tasks,
+    highest_inside,
+    lowest_outside,
     lowest_outside - highest_inside as gap,
-    n_border, n_border_inside, mean_inclusion, n_models, panel,
+    n_border,
+    n_border_inside,
+    mean_inclusion,
+    n_models,
+    panel,
     timezone('UTC', selected_at) as selected_at,
     selection_id
 from own
@@ -82,6 +101,8 @@ order by field;
 -- Every task that the hard selection of its field chose from, hardest first: in
 -- or out, its distance from the border, and the share of resampled panels of
 -- models that select it.
+--
+-- with: revision/revision_hard_stability, revision/revision_split_members
 with ranked as (
     select *,
         -- Equal values may differ in the last digits; ties are ordered by task.
@@ -102,21 +123,33 @@ with ranked as (
     window same as (partition by selection_id)
 )
 
-select ranked.field, rank, task_id, topic, expert, turns, mean_score,
+select
+    ranked.field,
+    rank,
+    task_id,
+    topic,
+    expert,
+    turns,
+    mean_score,
     mean_score - border as from_border,
     is_selected,
     if(is_selected, 'inside', 'outside') as side,
-    inclusion_probability, is_border,
+    inclusion_probability,
+    is_border,
     -- NULL if no official hard split of the field is stored.
     if(bool_or(is_member) over (partition by ranked.field), is_member, null) as is_official
 from ranked
-inner join revision_tasks using (task_id)
+inner join tasks using (task_id)
+where tasks.benchmark = $benchmark and tasks.dataset_revision = $dataset_revision
 order by ranked.field, rank;
 
 -- name: hard_topics
 -- Hard topics: the share of a topic's candidate tasks that the hard selection of
 -- the field selects.
-select known.field,
+--
+-- with: revision/revision_hard_stability
+select
+    known.field,
     coalesce(tasks.topic, '(none)') as topic,
     count(*) filter (known.is_selected) as n_selected,
     count(*) as n_chosen_from,

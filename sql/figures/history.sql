@@ -1,9 +1,16 @@
 -- name: night_costs
 -- Cost of the calls of each night, by purpose, with discarded
 -- attempts.
-select runs.night, run_costs.purpose,
+select
+    runs.night,
+    run_costs.purpose,
     known_cost(exact_sum(cost_usd), sum(unpriced_calls)) as cost_usd,
-    sum(columns('calls$|_tokens$'))::bigint as '\0'
+    sum(calls)::bigint as calls,
+    sum(failed_calls)::bigint as failed_calls,
+    sum(unpriced_calls)::bigint as unpriced_calls,
+    sum(prompt_tokens)::bigint as prompt_tokens,
+    sum(cached_tokens)::bigint as cached_tokens,
+    sum(completion_tokens)::bigint as completion_tokens
 from run_costs
 inner join (select run_id, night, config from runs) as runs using (run_id)
 where runs.night is not null
@@ -18,13 +25,19 @@ order by runs.night, run_costs.purpose;
 -- was opened.
 select
     timezone('UTC', started_at) as started_at,
-    night, command,
+    night,
+    command,
     if(
         outcome = 'running' and not list_contains($living::varchar[], run_id), 'killed', outcome
     ) as outcome,
-    responses, verdicts, calls, cost_usd, unpriced_calls,
+    responses,
+    verdicts,
+    calls,
+    cost_usd,
+    unpriced_calls,
     epoch(ended_at - run_totals.started_at) / 60 as minutes,
-    run_id, git_commit
+    run_id,
+    git_commit
 from intermediate.run_totals
 where coalesce(json_extract_string(config, '$.benchmark'), $benchmark) = $benchmark
     and (run_id <> $run or ended_at is not null)
@@ -34,15 +47,17 @@ order by run_totals.started_at desc, run_id;
 -- Each model's score by vintage, over all stored revisions and templates. If data
 -- set, model configuration, judge, template or grading changes, one line ends and
 -- another begins.
+--
+-- with: figures/history/sampled_scores, figures/history/judge_handovers
 with offered_models as (
     select model, list(entry order by entry) as entries
-    from entries
+    from $entries as entries
     group by model
 ),
 
 offered_judges as (
     select judge, judge_trial, list(judge_config order by judge_config) as shown_judge_configs
-    from shown_judge_configs
+    from $shown_judge_configs as shown_judge_configs
     group by judge, judge_trial
 ),
 
@@ -90,15 +105,27 @@ final as (
     left join judge_handovers using (split, model, judge, judge_trial)
 )
 
-select split,
+select
+    split,
     model as label,
     judge || if(judge_trial > 1, ' #' || judge_trial, '') as judged_by,
     timezone('UTC', first_response_at) as first_response_at,
-    vintage, mean_score, ci_low, ci_high,
-    hidden_mean_score as raw_mean_score,
-    hidden_ci_low as raw_ci_low,
-    hidden_ci_high as raw_ci_high,
-    is_small, change, changed, is_drifted, n_tasks, n_tasks_wanted, coverage, n_trials,
+    vintage,
+    mean_score,
+    ci_low,
+    ci_high,
+    -- The values before clipping, if clipping changes any.
+    if(raw_ci_low < ci_low or raw_mean_score < mean_score, raw_mean_score, null) as raw_mean_score,
+    if(raw_ci_low < ci_low, raw_ci_low, null) as raw_ci_low,
+    if(raw_ci_low < ci_low, raw_ci_high, null) as raw_ci_high,
+    is_small,
+    change,
+    changed,
+    is_drifted,
+    n_tasks,
+    n_tasks_wanted,
+    coverage,
+    n_trials,
     -- Only if a label or a judge has had several.
     if(count(distinct dataset_revision) over () > 1, dataset_revision[:8], null) as revision,
     if(count(distinct model_config_hash) over of_model > 1, model_config_hash[:8], null)
@@ -120,3 +147,76 @@ inner join offered_models using (model)
 inner join offered_judges using (judge, judge_trial)
 window of_model as (partition by model), of_judge as (partition by judge)
 order by split, judge, judge_trial, model, sampling_order, first_judged_at, line;
+
+-- name: sampled_scores
+-- One row: a model's score in one vintage under one judge configuration, with the
+-- vintage's index in time.
+with first_verdicts as (
+    select judge, judge_config_hash, template_hash, grading, judge_trial,
+        min(created_at) as first_judged_at
+    from verdicts
+    where benchmark = $benchmark
+    group by all
+),
+
+-- Nights in which the judge was out of control; no score is compared with
+-- theirs.
+drifted as (
+    select distinct dataset_revision,
+        night as vintage,
+        judge, judge_config_hash, template_hash, grading
+    from judge_drift
+    where benchmark = $benchmark and is_out_of_control
+),
+
+figures as (
+    -- The time is the same for all judges of the vintage, whichever responses
+    -- they judged.
+    select scores.* replace (
+            min(first_response_at) over (
+                partition by model, model_config_hash, dataset_revision, vintage
+            ) as first_response_at
+        ),
+        first_verdicts.first_judged_at,
+        drifted.judge is not null as is_drifted
+    from leaderboard as scores
+    inner join first_verdicts using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    left join drifted
+        using (dataset_revision, vintage, judge, judge_config_hash, template_hash, grading)
+    where benchmark = $benchmark
+        and score_name = $score
+        -- A vintage without a complete task is skipped: it neither continues nor
+        -- ends a line.
+        and mean_score is not null
+        and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split))
+)
+
+select
+    *,
+    dense_rank() over (
+        partition by split, model, judge, judge_trial
+        order by first_response_at, dataset_revision, model_config_hash, vintage
+    ) as sampling_order
+from figures;
+
+-- name: judge_handovers
+-- One row: a judge that replaced another: it began after the other had
+-- ended.
+--
+-- with: figures/history/sampled_scores
+with spans as (
+    select split, model, judge, judge_trial, min(first_response_at) as since,
+        max(first_response_at) as until
+    from sampled_scores
+    where judge_config_hash <> 'imported'
+    group by all
+)
+
+-- A judge that begins after another has ended replaces it.
+select
+    later.* exclude (until),
+    arg_max(earlier.judge, (earlier.until, earlier.judge)) as previous_judge
+from spans as later
+inner join spans as earlier using (split, model, judge_trial)
+where earlier.until < later.since
+group by all;

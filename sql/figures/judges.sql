@@ -6,17 +6,39 @@ with pairs as (
         row_number() over (
             order by 'imported' not in (kind_a, kind_b), n desc, grader_a, grader_b
         ) as pair_rank
-    from revision_judge_agreement
-    where not is_member
+    from judge_agreement
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and not is_member
 )
 
-select shown.* exclude (benchmark, dataset_revision) replace (
-        replace(label, ' letters and digits', '') as label
-    ),
+select
+    grader_a,
+    grader_b,
+    kind_a,
+    kind_b,
+    is_member,
+    breakdown,
+    replace(label, ' letters and digits', '') as label,
+    n,
+    n_tasks,
+    met_share_a,
+    met_share_b,
+    macro_f1_task_mean,
+    macro_f1_task_mean_absent_as_0,
+    kappa,
+    kappa_ci_low,
+    kappa_ci_high,
+    macro_f1,
+    macro_f1_ci_low,
+    macro_f1_ci_high,
+    agreement,
+    agreement_ci_low,
+    agreement_ci_high,
     pair_rank,
     grader_a || ' - ' || grader_b as pair,
     n < 50 as is_few
-from breakdown_agreement as shown
+from breakdown_agreement
 inner join pairs using (benchmark, dataset_revision, grader_a, grader_b)
 order by pair_rank, breakdown, label;
 
@@ -28,12 +50,17 @@ with counted as (
         value_a, value_b,
         sum(n)::bigint as n,
         sum(sum(n)) over (partition by grader_a, grader_b) as n_of_pair
-    from revision_agreement_counts
-    where breakdown = 'all' and not is_member
+    from intermediate.agreement_counts
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and breakdown = 'all'
+        and not is_member
     group by grader_a, grader_b, has_people, value_a, value_b
 )
 
-select grader_a, grader_b,
+select
+    grader_a,
+    grader_b,
     grader_a || ' (rows) and ' || grader_b || ' (columns)' as pair,
     case value_a when 1 then 'met' when 0 then 'not met' else 'partly met' end as says_a,
     case value_b when 1 then 'met' when 0 then 'not met' else 'partly met' end as says_b,
@@ -45,6 +72,8 @@ order by not has_people, n_of_pair desc, grader_a, grader_b, value_a desc, value
 -- name: judge_drift
 -- Each judge's decisions on its control set by night, compared with its first
 -- verdicts and the expected agreement.
+--
+-- with: revision/revision_judge_drift
 select
     coalesce(judge_config, judge)
     || if(
@@ -52,17 +81,32 @@ select
         ' set ' || set_id[:8],
         ''
     ) as grader,
-    night, agreement, centre, lower_limit, min_agreement, is_out_of_control, cause, kappa,
-    met_share, first_met_share,
+    night,
+    agreement,
+    centre,
+    lower_limit,
+    min_agreement,
+    is_out_of_control,
+    cause,
+    kappa,
+    met_share,
+    first_met_share,
     met_share - first_met_share as met_change,
-    n_members, n_decided, n_failed, n_lost
+    n_members,
+    n_decided,
+    n_failed,
+    n_lost
 from revision_judge_drift
-left join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+left join $shown_judge_configs
+    using (judge, judge_config_hash, template_hash, grading, judge_trial)
 order by grader, night;
 
 -- name: judge_failures
 -- Results of the judges' calls on the responses of the shown models: decisions,
 -- and failures by cause.
+--
+-- with: revision/revision_graded_verdicts, figures/shared/shown_responses,
+--     figures/shared/shown_tasks
 select
     judge_config as grader,
     status,
@@ -71,7 +115,9 @@ select
     count(*) / sum(count(*)) over (partition by judge_config) as share,
     (sum(count(*)) over (partition by judge_config))::bigint as n_verdicts,
     sum(attempts)::bigint as attempts
-from scoped_graded_verdicts
+from revision_graded_verdicts
+inner join $shown_judge_configs
+    using (judge, judge_config_hash, template_hash, grading, judge_trial)
 semi join shown_tasks using (task_id)
 semi join shown_responses using (response_id)
 -- Another reading of a verdict is not a call.
@@ -83,21 +129,27 @@ order by grader <> $main, grader, is_failure, n desc, status;
 -- Bias of each grader by model: its score of a model's responses minus the others'
 -- score of the same responses, and the distance of that difference from the
 -- grader's average over the tasks of all models.
+--
+-- with: figures/shared/shown_responses, figures/shared/shown_tasks
 with compared as (
     select
         shown_responses.entry as model,
         graders.grader, scores.task_id, scores.value,
         round((fsum(scores.value) over same - scores.value) / (count(*) over same - 1), 12)
             as others_value
-    from revision_scores as scores
+    from scores
     semi join shown_tasks using (task_id)
-    inner join shown_responses using (response_id)
+    inner join shown_responses using (benchmark, dataset_revision, response_id)
     inner join graders
         on graders.grader_id = hash(
             scores.judge, scores.judge_config_hash, scores.template_hash, scores.grading,
             scores.judge_trial
         )
-    where scores.score_name = $score and scores.is_complete and graders.judge_trial = 1
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and scores.score_name = $score
+        and scores.is_complete
+        and graders.judge_trial = 1
     -- Ternary gradings are compared with ternary ones, binary with binary.
     window same as (partition by scores.response_id, scores.grading = 'ternary')
     qualify count(*) over same > 1
@@ -123,7 +175,12 @@ by_model as (
     group by grader, model
 )
 
-select grader, model, own_mean, others_mean, difference,
+select
+    grader,
+    model,
+    own_mean,
+    others_mean,
+    difference,
     -- A single model cannot be favoured. The average is weighted by tasks, so that
     -- a model with a single task has little effect.
     if(
@@ -145,32 +202,96 @@ order by grader, favour desc nulls last, model;
 -- name: judge_agreement
 -- Agreement of each pair of graders: people first, and last the majorities with
 -- their own voters, which agree by construction.
-select * replace (nullif(label, '') as label), grader_a || ' - ' || grader_b as pair
-from presented_agreement_figures
-where breakdown = $breakdown
+with agreement as (
+    select *, 'all' as breakdown, '' as label
+    from judge_agreement
+    union all by name
+    select *
+    from breakdown_agreement
+)
+
+select
+    grader_a,
+    grader_b,
+    kind_a,
+    kind_b,
+    is_member,
+    breakdown,
+    nullif(label, '') as label,
+    n,
+    n_tasks,
+    met_share_a,
+    met_share_b,
+    macro_f1_task_mean,
+    macro_f1_task_mean_absent_as_0,
+    kappa,
+    kappa_ci_low,
+    kappa_ci_high,
+    macro_f1,
+    macro_f1_ci_low,
+    macro_f1_ci_high,
+    agreement.agreement,
+    agreement_ci_low,
+    agreement_ci_high,
+    grader_a || ' - ' || grader_b as pair
+from agreement
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and breakdown = $breakdown
     and ($graders = [] or list_has_any($graders::varchar[], [grader_a, grader_b]))
 order by label, is_member, 'imported' not in (kind_a, kind_b), n desc, grader_a, grader_b;
 
 -- name: variant_agreement
 -- Agreement with people for each wording of the rubric and each grading. Sums in
 -- another order differ in the last digits, so means are rounded.
-select * replace (
-        replace(grading, '_', ' ') as grading,
-        round(macro_f1_task_mean, 12) as macro_f1_task_mean,
-        round(macro_f1_task_mean_absent_as_0, 12) as macro_f1_task_mean_absent_as_0
-    ),
+select
+    breakdown,
+    label,
+    rubric,
+    replace(grading, '_', ' ') as grading,
+    grader,
+    reference,
+    n,
+    n_tasks,
+    macro_f1,
+    macro_f1_ci_low,
+    macro_f1_ci_high,
+    round(macro_f1_task_mean, 12) as macro_f1_task_mean,
+    round(macro_f1_task_mean_absent_as_0, 12) as macro_f1_task_mean_absent_as_0,
+    kappa,
+    agreement,
     n < 50 as is_few,
     grader || ' - ' || reference as pair,
     rubric || ', ' || replace(grading, '_', ' ') as variant
-from presented_variant_agreement
-where breakdown = 'all'
+from variant_agreement
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and breakdown = 'all'
 order by rubric <> 'original', rubric, grading, grader, reference;
 
 -- name: judge_reliability
 -- Agreement of all graders, of a judge's repetitions, and of a majority's members.
-select * replace (nullif(label, '') as label)
-from presented_grader_reliability
-where breakdown = $breakdown
+select
+    grader_set,
+    breakdown,
+    nullif(label, '') as label,
+    n_graders,
+    n,
+    n_tasks,
+    unanimous_share,
+    alpha,
+    alpha_ci_low,
+    alpha_ci_high,
+    n_voters,
+    effective_votes,
+    effective_votes_ci_low,
+    effective_votes_ci_high,
+    effective_votes_is_small,
+    effective_votes_note
+from grader_reliability
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and breakdown = $breakdown
 order by label, grader_set;
 
 -- name: neighbour_effects
@@ -178,10 +299,82 @@ order by label, grader_set;
 -- other verdicts: then its label is its name.
 select
     coalesce(judge_config, judge) as judge_config,
-    judge, judge_config_hash, template_hash, grading, judge_trial, arrangement, compared_with,
-    measure_of, breakdown, label, n, n_tasks, before, after, change, change_ci_low, change_ci_high,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    arrangement,
+    compared_with,
+    measure_of,
+    breakdown,
+    label,
+    n,
+    n_tasks,
+    before,
+    after,
+    change,
+    change_ci_low,
+    change_ci_high,
     is_small
-from revision_neighbour_effects
-left join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge)
+from neighbour_effects
+left join $shown_judge_configs
+    using (judge, judge_config_hash, template_hash, grading, judge_trial)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge)
 order by judge, measure_of <> 'met', measure_of, compared_with, arrangement, breakdown, label;
+
+-- name: calibration
+-- A judge's probabilities against the decisions of another grader.
+select
+    judge,
+    reference,
+    breakdown,
+    label,
+    n,
+    n_tasks,
+    mean_probability,
+    met_share,
+    brier,
+    brier_ci_low,
+    brier_ci_high,
+    reliability,
+    resolution,
+    uncertainty,
+    plain_error,
+    calibration_error,
+    calibration_error_ci_low,
+    calibration_error_ci_high,
+    is_small
+from calibration
+where benchmark = $benchmark and dataset_revision = $dataset_revision
+order by judge, reference, breakdown, label;
+
+-- name: reliability_diagram
+-- The share of criteria that are met, by the judge's probability.
+select
+    judge,
+    reference,
+    breakdown,
+    label,
+    bin,
+    n,
+    mean_probability,
+    met_share
+from calibration_curve
+where benchmark = $benchmark and dataset_revision = $dataset_revision
+order by judge, reference, breakdown, label, bin;
+
+-- name: judge_leniency
+-- How much more often a grader says "met" than the others.
+select
+    grader,
+    kind,
+    n,
+    met_share,
+    others_met_share,
+    leniency
+from judge_leniency
+where benchmark = $benchmark and dataset_revision = $dataset_revision
+order by leniency desc, grader;

@@ -2,6 +2,8 @@
 -- A model's responses in five groups of equal size, the shortest first: the mean
 -- of their scores (equation 1, not clipped) in each group, and the mean over all
 -- five. Only completely decided responses count.
+--
+-- with: figures/shared/shown_runs, figures/lengths/shown_scores
 with grouped as (
     select judge_config, split, is_hard,
         entry as model,
@@ -11,13 +13,27 @@ with grouped as (
             order by chars_alnum, response_id
         ) as fifth,
         favg(value) over (partition by judge_config, split, entry) as whole_mean
-    from scoped_response_lengths
-    inner join scoped_task_set_members using (benchmark, dataset_revision, task_id)
-    semi join scoped_displayed_scores using (judge_config, entry, split, is_own_hard)
-    where score_name = $score and is_complete and chars_alnum is not null
+    from response_lengths
+    inner join intermediate.task_set_members using (benchmark, dataset_revision, task_id)
+    inner join $shown_sets using (split, is_own_hard)
+    inner join shown_runs
+        using (
+            benchmark, dataset_revision, model, model_config_hash, vintage, judge,
+            judge_config_hash, template_hash, grading, judge_trial
+        )
+    semi join shown_scores using (judge_config, entry, split, is_own_hard)
+    where score_name = $score
+        and is_complete
+        and chars_alnum is not null
+        and (is_latest or $vintage is not null)
 )
 
-select judge_config, split, is_hard, model, fifth,
+select
+    judge_config,
+    split,
+    is_hard,
+    model,
+    fifth,
     count(*) as n_responses,
     count(distinct task_id) as n_tasks,
     n_tasks < 50 as is_small,
@@ -30,32 +46,28 @@ from grouped
 group by judge_config, split, is_hard, model, fifth
 order by judge_config <> $main, judge_config, is_hard, split, own_mean desc, model, fifth;
 
--- name: length_correlations
--- Spearman's rank correlation of length and score: of each model over its tasks
--- (level `tasks`), or over the models of one sampling (`models`), under one
--- judge. With two models it is always 1 or -1, so it has no meaning.
-select shown_judge_configs.judge_config, split, shown_sets.is_hard,
-    coalesce(entries.entry, '(over the models)') as model,
-    measure,
-    if(measure = 'chars_alnum', 'letters and digits', 'tokens') as length_in,
-    rank_correlation, ci_low, ci_high, is_small, n, level, score_name, vintage,
-    correlations.model as model_label,
-    model_config_hash, judge, judge_trial, grading, judge_config_hash, template_hash
-from revision_length_correlations as correlations
-inner join shown_sets using (split, is_own_hard)
-inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
-left join entries using (model, model_config_hash, vintage)
-left join (select distinct judge_config, entry, split, is_own_hard from scoped_displayed_scores)
-    as shown_scores using (judge_config, entry, split, is_own_hard)
-where score_name = $score
-    and ($level::varchar is null or level = $level)
-    and (
-        shown_scores.entry is not null
-        or (
-            level = 'models'
-            and (n > 2 or $level::varchar is null)
-            and vintage in (select entries.vintage from entries)
-        )
+-- name: shown_scores
+-- One row: a model on a task set that the leaderboard shows it on, under a judge.
+--
+-- with: figures/shared/shown_runs
+with boards as (
+    select *, false as is_own_hard
+    from leaderboard
+    union all by name
+    select *, true as is_own_hard
+    from hard_leaderboard
+)
+
+select distinct
+    judge_config,
+    entry,
+    split,
+    is_own_hard
+from boards
+inner join $shown_sets using (split, is_own_hard)
+inner join shown_runs
+    using (
+        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
+        judge_config_hash, template_hash, grading, judge_trial
     )
-order by judge_config <> $main, judge_config, is_hard, split, measure, level desc, vintage,
-    rank_correlation desc nulls last, model;
+where (is_latest or $vintage is not null);

@@ -27,9 +27,14 @@ select
         '(people with each other' || if(grader like '% (as binary)', ', as binary)', ')'),
         grader
     ) as grader,
-    label, n_classes, person,
+    label,
+    n_classes,
+    person,
     grader as pair_grader,
-    task_id, a, b, n
+    task_id,
+    a,
+    b,
+    n
 from named
 where not is_person
     or grader < person

@@ -1,6 +1,8 @@
 -- name: quality
 -- Every expectation of the last run of each suite of checks, the failed ones
 -- first, with some of the keys of the rows that failed.
+--
+-- with: revision/revision_checks
 with latest as (
     select suite, arg_max(run_id, created_at) as run_id
     from revision_checks
@@ -10,16 +12,21 @@ with latest as (
 select
     if(success, 'passed', 'failed') as outcome,
     severity as policy,
-    suite, check_name,
+    suite,
+    check_name,
     -- An expectation that no longer exists has only the name of its check.
     coalesce(expected.meaning, replace(check_name, '_', ' ')) as meaning,
-    expectation, table_name, n_evaluated, n_failed,
+    expectation,
+    table_name,
+    n_evaluated,
+    n_failed,
     failing_keys[:5] as some_keys,
     if(n_failed > 5, n_failed - 5, null) as n_more,
-    run_id, created_at
+    run_id,
+    created_at
 from revision_checks
 inner join latest using (suite, run_id)
-left join $expectations as expected (check_name, expectation, meaning)
+left join $expectations as expected
     using (check_name, expectation)
 order by success, list_position(['fail', 'quarantine', 'warn'], severity) nulls last,
     list_position(['ingest', 'sample', 'judge'], suite) nulls last, suite, check_name, expectation,
@@ -28,11 +35,16 @@ order by success, list_position(['fail', 'quarantine', 'warn'], severity) nulls 
 -- name: refusals
 -- The tasks that the latest check refused, with the reasons; no score includes
 -- them.
-select quarantine.check_name, quarantine.task_id,
+--
+-- with: figures/shared/shown_tasks
+select
+    quarantine.check_name,
+    quarantine.task_id,
     array_to_string(tasks.splits, ', ') as splits,
     quarantine.severity as policy,
     quarantine.detail
-from revision_quarantine as quarantine
+from quarantine
 left join tasks using (benchmark, dataset_revision, task_id)
 semi join shown_tasks using (task_id)
+where benchmark = $benchmark and dataset_revision = $dataset_revision
 order by check_name, task_id;

@@ -11,7 +11,8 @@ with own as (
         case breakdown when 'all' then 'these reviews' else label end as label,
         agreeing_share, ci_low, ci_high, is_small, unweighted_share, n_criteria, n_reviews, n_tasks,
         n_population, population_id
-    from revision_review_agreement
+    from review_agreement
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
 ),
 
 paper as (
@@ -22,10 +23,22 @@ paper as (
         false as is_small,
         population_id
     from own
-    where $reviewed_share::double is not null
+    where $reviewed_share is not null
 )
 
-select *
+select
+    breakdown,
+    label,
+    agreeing_share,
+    ci_low,
+    ci_high,
+    is_small,
+    unweighted_share,
+    n_criteria,
+    n_reviews,
+    n_tasks,
+    n_population,
+    population_id
 from (from own union all by name from paper)
 order by max(n_population) over (partition by population_id) desc, population_id,
     array_position(['All criteria', 'Category', 'Severity'], breakdown), n_criteria is null,
@@ -33,7 +46,10 @@ order by max(n_population) over (partition by population_id) desc, population_id
 
 -- name: review_checks
 -- Number of criteria that pass each check of each reviewer.
-select reviewer,
+--
+-- with: revision/revision_current_reviews
+select
+    reviewer,
     case source when 'imported' then 'person' else 'model' end as kind,
     review_check,
     avg(value) as pass_share,
@@ -47,6 +63,8 @@ order by kind desc, reviewer, pass_share, review_check;
 -- name: review_objections
 -- A row for each criterion and reviewer with an objection in a check, with the
 -- verdicts on the criterion; those with the most objections come first.
+--
+-- with: revision/revision_current_reviews
 with objections as (
     select task_id, criterion_id, title, category, severity, weight, source, reviewer, review_check,
         arg_min(explanation, (value, review_trial)) as explanation,
@@ -65,8 +83,10 @@ agreed as (
             case when max(disagreement) > 0 then 'graders disagree' end,
             case when bool_or(rest_correlation_high < 0) then 'suspect' end
         ) as findings
-    from revision_criterion_statistics
-    where grading <> 'ternary_as_binary'
+    from criterion_statistics
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and grading <> 'ternary_as_binary'
     group by all
 ),
 
@@ -86,19 +106,84 @@ ranked as (
     from counted
 )
 
-select task_id, criterion_id, title, category, severity, weight, n_people, n_objections, reviewer,
+select
+    task_id,
+    criterion_id,
+    title,
+    category,
+    severity,
+    weight,
+    n_people,
+    n_objections,
+    reviewer,
     case review_check when 'agree' then 'disagrees' else review_check end as review_check,
-    explanation, better_wording,
+    explanation,
+    better_wording,
     nullif(findings, '') as findings
 from ranked
 left join agreed using (task_id, criterion_id)
-where $n_criteria::integer is null or row_rank <= $n_criteria
+where $n_criteria is null or row_rank <= $n_criteria
 order by row_rank, source, reviewer, ranked.review_check;
 
 -- name: review_failures
 -- Reviews that failed, by reviewer and cause.
-select reviewer, status, count(*) as n
-from revision_criterion_reviews
-where review_check is null
+select
+    reviewer,
+    status,
+    count(*) as n
+from criterion_reviews
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and review_check is null
 group by all
 order by reviewer, status;
+
+-- name: reviewer_agreement
+-- Agreement of reviewers of the same criteria: of two of them, or of all.
+select
+    review_check,
+    reviewer_a,
+    reviewer_b,
+    n,
+    n_tasks,
+    agreement,
+    agreement_ci_low,
+    agreement_ci_high,
+    kappa,
+    kappa_ci_low,
+    kappa_ci_high,
+    alpha,
+    alpha_ci_low,
+    alpha_ci_high,
+    pass_share_a,
+    pass_share_b
+from reviewer_agreement
+where benchmark = $benchmark and dataset_revision = $dataset_revision
+order by review_check <> 'agree', review_check, reviewer_b is not null, reviewer_a, reviewer_b;
+
+-- name: review_predictions
+-- How often graders or people disagree on criteria that fail a check.
+select
+    source,
+    reviewer,
+    review_check,
+    outcome,
+    n_criteria,
+    n_failing,
+    n_tasks,
+    n_tasks_failing,
+    failing_rate,
+    passing_rate,
+    difference,
+    difference_ci_low,
+    difference_ci_high,
+    odds_ratio,
+    odds_ratio_ci_low,
+    odds_ratio_ci_high,
+    auc,
+    auc_ci_low,
+    auc_ci_high,
+    is_small
+from review_predictions
+where benchmark = $benchmark and dataset_revision = $dataset_revision
+order by outcome, reviewer, auc desc nulls last, review_check;

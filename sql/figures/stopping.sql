@@ -14,15 +14,31 @@ with named as (
         looks.sequence_high as ci_high,
         looks.unbiased_difference, looks.n_tasks, looks.n_tasks_evaluated, looks.n_tasks_planned,
         looks.comparison_alpha, looks.least_difference, looks.looked_at
-    from revision_stopped_comparisons as looks
-    left join entries using (model, model_config_hash, vintage)
-    left join entries as others
+    from stopped_comparisons as looks
+    left join $entries as entries using (model, model_config_hash, vintage)
+    left join $entries as others
         on looks.compared_model = others.model
             and looks.compared_config_hash = others.model_config_hash
             and looks.compared_vintage = others.vintage
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
 )
 
-select *,
+select
+    model,
+    compared_with,
+    judge,
+    score_name,
+    decision,
+    difference,
+    ci_low,
+    ci_high,
+    unbiased_difference,
+    n_tasks,
+    n_tasks_evaluated,
+    n_tasks_planned,
+    comparison_alpha,
+    least_difference,
+    looked_at,
     case
         when compared_with = 'earlier nights' then model || ' - ' || compared_with
         else compared_with || ' - ' || model

@@ -3,7 +3,8 @@
 -- fingerprint of all compared values.
 with trees as (
     select bit_xor(hash(field, tree_id)) as basis
-    from revision_capability_trees
+    from capability_trees
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
 ),
 
 verdicts as (
@@ -13,8 +14,10 @@ verdicts as (
             judged.criterion_id, judged.weight, judged.value
         )) as basis
     from intermediate.judged_criteria as judged
-    inner join revision_current_model_runs as model_runs using (model_run_id)
-    where model_runs.is_latest
+    inner join intermediate.current_model_runs as model_runs using (model_run_id)
+    where model_runs.benchmark = $benchmark
+        and model_runs.dataset_revision = $dataset_revision
+        and model_runs.is_latest
     group by judging_id
 )
 
@@ -31,7 +34,7 @@ order by all;
 -- One row: a node of a current tree, below the root, with its phrases, the most
 -- frequent first.
 --
--- with: queries/capabilities/phrases
+-- with: revision/revision_capability_members, queries/capabilities/phrases
 with of_nodes as (
     select tree_id, node_id, phrase, count(*) as n_criteria
     from revision_capability_members
@@ -52,10 +55,12 @@ order by nodes.field, nodes.position;
 -- One row: a current criterion of an admitted task, with the latest phrase that a
 -- model wrote for it with a template.
 select coalesce(tasks.field, '(none)') as field, task_id, criterion_id, criterion_hash, phrase
-from revision_criterion_capabilities as written
+from criterion_capabilities as written
 inner join tasks using (benchmark, dataset_revision, task_id)
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
-where written.model_config_hash = $model_config_hash
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and written.model_config_hash = $model_config_hash
     and written.template_hash = $template_hash
     and written.status = 'ok'
     and written.criterion_hash = criteria.content_hash
@@ -76,12 +81,15 @@ select
     avg(judged.value) as value,
     any_value(judged.weight) as weight
 from intermediate.judged_criteria as judged
-inner join revision_current_model_runs as model_runs using (model_run_id)
+inner join intermediate.current_model_runs as model_runs using (model_run_id)
 inner join (
     select task_id, criterion_id, row_number() over (order by task_id, criterion_id) - 1 as position
     from capability_members
     where tree_id = $tree_id and is_leaf
 ) as members using (task_id, criterion_id)
-where model_runs.judging_id::varchar = $judging_id and model_runs.is_latest
+where model_runs.benchmark = $benchmark
+    and model_runs.dataset_revision = $dataset_revision
+    and model_runs.judging_id::varchar = $judging_id
+    and model_runs.is_latest
 group by model_runs.model, model_runs.model_config_hash, model_runs.vintage, members.position
 order by all;

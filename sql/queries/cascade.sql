@@ -2,6 +2,8 @@
 -- The judge configurations of two judges: configuration, template, grading and
 -- repetition, with the number of verdicts and their mean
 -- cost.
+--
+-- with: revision/revision_graded_verdicts
 select judging_id, judge, judge_config_hash, template_hash, grading, judge_trial,
     count(*) as n_verdicts,
     -- A verdict from another row's call was free, so it does not show the price.
@@ -26,6 +28,8 @@ order by judge, n_verdicts desc, judge_config_hash, template_hash, judge_trial;
 -- One row: a criterion of a response that two judges have judged, with the cheap
 -- judge's first and second verdict and the strong judge's (NULL after a failure),
 -- and the values for the response's primary score.
+--
+-- with: revision/revision_graded_verdicts
 with graded as (
     select response_id, criterion_id, criterion_hash, judging_id, confidence, probability, value
     from revision_graded_verdicts
@@ -35,9 +39,12 @@ with graded as (
 
 primary_scores as (
     select bounds.task_id, bounds.offset_points, bounds.denominator, bounds.n_wanted
-    from revision_score_bounds as bounds
+    from intermediate.score_bounds as bounds
     inner join score_definitions as definitions using (benchmark, score_name)
-    where bounds.breakdown = 'all' and definitions.is_primary
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and bounds.breakdown = 'all'
+        and definitions.is_primary
 )
 
 select responses.response_id, responses.task_id, responses.model, responses.vintage,

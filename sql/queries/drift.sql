@@ -5,14 +5,15 @@
 -- choice depends on content only. Responses are materialized, so that each text
 -- is hashed once and not for each of its verdicts.
 --
--- with: queries/run/judge_verdicts
+-- with: revision/revision_responses, queries/run/judge_verdicts
 with usable_responses as materialized (
     select responses.response_id, responses.conversation_id,
         md5(responses.response_id) as response_order,
         md5(responses.text) as text_hash
     from revision_responses as responses
     inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-    where responses.status = 'ok' and tasks.is_admitted
+    where responses.status = 'ok'
+        and tasks.is_admitted
 ),
 
 -- Equal responses share one call, so only one of their verdicts shows the

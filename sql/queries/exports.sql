@@ -3,6 +3,8 @@
 -- has a response to one of some tasks. Binary readings of ternary verdicts are
 -- left out. `model_name` and `judge_name` are LiteLLM's names of model and judge in
 -- the runs that called them; NULL if no stored run names them.
+--
+-- with: revision/revision_responses, revision/revision_verdicts
 with endpoints as (
     select run_id, 'model' as kind, unnest(from_json(
         json_extract(config, '$.models'), '[{"label": "varchar", "name": "varchar"}]'
@@ -24,7 +26,8 @@ model_names as (
         arg_max(called.name, responses.created_at) as model_name
     from revision_responses as responses
     inner join called on responses.run_id = called.run_id and responses.model = called.label
-    where called.kind = 'model' and responses.source <> 'imported'
+    where called.kind = 'model'
+        and responses.source <> 'imported'
     group by all
 ),
 
@@ -32,12 +35,13 @@ judge_names as (
     select judge, judge_config_hash, arg_max(called.name, verdicts.created_at) as judge_name
     from revision_verdicts as verdicts
     inner join called on verdicts.run_id = called.run_id and verdicts.judge = called.label
-    where called.kind = 'judge' and verdicts.source <> 'imported'
+    where called.kind = 'judge'
+        and verdicts.source <> 'imported'
     group by all
 )
 
 select model_runs.*, rubric, is_imported, may_hide_failures, model_name, judge_name
-from revision_current_model_runs as model_runs
+from intermediate.current_model_runs as model_runs
 semi join (
     from intermediate.wanted_responses where list_contains($task_ids::varchar[], task_id)
 ) as wanted using (model_run_id)
@@ -46,7 +50,9 @@ inner join (select judging_id, rubric, is_imported from intermediate.judge_confi
 left join intermediate.hiding_runs using (model_run_id)
 left join model_names using (model, model_config_hash, vintage)
 left join judge_names using (judge, judge_config_hash)
-where grading <> 'ternary_as_binary'
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and grading <> 'ternary_as_binary'
     and ($models = [] or list_contains($models::varchar[], model))
     and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
     and (
@@ -119,6 +125,8 @@ order by is_primary desc, score_name, split;
 -- name: labelling_responses
 -- One row: a usable response that people can label. It must be unique by task,
 -- model, trial and vintage, so that an imported verdict can name it.
+--
+-- with: revision/revision_responses
 select response_id, task_id, model, trial, vintage
 from revision_responses
 where status = 'ok'
@@ -130,6 +138,8 @@ order by response_id;
 
 -- name: labelling_rows
 -- One row: a criterion of one of some responses, in their order.
+--
+-- with: revision/revision_responses
 select response_id, task_id as task, model, trial, vintage, criterion_id as criterion, field, topic,
     text as response, title
 from revision_responses
@@ -141,6 +151,8 @@ order by list_position($response_ids::varchar[], response_id), criteria.position
 -- name: review_population
 -- One row: a criterion that a sheet for reviewers can sample, task by task in
 -- the order of the rubrics.
+--
+-- with: revision/revision_criteria
 select task_id as task, criterion_id as criterion, criteria.content_hash as criterion_hash, title,
     category, severity, weight, field, topic
 from revision_criteria as criteria
@@ -162,14 +174,16 @@ select mean_scores.figure_id, mean_scores.model, mean_scores.split,
     figure_values.task_id as task,
     wanted.response_id,
     covered.response_id is not null as is_covered
-from revision_mean_scores as mean_scores
+from intermediate.mean_scores
 inner join intermediate.figure_values using (figure_id)
 inner join intermediate.wanted_responses as wanted
     on figure_values.model_run_id = wanted.model_run_id
         and figure_values.task_id = wanted.task_id
         and list_contains(figure_values.complete_trials, wanted.trial)
 left join covered on wanted.response_id = covered.response_id
-where mean_scores.model_run_id in (
+where mean_scores.benchmark = $benchmark
+    and mean_scores.dataset_revision = $dataset_revision
+    and mean_scores.model_run_id in (
         select model_run_id
         from intermediate.wanted_responses
         where judging_id = $judging_id
@@ -204,6 +218,8 @@ order by n_verdicts desc, grading = 'ternary_as_binary', judge_trial, judge, jud
 -- the difference of other judges from it, and earlier labels: their value, the
 -- number of verdicts that each represents, and the labelled share of the
 -- populations of earlier sheets.
+--
+-- with: revision/revision_responses
 with judged as (
     select response_id, criterion_id, criterion_hash, judging_id, value
     from intermediate.graded_verdicts

@@ -1,6 +1,8 @@
 -- name: population_of_model
 -- The usable responses of a model in a vintage to admitted tasks, and the number of
 -- their verdicts that can be scored.
+--
+-- with: revision/revision_responses
 select list(distinct response_id order by response_id) as covered_responses,
     count(*) as n_population
 from revision_responses
@@ -32,8 +34,9 @@ select
 -- weight.
 select worded.task_id, worded.criterion_id, worded.title, worded.content_hash, worded.rubric,
     criteria.category, criteria.weight
-from revision_rubric_criteria as worded
+from intermediate.rubric_criteria as worded
 inner join criteria using (benchmark, dataset_revision, task_id, position)
+where benchmark = $benchmark and dataset_revision = $dataset_revision
 order by worded.task_id, position;
 
 -- name: sheets_of_verdicts

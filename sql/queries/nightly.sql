@@ -3,20 +3,27 @@
 -- with the last comparable vintage: the last night or the pinned vintage with at
 -- least half as many verdicts, in which the judge was in control. Vintages whose
 -- coverage reaches the bar on every split of the night are preferred.
+--
+-- with: revision/revision_judge_drift, revision/revision_verdicts
 with tonight_sets as (
     select task_set_id, judging_id, model, model_config_hash,
         count(*) over (partition by judging_id, model, model_config_hash) as n_sets
-    from revision_current_vintages
-    where vintage = $night and not is_own_hard
+    from intermediate.current_vintages
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and vintage = $night
+        and not is_own_hard
 ),
 
 at_bar as (
     select vintages.vintage, vintages.model, vintages.model_config_hash, judge, judge_config_hash,
         template_hash, grading, judge_trial
-    from revision_current_vintages as vintages
+    from intermediate.current_vintages as vintages
     inner join tonight_sets using (task_set_id, judging_id, model, model_config_hash)
     inner join intermediate.judge_configs using (judging_id)
-    where vintages.is_at_bar
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and vintages.is_at_bar
     group by all
     having count(*) = any_value(n_sets)
 ),
@@ -45,7 +52,9 @@ usable as (
             judge_trial
         )
     anti join (
-        select *, night as vintage from revision_judge_drift where is_out_of_control
+        select *, night as vintage
+        from revision_judge_drift
+        where is_out_of_control
     ) as drifted using (vintage, judge, judge_config_hash, template_hash, grading)
 )
 

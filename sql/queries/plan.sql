@@ -2,7 +2,7 @@
 -- One row: the other template with most of the verdicts that a judge lacks under
 -- the current template, and their number.
 --
--- with: queries/run/judge_verdicts
+-- with: revision/revision_verdicts, queries/run/judge_verdicts
 select template_hash, count(*) as n_verdicts
 from revision_verdicts
 anti join (from judge_verdicts where value is not null) as now
@@ -43,19 +43,22 @@ select count(*) as n_members,
     count(distinct concat(
         control_set.response_id, coalesce(verdicts.piece_hash, verdicts.criterion_id)
     )) filter (done.set_id is null) as n_calls
-from revision_control_set as control_set
+from control_set
 semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
 left join (
     select set_id, response_id, criterion_id, criterion_hash
     from control_verdicts
     where judge_vintage = $night and value is not null
 ) as done using (set_id, response_id, criterion_id, criterion_hash)
-inner join verdicts using (verdict_id);
+inner join verdicts using (verdict_id)
+where benchmark = $benchmark and dataset_revision = $dataset_revision;
 
 -- name: first_verdicts
 -- One row: a criterion with a judge's values in the order of its repetitions (NULL
 -- for a failure), the confidence of the first, and the other columns that a
 -- cascade's rule needs.
+--
+-- with: revision/revision_verdicts
 select verdicts.response_id, verdicts.criterion_id,
     list(verdicts.value order by verdicts.judge_trial) as first_values,
     first(verdicts.confidence order by verdicts.judge_trial) as confidence,
@@ -78,7 +81,7 @@ limit 10000;
 select task_scores.model, task_scores.task_id,
     arg_max(task_scores.mean_score, model_runs.first_response_at) as value
 from task_scores
-inner join intermediate.model_runs as model_runs using (model_run_id)
+inner join intermediate.model_runs using (model_run_id)
 where task_scores.benchmark = $benchmark
     and task_scores.judge = $judge
     and task_scores.judge_trial = 1

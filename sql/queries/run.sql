@@ -58,7 +58,8 @@ where value is not null
 -- are read last, and only of these responses: in a finished night a million
 -- criteria are compared, and no text is read.
 --
--- with: queries/run/cut_rubrics, queries/run/judge_verdicts, queries/run/done
+-- with: revision/revision_responses, queries/run/cut_rubrics, queries/run/judge_verdicts,
+--     queries/run/done
 with wanted_responses as (
     select response_id, benchmark, dataset_revision, task_id
     from revision_responses
@@ -110,14 +111,18 @@ order by failed.failed_at nulls first,
 -- name: conversations
 -- One row: the assembled conversation of a task.
 select task_id, conversation_id, list((role, content) order by position) as messages
-from revision_messages
+from messages
 inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-where list_contains($tasks::varchar[], task_id)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($tasks::varchar[], task_id)
 group by task_id, conversation_id;
 
 -- name: tried_cells
 -- One row: a task and trial for which a model has a response: whether that is not
 -- repeated, and its time. An imported response fills its cell.
+--
+-- with: revision/revision_responses
 select task_id, trial,
     bool_or(
         not (
@@ -137,10 +142,14 @@ group by task_id, trial;
 -- name: missing_variants
 -- One row: a criterion of some tasks without a wording in a rubric variant, in
 -- the rubric's order.
+--
+-- with: revision/revision_criteria
 with done as (
     select task_id, original_id as criterion_id, original_hash as content_hash
-    from revision_criterion_variants
-    where rubric = $rubric
+    from criterion_variants
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and rubric = $rubric
         and not (
             list_contains($again::varchar[], status)
             or ($retry_failed and status <> 'ok')
@@ -203,6 +212,8 @@ order by chosen.position,
 -- name: response_coverage
 -- One row: the number of a model's responses in a trial with a status, and the
 -- number of criteria of their tasks.
+--
+-- with: revision/revision_responses
 select model, trial, source, status,
     count(*) as n,
     sum(n_criteria)::bigint as n_criteria
@@ -222,8 +233,10 @@ select
 -- One row: a judge configuration with verdicts on responses of some vintages:
 -- imported ones, or any.
 select distinct judge, judge_config_hash, template_hash, grading, judge_trial
-from revision_model_runs
-where list_contains($vintages::varchar[], vintage)
+from intermediate.model_runs
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($vintages::varchar[], vintage)
     and ($is_any_source or judge_config_hash = 'imported')
     and grading <> 'ternary_as_binary'
     and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
@@ -232,6 +245,8 @@ order by all;
 -- name: stored_models
 -- One row: a model that has responses, its first vintage of those given, and the
 -- configuration that made the latest of its responses.
+--
+-- with: revision/revision_responses
 select distinct on (model) model, vintage, model_config_hash
 from revision_responses
 where list_contains($vintages::varchar[], vintage)
@@ -254,10 +269,13 @@ order by n_verdicts desc, n_responses desc, benchmark, dataset_revision;
 
 -- name: tasks_of_splits
 -- One row: an admitted task in one of some splits, in the order of the splits.
+--
+-- with: revision/revision_split_members
 select split, task_id
 from revision_split_members
 inner join tasks using (benchmark, dataset_revision, task_id)
-where is_admitted and list_contains($splits::varchar[], split)
+where is_admitted
+    and list_contains($splits::varchar[], split)
 order by list_position($splits::varchar[], split), position;
 
 -- name: unadopted_responses
@@ -292,9 +310,11 @@ where earlier.judge = $label and earlier.judge_config_hash = $earlier_hash;
 -- with: queries/run/judge_config
 select model, trial, status, count(*) as n
 from intermediate.judged_criteria
-inner join revision_model_runs using (model_run_id, benchmark, dataset_revision)
+inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
 semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and list_contains($counting::varchar[], vintage || ' ' || model_config_hash || ' ' || model)
     and list_contains($tasks::varchar[], task_id)
     and status <> 'not_judged'
 group by all;

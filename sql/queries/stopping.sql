@@ -3,7 +3,7 @@
 -- in its base vintage. Nights in which the judge was out of control are
 -- skipped.
 --
--- with: queries/run/judge_config, queries/stopping/judged_scores
+-- with: revision/revision_responses, queries/run/judge_config, queries/stopping/judged_scores
 with earlier as (
     select vintage, min(created_at) as first_response_at
     from revision_responses
@@ -34,9 +34,12 @@ group by task_id;
 -- One row: a task's score in a sampling of a model under a judge configuration.
 --
 -- with: queries/run/judge_config
-from revision_task_scores
+from task_scores
 semi join judge_config using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where score_name = $score and value is not null;
+where benchmark = $benchmark
+    and dataset_revision = $dataset_revision
+    and score_name = $score
+    and value is not null;
 
 -- name: figures
 -- One row: a figure of a vintage of a configured model, or of its imported responses (split, judge
@@ -47,8 +50,10 @@ with wanted_members as (
     select split, task_id,
         list_contains($evaluated::varchar[], task_id) as is_evaluated,
         list_contains($skipped::varchar[], task_id) as is_skipped
-    from revision_split_members
-    where list_contains($tasks::varchar[], task_id)
+    from split_members
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and list_contains($tasks::varchar[], task_id)
 ),
 
 split_sizes as (
@@ -63,10 +68,12 @@ select split, scores.model, scores.model_config_hash, scores.vintage, scores.jud
     scores.judge_config_hash, scores.template_hash, scores.grading, scores.judge_trial,
     scores.score_name, split_sizes.n_tasks_evaluated, split_sizes.n_tasks_skipped,
     map_from_entries(list((scores.task_id, scores.value))) as task_scores
-from revision_task_scores as scores
+from task_scores as scores
 inner join wanted_members using (task_id)
 inner join split_sizes using (split)
-where scores.model = $model
+where scores.benchmark = $benchmark
+    and scores.dataset_revision = $dataset_revision
+    and scores.model = $model
     and scores.model_config_hash in ($model_config_hash, 'imported')
     and scores.vintage = $vintage
     and scores.value is not null

@@ -38,6 +38,8 @@ order by benchmark, judged_at desc nulls last, dataset_revision;
 -- The best models of a revision on each split, in their current vintages, under the
 -- judge configuration with most results; an imported one or a binary reading is
 -- used only if there is no other.
+--
+-- with: revision/revision_leaderboard
 with chosen as (
     select judge, judge_config_hash, template_hash, grading, judge_trial
     from revision_leaderboard
@@ -52,5 +54,7 @@ with chosen as (
 select split, latest_rank as rank, model, mean_score, ci_low, ci_high, n_tasks, judge
 from revision_leaderboard
 inner join chosen using (judge, judge_config_hash, template_hash, grading, judge_trial)
-where is_primary and is_latest and latest_rank <= $most
+where is_primary
+    and is_latest
+    and latest_rank <= $most
 order by split, latest_rank, model, model_config_hash;

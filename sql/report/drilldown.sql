@@ -1,6 +1,8 @@
 -- name: response_states
 -- The tasks that each entry responded to in any trial, a flag that is true if one
 -- of these responses is usable, and the trials.
+--
+-- with: figures/shared/shown_responses, figures/shared/drilled_tasks
 select entry, task_id, bool_or(status = 'ok') as is_usable, list(distinct trial) as trials
 from shown_responses
 semi join drilled_tasks using (task_id)
@@ -10,6 +12,8 @@ group by all;
 -- The verdicts of judges on some responses, with their positions, and all verdicts
 -- from the same calls: the ledger knows only the verdict that a call was made for.
 -- Without $is_all, only failed verdicts.
+--
+-- with: figures/shared/shown_grounds, figures/shared/wanted_entry_tasks
 with wanted as (
     select task_id, entry, judge_config, trial, is_older, position,
         -- Of a cascade, or of a response in chunks, only the last call is shown.
@@ -54,6 +58,8 @@ group by all;
 -- One row: the responses of an entry to the tasks of a block, and a name that
 -- changes with anything that the drill-down shows of them (the query `sections`),
 -- with the program, and with the judges' replies in the ledger, if they are shown.
+--
+-- with: figures/shared/shown_grounds, figures/shared/shown_points, figures/shared/drilled_tasks
 with hashed as (
     -- Hashed here, so that no shared step has to keep all texts.
     select response_id, hash(text) as text_hash
@@ -103,6 +109,8 @@ order by prints.entry, drilled_tasks.block;
 -- The outcome of each criterion of every response under every judge configuration,
 -- one letter each, in the order of the rubric; with positions if some are
 -- missing.
+--
+-- with: figures/shared/shown_runs, figures/shared/shown_verdicts
 with outdated as (
     -- A response to an earlier conversation is left out if the same trial has one
     -- to the current conversation: the task's page shows the latter.
@@ -115,19 +123,21 @@ with outdated as (
 decided as (
     select entry, judge_config, trial, task_id, position, coalesce(marks.mark, $unknown) as mark
     from shown_verdicts
-    left join $marks as marks (status, mark) using (status)
     anti join outdated using (response_id)
+    left join $marks as marks using (status)
 ),
 
 -- A failed response: its criteria are wanted, but could not be
 -- decided.
 lost as (
     select entry, judge_config, trial, task_id, criteria.position, $lost as mark
-    from revision_wanted_responses as wanted_responses
+    from intermediate.wanted_responses
     inner join intermediate.model_runs using (model_run_id, benchmark, dataset_revision)
-    inner join entries using (model, model_config_hash, vintage)
-    inner join shown_judge_configs
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join shown_runs
+        using (
+            benchmark, dataset_revision, model, model_config_hash, vintage, judge,
+            judge_config_hash, template_hash, grading, judge_trial
+        )
     inner join criteria using (benchmark, dataset_revision, task_id)
     anti join outdated using (response_id)
     where wanted_responses.status <> 'ok'
@@ -137,18 +147,23 @@ select entry, judge_config, trial, task_id,
     string_agg(mark, '' order by position) as marks,
     if(count(*) = any_value(n_criteria), null, list(position order by position)) as positions
 from (from decided union all by name from lost)
-inner join revision_tasks using (task_id)
+inner join tasks using (task_id)
+where benchmark = $benchmark and dataset_revision = $dataset_revision
 group by entry, judge_config, trial, task_id
 order by entry, judge_config, trial, task_id;
 
 -- name: rubrics
 -- The conversation of each task as it is sent, and its criteria, as JSON. For a
 -- task that is not assembled yet, the turns are those of the data set.
+--
+-- with: revision/revision_conversation_turns, revision/revision_criteria,
+--     revision/revision_criterion_labels, figures/shared/drilled_tasks
 with sent as (
     select messages.*
-    from revision_messages as messages
+    from messages
     -- Conversations of an earlier assembly are left out.
     semi join tasks using (benchmark, dataset_revision, task_id, conversation_id)
+    where benchmark = $benchmark and dataset_revision = $dataset_revision
 ),
 
 given as (
@@ -180,15 +195,23 @@ turns as (
     group by task_id
 ),
 
+own_labels as (
+    select task_id, criterion_id,
+        list({ 'kind': kind, 'label': label } order by kind, label) as labels
+    from revision_criterion_labels
+    group by task_id, criterion_id
+),
+
 rubrics as (
     select task_id,
         to_json(list({
             position: position,
             key: left(sha256(criterion_id), 16),
             criterion_id: criterion_id, title: title, category: category, severity: severity,
-            weight: weight, labels: labels
+            weight: weight, labels: coalesce(labels, [])
         } order by position)) as criteria
-    from labelled_criteria
+    from revision_criteria
+    left join own_labels using (task_id, criterion_id)
     group by task_id
 )
 
@@ -204,13 +227,18 @@ order by all;
 -- name: scores
 -- Each task's score for each entry under each judge configuration, the mean over its
 -- trials; with bounds if it is undecided.
+--
+-- with: figures/shared/shown_runs
 select judge_config, entry, task_id,
     mean_score as value,
     mean_lower as value_lower,
     mean_upper as value_upper
-from revision_task_scores
-inner join entries using (model, model_config_hash, vintage)
-inner join shown_judge_configs using (judge, judge_config_hash, template_hash, grading, judge_trial)
+from task_scores
+inner join shown_runs
+    using (
+        benchmark, dataset_revision, model, model_config_hash, vintage, judge,
+        judge_config_hash, template_hash, grading, judge_trial
+    )
 where score_name = $score
 order by judge_config, entry, task_id;
 
@@ -219,6 +247,9 @@ order by judge_config, entry, task_id;
 -- last, with JSON of every verdict on it with its grounds (unless that is the original
 -- criterion, the whole response and one judge), and of its score under every judge
 -- configuration. Verdicts on earlier contents of a criterion are left out.
+--
+-- with: figures/shared/shown_grounds, figures/shared/shown_points,
+--     figures/shared/wanted_entry_tasks
 with entry_responses as (
     select task_id, entry,
         list(to_json({
@@ -281,6 +312,9 @@ order by entry_responses.entry, drilled_tasks.block, task_id;
 -- name: tasks
 -- The admitted tasks of the chosen splits in their order, with the texts for
 -- search.
+--
+-- with: revision/revision_conversation_turns, revision/revision_criteria,
+--     revision/revision_labelled_tasks, revision/revision_tasks, figures/shared/drilled_tasks
 with categories as (
     select task_id, list(distinct category order by category) as categories
     from revision_criteria
@@ -293,17 +327,31 @@ further as (
     from revision_labelled_tasks
     where kind not in ('decision_type', 'economic_pathway')
     group by task_id
+),
+
+hard_tasks as (
+    select task_id
+    from intermediate.task_set_members
+    where benchmark = $benchmark
+        and dataset_revision = $dataset_revision
+        and is_own_hard
+),
+
+openings as (
+    select task_id, prompt
+    from revision_conversation_turns
+    where position = 0
 )
 
 select tasks.task_id, drilled_tasks.block, tasks.field, tasks.topic, tasks.expert, tasks.turns,
     tasks.splits, tasks.decision_types, tasks.economic_pathways, categories.categories,
     coalesce(further.labels, []) as labels,
     tasks.n_criteria,
-    task_id in (select task_id from revision_task_set_members where is_own_hard) as is_hard,
+    task_id in (select task_id from hard_tasks) as is_hard,
     left(openings.prompt, $n_characters) as opening
 from revision_tasks as tasks
 inner join drilled_tasks using (task_id)
 left join categories using (task_id)
 left join further using (task_id)
-left join (from revision_conversation_turns where position = 0) as openings using (task_id)
+left join openings using (task_id)
 order by tasks.field nulls last, tasks.task_id;

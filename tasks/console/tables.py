@@ -1,12 +1,16 @@
-"""The layout of a table as text: the columns that fit a width, and the width of each."""
+"""A table as text: the columns that fit a width, the width of each, and its output."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
 from tasks.rules.text.characters import visible
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 GAP = 2
 """Number of characters between two columns."""
@@ -17,6 +21,7 @@ ABSENT = "–"
 _ABSENT = {ABSENT, ""}
 _READABLE = 16
 """A text column may join if it gets this width, or its own if that is less."""
+_WITHOUT_LIMIT = 10**6
 
 
 @dataclass(frozen=True)
@@ -184,3 +189,70 @@ def _board_headings(boards: Sequence[TableColumn]) -> list[str]:
         ]
         headings.append(SEPARATOR.join(values))
     return headings
+
+
+def print_table(
+    columns: Sequence[TableColumn],
+    boards: Sequence[TableColumn] = (),
+    *,
+    title: str = "",
+    is_wide: bool = False,
+    most_width: int | None = None,
+    wide_option: str = "",
+) -> None:
+    """Print a table, on a terminal in its width (`layout`); wide, it has all columns in full.
+
+    Everywhere it has at most `most_width` characters, if that is given. `wide_option` shows the
+    columns that do not fit.
+    """
+    from rich.text import Text
+
+    from tasks.console.printing import VisibleConsole
+
+    if not columns:
+        return
+    console = VisibleConsole()
+    width = console.width if console.is_terminal and not is_wide else most_width
+    if width is not None and most_width is not None:
+        width = min(width, most_width)
+    table_layout = wide_layout(columns) if is_wide else layout(columns, boards, width)
+    console = VisibleConsole(width=width or _WITHOUT_LIMIT)
+    with console.capture() as capture:
+        for line in filter(None, (title, table_layout.heading)):
+            console.print(Text(visible(line), style="bold"))
+        for number, (heading, indices) in enumerate(table_layout.groups().items()):
+            if heading:
+                console.print(Text(heading, style="bold"))
+            console.print(_drawn(table_layout, indices, has_header=number == 0))
+        if table_layout.hidden:
+            hidden = ", ".join(table_layout.hidden)
+            alternative = f" (or {wide_option})" if wide_option else ""
+            console.print(Text(f"A wider terminal{alternative} also shows: {hidden}", style="dim"))
+    lines = capture.get().removesuffix("\n").split("\n")
+    console.file.write("".join(f"{line.rstrip()}\n" for line in lines))
+
+
+def _drawn(table_layout: Layout, indices: Sequence[int], *, has_header: bool) -> "Table":
+    """Return a table of some rows, whose columns have the widths of the layout."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, GAP - 1, 0, 0),
+        header_style="bold",
+        show_header=has_header,
+    )
+    for column, width in zip(table_layout.columns, table_layout.widths, strict=True):
+        table.add_column(
+            Text(column.heading),
+            justify="right" if column.is_number else "left",
+            overflow="fold",
+            width=width,
+        )
+    for index in indices:
+        table.add_row(*(Text(column.cells[index]) for column in table_layout.columns))
+    return table

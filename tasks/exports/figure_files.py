@@ -10,9 +10,8 @@ from typing import Any
 
 import sql
 from tasks.exports.tables import meaning_of_column
+from tasks.figures.csv_rows import as_csv
 from tasks.figures.figure import Figure, Rows, usual
-from tasks.figures.queries import relation_of
-from tasks.figures.rendering import as_csv
 from tasks.rules.errors import PipelineError, disk_errors
 from tasks.rules.text.cells import may_run, not_run
 from tasks.rules.text.characters import visible
@@ -57,7 +56,7 @@ class Sheet:
 
     name: str
     rows: Rows
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def write_csv(key: Key, figure: Figure, rows: Rows, file: Path) -> StageReport:
@@ -95,7 +94,7 @@ def figures_as_workbook(key: Key, parts: Sequence[tuple[Figure, Rows]]) -> bytes
 def explained(figure: Figure, rows: Rows) -> list[dict[str, str]]:
     """Return the meaning of each column of a figure's rows."""
     known = sql.schema()["meanings"]
-    marts = (relation_of(figure), figure.name, *_MARTS)
+    marts = (figure.mart, figure.name, *_MARTS)
     return [
         {
             "column": name,
@@ -174,7 +173,7 @@ def _write_sheet(book: Any, content: Sheet) -> None:
     for number, row in enumerate(content.rows, start=1):
         for column, (name, value) in enumerate(row.items()):
             cell = _cell(value)
-            style = formats.get(content.kinds.get(name, "")) if _is_number(value) else None
+            style = formats.get(content.kinds.get(name) or "") if _is_number(value) else None
             if isinstance(cell, str) and may_run(cell):
                 # Marked as text, so that it never becomes a formula, even after it is edited.
                 style = marked

@@ -22,7 +22,7 @@ from tasks.assemble import complete_conversations
 from tasks.config.job import Job
 from tasks.exports import label_forecast, label_sampling
 from tasks.exports.label_sampling import Population, SheetRow
-from tasks.figures.rendering import as_csv
+from tasks.figures.csv_rows import as_csv
 from tasks.imports.verdicts import SHEET_COLUMN
 from tasks.rules.errors import UsageError, disk_errors
 from tasks.rules.identity import digest

@@ -32,7 +32,7 @@ def _charts(
         known: rows without a value in this column are left out.
         rows: selects rows, or adds columns to them.
         how: options of the chart, by name. Titles of axes are the usual headings of their columns,
-            tips may be names of columns, and a share is in percent.
+            tips are names of columns, and a share is in percent.
     """
     for axis, title in {
         "value": "title",
@@ -42,8 +42,8 @@ def _charts(
         if axis in how:
             how.setdefault(title, usual(how[axis])[1])
     how.setdefault("percent", usual(how.get("value", ""))[0] == "share")
-    if isinstance(tips := how.get("tips"), str):
-        how["tips"] = {name: usual(name)[1] for name in tips.split()}
+    if "tips" in how:
+        how["tips"] = {name: usual(name)[1] for name in how["tips"].split()}
 
     def charts(of_figure: Rows) -> list[Chart]:
         shown = rows(of_figure) if rows else of_figure

@@ -1,21 +1,19 @@
-"""Declarations of figures and of their pages: columns and charts, with values as text for people.
+"""A figure: its declaration, its columns, and their values as text for people.
 
-Titles and kinds of columns are those of `sql/schema.yml`; texts have placeholders with values of
-the benchmark.
+Headings and kinds of columns are usually those of `sql/schema.yml` (`titles`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from operator import itemgetter
 from types import SimpleNamespace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import sql
-from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.rules.records import ScoreDefinition
+from tasks.console.tables import TableColumn, one_line_text
 from tasks.rules.text.numbers import SMALL_MARK, coverage_text, number
 
 Row = Mapping[str, Any]
@@ -40,8 +38,8 @@ Kind = Literal[
 rounded down, `yes` for true.
 
 `usd` is a sum, `price` the cost of one item, with more decimals. `task` is a task's id with a link
-to its page, or to the row's `address` if there is one. `few` is not shown as a column: if it is
-true, the value in the column before it is marked as based on few tasks.
+to its page, or to the row's `address` if there is one. `few` is not shown as a column: it marks
+the value of another one as based on few tasks (`Column.few`).
 """
 MISSING = "–"
 _DECIMALS = {
@@ -59,81 +57,131 @@ _DECIMALS = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a figure's table: its name in the rows, its heading, its format, and its group's
-    heading.
+    """A column of a figure's table.
 
-    `few` names the column that is true where the value is based on few tasks.
+    Attributes:
+        name: its name in the rows.
+        title: its heading; empty for the usual one.
+        kind: the format of its values; None for the usual one.
+        group: a heading above its own, which its neighbours may share.
+        few: the column that is true where the value is based on few tasks.
+        interval: true if the ends of its interval, `<name>_ci_low` and `<name>_ci_high`, follow
+            under a common heading.
+        end: the end of an interval that it is, if it is one.
     """
 
     name: str
-    title: str
-    kind: Kind = "text"
+    title: str = ""
+    kind: Kind | None = None
     group: str = ""
     few: str = ""
+    interval: bool = False
+    end: Literal["", "low", "high"] = ""
+
+    def parts(self) -> list["Column"]:
+        """Return the column with its usual heading and kind, and the ends of its interval.
+
+        Raises:
+            LookupError: it has no usual heading.
+        """
+        column = _with_usual(self)
+        if not self.interval:
+            return [column]
+        common = column.group or column.title
+        title = column.title if column.group else "Value"
+        value = replace(column, title=title, group=common, interval=False)
+        return [value, *Interval(f"{self.name}_ci", column.kind, common).parts()]
 
 
-_INTERVAL: tuple[Kind, str] = ("signed", "95 % interval")
+def _with_usual(column: Column) -> Column:
+    """Return a column with its usual kind and heading where it has none of its own.
+
+    Raises:
+        LookupError: it has no usual heading.
+    """
+    kind, heading = usual(column.name)
+    if column.title:
+        return replace(column, kind=column.kind or kind)
+    if not heading:
+        raise LookupError(f"no title of the column {column.name!r} in sql/schema.yml")
+    group, _, title = heading.rpartition(": ")
+    return replace(column, title=title, kind=column.kind or kind, group=column.group or group)
 
 
-def columns(names: str, **headings: str | tuple[Kind, str]) -> tuple[Column, ...]:
-    """Return columns by their names.
+@dataclass(frozen=True)
+class Interval:
+    """Two columns, `<name>_low` and `<name>_high`, that are the ends of an interval.
 
-    Args:
-        names: names in the rows, separated by spaces; after `Heading: `, to the next semicolon,
-            they have this common heading instead of the usual one. `kappa±` means `kappa` and the
-            two ends of its interval, `kappa_ci_low` and `kappa_ci_high`, under one heading; `ci~`
-            means the two ends of an interval alone, `ci_low` and `ci_high`.
-        headings: name -> a heading that differs from the usual one, or a format and a heading.
+    Attributes:
+        name: the beginning of both names.
+        kind: the format of the values; None for the usual one.
+        group: the heading of both; empty for the usual one.
+    """
+
+    name: str
+    kind: Kind | None = None
+    group: str = ""
+
+    def parts(self) -> list[Column]:
+        """Return the columns of both ends."""
+        group = self.group
+        if not usual(f"{self.name}_low")[1]:
+            group = group or "95 % interval"
+        low = Column(f"{self.name}_low", "from", self.kind, group, end="low")
+        high = Column(f"{self.name}_high", "to", self.kind, group, end="high")
+        if not group:
+            low = replace(low, title="")
+            high = replace(high, title="")
+        return [*low.parts(), *high.parts()]
+
+
+@dataclass(frozen=True)
+class ColumnGroup:
+    """Columns under a common heading."""
+
+    title: str
+    members: tuple["Declared", ...]
+
+    def __init__(self, title: str, *members: "Declared") -> None:
+        object.__setattr__(self, "title", title)
+        object.__setattr__(self, "members", members)
+
+    def parts(self) -> list[Column]:
+        """Return the columns with this heading."""
+        return [replace(column, group=self.title) for column in columns(*self.members)]
+
+
+Declared = str | Column | Interval | ColumnGroup
+"""Columns as figures declare them.
+
+A text has the names of columns with their usual headings and kinds, separated by spaces.
+"""
+
+
+def columns(*declared: Declared) -> tuple[Column, ...]:
+    """Return the columns of a table.
 
     Raises:
         LookupError: a column has no usual heading.
     """
-    parsed: list[Column] = []
-    for part in names.split("; "):
-        group, _, of_group = part.rpartition(": ")
-        for name in of_group.split():
-            stem = name.rstrip("±~")
-            given = headings.get(stem)
-            if isinstance(given, tuple):
-                kind, heading = given
-            elif stem not in _usual() and name[-1] != "~":
-                raise LookupError(f"no title of the column {stem!r} in sql/schema.yml")
-            else:
-                kind, own = _INTERVAL if name[-1] == "~" else _usual()[stem]
-                heading = given or own
-            if kind == "few":
-                last = max(
-                    i for i, each in enumerate(parsed) if not each.name.endswith(("_low", "_high"))
-                )
-                parsed[last] = replace(parsed[last], few=name)
-                continue
-            parsed += _columns_of(name, kind, heading, group)
-    return tuple(parsed)
-
-
-def _columns_of(name: str, kind: Kind, heading: str, group: str) -> Iterator[Column]:
-    """Yield the columns that a name stands for in `columns`."""
-    stem = name.rstrip("±~")
-    (above, _, title) = heading.rpartition(": ")
-    if name == stem:
-        yield Column(name, title, kind, group or above)
-        return
-    if name[-1] == "±":
-        yield Column(stem, title if above else "Value", kind, above or title)
-        stem = f"{stem}_ci"
-    yield Column(f"{stem}_low", "from", kind, above or title)
-    yield Column(f"{stem}_high", "to", kind, above or title)
+    shown: list[Column] = []
+    for item in declared:
+        if isinstance(item, str):
+            shown += [_with_usual(Column(name)) for name in item.split()]
+        else:
+            shown += item.parts()
+    return tuple(shown)
 
 
 @cache
 def _usual() -> dict[str, tuple[Kind, str]]:
     """Return the kind and the heading of each column; a colon follows the heading of a group."""
     by_kind: Mapping[Kind, Mapping[str, str]] = sql.schema()["titles"]
-    return {
-        name: (kind, heading)
-        for kind, headings in by_kind.items()
-        for name, heading in headings.items()
-    }
+    usual_columns: dict[str, tuple[Kind, str]] = {}
+    for kind, headings in by_kind.items():
+        for name, heading in headings.items():
+            usual_columns[name] = (kind, heading)
+    return usual_columns
 
 
 def usual(name: str) -> tuple[Kind, str]:
@@ -149,9 +197,10 @@ def short_title(name: str) -> str:
 
 def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
     """Return the columns that have a value in any row; all columns if there is none."""
-    return [
+    columns_with_values = [
         column for column in shown if any(row.get(column.name) is not None for row in rows)
-    ] or [*shown]
+    ]
+    return columns_with_values or [*shown]
 
 
 def small_notes(shown: Sequence[Column], rows: Rows) -> list[str]:
@@ -160,54 +209,119 @@ def small_notes(shown: Sequence[Column], rows: Rows) -> list[str]:
     """
     from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
 
-    marked = [column for column in shown if column.few]
-    if not any(
-        row.get(column.few) and row.get(column.name) is not None
-        for column in marked
-        for row in rows
-    ):
-        return []
-    return [
-        f"{SMALL_MARK} Few tasks: fewer than {SMALL}, or fewer than {FEW_OTHERS} that differ; the"
-        " interval may be too narrow."
-    ]
+    for column in shown:
+        if column.few and any(
+            row.get(column.few) and row.get(column.name) is not None for row in rows
+        ):
+            return [
+                f"{SMALL_MARK} Few tasks: fewer than {SMALL}, or fewer than {FEW_OTHERS} that"
+                " differ; the interval may be too narrow."
+            ]
+    return []
 
 
 def is_number(column: Column, rows: Rows) -> bool:
     """Return whether all values of a column are numbers."""
-    values = [row.get(column.name) for row in rows if row.get(column.name) is not None]
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    values = (row.get(column.name) for row in rows)
+    return all(
+        isinstance(value, int | float | None) and not isinstance(value, bool) for value in values
+    )
 
 
 def cell(column: Column, row: Row) -> str:
     """Return a value as text for people, on pages and in terminals."""
     value = row.get(column.name)
-    if value is None or (column.kind == "yes" and not value):
+    if value is None:
         return MISSING
     if column.kind == "yes":
-        return "yes"
+        return "yes" if value else MISSING
     # A value that was computed in Python may already be a text.
-    is_figure = column.kind in _DECIMALS and not isinstance(value, str)
-    mark = SMALL_MARK if column.few and row.get(column.few) else ""
-    return (_figure(column.kind, value) if is_figure else _text(value)) + mark
+    if column.kind in _DECIMALS and not isinstance(value, str):
+        text = _number_text(column.kind, value)
+    else:
+        text = _text(value)
+    is_marked = column.few and row.get(column.few)
+    return text + SMALL_MARK if is_marked else text
 
 
-def _figure(kind: str, value: float) -> str:
+def _number_text(kind: str, value: float) -> str:
     """Return a number with digits in groups of three."""
     if kind == "coverage":
         return coverage_text(value)
-    digits = number(100 * value if kind == "share" else value, f"z,.{_DECIMALS[kind]}f")
+    if kind == "share":
+        value = 100 * value
+    digits = number(value, f"z,.{_DECIMALS[kind]}f")
     if kind == "share":
         return f"{digits}%"
     if kind in {"usd", "price"}:
         return f"−${digits[1:]}" if digits.startswith("−") else f"${digits}"
-    return f"+{digits}" if kind == "signed" and value > 0 and digits.strip("0.") else digits
+    is_zero = not digits.strip("0.")
+    return f"+{digits}" if kind == "signed" and value > 0 and not is_zero else digits
 
 
 def _text(value: Any) -> str:
     if isinstance(value, datetime):
         return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def terminal_columns(
+    shown: Sequence[Column], rows: Rows, essential: Collection[str] = ()
+) -> list[TableColumn]:
+    """Return the columns of a figure for a terminal, whose cells look as on a page.
+
+    The two ends of an interval share a cell, together with the value before them if it has the same
+    group heading.
+    """
+    return [
+        TableColumn(
+            name=parts[0].name,
+            heading=_terminal_heading(parts),
+            cells=[_terminal_cell(parts, row) for row in rows],
+            is_number=all(is_number(column, rows) for column in parts),
+            is_essential=parts[0].name in essential,
+            short=short_title(parts[0].name),
+        )
+        for parts in _sharing_cells(shown)
+    ]
+
+
+def _sharing_cells(shown: Sequence[Column]) -> list[list[Column]]:
+    """Return the columns in groups whose values share a cell."""
+    cells: list[list[Column]] = []
+    for column in shown:
+        if column.end == "high" or (
+            column.end == "low" and cells and _is_value_of(cells[-1], column)
+        ):
+            cells[-1].append(column)
+        else:
+            cells.append([column])
+    return cells
+
+
+def _is_value_of(parts: Sequence[Column], low: Column) -> bool:
+    """Return whether a cell is the value whose interval begins with this column."""
+    is_single_value = len(parts) == 1 and not parts[0].end
+    return is_single_value and bool(low.group) and parts[0].group == low.group
+
+
+def _terminal_heading(parts: Sequence[Column]) -> str:
+    group = parts[0].group
+    title = parts[0].title
+    if len(parts) == 1:
+        return f"{group}: {title}" if group else title
+    return group or f"{title} to {parts[1].title}"
+
+
+def _terminal_cell(parts: Sequence[Column], row: Row) -> str:
+    cells = [one_line_text(cell(column, row)) for column in parts]
+    if len(cells) == 1:
+        return cells[0]
+    *value, low, high = cells
+    span = high if low in {MISSING, high} else f"{low} to {high}"
+    if not value:
+        return span
+    return value[0] if span == MISSING else f"{value[0]} ({span})"
 
 
 @dataclass(frozen=True)
@@ -290,17 +404,17 @@ class Figure:
         says: an explanation in a sentence or two; `$score` and similar placeholders are replaced by
             the names of a benchmark's scores (`words`), and a reference to its paper is added
             (`Benchmark.figure_sources`).
-        shows: the columns of the table of numbers, by name (`columns`), or the columns themselves.
+        shows: the columns of the table of numbers.
         charts: declarations of its charts; none for a figure that is a table only.
-        headings: headings of columns that differ from the usual ones.
-        essential: the columns that a terminal of any width and a pipe show, by name, at most eight;
-            the others join in the order of `shows` where the terminal is wide enough. A value or a
+        essential: the columns that a terminal of any width and a pipe show, at most eight; the
+            others join in the order of `shows` where the terminal is wide enough. A value or a
             lower end brings its interval.
         boards: columns whose values are the headings of groups of rows in a terminal and a pipe, as
             far as `shows` has them.
         empty: the text if there are no rows; a figure without one is left out then.
-        query: the query for the rows, or its name in `sql/figures/` if it is not the name of the
-            figure; several figures may share a query.
+        query: the path below `sql/figures/` of the query for the rows; several figures may share
+            a query.
+        mart: the mart whose columns it shows, if it is one; it explains columns in files.
         compute: computes rows that SQL cannot, from the scope and the figure's parameters.
         given: the figure's own parameters; others are shared by all queries.
         listed: selects the rows of the table, which is for reading: by default those on full
@@ -320,13 +434,13 @@ class Figure:
     name: str
     title: str
     says: str
-    shows: str | tuple[Column, ...]
+    shows: Sequence[Declared]
     charts: Charts | Sequence[Charts] = ()
-    headings: Mapping[str, str | tuple[Kind, str]] = field(default_factory=dict)
     essential: str = ""
     boards: str = "judge_config split"
     empty: str = ""
     query: str = ""
+    mart: str = ""
     compute: Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]] | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     listed: Callable[[Rows], Rows] = on_full_splits
@@ -337,10 +451,20 @@ class Figure:
     breakdown: str = ""
     reach: Literal["tasks", "pooled", "warehouse"] = "tasks"
 
+    @property
+    def source(self) -> str:
+        """What its rows come from, for people."""
+        if self.compute is not None:
+            return "Python"
+        if self.mart:
+            return self.mart
+        is_own = self.query.rpartition("/")[2] == self.name
+        return "its own query" if is_own else self.query
+
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the table of numbers."""
-        return columns(self.shows, **self.headings) if isinstance(self.shows, str) else self.shows
+        return columns(*self.shows)
 
     def drawn(self, rows: Rows) -> list[Chart]:
         """Return the charts of these rows."""
@@ -372,78 +496,3 @@ class Figure:
 def pooled(*figures: Figure) -> tuple[Figure, ...]:
     """Return figures that pool all tasks, so that a report of some splits leaves them out."""
     return tuple(replace(figure, reach="pooled") for figure in figures)
-
-
-@dataclass(frozen=True)
-class Breakdown:
-    """A kind of label in the data: its name, its title, and whether criteria or tasks have it."""
-
-    kind: str
-    title: str
-    of_criteria: bool = False
-
-
-Group = Literal["Results", "Tasks and verdicts", "Judges", "Data"]
-GROUPS: tuple[Group, ...] = get_args(Group)
-"""The groups of pages in the navigation, in their order."""
-
-
-@dataclass(frozen=True)
-class Page:
-    """A page: its file's name, its title, one sentence about its subject, and its figures.
-
-    `n_chosen` is the number of models that the charts show at first, on pages where all models
-    would be too many to tell apart. `template` is for a page with more content than its figures;
-    `has_judge` is false for a page without a choice of judges. `needs` is a table: the page is left
-    out if the benchmark has no rows in it. `own` makes a figure for each kind of label that only
-    this benchmark has; these figures come last. `group` is its group in the navigation.
-    """
-
-    name: str
-    title: str
-    lead: str
-    figures: tuple[Figure, ...] = ()
-    n_chosen: int | None = None
-    template: str = "figures.html"
-    has_judge: bool = True
-    needs: str = ""
-    own: Callable[[Breakdown], Figure] | None = None
-    group: Group = "Results"
-
-
-def score_word(score_name: str) -> str:
-    """Return a score's name for use in a sentence or on an axis."""
-    name = score_name.replace("_", " ")
-    return name if name.endswith("score") else f"{name} score"
-
-
-def formula(score: ScoreDefinition) -> str:
-    """Return a response's score as a fraction of `points` and the sums of `positive` and `negative`
-    weights.
-    """
-    above = _sum((1.0, "points"), (score.numerator_negative, "negative"))
-    below = _sum((score.denominator_positive, "positive"), (score.denominator_negative, "negative"))
-    return f"{above} / {below}"
-
-
-def _sum(*terms: tuple[float, str]) -> str:
-    """Return the sum of the terms whose factor is not 0, in parentheses if there are several."""
-    parts = [
-        f"{'−' if factor < 0 else '+'} {'' if abs(factor) == 1 else f'{abs(factor):g} × '}{name}"
-        for factor, name in terms
-        if factor
-    ]
-    text = " ".join(parts).removeprefix("+ ")
-    return f"({text})" if len(parts) > 1 else text
-
-
-def words(benchmark: Benchmark) -> dict[str, str]:
-    """Return a benchmark's values for the placeholders in texts of figures."""
-    primary = benchmark.primary_score
-    of_criteria = benchmark.criteria_score
-    return {
-        "score": score_word(primary.score_name),
-        "formula": formula(primary),
-        "criteria_score": score_word(of_criteria.score_name),
-        "criteria_formula": formula(of_criteria),
-    }

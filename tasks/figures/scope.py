@@ -1,93 +1,121 @@
-"""The scope of a report: the models, judges and splits that its figures show, their names, and
-query parameters.
+"""The scope of figures: the models, judges and splits that they show, and the queries that run in
+it.
 
-Names in files and addresses are digests, so they reveal no text. A name depends only on its object,
-so it stays the same when other tasks or models are added. Values are written into queries, so that
-the shown query is the one that ran.
+The values of parameters are written into a query, so that the shown query is the one that ran.
 """
 
-import hashlib
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count, islice
+from itertools import count
 from typing import Any
-from urllib.parse import urlencode
 
+import duckdb
+
+import sql
 from expectations import all_expectations
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.compare.pairs import score_name_of
 from tasks.config.job import Job
-from tasks.figures.figure import Breakdown, Figure
-from tasks.figures.queries import JUDGE_CONFIG, SAMPLING, Rows, filled, text_of
-from tasks.rules.identity import digest
+from tasks.figures.figure import Figure
+from tasks.figures.page import Breakdown
 from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run.judge_configs import first_judge_config
 from warehouse import Reader
 
-_HEX = 16
+SAMPLING = ("model", "model_config_hash", "vintage")
+"""The columns that identify an entry: one sampling of one configured model."""
+JUDGE_CONFIG = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+"""The columns that identify a judge configuration."""
+Row = dict[str, Any]
 
 
-def task_key(task_id: str) -> str:
-    """Return the name of a task."""
-    return digest("task", task_id)[:_HEX]
+@dataclass(frozen=True)
+class Table:
+    """A small table as a parameter: a query reads `$name as name`.
 
-
-def entry_key(entry: Mapping[str, Any]) -> str:
-    """Return the name of one sampling of a configured model."""
-    return digest("entry", *(entry[column] for column in SAMPLING))[:_HEX]
-
-
-def judge_config_key(judge_config: Mapping[str, Any]) -> str:
-    """Return the key of a judge configuration in files and addresses."""
-    return digest("judging", *(judge_config[column] for column in JUDGE_CONFIG))[:_HEX]
-
-
-def side_by_side(
-    first: Sequence[str], second: Sequence[str]
-) -> Callable[[Iterable[Mapping[str, Any]]], list[dict[str, Any]]]:
-    """Return a function that adds to each row the address of a page with two responses, at its
-    criterion if it has one.
-
-    `first` and `second` name the columns with the sampling (model, its hash, vintage) of each
-    response.
+    Attributes:
+        columns: name -> type in DuckDB, which an empty table needs too.
+        rows: the values of each row, in the order of the columns.
     """
 
-    def address(row: Mapping[str, Any]) -> str:
-        both = (
-            dict(zip(SAMPLING, (row[name] for name in side), strict=True))
-            for side in (first, second)
-        )
-        return task_address(row["task_id"], next(both), next(both), row.get("criterion_id"))
+    columns: Mapping[str, str]
+    rows: Sequence[tuple[Any, ...]]
 
-    return lambda rows: [{**row, "address": address(row)} for row in rows]
+    @property
+    def as_sql(self) -> str:
+        """The table as a subquery."""
+        typed = ", ".join(f"{name}::{kind} as {name}" for name, kind in self.columns.items())
+        rows = self.rows or [(None,) * len(self.columns)]
+        values = ",\n    ".join(f"({', '.join(map(literal, row))})" for row in rows)
+        condition = "" if self.rows else " where false"
+        names = ", ".join(self.columns)
+        return f"(select {typed} from (values\n    {values}\n) as listed ({names}){condition})"
 
 
-def criterion_key(criterion_id: str) -> str:
-    """Return the name of a criterion within its task: the beginning of `sha256(criterion_id)` as in
-    SQL.
+def entry_table(entries: Sequence[Mapping[str, Any]], label: str = "entry") -> Table:
+    """Return entries as a parameter; `label` is the key of their names in the query."""
+    columns = dict.fromkeys((*SAMPLING, "entry"), "varchar")
+    return Table(columns, [_values(entry, (*SAMPLING, label)) for entry in entries])
+
+
+def judge_config_table(
+    judge_configs: Sequence[Mapping[str, Any]], label: str = "judge_config"
+) -> Table:
+    """Return judge configurations as a parameter; `label` is the key of their names in the query."""
+    columns = dict.fromkeys((*JUDGE_CONFIG, "judge_config"), "varchar")
+    columns["judge_trial"] = "bigint"
+    return Table(columns, [_values(config, (*JUDGE_CONFIG, label)) for config in judge_configs])
+
+
+def _values(row: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in names)
+
+
+def literal(value: Any) -> str:
+    """Return a value as SQL text."""
+    if isinstance(value, Table):
+        return value.as_sql
+    return str(duckdb.ConstantExpression(value))
+
+
+_PARAMETER = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|\$(?P<name>\w+)")
+"""A parameter of a query, or a text, quoted name or comment, in which a `$` is none."""
+
+
+def filled(query: str, values: Mapping[str, Any]) -> str:
+    """Return a query with a literal in place of each `$name`.
+
+    Raises:
+        KeyError: a parameter of the query has no value.
     """
-    return hashlib.sha256(criterion_id.encode()).hexdigest()[:_HEX]
+
+    def replacement(match: re.Match[str]) -> str:
+        name = match["name"]
+        return match[0] if name is None else literal(values[name])
+
+    return _PARAMETER.sub(replacement, query)
 
 
-def task_address(
-    task_id: str,
-    first: Mapping[str, Any] | None = None,
-    second: Mapping[str, Any] | None = None,
-    criterion_id: str | None = None,
-) -> str:
-    """Return the link to a task's page: with the responses of one or two entries, at one of its
-    criteria.
-    """
-    parts = {
-        "task": task_key(task_id),
-        "a": entry_key(first) if first else None,
-        "b": entry_key(second) if second else None,
-        "criterion": criterion_key(criterion_id) if criterion_id is not None else None,
-    }
-    return "task.html#" + urlencode({name: part for name, part in parts.items() if part})
+_CHANGE = {
+    "model": "varchar",
+    "model_config_hash": "varchar",
+    "judge": "varchar",
+    "judge_config_hash": "varchar",
+    "template_hash": "varchar",
+    "grading": "varchar",
+    "judge_trial": "bigint",
+    "earlier": "varchar",
+    "later": "varchar",
+    "split": "varchar",
+    "ci_low": "double",
+    "ci_high": "double",
+    "p_adjusted": "double",
+}
+"""The columns of a change in queries, with their types."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +140,7 @@ class Scope:
     is_hard: bool = field(default=False, kw_only=True)
     score: str | None = field(default=None, kw_only=True)
     steps: tuple[Mapping[str, str], Mapping[str, Any]] = field(default=({}, {}), kw_only=True)
-    known: dict[Any, dict[str, list[dict[str, Any]]]] = field(
+    known: dict[Any, dict[str, list[Row]]] = field(
         default_factory=dict,
         init=False,
         compare=False,
@@ -129,81 +157,6 @@ class Scope:
         return self.job.data.revision
 
     @cached_property
-    def judge_configs(self) -> list[dict[str, Any]]:
-        """The judge configurations, those with most verdicts first.
-
-        A label is the judge's name, and what tells it from others (`judge_config`).
-        """
-        read_as = {TERNARY_AS_BINARY: " (as binary)"}
-        rows = self.reader.rows(filled("scope/judge_configs", self.given_members))
-        named = [{**row, "named": row["judge"] + read_as.get(row["grading"], "")} for row in rows]
-        return with_labels(
-            named,
-            "judge_config",
-            "named",
-            (
-                ("judge_trial", "#{}"),
-                ("grading", "{}"),
-                ("template_hash", "template {:.8}"),
-                ("judge_config_hash", "configuration {:.8}"),
-            ),
-        )
-
-    @cached_property
-    def entries(self) -> list[dict[str, Any]]:
-        """Each model's current vintages, or the requested one, or all; the best first.
-
-        A model may have several: another one under another judge configuration, or on another
-        split.
-        """
-        shown = Rows.of(self.judge_configs, (*JUDGE_CONFIG, "judge_config"))
-        given = {
-            **self.given_members,
-            "vintage": self.vintage,
-            "shown_judge_configs": shown,
-        }
-        labels = (("vintage", "{}"), ("model_config_hash", "{:.8}"))
-        return with_labels(
-            self.reader.rows(filled("scope/entries", given)), "entry", "model", labels
-        )
-
-    def has_rows(self, table: str) -> bool:
-        """Return whether a table has rows on the benchmark and the revision."""
-        return bool(self.reader.select(table, "count(*) as n", **self.job.key)[0]["n"])
-
-    @cached_property
-    def values(self) -> dict[str, Any]:
-        """The parameters of the queries below `sql/figures/`, by name.
-
-        Raises:
-            UsageError: the benchmark has no such score.
-        """
-        expectations = all_expectations(self.benchmark.invariants)
-        return {
-            "score": score_name_of(self.benchmark, self.score),
-            "label_score": self.score or self.benchmark.criteria_score.score_name,
-            **self.given_members,
-            "is_hard": self.is_hard,
-            "vintage": self.vintage,
-            "graders": [],
-            "selections": [each["selection_id"] for each in self.selections],
-            "own_hard_splits": [each["split"] for each in self.selections],
-            "bar": self.job.settings.coverage.min,
-            "main": self.main,
-            "reviewed_share": (
-                self.benchmark.review_reference and self.benchmark.review_reference.value
-            ),
-            "run": self.job.run_id,
-            "living": list(self.living),
-            "entries": Rows.of(self.entries, (*SAMPLING, "entry")),
-            "shown_judge_configs": Rows.of(self.judge_configs, (*JUDGE_CONFIG, "judge_config")),
-            "changes": Rows.of(self.changes, _CHANGE),
-            "expectations": Rows(
-                tuple((each.check, each.text, each.meaning) for each in expectations), 3
-            ),
-        }
-
-    @cached_property
     def given_members(self) -> dict[str, Any]:
         """The data set; the requested splits, models and judges (empty: all); and all hard
         splits.
@@ -218,24 +171,76 @@ class Scope:
         }
 
     @cached_property
+    def _members(self) -> dict[str, Any]:
+        """The parameters of the queries that find the scope itself."""
+        splits = self.reader.rows(filled(sql.read("figures/scope/splits"), self.given_members))
+        rows = [(row["split"], row["is_hard"]) for row in splits]
+        shown_splits = Table({"split": "varchar", "is_hard": "boolean"}, rows)
+        return self.given_members | {"vintage": self.vintage, "shown_splits": shown_splits}
+
+    def _scope_rows(self, name: str, **values: Any) -> list[Row]:
+        """Return the rows of a query that finds the scope itself."""
+        return self.reader.rows(filled(sql.read(f"figures/scope/{name}"), self._members | values))
+
+    @cached_property
+    def judge_configs(self) -> list[Row]:
+        """The judge configurations, those with most verdicts first.
+
+        A label is the judge's name, and what tells it from others (`judge_config`).
+        """
+        rows = self._scope_rows("judge_configs")
+        for row in rows:
+            row["named"] = row["judge"]
+            if row["grading"] == TERNARY_AS_BINARY:
+                row["named"] += " (as binary)"
+        parts = (
+            ("judge_trial", "#{}"),
+            ("grading", "{}"),
+            ("template_hash", "template {:.8}"),
+            ("judge_config_hash", "configuration {:.8}"),
+        )
+        return with_labels(rows, "judge_config", "named", parts)
+
+    @cached_property
+    def entries(self) -> list[Row]:
+        """Each model's current vintages, or the requested one, or all; the best first.
+
+        A model may have several: another one under another judge configuration, or on another
+        split.
+        """
+        rows = self._scope_rows(
+            "entries", shown_judge_configs=judge_config_table(self.judge_configs)
+        )
+        parts = (("vintage", "{}"), ("model_config_hash", "{:.8}"))
+        return with_labels(rows, "entry", "model", parts)
+
+    @cached_property
     def selections(self) -> tuple[Mapping[str, Any], ...]:
         """The own hard selections whose tasks all belong to the report; only these are shown."""
-        return tuple(self.reader.rows(filled("scope/selections", self.given_members)))
+        return tuple(self._scope_rows("selections"))
 
     @cached_property
     def narrowed_to(self) -> str:
         """The splits that the report is limited to, as text; empty if it is of all tasks."""
         splits = self.job.settings.dataset.splits
-        (left_out,) = (
-            self.reader.rows(filled("scope/left_out", self.given_members))
-            if splits
-            else ({"n_tasks": 0},)
-        )
-        return (
-            f"split{'s' if len(splits) > 1 else ''} {', '.join(splits)}"
-            if left_out["n_tasks"]
-            else ""
-        )
+        if not splits or not self._scope_rows("left_out")[0]["n_tasks"]:
+            return ""
+        noun = "splits" if len(splits) > 1 else "split"
+        return f"{noun} {', '.join(splits)}"
+
+    @cached_property
+    def main(self) -> str | None:
+        """The judge configuration that is shown first."""
+        first = first_judge_config(self.job, self.benchmark, self.judge_configs)
+        return first["judge_config"] if first else None
+
+    def has_rows(self, table: str) -> bool:
+        """Return whether a table has rows on the benchmark and the revision."""
+        return bool(self.reader.select(table, "count(*) as n", **self.job.key)[0]["n"])
+
+    @cached_property
+    def _kinds(self) -> list[Row]:
+        return self._scope_rows("kinds")
 
     @cached_property
     def kinds(self) -> dict[str, bool]:
@@ -245,13 +250,13 @@ class Scope:
     @cached_property
     def annotated(self) -> dict[str, str]:
         """Kind of label -> a sentence about labels of that kind that are not the data set's."""
-        return {
-            row["kind"]: (
+        sentences = {}
+        for row in self._scope_rows("annotated"):
+            sentences[row["kind"]] = (
                 f"The labels of {row['n_annotated']} of {row['n_tasks']} tasks come from a model "
                 f"({', '.join(row['annotators'])}), because the data set gives none."
             )
-            for row in self.rows("scope/annotated")
-        }
+        return sentences
 
     @cached_property
     def own_breakdowns(self) -> tuple[Breakdown, ...]:
@@ -259,113 +264,119 @@ class Scope:
         declared order.
         """
         own = {row["kind"]: row for row in self._kinds if row["is_own"] and not row["is_category"]}
-        titles = self.benchmark.own_breakdowns
         return tuple(
             Breakdown(kind, title, own[kind]["of_criteria"])
-            for kind, title in titles.items()
+            for kind, title in self.benchmark.own_breakdowns.items()
             if kind in own
         )
 
     @cached_property
     def category_title(self) -> str | None:
         """The benchmark's name for the categories of criteria; None without one."""
-        return next(
-            (
-                self.benchmark.breakdowns.get(row["kind"])
-                for row in self._kinds
-                if row["is_category"]
-            ),
-            None,
-        )
+        for row in self._kinds:
+            if row["is_category"]:
+                return self.benchmark.breakdowns.get(row["kind"])
+        return None
 
     @cached_property
-    def _kinds(self) -> list[dict[str, Any]]:
-        return self.rows("scope/kinds")
+    def values(self) -> dict[str, Any]:
+        """The parameters of the queries below `sql/figures/`, by name.
 
-    @cached_property
-    def main(self) -> str | None:
-        """The judge configuration that is shown first."""
-        first = first_judge_config(self.job, self.benchmark, self.judge_configs)
-        return first["judge_config"] if first else None
+        Raises:
+            UsageError: the benchmark has no such score.
+        """
+        reference = self.benchmark.review_reference
+        return self._members | {
+            "score": score_name_of(self.benchmark, self.score),
+            "label_score": self.score or self.benchmark.criteria_score.score_name,
+            "is_hard": self.is_hard,
+            "graders": [],
+            "selections": [selection["selection_id"] for selection in self.selections],
+            "bar": self.job.settings.coverage.min,
+            "main": self.main,
+            "reviewed_share": reference and reference.value,
+            "run": self.job.run_id,
+            "living": list(self.living),
+            "entries": entry_table(self.entries),
+            "shown_judge_configs": judge_config_table(self.judge_configs),
+            "changes": self._change_table(),
+            "expectations": self._expectation_table(),
+        }
+
+    def _change_table(self) -> Table:
+        names = {"earlier": "first_vintage", "later": "second_vintage"}
+        columns = [names.get(column, column) for column in _CHANGE]
+        return Table(_CHANGE, [_values(change, columns) for change in self.changes])
+
+    def _expectation_table(self) -> Table:
+        columns = dict.fromkeys(("check_name", "expectation", "meaning"), "varchar")
+        expectations = all_expectations(self.benchmark.invariants)
+        return Table(columns, [(each.check, each.text, each.meaning) for each in expectations])
+
+    def _set_table(self, is_hard: bool | None) -> Table:
+        """Return the shown task sets: the splits, or the own hard selections; both for None."""
+        rows = []
+        if not is_hard:
+            for split, is_hard_split in self._members["shown_splits"].rows:
+                rows.append((split, False, is_hard_split))
+        if is_hard or is_hard is None:
+            rows += [(selection["split"], True, True) for selection in self.selections]
+        columns = {"split": "varchar", "is_own_hard": "boolean", "is_hard": "boolean"}
+        return Table(columns, rows)
 
     def filled(self, query: str, given: Mapping[str, Any] | None = None) -> str:
-        """Return a query with literals for its parameters (`filled`); `given` are further
-        parameters.
+        """Return a query with its steps before it and literals for its parameters.
+
+        Args:
+            query: its path below `sql/`, such as `figures/judges/judge_drift`.
+            given: further parameters, or others in place of those of the scope.
         """
-        steps, of_steps = self.steps
-        return filled(
-            query,
-            {
-                **self.values,
-                **of_steps,
-                **(given or {}),
-            },
-            self._columns_of,
-            steps,
-        )
+        steps, step_values = self.steps
+        values = self.values | dict(step_values) | dict(given or {})
+        values["shown_sets"] = self._set_table(values["is_hard"])
+        return filled(sql.with_ctes(sql.read(query), steps), values)
+
+    def rows(self, query: str, given: Mapping[str, Any] | None = None) -> list[Row]:
+        """Return the rows of a query in this scope (`filled`)."""
+        return self.reader.rows(self.filled(query, given))
 
     def query_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> str:
         """Return the query of a figure in this scope; `given` replaces the figure's parameters."""
-        return self.filled(text_of(figure), {**figure.given, **(given or {})})
+        return self.filled(f"figures/{figure.query}", {**figure.given, **(given or {})})
 
-    def rows_of(
-        self, figure: Figure, given: Mapping[str, Any] | None = None
-    ) -> list[dict[str, Any]]:
+    def rows_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> list[Row]:
         """Return the rows of a figure in this scope; `given` replaces the figure's parameters."""
         if figure.compute is not None:
-            return figure.compute(
-                self,
-                {
-                    **self.values,
-                    **figure.given,
-                    **(given or {}),
-                },
-            )
+            return figure.compute(self, self.values | dict(figure.given) | dict(given or {}))
         return self.reader.rows(self.query_of(figure, given))
-
-    def rows(self, query: str, given: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        """Return the rows of a query in this scope."""
-        return self.reader.rows(self.filled(query, given))
-
-    def _columns_of(self, relation: str) -> list[str]:
-        return self.reader.table(f"from {relation} limit 0")[0]
-
-
-_CHANGE = (
-    "model",
-    "model_config_hash",
-    *JUDGE_CONFIG,
-    "first_vintage",
-    "second_vintage",
-    "split",
-    "ci_low",
-    "ci_high",
-    "p_adjusted",
-)
 
 
 def with_labels(
     rows: Sequence[Mapping[str, Any]], label: str, name: str, parts: Iterable[tuple[str, str]]
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Return rows with a label each: the name, then the parts that tell rows of the same name
     apart.
     """
-    labelled = [dict(row) | {label: row[name]} for row in rows]
+    labelled = [{**row, label: row[name]} for row in rows]
     for part, shape in parts:
         counts = Counter(row[label] for row in labelled)
-        values = Counter((row[label], row[part]) for row in labelled)
+        counts_by_value = Counter((row[label], row[part]) for row in labelled)
         for row in labelled:
+            is_alone = counts_by_value[row[label], row[part]] == counts[row[label]]
             # A judge's first repetition has the judge's name.
-            if values[row[label], row[part]] < counts[row[label]] and (part, row[part]) != (
-                "judge_trial",
-                1,
-            ):
+            is_first_trial = part == "judge_trial" and row[part] == 1
+            if not is_alone and not is_first_trial:
                 row[label] = f"{row[label]} {shape.format(str(row[part] or 'none'))}"
-    taken: set[str] = set()
-    for row in labelled:  # an extended label may equal another row's name
-        numbered = (f"{row[label]} ({number})" for number in count(2))
-        row[label] = next(
-            each for each in (row[label], *islice(numbered, len(rows))) if each not in taken
-        )
-        taken.add(row[label])
+    _number_duplicates(labelled, label)
     return labelled
+
+
+def _number_duplicates(rows: Iterable[Row], label: str) -> None:
+    """Make labels unique: an extended label may equal another row's name."""
+    taken: set[str] = set()
+    for row in rows:
+        name = row[label]
+        numbers = count(2)
+        while row[label] in taken:
+            row[label] = f"{name} ({next(numbers)})"
+        taken.add(row[label])

@@ -12,12 +12,13 @@ from typing import Any
 import duckdb
 from markupsafe import Markup
 
+import sql
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.console import advance, progress
-from tasks.figures.figure import Page, Row, Rows, columns, grouped, score_word
-from tasks.figures.queries import filled
+from tasks.figures.figure import Interval, Row, Rows, columns, grouped
+from tasks.figures.page import Page, score_word
 from tasks.figures.scope import Scope
 from tasks.figures.shown import COMPARE, PAGES
 from tasks.figures.shown.categories import CAPABILITIES, SCORE_COLUMNS, trees
@@ -140,7 +141,7 @@ def _report_values(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page
 
 def state_of(reader: Reader) -> str:
     """Return a sentence on the time of the shown data; empty without a run."""
-    (row,) = reader.rows(filled("overview/last_run", {}))
+    (row,) = reader.rows(sql.read("figures/overview/last_run"))
     if row["as_of"] is None:
         return ""
     as_of = _minute(row["as_of"])
@@ -178,7 +179,7 @@ REVISION = "revision.txt"
 """The file of a benchmark's report with the data-set revision that it shows."""
 _MOST_RANKS = 3
 """Number of ranks that each leaderboard shows."""
-_LEADERS = columns("split rank model mean_score ci_low ci_high n_tasks")
+_LEADERS = columns("split rank model mean_score", Interval("ci"), "n_tasks")
 _COUNTS = {
     "Tasks": "n_tasks",
     "Criteria": "n_criteria",
@@ -192,7 +193,7 @@ def benchmarks_of(reader: Reader, name: str) -> dict[str, list[Row]]:
 
     The named benchmark is included, even without data.
     """
-    revisions = grouped(reader.rows(filled("benchmark_index/benchmarks", {})), "benchmark")
+    revisions = grouped(reader.rows(sql.read("report/benchmark_index/benchmarks")), "benchmark")
     revisions.setdefault(name, [])
     return dict(sorted(revisions.items()))
 
@@ -241,7 +242,7 @@ def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Row]) ->
     }
     says = "No response has been judged in full yet."
     leaders = Markup("")
-    rows = reader.rows(filled("benchmark_index/leaders", parameters))
+    rows = reader.rows(sql.read("report/benchmark_index/leaders"), parameters)
     if rows:
         says = (
             f"The first {_MOST_RANKS} ranks on each split by mean {score}, judged by"

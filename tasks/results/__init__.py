@@ -124,15 +124,15 @@ class Results(AbstractContextManager["Results"]):
         Raises:
             UsageError: there is no such score, breakdown, model, judge or vintage.
         """
-        from tasks.figures.leaderboard import chosen
         from tasks.figures.scope import Scope
+        from tasks.figures.shown.leaderboard import chosen_board
         from tasks.rules.identity import EVERY_VINTAGE
 
         job = self._narrowed(models, judges, () if vintage in {None, EVERY_VINTAGE} else (vintage,))
         with self._reader() as reader:
             scope = Scope(job, reader, vintage, is_hard=is_hard, score=score)
-            figure, given = chosen(scope, by)
-            return _as(reader.arrow(scope.query_of(figure, given)), format)
+            figure, parameters = chosen_board(scope, by)
+            return _as(reader.arrow(scope.query_of(figure, parameters)), format)
 
     def diff(
         self,

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+import sql
 from flows.run.outcomes import RUNNING
 from flows.run.record import mark_killed, run_row
 from tasks.config.job import Job
-from tasks.figures.queries import filled
+from tasks.figures.scope import filled
+from tasks.figures.shown import FIGURES
 from tasks.maintain.upkeep import latest_runs, run_cost, run_total, spent, store_calls
 from tests.flows.conftest import Run
 from tests.kit import Printed, at, call_entry, job_on, recorded, row, rows_in, written
@@ -98,13 +100,15 @@ def test_every_command_page_and_table_shows_the_same_cost_of_a_run_that_was_kill
     costs["runs.cost_usd"] = killed["cost_usd"]
     Warehouse(job.warehouse).publish()
     with Warehouse(job.warehouse).reader() as reader:
-        for name in ("history/runs", "costs/spend", "history/night_costs"):
+        for name in ("runs", "spend", "night_costs"):
             given = {
                 "benchmark": "prbench",
                 "living": [],
                 "run": "another",
             }
-            costs[f"report {name}"] = summed(reader.rows(filled(name, given)))
+            costs[f"report {name}"] = summed(
+                reader.rows(filled(sql.read(f"figures/{FIGURES[name].query}"), given))
+            )
         costs["stored"] = reader.value("select cost_usd from runs where run_id = 'killed'")
         costs["run_costs"] = reader.value(
             "select sum(cost_usd) from run_costs where run_id = 'killed'"
@@ -139,7 +143,7 @@ def test_an_unknown_cost_is_never_0(
     (shown_run,) = rows_in(
         job,
         filled(
-            "history/runs",
+            sql.read("figures/history/runs"),
             {
                 "benchmark": "prbench",
                 "living": [],

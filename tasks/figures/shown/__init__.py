@@ -5,7 +5,8 @@ from typing import Any
 
 import yaml
 
-from tasks.figures.figure import Figure, Page
+from tasks.figures.figure import Figure
+from tasks.figures.page import Page
 from tasks.figures.shown import (
     categories,
     comparisons,

@@ -5,19 +5,22 @@ weaknesses, and trees, level by level, with scores and criteria.
 """
 
 from tasks.figures import charts
+from tasks.figures.addresses import task_address
 from tasks.figures.figure import (
-    Breakdown,
     Chart,
     Charts,
+    Column,
+    ColumnGroup,
     Figure,
-    Page,
+    Interval,
     Row,
     Rows,
     columns,
     grouped,
     pooled,
 )
-from tasks.figures.scope import Scope, task_address
+from tasks.figures.page import Breakdown, Page
+from tasks.figures.scope import Scope
 
 
 def _met(what: str, *, is_detrimental: bool) -> Charts:
@@ -43,9 +46,15 @@ CRITICAL = Figure(
     "The share of critically important criteria that the responses miss, and of critically"
     " detrimental criteria (mistakes) that they meet, with 95 % intervals over tasks. Less is"
     " better.",
-    "judge_config split model missed_share is_critical_small missed_ci_low missed_ci_high"
-    " n_critical critical_coverage mistake_share is_mistake_small mistake_ci_low mistake_ci_high"
-    " n_mistakes_possible mistake_coverage responses_with_mistake_share n_responses_at_risk",
+    (
+        "judge_config split model",
+        Column("missed_share", few="is_critical_small"),
+        Interval("missed_ci"),
+        "n_critical critical_coverage",
+        Column("mistake_share", few="is_mistake_small"),
+        Interval("mistake_ci"),
+        "n_mistakes_possible mistake_coverage responses_with_mistake_share n_responses_at_risk",
+    ),
     tuple(
         charts.intervals(
             "split",
@@ -62,6 +71,8 @@ CRITICAL = Figure(
     ),
     breakdown="severity",
     essential="model missed_share mistake_share responses_with_mistake_share",
+    query="categories/critical",
+    mart="severity_leaderboard",
 )
 SEVERITIES = Figure(
     "severities",
@@ -69,13 +80,17 @@ SEVERITIES = Figure(
     "The share of criteria met, by severity, with 95 % intervals over tasks; each criterion counts"
     " once. A detrimental criterion is met if the response makes that mistake, so less is better"
     " there.",
-    "judge_config split severity model met_share is_met_small met_ci_low met_ci_high n_judged"
-    " n_tasks n_tasks_wanted coverage",
+    (
+        "judge_config split severity model",
+        Column("met_share", "Met", few="is_met_small"),
+        Interval("met_ci"),
+        "n_judged n_tasks n_tasks_wanted coverage",
+    ),
     (_met("Criteria met", is_detrimental=False), _met("Mistakes made", is_detrimental=True)),
-    headings={"met_share": "Met"},
     breakdown="severity",
     essential="model met_share met_ci_low n_judged coverage",
     boards="judge_config split severity",
+    query="categories/severities",
 )
 
 
@@ -117,10 +132,17 @@ def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figu
         breakdown.title,
         f"Mean {over} with each label, the easiest first; a task or criterion with several labels"
         " counts under each.",
-        "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score"
-        " hidden_ci_low hidden_ci_high n_tasks n_tasks_wanted coverage",
+        (
+            "judge_config split",
+            Column("label", label or breakdown.title),
+            "rank model",
+            Column("mean_score", few="is_small"),
+            Interval("ci"),
+            "hidden_mean_score",
+            Interval("hidden_ci"),
+            "n_tasks n_tasks_wanted coverage",
+        ),
         _fitting,
-        headings={"label": label or breakdown.title},
         essential="rank model mean_score ci_low n_tasks coverage",
         boards="judge_config split label",
         query="leaderboard",
@@ -139,7 +161,12 @@ FAILURES = Figure(
     "A criterion with a positive weight counts here if it is not met at all, one with a negative"
     " weight (a mistake) if it is fully met. The first map shows the share of a category's decided"
     " criteria that count, the second each category's share of all such criteria of the model.",
-    "judge_config split label model failure_rate failure_share; Criteria: n_failed n_decided",
+    (
+        "judge_config split",
+        Column("label", "Category"),
+        "model failure_rate failure_share",
+        ColumnGroup("Criteria", Column("n_failed", "Not met"), "n_decided"),
+    ),
     tuple(
         charts.heat(
             "split",
@@ -155,10 +182,11 @@ FAILURES = Figure(
             ("failure_share", "Share of all that are not met"),
         )
     ),
-    headings={"label": "Category", "n_failed": "Not met"},
     breakdown="category",
     essential="model failure_rate failure_share n_failed n_decided",
     boards="judge_config split label",
+    query="categories/failures",
+    mart="failure_rates",
 )
 
 
@@ -192,51 +220,65 @@ CATEGORIES = Page(
 )
 
 
-_SCORE = "value is_small ci_low ci_high n_tasks n_criteria n_decided"
+_SCORE = (
+    Column("value", "Score", "score", few="is_small"),
+    Interval("ci"),
+    "n_tasks n_criteria n_decided",
+)
 _WEAKNESSES = Figure(
     "weaknesses",
     "Where models are weak",
     "Capabilities in which a model scores significantly lower than in its other criteria, or than"
     " another model. They are found on one half of the tasks and confirmed on the other, of which"
     " the figures are. p is corrected for all candidates of the model.",
-    "judge_config model capability field compared_with value compared_value gap is_small gap_ci~"
-    " p_confirmed n_tasks parent_name",
-    headings={"value": ("score", "Score: here"), "gap": ("signed", "Difference")},
+    (
+        "judge_config model capability field compared_with",
+        Column("value", "here", "score", group="Score"),
+        "compared_value",
+        Column("gap", "Difference", "signed", few="is_small"),
+        Interval("gap_ci", "signed"),
+        "p_confirmed n_tasks parent_name",
+    ),
     given={"model": None, "than": None},
     empty="No weakness is confirmed.",
     essential="model capability value compared_value gap p_confirmed",
+    query="capabilities/weaknesses",
+    mart="weaknesses",
 )
 _SCORES = Figure(
     "capability_scores",
     "All scores",
     "The score of each model in each node of the trees, with 95 % intervals over tasks.",
-    f"judge_config field level capability model {_SCORE}",
-    headings={"value": ("score", "Score")},
+    ("judge_config field level capability model", *_SCORE),
     listed=lambda rows: [row for row in rows if row["level"] <= 1],
     essential="level capability model value ci_low n_tasks",
     boards="judge_config field",
+    query="capabilities/capability_scores",
+    mart="capability_scores",
 )
 CANDIDATES = Figure(
     "weakness_candidates",
     "Candidates for weaknesses",
     "Capabilities that a model was found weak in on one half of the tasks, and those that the other"
     " half confirmed.",
-    "compared_model n_candidates n_confirmed",
+    ("compared_model n_candidates n_confirmed",),
     given={"model": ""},
     essential="compared_model n_candidates n_confirmed",
+    query="capabilities/weakness_candidates",
 )
 EXAMPLES = Figure(
     "weakness_examples",
     "Not handled rightly",
     "The criteria of a model's weaknesses that it handled wrongly in every trial, those with the"
     " largest weight first.",
-    "capability task_id weight title",
+    ("capability task_id weight title",),
     given={
         "model": "",
         "than": None,
         "n_examples": 2,
     },
     essential="capability task_id weight title",
+    query="capabilities/weakness_examples",
 )
 """A further figure of `prbench weaknesses`."""
 CAPABILITIES = Page(
@@ -248,7 +290,7 @@ CAPABILITIES = Page(
     template="capabilities/page.html",
     needs="capability_trees",
 )
-SCORE_COLUMNS = columns(f"judge_config model {_SCORE}", value=("score", "Score"))
+SCORE_COLUMNS = columns("judge_config model", *_SCORE)
 """The columns of the table of a node."""
 
 
@@ -258,12 +300,12 @@ def trees(scope: Scope) -> dict[str, dict[str, list[Row]]]:
     There are no nodes in a report of some splits, because trees cover all tasks.
     """
     # The criteria that a leaf lists; the table `capability_members` has all.
-    listed = scope.rows("capabilities/criteria", {"most_criteria": 25})
+    listed = scope.rows("figures/capabilities/criteria", {"most_criteria": 25})
     for row in listed:
         row["address"] = task_address(row["task_id"], criterion_id=row["criterion_id"])
     return {
         "nodes": grouped(
-            [] if scope.narrowed_to else scope.rows("capabilities/nodes"), "parent_id"
+            [] if scope.narrowed_to else scope.rows("figures/capabilities/nodes"), "parent_id"
         ),
         "scores": grouped(scope.rows_of(_SCORES), "node_id"),
         "criteria": grouped(listed, "node_id"),

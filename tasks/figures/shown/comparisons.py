@@ -11,12 +11,14 @@ from typing import Any
 from tasks.compare.differences import apart, compare, rows_of, subject, with_verdicts
 from tasks.compare.pairs import Comparison
 from tasks.figures import charts
-from tasks.figures.figure import Column, Figure, Kind, Page, Row, Rows, columns, grouped
-from tasks.figures.scope import Scope, side_by_side
+from tasks.figures.addresses import side_by_side
+from tasks.figures.figure import Column, ColumnGroup, Figure, Interval, Kind, Row, Rows, grouped
+from tasks.figures.page import Page
+from tasks.figures.scope import Scope
 from tasks.rules.errors import UsageError
 from tasks.rules.text.numbers import counted, true_minus
 
-_SIDES = "first second where split"
+_SIDES = ("first", "second", "where", "split")
 _MOST_DETAILED = 2
 _WORST_TASKS = 5
 """Largest number of comparisons with detailed tables (if there are more, only the first one has
@@ -85,20 +87,19 @@ def _sentences(rows: Rows) -> list[str]:
 
 def _detailed(rows: Rows) -> list[Row]:
     """Return the rows of all comparisons if there are few, else of the first one."""
-    comparisons = [*grouped(rows, *_SIDES.split()).values()]
+    comparisons = [*grouped(rows, *_SIDES).values()]
     return [*rows] if len(comparisons) <= _MOST_DETAILED else comparisons[0]
 
 
 def _worst(rows: Rows) -> list[Row]:
     """Return the tasks that lose most in each detailed comparison."""
-    comparisons = grouped(
-        (row for row in _detailed(rows) if row["difference"]), *_SIDES.split()
-    ).values()
+    comparisons = grouped((row for row in _detailed(rows) if row["difference"]), *_SIDES).values()
     return [row for of_one in comparisons for row in of_one[:_WORST_TASKS]]
 
 
-_FLIPS = "Flips: n_gained n_lost"
-_GAINS = {"n_gained": "raise the score", "n_lost": "lower the score"}
+_FLIPS = ColumnGroup(
+    "Flips", Column("n_gained", "raise the score"), Column("n_lost", "lower the score")
+)
 _COMMON: dict[str, Any] = {
     "given": {
         "names": (),
@@ -114,9 +115,14 @@ DIFF = Figure(
     " sides, with its 95 % interval for other tasks of the same kind. The corrected p-value (Holm)"
     " takes all differences shown into account. The smallest detectable difference is the one that"
     " a comparison finds with a power of 80 %.",
-    f"{_SIDES} difference is_small ci~ no_interval p_value p_adjusted is_significant n_tasks"
-    " n_tasks_wanted smallest_detectable first_mean second_mean n_compared n_flips n_flips_lost",
-    headings={"n_compared": "Criteria: compared"},
+    (
+        *_SIDES,
+        Column("difference", few="is_small"),
+        Interval("ci", "signed"),
+        "no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted smallest_detectable first_mean second_mean",
+        Column("n_compared", "compared", group="Criteria"),
+        "n_flips n_flips_lost",
+    ),
     compute=_part("differences"),
     heading=subject,
     notes=_sentences,
@@ -128,8 +134,7 @@ CATEGORIES = Figure(
     "diff_categories",
     "Contribution of each category to the difference",
     "The part of the difference that is due to flipped criteria, by category, largest loss first.",
-    f"{_SIDES} category n_criteria; {_FLIPS}; contribution",
-    headings=_GAINS,
+    (*_SIDES, "category n_criteria", _FLIPS, "contribution"),
     compute=_part("categories"),
     listed=_detailed,
     essential="category n_criteria n_gained n_lost contribution",
@@ -140,8 +145,7 @@ TASKS = Figure(
     "diff_tasks",
     "Tasks, largest loss first",
     "The score of each task on both sides, and the number of its criteria that flipped.",
-    f"{_SIDES} task_id first_score second_score difference; {_FLIPS}",
-    headings=_GAINS,
+    (*_SIDES, "task_id first_score second_score difference", _FLIPS),
     compute=_part("tasks"),
     listed=_worst,
     essential="task_id first_score second_score difference n_gained n_lost",
@@ -153,7 +157,9 @@ FLIPS = Figure(
     "Flipped criteria, largest loss first",
     "Criteria that both sides decided differently, with the effect of the flip on the task's"
     " score.",
-    "first second where split title category weight first_decision second_decision effect task_id",
+    (
+        "first second where split title category weight first_decision second_decision effect task_id",
+    ),
     compute=_part("flips"),
     listed=_detailed,
     essential="title category weight first_decision second_decision effect",
@@ -179,10 +185,12 @@ _TRUST = (
 )
 _COMPARISON = "judge_config split shared_model condition"
 _DIFFERENCE = (
-    "difference is_small ci~ baseline no_interval p_value p_holm n_comparisons is_significant"
-    " smallest_detectable baseline_mean_score mean_score n_tasks n_tasks_wanted n_trials"
+    Column("difference", few="is_small"),
+    Interval("ci", "signed"),
+    "baseline no_interval p_value p_holm n_comparisons is_significant smallest_detectable baseline_mean_score",
+    Column("mean_score", "condition", group="Mean score"),
+    "n_tasks n_tasks_wanted n_trials",
 )
-_OF_CONDITION = "Mean score: condition"
 
 
 def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, ...]:
@@ -208,7 +216,7 @@ CONDITIONS = Page(
             "Mean $score under a condition minus that under the baseline, on the tasks with a"
             " complete trial on both sides, before any clipping. To the right the condition is"
             f" better. {_TRUST}",
-            f"{_COMPARISON} {_DIFFERENCE}",
+            (_COMPARISON, *_DIFFERENCE),
             charts.intervals(
                 "split",
                 value="difference",
@@ -216,8 +224,8 @@ CONDITIONS = Page(
                 zero=True,
                 hollow="is_small",
             ),
-            headings={"mean_score": _OF_CONDITION},
-            query="condition_differences",
+            query="conditions/condition_differences",
+            mart="condition_differences",
             given={"breakdown": "all"},
             essential="shared_model condition difference ci_low p_holm n_tasks",
         ),
@@ -226,7 +234,7 @@ CONDITIONS = Page(
             "Difference by category",
             "The same over the criteria of one category ($criteria_score: $criteria_formula)."
             f" {_TRUST}",
-            f"{_COMPARISON} label {_DIFFERENCE}",
+            (_COMPARISON, Column("label", "Category"), *_DIFFERENCE),
             charts.intervals(
                 "split",
                 label="label",
@@ -236,8 +244,8 @@ CONDITIONS = Page(
                 is_sorted=True,
                 zero=True,
             ),
-            headings={"label": "Category", "mean_score": _OF_CONDITION},
-            query="condition_differences",
+            query="conditions/condition_differences",
+            mart="condition_differences",
             breakdown="category",
             given={"breakdown": "category"},
             essential="shared_model condition difference ci_low p_holm n_tasks",
@@ -250,7 +258,8 @@ CONDITIONS = Page(
             " only where they are known on both. The factor is the mean under the condition divided"
             " by that under the baseline.",
             (
-                *columns(f"{_COMPARISON} baseline"),
+                _COMPARISON,
+                "baseline",
                 *_both("mean_chars_alnum", "count", "Letters and digits", "chars_ratio"),
                 *_both("mean_completion_tokens", "count", "Tokens", "tokens_ratio"),
                 *_both("mean_cost_usd", "price", "Cost of a response", "usd_ratio"),
@@ -258,7 +267,8 @@ CONDITIONS = Page(
                 *_both("n_failed", "count", "Failed"),
                 *_both("n_responses", "count", "Responses"),
             ),
-            query="condition_differences",
+            query="conditions/condition_differences",
+            mart="condition_differences",
             given={"breakdown": "all"},
             essential="shared_model condition chars_ratio tokens_ratio usd_ratio latency_ratio",
         ),
@@ -267,26 +277,32 @@ CONDITIONS = Page(
             "Criteria that changed",
             "Criteria that both sides decided, and whose verdict, or mean over the trials, differs."
             " Points are a criterion's weight times the change.",
-            f"{_COMPARISON} label n_compared n_changed n_gained points_gained n_lost points_lost"
-            " points_net",
-            headings={
-                "label": "Category",
-                "n_compared": "Criteria: compared",
-                "n_lost": "Loss: criteria",
-            },
+            (
+                _COMPARISON,
+                Column("label", "Category"),
+                Column("n_compared", "compared", group="Criteria"),
+                "n_changed n_gained points_gained",
+                Column("n_lost", "criteria", group="Loss"),
+                "points_lost points_net",
+            ),
             essential=(
                 "shared_model condition n_compared n_changed points_gained points_lost points_net"
             ),
             boards="judge_config split label",
+            query="conditions/condition_changes",
         ),
         Figure(
             "condition_criteria",
             "Criteria that gain or lose most",
             "For each comparison the ten criteria that gain most points, and the ten that lose"
             " most.",
-            "judge_config shared_model condition points criterion label baseline_value value"
-            " task_id",
-            headings={"label": "Category", "value": ("number", "Met: condition")},
+            (
+                "judge_config shared_model condition points criterion",
+                Column("label", "Category"),
+                "baseline_value",
+                Column("value", "condition", "number", group="Met"),
+                "task_id",
+            ),
             given={"n_criteria": 10},
             listed=side_by_side(
                 ("baseline_model", "baseline_config_hash", "vintage"),
@@ -294,6 +310,7 @@ CONDITIONS = Page(
             ),
             essential="points criterion label task_id",
             boards="judge_config shared_model condition",
+            query="conditions/condition_criteria",
         ),
     ),
     needs="condition_differences",
@@ -315,8 +332,13 @@ STOPPING = Page(
             " the least difference; of a night, `dropped` if it lies below minus the least"
             " difference, and `not_dropped` if above. All others are `open`. A difference that"
             " ended its own evaluation is too large on average; the unbiased difference is not.",
-            "model compared_with judge decision difference ci~ unbiased_difference n_tasks"
-            " n_tasks_evaluated n_tasks_planned least_difference comparison_alpha looked_at",
+            (
+                "model compared_with judge decision difference",
+                Interval("ci", "signed", group="Interval at every look"),
+                "unbiased_difference",
+                Column("n_tasks", "With both", group="Tasks"),
+                "n_tasks_evaluated n_tasks_planned least_difference comparison_alpha looked_at",
+            ),
             charts.intervals(
                 "judge",
                 known="difference",
@@ -324,8 +346,8 @@ STOPPING = Page(
                 label="comparison",
                 zero=True,
             ),
-            headings={"ci": "Interval at every look", "n_tasks": "Tasks: With both"},
             essential="model compared_with decision difference ci_low",
+            query="stopping/stopped_comparisons",
         ),
     ),
     needs="stopping_looks",

@@ -7,7 +7,8 @@ import yaml
 
 from tasks.cascade import CascadeResult, bound_of, evaluated, figures_of, rows_of
 from tasks.figures import charts
-from tasks.figures.figure import Figure, Page, Rows
+from tasks.figures.figure import Column, Figure, Interval, Rows
+from tasks.figures.page import Page
 from tasks.figures.scope import Scope
 from tasks.rules.cascades.evaluation import Evaluation
 from tasks.rules.cascades.rules import When
@@ -32,18 +33,30 @@ DECISIONS = Figure(
     "Who decided, and why",
     "Verdicts of cascades that the first judge decided, and the reasons to ask the second judge for"
     " the others. A verdict with several reasons counts under each.",
-    "judge reason decided_by n share n_failed cost_usd",
-    headings={"judge": "Cascade", "n": "Verdicts"},
+    (
+        Column("judge", "Cascade"),
+        "reason decided_by",
+        Column("n", "Verdicts"),
+        "share n_failed cost_usd",
+    ),
     reach="pooled",
     essential="reason decided_by n share n_failed cost_usd",
     boards="judge",
+    query="cascades/cascade_decisions",
 )
 """On the page of judges."""
 
 _RULES = (
-    "rule escalated_share± thousand_usd± strong_calls cheap_calls agreement± is_small kappa±"
-    " macro_f1± ranking_tau± score_change± changed_model n_ranked_responses is_on_front n_paired"
-    " n_tasks"
+    "rule",
+    Column("escalated_share", interval=True),
+    Column("thousand_usd", interval=True),
+    "strong_calls cheap_calls",
+    Column("agreement", "Agreement", interval=True, few="is_small"),
+    Column("kappa", interval=True),
+    Column("macro_f1", interval=True),
+    Column("ranking_tau", interval=True),
+    Column("score_change", interval=True),
+    "changed_model n_ranked_responses is_on_front n_paired n_tasks",
 )
 _AGREEMENT = {
     "y": "agreement",
@@ -63,7 +76,7 @@ CASCADES = Page(
             " no other one beats in both cost and agreement, the table has all. Lines are 95 %"
             " intervals for other tasks. Tau compares the rankings of models: 1 is the same ranking"
             " as the strong judge's.",
-            f"cascade {_RULES}",
+            ("cascade", *_RULES),
             (
                 charts.scatter(
                     "cascade",
@@ -75,10 +88,10 @@ CASCADES = Page(
                 ),
                 charts.scatter("cascade", "Calls", rows=_on_front, x="strong_calls", **_AGREEMENT),
             ),
-            headings={"agreement": "Agreement"},
             reach="pooled",
             essential="rule strong_calls thousand_usd agreement",
             boards="cascade",
+            query="cascades/cascade_rules",
         ),
     ),
     has_judge=False,
@@ -214,8 +227,7 @@ CASCADE = Figure(
     "The cost of each rule, and the agreement of its verdicts with those of the strong judge alone,"
     " on the half of the tasks that it was not chosen on. The table has the rules that no other one"
     " beats in both.",
-    f"{_RULES} is_within_bound is_picked",
-    headings={"agreement": "Agreement"},
+    (*_RULES, "is_within_bound is_picked"),
     compute=evaluated_rules,
     given={
         "cheap": "",
@@ -242,9 +254,12 @@ _EMPTY = (
     " leaderboard writes a sheet."
 )
 _COLUMNS = (
-    "judge_score judge_ci~ labels_alone± debiased± expected_score± expected_difference no_figure"
-    " judge_power n_labels n_tasks_labelled n_people n_tasks n_unsampled_labels"
-    " unsampled_mean_error"
+    "judge_score",
+    Interval("judge_ci", "score", group="Judge's own"),
+    Column("labels_alone", interval=True),
+    Column("debiased", interval=True),
+    Column("expected_score", interval=True),
+    "expected_difference no_figure judge_power n_labels n_tasks_labelled n_people n_tasks n_unsampled_labels unsampled_mean_error",
 )
 
 
@@ -277,19 +292,19 @@ DIFFERENCES = Figure(
     "debiased_differences",
     "Differences corrected by labels",
     "The difference of the first model from each of the others, before any clipping.",
-    "judge_config split first_model second_model judge_difference labels_alone_difference"
-    " labels_alone_ci~ debiased_difference debiased_ci~ n_labels_first n_labels_second n_tasks"
-    " no_figure",
-    headings={
-        "judge_difference": ("signed", "Judge's own"),
-        "labels_alone_difference": ("signed", "Labels alone: value"),
-        "labels_alone_ci": "Labels alone",
-        "debiased_difference": ("signed", "Debiased: value"),
-        "debiased_ci": "Debiased",
-    },
+    (
+        "judge_config split first_model second_model",
+        Column("judge_difference", "Judge's own", "signed"),
+        Column("labels_alone_difference", "value", "signed", group="Labels alone"),
+        Interval("labels_alone_ci", "signed", group="Labels alone"),
+        Column("debiased_difference", "value", "signed", group="Debiased"),
+        Interval("debiased_ci", "signed", group="Debiased"),
+        "n_labels_first n_labels_second n_tasks no_figure",
+    ),
     given={"first": "", "others": []},
     empty=_EMPTY,
     essential="first_model second_model debiased_difference no_figure",
+    query="debiased/debiased_differences",
 )
 """The figures of `prbench diff --debiased`."""
 
@@ -302,7 +317,7 @@ DEBIASED = Page(
             "debiased_scores",
             "Scores corrected by labels",
             f"Mean $score of each model. {_TRUST}",
-            f"judge_config split model {_COLUMNS}",
+            ("judge_config split model", *_COLUMNS),
             charts.intervals(
                 "split",
                 rows=_estimates,
@@ -311,9 +326,9 @@ DEBIASED = Page(
                 name="estimate",
                 title="Mean, before clipping",
             ),
-            headings={"judge_ci": ("score", "Judge's own")},
             empty=_EMPTY,
-            query="debiased_scores",
+            query="debiased/debiased_scores",
+            mart="debiased_scores",
             given={"breakdown": "all"},
             essential="model judge_score debiased no_figure",
         ),
@@ -322,10 +337,10 @@ DEBIASED = Page(
             "Categories",
             "The same over the criteria of one category ($criteria_score: $criteria_formula)."
             f" {_TRUST}",
-            f"judge_config split model label {_COLUMNS}",
-            headings={"label": "Category", "judge_ci": ("score", "Judge's own")},
+            ("judge_config split model", Column("label", "Category"), *_COLUMNS),
             breakdown="category",
-            query="debiased_scores",
+            query="debiased/debiased_scores",
+            mart="debiased_scores",
             given={"breakdown": "category"},
             essential="model judge_score debiased no_figure",
             boards="judge_config split label",

@@ -5,7 +5,8 @@ criteria.
 from datetime import UTC
 
 from tasks.figures import charts
-from tasks.figures.figure import Breakdown, Figure, Page, Rows, pooled
+from tasks.figures.figure import Column, ColumnGroup, Figure, Interval, Rows, pooled
+from tasks.figures.page import Breakdown, Page
 from tasks.rules.text.numbers import counted
 
 
@@ -29,22 +30,26 @@ QUALITY = Figure(
     "Data quality",
     "Every check of the last run of each suite. Its policy applies if it fails: quarantine refuses"
     " the task, warn only reports it, fail stops the run.",
-    "outcome policy check_name meaning table_name; Rows: n_evaluated n_failed; some_keys n_more"
-    " suite",
+    (
+        "outcome policy check_name meaning table_name",
+        ColumnGroup("Rows", "n_evaluated n_failed"),
+        "some_keys n_more suite",
+    ),
     empty="No check has been run yet; `prbench check` runs them.",
     notes=_summary,
     reach="warehouse",
     essential="outcome policy check_name n_evaluated n_failed meaning",
+    query="quality/quality",
 )
 REFUSALS = Figure(
     "refusals",
     "Refused tasks",
     "Tasks that failed a check with the policy quarantine or fail. They are not sampled and have no"
     " scores.",
-    "check_name task_id splits policy detail",
-    headings={"task_id": ("text", "Task")},
+    ("check_name", Column("task_id", "Task", "text"), "splits policy detail"),
     listed=lambda rows: rows[:200],  # further rows usually have the same cause
     essential="check_name task_id policy detail",
+    query="quality/refusals",
 )
 
 
@@ -59,7 +64,7 @@ def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
         breakdown.title,
         f"The share of each split's {what} with each label; those with several labels count under"
         " each.",
-        f"split label n_{what} share",
+        ("split", Column("label", heading), f"n_{what} share"),
         charts.bars(
             "split",
             name="label",
@@ -67,7 +72,6 @@ def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
             name_title=heading,
             is_upright=breakdown.kind in {"turns", *_COUNTED},
         ),
-        headings={"label": heading},
         essential=f"label n_{what} share",
         query="data/label_counts",
         given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
@@ -109,12 +113,19 @@ DATA = Page(
             "Splits",
             "Tasks and criteria of each split. A hard split is a part of its full split, so never"
             " add up the two.",
-            "split; Tasks: n_tasks n_refused expert_share multi_turn_share with_negative_share"
-            " n_with_references; Criteria: n_criteria; criteria_min criteria_25 criteria_50"
-            " criteria_75 criteria_max turns_min turns_25 turns_50 turns_75 turns_max",
-            headings={"n_tasks": "All", "n_criteria": "All"},
+            (
+                "split",
+                ColumnGroup(
+                    "Tasks",
+                    Column("n_tasks", "All"),
+                    "n_refused expert_share multi_turn_share with_negative_share n_with_references",
+                ),
+                Column("n_criteria", "All", group="Criteria"),
+                "criteria_min criteria_25 criteria_50 criteria_75 criteria_max turns_min turns_25 turns_50 turns_75 turns_max",
+            ),
             essential="split n_tasks n_refused n_criteria criteria_50 turns_50",
             boards="",
+            query="data/splits",
         ),
         QUALITY,
         REFUSALS,
@@ -125,7 +136,7 @@ DATA = Page(
 )
 
 
-_PAIR = "kind annotator compared_with label"
+_PAIR = (Column("kind", "Kind of label"), "annotator compared_with")
 _TRUST = (
     "Lines are 95 % intervals, none where fewer than 5 tasks differ. Agreement with released labels"
     " shows how far annotated labels can be trusted for tasks without released ones."
@@ -133,7 +144,13 @@ _TRUST = (
 
 
 _FEW_TASKS = "A hollow dot rests on fewer than 50 tasks."
-_MEASURES = "precision± recall± f1± jaccard± n_annotated n_compared_with n_both n_tasks"
+_MEASURES = (
+    Column("precision", interval=True),
+    Column("recall", interval=True),
+    Column("f1", interval=True),
+    Column("jaccard", interval=True),
+    "n_annotated n_compared_with n_both n_tasks",
+)
 
 
 _BY_KIND = charts.intervals(
@@ -158,19 +175,22 @@ ANNOTATIONS = Page(
             "Annotators",
             "Tasks that each annotator labelled. Breakdowns use these labels for tasks without a"
             " released one.",
-            "kind annotator n_tasks n_annotations n_failed n_released n_used cost_usd",
-            headings={"kind": "Kind of label"},
+            (
+                Column("kind", "Kind of label"),
+                "annotator n_tasks n_annotations n_failed n_released n_used cost_usd",
+            ),
             essential="kind annotator n_tasks n_annotations n_failed cost_usd",
+            query="annotations/annotators",
         ),
         Figure(
             "annotation_agreement",
             "Agreement on average",
             "F1 of the annotator's labels beside the released ones, or beside another annotator's."
             f" {_TRUST}",
-            f"{_PAIR} {_MEASURES}",
+            (*_PAIR, Column("label", "Average"), *_MEASURES),
             _BY_KIND,
-            headings={"kind": "Kind of label", "label": "Average"},
             query="annotations/agreement",
+            mart="annotation_agreement",
             given={"is_average": True},
             mark_note=_FEW_TASKS,
             essential="annotator compared_with f1 n_both n_tasks",
@@ -180,10 +200,10 @@ ANNOTATIONS = Page(
             "annotation_labels",
             "Agreement on each label",
             f"The same for each label. {_TRUST}",
-            f"{_PAIR} {_MEASURES}",
+            (*_PAIR, Column("label", "Label"), *_MEASURES),
             _BY_KIND,
-            headings={"kind": "Kind of label", "label": "Label"},
             query="annotations/agreement",
+            mart="annotation_agreement",
             given={"is_average": False},
             mark_note=_FEW_TASKS,
             essential="annotator compared_with f1 n_both n_tasks",
@@ -202,8 +222,12 @@ _AGREEMENT = Figure(
     "The share of criteria that people call well-constructed, accurate and relevant to the task,"
     " estimated for all criteria that the samples were drawn from: a criterion counts by one over"
     " its probability of being sampled, and with several reviewers by the share of them who agree.",
-    "breakdown label agreeing_share is_small ci~ unweighted_share n_criteria n_reviews n_tasks"
-    " n_population",
+    (
+        "breakdown label",
+        Column("agreeing_share", few="is_small"),
+        Interval("ci", "share"),
+        "unweighted_share n_criteria n_reviews n_tasks n_population",
+    ),
     charts.intervals(
         "breakdown",
         rows=lambda rows: [row for row in rows if row["population_id"] == rows[0]["population_id"]],
@@ -212,24 +236,27 @@ _AGREEMENT = Figure(
         hollow="is_small",
         least=(0.8, 1),
     ),
-    headings={"ci": ("share", "95 % interval")},
     empty="No person has reviewed a sampled criterion. prbench export review writes a sheet.",
     mark_note="A hollow dot is based on few tasks.",
     measured=("is_small",),
     essential="label agreeing_share ci_low n_criteria n_reviews n_tasks",
     boards="breakdown",
+    query="reviews/review_agreement",
 )
 _REVIEWERS = Figure(
     "reviewer_agreement",
     "Agreement of reviewers",
     "The share of equal decisions in a check, by reviewers of the same criteria: two of them, or"
     " all of them.",
-    "review_check reviewer_a reviewer_b agreement± kappa± alpha± n n_tasks",
-    headings={"alpha": "Krippendorff's alpha"},
-    query=(
-        "from presented_reviewer_agreement order by review_check <> 'agree', review_check,"
-        " reviewer_b is not null, reviewer_a, reviewer_b"
+    (
+        "review_check reviewer_a reviewer_b",
+        Column("agreement", interval=True),
+        Column("kappa", interval=True),
+        Column("alpha", "Krippendorff's alpha", interval=True),
+        "n n_tasks",
     ),
+    query="reviews/reviewer_agreement",
+    mart="reviewer_agreement",
     essential="reviewer_a reviewer_b agreement n n_tasks",
     boards="review_check",
 )
@@ -239,7 +266,7 @@ _CHECKS = Figure(
     "The share of reviewed criteria that pass each check of each reviewer. Models check whether a"
     " criterion is atomic (asks for one thing), objective, self-contained, consistent with its"
     " rubric, and not given away by the request.",
-    "reviewer kind review_check pass_share n_criteria n_tasks n_trials",
+    ("reviewer kind review_check pass_share n_criteria n_tasks", Column("n_trials", "Repetitions")),
     charts.heat(
         what="Checks by models",
         rows=lambda rows: [row for row in rows if row["kind"] == "model"],
@@ -250,8 +277,8 @@ _CHECKS = Figure(
         across=True,
         tips="n_criteria",
     ),
-    headings={"n_trials": "Repetitions"},
     essential="reviewer kind review_check pass_share n_criteria n_tasks",
+    query="reviews/review_checks",
 )
 _PREDICTIONS = Figure(
     "review_predictions",
@@ -259,8 +286,15 @@ _PREDICTIONS = Figure(
     "How often graders disagree on criteria that fail a check, minus how often on those that pass"
     " it; the same for people who disagree with a criterion. An AUC of 0.5 is chance. Lines are 95"
     " % intervals over tasks, each by itself: of many checks some exclude 0 by chance.",
-    "outcome reviewer review_check failing_rate passing_rate difference is_small difference_ci~"
-    " odds_ratio± auc± n_criteria n_failing n_tasks",
+    (
+        Column("outcome", "Disagreement of"),
+        "reviewer review_check failing_rate passing_rate",
+        Column("difference", few="is_small"),
+        Interval("difference_ci", "signed"),
+        Column("odds_ratio", interval=True),
+        Column("auc", interval=True),
+        "n_criteria n_failing n_tasks",
+    ),
     charts.intervals(
         "outcome",
         known="difference",
@@ -271,12 +305,9 @@ _PREDICTIONS = Figure(
         is_sorted=True,
         least=(0, 0),
     ),
-    headings={"outcome": "Disagreement of"},
     mark_note="A hollow dot is based on few tasks or few criteria.",
-    query=(
-        "from presented_review_predictions order by outcome, reviewer, auc desc nulls last,"
-        " review_check"
-    ),
+    query="reviews/review_predictions",
+    mart="review_predictions",
     measured=("is_small",),
     essential="reviewer review_check failing_rate passing_rate difference difference_ci_low",
     boards="outcome",
@@ -287,19 +318,20 @@ _OBJECTIONS = Figure(
     "Criteria that a person disagrees with or that fail a check, with the reasons and findings from"
     " verdicts: always met, never met, graders disagree, or suspect (its points correlate"
     " negatively with the rest of its task).",
-    "task_id title severity reviewer review_check explanation better_wording findings",
+    ("task_id title severity reviewer review_check explanation better_wording findings",),
     given={"n_criteria": None},
     listed=lambda rows: rows[:100],
     essential="task_id title review_check explanation",
+    query="reviews/review_objections",
 )
 
 REVIEW_FAILURES = Figure(
     "review_failures",
     "Failed reviews",
     "Reviews by models that failed, by cause.",
-    "reviewer status n",
-    headings={"n": "Reviews"},
+    ("reviewer status", Column("n", "Reviews")),
     essential="reviewer status n",
+    query="reviews/review_failures",
 )
 """The other figures of `prbench reviews`."""
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.figures import charts
-from tasks.figures.figure import Figure, Page, Row, Rows, grouped, pooled
+from tasks.figures.figure import Column, ColumnGroup, Figure, Row, Rows, grouped, pooled
+from tasks.figures.page import Page
 from tasks.figures.shown.corrections import DECISIONS
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
 from tasks.rules.statistics.intervals import means, none_if_nan, rest_on_few
@@ -108,7 +109,12 @@ def _first_pairs(rows: Rows) -> list[Row]:
 
 
 _PAIR = "grader_a grader_b"
-_MEASURES = "macro_f1± kappa± agreement± met_share_a met_share_b n n_tasks"
+_MEASURES = (
+    Column("macro_f1", interval=True),
+    Column("kappa", interval=True),
+    Column("agreement", interval=True),
+    "met_share_a met_share_b n n_tasks",
+)
 
 _AGREEMENT = Figure(
     "judge_agreement",
@@ -117,7 +123,7 @@ _AGREEMENT = Figure(
     " vintages. A kappa of 1 is full agreement, 0 is agreement by chance. Partly met is a verdict"
     " of its own; in the shares called met it counts half. A majority tends to agree with its own"
     " members, so such pairs are in the table only.",
-    f"{_PAIR} label {_MEASURES} is_member",
+    (_PAIR, "label", *_MEASURES, "is_member"),
     (
         charts.heat(
             what="Kappa of each pair",
@@ -153,6 +159,8 @@ _AGREEMENT = Figure(
     measured=("agreement",),
     essential="grader_a grader_b kappa n n_tasks",
     boards="label",
+    query="judges/judge_agreement",
+    mart="judge_agreement",
 )
 _VARIANTS = Figure(
     "variant_agreement",
@@ -161,8 +169,11 @@ _VARIANTS = Figure(
     " rubric and each grading. The chart pools all criteria; the table also has the mean over"
     " tasks, once with absent verdicts as 0, as in the published code. It is harder to agree on"
     " three steps than on two, so do not compare gradings.",
-    "rubric grading grader reference macro_f1± macro_f1_task_mean macro_f1_task_mean_absent_as_0"
-    " kappa agreement n n_tasks",
+    (
+        "rubric grading grader reference",
+        Column("macro_f1", "Macro-F1, all criteria", interval=True),
+        "macro_f1_task_mean macro_f1_task_mean_absent_as_0 kappa agreement n n_tasks",
+    ),
     charts.intervals(
         label="variant",
         value="macro_f1",
@@ -170,16 +181,17 @@ _VARIANTS = Figure(
         hollow="is_few",
         least=(0, 1),
     ),
-    headings={"macro_f1": "Macro-F1, all criteria"},
     essential="grader reference macro_f1 kappa n",
     boards="rubric grading",
+    query="judges/variant_agreement",
+    mart="variant_agreement",
 )
 _CONFUSION = Figure(
     "judge_confusion",
     "Verdicts of two graders compared",
     "The verdicts of two graders on the same criteria. On the diagonal they agree; a high share off"
     " it is a bias.",
-    f"{_PAIR} says_a says_b n share",
+    (_PAIR, "says_a says_b n share"),
     charts.heat(
         "pair",
         rows=_first_pairs,
@@ -193,12 +205,13 @@ _CONFUSION = Figure(
     ),
     essential="says_a says_b n share",
     boards="grader_a grader_b",
+    query="judges/judge_confusion",
 )
 _BREAKDOWNS = Figure(
     "judge_breakdowns",
     "Agreement by label",
     "Kappa of the same graders for one label at a time.",
-    f"{_PAIR} breakdown label {_MEASURES}",
+    (_PAIR, "breakdown label", *_MEASURES),
     charts.intervals(
         "breakdown",
         rows=_first_pairs,
@@ -212,6 +225,7 @@ _BREAKDOWNS = Figure(
     mark_note="A hollow dot is based on fewer than 50 criteria.",
     essential="label kappa n n_tasks",
     boards="grader_a grader_b breakdown",
+    query="judges/judge_breakdowns",
 )
 _RELIABILITY = Figure(
     "judge_reliability",
@@ -219,8 +233,13 @@ _RELIABILITY = Figure(
     "Krippendorff's alpha is agreement beyond chance: of all graders, of each judge with its own"
     " repetitions, and of the members of each majority. Graders that make the same errors are worth"
     " fewer votes than their number.",
-    "grader_set label n_graders alpha± unanimous_share n_voters effective_votes±"
-    " effective_votes_is_small effective_votes_note n n_tasks",
+    (
+        "grader_set label n_graders",
+        Column("alpha", interval=True),
+        "unanimous_share n_voters",
+        Column("effective_votes", interval=True, few="effective_votes_is_small"),
+        "effective_votes_note n n_tasks",
+    ),
     charts.intervals(
         label="grader_set",
         value="alpha",
@@ -229,6 +248,8 @@ _RELIABILITY = Figure(
     given={"breakdown": "all"},
     essential="grader_set n_graders alpha unanimous_share n n_tasks",
     boards="label",
+    query="judges/judge_reliability",
+    mart="grader_reliability",
 )
 _CALIBRATION = Figure(
     "calibration",
@@ -238,9 +259,15 @@ _CALIBRATION = Figure(
     " error is the mean distance between a probability and the share that is really met; its"
     " interval begins at 0 unless chance does not explain the error. Reliability minus resolution"
     " plus uncertainty is about the Brier score.",
-    "judge reference breakdown label calibration_error± is_small plain_error brier± reliability"
-    " resolution uncertainty mean_probability met_share n n_tasks",
-    query="from presented_calibration order by judge, reference, breakdown, label",
+    (
+        "judge reference breakdown label",
+        Column("calibration_error", interval=True, few="is_small"),
+        "plain_error",
+        Column("brier", interval=True),
+        "reliability resolution uncertainty mean_probability met_share n n_tasks",
+    ),
+    query="judges/calibration",
+    mart="calibration",
     measured=("brier",),
     essential="judge reference calibration_error met_share n",
     boards="breakdown label",
@@ -250,7 +277,7 @@ _DIAGRAM = Figure(
     "Reliability diagram",
     "The share of criteria that are really met, by the judge's probability; below the dashed line"
     " the judge says met too often. The table also has the diagrams for each label.",
-    "judge reference breakdown label bin mean_probability met_share n",
+    ("judge reference breakdown label bin mean_probability met_share n",),
     charts.dots(
         "reference",
         rows=lambda rows: [row for row in rows if row["breakdown"] == "all"],
@@ -260,7 +287,8 @@ _DIAGRAM = Figure(
         colour="judge",
         tips="judge mean_probability met_share n",
     ),
-    query="from presented_calibration_curve order by judge, reference, breakdown, label, bin",
+    query="judges/reliability_diagram",
+    mart="calibration_curve",
     essential="bin mean_probability met_share n",
     boards="judge reference breakdown label",
 )
@@ -271,25 +299,33 @@ _NEIGHBOURS = Figure(
     " grouped (as configured) and shuffled (groups in another order). The change is the second"
     " share minus the first: of met criteria (met), or of criteria on which another grader agrees"
     " (agreement).",
-    "judge measure_of compared_with arrangement breakdown label change± is_small before after n"
-    " n_tasks",
+    (
+        "judge measure_of compared_with arrangement breakdown label",
+        Column("change", interval=True, few="is_small"),
+        "before after n n_tasks",
+    ),
     measured=("change",),
     essential="measure_of compared_with arrangement change n n_tasks",
     boards="judge breakdown label",
+    query="judges/neighbour_effects",
 )
 _LENIENCY = Figure(
     "judge_leniency",
     "Leniency",
     "The share that a grader calls met minus the share that the others call met, on the same"
     " criteria, those with a negative weight included.",
-    "grader kind leniency; Called met: met_share others_met_share; n",
+    (
+        "grader kind leniency",
+        ColumnGroup("Called met", Column("met_share", "by it"), "others_met_share"),
+        "n",
+    ),
     charts.bars(
         name="grader",
         value="leniency",
         percent=True,
     ),
-    headings={"met_share": "by it"},
-    query="from presented_judge_leniency order by leniency desc, grader",
+    query="judges/judge_leniency",
+    mart="judge_leniency",
     essential="grader kind leniency met_share others_met_share n",
 )
 _FAVOURS = Figure(
@@ -297,8 +333,13 @@ _FAVOURS = Figure(
     "Judge bias by model",
     "A grader's score of a model's responses minus the others' score of them, compared with the"
     " grader's average.",
-    "grader model favour is_small difference; Mean score: own_mean others_mean; n_tasks"
-    " n_responses",
+    (
+        "grader model",
+        Column("favour", few="is_small"),
+        "difference",
+        ColumnGroup("Mean score", "own_mean others_mean"),
+        "n_tasks n_responses",
+    ),
     charts.heat(
         known="favour",
         x="grader",
@@ -311,6 +352,7 @@ _FAVOURS = Figure(
         tips="difference n_tasks",
     ),
     essential="grader model favour difference n_tasks n_responses",
+    query="judges/judge_favours",
 )
 _DRIFT = Figure(
     "judge_drift",
@@ -319,8 +361,13 @@ _DRIFT = Figure(
     " again, and the expected share (solid). Below the control limit (dashed), which earlier nights"
     " determine, or below the configured minimum (dotted), the judge has drifted (red), and the"
     " scores of that night are not comparable.",
-    "grader night agreement centre lower_limit min_agreement cause kappa; Called met:"
-    " first_met_share met_share; n_members n_decided n_failed n_lost",
+    (
+        "grader night",
+        Column("agreement", "Agreement"),
+        "centre lower_limit min_agreement cause kappa",
+        ColumnGroup("Called met", "first_met_share", Column("met_share", "now")),
+        "n_members n_decided n_failed n_lost",
+    ),
     charts.control(
         "grader",
         x="night",
@@ -330,17 +377,23 @@ _DRIFT = Figure(
         lines=["centre", "lower_limit", "min_agreement"],
         tips="night agreement centre lower_limit min_agreement cause",
     ),
-    headings={"agreement": "Agreement", "met_share": "now"},
     reach="warehouse",
     essential="night agreement lower_limit cause kappa n_decided n_failed n_lost",
     boards="grader",
+    query="judges/judge_drift",
 )
 _FAILURES = Figure(
     "judge_failures",
     "Failures by cause",
     "Failed verdicts on the responses of this report. They are never counted as not met; the"
     " response has no score.",
-    "grader status is_failure n share n_verdicts attempts",
+    (
+        "grader status is_failure",
+        Column("n", "Verdicts"),
+        "share",
+        Column("n_verdicts", "of"),
+        Column("attempts", "Calls", "count"),
+    ),
     charts.bars(
         rows=lambda rows: [row for row in rows if row["is_failure"]],
         name="grader",
@@ -349,12 +402,8 @@ _FAILURES = Figure(
         whole=True,
         title="Failed verdicts",
     ),
-    headings={
-        "n": "Verdicts",
-        "n_verdicts": "of",
-        "attempts": ("count", "Calls"),
-    },
     essential="grader status n share",
+    query="judges/judge_failures",
 )
 
 PEOPLE = Figure(
@@ -362,10 +411,17 @@ PEOPLE = Figure(
     "Agreement with people",
     "The agreement of each grader with the pooled decisions of some people, and the mean over the"
     " pairs, as in table 3 of the paper.",
-    "grader label kappa± is_small macro_f1± agreement± n_people n n_tasks macro_f1_task_mean"
-    " kappa_pair_mean macro_f1_pair_mean",
-    headings={"n_people": "People", "macro_f1_task_mean": "Mean over tasks: Macro-F1"},
-    compute=lambda scope, given: against_people(scope.rows("people/people", given)),
+    (
+        "grader label",
+        Column("kappa", interval=True, few="is_small"),
+        Column("macro_f1", interval=True),
+        Column("agreement", interval=True),
+        Column("n_people", "People"),
+        "n n_tasks",
+        Column("macro_f1_task_mean", "Macro-F1", group="Mean over tasks"),
+        "kappa_pair_mean macro_f1_pair_mean",
+    ),
+    compute=lambda scope, given: against_people(scope.rows("figures/people/people", given)),
     given={"breakdown": "all", "people": []},
     empty="No criterion has been decided by one of these people and by another grader.",
     essential="grader kappa agreement n",
@@ -377,11 +433,12 @@ CRITERIA = Figure(
     "Criteria worth a second look",
     "Criteria that are never or always met, that graders disagree on most, or whose points"
     " correlate negatively with the rest of their task.",
-    "task_id criterion_id category weight met_share n_responses n_models rest_correlation"
-    " rest_correlation_high n_graded disagreement n_disagreeing n_reviews failed_checks judge"
-    " judge_trial vintage title",
+    (
+        "task_id criterion_id category weight met_share n_responses n_models rest_correlation rest_correlation_high n_graded disagreement n_disagreeing n_reviews failed_checks judge judge_trial vintage title",
+    ),
     given={"which": "suspect", "n_criteria": 20},
     essential="task_id weight met_share rest_correlation disagreement title",
+    query="criteria/criteria",
 )
 """The figures of `prbench criteria`."""
 

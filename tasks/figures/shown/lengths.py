@@ -5,8 +5,9 @@ shown as 0.
 from typing import Any
 
 from tasks.figures import charts
-from tasks.figures.figure import Figure, Page, Rows, on_full_splits
-from tasks.figures.shown.overview import WHOLE
+from tasks.figures.figure import Column, ColumnGroup, Figure, Interval, Rows, on_full_splits
+from tasks.figures.page import Page
+from tasks.figures.shown.leaderboard import WHOLE
 
 _UNKNOWN = "An unknown price is left out, not counted as 0."
 
@@ -32,8 +33,11 @@ COSTS = Figure(
     "Score by cost",
     "Cost of one response, on a logarithmic axis, against the mean score; and the cost of judging."
     f" {_UNKNOWN}",
-    "judge_config split model mean_score ci_low ci_high coverage response_usd verdicts_usd task_usd"
-    " n_responses n_unpriced_responses all_responses_usd",
+    (
+        "judge_config split model mean_score",
+        Interval("ci"),
+        "coverage response_usd verdicts_usd task_usd n_responses n_unpriced_responses all_responses_usd",
+    ),
     (
         charts.scatter(
             "split",
@@ -55,13 +59,17 @@ COSTS = Figure(
         ),
     ),
     essential="model mean_score ci_low coverage response_usd verdicts_usd task_usd",
+    query="costs/costs",
 )
 TOKENS = Figure(
     "response_tokens",
     "Tokens per response",
     "Mean tokens of a response as the provider reported them, thinking included.",
-    "split model; Tokens: prompt_tokens cached_share completion_tokens reasoning_tokens;"
-    " mean_chars_alnum latency_s n_responses n_failed",
+    (
+        "split model",
+        ColumnGroup("Tokens", "prompt_tokens cached_share completion_tokens reasoning_tokens"),
+        "mean_chars_alnum latency_s n_responses n_failed",
+    ),
     charts.bars(
         "split",
         known="completion_tokens",
@@ -71,13 +79,17 @@ TOKENS = Figure(
     essential=(
         "model prompt_tokens completion_tokens reasoning_tokens latency_s n_responses n_failed"
     ),
+    query="costs/response_tokens",
 )
 JUDGE_COSTS = Figure(
     "judge_costs",
     "Cost of judging",
     f"Each judge's verdicts on the responses of this report. {_UNKNOWN}",
-    "judged_by n_verdicts n_failed n_responses attempts; Tokens of a verdict: prompt_tokens"
-    " cached_share completion_tokens; Cost: thousand_usd cost_usd n_unpriced",
+    (
+        "judged_by n_verdicts n_failed n_responses attempts",
+        ColumnGroup("Tokens of a verdict", "prompt_tokens cached_share completion_tokens"),
+        ColumnGroup("Cost", "thousand_usd", Column("cost_usd", "All"), "n_unpriced"),
+    ),
     (
         charts.bars(
             what="1,000 verdicts",
@@ -92,16 +104,19 @@ JUDGE_COSTS = Figure(
             value="cached_share",
         ),
     ),
-    headings={"cost_usd": "All"},
     essential="judged_by n_verdicts n_failed attempts thousand_usd cost_usd",
+    query="costs/judge_costs",
 )
 SPEND = Figure(
     "spend",
     "Cost of all calls",
     "Every call of every run in this warehouse, with discarded attempts, without calls of unknown"
     " price.",
-    "purpose called_model calls failed_calls; Tokens: prompt_tokens cached_share completion_tokens;"
-    " cost_usd unpriced_calls n_runs first_day last_day",
+    (
+        "purpose called_model calls failed_calls",
+        ColumnGroup("Tokens", "prompt_tokens cached_share completion_tokens"),
+        "cost_usd unpriced_calls n_runs first_day last_day",
+    ),
     charts.bars(
         rows=lambda rows: [row for row in rows if row["cost_usd"]],
         name="called_model",
@@ -110,24 +125,27 @@ SPEND = Figure(
     ),
     reach="warehouse",
     essential="purpose called_model calls failed_calls cost_usd unpriced_calls",
+    query="costs/spend",
 )
 
 
 _SCORE = (
-    "judge_config split model mean_chars_alnum mean_completion_tokens mean_score is_small ci_low"
-    " ci_high n_tasks n_tasks_wanted coverage"
+    "judge_config split model mean_chars_alnum mean_completion_tokens",
+    Column("mean_score", few="is_small"),
+    Interval("ci"),
+    "n_tasks n_tasks_wanted coverage",
 )
-_CORRELATIONS = "length_in rank_correlation is_small ci~"
+_CORRELATIONS = ("length_in", Column("rank_correlation", few="is_small"), Interval("ci", "signed"))
 LENGTHS_AND_SCORES = Figure(
     "length_correlations",
     "Rank correlation between response length and score",
     "Spearman's rank correlation of length and score, of each model over its tasks, and over the"
     " models.",
-    f"judge_config split model {_CORRELATIONS} n vintage",
-    headings={"n": "Tasks or models"},
+    ("judge_config split model", *_CORRELATIONS, Column("n", "Tasks or models"), "vintage"),
     given={"level": None},
     listed=lambda rows: rows,
     essential="model length_in rank_correlation ci_low n",
+    query="length_correlations",
 )
 """The figure of `prbench lengths`: both correlations in one table."""
 
@@ -159,8 +177,7 @@ LENGTHS = Page(
             "Do models that write more score higher?",
             "Spearman's rank correlation of mean length and mean score over the models of one"
             " vintage; fewer than 10 models have no interval.",
-            f"judge_config split vintage {_CORRELATIONS} n",
-            headings={"n": "Models"},
+            ("judge_config split vintage", *_CORRELATIONS, Column("n", "Models")),
             query="length_correlations",
             given={"level": "models"},
             essential="vintage length_in rank_correlation ci_low n",
@@ -170,7 +187,7 @@ LENGTHS = Page(
             "Do a model's longer responses score higher?",
             "Spearman's rank correlation of length and score over the tasks of one model. Tasks"
             " differ: one that needs a long response may be easier or harder than others.",
-            f"judge_config split model {_CORRELATIONS} n",
+            ("judge_config split model", *_CORRELATIONS, Column("n", "Tasks")),
             charts.bars(
                 "split",
                 rows=lambda rows: [row for row in rows if row["measure"] == "chars_alnum"],
@@ -178,7 +195,6 @@ LENGTHS = Page(
                 name="model",
                 value="rank_correlation",
             ),
-            headings={"n": "Tasks"},
             query="length_correlations",
             given={"level": "tasks"},
             essential="model length_in rank_correlation ci_low n",
@@ -188,8 +204,11 @@ LENGTHS = Page(
             "Score by length within a model",
             "Each model's responses in five parts of equal size, the shortest first: the mean"
             " $score of a part minus the mean of all its responses.",
-            "judge_config split model fifth min_chars_alnum max_chars_alnum mean_value own_mean"
-            " difference n_responses n_tasks",
+            (
+                "judge_config split model fifth min_chars_alnum max_chars_alnum mean_value",
+                Column("own_mean", "Model's mean"),
+                "difference n_responses n_tasks",
+            ),
             charts.heat(
                 "split",
                 x="fifth",
@@ -200,9 +219,9 @@ LENGTHS = Page(
                 across=True,
                 tips="mean_value n_responses max_chars_alnum",
             ),
-            headings={"own_mean": "Model's mean"},
             mark_note="An asterisk marks a part with responses to fewer than 50 tasks.",
             essential="model fifth mean_value difference n_responses n_tasks",
+            query="lengths/length_fifths",
         ),
         COSTS,
         TOKENS,

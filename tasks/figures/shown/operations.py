@@ -12,7 +12,8 @@ from typing import Any
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.dataset.source import sample_of
 from tasks.figures import charts
-from tasks.figures.figure import Figure, Page, Rows, grouped
+from tasks.figures.figure import Column, ColumnGroup, Figure, Interval, Rows, grouped
+from tasks.figures.page import Page
 from tasks.figures.scope import Scope
 from tasks.maintain.upkeep import disk_use, latest_runs, spent
 from tasks.rules.errors import UsageError
@@ -38,9 +39,16 @@ _HISTORY = Figure(
     " changed, as a dashed line says. A red triangle is a night in which the judge had drifted. The"
     " complete tasks may differ from night to night; the overview says which changes are"
     " significant.",
-    "judged_by split label first_response_at vintage mean_score ci_low ci_high raw_mean_score"
-    " raw_ci_low raw_ci_high change changed is_drifted n_tasks n_tasks_wanted coverage revision"
-    " configuration judge_configuration template grading",
+    (
+        Column("judged_by", "Judge"),
+        "split",
+        Column("label", "Model"),
+        "first_response_at vintage mean_score",
+        Interval("ci"),
+        "raw_mean_score",
+        Interval("raw_ci"),
+        "change changed is_drifted n_tasks n_tasks_wanted coverage revision configuration judge_configuration template grading",
+    ),
     charts.over_time(
         "split",
         rows=lambda rows: [row for row in rows if row["n_points"] > 1],
@@ -52,18 +60,25 @@ _HISTORY = Figure(
         marked="is_drifted",
         tips="label vintage mean_score ci_low ci_high n_tasks changed",
     ),
-    headings={"judged_by": "Judge", "label": "Model"},
     listed=latest_points,
     essential="label vintage mean_score ci_low change n_tasks coverage",
     boards="judged_by split",
+    query="history/history",
 )
 _COSTS = Figure(
     "night_costs",
     "Cost of each night",
     "Cost of each night's calls by purpose, with discarded attempts, without calls of unknown"
     " price.",
-    "night purpose cost_usd calls failed_calls unpriced_calls; Tokens: prompt_tokens cached_tokens"
-    " completion_tokens",
+    (
+        "night purpose cost_usd calls failed_calls unpriced_calls",
+        ColumnGroup(
+            "Tokens",
+            Column("prompt_tokens", "in"),
+            "cached_tokens",
+            Column("completion_tokens", "out"),
+        ),
+    ),
     charts.bars(
         known="cost_usd",
         name="night",
@@ -71,10 +86,10 @@ _COSTS = Figure(
         colour="purpose",
         is_upright=True,
     ),
-    headings={"prompt_tokens": "in", "completion_tokens": "out"},
     empty="No night has made a call yet; prbench nightly and prbench serve run nights.",
     reach="warehouse",
     essential="night purpose cost_usd calls failed_calls unpriced_calls",
+    query="history/night_costs",
 )
 _RUNS = Figure(
     "runs",
@@ -82,11 +97,13 @@ _RUNS = Figure(
     "All runs but the one that writes the report, latest first, and how each ended: below_bar means"
     " done, but with data quality or coverage below the minimum. The cost leaves out calls of"
     " unknown price.",
-    "started_at night command outcome responses verdicts calls cost_usd unpriced_calls minutes"
-    " run_id",
+    (
+        "started_at night command outcome responses verdicts calls cost_usd unpriced_calls minutes run_id",
+    ),
     listed=lambda rows: rows[:200],
     reach="warehouse",
     essential="started_at command outcome responses verdicts cost_usd",
+    query="history/runs",
 )
 
 HISTORY = Page(
@@ -145,21 +162,22 @@ def _moment(text: str | None) -> datetime | None:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
-def declared(_: Any, __: Any) -> Records:
+def benchmark_rows() -> Records:
     """Return a row for each benchmark."""
-    return [
-        {
-            "benchmark": each.name,
-            "title": each.title,
-            "gradings": list(each.gradings),
-            "scores": [score.score_name for score in each.scores],
-            "ranks": each.primary_score.score_name,
-            "checks": len(each.invariants),
-            "hub": each.default_dataset_id,
-            "sample": sample_of(each.name) is not None,
+    rows = []
+    for benchmark in map(load_benchmark, benchmark_names()):
+        row = {
+            "benchmark": benchmark.name,
+            "title": benchmark.title,
+            "gradings": list(benchmark.gradings),
+            "scores": [score.score_name for score in benchmark.scores],
+            "ranks": benchmark.primary_score.score_name,
+            "checks": len(benchmark.invariants),
+            "hub": benchmark.default_dataset_id,
+            "sample": sample_of(benchmark.name) is not None,
         }
-        for each in map(load_benchmark, benchmark_names())
-    ]
+        rows.append(row)
+    return rows
 
 
 STATUS = Figure(
@@ -168,8 +186,11 @@ STATUS = Figure(
     "Finished, failed and missing work of each model, trial and judge. Rows with `(responses)`"
     " instead of a judge count the model's responses, the others its verdicts. Coverage is done /"
     " wanted, rounded down.",
-    "model vintage trial judge judge_trial wanted done missing skipped failed share causes",
-    headings={"share": ("coverage", "Coverage")},
+    (
+        "model vintage trial judge judge_trial wanted done missing skipped failed",
+        Column("share", "Coverage", "coverage"),
+        "causes",
+    ),
     compute=covered,
     given={"only_stored": False},
     essential="model judge judge_trial missing failed share causes",
@@ -179,8 +200,9 @@ SPENT = Figure(
     "spend_by_day",
     "Spend, including discarded attempts, without calls of unknown price",
     "The spend of each day (UTC) and called model, including runs in progress.",
-    "day called_model calls failed_calls unpriced_calls prompt_tokens cached_tokens"
-    " completion_tokens cost_usd",
+    (
+        "day called_model calls failed_calls unpriced_calls prompt_tokens cached_tokens completion_tokens cost_usd",
+    ),
     compute=lambda scope, given: spent(scope.job, _moment(given["since"])),
     given={"since": None},
     empty="nothing yet",
@@ -191,7 +213,9 @@ LATEST = Figure(
     "latest_runs",
     "Runs, latest first",
     "The latest runs, or all since a moment; a run whose process has disappeared is `killed`.",
-    "run_id started_at ended_at command night outcome responses verdicts cost_usd unpriced_calls",
+    (
+        "run_id started_at ended_at command night outcome responses verdicts cost_usd unpriced_calls",
+    ),
     compute=lambda scope, given: latest_runs(scope.job, _moment(given["since"])),
     given={"since": None},
     empty="nothing yet",
@@ -203,7 +227,7 @@ DISK = Figure(
     "Disk space",
     "The files and bytes of a warehouse: each table, the ledger, the database, and everything"
     " else.",
-    "what n_files n_bytes",
+    ("what n_files n_bytes",),
     compute=lambda scope, _: disk_use(scope.job),
     empty="nothing yet",
     reach="warehouse",
@@ -213,9 +237,8 @@ BENCHMARKS = Figure(
     "benchmarks",
     "Benchmarks",
     "All benchmarks, including your own.",
-    "benchmark title gradings scores ranks checks hub sample",
-    headings={"title": ("text", "Title")},
-    compute=declared,
+    ("benchmark", Column("title", "Title"), "gradings scores ranks checks hub sample"),
+    compute=lambda scope, parameters: benchmark_rows(),
     notes=lambda _: ["The first grading is the default."],
     reach="warehouse",
     essential="benchmark title ranks checks sample",

@@ -5,62 +5,10 @@ The latter has the selected tasks, the stability of the selection, and the score
 """
 
 from tasks.figures import charts
-from tasks.figures.figure import Figure, Page, Rows, grouped
-from tasks.figures.scope import side_by_side
-
-WHOLE = {"breakdown": "all", "of_criteria": False}
-"""The parameters of the query for a leaderboard without a breakdown."""
-
-
-def judged_in_groups(rows: Rows) -> list[str]:
-    """Return a note for each judge that decides several criteria in one call, with its neighbour
-    effect if measured.
-    """
-    notes = {}
-    for row in (row for row in rows if row.get("criteria_per_call")):
-        effect, low, high = (row[f"neighbour_effect{end}"] for end in ("", "_ci_low", "_ci_high"))
-        measured = "its neighbour effect was not measured (see prbench neighbours)"
-        if effect is not None:
-            ends = "" if low is None else f" ({100 * low:+.1f} to {100 * high:+.1f})"
-            measured = (
-                f"compared with one by one, this changes the share met by {100 * effect:+.1f}"
-                f" points{ends}"
-            )
-        judge = row["judge_config"]
-        notes[judge] = (
-            f"{judge} decides up to {row['criteria_per_call']} criteria in one call; {measured}."
-        )
-    return list(notes.values())
-
-
-LEADERBOARD = Figure(
-    "leaderboard",
-    "Leaderboard",
-    "Mean $score on each split, with its 95 % interval for other tasks of the same kind. A task's"
-    " score is the mean over its complete trials. The all-task range is what the mean can become"
-    " once every task is complete; the score of the complete ones may lie outside. Ranks compare"
-    " models on the tasks for which every ranked model has a complete trial, before a mean below 0"
-    " is clipped. Possible ranks are those that the intervals allow. A model is tied with the"
-    " leader, and could be first, unless the paired test of `prbench diff` shows the leader ahead,"
-    " with the p-values of all other models of the board corrected together (Holm). The $score of a"
-    " response is $formula: points is the sum of the weights of the criteria that are met (half the"
-    " weight of those partly met), positive and negative are the sums of all weights above and"
-    " below 0.",
-    "judge_config split label rank model mean_score is_small ci_low ci_high hidden_mean_score"
-    " hidden_ci_low hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full"
-    " n_tasks_wanted n_tasks_ranked coverage is_below_bar n_trials met_share mean_chars_alnum"
-    " responses_usd verdicts_usd cost_usd",
-    headings={
-        "mean_chars_alnum": "Characters",
-        "verdicts_usd": ("usd", "Cost: judging"),
-        "cost_usd": ("usd", "Cost: all"),
-    },
-    given={"is_hard": None, **WHOLE},
-    listed=lambda rows: rows,
-    notes=judged_in_groups,
-    essential="rank model mean_score ci_low coverage met_share cost_usd",
-    boards="judge_config split label",
-)
+from tasks.figures.addresses import side_by_side
+from tasks.figures.figure import Column, ColumnGroup, Figure, Interval, Rows, grouped
+from tasks.figures.page import Page
+from tasks.figures.shown.leaderboard import LEADERBOARD, WHOLE
 
 OVERVIEW = Page(
     "index",
@@ -75,22 +23,29 @@ OVERVIEW = Page(
             " judge, on the tasks with a complete trial in both. A difference is significant if its"
             " p-value, corrected for all rows (Holm), is at most 0.05; the interval is not"
             " corrected.",
-            "judge_config model split difference ci~ p_adjusted is_significant earlier later"
-            " earlier_mean later_mean n_tasks",
+            (
+                "judge_config model split difference",
+                Interval("ci", "signed"),
+                "p_adjusted is_significant earlier later earlier_mean later_mean n_tasks",
+            ),
             charts.intervals("split", value="difference", zero=True),
             empty="No model has two vintages with the same judge configuration.",
             essential="model difference ci_low p_adjusted earlier later",
+            query="overview/changes",
         ),
         Figure(
             "changed_tasks",
             "Where it changed",
             "The tasks behind each significant change: for each model the ten that changed most in"
             " the same direction.",
-            "judge_config model task_id difference topic earlier later earlier_score later_score",
+            (
+                "judge_config model task_id difference topic earlier later earlier_score later_score",
+            ),
             listed=side_by_side(
                 *(("model_label", "model_config_hash", which) for which in ("earlier", "later"))
             ),
             essential="model task_id difference earlier_score later_score",
+            query="overview/changed_tasks",
         ),
     ),
     template="index.html",
@@ -112,10 +67,10 @@ def around_border(rows: Rows) -> Rows:
 
 
 _TASK = (
-    "field rank task_id topic mean_score from_border is_selected inclusion_probability is_border"
-    " is_official"
+    "field rank task_id topic",
+    Column("mean_score", "Mean score"),
+    "from_border is_selected inclusion_probability is_border is_official",
 )
-_OF_TASK = {"mean_score": "Mean score"}
 
 _SELECTIONS = Figure(
     "hard_selections",
@@ -124,23 +79,34 @@ _SELECTIONS = Figure(
     " by the judge that is configured first. The border lies between the easiest selected task and"
     " the hardest one that was not selected. Chance decides on a task if between 5 and 95 % of"
     " resampled panels select it.",
-    "field; Selected: n_selected n_chosen_from n_tasks; highest_inside lowest_outside gap"
-    " n_border_inside n_border mean_inclusion n_models selected_at",
-    headings={"n_tasks": "admitted"},
+    (
+        "field",
+        ColumnGroup("Selected", "n_selected n_chosen_from", Column("n_tasks", "admitted")),
+        "highest_inside lowest_outside gap n_border_inside n_border mean_inclusion n_models selected_at",
+    ),
     empty="No hard subset of all these tasks has been selected; prbench select-hard selects one.",
     notes=lambda rows: [
         f"{row['field']} was chosen with the panel {', '.join(row['panel'])}." for row in rows
     ],
     essential="field n_selected n_chosen_from gap n_border n_models",
+    query="hard/hard_selections",
 )
 _LEADERBOARD = Figure(
     "hard_leaderboard",
     "Leaderboard on the hard subset",
     "Mean $score on the selected tasks. They were selected because the models of the panel score"
     " low on them, so other models look better than they are.",
-    "judge_config split rank model mean_score is_small ci_low ci_high hidden_mean_score"
-    " hidden_ci_low hidden_ci_high rank_low rank_high mean_lower mean_upper n_tasks n_tasks_wanted"
-    " coverage met_share",
+    (
+        "judge_config split rank model",
+        Column("mean_score", few="is_small"),
+        Interval("ci"),
+        "hidden_mean_score",
+        Interval("hidden_ci"),
+        Interval("rank"),
+        Column("mean_lower", end="low"),
+        Column("mean_upper", end="high"),
+        "n_tasks n_tasks_wanted coverage met_share",
+    ),
     charts.intervals("split"),
     query="leaderboard",
     given={"is_hard": True, **WHOLE},
@@ -163,7 +129,6 @@ _TASKS = Figure(
         bounds=(0.05, 0.95),
         tips="task_id topic rank mean_score inclusion_probability",
     ),
-    headings=_OF_TASK,
     listed=lambda rows: [row for row in rows if row["is_selected"] or row["is_border"]],
     query="hard/tasks",
     essential="rank task_id topic mean_score inclusion_probability is_selected",
@@ -183,7 +148,6 @@ _BORDER = Figure(
         value="from_border",
         colour="side",
     ),
-    headings=_OF_TASK,
     query="hard/tasks",
     listed=around_border,
     essential="rank task_id topic mean_score inclusion_probability is_selected",
@@ -194,12 +158,12 @@ _TOPICS = Figure(
     "Which topics are hard",
     "The selected share of each topic's tasks, among tasks that could have been selected. Small"
     " topics vary a lot.",
-    "field topic selected_share n_selected n_chosen_from mean_score",
+    ("field topic selected_share n_selected n_chosen_from", Column("mean_score", "Mean score")),
     charts.bars("field", name="topic", value="selected_share"),
-    headings={"mean_score": "Mean score"},
     breakdown="topic",
     essential="topic selected_share n_selected n_chosen_from mean_score",
     boards="field",
+    query="hard/hard_topics",
 )
 _OVERLAPS = Figure(
     "hard_overlaps",
@@ -207,11 +171,15 @@ _OVERLAPS = Figure(
     "The share of the selected tasks that are also in another selection: the data set's own hard"
     " split (only its tasks that could have been selected), earlier selections, and the selection"
     " by the panel without one of its models.",
-    "field kind compared_with shared_share; Tasks: n_shared n_selected n_compared; jaccard",
+    (
+        "field kind compared_with shared_share",
+        ColumnGroup("Tasks", "n_shared", Column("n_selected", "here"), "n_compared"),
+        "jaccard",
+    ),
     charts.bars("field", name="other", value="shared_share"),
-    headings={"n_selected": "here"},
     essential="kind compared_with shared_share n_shared jaccard",
     boards="field",
+    query="hard/hard_overlaps",
 )
 
 HARD = Page(

@@ -31,9 +31,9 @@ from typing import Any, NamedTuple
 from isal import isal_zlib
 
 from tasks.console import advance, notice, progress
+from tasks.figures.addresses import entry_key, judge_config_key, task_key
 from tasks.figures.figure import Row
-from tasks.figures.queries import JUDGE_CONFIG, SAMPLING, Rows
-from tasks.figures.scope import Scope, entry_key, judge_config_key, task_key
+from tasks.figures.scope import Scope, Table, entry_table, judge_config_table
 from tasks.llm.ledger.files import deletion_mark
 from tasks.llm.ledger.ledger import KeptReply, kept_replies
 from tasks.report.drilldown.markdown import as_html
@@ -102,10 +102,13 @@ class Subjects:
             entries = [entry for entry in entries if entry["key"] in keys]
         # Queries name entries and judge configurations by their keys.
         subjects = {
-            "entries": Rows.of(entries, (*SAMPLING, "key")),
-            "shown_judge_configs": Rows.of(self.judge_configs, (*JUDGE_CONFIG, "key")),
-            "wanted": Rows(tuple((block.entry, block.number) for block in blocks or ()), 2),
-            "marks": Rows(tuple(STATUSES.items()), 2),
+            "entries": entry_table(entries, label="key"),
+            "shown_judge_configs": judge_config_table(self.judge_configs, label="key"),
+            "wanted": Table(
+                {"entry": "varchar", "block": "integer"},
+                [(block.entry, block.number) for block in blocks or ()],
+            ),
+            "marks": Table({"status": "varchar", "mark": "varchar"}, list(STATUSES.items())),
             "lost": STATUSES["no_response"],
             "unknown": STATUSES["unknown"],
         }
@@ -226,7 +229,7 @@ def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
 def _blocks(subjects: Subjects, reply_state: str, *, has_all_replies: bool) -> list[Block]:
     """Return all blocks; the state of the replies is part of the names of those with replies."""
     rows = subjects.rows(
-        "drilldown/blocks",
+        "report/drilldown/blocks",
         program=hash_of_program(),
         is_all=has_all_replies,
         replies=reply_state,
@@ -241,7 +244,7 @@ def _missing(blocks: Iterable[Block], site: Site) -> list[Block]:
 def _sections(subjects: Subjects, blocks: Sequence[Block]) -> dict[tuple[str, int], list[Section]]:
     """Return the sections of some blocks, by entry and number of the block."""
     sections: dict[tuple[str, int], list[Section]] = defaultdict(list)
-    for row in subjects.rows("drilldown/sections", blocks):
+    for row in subjects.rows("report/drilldown/sections", blocks):
         section = Section(*row)
         sections[section.entry, section.block_number].append(section)
     return sections
@@ -286,7 +289,7 @@ def read_replies(
     folder = subjects.scope.job.warehouse / LEDGER
     if not blocks or not folder.is_dir():
         return {}
-    rows = subjects.rows("drilldown/verdicts_with_replies", blocks, is_all=has_all_replies)
+    rows = subjects.rows("report/drilldown/verdicts_with_replies", blocks, is_all=has_all_replies)
     verdicts = [JudgedVerdict(*row) for row in rows]
     verdict_ids = set[str]()
     for verdict in verdicts:

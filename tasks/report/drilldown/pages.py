@@ -10,8 +10,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from tasks.figures.figure import Breakdown, Page, Row, Rows
-from tasks.figures.scope import Scope, task_key
+from tasks.figures.addresses import task_key
+from tasks.figures.figure import Row, Rows
+from tasks.figures.page import Breakdown, Page
+from tasks.figures.scope import Scope
 from tasks.report.drilldown.blocks import (
     STATUSES,
     Block,
@@ -89,7 +91,7 @@ def write_drilldown(scope: Scope, site: Site, report: Values, earlier_entries: R
     """
     subjects = subjects_of(scope, earlier_entries)
     all_rubrics = _rubrics(subjects)
-    tasks = scope.rows("drilldown/tasks", {"n_characters": 200})
+    tasks = scope.rows("report/drilldown/tasks", {"n_characters": 200})
     rubrics = {task["task_id"]: all_rubrics[task["task_id"]] for task in tasks}
     _write_lists(subjects, tasks, rubrics, site)
     for page in (TASK, TASKS, VERDICTS):
@@ -98,7 +100,7 @@ def write_drilldown(scope: Scope, site: Site, report: Values, earlier_entries: R
 
 def _rubrics(subjects: Subjects) -> dict[str, Rubric]:
     rubrics = {}
-    for task_id, conversation, criteria, is_sent in subjects.rows("drilldown/rubrics"):
+    for task_id, conversation, criteria, is_sent in subjects.rows("report/drilldown/rubrics"):
         turns = json.loads(conversation)
         for turn in turns:
             # An earlier response, so it is Markdown like the others.
@@ -228,7 +230,7 @@ def _write_entries(
         files[block.entry][block.number] = block.name
     states: dict[tuple[str, str], str] = {}
     trials: dict[str, set[int]] = defaultdict(set)
-    for key, task_id, is_usable, task_trials in subjects.rows("drilldown/response_states"):
+    for key, task_id, is_usable, task_trials in subjects.rows("report/drilldown/response_states"):
         states[key, task_id] = "1" if is_usable else "2"
         trials[key].update(task_trials)
     marks = _marks(subjects, rubrics)
@@ -260,7 +262,7 @@ def _scores(
     scores: dict[str, dict[str, Any]] = {}
     for row in subjects.judge_configs:
         scores[row["key"]] = defaultdict(dict)
-    for judge_config, entry, task_id, score, *bounds in subjects.rows("drilldown/scores"):
+    for judge_config, entry, task_id, score, *bounds in subjects.rows("report/drilldown/scores"):
         if task_id in indices:
             values = [score, *bounds] if score is None else [score]
             rounded = [None if value is None else round(value, 5) for value in values]
@@ -277,7 +279,9 @@ def _marks(subjects: Subjects, rubrics: Rubrics) -> dict[str, dict[str, dict[str
     for task_id, rubric in rubrics.items():
         positions[task_id] = [criterion["position"] for criterion in rubric["criteria"]]
     trials: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
-    for entry, judge_config, trial, task_id, letters, decided in subjects.rows("drilldown/marks"):
+    for entry, judge_config, trial, task_id, letters, decided in subjects.rows(
+        "report/drilldown/marks"
+    ):
         rubric_positions = positions.get(task_id, [])
         letters_by_position = dict(zip(decided or rubric_positions, letters, strict=False))
         trials[entry, judge_config, trial][task_id] = _line_up(

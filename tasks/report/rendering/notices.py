@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from tasks.config.job import Job
 from tasks.figures.figure import Row, Rows, grouped
 from tasks.figures.scope import Scope
-from tasks.figures.shown.overview import LEADERBOARD
+from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.llm.embedded import is_embedded
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
 from tasks.rules.text.numbers import counted, coverage_text, rank_notes, some
@@ -16,7 +16,7 @@ from tasks.rules.verdict import TERNARY_AS_BINARY
 
 def facts(scope: Scope) -> list[tuple[str, str, str]]:
     """Return the size of the report: (name, number, note)."""
-    (row,) = scope.rows("overview/facts")
+    (row,) = scope.rows("figures/overview/facts")
     judges = {judge_config["judge"] for judge_config in scope.judge_configs}
     n_ways = len(scope.judge_configs)
     n_unpriced = row["n_responses_unpriced"] + row["n_verdicts_unpriced"]
@@ -243,7 +243,7 @@ def _has_small_sample(row: Row) -> bool:
 
 def _responses(scope: Scope) -> Iterator[Notice]:
     """Yield notices on models with many failed responses or without scores."""
-    rows = scope.rows("overview/response_counts")
+    rows = scope.rows("figures/overview/response_counts")
     unjudged = [
         row["model"] for row in rows if not row["n_judged"] and row["n_failed"] < row["n_responses"]
     ]
@@ -267,7 +267,7 @@ def _responses(scope: Scope) -> Iterator[Notice]:
 
 def _verdicts(scope: Scope) -> Iterator[Notice]:
     """Yield notices on judges with many failed verdicts."""
-    for grader, rows in grouped(scope.rows("judges/judge_failures"), "grader").items():
+    for grader, rows in grouped(scope.rows("figures/judges/judge_failures"), "grader").items():
         failures = [row for row in rows if row["is_failure"]]
         n_failed = sum(row["n"] for row in failures)
         n_verdicts = rows[0]["n_verdicts"]
@@ -285,7 +285,7 @@ def _verdicts(scope: Scope) -> Iterator[Notice]:
 
 def _changes(scope: Scope) -> Iterator[Notice]:
     """Yield notices on judges that drifted, and on models whose scores fell or rose."""
-    for row in scope.rows("overview/drifted"):
+    for row in scope.rows("figures/overview/drifted"):
         text = (
             f"{row['judge']} has drifted: in {row['night']} only {row['agreement']:.1%} of its"
             " verdicts on the control set were the same as at first, so score changes of that"
@@ -293,7 +293,7 @@ def _changes(scope: Scope) -> Iterator[Notice]:
         )
         yield Notice("bad", text, "judges.html#judge_drift")
     splits: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for row in scope.rows("overview/changes"):
+    for row in scope.rows("figures/overview/changes"):
         if row["is_significant"] and row["judge_config"] == scope.main:
             verb = "fell" if row["difference"] < 0 else "rose"
             splits[row["model"], verb, row["earlier"]].append(
@@ -306,11 +306,11 @@ def _changes(scope: Scope) -> Iterator[Notice]:
 
 
 def _quality(scope: Scope) -> Iterator[Notice]:
-    (row,) = scope.rows("overview/facts")
+    (row,) = scope.rows("figures/overview/facts")
     if row["n_refused"]:
         text = f"{counted(row['n_refused'], 'task')} refused and left out of all scores."
         yield Notice("warn", text, "data.html")
-    failures = scope.rows("overview/last_checks")
+    failures = scope.rows("figures/overview/last_checks")
     warnings = [row for row in failures if row["severity"] == "warn"]
     problems = [row for row in failures if row["severity"] != "warn"]
     if problems:

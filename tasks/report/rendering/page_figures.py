@@ -8,21 +8,21 @@ from string import Template
 from markupsafe import Markup, escape
 
 from tasks.benchmarks.base import Benchmark
+from tasks.figures.addresses import task_address
+from tasks.figures.csv_rows import as_csv
 from tasks.figures.figure import (
     Chart,
     Column,
     Figure,
-    Page,
     Row,
     Rows,
     cell,
     is_number,
     small_notes,
     with_values,
-    words,
 )
-from tasks.figures.rendering import as_csv
-from tasks.figures.scope import Scope, task_address
+from tasks.figures.page import Page, words
+from tasks.figures.scope import Scope
 from tasks.report.rendering.site import Site, dated
 from tasks.rules.text.characters import visible
 

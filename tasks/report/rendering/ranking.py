@@ -19,7 +19,7 @@ from tasks.benchmarks.base import Reference
 from tasks.config.models import ORIGINAL, Judge
 from tasks.figures.figure import Column, Row, Rows, grouped
 from tasks.figures.scope import Scope
-from tasks.figures.shown.overview import LEADERBOARD
+from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.rules.identity import EVERY_VINTAGE
 from tasks.rules.text.numbers import number, rank_notes, some
 from tasks.run.judge_configs import judge_target

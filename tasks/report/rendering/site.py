@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from tasks.figures.figure import GROUPS, Page
+from tasks.figures.page import GROUPS, Page
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.characters import HIDDEN_IN_SCRIPTS, visible, with_visible_texts
 from tasks.rules.text.numbers import counted

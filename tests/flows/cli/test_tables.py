@@ -9,10 +9,10 @@ import click
 import pytest
 from rich.cells import cell_len
 
+from flows.cli.figures import show_figure
 from flows.cli.main import cli
-from flows.cli.output import say, show_figure, show_table
-from tasks.figures.figure import Column, Figure
-from tasks.figures.rendering import as_text
+from flows.cli.output import say, show_table
+from tasks.figures.figure import Column, Figure, terminal_columns
 from tasks.figures.shown import FIGURES
 from tests.flows.conftest import opened_terminal
 from tests.kit import Patch, Printed
@@ -121,7 +121,8 @@ def test_a_figure_has_at_most_eight_essential_columns_that_fit_80_characters(nam
     figure = FIGURES[name]
     essential = figure.essential.split()
     columns = [
-        column.shortened for column in as_text(figure.columns, [usual_row(figure)], essential)
+        column.shortened
+        for column in terminal_columns(figure.columns, [usual_row(figure)], essential)
     ]
     widths = {column.name: column.width for column in columns if column.is_essential}
 
@@ -147,7 +148,7 @@ def test_no_essential_column_is_missing_and_no_line_is_too_long(
 
     shown = printed(capsys)
     assert max(map(cell_len, shown.splitlines())) <= width
-    for column in as_text(figure.columns, rows, figure.essential.split()):
+    for column in terminal_columns(figure.columns, rows, figure.essential.split()):
         if column.is_essential:
             assert all(word in heading_of(shown) for word in column.shortened.heading.split()), (
                 column.name

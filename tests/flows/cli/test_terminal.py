@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from flows.cli.main import main
-from flows.cli.output import cell_text, markdown_text, print_table
+from flows.cli.output import cell_text, markdown_text
 from tasks.console import advance, notice, progress, shown_visibly
-from tasks.console.tables import TableColumn
+from tasks.console.tables import TableColumn, print_table
 from tasks.llm.environment import guard_logs
 from tasks.rules.text.characters import visible
 from tests.flows.conftest import PRBENCH, Run, opened_terminal

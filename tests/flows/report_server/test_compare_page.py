@@ -13,7 +13,7 @@ import pytest
 from flows.report_server.compare_page import compare_page
 from tasks.compare.differences import apart, rows_of, with_verdicts
 from tasks.config.job import DataRevision, Job
-from tasks.figures.rendering import as_text
+from tasks.figures.figure import terminal_columns
 from tasks.figures.shown.comparisons import COMPARE, DIFF
 from tasks.report.rendering.page_figures import PageFigure
 from tests.kit import REVISION, at, job_on, reading, row
@@ -184,7 +184,7 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
         judge="a-judge",
     )["diff"]
 
-    columns = as_text(DIFF.columns, rows)
+    columns = terminal_columns(DIFF.columns, rows)
     assert [[column.cells[0] for column in columns if not column.is_absent]] == cells(difference)
     assert [*DIFF.notes_on(rows)] == [*difference.notes, *difference.table_notes]
     assert "No interval and no test: fewer than 5 tasks differ." in difference.notes

@@ -12,10 +12,9 @@ import pytest
 from tasks.benchmarks import load_benchmark
 from tasks.config.job import Job
 from tasks.exports.figure_files import Sheet, figures_as_workbook, workbook, write_csv
-from tasks.figures.leaderboard import chosen, leaderboard
 from tasks.figures.scope import Scope
 from tasks.figures.shown import FIGURES
-from tasks.figures.shown.overview import LEADERBOARD
+from tasks.figures.shown.leaderboard import LEADERBOARD, chosen_board, leaderboard
 from tasks.rules.errors import PipelineError
 from tests.kit import job_on
 from warehouse import Warehouse
@@ -85,7 +84,7 @@ def test_every_leaderboard_column_is_explained(
         # Without a hard subset or enough labels, a leaderboard has no rows, but the same columns.
         with Warehouse(inspected.warehouse).reader() as reader:
             scope = Scope(inspected, reader, is_hard=choice.get("is_hard", False))
-            query = scope.query_of(*chosen(scope, choice.get("by")))
+            query = scope.query_of(*chosen_board(scope, choice.get("by")))
             rows = [dict.fromkeys(reader.table(query)[0])]
     write_csv(inspected.key, LEADERBOARD, rows, tmp_path / "board.csv")
 

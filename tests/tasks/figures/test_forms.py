@@ -16,8 +16,8 @@ import pytest
 
 from flows.cli.output import show_json
 from tasks.exports.figure_files import figures_as_workbook
-from tasks.figures.figure import MISSING, with_values
-from tasks.figures.rendering import as_csv, as_text
+from tasks.figures.csv_rows import as_csv
+from tasks.figures.figure import MISSING, terminal_columns, with_values
 from tasks.figures.scope import Scope
 from tasks.figures.shown import FIGURES
 from tasks.report.rendering.page_figures import table
@@ -52,7 +52,7 @@ def test_six_forms_are_alike(name: str, scope: Scope, capsys: Printed) -> None:
     page = re.findall(r"<td [^>]*>(.*?)</td>", str(table(name, figure.columns, rows)), re.DOTALL)
     on_page = [html.unescape(re.sub(r"<[^>]+>", "", each)) for each in page]
     n_columns = len(with_values(figure.columns, rows))
-    terminal = as_text(figure.columns, rows)
+    terminal = terminal_columns(figure.columns, rows)
     assert n_columns * len(rows) == len(on_page)
     for index in range(len(rows)):
         cells = [column.cells[index] for column in terminal]

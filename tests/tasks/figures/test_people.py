@@ -9,7 +9,8 @@ from statistics import fmean
 import pytest
 from sklearn.metrics import cohen_kappa_score, f1_score
 
-from tasks.figures.queries import filled
+import sql
+from tasks.figures.scope import filled
 from tasks.figures.shown.judges import against_people
 from tests.kit import REVISION, Fill, Rows, admitted, criterion, response, verdict
 
@@ -89,7 +90,8 @@ def test_decisions_are_pooled_so_that_one_of_a_single_criterion_hardly_counts(
     among_people = of_pairs(*combinations(SIZES, 2))
     reader = published(rows_of(decisions()))
     actual = {
-        row["grader"]: row for row in against_people(reader.rows(filled("people/people", GIVEN)))
+        row["grader"]: row
+        for row in against_people(reader.rows(filled(sql.read("figures/people/people"), GIVEN)))
     }
     judge = actual["judge"]
     people = actual["(people with each other)"]

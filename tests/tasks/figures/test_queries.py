@@ -1,6 +1,4 @@
-"""Values in a query: they reach the database unchanged, whatever they are."""
-
-from collections import Counter
+"""Queries of figures: values reach the database unchanged, whatever they are."""
 
 import duckdb
 import pytest
@@ -9,8 +7,8 @@ from hypothesis import strategies as st
 
 import sql
 from tasks.figures.figure import columns
-from tasks.figures.queries import Rows, filled, literal
-from tasks.figures.shown import PAGES
+from tasks.figures.scope import Table, filled, literal
+from tasks.figures.shown import FIGURES
 from tests.tasks.report.synthetic.attacks import ATTACKS
 
 # DuckDB keeps no NUL in a string; the contracts store none.
@@ -20,6 +18,7 @@ values = st.one_of(
     texts, st.sampled_from(ATTACKS), st.integers(-(2**31), 2**31), finite, st.booleans(), st.none()
 )
 connection = duckdb.connect()
+COLUMNS = {"a": "varchar", "b": "bigint"}
 
 
 @given(values)
@@ -35,23 +34,40 @@ def test_a_list_is_read_as_the_list(listed: list[str]) -> None:
     assert [(listed,)] == connection.execute(f"select {literal(listed)}").fetchall()
 
 
-@given(st.lists(st.tuples(texts, texts), min_size=1, max_size=5))
-def test_rows_are_joined_as_a_table(rows: list[tuple[str, str]]) -> None:
-    result = connection.execute(f"from {literal(Rows(tuple(rows), 2))} as given (a, b)").fetchall()
+@given(st.lists(st.tuples(texts, st.none() | st.integers(0, 9)), min_size=1, max_size=5))
+def test_rows_are_joined_as_a_table(rows: list[tuple[str, int | None]]) -> None:
+    query = f"select a, b from {literal(Table(COLUMNS, rows))} as named"
 
-    assert rows == result
+    assert connection.execute(query).fetchall() == rows
 
 
-def test_no_rows_are_a_table_without_rows() -> None:
-    relation = connection.execute(f"select a, b from {literal(Rows((), 2))} as given (a, b)")
+def test_no_rows_are_a_table_with_columns_of_their_types() -> None:
+    query = f"from {literal(Table(COLUMNS, []))} as named"
 
-    assert [column[0] for column in relation.description or []] == ["a", "b"]
+    relation = connection.execute(query)
+
+    assert [(column[0], str(column[1])) for column in relation.description or []] == [
+        ("a", "VARCHAR"),
+        ("b", "BIGINT"),
+    ]
     assert relation.fetchall() == []
 
 
-def test_a_query_that_asks_for_what_is_not_given_is_refused() -> None:
+def test_a_parameter_without_a_value_is_refused() -> None:
     with pytest.raises(KeyError, match="dataset_revision"):
-        filled("overview/last_checks", {"benchmark": "prbench"})
+        filled("select $benchmark, $dataset_revision", {"benchmark": "prbench"})
+
+
+def test_a_value_that_looks_like_a_parameter_is_not_filled_again() -> None:
+    text = filled("select $a, $b", {"a": "$b", "b": "$a"})
+
+    assert text == "select '$b', '$a'"
+
+
+def test_a_dollar_in_a_text_a_name_or_a_comment_is_no_parameter() -> None:
+    query = "select '$a''$a' as \"$a\", $a -- not $a\n"
+
+    assert filled(query, {"a": 1}) == "select '$a''$a' as \"$a\", 1 -- not $a\n"
 
 
 def test_a_column_without_a_title_is_named() -> None:
@@ -59,21 +75,10 @@ def test_a_column_without_a_title_is_named() -> None:
         columns("model halves")
 
 
-def test_a_value_that_looks_like_a_place_is_not_filled_again() -> None:
-    text = filled(
-        "overview/last_checks", {"benchmark": "$dataset_revision", "dataset_revision": "$benchmark"}
-    )
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_has_a_query_or_is_computed(name: str) -> None:
+    figure = FIGURES[name]
 
-    assert "benchmark = '$dataset_revision' and dataset_revision = '$benchmark'" in text
-
-
-def test_a_figure_has_the_only_query_of_its_name() -> None:
-    files = [
-        path.stem
-        for path in (sql.FOLDER / "figures").glob("*.sql")
-        if path.stem not in {"shared", "scope"}
-    ]
-    names = Counter(name for file in files for name in sql.queries(f"figures/{file}"))
-    figures = [figure for page in PAGES for figure in page.figures]
-
-    assert [figure.name for figure in figures if not figure.query and names[figure.name] != 1] == []
+    assert bool(figure.query) != bool(figure.compute)
+    if figure.query:
+        assert sql.read(f"figures/{figure.query}")

@@ -23,7 +23,7 @@ from tasks.config.models import Judge
 from tasks.config.settings import Settings
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.figures.scope import Scope
-from tasks.figures.shown.overview import LEADERBOARD
+from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.judge.neighbours import ARRANGEMENTS, judge_arrangement, missing
 from tasks.llm.ledger.pruning import prune
 from tasks.maintain.upkeep import tidy

@@ -22,7 +22,7 @@ import tasks.results
 from tasks.bundles.stores import open_location
 from tasks.config.job import Job
 from tasks.exports.tables import publish
-from tasks.figures.leaderboard import leaderboard
+from tasks.figures.shown.leaderboard import leaderboard
 from tasks.results import Results, open_results
 from tasks.rules.errors import UsageError
 from tests.kit import Patch, admitted, job_on, one_line, written

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.figures.scope import criterion_key, entry_key, judge_config_key, task_key
+from tasks.figures.addresses import criterion_key, entry_key, judge_config_key, task_key
 from tests.tasks.report.drilldown.drilled import Row, files
 from tests.tasks.report.synthetic.texts import CANARY
 from warehouse import Warehouse

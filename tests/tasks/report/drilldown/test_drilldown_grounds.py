@@ -11,7 +11,7 @@ from playwright.sync_api import Browser
 
 from tasks.benchmarks.prbench import BENCHMARK
 from tasks.config.job import Job
-from tasks.figures.scope import entry_key, task_key
+from tasks.figures.addresses import entry_key, task_key
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.replies import Reply
 from tasks.prompts import load_template

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator
 
-from tasks.figures.scope import task_key
+from tasks.figures.addresses import task_key
 from tasks.rules.text.characters import visible
 from tests.tasks.report.browser import PHONE, Visit, visiting
 from tests.tasks.report.drilldown.drilled import (

@@ -14,7 +14,7 @@ import pytest
 import sql
 from tasks.config.job import Job
 from tasks.dataset.source import with_revision
-from tasks.figures.scope import entry_key
+from tasks.figures.addresses import entry_key
 from tasks.report.build import build
 from tasks.report.drilldown import blocks
 from tasks.report.rendering import program
@@ -242,7 +242,7 @@ def words(text: str) -> set[str]:
 
 
 def test_everything_that_the_pages_show_is_in_the_fingerprint() -> None:
-    query = sql.read("report/drilldown/sections")
+    query = sql.queries("report/drilldown")["sections"]
     shown = re.findall(r"list\((?:to_json\()?\{(.*?)\}", query, re.DOTALL)
     values = [
         each.partition(":")[2]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
-from tasks.figures.scope import task_key
+from tasks.figures.addresses import task_key
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import KeptReply, LedgerReader
 from tasks.llm.ledger.pruning import prune

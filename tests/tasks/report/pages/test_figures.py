@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from tasks.benchmarks import load_benchmark
-from tasks.figures.rendering import as_csv
+from tasks.figures.csv_rows import as_csv
 from tasks.figures.scope import Scope
 from tasks.figures.shown import COMPARE, PAGES
 from tasks.figures.shown.categories import CATEGORIES

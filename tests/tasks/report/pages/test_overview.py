@@ -17,7 +17,7 @@ from tasks.compare.vintages import changes
 from tasks.config.job import Job
 from tasks.figures.scope import Scope
 from tasks.figures.shown import FIGURES, PAGES
-from tasks.figures.shown.overview import LEADERBOARD
+from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.report.rendering.notices import facts, notices
 from tests.kit import at, row
 from tests.tasks.report.browser import visiting
@@ -40,7 +40,7 @@ def test_a_named_sampling_is_compared_with_the_one_before_it(
     world_job: Job, scope: Scope, night: str
 ) -> None:
     actual = Scope(world_job, scope.reader, night, changes(world_job, night)).rows(
-        "overview/changes"
+        "figures/overview/changes"
     )
 
     # The judge had drifted on the second night, so the third one is compared with an earlier one.
@@ -194,7 +194,7 @@ def test_a_part_shows_only_hard_selections_of_its_own(
         == sorted({row["split"] for row in scope.rows_of(FIGURES["hard_leaderboard"])})
         == boards
     )
-    for query in ("hard/hard_selections", "hard/tasks"):
+    for query in ("figures/hard/hard_selections", "figures/hard/tasks"):
         assert set(fields) == {row["field"] for row in scope.rows(query)}
     assert part == scope.narrowed_to
     text = (
@@ -244,7 +244,7 @@ def test_responses_without_a_verdict_are_told_counted_and_priced_and_can_be_read
     assert shown["Models"][0] == "2"
     assert shown["Responses"][0] == "4"
     assert shown["Cost"][0] == "$1.00"
-    costs = scope.rows("costs/costs")
+    costs = scope.rows("figures/costs/costs")
     priced = [
         (each["model"], each["split"], each["response_usd"], each["mean_score"]) for each in costs
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tasks.figures.figure import formula
+from tasks.figures.page import formula
 from tasks.figures.shown import PAGES
 from tasks.rules.records import ScoreDefinition
 from tests.tasks.report.drilldown.drilled import data

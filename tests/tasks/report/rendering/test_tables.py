@@ -6,7 +6,8 @@ from html import unescape
 
 import pytest
 
-from tasks.figures.figure import Column, Kind, Page
+from tasks.figures.figure import Column, Kind
+from tasks.figures.page import Page
 from tasks.report.rendering.page_figures import table
 from tasks.report.rendering.site import render
 from tasks.rules.text.characters import visible

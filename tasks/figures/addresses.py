@@ -1,0 +1,82 @@
+"""Names of tasks, entries, judge configurations and criteria in files and addresses, and links.
+
+Names are digests, so they reveal no text. A name depends only on its object, so it stays the same
+when other tasks or models are added.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from tasks.figures.scope import JUDGE_CONFIG, SAMPLING
+from tasks.rules.identity import digest
+
+_HEX = 16
+
+
+def task_key(task_id: str) -> str:
+    """Return the name of a task."""
+    return digest("task", task_id)[:_HEX]
+
+
+def entry_key(entry: Mapping[str, Any]) -> str:
+    """Return the name of one sampling of a configured model."""
+    return digest("entry", *(entry[column] for column in SAMPLING))[:_HEX]
+
+
+def judge_config_key(judge_config: Mapping[str, Any]) -> str:
+    """Return the name of a judge configuration."""
+    return digest("judging", *(judge_config[column] for column in JUDGE_CONFIG))[:_HEX]
+
+
+def criterion_key(criterion_id: str) -> str:
+    """Return the name of a criterion within its task: the beginning of `sha256(criterion_id)` as in
+    SQL.
+    """
+    return hashlib.sha256(criterion_id.encode()).hexdigest()[:_HEX]
+
+
+def task_address(
+    task_id: str,
+    first: Mapping[str, Any] | None = None,
+    second: Mapping[str, Any] | None = None,
+    criterion_id: str | None = None,
+) -> str:
+    """Return the link to a task's page: with the responses of one or two entries, at one of its
+    criteria.
+    """
+    parameters = {"task": task_key(task_id)}
+    if first:
+        parameters["a"] = entry_key(first)
+    if second:
+        parameters["b"] = entry_key(second)
+    if criterion_id is not None:
+        parameters["criterion"] = criterion_key(criterion_id)
+    return "task.html#" + urlencode(parameters)
+
+
+def side_by_side(
+    first: Sequence[str], second: Sequence[str]
+) -> Callable[[Iterable[Mapping[str, Any]]], list[dict[str, Any]]]:
+    """Return a function that adds to each row the address of a page with two responses, at its
+    criterion if it has one.
+
+    `first` and `second` name the columns with the sampling (model, its hash, vintage) of each
+    response.
+    """
+
+    def with_address(row: Mapping[str, Any]) -> dict[str, Any]:
+        address = task_address(
+            row["task_id"],
+            first=_sampling(row, first),
+            second=_sampling(row, second),
+            criterion_id=row.get("criterion_id"),
+        )
+        return {**row, "address": address}
+
+    return lambda rows: [with_address(row) for row in rows]
+
+
+def _sampling(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+    return {name: row[column] for name, column in zip(SAMPLING, columns, strict=True)}

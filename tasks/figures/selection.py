@@ -1,0 +1,113 @@
+"""The leaderboard on a hard selection: scores on its tasks, without ranks."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import sql
+from tasks.figures.scope import JUDGE_CONFIG, Scope
+from tasks.rules.errors import UsageError
+
+
+def scores_on_selection(scope: Scope, selection: str) -> list[dict[str, Any]]:
+    """Return, for each split and model run, its mean score over the tasks of a hard selection, with
+    the interval.
+
+    The best are first; there are no ranks, because models may have different tasks.
+
+    Args:
+        scope: the scope of the leaderboard.
+        selection: the id of a selection, the beginning of its id, or `latest`.
+
+    Raises:
+        UsageError: the warehouse has no such selection.
+    """
+    selections = _matching_selections(scope, selection)
+    names = ("score", "splits", "models", "judges", "vintage")
+    parameters = {name: scope.values[name] for name in names}
+    rows = scope.reader.rows(
+        sql.read("queries/hard_subset/scores"), parameters | {"selections": selections}
+    )
+    labels = {_judge_config(config): config["judge_config"] for config in scope.judge_configs}
+    board = []
+    for row in rows:
+        row.update(_interval(row))
+        row["judge_config"] = labels.get(_judge_config(row), row["judge"])
+        row["is_below_bar"] = row["coverage"] < scope.values["bar"]
+        row["score_name"] = parameters["score"]
+        row["selections"] = selections
+        board.append({name: row[name] for name in _COLUMNS})
+    return board
+
+
+def _judge_config(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in JUDGE_CONFIG)
+
+
+def _matching_selections(scope: Scope, selection: str) -> list[str]:
+    """Return the ids of the selections that a name stands for: one, or the latest of each field."""
+    key = scope.job.key
+    rows = scope.reader.select("hard_subset", "distinct selection_id", **key)
+    stored = sorted(row["selection_id"] for row in rows)
+    if selection == "latest":
+        latest = scope.reader.select("intermediate.latest_selections", **key)
+        matches = [row["selection_id"] for row in latest]
+    else:
+        matches = [name for name in stored if name.startswith(selection)]
+    if not matches or (len(matches) > 1 and selection != "latest"):
+        what = f"fits {len(matches)} selections" if matches else "is not a selection"
+        raise UsageError(
+            f"--selection {selection}: {what} of this data set; there are"
+            f" {', '.join(stored) or 'none'}"
+        )
+    return matches
+
+
+_COLUMNS = (
+    "judge_config",
+    "split",
+    "model",
+    "mean_score",
+    "ci_low",
+    "ci_high",
+    "raw_mean_score",
+    "raw_ci_low",
+    "raw_ci_high",
+    "is_small",
+    "mean_lower",
+    "mean_upper",
+    "n_tasks",
+    "n_tasks_full",
+    "n_tasks_wanted",
+    "is_complete",
+    "coverage",
+    "is_below_bar",
+    "model_config_hash",
+    "judge",
+    "judge_config_hash",
+    "template_hash",
+    "grading",
+    "judge_trial",
+    "vintage",
+    "n_trials",
+    "score_name",
+    "selections",
+)
+
+
+def _interval(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the interval of a mean, before and after clipping: its ends are clipped like the mean
+    (`intermediate/scores/mean_scores.sql`).
+    """
+    from tasks.rules.statistics.intervals import rest_on_few, none_if_nan, mean_intervals
+
+    task_values = np.array(row["task_values"], dtype=np.float64)[:, None]
+    low, high = map(none_if_nan, mean_intervals(task_values)[0])
+    return {
+        "raw_ci_low": low,
+        "raw_ci_high": high,
+        "ci_low": None if low is None else max(low, row["mean_floor"]),
+        "ci_high": None if high is None else max(high, row["mean_floor"]),
+        "is_small": bool(rest_on_few(task_values)[0]),
+    }
