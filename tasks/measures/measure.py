@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import chain, groupby
 from operator import itemgetter
@@ -32,11 +32,11 @@ _FIGURES_AT_A_TIME = 1_000
 class Steps:
     """CTEs that replace stored relations in a query, and their parameters (`sql.with_ctes`)."""
 
-    ctes: Mapping[str, str] = field(default_factory=dict)
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    ctes: Mapping[str, str]
+    parameters: Mapping[str, Any]
 
 
-STORED = Steps()
+STORED = Steps({}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +186,13 @@ def renew(job: Job, measures: Sequence[Measure]) -> Counter[str]:
     with warehouse.reader() as reader:
         stale = [(measure, measure.stale(reader)) for measure in measures]
         for measure, figures in stale:
-            counts[measure.name] += len(figures)
+            counts.update([measure.name] * len(figures))
         with progress(_PROGRESS, {"": counts.total()}, is_quiet=job.is_quiet):
             for measure, figures in stale:
                 rows += measure.rows(reader, figures)
     warehouse.write("measures", rows)
     warehouse.publish()
-    return +counts
+    return counts
 
 
 def _blocks(

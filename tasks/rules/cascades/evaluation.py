@@ -120,7 +120,7 @@ def _ranking(
 
 def _resampled_means(scores: Floats, sampled: Draws) -> Floats:
     """Return each model's mean score in each resample, shape (n_resamples, n_models)."""
-    weights = sampled.astype(np.float64)
+    weights = sampled.astype(float)
     is_scored = ~np.isnan(scores)
     return intervals.quotient(weights @ np.where(is_scored, scores, 0.0), weights @ is_scored)
 
@@ -208,10 +208,11 @@ def figures_of(
     task_index = np.searchsorted(tasks, paired.task)
     sampled = intervals.draws(n_tasks, resamples)
     replays = [_replayed(candidate, paired) for candidate in tried]
-    tables = np.stack(
-        [_tables(replay, paired.strong, task_index, n_tasks) for replay in replays], axis=1
-    )
-    n_escalated = _n_escalated(replays, task_index, n_tasks)
+    tables = _tables(replays, paired.strong, task_index, n_tasks)
+    n_escalated = np.zeros((n_tasks, len(tried)))
+    for index, replay in enumerate(replays):
+        is_escalated = replay.is_counted & replay.is_escalated
+        n_escalated[:, index] = np.bincount(task_index, is_escalated, minlength=n_tasks)
     counts = tables.sum(axis=(2, 3))
     n_paired = counts.sum(axis=0)
     share_ends = intervals.ratio_intervals(n_escalated, counts, sampled=sampled)
@@ -223,23 +224,9 @@ def figures_of(
         row["n_paired"] = int(n_paired[index])
         row |= _calls(candidate, shares[index], share_ends[index], costs)
         row |= agreement[index]
-        values = replays[index].values
-        row |= _ranking(paired, values, sampled[:_RANKING_RESAMPLES], tasks)
+        row |= _ranking(paired, replays[index].values, sampled[:_RANKING_RESAMPLES], tasks)
         rows.append(row)
     return rows
-
-
-def _n_escalated(
-    replays: Sequence[_Replay],
-    task_index: Ints,
-    n_tasks: int,
-) -> Floats:
-    """Return the number of criteria that each rule escalates, shape (n_tasks, n_rules)."""
-    counts = []
-    for replay in replays:
-        is_escalated = replay.is_counted & replay.is_escalated
-        counts.append(np.bincount(task_index, is_escalated, minlength=n_tasks))
-    return np.stack(counts, axis=1).astype(np.float64)
 
 
 def _calls(
@@ -254,7 +241,7 @@ def _calls(
         # Two calls of the cheap judge for a verdict if repetitions are compared.
         n_cheap = candidate.when.n_repetitions(2)
     # NaN for None.
-    usd = 1_000 * np.array([costs.cheap_usd, costs.strong_usd], dtype=np.float64)
+    usd = 1_000 * np.array([costs.cheap_usd, costs.strong_usd], dtype=float)
     cheap_usd = n_cheap * usd[0] if n_cheap else 0.0
     return {
         "strong_calls": none_if_nan(1_000 * share),
@@ -272,13 +259,13 @@ def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> _Replay:
     large. The cheap judge alone escalates no criterion, so it has no decision after a failure.
     """
     when = candidate.when
-    all_criteria = np.ones(len(paired.strong), dtype=np.bool_)
+    all_criteria = np.ones(len(paired.strong), dtype=bool)
     if when is None:
         return _Replay(all_criteria, all_criteria, paired.strong)
     values = paired.facts.first[:, 0]
     if candidate.threshold is not None:
         probability = paired.facts.probability
-        is_met = (probability >= candidate.threshold).astype(np.float64)
+        is_met = (probability >= candidate.threshold).astype(float)
         values = np.where(np.isnan(probability), values, is_met)
     if not when.conditions:
         return _Replay(all_criteria, ~all_criteria, values)
@@ -342,21 +329,26 @@ def _lowest_share(n_tasks: int, n_differing: int) -> float:
 
 
 def _tables(
-    replay: _Replay,
+    replays: Sequence[_Replay],
     strong: Floats,
     task_index: Ints,
     n_tasks: int,
 ) -> Floats:
-    """Return counts of (cascade, strong) by task, shape (n_tasks, 4, 4).
+    """Return counts of (cascade, strong) by task and rule, shape (n_tasks, n_rules, 4, 4).
 
     The labels are not met, met in part, met, no verdict.
     """
-    tables = np.zeros((n_tasks, _NO_VERDICT + 1, _NO_VERDICT + 1))
-    by_cascade = np.nan_to_num(2 * replay.values, nan=_NO_VERDICT).astype(np.int64)
-    by_strong = np.nan_to_num(2 * strong, nan=_NO_VERDICT).astype(np.int64)
-    cells = np.stack([task_index, by_cascade, by_strong])[:, replay.is_counted]
-    np.add.at(tables, tuple(cells), 1.0)
+    n_labels = _NO_VERDICT + 1
+    tables = np.zeros((n_tasks, len(replays), n_labels, n_labels))
+    by_strong = _label_index(strong)
+    for rule, replay in enumerate(replays):
+        cells = np.stack([task_index, _label_index(replay.values), by_strong])
+        np.add.at(tables[:, rule], tuple(cells[:, replay.is_counted]), 1.0)
     return tables
+
+
+def _label_index(values: Floats) -> Ints:
+    return np.nan_to_num(2 * values, nan=_NO_VERDICT).astype(np.int64)
 
 
 def _verdicts_f1(tables: NDArray[Any]) -> Floats:
@@ -444,7 +436,7 @@ def for_choosing(tasks: Sequence[str]) -> Flags:
     """
     hashes = [digest("cascade", intervals.SEED, task_id) for task_id in tasks]
     order = sorted(range(len(tasks)), key=hashes.__getitem__)
-    is_for_choosing = np.zeros(len(tasks), dtype=np.bool_)
+    is_for_choosing = np.zeros(len(tasks), dtype=bool)
     is_for_choosing[order[: len(tasks) // 2]] = True
     return is_for_choosing
 
