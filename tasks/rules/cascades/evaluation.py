@@ -214,14 +214,12 @@ def figures_of(
         is_escalated = replay.is_counted & replay.is_escalated
         n_escalated[:, index] = np.bincount(task_index, is_escalated, minlength=n_tasks)
     counts = tables.sum(axis=(2, 3))
-    n_paired = counts.sum(axis=0)
     share_ends = intervals.ratio_intervals(n_escalated, counts, sampled=sampled)
-    shares = intervals.quotient(n_escalated.sum(axis=0), n_paired)
+    shares = intervals.quotient(n_escalated.sum(axis=0), counts.sum(axis=0))
     agreement = _agreement(tables, tried, sampled)
     rows = []
     for index, candidate in enumerate(tried):
         row: Figures = dict.fromkeys(_FIRST)
-        row["n_paired"] = int(n_paired[index])
         row |= _calls(candidate, shares[index], share_ends[index], costs)
         row |= agreement[index]
         row |= _ranking(paired, replays[index].values, sampled[:_RANKING_RESAMPLES], tasks)
@@ -281,7 +279,7 @@ def _agreement(
     tried: Sequence[CandidateRule],
     sampled: Draws,
 ) -> list[Figures]:
-    """Return agreement, kappa and macro-F1 of each rule, and its number of tasks.
+    """Return agreement, kappa and macro-F1 of each rule, and its numbers of criteria and tasks.
 
     Agreement is a pooled share with an interval for shares, which covers the truth more often than
     the others. A missing verdict agrees with no verdict.
@@ -308,8 +306,12 @@ def _agreement(
             ends = np.ones(2)
         elif n_tasks and n_differing < intervals.FEWEST_OTHERS:
             ends = np.array([_lowest_share(n_tasks, n_differing), 1.0])
-        is_small = n_tasks < intervals.SMALL or n_differing < intervals.FEW_OTHERS
-        row: Figures = {"n_tasks": n_tasks, "n_differing": n_differing, "is_small": is_small}
+        row: Figures = {
+            "n_paired": int(counts[:, index].sum()),
+            "n_tasks": n_tasks,
+            "n_differing": n_differing,
+            "is_small": n_tasks < intervals.SMALL or n_differing < intervals.FEW_OTHERS,
+        }
         row |= _estimate("agreement", agreement[index], ends)
         row |= _estimate("kappa", kappas[index], kappa_ends[index])
         row |= _estimate("macro_f1", f1s[index], f1_ends[index])
