@@ -293,41 +293,39 @@ def _agreement(
     counts = tables.sum(axis=(2, 3))
     agreement_ends = intervals.ratio_intervals(n_agreeing, counts, sampled=sampled)
     kappa_ends, f1_ends = agreement_intervals(tables, kappa, _verdicts_f1, sampled=sampled)
-    total = tables.sum(axis=0)
-    agreement = raw_agreement(total)
-    kappas = kappa(total)
-    f1s = _verdicts_f1(total)
     rows = []
     for index, candidate in enumerate(tried):
+        total = tables[:, index].sum(axis=0)
         n_tasks = int((counts[:, index] > 0).sum())
         n_differing = int((n_agreeing[:, index] < counts[:, index]).sum())
         ends = agreement_ends[index]
         if candidate.when is None:
             ends = np.ones(2)
         elif n_tasks and n_differing < intervals.FEWEST_OTHERS:
-            ends = np.array([_lowest_share(n_tasks, n_differing), 1.0])
+            ends = _exact_interval(n_tasks, n_differing)
         row: Figures = {
-            "n_paired": int(counts[:, index].sum()),
+            "n_paired": int(total.sum()),
             "n_tasks": n_tasks,
             "n_differing": n_differing,
             "is_small": n_tasks < intervals.SMALL or n_differing < intervals.FEW_OTHERS,
         }
-        row |= _estimate("agreement", agreement[index], ends)
-        row |= _estimate("kappa", kappas[index], kappa_ends[index])
-        row |= _estimate("macro_f1", f1s[index], f1_ends[index])
+        row |= _estimate("agreement", raw_agreement(total), ends)
+        row |= _estimate("kappa", kappa(total), kappa_ends[index])
+        row |= _estimate("macro_f1", _verdicts_f1(total), f1_ends[index])
         rows.append(row)
     return rows
 
 
-def _lowest_share(n_tasks: int, n_differing: int) -> float:
-    """Return the low end of the share of agreeing tasks, if few differ.
+def _exact_interval(n_tasks: int, n_differing: int) -> Floats:
+    """Return the interval of the share of agreeing tasks, if few differ.
 
-    So few tasks do not show their spread. It is assumed that a task that differs does so in all its
-    criteria. The exact interval of a share (Clopper and Pearson, 1934).
+    So few tasks do not show their spread. The low end then assumes that a task that differs does so
+    in all its criteria. The exact interval of a share (Clopper and Pearson, 1934).
     """
-    if n_differing >= n_tasks:
-        return 0.0
-    return 1.0 - float(betaincinv(n_differing + 1, n_tasks - n_differing, 0.975))
+    low = 0.0
+    if n_differing < n_tasks:
+        low = 1.0 - float(betaincinv(n_differing + 1, n_tasks - n_differing, 0.975))
+    return np.array([low, 1.0])
 
 
 def _tables(
