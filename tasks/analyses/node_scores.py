@@ -175,7 +175,7 @@ def _judged_tree(
         parents=parents,
         tasks=tasks.astype(np.int64),
         leaves=np.array(member_leaves, dtype=np.int64),
-        is_for_selection=np.array(is_for_selection, dtype=np.bool_),
+        is_for_selection=np.array(is_for_selection, dtype=bool),
         right=right,
         weights=weights,
     )
@@ -197,7 +197,7 @@ def _verdicts(
 
 
 def _with_nan(column: NDArray[Any]) -> Floats:
-    return np.asarray(np.ma.filled(column.astype(np.float64), np.nan), dtype=np.float64)
+    return np.asarray(np.ma.filled(column.astype(float), np.nan), dtype=float)
 
 
 def _score_rows(tree: JudgedTree, right: Floats) -> Iterator[NodeRow]:

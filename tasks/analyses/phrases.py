@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain, count, groupby
@@ -220,74 +221,79 @@ def naming_of(
     nodes = reader.rows(sql.read("queries/capabilities/node_phrases"), parameters)
     replies = {row["name_id"]: row for row in reader.select("capability_names", **key)}
     analyst = job.settings.capability_model[0]
+    template_id = template_hash(load_analysis_template(NAME_TEMPLATE))
+    origin = {**key, **provenance("model", analyst, template_id)}
     names: dict[str, str | None] = {}
     items: list[Item] = []
     for _, group in groupby(nodes, key=itemgetter("tree_id")):
-        naming = TreeNaming(list(group), replies, key, analyst)
+        naming = TreeNaming(list(group), replies, origin, analyst)
         naming.name_all()
         names |= naming.names
         items += naming.items
     # A request that failed in this run is retried by the next run, not by the next round.
-    retried_later = set()
-    for name_id, row in replies.items():
-        if row["status"] != OK and row["run_id"] == job.run_id:
-            retried_later.add(name_id)
+    retried_later = {
+        name_id
+        for name_id, row in replies.items()
+        if row["status"] != OK and row["run_id"] == job.run_id
+    }
     return names, [item for item in items if item.row_id not in retried_later]
 
 
+@dataclass
 class TreeNaming:
-    """The naming of the nodes of one tree: names so far, and all requests for them."""
+    """The naming of the nodes of one tree: names so far, and all requests for them.
 
-    def __init__(
-        self,
-        nodes: Sequence[NodeRow],
-        replies: Mapping[str, Mapping[str, Any]],
-        key: Mapping[str, str],
-        analyst: Analyst,
-    ) -> None:
-        """Start without names; `replies` are the stored ones, by the id of their request."""
-        self.names: dict[str, str | None] = {}
-        self.items: list[Item] = []
-        self._nodes = nodes
-        self._replies = replies
-        self._analyst = analyst
-        self._template = load_analysis_template(NAME_TEMPLATE)
-        self._origin = {**key, **provenance("model", analyst, template_hash(self._template))}
-        self._folded_names: set[str] = set()
-        self._refused: dict[str, str] = {}
+    Attributes:
+        nodes: all nodes of the tree.
+        replies: the stored ones, by the id of their request.
+        origin: the columns that all requests share.
+        names: node id -> name, None where the request failed.
+        items: the requests.
+        folded_names: the names in lower case.
+        refused: node id -> the name that another node has.
+    """
+
+    nodes: Sequence[NodeRow]
+    replies: Mapping[str, Mapping[str, Any]]
+    origin: Mapping[str, str]
+    analyst: Analyst
+    names: dict[str, str | None] = field(default_factory=dict)
+    items: list[Item] = field(default_factory=list)
+    folded_names: set[str] = field(default_factory=set)
+    refused: dict[str, str] = field(default_factory=dict)
 
     def name_all(self) -> None:
         """Name the nodes as far as replies are stored; the requests of the next round follow."""
-        pending = list(self._nodes)
+        pending = list(self.nodes)
         for attempt in range(1, ROUNDS + 1):
             items = [self._item(node, attempt) for node in pending]
             self.items += items
-            if any(item.row_id not in self._replies for item in items):
+            if any(item.row_id not in self.replies for item in items):
                 return
             refused_nodes = []
             for node, item in zip(pending, items, strict=True):
-                name = self._replies[item.row_id]["name"]  # None after a failure
-                if name is not None and name.casefold() in self._folded_names:
-                    self._refused[node["node_id"]] = name
+                name = self.replies[item.row_id]["name"]  # None after a failure
+                if name is not None and name.casefold() in self.folded_names:
+                    self.refused[node["node_id"]] = name
                     refused_nodes.append(node)
                 else:
                     self._give(node, name)
             pending = refused_nodes
         for node in pending:
-            refused_name = self._refused[node["node_id"]]
-            self._give(node, unique_name(refused_name, node["phrases"], self._folded_names))
+            refused_name = self.refused[node["node_id"]]
+            self._give(node, unique_name(refused_name, node["phrases"], self.folded_names))
 
     def _give(self, node: NodeRow, name: str | None) -> None:
         self.names[node["node_id"]] = name
         if name is not None:
-            self._folded_names.add(name.casefold())
+            self.folded_names.add(name.casefold())
 
     def _forbidden(self, node: NodeRow) -> list[str]:
         """Return the names that a node must not get: its own earlier one, and its siblings'."""
-        if node["node_id"] not in self._refused:
+        if node["node_id"] not in self.refused:
             return []
-        names = {self._refused[node["node_id"]]}
-        for sibling in self._nodes:
+        names = {self.refused[node["node_id"]]}
+        for sibling in self.nodes:
             name = self.names.get(sibling["node_id"])
             if name and sibling["parent_id"] == node["parent_id"]:
                 names.add(name)
@@ -297,12 +303,13 @@ class TreeNaming:
         node_id = node["node_id"]
         phrases = shown_phrases(node["phrases"])
         forbidden = self._forbidden(node)
+        template = load_analysis_template(NAME_TEMPLATE)
         return Item(
-            row_id=digest("capability name", self._origin, node_id, phrases, attempt, forbidden),
+            row_id=digest("capability name", self.origin, node_id, phrases, attempt, forbidden),
             group=f"{node_id} {attempt}",
-            reply_spec=text_reply_spec(self._analyst, NAME),
-            columns={**self._origin, "node_id": node_id, "attempt": attempt, "name": None},
-            prompt=partial(naming_prompt, self._template, phrases, forbidden),
+            reply_spec=text_reply_spec(self.analyst, NAME),
+            columns={**self.origin, "node_id": node_id, "attempt": attempt, "name": None},
+            prompt=partial(naming_prompt, template, phrases, forbidden),
         )
 
 
@@ -328,21 +335,12 @@ def shown_phrases(phrases: Sequence[str]) -> list[str]:
     return [*phrases[:half], *(rest[index * len(rest) // half] for index in range(half))]
 
 
-def _name_items(
-    job: Job,
-    selected_tasks: WantedTasks,
-    reader: Reader,
-    _: Analyst,
-) -> list[Item]:
-    return naming_of(job, reader, selected_tasks.key)[1]
-
-
 NAMES = Analysis(
     stage="capabilities",
     callee="capability_model",
     table="capability_names",
     key="name_id",
     by="model",
-    items_of=_name_items,
+    items_of=lambda job, tasks, reader, _: naming_of(job, reader, tasks.key)[1],
 )
 """The requests for names that follow from the stored data."""

@@ -84,7 +84,7 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
         if vectors is None:
             point_vectors = tfidf(points.tolist())
         else:
-            point_vectors = _unit(np.array([vectors[row] for row in rows], dtype=np.float64))
+            point_vectors = _unit(np.array([vectors[row] for row in rows], dtype=float))
         tree = _grown(point_vectors, counts.astype(np.int64))
     return replace(tree, leaves=tree.leaves[point_index.reshape(-1)])
 
@@ -115,7 +115,7 @@ def tfidf(phrases: Sequence[str]) -> Floats:
 def _unit(vectors: NDArray[Any]) -> Floats:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled = np.divide(vectors, lengths, out=np.zeros(vectors.shape), where=lengths > 0)
-    return np.asarray(np.round(scaled, _DIGITS), dtype=np.float64)
+    return np.asarray(np.round(scaled, _DIGITS), dtype=float)
 
 
 def _grown(points: Floats, counts: Ints) -> Tree:

@@ -171,7 +171,7 @@ MEASURES = (
         scores.debiased_differences,
         debiased.METHOD,
         group_by=("task_set_id", "breakdown", "label", "score_name"),
-        of=("figure_a", "figure_b"),
+        id_columns=("figure_a", "figure_b"),
     ),
 )
 """All measures, in the order of computation."""

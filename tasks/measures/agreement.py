@@ -106,8 +106,7 @@ def _measured(tables: Floats, measures: Mapping[str, Measure]) -> Iterator[Resul
     for figure in range(len(total)):
         results = {}
         for name, values, ends in zip(measures, values_by_measure, ends_by_measure, strict=True):
-            low, high = ends[figure].tolist()
-            results[name] = MeasureResult(float(values[figure]), low, high)
+            results[name] = MeasureResult(float(values[figure]), *ends[figure].tolist())
         yield results
 
 
@@ -118,19 +117,17 @@ def labels_agreement(figures: Sequence[FigureRow], values: ValueColumns) -> Iter
     """
     tasks, task_index = np.unique(values["task"], return_inverse=True)
     cell = (task_index, values["figure"])
-    is_annotated = np.zeros((len(tasks), len(figures)), dtype=np.bool_)
-    is_compared = np.zeros((len(tasks), len(figures)), dtype=np.bool_)
+    is_annotated = np.zeros((len(tasks), len(figures)), dtype=bool)
+    is_compared = np.zeros((len(tasks), len(figures)), dtype=bool)
     is_annotated[cell] = values["is_annotated"]
     is_compared[cell] = values["is_compared"]
     labels = [figure["label"] for figure in figures]
     measures_by_label = agreement.label_agreement(is_annotated, is_compared, labels)
     for label in labels:
-        results = {}
-        for name, measure in measures_by_label[label].items():
-            results[name] = MeasureResult(
-                measure.value, measure.ci_low, measure.ci_high, n=measure.n_labels
-            )
-        yield results
+        yield {
+            name: MeasureResult(measure.value, measure.ci_low, measure.ci_high, n=measure.n_labels)
+            for name, measure in measures_by_label[label].items()
+        }
 
 
 def votes_of_set(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
@@ -249,6 +246,6 @@ def _calibration_results(
 
 def change_of(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
     """Yield the mean change of paired verdicts from one arrangement to another."""
-    changes = values["sum_change"].astype(np.float64)
-    counts = values["n"].astype(np.float64)
+    changes = values["sum_change"].astype(float)
+    counts = values["n"].astype(float)
     yield {"change": _ratio(changes, counts, n=int(counts.sum()))}

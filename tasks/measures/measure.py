@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import chain, groupby
 from operator import itemgetter
@@ -32,11 +32,11 @@ _FIGURES_AT_A_TIME = 1_000
 class Steps:
     """CTEs that replace stored relations in a query, and their parameters (`sql.with_ctes`)."""
 
-    ctes: Mapping[str, str] = field(default_factory=dict)
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    ctes: Mapping[str, str]
+    parameters: Mapping[str, Any]
 
 
-STORED = Steps()
+STORED = Steps({}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Measure:
             have `figure_id`.
         group_by: the columns of figures that are equal in all figures that are computed together.
         condition: selects the rows of `figures` to measure.
-        of: the columns of a figure with the ids of the figures whose values it uses.
+        id_columns: the columns of a figure with the ids of the figures whose values it uses.
     """
 
     name: str
@@ -84,14 +84,14 @@ class Measure:
     key: str = ""
     group_by: tuple[str, ...] = ("figure_id",)
     condition: str = "true"
-    of: tuple[str, ...] = ("figure_id",)
+    id_columns: tuple[str, ...] = ("figure_id",)
 
     def stale(self, reader: Reader, steps: Steps = STORED, **filters: Any) -> list[FigureRow]:
         """Return the figures whose current values are not measured yet.
 
         `filters` select figures by their columns.
         """
-        columns = [*self.group_by, *self.of, "figure_id", "basis"]
+        columns = [*self.group_by, *self.id_columns, "figure_id", "basis"]
         if self.key:
             columns += self.key.split(", ")
         conditions = [self.condition, *(f"figures.{name} = ${name}" for name in filters)]
@@ -132,7 +132,7 @@ class Measure:
 
     def _figure_ids(self, group: Sequence[FigureRow]) -> list[str]:
         """Return the ids of the figures whose values a group uses."""
-        return list(dict.fromkeys(figure[name] for figure in group for name in self.of))
+        return list(dict.fromkeys(figure[name] for figure in group for name in self.id_columns))
 
     def _group_rows(self, group: Sequence[FigureRow], values: ValueColumns) -> Iterator[MeasureRow]:
         for figure, results in zip(group, self.compute(group, values), strict=True):
@@ -186,13 +186,13 @@ def renew(job: Job, measures: Sequence[Measure]) -> Counter[str]:
     with warehouse.reader() as reader:
         stale = [(measure, measure.stale(reader)) for measure in measures]
         for measure, figures in stale:
-            counts[measure.name] += len(figures)
+            counts.update([measure.name] * len(figures))
         with progress(_PROGRESS, {"": counts.total()}, is_quiet=job.is_quiet):
             for measure, figures in stale:
                 rows += measure.rows(reader, figures)
     warehouse.write("measures", rows)
     warehouse.publish()
-    return +counts
+    return counts
 
 
 def _blocks(

@@ -89,8 +89,8 @@ def sequence_ends(
         Shape (n_figures, 2): low and high, NaN if too few tasks differ.
     """
     is_counted = ~np.isnan(values)
-    n_tasks = is_counted.sum(axis=0).astype(np.float64)  # (n_figures,)
-    differing = n_differing(values).astype(np.float64)
+    n_tasks = is_counted.sum(axis=0).astype(float)  # (n_figures,)
+    differing = n_differing(values).astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.where(is_counted, values, 0.0).sum(axis=0) / n_tasks
         centred = np.where(is_counted, values - mean, 0.0)
@@ -157,7 +157,7 @@ def thresholds(ends: Sequence[int], alpha: float) -> dict[int, float]:
 def _calibrated(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
     if not looks:
         return ()
-    tasks = np.array(looks, dtype=np.float64)
+    tasks = np.array(looks, dtype=float)
     n_planned = looks[-1]
     low = math.log(alpha)
     high = math.log(0.9)

@@ -120,7 +120,7 @@ def _ranking(
 
 def _resampled_means(scores: Floats, sampled: Draws) -> Floats:
     """Return each model's mean score in each resample, shape (n_resamples, n_models)."""
-    weights = sampled.astype(np.float64)
+    weights = sampled.astype(float)
     is_scored = ~np.isnan(scores)
     return intervals.quotient(weights @ np.where(is_scored, scores, 0.0), weights @ is_scored)
 
@@ -208,38 +208,23 @@ def figures_of(
     task_index = np.searchsorted(tasks, paired.task)
     sampled = intervals.draws(n_tasks, resamples)
     replays = [_replayed(candidate, paired) for candidate in tried]
-    tables = np.stack(
-        [_tables(replay, paired.strong, task_index, n_tasks) for replay in replays], axis=1
-    )
-    n_escalated = _n_escalated(replays, task_index, n_tasks)
+    tables = _tables(replays, paired.strong, task_index, n_tasks)
+    n_escalated = np.zeros((n_tasks, len(tried)))
+    for index, replay in enumerate(replays):
+        is_escalated = replay.is_counted & replay.is_escalated
+        n_escalated[:, index] = np.bincount(task_index, is_escalated, minlength=n_tasks)
     counts = tables.sum(axis=(2, 3))
-    n_paired = counts.sum(axis=0)
     share_ends = intervals.ratio_intervals(n_escalated, counts, sampled=sampled)
-    shares = intervals.quotient(n_escalated.sum(axis=0), n_paired)
+    shares = intervals.quotient(n_escalated.sum(axis=0), counts.sum(axis=0))
     agreement = _agreement(tables, tried, sampled)
     rows = []
     for index, candidate in enumerate(tried):
         row: Figures = dict.fromkeys(_FIRST)
-        row["n_paired"] = int(n_paired[index])
         row |= _calls(candidate, shares[index], share_ends[index], costs)
         row |= agreement[index]
-        values = replays[index].values
-        row |= _ranking(paired, values, sampled[:_RANKING_RESAMPLES], tasks)
+        row |= _ranking(paired, replays[index].values, sampled[:_RANKING_RESAMPLES], tasks)
         rows.append(row)
     return rows
-
-
-def _n_escalated(
-    replays: Sequence[_Replay],
-    task_index: Ints,
-    n_tasks: int,
-) -> Floats:
-    """Return the number of criteria that each rule escalates, shape (n_tasks, n_rules)."""
-    counts = []
-    for replay in replays:
-        is_escalated = replay.is_counted & replay.is_escalated
-        counts.append(np.bincount(task_index, is_escalated, minlength=n_tasks))
-    return np.stack(counts, axis=1).astype(np.float64)
 
 
 def _calls(
@@ -254,7 +239,7 @@ def _calls(
         # Two calls of the cheap judge for a verdict if repetitions are compared.
         n_cheap = candidate.when.n_repetitions(2)
     # NaN for None.
-    usd = 1_000 * np.array([costs.cheap_usd, costs.strong_usd], dtype=np.float64)
+    usd = 1_000 * np.array([costs.cheap_usd, costs.strong_usd], dtype=float)
     cheap_usd = n_cheap * usd[0] if n_cheap else 0.0
     return {
         "strong_calls": none_if_nan(1_000 * share),
@@ -272,13 +257,13 @@ def _replayed(candidate: CandidateRule, paired: PairedVerdicts) -> _Replay:
     large. The cheap judge alone escalates no criterion, so it has no decision after a failure.
     """
     when = candidate.when
-    all_criteria = np.ones(len(paired.strong), dtype=np.bool_)
+    all_criteria = np.ones(len(paired.strong), dtype=bool)
     if when is None:
         return _Replay(all_criteria, all_criteria, paired.strong)
     values = paired.facts.first[:, 0]
     if candidate.threshold is not None:
         probability = paired.facts.probability
-        is_met = (probability >= candidate.threshold).astype(np.float64)
+        is_met = (probability >= candidate.threshold).astype(float)
         values = np.where(np.isnan(probability), values, is_met)
     if not when.conditions:
         return _Replay(all_criteria, ~all_criteria, values)
@@ -294,7 +279,7 @@ def _agreement(
     tried: Sequence[CandidateRule],
     sampled: Draws,
 ) -> list[Figures]:
-    """Return agreement, kappa and macro-F1 of each rule, and its number of tasks.
+    """Return agreement, kappa and macro-F1 of each rule, and its numbers of criteria and tasks.
 
     Agreement is a pooled share with an interval for shares, which covers the truth more often than
     the others. A missing verdict agrees with no verdict.
@@ -308,55 +293,62 @@ def _agreement(
     counts = tables.sum(axis=(2, 3))
     agreement_ends = intervals.ratio_intervals(n_agreeing, counts, sampled=sampled)
     kappa_ends, f1_ends = agreement_intervals(tables, kappa, _verdicts_f1, sampled=sampled)
-    total = tables.sum(axis=0)
-    agreement = raw_agreement(total)
-    kappas = kappa(total)
-    f1s = _verdicts_f1(total)
     rows = []
     for index, candidate in enumerate(tried):
+        total = tables[:, index].sum(axis=0)
         n_tasks = int((counts[:, index] > 0).sum())
         n_differing = int((n_agreeing[:, index] < counts[:, index]).sum())
         ends = agreement_ends[index]
         if candidate.when is None:
             ends = np.ones(2)
         elif n_tasks and n_differing < intervals.FEWEST_OTHERS:
-            ends = np.array([_lowest_share(n_tasks, n_differing), 1.0])
-        is_small = n_tasks < intervals.SMALL or n_differing < intervals.FEW_OTHERS
-        row: Figures = {"n_tasks": n_tasks, "n_differing": n_differing, "is_small": is_small}
-        row |= _estimate("agreement", agreement[index], ends)
-        row |= _estimate("kappa", kappas[index], kappa_ends[index])
-        row |= _estimate("macro_f1", f1s[index], f1_ends[index])
+            ends = _exact_interval(n_tasks, n_differing)
+        row: Figures = {
+            "n_paired": int(total.sum()),
+            "n_tasks": n_tasks,
+            "n_differing": n_differing,
+            "is_small": n_tasks < intervals.SMALL or n_differing < intervals.FEW_OTHERS,
+        }
+        row |= _estimate("agreement", raw_agreement(total), ends)
+        row |= _estimate("kappa", kappa(total), kappa_ends[index])
+        row |= _estimate("macro_f1", _verdicts_f1(total), f1_ends[index])
         rows.append(row)
     return rows
 
 
-def _lowest_share(n_tasks: int, n_differing: int) -> float:
-    """Return the low end of the share of agreeing tasks, if few differ.
+def _exact_interval(n_tasks: int, n_differing: int) -> Floats:
+    """Return the interval of the share of agreeing tasks, if few differ.
 
-    So few tasks do not show their spread. It is assumed that a task that differs does so in all its
-    criteria. The exact interval of a share (Clopper and Pearson, 1934).
+    So few tasks do not show their spread. The low end then assumes that a task that differs does so
+    in all its criteria. The exact interval of a share (Clopper and Pearson, 1934).
     """
-    if n_differing >= n_tasks:
-        return 0.0
-    return 1.0 - float(betaincinv(n_differing + 1, n_tasks - n_differing, 0.975))
+    low = 0.0
+    if n_differing < n_tasks:
+        low = 1.0 - float(betaincinv(n_differing + 1, n_tasks - n_differing, 0.975))
+    return np.array([low, 1.0])
 
 
 def _tables(
-    replay: _Replay,
+    replays: Sequence[_Replay],
     strong: Floats,
     task_index: Ints,
     n_tasks: int,
 ) -> Floats:
-    """Return counts of (cascade, strong) by task, shape (n_tasks, 4, 4).
+    """Return counts of (cascade, strong) by task and rule, shape (n_tasks, n_rules, 4, 4).
 
     The labels are not met, met in part, met, no verdict.
     """
-    tables = np.zeros((n_tasks, _NO_VERDICT + 1, _NO_VERDICT + 1))
-    by_cascade = np.nan_to_num(2 * replay.values, nan=_NO_VERDICT).astype(np.int64)
-    by_strong = np.nan_to_num(2 * strong, nan=_NO_VERDICT).astype(np.int64)
-    cells = np.stack([task_index, by_cascade, by_strong])[:, replay.is_counted]
-    np.add.at(tables, tuple(cells), 1.0)
+    n_labels = _NO_VERDICT + 1
+    tables = np.zeros((n_tasks, len(replays), n_labels, n_labels))
+    by_strong = _label_index(strong)
+    for rule, replay in enumerate(replays):
+        cells = np.stack([task_index, _label_index(replay.values), by_strong])
+        np.add.at(tables[:, rule], tuple(cells[:, replay.is_counted]), 1.0)
     return tables
+
+
+def _label_index(values: Floats) -> Ints:
+    return np.nan_to_num(2 * values, nan=_NO_VERDICT).astype(np.int64)
 
 
 def _verdicts_f1(tables: NDArray[Any]) -> Floats:
@@ -444,7 +436,7 @@ def for_choosing(tasks: Sequence[str]) -> Flags:
     """
     hashes = [digest("cascade", intervals.SEED, task_id) for task_id in tasks]
     order = sorted(range(len(tasks)), key=hashes.__getitem__)
-    is_for_choosing = np.zeros(len(tasks), dtype=np.bool_)
+    is_for_choosing = np.zeros(len(tasks), dtype=bool)
     is_for_choosing[order[: len(tasks) // 2]] = True
     return is_for_choosing
 

@@ -102,7 +102,7 @@ def escalations(when: When, facts: Facts) -> dict[str, Flags]:
     if when.kinds:
         kinds = set(when.kinds)
         is_kind = [not kinds.isdisjoint(names.split()) for names in facts.kinds]
-        reasons["kind"] = np.array(is_kind, np.bool_)
+        reasons["kind"] = np.array(is_kind, dtype=bool)
     if when.confidence_below is not None:
         is_unknown = np.isnan(facts.confidence)
         is_unsure = facts.confidence < when.confidence_below
@@ -125,10 +125,10 @@ def reasons_to_escalate(
     """
     # NumPy makes NaN of None.
     facts = Facts(
-        first=np.array([first_values], dtype=np.float64),
-        weights=np.array([criterion["weight"]], dtype=np.float64),
+        first=np.array([first_values], dtype=float),
+        weights=np.array([criterion["weight"]], dtype=float),
         categories=np.array([criterion["category"] or "(none)"]),
-        confidence=np.array([confidence], dtype=np.float64),
+        confidence=np.array([confidence], dtype=float),
         probability=np.array([np.nan]),
         severities=np.array([criterion["severity"] or "(none)"]),
         kinds=np.array([" ".join(criterion["kinds"])]),

@@ -85,7 +85,7 @@ def macro_f1(tables: Counts) -> Floats:
     Args:
         tables: counts, rows by the label of one grader, columns by the other's.
     """
-    table = np.asarray(tables, dtype=np.float64)
+    table = np.asarray(tables, dtype=float)
     _, rows, columns = _sums(table)
     n_uses = rows + columns  # (..., k)
     is_used = n_uses > 0
@@ -125,7 +125,7 @@ def effective_votes(moments: NDArray[Any], *, n_voters: int) -> Floats:
             voters' errors, of their squares, and of the products.
         n_voters: k, at least two.
     """
-    sums = np.moveaxis(np.asarray(moments, dtype=np.float64), -1, 0)
+    sums = np.moveaxis(np.asarray(moments, dtype=float), -1, 0)
     n, sum_a, sum_b, sum_aa, sum_bb, sum_ab = sums  # (..., n_pairs)
     spread_a = n * sum_aa - sum_a * sum_a
     spread_b = n * sum_bb - sum_b * sum_b
@@ -156,11 +156,11 @@ def agreement_intervals(
     Returns: For each measure shape (n_figures, 2): low and high, NaN for a figure with fewer than
         two tasks with counts.
     """
-    tables = np.asarray(task_tables, dtype=np.float64)
+    tables = np.asarray(task_tables, dtype=float)
     n_tasks, n_figures, *shape = tables.shape
     if sampled is None:
         sampled = draws(n_tasks)
-    weights = sampled.astype(np.float64)
+    weights = sampled.astype(float)
     n_counted = (tables.sum(axis=(2, 3)) > 0).sum(axis=0)  # (n_figures,)
     intervals_by_measure = [np.full((n_figures, 2), np.nan) for _ in measures]
     block_size = max(1, _COLUMNS_AT_A_TIME // math.prod(shape))
@@ -170,7 +170,7 @@ def agreement_intervals(
             continue
         sums = weights @ tables[:, block].reshape(n_tasks, -1)
         resampled_tables = sums.reshape(len(weights), len(block), *shape)
-        tails = intervals.expanded_tails(n_counted[block].astype(np.float64))
+        tails = intervals.expanded_tails(n_counted[block].astype(float))
         for measure, ends in zip(measures, intervals_by_measure, strict=True):
             resampled = np.ascontiguousarray(measure(resampled_tables).T)
             ends[block] = quantile_pairs(resampled, tails)
@@ -179,7 +179,7 @@ def agreement_intervals(
 
 def _sums(tables: Counts) -> tuple[Floats, Floats, Floats]:
     """Return the diagonal's sum, shape (...), and the sums of rows and columns, shape (..., k)."""
-    table = np.asarray(tables, dtype=np.float64)
+    table = np.asarray(tables, dtype=float)
     return np.trace(table, axis1=-2, axis2=-1), table.sum(axis=-1), table.sum(axis=-2)
 
 
@@ -274,7 +274,7 @@ def label_agreement(
 
 def _with_total(flags: Flags) -> Floats:
     """Return counts by task and label, with a last column for all labels."""
-    counts = flags.astype(np.float64)
+    counts = flags.astype(float)
     return np.concatenate([counts, counts.sum(axis=1, keepdims=True)], axis=1)
 
 
@@ -317,7 +317,7 @@ def _macro_interval(
     sampled: Draws,
 ) -> Floats:
     """Return the interval of the mean over labels, shape (1, 2), from (n_tasks, n_labels)."""
-    weights = sampled.astype(np.float64)
+    weights = sampled.astype(float)
     by_label = quotient(weights @ numerators, weights @ denominators)  # (n_resamples, n_labels)
     resampled = intervals.means(by_label, axis=1)
     tails = intervals.expanded_tails(np.array([max(2.0, len(numerators))]))

@@ -106,8 +106,8 @@ def _interval(
 
 def task_differences(first_values: Floats, second_values: Floats) -> Floats:
     """Return second minus first on the tasks that both have; rounding errors count as 0."""
-    first_values = np.asarray(first_values, dtype=np.float64)
-    second_values = np.asarray(second_values, dtype=np.float64)
+    first_values = np.asarray(first_values, dtype=float)
+    second_values = np.asarray(second_values, dtype=float)
     differences = second_values - first_values
     rounding = _NOTHING * np.maximum(np.abs(first_values), np.abs(second_values))
     differences[np.abs(differences) <= rounding] = 0.0

@@ -136,7 +136,7 @@ def corrected(
     predicted = (
         tasks.offset + constants[0] * tasks.positive + constants[-1] * tasks.negative + judged
     )
-    task_importance = np.bincount(labels.task, importance).astype(np.float64)
+    task_importance = np.bincount(labels.task, importance).astype(float)
     return Corrected(
         values=predicted + _corrections(labels, residual, len(predicted)),
         spread=predicted + _corrections(labels, unused_residual, len(predicted)),
@@ -154,7 +154,7 @@ def _corrections(
 ) -> Floats:
     """Return what the residuals of its labels add to each task's value."""
     weighted = labels.factor * labels.contribution * residual
-    return np.bincount(labels.task, weighted, n_tasks).astype(np.float64)
+    return np.bincount(labels.task, weighted, n_tasks).astype(float)
 
 
 def too_few_labels(
@@ -296,7 +296,7 @@ def _signs(contribution: Floats) -> Floats:
     is_positive = contribution >= 0.0
     if min(is_positive.sum(), (~is_positive).sum()) < _FEWEST_OF_SIGN:
         return np.ones((len(contribution), 1))
-    return np.column_stack([is_positive, ~is_positive]).astype(np.float64)
+    return np.column_stack([is_positive, ~is_positive]).astype(float)
 
 
 def _importance(contribution: Floats, factor: Floats) -> Floats:
@@ -333,7 +333,7 @@ def _prediction(
 
 
 def _least_squares(design: Floats, target: Floats) -> Floats:
-    return np.asarray(np.linalg.lstsq(design, target, rcond=_RANK)[0], dtype=np.float64)
+    return np.asarray(np.linalg.lstsq(design, target, rcond=_RANK)[0], dtype=float)
 
 
 def _leverages(design: Floats, importance: Floats) -> Floats:
@@ -341,7 +341,7 @@ def _leverages(design: Floats, importance: Floats) -> Floats:
     vectors, sizes, _ = np.linalg.svd(np.sqrt(importance)[:, None] * design, full_matrices=False)
     is_used = sizes > _RANK * sizes.max(initial=0.0)
     leverages = (vectors[:, is_used] ** 2).sum(axis=1)
-    return np.asarray(np.minimum(leverages, 0.9), dtype=np.float64)
+    return np.asarray(np.minimum(leverages, 0.9), dtype=float)
 
 
 def _effective(importance: Floats) -> float:

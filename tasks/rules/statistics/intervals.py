@@ -196,8 +196,8 @@ def studentised(
     return Studentised(
         ratio=ratio,
         error=spread / total,
-        n_counted=(denominators > 0).sum(axis=0).astype(np.float64),
-        n_differing=n_differing.astype(np.float64),
+        n_counted=(denominators > 0).sum(axis=0).astype(float),
+        n_differing=n_differing.astype(float),
         steps=steps,
     )
 
@@ -276,7 +276,7 @@ def mean_intervals(values: Floats, *, sampled: Draws | None = None) -> Floats:
     """
     is_counted = ~np.isnan(values)
     sums = np.where(is_counted, values, 0.0)
-    return ratio_intervals(sums, is_counted.astype(np.float64), sampled=sampled)
+    return ratio_intervals(sums, is_counted.astype(float), sampled=sampled)
 
 
 def ratio_intervals(
@@ -347,7 +347,7 @@ def n_differing(values: Floats) -> Ints:
     ordered = np.sort(values, axis=0)  # NaN goes to the end
     is_counted = ~np.isnan(ordered)
     scale = np.abs(np.where(is_counted, ordered, 0.0)).max(axis=0)
-    is_new = np.ones(ordered.shape, dtype=np.bool_)
+    is_new = np.ones(ordered.shape, dtype=bool)
     is_new[1:] = ~(np.diff(ordered, axis=0) <= _SAME * scale)
     indices = np.arange(n_tasks)[:, None]
     starts = np.maximum.accumulate(np.where(is_new, indices, 0), axis=0)
@@ -366,7 +366,7 @@ def rest_on_few(values: Floats) -> Flags:
         values: shape (n_tasks, n_figures), NaN where a task does not count for a figure.
     """
     n_counted = (~np.isnan(values)).sum(axis=0)
-    return np.asarray((n_counted < SMALL) | (n_differing(values) < FEW_OTHERS), dtype=np.bool_)
+    return np.asarray((n_counted < SMALL) | (n_differing(values) < FEW_OTHERS), dtype=bool)
 
 
 def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | None:

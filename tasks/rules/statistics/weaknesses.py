@@ -129,7 +129,7 @@ def task_sums(
 
     def summed(values: Floats) -> Floats:
         sums = np.bincount(cells, values, minlength=n_tasks * n_leaves)
-        return sums.reshape(shape).astype(np.float64)
+        return sums.reshape(shape).astype(float)
 
     n_decided = np.bincount(tasks, is_decided, minlength=n_tasks)
     means = np.bincount(tasks, rightness, minlength=n_tasks) / np.maximum(n_decided, 1)
