@@ -100,7 +100,7 @@ def _interval(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the interval of a mean, before and after clipping: its ends are clipped like the mean
     (`intermediate/scores/mean_scores.sql`).
     """
-    from tasks.rules.statistics.intervals import rest_on_few, none_if_nan, mean_intervals
+    from tasks.rules.statistics.intervals import mean_intervals, none_if_nan, rest_on_few
 
     task_values = np.array(row["task_values"], dtype=np.float64)[:, None]
     low, high = map(none_if_nan, mean_intervals(task_values)[0])
