@@ -434,7 +434,9 @@ CRITERIA = Figure(
     "Criteria that are never or always met, that graders disagree on most, or whose points"
     " correlate negatively with the rest of their task.",
     (
-        "task_id criterion_id category weight met_share n_responses n_models rest_correlation rest_correlation_high n_graded disagreement n_disagreeing n_reviews failed_checks judge judge_trial vintage title",
+        "task_id criterion_id category weight met_share n_responses n_models rest_correlation"
+        " rest_correlation_high n_graded disagreement n_disagreeing n_reviews failed_checks judge"
+        " judge_trial vintage title",
     ),
     given={"which": "suspect", "n_criteria": 20},
     essential="task_id weight met_share rest_correlation disagreement title",
