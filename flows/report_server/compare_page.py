@@ -13,7 +13,7 @@ from tasks.compare.differences import apart, compare, rows_of, with_verdicts
 from tasks.compare.pairs import Comparison, Kind, Side, comparable
 from tasks.config.job import Job
 from tasks.figures.addresses import task_address
-from tasks.figures.figure import Column, Figure, columns
+from tasks.figures.figure import Column, Figure, table_columns
 from tasks.figures.scope import SAMPLING
 from tasks.figures.shown.comparisons import CATEGORIES, DIFF, FLIPS, TASKS
 from tasks.report.rendering.page_figures import PageFigure, served
@@ -193,7 +193,7 @@ def _figures(
         flip |= {
             f"{side}_explanations": " / ".join(flip[f"{side}_explanations"]) for side in _SIDES
         }
-    reasons = columns("first_explanations second_explanations")
+    reasons = table_columns("first_explanations second_explanations")
     parts = (
         (DIFF, differences),
         (_adapted(FLIPS, has_links=has_pages, more=reasons), detail["flips"]),

@@ -18,7 +18,7 @@ from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.console import advance, progress
-from tasks.figures.figure import Interval, Row, columns, grouped
+from tasks.figures.figure import Interval, Row, grouped, table_columns
 from tasks.figures.page import Page, score_word
 from tasks.figures.scope import Scope
 from tasks.figures.shown import COMPARE, PAGES
@@ -182,7 +182,7 @@ REVISION = "revision.txt"
 """The file of a benchmark's report with the data-set revision that it shows."""
 _MOST = 3
 """Number of ranks that each leaderboard shows."""
-_LEADERS = columns("split rank model mean_score", Interval("ci"), "n_tasks")
+_LEADERS = table_columns("split rank model mean_score", Interval("ci"), "n_tasks")
 _COUNTS = {
     "Tasks": "n_tasks",
     "Criteria": "n_criteria",

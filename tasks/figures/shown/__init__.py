@@ -86,12 +86,13 @@ def parsed(figure: Figure, given: Iterable[str]) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for each in given:
         name, _, text = each.partition("=")
-        if name not in figure.given:
+        if name not in figure.parameters:
             hint = (
-                did_you_mean(name, figure.given) or f"; it has {', '.join(figure.given) or 'none'}"
+                did_you_mean(name, figure.parameters)
+                or f"; it has {', '.join(figure.parameters) or 'none'}"
             )
             raise UsageError(f"{each}: {figure.name} has no parameter {name}{hint}")
-        usual = figure.given[name]
+        usual = figure.parameters[name]
         if isinstance(usual, list | tuple):
             options[name] = [*options.get(name, ()), text]
         elif usual is None or isinstance(usual, str):

@@ -15,9 +15,9 @@ from tasks.figures.figure import (
     Interval,
     Row,
     Rows,
-    columns,
     grouped,
     pooled,
+    table_columns,
 )
 from tasks.figures.page import Breakdown, Page
 from tasks.figures.scope import Scope
@@ -151,7 +151,7 @@ def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figu
             " that differ from the most common value: its interval may cover less than 95 %."
         ),
         breakdown=breakdown.kind,
-        given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
+        parameters={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
     )
 
 
@@ -239,7 +239,7 @@ _WEAKNESSES = Figure(
         Interval("gap_ci", "signed"),
         "p_confirmed n_tasks parent_name",
     ),
-    given={"model": None, "than": None},
+    parameters={"model": None, "than": None},
     empty="No weakness is confirmed.",
     essential="model capability value compared_value gap p_confirmed",
     query="capabilities/weaknesses",
@@ -262,7 +262,7 @@ CANDIDATES = Figure(
     "Capabilities that a model was found weak in on one half of the tasks, and those that the other"
     " half confirmed.",
     ("compared_model n_candidates n_confirmed",),
-    given={"model": ""},
+    parameters={"model": ""},
     essential="compared_model n_candidates n_confirmed",
     query="capabilities/weakness_candidates",
 )
@@ -272,7 +272,7 @@ EXAMPLES = Figure(
     "The criteria of a model's weaknesses that it handled wrongly in every trial, those with the"
     " largest weight first.",
     ("capability task_id weight title",),
-    given={
+    parameters={
         "model": "",
         "than": None,
         "n_examples": 2,
@@ -290,7 +290,7 @@ CAPABILITIES = Page(
     template="capabilities/page.html",
     needs="capability_trees",
 )
-SCORE_COLUMNS = columns("judge_config model", *_SCORE)
+SCORE_COLUMNS = table_columns("judge_config model", *_SCORE)
 """The columns of the table of a node."""
 
 

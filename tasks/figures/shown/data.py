@@ -74,7 +74,7 @@ def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
         ),
         essential=f"label n_{what} share",
         query="data/label_counts",
-        given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
+        parameters={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
         breakdown="" if breakdown.kind in _COUNTED else breakdown.kind,
     )
 
@@ -191,7 +191,7 @@ ANNOTATIONS = Page(
             _BY_KIND,
             query="annotations/agreement",
             mart="annotation_agreement",
-            given={"is_average": True},
+            parameters={"is_average": True},
             mark_note=_FEW_TASKS,
             essential="annotator compared_with f1 n_both n_tasks",
             boards="kind label",
@@ -204,7 +204,7 @@ ANNOTATIONS = Page(
             _BY_KIND,
             query="annotations/agreement",
             mart="annotation_agreement",
-            given={"is_average": False},
+            parameters={"is_average": False},
             mark_note=_FEW_TASKS,
             essential="annotator compared_with f1 n_both n_tasks",
             boards="kind label",
@@ -297,7 +297,7 @@ _PREDICTIONS = Figure(
     ),
     charts.intervals(
         "outcome",
-        known="difference",
+        required="difference",
         label="review_check",
         value="difference",
         name="reviewer",
@@ -319,7 +319,7 @@ _OBJECTIONS = Figure(
     " verdicts: always met, never met, graders disagree, or suspect (its points correlate"
     " negatively with the rest of its task).",
     ("task_id title severity reviewer review_check explanation better_wording findings",),
-    given={"n_criteria": None},
+    parameters={"n_criteria": None},
     listed=lambda rows: rows[:100],
     essential="task_id title review_check explanation",
     query="reviews/review_objections",

@@ -151,7 +151,7 @@ _AGREEMENT = Figure(
             least=(0, 1),
         ),
     ),
-    given={"breakdown": "all"},
+    parameters={"breakdown": "all"},
     empty=(
         "No two graders have decided the same criteria. Configure a second judge, or import human"
         " labels."
@@ -245,7 +245,7 @@ _RELIABILITY = Figure(
         value="alpha",
         least=(0, 1),
     ),
-    given={"breakdown": "all"},
+    parameters={"breakdown": "all"},
     essential="grader_set n_graders alpha unanimous_share n n_tasks",
     boards="label",
     query="judges/judge_reliability",
@@ -341,7 +341,7 @@ _FAVOURS = Figure(
         "n_tasks n_responses",
     ),
     charts.heat(
-        known="favour",
+        required="favour",
         x="grader",
         y="model",
         value="favour",
@@ -422,7 +422,7 @@ PEOPLE = Figure(
         "kappa_pair_mean macro_f1_pair_mean",
     ),
     compute=lambda scope, given: against_people(scope.rows("figures/people/people", given)),
-    given={"breakdown": "all", "people": []},
+    parameters={"breakdown": "all", "people": []},
     empty="No criterion has been decided by one of these people and by another grader.",
     essential="grader kappa agreement n",
     boards="label",
@@ -436,7 +436,7 @@ CRITERIA = Figure(
     (
         "task_id criterion_id category weight met_share n_responses n_models rest_correlation rest_correlation_high n_graded disagreement n_disagreeing n_reviews failed_checks judge judge_trial vintage title",
     ),
-    given={"which": "suspect", "n_criteria": 20},
+    parameters={"which": "suspect", "n_criteria": 20},
     essential="task_id weight met_share rest_correlation disagreement title",
     query="criteria/criteria",
 )

@@ -69,7 +69,7 @@ LEADERBOARD = Figure(
         "responses_usd",
         ColumnGroup("Cost", Column("verdicts_usd", "judging", "usd"), Column("cost_usd", "all")),
     ),
-    given={"is_hard": None, **WHOLE},
+    parameters={"is_hard": None, **WHOLE},
     listed=lambda rows: rows,
     notes=judged_in_groups,
     essential="rank model mean_score ci_low coverage met_share cost_usd",

@@ -109,7 +109,7 @@ _LEADERBOARD = Figure(
     ),
     charts.intervals("split"),
     query="leaderboard",
-    given={"is_hard": True, **WHOLE},
+    parameters={"is_hard": True, **WHOLE},
     essential="rank model mean_score ci_low coverage met_share",
 )
 _TASKS = Figure(
@@ -121,7 +121,7 @@ _TASKS = Figure(
     _TASK,
     charts.dots(
         "field",
-        known="inclusion_probability",
+        required="inclusion_probability",
         x="mean_score",
         y="inclusion_probability",
         colour="side",
@@ -143,7 +143,7 @@ _BORDER = Figure(
     charts.bars(
         "field",
         rows=around_border,
-        known="from_border",
+        required="from_border",
         name="task_id",
         value="from_border",
         colour="side",
