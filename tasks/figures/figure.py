@@ -87,10 +87,10 @@ class Column:
         column = _with_usual(self)
         if not self.interval:
             return [column]
-        common = column.group or column.title
+        heading = column.group or column.title
         title = column.title if column.group else "Value"
-        value = replace(column, title=title, group=common, interval=False)
-        return [value, *Interval(f"{self.name}_ci", column.kind, common).parts()]
+        value = replace(column, title=title, group=heading, interval=False)
+        return [value, *Interval(f"{self.name}_ci", column.kind, heading).parts()]
 
 
 def _with_usual(column: Column) -> Column:
@@ -349,9 +349,11 @@ class Chart:
                 names.add(option)
             elif isinstance(option, Mapping):
                 names.update(option)
-        for name in [*names]:
+        for name in tuple(names):
             names.update(f"{name}_{end}" for end in ("low", "high", "ci_low", "ci_high"))
-        rows = [{name: value for name, value in row.items() if name in names} for row in self.rows]
+        rows = []
+        for row in self.rows:
+            rows.append({name: value for name, value in row.items() if name in names})
         return {
             **self.options,
             "kind": self.kind,

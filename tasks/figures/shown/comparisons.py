@@ -122,7 +122,8 @@ DIFF = Figure(
         *_SIDES,
         Column("difference", few="is_small"),
         Interval("ci", "signed"),
-        "no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted smallest_detectable first_mean second_mean",
+        "no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted",
+        "smallest_detectable first_mean second_mean",
         Column("n_compared", "compared", group="Criteria"),
         "n_flips n_flips_lost",
     ),
@@ -161,7 +162,8 @@ FLIPS = Figure(
     "Criteria that both sides decided differently, with the effect of the flip on the task's"
     " score.",
     (
-        "first second where split title category weight first_decision second_decision effect task_id",
+        "first second where split title category weight first_decision second_decision effect",
+        "task_id",
     ),
     compute=_part("flips"),
     listed=_detailed,
@@ -190,7 +192,8 @@ _COMPARISON = "judge_config split shared_model condition"
 _DIFFERENCE = (
     Column("difference", few="is_small"),
     Interval("ci", "signed"),
-    "baseline no_interval p_value p_holm n_comparisons is_significant smallest_detectable baseline_mean_score",
+    "baseline no_interval p_value p_holm n_comparisons is_significant smallest_detectable",
+    "baseline_mean_score",
     Column("mean_score", "condition", group="Mean score"),
     "n_tasks n_tasks_wanted n_trials",
 )

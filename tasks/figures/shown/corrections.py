@@ -238,7 +238,8 @@ _COLUMNS = (
     Column("labels_alone", interval=True),
     Column("debiased", interval=True),
     Column("expected_score", interval=True),
-    "expected_difference no_figure judge_power n_labels n_tasks_labelled n_people n_tasks n_unsampled_labels unsampled_mean_error",
+    "expected_difference no_figure judge_power n_labels n_tasks_labelled n_people n_tasks",
+    "n_unsampled_labels unsampled_mean_error",
 )
 
 

@@ -36,7 +36,8 @@ COSTS = Figure(
     (
         "judge_config split model mean_score",
         Interval("ci"),
-        "coverage response_usd verdicts_usd task_usd n_responses n_unpriced_responses all_responses_usd",
+        "coverage response_usd verdicts_usd task_usd n_responses n_unpriced_responses",
+        "all_responses_usd",
     ),
     (
         charts.scatter(
