@@ -438,7 +438,7 @@ class Figure:
     name: str
     title: str
     says: str
-    shows: Sequence[Declared]
+    shows: tuple[Declared, ...]
     charts: Charts | Sequence[Charts] = ()
     essential: str = ""
     boards: str = "judge_config split"
