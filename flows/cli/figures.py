@@ -79,7 +79,7 @@ def show_parts(
             steps=steps,
         )
         for key, figure in figures.items():
-            names = figure.given.keys() & parameters.keys()
+            names = figure.parameters.keys() & parameters.keys()
             rows_by_part[key] = scope.rows_of(figure, {name: parameters[name] for name in names})
     notes = lines_after(rows_by_part) if lines_after else ()
     if not context.as_json and not any(rows_by_part.values()):
@@ -238,7 +238,7 @@ def figures(context: Context) -> None:
 
     rows = []
     for figure in FIGURES.values():
-        parameters = [f"{name}={value}" for name, value in figure.given.items()]
+        parameters = [f"{name}={value}" for name, value in figure.parameters.items()]
         rows.append((figure.name, figure.title, parameters, figure.source))
     show(context, ["figure", "shows", "parameters", "source"], rows)
 
@@ -274,13 +274,13 @@ def figure(
     chosen_figure = figure_of(name)
     job = context.stored_job()
     values = parsed(chosen_figure, parameters)
-    if by is not None and "breakdown" not in chosen_figure.given:
+    if by is not None and "breakdown" not in chosen_figure.parameters:
         raise UsageError(f"--by {by}: {name} cannot be broken down")
     with Warehouse(job.warehouse).reader() as reader:
         scope = Scope(job, reader, context.arguments.vintage, is_hard=is_hard, score=score)
-        if is_hard and "is_hard" in chosen_figure.given:
+        if is_hard and "is_hard" in chosen_figure.parameters:
             values["is_hard"] = True
-        if by and "of_criteria" in chosen_figure.given:
+        if by and "of_criteria" in chosen_figure.parameters:
             values |= chosen_board(scope, by)[1]
         elif by:
             values["breakdown"] = by

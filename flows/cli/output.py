@@ -51,7 +51,7 @@ def show(
         case "markdown":
             put(context, markdown_text(columns, rows))
         case "csv":
-            put(context, csv_text([sheet_cell(value) for value in row] for row in (columns, *rows)))
+            put(context, csv_text(_cells(row, sheet_cell) for row in (columns, *rows)))
         case _:
             show_records(context, [dict(zip(columns, row, strict=True)) for row in rows])
 
@@ -89,9 +89,13 @@ def _finite(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def markdown_text(columns: Sequence[str], rows: Rows) -> str:
     """Return rows as a table in Markdown."""
-    lines = [[markdown_cell(cell_text(value)) for value in row] for row in (columns, *rows)]
+    lines = [_cells(row, lambda value: markdown_cell(cell_text(value))) for row in (columns, *rows)]
     lines.insert(1, ["---"] * len(columns))
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _cells(row: Sequence[Any], cell_of: Callable[[Any], Any]) -> list[Any]:
+    return [cell_of(value) for value in row]
 
 
 def say(text: str, *, is_error: bool = False) -> None:
@@ -257,9 +261,9 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
 
 
 def finish(
-    context: Context, execution: "Execution", gate: "Gate | None" = None, **more: Any
+    context: Context, execution: "Execution", gate: "Gate | None" = None, **json_keys: Any
 ) -> int:
-    """Show the result, with `more` keys in JSON, and return the exit code: of the run, or of the
+    """Show the result, with further keys in JSON, and return the exit code: of the run, or of the
     gate behind it.
     """
     with working("costs of the run", is_quiet=execution.job.is_quiet):
@@ -275,9 +279,10 @@ def finish(
     for line in lines:
         say(line, is_error=True)
     if context.as_json:
-        show_json(execution.as_json | more)
-    else:
-        for report in (each for each in execution.reports if each.stage in {"import", "export"}):
+        show_json(execution.as_json | json_keys)
+        return exit_code
+    for report in execution.reports:
+        if report.stage in {"import", "export"}:
             report_done(context, report)
     return exit_code
 

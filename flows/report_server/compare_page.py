@@ -11,7 +11,7 @@ from tasks.compare.differences import apart, compare, rows_of, with_verdicts
 from tasks.compare.pairs import Comparison, Kind, Side, comparable
 from tasks.config.job import Job
 from tasks.figures.addresses import task_address
-from tasks.figures.figure import Column, Figure, Row, columns
+from tasks.figures.figure import Column, Figure, Row, table_columns
 from tasks.figures.scope import SAMPLING
 from tasks.figures.shown.comparisons import CATEGORIES, DIFF, FLIPS, TASKS
 from tasks.report.rendering.page_figures import PageFigure, served
@@ -216,7 +216,7 @@ def _figures(
     differences[0] = difference
     for flip in detail["flips"]:
         _complete(flip, difference)
-    reasons = columns("first_explanations second_explanations")
+    reasons = table_columns("first_explanations second_explanations")
     parts = (
         (DIFF, differences),
         (_adapted(FLIPS, reasons, has_links=has_pages), detail["flips"]),
@@ -248,13 +248,13 @@ def _adapted(
     figure: Figure, extra_columns: Sequence[Column] = (), *, has_links: bool = False
 ) -> Figure:
     """Return a figure about one difference: without its labels, with task ids as text or links."""
-    table_columns = []
+    adapted_columns = []
     for column in figure.columns:
         if column.name == "task_id" and not has_links:
-            table_columns.append(replace(column, kind="text"))
+            adapted_columns.append(replace(column, kind="text"))
         elif column.name not in _LABELS:
-            table_columns.append(column)
-    return replace(figure, shows=(*table_columns, *extra_columns))
+            adapted_columns.append(column)
+    return replace(figure, shows=(*adapted_columns, *extra_columns))
 
 
 def _narrowed(job: Job, choices: Mapping[str, str]) -> Job:

@@ -15,7 +15,7 @@ from flows.run.record import job_of_run
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
-from tasks.figures.figure import Figure
+from tasks.figures.figure import Column, Figure, Interval
 from tasks.figures.scope import JUDGE_CONFIG, Scope
 from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.figures.shown.operations import STATUS, coverage_row
@@ -215,8 +215,10 @@ RANKING = replace(
         " change by more than the intervals suggest."
     ),
     shows=(
-        "judge_config split rank model mean_score ci_low ci_high is_small n_tasks n_tasks_wanted"
-        " coverage"
+        "judge_config split rank model",
+        Column("mean_score", few="is_small"),
+        Interval("ci"),
+        "n_tasks n_tasks_wanted coverage",
     ),
 )
 CALLS = Figure(
@@ -224,9 +226,11 @@ CALLS = Figure(
     "Calls and cost",
     "Attempts of calls until now, by purpose and called model. The cost leaves out calls of unknown"
     " price.",
-    "purpose called_model calls failed_calls cost_usd unpriced_calls",
+    ("purpose called_model calls failed_calls cost_usd unpriced_calls",),
 )
-ALERTS = Figure("alerts", "Alerts", "Alerts of the last nights, latest first.", "night kind detail")
+ALERTS = Figure(
+    "alerts", "Alerts", "Alerts of the last nights, latest first.", ("night kind detail",)
+)
 
 
 def _figures(

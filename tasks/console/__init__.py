@@ -25,16 +25,16 @@ def rewrite_log_records(mark: str, rewritten: Callable[[str], str]) -> None:
     if getattr(make, mark, False):
         return
 
-    def guarded(*arguments: Any, **named: Any) -> logging.LogRecord:
-        record = make(*arguments, **named)
+    def guarded(*arguments: Any, **keywords: Any) -> logging.LogRecord:
+        record = make(*arguments, **keywords)
         try:
             message = record.getMessage()
         except (TypeError, ValueError):
             return record  # a message that does not fit its arguments; logging reports that itself
         trace = logging.Formatter().formatException(record.exc_info) if record.exc_info else ""
-        kept = rewritten(message), rewritten(trace)
-        if kept != (message, trace):
-            record.msg = "\n".join(filter(None, kept))
+        texts = [rewritten(message), rewritten(trace)]
+        if texts != [message, trace]:
+            record.msg = "\n".join(filter(None, texts))
             record.args = ()
             record.exc_info = None
         return record
@@ -76,15 +76,22 @@ class Shown:
 @contextmanager
 def shown_visibly() -> Iterator[None]:
     """Make control characters on the standard streams visible, until the block ends."""
-    before = sys.stdout, sys.stderr
-    shown: Any = (
-        each if each is None or isinstance(each, Shown) else Shown(each) for each in before
-    )
-    sys.stdout, sys.stderr = shown
+    output = sys.stdout
+    errors = sys.stderr
+    sys.stdout = _visible(output)
+    sys.stderr = _visible(errors)
     try:
         yield
     finally:
-        sys.stdout, sys.stderr = before
+        sys.stdout = output
+        sys.stderr = errors
+
+
+def _visible(stream: TextIO) -> Any:
+    """Return a stream that makes control characters visible; None stays, for a missing stream."""
+    if stream is None or isinstance(stream, Shown):
+        return stream
+    return Shown(stream)
 
 
 def exact(stream: TextIO) -> TextIO:
@@ -168,19 +175,19 @@ def _print_if_due(tally: Tally, total: int, failures: str) -> None:
     if not is_done and now_s - tally.printed_s < silence_s:
         return
     tally.printed_s = now_s
-    left = ""
+    estimate = ""
     # The first unit also waited for everything to start, so it says nothing about the others.
     if tally.done > 1 and not is_done:
         unit_s = (now_s - tally.first_s) / (tally.done - 1)
-        left = f"about {duration(unit_s * (total - tally.done))} left"
-    notice(", ".join(filter(None, (f"{tally.name}: {tally.done} of {total}", failures, left))))
+        estimate = f"about {duration(unit_s * (total - tally.done))} left"
+    notice(", ".join(filter(None, (f"{tally.name}: {tally.done} of {total}", failures, estimate))))
 
 
-def advance(what: str, label: str = "", *, succeeded: bool) -> None:
+def advance(stage: str, label: str = "", *, succeeded: bool) -> None:
     """Count one more finished unit of a stage's work on a model; without a tally for it, do
     nothing.
     """
-    tally = _tallies.get((what, label))
+    tally = _tallies.get((stage, label))
     if tally is not None:
         tally.done += 1
         if tally.done == 1:
@@ -191,38 +198,40 @@ def advance(what: str, label: str = "", *, succeeded: bool) -> None:
 
 @contextmanager
 def progress(
-    what: str, totals: Mapping[str, int], *, is_quiet: bool = False
+    stage: str, totals: Mapping[str, int], *, is_quiet: bool = False
 ) -> Iterator[list[Tally]]:
     """Count and show the units that `advance` reports for a stage, until the block ends; `totals`
     are by model.
     """
-    tallies = {
-        (what, label): Tally(f"{what} {label}".rstrip(), total, is_quiet)
-        for label, total in totals.items()
-        if total
-    }
-    _tallies.update(tallies)
-    with _shown([*tallies.values()]):
+    tallies = []
+    keys = []
+    for label, total in totals.items():
+        if total:
+            tally = Tally(f"{stage} {label}".rstrip(), total, is_quiet)
+            _tallies[stage, label] = tally
+            tallies.append(tally)
+            keys.append((stage, label))
+    with _shown(tallies):
         try:
-            yield list(tallies.values())
+            yield tallies
         finally:
-            for key in tallies:
+            for key in keys:
                 del _tallies[key]
 
 
 @contextmanager
-def working(what: str, *, is_quiet: bool = False, is_whole: bool = False) -> Iterator[None]:
+def working(name: str, *, is_quiet: bool = False, is_whole: bool = False) -> Iterator[None]:
     """Show a step of unknown length until the block ends.
 
     On a terminal it is a row with the elapsed time. Elsewhere a step that `is_whole` (a command,
     with all other steps in it) has a line at once, and then a line names the innermost work from
     time to time.
     """
-    step = Tally(what, None, is_quiet)
+    step = Tally(name, None, is_quiet)
     ended = threading.Event()
     with _shown([step]):
         if is_whole and not is_quiet and not _bars:
-            notice(f"{what}: started")
+            notice(f"{name}: started")
             threading.Thread(
                 target=_break_silence,
                 args=(step, ended),
@@ -234,12 +243,12 @@ def working(what: str, *, is_quiet: bool = False, is_whole: bool = False) -> Ite
             ended.set()
 
 
-def _break_silence(whole: Tally, ended: threading.Event) -> None:
+def _break_silence(command: Tally, ended: threading.Event) -> None:
     while not ended.wait(_SILENCE_S):
         innermost = _open[-1]
         if innermost.total is None:
-            elapsed = duration(time.monotonic() - whole.begun_s)
-            names = dict.fromkeys((whole.name, innermost.name))
+            elapsed = duration(time.monotonic() - command.begun_s)
+            names = dict.fromkeys((command.name, innermost.name))
             notice(f"{': '.join(names)}, {elapsed} so far")
         else:
             _show(innermost)
@@ -250,16 +259,16 @@ def _shown(tallies: Sequence[Tally]) -> Iterator[None]:
     """Show tallies until the block ends; the bars of finished ones stay on the terminal, without
     those of steps.
     """
-    shown = [tally for tally in tallies if not tally.is_quiet]
+    loud_tallies = [tally for tally in tallies if not tally.is_quiet]
     with _drawing:
-        _open.extend(shown)
-    for tally in shown:
+        _open.extend(loud_tallies)
+    for tally in loud_tallies:
         _show(tally)
     try:
         yield
     finally:
         with _drawing:
-            for tally in shown:
+            for tally in loud_tallies:
                 _open.remove(tally)
             if _bars and all(tally.total is None for tally in _open):
                 _bars.pop().keep_counted()

@@ -12,6 +12,8 @@ from tasks.rules.text.characters import visible
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from tasks.console.printing import VisibleConsole
+
 GAP = 2
 """Number of characters between two columns."""
 SEPARATOR = " · "
@@ -83,12 +85,12 @@ def fitting(columns: Sequence[TableColumn], width: int) -> list[TableColumn]:
     """
     essential = [column for column in columns if column.is_essential] or [*columns[:1]]
     joined = [*essential]
-    used = sum(column.readable_width + GAP for column in essential) - GAP
+    table_width = sum(column.readable_width + GAP for column in essential) - GAP
     for column in columns:
         if column in essential:
             continue
-        used += column.readable_width + GAP
-        if used > width:
+        table_width += column.readable_width + GAP
+        if table_width > width:
             break
         joined.append(column)
     return [column for column in columns if column in joined]
@@ -156,10 +158,9 @@ def layout(
     parts = [board.as_heading for board in boards if board.is_shared]
     board_headings = _board_headings([board for board in boards if not board.is_shared])
     if width is None:
-        shown = [column for column in columns if column.is_essential] or columns
-        return Layout(
-            SEPARATOR.join(parts), shown, [column.width for column in shown], board_headings
-        )
+        essential = [column for column in columns if column.is_essential] or columns
+        widths = [column.width for column in essential]
+        return Layout(SEPARATOR.join(parts), essential, widths, board_headings)
     hidden: list[str] = []
     candidates: list[TableColumn] = []
     for column in columns:
@@ -173,9 +174,10 @@ def layout(
             parts.append(column.as_heading)
         else:
             hidden.append(column.heading)
-    shown = fitting(candidates, width)
-    hidden += [column.heading for column in candidates if column not in shown]
-    return Layout(SEPARATOR.join(parts), shown, column_widths(shown, width), board_headings, hidden)
+    visible_columns = fitting(candidates, width)
+    hidden += [column.heading for column in candidates if column not in visible_columns]
+    widths = column_widths(visible_columns, width)
+    return Layout(SEPARATOR.join(parts), visible_columns, widths, board_headings, hidden)
 
 
 def _board_headings(boards: Sequence[TableColumn]) -> list[str]:
@@ -220,16 +222,22 @@ def print_table(
     with console.capture() as capture:
         for line in filter(None, (title, table_layout.heading)):
             console.print(Text(visible(line), style="bold"))
-        for number, (heading, indices) in enumerate(table_layout.groups().items()):
-            if heading:
-                console.print(Text(heading, style="bold"))
-            console.print(_drawn(table_layout, indices, has_header=number == 0))
+        _print_groups(console, table_layout)
         if table_layout.hidden:
             hidden = ", ".join(table_layout.hidden)
             alternative = f" (or {wide_option})" if wide_option else ""
             console.print(Text(f"A wider terminal{alternative} also shows: {hidden}", style="dim"))
     lines = capture.get().removesuffix("\n").split("\n")
     console.file.write("".join(f"{line.rstrip()}\n" for line in lines))
+
+
+def _print_groups(console: "VisibleConsole", table_layout: Layout) -> None:
+    from rich.text import Text
+
+    for number, (heading, indices) in enumerate(table_layout.groups().items()):
+        if heading:
+            console.print(Text(heading, style="bold"))
+        console.print(_drawn(table_layout, indices, has_header=number == 0))
 
 
 def _drawn(table_layout: Layout, indices: Sequence[int], *, has_header: bool) -> "Table":

@@ -66,12 +66,15 @@ def write_csv(key: Key, figure: Figure, rows: Rows, file: Path) -> StageReport:
         PipelineError: the file cannot be written.
     """
     flat = _flat(key, rows)
-    beside = file.with_name(f"{file.stem}-columns.csv")
+    columns_file = file.with_name(f"{file.stem}-columns.csv")
     with disk_errors(file):
-        for path, cells in ((file, flat), (beside, explained(figure, flat))):
+        for path, cells in ((file, flat), (columns_file, explained(figure, flat))):
             # Without a byte order mark, spreadsheets assume another encoding.
             write_atomically(path, as_csv(list(cells[0]), cells, mark=not_run).encode("utf-8-sig"))
-    notes = [f"{counted(len(rows), 'row')} in {file}", f"its columns are explained in {beside}"]
+    notes = [
+        f"{counted(len(rows), 'row')} in {file}",
+        f"its columns are explained in {columns_file}",
+    ]
     return StageReport(figure.name, rows=len(rows), notes=notes)
 
 
@@ -87,21 +90,22 @@ def figures_as_workbook(key: Key, parts: Sequence[tuple[Figure, Rows]]) -> bytes
     flat = [(figure, _flat(key, rows)) for figure, rows in parts]
     sheets = [_sheet_of(figure, rows) for figure, rows in flat]
     sheets += [_sheet_of_hashes(figure, rows) for figure, rows in flat]
-    meanings = {line["column"]: line for figure, rows in flat for line in explained(figure, rows)}
-    return workbook([*sheets, Sheet("columns", [*meanings.values()])])
+    meanings: dict[str, dict[str, str]] = {}
+    for figure, rows in flat:
+        meanings |= {line["column"]: line for line in explained(figure, rows)}
+    sheets.append(Sheet("columns", list(meanings.values())))
+    return workbook(sheets)
 
 
 def explained(figure: Figure, rows: Rows) -> list[dict[str, str]]:
     """Return the meaning of each column of a figure's rows."""
-    known = sql.schema()["meanings"]
+    meanings = sql.schema()["meanings"]
     marts = (figure.mart, figure.name, *_MARTS)
-    return [
-        {
-            "column": name,
-            "meaning": known.get(name) or meaning_of_column(name, marts) or usual(name)[1],
-        }
-        for name in rows[0]
-    ]
+    lines = []
+    for name in rows[0]:
+        meaning = meanings.get(name) or meaning_of_column(name, marts) or usual(name)[1]
+        lines.append({"column": name, "meaning": meaning})
+    return lines
 
 
 def workbook(sheets: Sequence[Sheet]) -> bytes:
@@ -122,7 +126,11 @@ def workbook(sheets: Sequence[Sheet]) -> bytes:
 
 def _flat(key: Key, rows: Rows) -> list[dict[str, Any]]:
     """Return rows with the key, whose lists are texts."""
-    return [{**key, **{name: _text_of_list(value) for name, value in row.items()}} for row in rows]
+    flat_rows = []
+    for row in rows:
+        cells = {name: _text_of_list(value) for name, value in row.items()}
+        flat_rows.append({**key, **cells})
+    return flat_rows
 
 
 def _text_of_list(value: Any) -> Any:
@@ -139,7 +147,11 @@ def _sheet_of(figure: Figure, rows: Rows) -> Sheet:
     }
     hashes = _hashes_in(figure, rows)
     names = [*declared, *(name for name in rows[0] if name not in declared and name not in hashes)]
-    return Sheet(figure.name, [{name: row[name] for name in names} for row in rows], kinds)
+    return Sheet(figure.name, [_part_of(row, names) for row in rows], kinds)
+
+
+def _part_of(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: row[name] for name in names}
 
 
 def _sheet_of_hashes(figure: Figure, rows: Rows) -> Sheet:
@@ -148,10 +160,8 @@ def _sheet_of_hashes(figure: Figure, rows: Rows) -> Sheet:
     """
     names = _hashes_in(figure, rows)
     name = f"{figure.name[: _LONGEST_NAME - len(' hashes')]} hashes"
-    numbered = enumerate(rows, start=1)
-    return Sheet(
-        name, [{"row": number, **{name: row[name] for name in names}} for number, row in numbered]
-    )
+    numbered_rows = enumerate(rows, start=1)
+    return Sheet(name, [{"row": number} | _part_of(row, names) for number, row in numbered_rows])
 
 
 def _hashes_in(figure: Figure, rows: Rows) -> list[str]:

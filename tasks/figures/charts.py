@@ -16,9 +16,9 @@ def _charts(
     by: str = "",
     what: str = "",
     *,
-    known: str = "",
+    required: str = "",
     rows: Callable[[Rows], Rows] | None = None,
-    **how: Any,
+    **options: Any,
 ) -> Charts:
     """Declare charts of one kind.
 
@@ -29,27 +29,26 @@ def _charts(
             charts; the page shows those of the chosen judge only.
         what: the subject of the charts, for their titles, if the figure has charts on several
             subjects.
-        known: rows without a value in this column are left out.
+        required: rows without a value in this column are left out.
         rows: selects rows, or adds columns to them.
-        how: options of the chart, by name. Titles of axes are the usual headings of their columns,
+        options: options of the chart, by name. Titles of axes are the usual headings of their columns,
             tips are names of columns, and a share is in percent.
     """
-    for axis, title in {
-        "value": "title",
-        "x": "x_title",
-        "y": "y_title",
-    }.items():
-        if axis in how:
-            how.setdefault(title, usual(how[axis])[1])
-    how.setdefault("percent", usual(how.get("value", ""))[0] == "share")
-    if "tips" in how:
-        how["tips"] = {name: usual(name)[1] for name in how["tips"].split()}
+    for axis, title in (("value", "title"), ("x", "x_title"), ("y", "y_title")):
+        if axis in options:
+            options.setdefault(title, usual(options[axis])[1])
+    options.setdefault("percent", usual(options.get("value", ""))[0] == "share")
+    if "tips" in options:
+        options["tips"] = {name: usual(name)[1] for name in options["tips"].split()}
 
-    def charts(of_figure: Rows) -> list[Chart]:
-        shown = rows(of_figure) if rows else of_figure
-        shown = [row for row in shown if row[known] is not None] if known else shown
-        shown = on_full_splits(shown) if by == "split" else shown
-        return [Chart(title, kind, group, how) for title, group in _groups(shown, by, what).items()]
+    def charts(figure_rows: Rows) -> list[Chart]:
+        chart_rows = rows(figure_rows) if rows else figure_rows
+        if required:
+            chart_rows = [row for row in chart_rows if row[required] is not None]
+        if by == "split":
+            chart_rows = on_full_splits(chart_rows)
+        groups = _groups(chart_rows, by, what)
+        return [Chart(title, kind, group, options) for title, group in groups.items()]
 
     return charts
 

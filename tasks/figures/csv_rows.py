@@ -21,8 +21,10 @@ def as_csv(
     (`tasks.rules.text.cells`).
     """
     header = [mark(column) for column in columns]
-    cells = ([_plain(value, mark) for value in row.values()] for row in rows)
-    return csv_text([header, *cells], must_quote=must_quote)
+    lines = [header]
+    for row in rows:
+        lines.append([_plain(value, mark) for value in row.values()])
+    return csv_text(lines, must_quote=must_quote)
 
 
 def _plain(value: Any, mark: Callable[[str], str]) -> Any:

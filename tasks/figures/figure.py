@@ -87,10 +87,10 @@ class Column:
         column = _with_usual(self)
         if not self.interval:
             return [column]
-        common = column.group or column.title
+        heading = column.group or column.title
         title = column.title if column.group else "Value"
-        value = replace(column, title=title, group=common, interval=False)
-        return [value, *Interval(f"{self.name}_ci", column.kind, common).parts()]
+        value = replace(column, title=title, group=heading, interval=False)
+        return [value, *Interval(f"{self.name}_ci", column.kind, heading).parts()]
 
 
 def _with_usual(column: Column) -> Column:
@@ -148,7 +148,7 @@ class ColumnGroup:
 
     def parts(self) -> list[Column]:
         """Return the columns with this heading."""
-        return [replace(column, group=self.title) for column in columns(*self.members)]
+        return [replace(column, group=self.title) for column in table_columns(*self.members)]
 
 
 Declared = str | Column | Interval | ColumnGroup
@@ -158,19 +158,19 @@ A text has the names of columns with their usual headings and kinds, separated b
 """
 
 
-def columns(*declared: Declared) -> tuple[Column, ...]:
+def table_columns(*declarations: Declared) -> tuple[Column, ...]:
     """Return the columns of a table.
 
     Raises:
         LookupError: a column has no usual heading.
     """
-    shown: list[Column] = []
-    for item in declared:
-        if isinstance(item, str):
-            shown += [_with_usual(Column(name)) for name in item.split()]
+    columns: list[Column] = []
+    for declaration in declarations:
+        if isinstance(declaration, str):
+            columns += [_with_usual(Column(name)) for name in declaration.split()]
         else:
-            shown += item.parts()
-    return tuple(shown)
+            columns += declaration.parts()
+    return tuple(columns)
 
 
 @cache
@@ -195,24 +195,24 @@ def short_title(name: str) -> str:
     return titles.get(name, "")
 
 
-def with_values(shown: Sequence[Column], rows: Rows) -> list[Column]:
+def with_values(columns: Sequence[Column], rows: Rows) -> list[Column]:
     """Return the columns that have a value in any row; all columns if there is none."""
-    columns_with_values = [
-        column for column in shown if any(row.get(column.name) is not None for row in rows)
-    ]
-    return columns_with_values or [*shown]
+    filled_columns = [column for column in columns if _has_value(column, rows)]
+    return filled_columns or [*columns]
 
 
-def small_notes(shown: Sequence[Column], rows: Rows) -> list[str]:
+def _has_value(column: Column, rows: Rows) -> bool:
+    return any(row.get(column.name) is not None for row in rows)
+
+
+def small_notes(columns: Sequence[Column], rows: Rows) -> list[str]:
     """Return a note that explains the mark for few tasks, if any value of these rows has this
     mark.
     """
     from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
 
-    for column in shown:
-        if column.few and any(
-            row.get(column.few) and row.get(column.name) is not None for row in rows
-        ):
+    for column in columns:
+        if column.few and _has_value(column, [row for row in rows if row.get(column.few)]):
             return [
                 f"{SMALL_MARK} Few tasks: fewer than {SMALL}, or fewer than {FEW_OTHERS} that"
                 " differ; the interval may be too narrow."
@@ -266,30 +266,31 @@ def _text(value: Any) -> str:
 
 
 def terminal_columns(
-    shown: Sequence[Column], rows: Rows, essential: Collection[str] = ()
+    columns: Sequence[Column], rows: Rows, essential: Collection[str] = ()
 ) -> list[TableColumn]:
     """Return the columns of a figure for a terminal, whose cells look as on a page.
 
     The two ends of an interval share a cell, together with the value before them if it has the same
     group heading.
     """
-    return [
-        TableColumn(
+    table: list[TableColumn] = []
+    for parts in _sharing_cells(columns):
+        column = TableColumn(
             name=parts[0].name,
             heading=_terminal_heading(parts),
             cells=[_terminal_cell(parts, row) for row in rows],
-            is_number=all(is_number(column, rows) for column in parts),
+            is_number=all(is_number(part, rows) for part in parts),
             is_essential=parts[0].name in essential,
             short=short_title(parts[0].name),
         )
-        for parts in _sharing_cells(shown)
-    ]
+        table.append(column)
+    return table
 
 
-def _sharing_cells(shown: Sequence[Column]) -> list[list[Column]]:
+def _sharing_cells(columns: Sequence[Column]) -> list[list[Column]]:
     """Return the columns in groups whose values share a cell."""
     cells: list[list[Column]] = []
-    for column in shown:
+    for column in columns:
         if column.end == "high" or (
             column.end == "low" and cells and _is_value_of(cells[-1], column)
         ):
@@ -335,26 +336,26 @@ class Chart:
     title: str
     kind: str
     rows: Rows
-    how: Mapping[str, Any]
+    options: Mapping[str, Any]
 
     @property
     def declared(self) -> dict[str, Any]:
         """The chart for a page, with the columns of its rows that it shows or by which models and
         judges are chosen.
         """
-        named = {"model", "judge_config", "ci_low", "ci_high"}
-        for option in self.how.values():
-            named.update(
-                [option]
-                if isinstance(option, str)
-                else option
-                if isinstance(option, Mapping)
-                else ()
-            )
-        named |= {f"{name}_{end}" for name in named for end in ("low", "high", "ci_low", "ci_high")}
-        rows = [{name: value for name, value in row.items() if name in named} for row in self.rows]
+        names = {"model", "judge_config", "ci_low", "ci_high"}
+        for option in self.options.values():
+            if isinstance(option, str):
+                names.add(option)
+            elif isinstance(option, Mapping):
+                names.update(option)
+        for name in tuple(names):
+            names.update(f"{name}_{end}" for end in ("low", "high", "ci_low", "ci_high"))
+        rows = []
+        for row in self.rows:
+            rows.append({name: value for name, value in row.items() if name in names})
         return {
-            **self.how,
+            **self.options,
             "kind": self.kind,
             "rows": rows,
         }
@@ -362,14 +363,17 @@ class Chart:
     @property
     def has_marks(self) -> bool:
         """True if a dot is hollow, or a cell has an asterisk."""
-        columns = [self.how[option] for option in ("hollow", "marked") if self.how.get(option)]
+        columns = [self.options.get(option, "") for option in ("hollow", "marked")]
         return any(row.get(column) for column in columns for row in self.rows)
 
     @property
     def is_blank(self) -> bool:
         """True if an axis has no value, so that the chart is not drawn."""
-        shown = [self.how[axis] for axis in ("value", "x", "y") if axis in self.how]
-        return any(all(row[column] is None for row in self.rows) for column in shown)
+        for axis in ("value", "x", "y"):
+            column = self.options.get(axis)
+            if column and all(row[column] is None for row in self.rows):
+                return True
+        return False
 
 
 Charts = Callable[[Rows], list[Chart]]
@@ -416,7 +420,7 @@ class Figure:
             a query.
         mart: the mart whose columns it shows, if it is one; it explains columns in files.
         compute: computes rows that SQL cannot, from the scope and the figure's parameters.
-        given: the figure's own parameters; others are shared by all queries.
+        parameters: the figure's own parameters; others are shared by all queries.
         listed: selects the rows of the table, which is for reading: by default those on full
             splits; the CSV has all.
         heading: a line above the table in a terminal that says what the current rows are about.
@@ -434,7 +438,7 @@ class Figure:
     name: str
     title: str
     says: str
-    shows: Sequence[Declared]
+    shows: tuple[Declared, ...]
     charts: Charts | Sequence[Charts] = ()
     essential: str = ""
     boards: str = "judge_config split"
@@ -442,7 +446,7 @@ class Figure:
     query: str = ""
     mart: str = ""
     compute: Callable[[Any, Mapping[str, Any]], list[dict[str, Any]]] | None = None
-    given: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     listed: Callable[[Rows], Rows] = on_full_splits
     heading: Callable[[Rows], str] | None = None
     notes: Callable[[Rows], Sequence[str]] | None = None
@@ -464,33 +468,33 @@ class Figure:
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the table of numbers."""
-        return columns(*self.shows)
+        return table_columns(*self.shows)
 
     def drawn(self, rows: Rows) -> list[Chart]:
         """Return the charts of these rows."""
-        declared = (self.charts,) if callable(self.charts) else self.charts
-        return [chart for charts in declared for chart in charts(rows)]
+        if callable(self.charts):
+            return self.charts(rows)
+        return [chart for charts in self.charts for chart in charts(rows)]
 
-    def notes_on(self, rows: Rows, shown: Rows | None = None) -> list[str]:
-        """Return sentences about these rows; `shown` are those in the table, if not all."""
-        is_missing = self.measured and any(
-            all(row[name] is None for name in self.measured) for row in rows
-        )
-        missing = (
-            ["Some figures are missing; `prbench aggregate` computes them."] if is_missing else []
-        )
-        return [
-            *(self.notes(rows) if self.notes and rows else ()),
-            *missing,
-            *small_notes(self.columns, rows if shown is None else shown),
-        ]
+    def notes_on(self, rows: Rows, table_rows: Rows | None = None) -> list[str]:
+        """Return sentences about these rows; `table_rows` are those in the table, if not all."""
+        notes: list[str] = []
+        if self.notes and rows:
+            notes += self.notes(rows)
+        if any(self._is_missing(row) for row in rows):
+            notes.append("Some figures are missing; `prbench aggregate` computes them.")
+        return notes + small_notes(self.columns, rows if table_rows is None else table_rows)
 
-    def of_job(self, job: Job, **given: Any) -> list[dict[str, Any]]:
+    def _is_missing(self, row: Row) -> bool:
+        """Return whether a row lacks all values that `prbench aggregate` computes."""
+        return bool(self.measured) and all(row[name] is None for name in self.measured)
+
+    def of_job(self, job: Job, **parameters: Any) -> list[dict[str, Any]]:
         """Return the rows of a figure that is computed from the job alone, without published
         data.
         """
         assert self.compute is not None
-        return self.compute(SimpleNamespace(job=job), {**self.given, **given})
+        return self.compute(SimpleNamespace(job=job), {**self.parameters, **parameters})
 
 
 def pooled(*figures: Figure) -> tuple[Figure, ...]:

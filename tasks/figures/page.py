@@ -56,9 +56,11 @@ def formula(score: ScoreDefinition) -> str:
     """Return a response's score as a fraction of `points` and the sums of `positive` and `negative`
     weights.
     """
-    above = _sum((1.0, "points"), (score.numerator_negative, "negative"))
-    below = _sum((score.denominator_positive, "positive"), (score.denominator_negative, "negative"))
-    return f"{above} / {below}"
+    numerator = _sum((1.0, "points"), (score.numerator_negative, "negative"))
+    denominator = _sum(
+        (score.denominator_positive, "positive"), (score.denominator_negative, "negative")
+    )
+    return f"{numerator} / {denominator}"
 
 
 def _sum(*terms: tuple[float, str]) -> str:

@@ -263,11 +263,11 @@ class Scope:
         """The kinds of labels that only this benchmark declares and that occur in the data, in the
         declared order.
         """
-        own = {row["kind"]: row for row in self._kinds if row["is_own"] and not row["is_category"]}
+        rows = {row["kind"]: row for row in self._kinds if row["is_own"] and not row["is_category"]}
         return tuple(
-            Breakdown(kind, title, own[kind]["of_criteria"])
+            Breakdown(kind, title, rows[kind]["of_criteria"])
             for kind, title in self.benchmark.own_breakdowns.items()
-            if kind in own
+            if kind in rows
         )
 
     @cached_property
@@ -311,7 +311,7 @@ class Scope:
     def _expectation_table(self) -> Table:
         columns = dict.fromkeys(("check_name", "expectation", "meaning"), "varchar")
         expectations = all_expectations(self.benchmark.invariants)
-        return Table(columns, [(each.check, each.text, each.meaning) for each in expectations])
+        return Table(columns, [(check.check, check.text, check.meaning) for check in expectations])
 
     def _set_table(self, is_hard: bool | None) -> Table:
         """Return the shown task sets: the splits, or the own hard selections; both for None."""
@@ -324,31 +324,33 @@ class Scope:
         columns = {"split": "varchar", "is_own_hard": "boolean", "is_hard": "boolean"}
         return Table(columns, rows)
 
-    def filled(self, query: str, given: Mapping[str, Any] | None = None) -> str:
+    def filled(self, query: str, parameters: Mapping[str, Any] | None = None) -> str:
         """Return a query with its steps before it and literals for its parameters.
 
         Args:
             query: its path below `sql/`, such as `figures/judges/judge_drift`.
-            given: further parameters, or others in place of those of the scope.
+            parameters: further parameters, or others in place of those of the scope.
         """
         steps, step_values = self.steps
-        values = self.values | dict(step_values) | dict(given or {})
+        values = self.values | dict(step_values) | dict(parameters or {})
         values["shown_sets"] = self._set_table(values["is_hard"])
         return filled(sql.with_ctes(sql.read(query), steps), values)
 
-    def rows(self, query: str, given: Mapping[str, Any] | None = None) -> list[Row]:
+    def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> list[Row]:
         """Return the rows of a query in this scope (`filled`)."""
-        return self.reader.rows(self.filled(query, given))
+        return self.reader.rows(self.filled(query, parameters))
 
-    def query_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> str:
-        """Return the query of a figure in this scope; `given` replaces the figure's parameters."""
-        return self.filled(f"figures/{figure.query}", {**figure.given, **(given or {})})
+    def query_of(self, figure: Figure, parameters: Mapping[str, Any] | None = None) -> str:
+        """Return the query of a figure in this scope; `parameters` replace the figure's."""
+        return self.filled(f"figures/{figure.query}", {**figure.parameters, **(parameters or {})})
 
-    def rows_of(self, figure: Figure, given: Mapping[str, Any] | None = None) -> list[Row]:
-        """Return the rows of a figure in this scope; `given` replaces the figure's parameters."""
+    def rows_of(self, figure: Figure, parameters: Mapping[str, Any] | None = None) -> list[Row]:
+        """Return the rows of a figure in this scope; `parameters` replace the figure's."""
         if figure.compute is not None:
-            return figure.compute(self, self.values | dict(figure.given) | dict(given or {}))
-        return self.reader.rows(self.query_of(figure, given))
+            return figure.compute(
+                self, self.values | dict(figure.parameters) | dict(parameters or {})
+            )
+        return self.reader.rows(self.query_of(figure, parameters))
 
 
 def with_labels(

@@ -49,17 +49,17 @@ def _matching_selections(scope: Scope, selection: str) -> list[str]:
     """Return the ids of the selections that a name stands for: one, or the latest of each field."""
     key = scope.job.key
     rows = scope.reader.select("hard_subset", "distinct selection_id", **key)
-    stored = sorted(row["selection_id"] for row in rows)
+    selection_ids = sorted(row["selection_id"] for row in rows)
     if selection == "latest":
         latest = scope.reader.select("intermediate.latest_selections", **key)
         matches = [row["selection_id"] for row in latest]
     else:
-        matches = [name for name in stored if name.startswith(selection)]
+        matches = [name for name in selection_ids if name.startswith(selection)]
     if not matches or (len(matches) > 1 and selection != "latest"):
-        what = f"fits {len(matches)} selections" if matches else "is not a selection"
+        problem = f"fits {len(matches)} selections" if matches else "is not a selection"
         raise UsageError(
-            f"--selection {selection}: {what} of this data set; there are"
-            f" {', '.join(stored) or 'none'}"
+            f"--selection {selection}: {problem} of this data set; there are"
+            f" {', '.join(selection_ids) or 'none'}"
         )
     return matches
 

@@ -17,7 +17,7 @@ from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.console import advance, progress
-from tasks.figures.figure import Interval, Row, Rows, columns, grouped
+from tasks.figures.figure import Interval, Row, Rows, grouped, table_columns
 from tasks.figures.page import Page, score_word
 from tasks.figures.scope import Scope
 from tasks.figures.shown import COMPARE, PAGES
@@ -179,7 +179,7 @@ REVISION = "revision.txt"
 """The file of a benchmark's report with the data-set revision that it shows."""
 _MOST_RANKS = 3
 """Number of ranks that each leaderboard shows."""
-_LEADERS = columns("split rank model mean_score", Interval("ci"), "n_tasks")
+_LEADERS = table_columns("split rank model mean_score", Interval("ci"), "n_tasks")
 _COUNTS = {
     "Tasks": "n_tasks",
     "Criteria": "n_criteria",

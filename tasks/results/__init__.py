@@ -74,9 +74,9 @@ class Results(AbstractContextManager["Results"]):
         Raises:
             UsageError: there is no such table.
         """
-        known = [row["name"] for row in _listed()]
-        if name.lower() not in known:
-            raise UsageError(f"there is no table or view {name}{did_you_mean(name, known)}")
+        names = [row["name"] for row in _listed()]
+        if name.lower() not in names:
+            raise UsageError(f"there is no table or view {name}{did_you_mean(name, names)}")
         with self._reader() as reader:
             return _as(reader.arrow(f"from main.{name.lower()}"), format)
 
@@ -211,16 +211,14 @@ class Results(AbstractContextManager["Results"]):
         """
         from tasks.run.stored_data import on_stored_data
 
-        named = {"named_models": tuple(models) or None, "named_judges": tuple(judges) or None}
-        job = self._job.model_copy(update=named)
-        return on_stored_data(
-            job,
-            {
-                "model": models,
-                "judge": judges,
-                "vintage": [each for each in vintages if each],
-            },
-        )
+        choices = {"named_models": tuple(models) or None, "named_judges": tuple(judges) or None}
+        job = self._job.model_copy(update=choices)
+        names = {
+            "model": models,
+            "judge": judges,
+            "vintage": [vintage for vintage in vintages if vintage],
+        }
+        return on_stored_data(job, names)
 
 
 def open_results(
@@ -250,17 +248,12 @@ def _listed() -> list[dict[str, str]]:
     import sql
     from warehouse import TABLES
 
-    marts = {name: described["meaning"] for name, described in sql.schema()["marts"].items()}
-    kinds = {"mart": marts, "stored": {name: table.meaning for name, table in TABLES.items()}}
-    return [
-        {
-            "name": name,
-            "kind": kind,
-            "meaning": of[name],
-        }
-        for kind, of in kinds.items()
-        for name in sorted(of)
-    ]
+    rows = []
+    for name, description in sorted(sql.schema()["marts"].items()):
+        rows.append({"name": name, "kind": "mart", "meaning": description["meaning"]})
+    for name, table in sorted(TABLES.items()):
+        rows.append({"name": name, "kind": "stored", "meaning": table.meaning})
+    return rows
 
 
 def _refuse_writing(query: str) -> None:
@@ -276,7 +269,7 @@ def _refuse_writing(query: str) -> None:
     except duckdb.Error as error:
         raise UsageError(f"sql: {str(error).strip().splitlines()[0]}") from error
     reads = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
-    if [each.type in reads for each in statements] != [True]:
+    if len(statements) != 1 or statements[0].type not in reads:
         raise UsageError("sql: give one query that reads, such as `select * from leaderboard`")
 
 

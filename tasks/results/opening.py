@@ -14,7 +14,7 @@ from tasks.rules.errors import UsageError
 from warehouse import DATABASE, Warehouse
 
 
-def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job, ExitStack]:
+def opened(location: str, benchmark: str | None, revision: str | None) -> tuple[Job, ExitStack]:
     """Return a job on the data published at a location, and the resources to close.
 
     Raises:
@@ -22,12 +22,12 @@ def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job
         WarehouseError: nothing is published there.
     """
     with ExitStack() as closing:
-        folder = _folder(given, closing)
+        folder = _folder(location, closing)
         with Warehouse(folder).reader() as reader:
-            stored = reader.rows(sql.read("queries/run/stored_revisions"))
-        row = _chosen(given, stored, benchmark, revision)
+            revisions = reader.rows(sql.read("queries/run/stored_revisions"))
+        row = _chosen_revision(location, revisions, benchmark, revision)
         data = DataRevision(
-            name=given,
+            name=location,
             revision=row["dataset_revision"],
             splits=tuple(row["splits"]),
         )
@@ -45,15 +45,15 @@ def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job
     raise AssertionError("an exception leaves the block")
 
 
-def _folder(given: str, closing: ExitStack) -> Path:
+def _folder(location: str, closing: ExitStack) -> Path:
     """Return a folder with the database: a temporary one if it is in a store, or given as a
     file.
     """
-    source = open_location(given)
+    source = open_location(location)
     if isinstance(source, Path) and not source.is_file():
         if not source.is_dir():
             raise UsageError(
-                f"{given}: there is no such folder or file; for results there, run `prbench run`"
+                f"{location}: there is no such folder or file; for results there, run `prbench run`"
                 " first"
             )
         published = published_in(Folder(source))
@@ -70,22 +70,23 @@ def _folder(given: str, closing: ExitStack) -> Path:
     return folder
 
 
-def _chosen(
-    given: str, stored: list[dict[str, Any]], benchmark: str | None, revision: str | None
+def _chosen_revision(
+    location: str, revisions: list[dict[str, Any]], benchmark: str | None, revision: str | None
 ) -> dict[str, Any]:
     """Return the benchmark and revision to use: of those that match, the one with the most
     verdicts.
     """
-    fitting = [row for row in stored if row["dataset_revision"].startswith(revision or "")]
-    fitting = [row for row in fitting if benchmark in {None, row["benchmark"]}]
-    listed = (
-        ", ".join(f"{row['benchmark']} {row['dataset_revision'][:12]}" for row in stored)
-        or "nothing"
-    )
-    if not fitting:
-        raise UsageError(f"{given}: has no such benchmark or revision; it has {listed}")
-    if len({row["benchmark"] for row in fitting}) > 1:
+    matches = []
+    for row in revisions:
+        is_revision = row["dataset_revision"].startswith(revision or "")
+        if is_revision and benchmark in {None, row["benchmark"]}:
+            matches.append(row)
+    names = [f"{row['benchmark']} {row['dataset_revision'][:12]}" for row in revisions]
+    stored_names = ", ".join(names) or "nothing"
+    if not matches:
+        raise UsageError(f"{location}: has no such benchmark or revision; it has {stored_names}")
+    if len({row["benchmark"] for row in matches}) > 1:
         raise UsageError(
-            f"{given}: has several benchmarks; name one of them (benchmark=...): {listed}"
+            f"{location}: has several benchmarks; name one of them (benchmark=...): {stored_names}"
         )
-    return fitting[0]
+    return matches[0]

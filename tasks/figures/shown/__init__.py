@@ -45,22 +45,21 @@ LIVE = Page(
 )
 
 
-FIGURES: Mapping[str, Figure] = {
-    figure.name: figure
-    for figure in (
-        *(figure for page in PAGES for figure in page.figures),
-        *COMPARE.figures,
-        *operations.FIGURES,
-        judges.PEOPLE,
-        judges.CRITERIA,
-        lengths.LENGTHS_AND_SCORES,
-        data.REVIEW_FAILURES,
-        corrections.DIFFERENCES,
-        corrections.CASCADE,
-        categories.CANDIDATES,
-        categories.EXAMPLES,
-    )
-}
+_FIGURES: list[Figure] = []
+for _page in (*PAGES, COMPARE):
+    _FIGURES += _page.figures
+_FIGURES += operations.FIGURES
+_FIGURES += [
+    judges.PEOPLE,
+    judges.CRITERIA,
+    lengths.LENGTHS_AND_SCORES,
+    data.REVIEW_FAILURES,
+    corrections.DIFFERENCES,
+    corrections.CASCADE,
+    categories.CANDIDATES,
+    categories.EXAMPLES,
+]
+FIGURES: Mapping[str, Figure] = {figure.name: figure for figure in _FIGURES}
 
 
 def figure_of(name: str) -> Figure:
@@ -77,27 +76,26 @@ def figure_of(name: str) -> Figure:
     return FIGURES[name]
 
 
-def parsed(figure: Figure, given: Iterable[str]) -> dict[str, Any]:
+def parsed(figure: Figure, texts: Iterable[str]) -> dict[str, Any]:
     """Return the parameters of a figure from `name=value` texts; a list is given item by item.
 
     Raises:
         UsageError: the figure has no such parameter, or the value is of another kind.
     """
-    options: dict[str, Any] = {}
-    for each in given:
-        name, _, text = each.partition("=")
-        if name not in figure.given:
-            hint = (
-                did_you_mean(name, figure.given) or f"; it has {', '.join(figure.given) or 'none'}"
-            )
-            raise UsageError(f"{each}: {figure.name} has no parameter {name}{hint}")
-        usual = figure.given[name]
-        if isinstance(usual, list | tuple):
-            options[name] = [*options.get(name, ()), text]
-        elif usual is None or isinstance(usual, str):
-            options[name] = text
-        elif isinstance(value := yaml.safe_load(text or "null"), type(usual)):
-            options[name] = value
+    values: dict[str, Any] = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if name not in figure.parameters:
+            known_names = ", ".join(figure.parameters) or "none"
+            hint = did_you_mean(name, figure.parameters) or f"; it has {known_names}"
+            raise UsageError(f"{text}: {figure.name} has no parameter {name}{hint}")
+        default = figure.parameters[name]
+        if isinstance(default, list | tuple):
+            values[name] = [*values.get(name, ()), value]
+        elif default is None or isinstance(default, str):
+            values[name] = value
         else:
-            raise UsageError(f"{each}: must be like {name}={str(usual).lower()}")
-    return options
+            values[name] = yaml.safe_load(value or "null")
+            if not isinstance(values[name], type(default)):
+                raise UsageError(f"{text}: must be like {name}={str(default).lower()}")
+    return values

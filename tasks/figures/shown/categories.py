@@ -15,21 +15,21 @@ from tasks.figures.figure import (
     Interval,
     Row,
     Rows,
-    columns,
     grouped,
     pooled,
+    table_columns,
 )
 from tasks.figures.page import Breakdown, Page
 from tasks.figures.scope import Scope
 
 
-def _met(what: str, *, is_detrimental: bool) -> Charts:
+def _met(subject: str, *, is_detrimental: bool) -> Charts:
     """Declare charts of the share of criteria that are met, for each split: of desired or of
     undesired criteria.
     """
     return charts.intervals(
         "split",
-        what,
+        subject,
         rows=lambda rows: [row for row in rows if row["is_detrimental"] is is_detrimental],
         label="severity",
         name="model",
@@ -58,13 +58,13 @@ CRITICAL = Figure(
     tuple(
         charts.intervals(
             "split",
-            what,
+            subject,
             value=f"{side}_share",
             ends=f"{side}_ci",
             from_zero=True,
             hollow=few,
         )
-        for what, side, few in (
+        for subject, side, few in (
             ("Critical criteria missed", "missed", "is_critical_small"),
             ("Critical mistakes made", "mistake", "is_mistake_small"),
         )
@@ -151,7 +151,7 @@ def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figu
             " that differ from the most common value: its interval may cover less than 95 %."
         ),
         breakdown=breakdown.kind,
-        given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
+        parameters={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
     )
 
 
@@ -170,14 +170,14 @@ FAILURES = Figure(
     tuple(
         charts.heat(
             "split",
-            what,
+            subject,
             x="model",
             y="label",
             value=value,
             least=(0, 0),
             tips="n_failed n_decided",
         )
-        for value, what in (
+        for value, subject in (
             ("failure_rate", "Criteria not met"),
             ("failure_share", "Share of all that are not met"),
         )
@@ -213,7 +213,7 @@ CATEGORIES = Page(
         FAILURES,
         CRITICAL,
         SEVERITIES,
-        *(own_breakdown(*each) for each in _OF_TASKS),
+        *(own_breakdown(*breakdown) for breakdown in _OF_TASKS),
     ),
     n_chosen=6,
     own=own_breakdown,
@@ -239,7 +239,7 @@ _WEAKNESSES = Figure(
         Interval("gap_ci", "signed"),
         "p_confirmed n_tasks parent_name",
     ),
-    given={"model": None, "than": None},
+    parameters={"model": None, "than": None},
     empty="No weakness is confirmed.",
     essential="model capability value compared_value gap p_confirmed",
     query="capabilities/weaknesses",
@@ -262,7 +262,7 @@ CANDIDATES = Figure(
     "Capabilities that a model was found weak in on one half of the tasks, and those that the other"
     " half confirmed.",
     ("compared_model n_candidates n_confirmed",),
-    given={"model": ""},
+    parameters={"model": ""},
     essential="compared_model n_candidates n_confirmed",
     query="capabilities/weakness_candidates",
 )
@@ -272,7 +272,7 @@ EXAMPLES = Figure(
     "The criteria of a model's weaknesses that it handled wrongly in every trial, those with the"
     " largest weight first.",
     ("capability task_id weight title",),
-    given={
+    parameters={
         "model": "",
         "than": None,
         "n_examples": 2,
@@ -290,7 +290,7 @@ CAPABILITIES = Page(
     template="capabilities/page.html",
     needs="capability_trees",
 )
-SCORE_COLUMNS = columns("judge_config model", *_SCORE)
+SCORE_COLUMNS = table_columns("judge_config model", *_SCORE)
 """The columns of the table of a node."""
 
 
@@ -300,13 +300,13 @@ def trees(scope: Scope) -> dict[str, dict[str, list[Row]]]:
     There are no nodes in a report of some splits, because trees cover all tasks.
     """
     # The criteria that a leaf lists; the table `capability_members` has all.
-    listed = scope.rows("figures/capabilities/criteria", {"most_criteria": 25})
-    for row in listed:
+    criteria = scope.rows("figures/capabilities/criteria", {"most_criteria": 25})
+    for row in criteria:
         row["address"] = task_address(row["task_id"], criterion_id=row["criterion_id"])
     return {
         "nodes": grouped(
             [] if scope.narrowed_to else scope.rows("figures/capabilities/nodes"), "parent_id"
         ),
         "scores": grouped(scope.rows_of(_SCORES), "node_id"),
-        "criteria": grouped(listed, "node_id"),
+        "criteria": grouped(criteria, "node_id"),
     }

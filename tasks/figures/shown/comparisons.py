@@ -27,20 +27,21 @@ them; JSON has all), and the number of tasks that these list.
 Parts = dict[str, list[dict[str, Any]]]
 
 
-def _compared(scope: Scope, given: Mapping[str, Any]) -> Parts:
+def _compared(scope: Scope, parameters: Mapping[str, Any]) -> Parts:
     """Return the requested differences, and the verdicts behind them.
 
     Raises:
         UsageError: the names or options do not say what to compare.
         PipelineError: there is nothing to compare.
     """
-    if len(given["names"]) < 2:
+    names = parameters["names"]
+    if len(names) < 2:
         raise UsageError("give at least two names to compare, such as two models")
     comparison = Comparison(
-        scope.job, given["names"], given["of"], scope.score, scope.is_hard, scope.vintage
+        scope.job, names, parameters["of"], scope.score, scope.is_hard, scope.vintage
     )
     result = compare(scope.reader, comparison)
-    parts = apart(scope.reader, result, result.differences, given.get("n_flips"))
+    parts = apart(scope.reader, result, result.differences, parameters["n_flips"])
     return {**parts, "differences": [*map(with_verdicts, rows_of(result), parts["verdicts"])]}
 
 
@@ -49,10 +50,10 @@ def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]
     the comparison.
     """
 
-    def rows(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-        key = ("compared", *given["names"], given["of"], given["n_flips"])
+    def rows(scope: Scope, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+        key = ("compared", *parameters["names"], parameters["of"], parameters["n_flips"])
         if key not in scope.known:
-            scope.known[key] = _compared(scope, given)
+            scope.known[key] = _compared(scope, parameters)
         return scope.known[key][name]
 
     return rows
@@ -60,29 +61,28 @@ def _part(name: str) -> Callable[[Scope, Mapping[str, Any]], list[dict[str, Any]
 
 def _sentences(rows: Rows) -> list[str]:
     """Return a sentence for each difference, and the notes on it."""
-    sentences = [
-        (
-            f"{row['sentence']}; {row['n_flips']} of"
-            f" {counted(row['n_compared'], 'criterion', 'criteria')} flipped, {row['n_flips_lost']}"
-            " of them lower the score"
-            if "n_flips" in row
-            else f"{row['sentence']}."
-        )
-        for row in rows
-    ]
-    splits = {row["split"] for row in rows}
-    notes = [
-        (
-            note
-            if splits == {other["split"] for other in rows if note in other["notes"]}
-            else f"{row['split']}: {note}"
-        )
-        for row in rows
-        for note in row["notes"]
-    ]
-    return [
-        true_minus(note) for note in dict.fromkeys([*sentences, *rows[0]["notes_on_all"], *notes])
-    ]
+    sentences = [_sentence(row) for row in rows]
+    sentences += rows[0]["notes_on_all"]
+    n_splits = len({row["split"] for row in rows})
+    splits_by_note: dict[str, set[str]] = {}
+    for row in rows:
+        for note in row["notes"]:
+            splits_by_note.setdefault(note, set()).add(row["split"])
+    for row in rows:
+        for note in row["notes"]:
+            is_on_all = len(splits_by_note[note]) == n_splits
+            sentences.append(note if is_on_all else f"{row['split']}: {note}")
+    return [true_minus(sentence) for sentence in dict.fromkeys(sentences)]
+
+
+def _sentence(row: Row) -> str:
+    if "n_flips" not in row:
+        return f"{row['sentence']}."
+    criteria = counted(row["n_compared"], "criterion", "criteria")
+    return (
+        f"{row['sentence']}; {row['n_flips']} of {criteria} flipped, {row['n_flips_lost']} of them"
+        " lower the score"
+    )
 
 
 def _detailed(rows: Rows) -> list[Row]:
@@ -93,15 +93,18 @@ def _detailed(rows: Rows) -> list[Row]:
 
 def _worst(rows: Rows) -> list[Row]:
     """Return the tasks that lose most in each detailed comparison."""
-    comparisons = grouped((row for row in _detailed(rows) if row["difference"]), *_SIDES).values()
-    return [row for of_one in comparisons for row in of_one[:_WORST_TASKS]]
+    changed_rows = [row for row in _detailed(rows) if row["difference"]]
+    worst_rows: list[Row] = []
+    for comparison_rows in grouped(changed_rows, *_SIDES).values():
+        worst_rows += comparison_rows[:_WORST_TASKS]
+    return worst_rows
 
 
 _FLIPS = ColumnGroup(
     "Flips", Column("n_gained", "raise the score"), Column("n_lost", "lower the score")
 )
 _COMMON: dict[str, Any] = {
-    "given": {
+    "parameters": {
         "names": (),
         "of": None,
         "n_flips": 10,
@@ -119,7 +122,8 @@ DIFF = Figure(
         *_SIDES,
         Column("difference", few="is_small"),
         Interval("ci", "signed"),
-        "no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted smallest_detectable first_mean second_mean",
+        "no_interval p_value p_adjusted is_significant n_tasks n_tasks_wanted",
+        "smallest_detectable first_mean second_mean",
         Column("n_compared", "compared", group="Criteria"),
         "n_flips n_flips_lost",
     ),
@@ -158,7 +162,8 @@ FLIPS = Figure(
     "Criteria that both sides decided differently, with the effect of the flip on the task's"
     " score.",
     (
-        "first second where split title category weight first_decision second_decision effect task_id",
+        "first second where split title category weight first_decision second_decision effect",
+        "task_id",
     ),
     compute=_part("flips"),
     listed=_detailed,
@@ -187,7 +192,8 @@ _COMPARISON = "judge_config split shared_model condition"
 _DIFFERENCE = (
     Column("difference", few="is_small"),
     Interval("ci", "signed"),
-    "baseline no_interval p_value p_holm n_comparisons is_significant smallest_detectable baseline_mean_score",
+    "baseline no_interval p_value p_holm n_comparisons is_significant smallest_detectable",
+    "baseline_mean_score",
     Column("mean_score", "condition", group="Mean score"),
     "n_tasks n_tasks_wanted n_trials",
 )
@@ -226,7 +232,7 @@ CONDITIONS = Page(
             ),
             query="conditions/condition_differences",
             mart="condition_differences",
-            given={"breakdown": "all"},
+            parameters={"breakdown": "all"},
             essential="shared_model condition difference ci_low p_holm n_tasks",
         ),
         Figure(
@@ -247,7 +253,7 @@ CONDITIONS = Page(
             query="conditions/condition_differences",
             mart="condition_differences",
             breakdown="category",
-            given={"breakdown": "category"},
+            parameters={"breakdown": "category"},
             essential="shared_model condition difference ci_low p_holm n_tasks",
             boards="judge_config split label",
         ),
@@ -269,7 +275,7 @@ CONDITIONS = Page(
             ),
             query="conditions/condition_differences",
             mart="condition_differences",
-            given={"breakdown": "all"},
+            parameters={"breakdown": "all"},
             essential="shared_model condition chars_ratio tokens_ratio usd_ratio latency_ratio",
         ),
         Figure(
@@ -303,7 +309,7 @@ CONDITIONS = Page(
                 Column("value", "condition", "number", group="Met"),
                 "task_id",
             ),
-            given={"n_criteria": 10},
+            parameters={"n_criteria": 10},
             listed=side_by_side(
                 ("baseline_model", "baseline_config_hash", "vintage"),
                 ("model_label", "model_config_hash", "vintage"),
@@ -341,7 +347,7 @@ STOPPING = Page(
             ),
             charts.intervals(
                 "judge",
-                known="difference",
+                required="difference",
                 value="difference",
                 label="comparison",
                 zero=True,

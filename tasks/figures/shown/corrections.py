@@ -100,7 +100,7 @@ CASCADES = Page(
 )
 
 
-def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+def evaluated_rules(scope: Scope, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a row for each rule for two judges, computed now, cheapest first.
 
     A row has the rule's figures on both halves of the tasks.
@@ -108,35 +108,37 @@ def evaluated_rules(scope: Scope, given: Mapping[str, Any]) -> list[dict[str, An
     Raises:
         UsageError: one judge is given as both, or both have judged too few of the same criteria.
     """
-    cheap = given["cheap"]
-    strong = given["strong"]
+    cheap = parameters["cheap"]
+    strong = parameters["strong"]
     if cheap == strong:
         raise UsageError(f"{cheap}: is given as both judges; name a cheap and a strong one")
-    bound = bound_of(given["bound"]) if given["bound"] else None
-    own = next((judge for judge in scope.job.settings.judges if judge.label == cheap), None)
-    settings = {"label": cheap} if own is None else own.model_dump(mode="json", exclude_unset=True)
-    parameters = {
+    bound = bound_of(parameters["bound"]) if parameters["bound"] else None
+    settings: dict[str, Any] = {"label": cheap}
+    for judge in scope.job.settings.judges:
+        if judge.label == cheap:
+            settings = judge.model_dump(mode="json", exclude_unset=True)
+    query_parameters = {
         **scope.job.key,
         "cheap": cheap,
         "strong": strong,
-        "splits": list(given["splits"]),
+        "splits": list(parameters["splits"]),
     }
-    configured = {each.judge_config_hash for each in judge_configs(scope.job, scope.benchmark)}
-    result = evaluated(scope.reader, parameters, bound, configured=configured)
+    config_hashes = {
+        config.judge_config_hash for config in judge_configs(scope.job, scope.benchmark)
+    }
+    result = evaluated(scope.reader, query_parameters, bound, configured=config_hashes)
     notes = _notes_on(result, cheap, strong)
-    return [
-        {
-            **row,
-            "is_within_bound": bound.is_kept(each) if bound else None,
-            "notes": notes,
-            "configuration": _as_configured(each, settings, strong),
-            **{f"chosen_{name}": value for name, value in figures_of(each.chosen_on).items()},
-        }
-        for row, each in zip(rows_of(parameters, result), result.evaluations, strict=True)
-    ]
+    rows = rows_of(query_parameters, result)
+    for row, evaluation in zip(rows, result.evaluations, strict=True):
+        row["is_within_bound"] = bound.is_kept(evaluation) if bound else None
+        row["notes"] = notes
+        row["configuration"] = _configuration(evaluation, settings, strong)
+        for name, value in figures_of(evaluation.chosen_on).items():
+            row[f"chosen_{name}"] = value
+    return rows
 
 
-def _as_configured(evaluation: Evaluation, settings: Mapping[str, Any], strong: str) -> str | None:
+def _configuration(evaluation: Evaluation, settings: dict[str, Any], strong: str) -> str | None:
     """Return a rule as an entry of `judges:`, with comments on further settings that the cheap
     judge needs.
 
@@ -146,79 +148,56 @@ def _as_configured(evaluation: Evaluation, settings: Mapping[str, Any], strong: 
     when = evaluation.candidate.when or When()
     threshold = evaluation.candidate.threshold
     if threshold is not None:
-        return str(
-            yaml.safe_dump(
-                [
-                    {
-                        **settings,
-                        "label": cheap,
-                        "threshold": threshold,
-                    }
-                ],
-                sort_keys=False,
-            )
-        )
+        judge = settings | {"label": cheap, "threshold": threshold}
+        return str(yaml.safe_dump([judge], sort_keys=False))
     if not when.conditions:
         return None
-    given = {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in when.conditions.items()
-    }
-    entry = {
-        "label": f"{cheap}-then-{strong}",
-        "cascade": {
-            "first": cheap,
-            "then": strong,
-            "when": given,
-        },
-    }
-    is_chat = settings.get("kind") != "decisions"
-    needed = {
-        "trials: 2": when.disagreement,
-        "logprobs: true": when.confidence_below is not None and is_chat,
-    }
-    needs = "".join(
-        f"# {cheap} needs `{setting}`\n" for setting, is_needed in needed.items() if is_needed
-    )
-    return needs + str(
-        yaml.safe_dump(
-            [entry],
-            sort_keys=False,
-            allow_unicode=True,
-            width=100,
-        )
-    )
+    conditions = {}
+    for name, value in when.conditions.items():
+        conditions[name] = list(value) if isinstance(value, tuple) else value
+    cascade = {"first": cheap, "then": strong, "when": conditions}
+    judge = {"label": f"{cheap}-then-{strong}", "cascade": cascade}
+    comments = ""
+    if when.disagreement:
+        comments += f"# {cheap} needs `trials: 2`\n"
+    if when.confidence_below is not None and settings.get("kind") != "decisions":
+        comments += f"# {cheap} needs `logprobs: true`\n"
+    return comments + str(yaml.safe_dump([judge], sort_keys=False, allow_unicode=True, width=100))
 
 
 def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
     stored = result.stored
-    halves = result.evaluations[0]
+    first_rule = result.evaluations[0]
     n_chosen = len(stored.paired.tasks) // 2
-    sentences = {
-        f"{cheap} first, then {strong}; figures are against {strong} alone.": True,
-        f"{halves.chosen_on['n_tasks']} tasks to choose rules on, {halves.held_out['n_tasks']} held out; {len(stored.paired.strong)} criteria that {strong} decided.": (
-            True
-        ),
-        f"Warning: rules made from {n_chosen} tasks are unreliable; below {SMALL} so are their intervals.": (
-            n_chosen < SMALL
-        ),
-        f"{cheap} failed on {stored.n_first_failed} of them: each rule escalates these; for {cheap} alone they count as not agreeing.": (
-            stored.n_first_failed
-        ),
-        f"Left out: {stored.n_strong_failed} criteria that {strong} failed on.": (
-            stored.n_strong_failed
-        ),
-        f"Left out: {stored.n_without_second} criteria without a second verdict of {cheap}, from rules with disagreement.": (
-            stored.n_without_second
-        ),
-        f"{cheap} has no stored confidence (`logprobs: true` asks for it), so that is not tried.": (
-            not stored.has_confidence
-        ),
-    }
-    return [
-        *(sentence for sentence, applies in sentences.items() if applies),
-        *(f"{note}." for note in stored.notes),
+    notes = [
+        f"{cheap} first, then {strong}; figures are against {strong} alone.",
+        f"{first_rule.chosen_on['n_tasks']} tasks to choose rules on,"
+        f" {first_rule.held_out['n_tasks']} held out; {len(stored.paired.strong)} criteria that"
+        f" {strong} decided.",
     ]
+    if n_chosen < SMALL:
+        notes.append(
+            f"Warning: rules made from {n_chosen} tasks are unreliable; below {SMALL} so are their"
+            " intervals."
+        )
+    if stored.n_first_failed:
+        notes.append(
+            f"{cheap} failed on {stored.n_first_failed} of them: each rule escalates these; for"
+            f" {cheap} alone they count as not agreeing."
+        )
+    if stored.n_strong_failed:
+        notes.append(f"Left out: {stored.n_strong_failed} criteria that {strong} failed on.")
+    if stored.n_without_second:
+        notes.append(
+            f"Left out: {stored.n_without_second} criteria without a second verdict of {cheap},"
+            " from rules with disagreement."
+        )
+    if not stored.has_confidence:
+        notes.append(
+            f"{cheap} has no stored confidence (`logprobs: true` asks for it), so that is not"
+            " tried."
+        )
+    return notes + [f"{note}." for note in stored.notes]
 
 
 CASCADE = Figure(
@@ -229,7 +208,7 @@ CASCADE = Figure(
     " beats in both.",
     (*_RULES, "is_within_bound is_picked"),
     compute=evaluated_rules,
-    given={
+    parameters={
         "cheap": "",
         "strong": "",
         "splits": [],
@@ -259,7 +238,8 @@ _COLUMNS = (
     Column("labels_alone", interval=True),
     Column("debiased", interval=True),
     Column("expected_score", interval=True),
-    "expected_difference no_figure judge_power n_labels n_tasks_labelled n_people n_tasks n_unsampled_labels unsampled_mean_error",
+    "expected_difference no_figure judge_power n_labels n_tasks_labelled n_people n_tasks",
+    "n_unsampled_labels unsampled_mean_error",
 )
 
 
@@ -301,7 +281,7 @@ DIFFERENCES = Figure(
         Interval("debiased_ci", "signed", group="Debiased"),
         "n_labels_first n_labels_second n_tasks no_figure",
     ),
-    given={"first": "", "others": []},
+    parameters={"first": "", "others": []},
     empty=_EMPTY,
     essential="first_model second_model debiased_difference no_figure",
     query="debiased/debiased_differences",
@@ -329,7 +309,7 @@ DEBIASED = Page(
             empty=_EMPTY,
             query="debiased/debiased_scores",
             mart="debiased_scores",
-            given={"breakdown": "all"},
+            parameters={"breakdown": "all"},
             essential="model judge_score debiased no_figure",
         ),
         Figure(
@@ -341,7 +321,7 @@ DEBIASED = Page(
             breakdown="category",
             query="debiased/debiased_scores",
             mart="debiased_scores",
-            given={"breakdown": "category"},
+            parameters={"breakdown": "category"},
             essential="model judge_score debiased no_figure",
             boards="judge_config split label",
         ),

@@ -12,17 +12,13 @@ from tasks.rules.text.numbers import counted
 
 def _summary(rows: Rows) -> list[str]:
     n_failed = sum(row["outcome"] == "failed" for row in rows)
-    all_passed = f"All {counted(len(rows), 'check')} passed."
-    summary = (
-        f"{n_failed} of {counted(len(rows), 'check')} failed; they come first."
-        if n_failed
-        else all_passed
-    )
-    last = {row["suite"]: row["created_at"].astimezone(UTC) for row in rows}
-    return [
-        summary,
-        f"Checked: {', '.join(f'{suite} {at:%Y-%m-%d %H:%M} UTC' for suite, at in last.items())}.",
-    ]
+    checks = counted(len(rows), "check")
+    summary = f"All {checks} passed."
+    if n_failed:
+        summary = f"{n_failed} of {checks} failed; they come first."
+    times = {row["suite"]: row["created_at"].astimezone(UTC) for row in rows}
+    suites = [f"{suite} {time:%Y-%m-%d %H:%M} UTC" for suite, time in times.items()]
+    return [summary, f"Checked: {', '.join(suites)}."]
 
 
 QUALITY = Figure(
@@ -57,14 +53,14 @@ def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
     """Return the distribution of tasks or criteria over labels: a chart for each split, all on one
     scale.
     """
-    what = "criteria" if breakdown.of_criteria else "tasks"
+    noun = "criteria" if breakdown.of_criteria else "tasks"
     heading = label or breakdown.title
     return Figure(
         name or f"labels_{breakdown.kind}",
         breakdown.title,
-        f"The share of each split's {what} with each label; those with several labels count under"
+        f"The share of each split's {noun} with each label; those with several labels count under"
         " each.",
-        ("split", Column("label", heading), f"n_{what} share"),
+        ("split", Column("label", heading), f"n_{noun} share"),
         charts.bars(
             "split",
             name="label",
@@ -72,9 +68,9 @@ def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
             name_title=heading,
             is_upright=breakdown.kind in {"turns", *_COUNTED},
         ),
-        essential=f"label n_{what} share",
+        essential=f"label n_{noun} share",
         query="data/label_counts",
-        given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
+        parameters={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
         breakdown="" if breakdown.kind in _COUNTED else breakdown.kind,
     )
 
@@ -121,7 +117,8 @@ DATA = Page(
                     "n_refused expert_share multi_turn_share with_negative_share n_with_references",
                 ),
                 Column("n_criteria", "All", group="Criteria"),
-                "criteria_min criteria_25 criteria_50 criteria_75 criteria_max turns_min turns_25 turns_50 turns_75 turns_max",
+                "criteria_min criteria_25 criteria_50 criteria_75 criteria_max turns_min",
+                "turns_25 turns_50 turns_75 turns_max",
             ),
             essential="split n_tasks n_refused n_criteria criteria_50 turns_50",
             boards="",
@@ -129,7 +126,7 @@ DATA = Page(
         ),
         QUALITY,
         REFUSALS,
-        *(own_counts(*each) for each in _DISTRIBUTIONS),
+        *(own_counts(*distribution) for distribution in _DISTRIBUTIONS),
     ),
     own=own_counts,
     group="Data",
@@ -191,7 +188,7 @@ ANNOTATIONS = Page(
             _BY_KIND,
             query="annotations/agreement",
             mart="annotation_agreement",
-            given={"is_average": True},
+            parameters={"is_average": True},
             mark_note=_FEW_TASKS,
             essential="annotator compared_with f1 n_both n_tasks",
             boards="kind label",
@@ -204,7 +201,7 @@ ANNOTATIONS = Page(
             _BY_KIND,
             query="annotations/agreement",
             mart="annotation_agreement",
-            given={"is_average": False},
+            parameters={"is_average": False},
             mark_note=_FEW_TASKS,
             essential="annotator compared_with f1 n_both n_tasks",
             boards="kind label",
@@ -297,7 +294,7 @@ _PREDICTIONS = Figure(
     ),
     charts.intervals(
         "outcome",
-        known="difference",
+        required="difference",
         label="review_check",
         value="difference",
         name="reviewer",
@@ -319,7 +316,7 @@ _OBJECTIONS = Figure(
     " verdicts: always met, never met, graders disagree, or suspect (its points correlate"
     " negatively with the rest of its task).",
     ("task_id title severity reviewer review_check explanation better_wording findings",),
-    given={"n_criteria": None},
+    parameters={"n_criteria": None},
     listed=lambda rows: rows[:100],
     essential="task_id title review_check explanation",
     query="reviews/review_objections",

@@ -14,9 +14,9 @@ from tasks.figures.figure import Column, ColumnGroup, Figure, Row, Rows, grouped
 from tasks.figures.page import Page
 from tasks.figures.shown.corrections import DECISIONS
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
-from tasks.rules.statistics.intervals import means, none_if_nan, rest_on_few
+from tasks.rules.statistics.intervals import means
 
-_OF_PEOPLE = {
+_AGREEMENT_MEASURES = {
     "kappa": kappa,
     "macro_f1": macro_f1,
     "agreement": raw_agreement,
@@ -34,62 +34,61 @@ def against_people(counts: Rows) -> list[dict[str, Any]]:
     Args:
         counts: decisions of graders and people on the same criteria (`sql/figures/people.sql`).
     """
-    measured = [
-        {"grader": grader, "label": label} | _figures(rows)
-        for (grader, label), rows in grouped(counts, "grader", "label").items()
-    ]
+    rows = []
+    for (grader, label), grader_counts in grouped(counts, "grader", "label").items():
+        rows.append({"grader": grader, "label": label} | _agreement_measures(grader_counts))
     return sorted(
-        measured,
+        rows,
         key=lambda row: (row["label"], row["kappa"] is None, -(row["kappa"] or 0.0), row["grader"]),
     )
 
 
-def _figures(counts: Rows) -> dict[str, Any]:
+def _agreement_measures(counts: Rows) -> dict[str, Any]:
     tasks = _tables(counts, "task_id")
     pairs = _tables(counts, "pair_grader", "person")
     if len(pairs) > 1 and counts[0]["grader"] != counts[0]["pair_grader"]:
         # The order of two people has no meaning, so if there are several pairs, each counts in both
         # orders.
         tasks = (tasks + tasks.swapaxes(1, 2)) / 2.0
-    pooled = tasks.sum(axis=0)
-    intervals = agreement_intervals(tasks[:, None], *_OF_PEOPLE.values())
-    measured: dict[str, Any] = {}
-    for (name, measure), ((low, high),) in zip(_OF_PEOPLE.items(), intervals, strict=True):
-        measured |= {
-            name: none_if_nan(measure(pooled)),
-            f"{name}_ci_low": none_if_nan(low),
-            f"{name}_ci_high": none_if_nan(high),
-        }
+    pooled_table = tasks.sum(axis=0)
+    intervals = agreement_intervals(tasks[:, None], kappa, macro_f1, raw_agreement)
+    row: dict[str, Any] = {}
+    for (name, measure), ((low, high),) in zip(_AGREEMENT_MEASURES.items(), intervals, strict=True):
+        row[name] = none_if_nan(measure(pooled_table))
+        row[f"{name}_ci_low"] = none_if_nan(low)
+        row[f"{name}_ci_high"] = none_if_nan(high)
+    task_f1 = macro_f1(tasks)
+    n_used_labels = ((tasks.sum(axis=1) + tasks.sum(axis=2)) > 0).sum(axis=1)
+    f1_absent_as_0 = task_f1 * n_used_labels / counts[0]["n_classes"]
+    row["macro_f1_task_mean"] = float(task_f1.mean())
+    row["macro_f1_task_mean_absent_as_0"] = float(f1_absent_as_0.mean())
+    for name, measure in _AGREEMENT_MEASURES.items():
+        row[f"{name}_pair_mean"] = none_if_nan(means(measure(pairs)))
+    row["n_people"] = _n_people(counts)
+    row["n_pairs"] = len(pairs)
+    row["n_tasks"] = len(tasks)
+    row["n"] = int(pooled_table.sum())
+    row["is_small"] = bool(rest_on_few(raw_agreement(tasks)[:, None])[0])
+    return row
+
+
+def _n_people(counts: Rows) -> int:
     people = {row["person"] for row in counts}
-    people |= {row["pair_grader"] for row in counts if row["pair_grader"] != row["grader"]}
-    of_tasks = macro_f1(tasks)
-    n_used = ((tasks.sum(axis=1) + tasks.sum(axis=2)) > 0).sum(axis=1)
-    return measured | {
-        "macro_f1_task_mean": float(of_tasks.mean()),
-        "macro_f1_task_mean_absent_as_0": float(
-            (of_tasks * n_used / counts[0]["n_classes"]).mean()
-        ),
-        **{
-            f"{name}_pair_mean": none_if_nan(means(measure(pairs)))
-            for name, measure in _OF_PEOPLE.items()
-        },
-        "n_people": len(people),
-        "n_pairs": len(pairs),
-        "n_tasks": len(tasks),
-        "n": int(pooled.sum()),
-        "is_small": bool(rest_on_few(raw_agreement(tasks)[:, None])[0]),
-    }
+    for row in counts:
+        if row["pair_grader"] != row["grader"]:
+            people.add(row["pair_grader"])
+    return len(people)
 
 
 def _tables(counts: Rows, *names: str) -> NDArray[np.float64]:
     """Return the counts of pairs of decisions, a table for each task or pair: shape (n, labels,
     labels).
     """
-    keys = [tuple(row[name] for name in names) for row in counts]
-    indices = {key: index for index, key in enumerate(sorted(set(keys)))}
-    tables = np.zeros((len(indices), _LABELS, _LABELS))
-    for key, row in zip(keys, counts, strict=True):
-        tables[indices[key], int(2 * row["a"]), int(2 * row["b"])] += row["n"]
+    groups = grouped(counts, *names)
+    tables = np.zeros((len(groups), _LABELS, _LABELS))
+    for index, key in enumerate(sorted(groups)):
+        for row in groups[key]:
+            tables[index, int(2 * row["a"]), int(2 * row["b"])] += row["n"]
     return tables
 
 
@@ -151,7 +150,7 @@ _AGREEMENT = Figure(
             least=(0, 1),
         ),
     ),
-    given={"breakdown": "all"},
+    parameters={"breakdown": "all"},
     empty=(
         "No two graders have decided the same criteria. Configure a second judge, or import human"
         " labels."
@@ -245,7 +244,7 @@ _RELIABILITY = Figure(
         value="alpha",
         least=(0, 1),
     ),
-    given={"breakdown": "all"},
+    parameters={"breakdown": "all"},
     essential="grader_set n_graders alpha unanimous_share n n_tasks",
     boards="label",
     query="judges/judge_reliability",
@@ -341,7 +340,7 @@ _FAVOURS = Figure(
         "n_tasks n_responses",
     ),
     charts.heat(
-        known="favour",
+        required="favour",
         x="grader",
         y="model",
         value="favour",
@@ -421,8 +420,10 @@ PEOPLE = Figure(
         Column("macro_f1_task_mean", "Macro-F1", group="Mean over tasks"),
         "kappa_pair_mean macro_f1_pair_mean",
     ),
-    compute=lambda scope, given: against_people(scope.rows("figures/people/people", given)),
-    given={"breakdown": "all", "people": []},
+    compute=lambda scope, parameters: against_people(
+        scope.rows("figures/people/people", parameters)
+    ),
+    parameters={"breakdown": "all", "people": []},
     empty="No criterion has been decided by one of these people and by another grader.",
     essential="grader kappa agreement n",
     boards="label",
@@ -434,11 +435,11 @@ CRITERIA = Figure(
     "Criteria that are never or always met, that graders disagree on most, or whose points"
     " correlate negatively with the rest of their task.",
     (
-        "task_id criterion_id category weight met_share n_responses n_models rest_correlation"
-        " rest_correlation_high n_graded disagreement n_disagreeing n_reviews failed_checks judge"
-        " judge_trial vintage title",
+        "task_id criterion_id category weight met_share n_responses n_models rest_correlation",
+        "rest_correlation_high n_graded disagreement n_disagreeing n_reviews failed_checks judge",
+        "judge_trial vintage title",
     ),
-    given={"which": "suspect", "n_criteria": 20},
+    parameters={"which": "suspect", "n_criteria": 20},
     essential="task_id weight met_share rest_correlation disagreement title",
     query="criteria/criteria",
 )

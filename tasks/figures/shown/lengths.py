@@ -36,14 +36,15 @@ COSTS = Figure(
     (
         "judge_config split model mean_score",
         Interval("ci"),
-        "coverage response_usd verdicts_usd task_usd n_responses n_unpriced_responses all_responses_usd",
+        "coverage response_usd verdicts_usd task_usd n_responses n_unpriced_responses",
+        "all_responses_usd",
     ),
     (
         charts.scatter(
             "split",
             "Score",
             rows=lambda rows: [row for row in rows if row["response_usd"]],
-            known="mean_score",
+            required="mean_score",
             x="response_usd",
             y="mean_score",
             usd=True,
@@ -72,7 +73,7 @@ TOKENS = Figure(
     ),
     charts.bars(
         "split",
-        known="completion_tokens",
+        required="completion_tokens",
         name="model",
         value="completion_tokens",
     ),
@@ -93,13 +94,13 @@ JUDGE_COSTS = Figure(
     (
         charts.bars(
             what="1,000 verdicts",
-            known="thousand_usd",
+            required="thousand_usd",
             name="judged_by",
             value="thousand_usd",
         ),
         charts.bars(
             what="Cached prompts",
-            known="cached_share",
+            required="cached_share",
             name="judged_by",
             value="cached_share",
         ),
@@ -142,7 +143,7 @@ LENGTHS_AND_SCORES = Figure(
     "Spearman's rank correlation of length and score, of each model over its tasks, and over the"
     " models.",
     ("judge_config split model", *_CORRELATIONS, Column("n", "Tasks or models"), "vintage"),
-    given={"level": None},
+    parameters={"level": None},
     listed=lambda rows: rows,
     essential="model length_in rank_correlation ci_low n",
     query="length_correlations",
@@ -162,10 +163,10 @@ LENGTHS = Page(
             " count, since many responses are full of Markdown.",
             _SCORE,
             query="leaderboard",
-            given=WHOLE,
+            parameters=WHOLE,
             charts=charts.scatter(
                 "split",
-                known="mean_score",
+                required="mean_score",
                 x="mean_chars_alnum",
                 y="mean_score",
             ),
@@ -179,7 +180,7 @@ LENGTHS = Page(
             " vintage; fewer than 10 models have no interval.",
             ("judge_config split vintage", *_CORRELATIONS, Column("n", "Models")),
             query="length_correlations",
-            given={"level": "models"},
+            parameters={"level": "models"},
             essential="vintage length_in rank_correlation ci_low n",
         ),
         Figure(
@@ -191,12 +192,12 @@ LENGTHS = Page(
             charts.bars(
                 "split",
                 rows=lambda rows: [row for row in rows if row["measure"] == "chars_alnum"],
-                known="rank_correlation",
+                required="rank_correlation",
                 name="model",
                 value="rank_correlation",
             ),
             query="length_correlations",
-            given={"level": "tasks"},
+            parameters={"level": "tasks"},
             essential="model length_in rank_correlation ci_low n",
         ),
         Figure(

@@ -12,7 +12,7 @@ from typing import Any
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.dataset.source import sample_of
 from tasks.figures import charts
-from tasks.figures.figure import Column, ColumnGroup, Figure, Interval, Rows, grouped
+from tasks.figures.figure import Column, ColumnGroup, Figure, Interval, Row, Rows, grouped
 from tasks.figures.page import Page
 from tasks.figures.scope import Scope
 from tasks.maintain.upkeep import disk_use, latest_runs, spent
@@ -24,11 +24,10 @@ def latest_points(rows: Rows) -> Rows:
     """Return the ten latest vintages of each model on each split under each judge, for the table;
     the CSV has all.
     """
-    return [
-        row
-        for of_line in grouped(rows, "split", "judged_by", "label").values()
-        for row in of_line[-10:]
-    ]
+    points: list[Row] = []
+    for line in grouped(rows, "split", "judged_by", "label").values():
+        points += line[-10:]
+    return points
 
 
 _HISTORY = Figure(
@@ -47,7 +46,8 @@ _HISTORY = Figure(
         Interval("ci"),
         "raw_mean_score",
         Interval("raw_ci"),
-        "change changed is_drifted n_tasks n_tasks_wanted coverage revision configuration judge_configuration template grading",
+        "change changed is_drifted n_tasks n_tasks_wanted coverage revision configuration",
+        "judge_configuration template grading",
     ),
     charts.over_time(
         "split",
@@ -80,7 +80,7 @@ _COSTS = Figure(
         ),
     ),
     charts.bars(
-        known="cost_usd",
+        required="cost_usd",
         name="night",
         value="cost_usd",
         colour="purpose",
@@ -98,7 +98,8 @@ _RUNS = Figure(
     " done, but with data quality or coverage below the minimum. The cost leaves out calls of"
     " unknown price.",
     (
-        "started_at night command outcome responses verdicts calls cost_usd unpriced_calls minutes run_id",
+        "started_at night command outcome responses verdicts calls cost_usd unpriced_calls",
+        "minutes run_id",
     ),
     listed=lambda rows: rows[:200],
     reach="warehouse",
@@ -117,11 +118,12 @@ HISTORY = Page(
 Records = list[dict[str, Any]]
 
 
-def covered(scope: Scope, given: Mapping[str, Any]) -> Records:
+def covered(scope: Scope, parameters: Mapping[str, Any]) -> Records:
     """Return the coverage of the configured models and judges, or with `only_stored` of the stored
     ones.
     """
-    return [coverage_row(cell) for cell in coverage(scope.job, only_stored=given["only_stored"])]
+    cells = coverage(scope.job, only_stored=parameters["only_stored"])
+    return [coverage_row(cell) for cell in cells]
 
 
 def coverage_row(cell: CoverageCell) -> dict[str, Any]:
@@ -192,7 +194,7 @@ STATUS = Figure(
         "causes",
     ),
     compute=covered,
-    given={"only_stored": False},
+    parameters={"only_stored": False},
     essential="model judge judge_trial missing failed share causes",
     boards="vintage trial",
 )
@@ -201,10 +203,11 @@ SPENT = Figure(
     "Spend, including discarded attempts, without calls of unknown price",
     "The spend of each day (UTC) and called model, including runs in progress.",
     (
-        "day called_model calls failed_calls unpriced_calls prompt_tokens cached_tokens completion_tokens cost_usd",
+        "day called_model calls failed_calls unpriced_calls prompt_tokens cached_tokens",
+        "completion_tokens cost_usd",
     ),
-    compute=lambda scope, given: spent(scope.job, _moment(given["since"])),
-    given={"since": None},
+    compute=lambda scope, parameters: spent(scope.job, _moment(parameters["since"])),
+    parameters={"since": None},
     empty="nothing yet",
     reach="warehouse",
     essential="day called_model calls failed_calls unpriced_calls cost_usd",
@@ -214,10 +217,11 @@ LATEST = Figure(
     "Runs, latest first",
     "The latest runs, or all since a moment; a run whose process has disappeared is `killed`.",
     (
-        "run_id started_at ended_at command night outcome responses verdicts cost_usd unpriced_calls",
+        "run_id started_at ended_at command night outcome responses verdicts cost_usd",
+        "unpriced_calls",
     ),
-    compute=lambda scope, given: latest_runs(scope.job, _moment(given["since"])),
-    given={"since": None},
+    compute=lambda scope, parameters: latest_runs(scope.job, _moment(parameters["since"])),
+    parameters={"since": None},
     empty="nothing yet",
     reach="warehouse",
     essential="started_at command outcome responses verdicts cost_usd",

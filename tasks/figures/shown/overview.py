@@ -39,10 +39,12 @@ OVERVIEW = Page(
             "The tasks behind each significant change: for each model the ten that changed most in"
             " the same direction.",
             (
-                "judge_config model task_id difference topic earlier later earlier_score later_score",
+                "judge_config model task_id difference topic earlier later earlier_score",
+                "later_score",
             ),
             listed=side_by_side(
-                *(("model_label", "model_config_hash", which) for which in ("earlier", "later"))
+                ("model_label", "model_config_hash", "earlier"),
+                ("model_label", "model_config_hash", "later"),
             ),
             essential="model task_id difference earlier_score later_score",
             query="overview/changed_tasks",
@@ -59,11 +61,11 @@ _SIDES = ("inside", "outside")
 
 def around_border(rows: Rows) -> Rows:
     """Return the last selected tasks and the first ones that are not selected."""
-    near = []
-    for of_field in grouped(rows, "field").values():
-        near += [row for row in of_field if row["is_selected"]][-_MOST_AROUND:]
-        near += [row for row in of_field if not row["is_selected"]][:_MOST_AROUND]
-    return near
+    near_rows = []
+    for field_rows in grouped(rows, "field").values():
+        near_rows += [row for row in field_rows if row["is_selected"]][-_MOST_AROUND:]
+        near_rows += [row for row in field_rows if not row["is_selected"]][:_MOST_AROUND]
+    return near_rows
 
 
 _TASK = (
@@ -82,7 +84,8 @@ _SELECTIONS = Figure(
     (
         "field",
         ColumnGroup("Selected", "n_selected n_chosen_from", Column("n_tasks", "admitted")),
-        "highest_inside lowest_outside gap n_border_inside n_border mean_inclusion n_models selected_at",
+        "highest_inside lowest_outside gap n_border_inside n_border mean_inclusion n_models",
+        "selected_at",
     ),
     empty="No hard subset of all these tasks has been selected; prbench select-hard selects one.",
     notes=lambda rows: [
@@ -109,7 +112,7 @@ _LEADERBOARD = Figure(
     ),
     charts.intervals("split"),
     query="leaderboard",
-    given={"is_hard": True, **WHOLE},
+    parameters={"is_hard": True, **WHOLE},
     essential="rank model mean_score ci_low coverage met_share",
 )
 _TASKS = Figure(
@@ -121,7 +124,7 @@ _TASKS = Figure(
     _TASK,
     charts.dots(
         "field",
-        known="inclusion_probability",
+        required="inclusion_probability",
         x="mean_score",
         y="inclusion_probability",
         colour="side",
@@ -143,7 +146,7 @@ _BORDER = Figure(
     charts.bars(
         "field",
         rows=around_border,
-        known="from_border",
+        required="from_border",
         name="task_id",
         value="from_border",
         colour="side",

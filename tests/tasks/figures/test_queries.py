@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sql
-from tasks.figures.figure import columns
+from tasks.figures.figure import table_columns
 from tasks.figures.scope import Table, filled, literal
 from tasks.figures.shown import FIGURES
 from tests.tasks.report.synthetic.attacks import ATTACKS
@@ -72,7 +72,7 @@ def test_a_dollar_in_a_text_a_name_or_a_comment_is_no_parameter() -> None:
 
 def test_a_column_without_a_title_is_named() -> None:
     with pytest.raises(LookupError, match=r"'halves' in sql/schema.yml"):
-        columns("model halves")
+        table_columns("model halves")
 
 
 @pytest.mark.parametrize("name", FIGURES)
