@@ -5,10 +5,9 @@ data.
 import os
 import shlex
 import uuid
-from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
 
@@ -19,7 +18,6 @@ from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.benchmarks.base import ANY_FIELD
 from tasks.check import expectations_of, policies_of
 from tasks.config.job import Job
-from tasks.config.models import Endpoint
 from tasks.config.settings import Report, Settings
 from tasks.dataset.source import with_revision
 from tasks.rules.errors import UsageError, from_home
@@ -28,8 +26,6 @@ from tasks.rules.text.characters import did_you_mean, hint_on
 from tasks.rules.text.json_text import refuse_deep
 from tasks.run.judge_configs import refuse_unlike_gradings, template_of
 from warehouse import Warehouse, other_content
-
-LabelledEndpoint = TypeVar("LabelledEndpoint", bound=Endpoint)
 
 
 def load_job(arguments: Arguments) -> Job:
@@ -92,13 +88,19 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
         "model": tuple(model.label for model in settings.models),
         "judge": tuple(judge.label for judge in settings.judges),
     }
-    values["settings"] = settings.model_copy(
-        update={
-            "models": _with_labels(settings.models, arguments.named_models),
-            "judges": _with_labels(settings.judges, arguments.named_judges),
-            "report": _report(settings, file),
-        }
-    )
+    # A named label that is not configured may belong to imported rows.
+    model_labels = arguments.named_models
+    judge_labels = arguments.named_judges
+    narrowed: dict[str, Any] = {"report": _report(settings, file)}
+    if model_labels:
+        narrowed["models"] = tuple(
+            model for model in settings.models if model.label in model_labels
+        )
+    if judge_labels:
+        narrowed["judges"] = tuple(
+            judge for judge in settings.judges if judge.label in judge_labels
+        )
+    values["settings"] = settings.model_copy(update=narrowed)
     return with_revision(Job(**values))
 
 
@@ -114,16 +116,6 @@ def _location(
     if arguments.benchmark is not None:
         options.append(f"--benchmark {shlex.quote(arguments.benchmark)}")
     return tuple(options)
-
-
-def _with_labels(
-    endpoints: Iterable[LabelledEndpoint], labels: Sequence[str]
-) -> tuple[LabelledEndpoint, ...]:
-    """Return the endpoints with these labels; all if there are no labels.
-
-    A label that is not configured may belong to imported rows.
-    """
-    return tuple(endpoint for endpoint in endpoints if not labels or endpoint.label in labels)
 
 
 def _report(settings: Settings, file: Path | None) -> Report:
