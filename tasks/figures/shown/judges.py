@@ -14,6 +14,7 @@ from tasks.figures.figure import Column, ColumnGroup, Figure, Row, Rows, grouped
 from tasks.figures.page import Page
 from tasks.figures.shown.corrections import DECISIONS
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
+from tasks.rules.statistics.intervals import means, none_if_nan, rest_on_few
 
 _AGREEMENT_MEASURES = {
     "kappa": kappa,
