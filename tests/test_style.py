@@ -17,39 +17,39 @@ import pytest
 
 from tests.kit import ROOT, tracked_files
 
-TOKENS = {"source": 298_400, "SQL": 50_100, "pages": 28_000, "tests": 411_700}
+TOKENS = {"source": 313_600, "SQL": 55_300, "pages": 27_700, "tests": 424_600}
 """Kind of code -> its bound. Comments, docstrings and line breaks are no tokens; `pages` are the
 templates, scripts and styles of the report.
 """
 
-TOKENS_A_LINE = {"source": 7.9, "tests": 8.5}
+TOKENS_A_LINE = {"source": 7.7, "tests": 8.5}
 
 EXCEPTIONS = {
     "source": {
-        "comprehension": 2247,
-        "comprehension within another": 118,
-        "conditional expression": 1089,
-        "assignment within an expression": 55,
-        "several values in one assignment": 3,
-        "assignment by `for x in [y]`": 7,
-        "values of a mapping as arguments": 24,
-        "line over 100 characters": 21,
+        "comprehension": 1522,
+        "comprehension within another": 1,
+        "conditional expression": 592,
+        "assignment within an expression": 1,
+        "several values in one assignment": 0,
+        "assignment by `for x in [y]`": 0,
+        "values of a mapping as arguments": 1,
+        "line over 100 characters": 2,
         "formatting switched off": 0,
-        "variable whose name is no noun": 1848,
-        "function over 300 tokens": 82,
+        "variable whose name is no noun": 56,
+        "function over 300 tokens": 11,
     },
     "tests": {
         "comprehension": 3081,
-        "comprehension within another": 182,
-        "conditional expression": 490,
+        "comprehension within another": 178,
+        "conditional expression": 488,
         "assignment within an expression": 19,
         "several values in one assignment": 4,
-        "assignment by `for x in [y]`": 10,
-        "values of a mapping as arguments": 10,
+        "assignment by `for x in [y]`": 9,
+        "values of a mapping as arguments": 9,
         "line over 100 characters": 33,
         "formatting switched off": 0,
-        "variable whose name is no noun": 2049,
-        "function over 300 tokens": 77,
+        "variable whose name is no noun": 2034,
+        "function over 300 tokens": 75,
     },
 }
 """Kind of code -> rule -> how many places may break it."""

@@ -51,7 +51,7 @@ left join (
     where judge_vintage = $night and value is not null
 ) as done using (set_id, response_id, criterion_id, criterion_hash)
 inner join verdicts using (verdict_id)
-where benchmark = $benchmark and dataset_revision = $dataset_revision;
+where control_set.benchmark = $benchmark and control_set.dataset_revision = $dataset_revision;
 
 -- name: first_verdicts
 -- One row: a criterion with a judge's values in the order of its repetitions (NULL

@@ -50,7 +50,7 @@ def test_a_probability_at_the_edge_of_a_bin_is_in_the_bin_of_scikit_learn() -> N
     )
     hundredths = [n / 100 for n in range(101)]
     bins = duckdb.execute(
-        f"select {expression} from (select unnest(?) as p)", [hundredths]
+        f"select {expression} from (select unnest(?) as probability)", [hundredths]
     ).fetchall()
 
     assert np.searchsorted(EDGES, hundredths).tolist() == [each for (each,) in bins]
