@@ -131,6 +131,8 @@ def rows_of_file(
         ImportRefused: a row is no object, is in the benchmark's own shape and cannot be read, or
             has something else where a text belongs.
     """
+    # What a benchmark returns may depend on the rows before.
+    converted_rows = benchmark.graded_rows() if benchmark else lambda cells: [cells]
     for number, row in enumerate(_read(file), start=1):
         where = f"{file}: row {number}"
         if not isinstance(row, Mapping):
@@ -140,8 +142,7 @@ def rows_of_file(
             if value is not None and not is_filled(cells.get(name)):
                 cells[name] = value
         try:
-            converted_rows = benchmark.graded_rows()(cells) if benchmark else [cells]
-            for converted in converted_rows:
+            for converted in converted_rows(cells):
                 yield LocatedRow(where, _with_texts(converted))
         except (ValueError, RecursionError) as error:
             raise ImportRefused(f"{where}: {error}; correct the row") from error
