@@ -17,6 +17,7 @@ from tests.kit import Patch, until
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.long  # `tests/tasks/run/test_increments.py` shows it without processes
 def test_every_cell_is_called_once_and_a_second_run_calls_nothing(
     command: Command, provider: FaultServer
 ) -> None:
@@ -35,6 +36,7 @@ def test_every_cell_is_called_once_and_a_second_run_calls_nothing(
     assert [list(row.values()) for row in counts] == [[32, 392], [0, 0]]
 
 
+@pytest.mark.long  # `tests/tasks/run/test_refused_cells.py` shows it without processes
 def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command: Command) -> None:
     def faulty(request: Request, number: int) -> HttpResponse:
         # One criterion in seven gets a reply without a verdict, another one a refusal.
@@ -133,14 +135,13 @@ def test_a_stopped_run_ends_soon_and_goes_on(
 @pytest.mark.parametrize(
     ("limit", "code", "most_in_hand", "line"),
     [
-        (
+        pytest.param(
             "-n 256",
             0,
             64,
-            (
-                "at most 64 calls at once instead of 500 (`concurrency`): this process may open"
-                " only 256 files"
-            ),
+            "at most 64 calls at once instead of 500 (`concurrency`): this process may open only"
+            " 256 files",
+            marks=pytest.mark.long,
         ),
         pytest.param(
             "-n 96",

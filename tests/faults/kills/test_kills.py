@@ -135,7 +135,7 @@ class Killing:
 @pytest.mark.parametrize(
     ("kills", "judge"),
     [
-        (2, {}),
+        pytest.param(2, {}, marks=pytest.mark.long),
         (2, {"criteria_per_call": 4}),
         pytest.param(2, {"kind": "decisions", "criteria_per_call": 3}, marks=pytest.mark.long),
         pytest.param(10, {}, marks=pytest.mark.long),
