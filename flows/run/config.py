@@ -88,20 +88,23 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
         "model": tuple(model.label for model in settings.models),
         "judge": tuple(judge.label for judge in settings.judges),
     }
-    # A named label that is not configured may belong to imported rows.
+    values["settings"] = _narrowed_settings(settings, arguments, file)
+    return with_revision(Job(**values))
+
+
+def _narrowed_settings(settings: Settings, arguments: Arguments, file: Path | None) -> Settings:
+    """Return the settings with the named models and judges only.
+
+    A named label that is not configured may belong to imported rows.
+    """
     model_labels = arguments.named_models
     judge_labels = arguments.named_judges
-    narrowed: dict[str, Any] = {"report": _report(settings, file)}
+    changes: dict[str, Any] = {"report": _report(settings, file)}
     if model_labels:
-        narrowed["models"] = tuple(
-            model for model in settings.models if model.label in model_labels
-        )
+        changes["models"] = tuple(model for model in settings.models if model.label in model_labels)
     if judge_labels:
-        narrowed["judges"] = tuple(
-            judge for judge in settings.judges if judge.label in judge_labels
-        )
-    values["settings"] = settings.model_copy(update=narrowed)
-    return with_revision(Job(**values))
+        changes["judges"] = tuple(judge for judge in settings.judges if judge.label in judge_labels)
+    return settings.model_copy(update=changes)
 
 
 def _location(
