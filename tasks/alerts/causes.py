@@ -79,7 +79,7 @@ def coverage_alerts(
     unexplained = list(low.cells)
     for stop in stops:
         explained = [cell for cell in low.cells if stop.explains(cell)]
-        unexplained = [cell for cell in unexplained if cell not in explained]
+        unexplained = [cell for cell in unexplained if not stop.explains(cell)]
         if explained:
             callee = stop.callee
             alerts.append(_shortfall(low, callee.kind, callee.label, explained, stop=stop))

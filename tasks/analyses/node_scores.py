@@ -29,15 +29,12 @@ NodeRow = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class JudgedTree:
-    """A stored tree, with the criteria in its leaves and the verdicts on them.
+class StoredTree:
+    """A tree with the criteria in its leaves.
 
     Attributes:
         tasks, leaves: the index of each criterion's task and leaf, shape (n_criteria,).
         is_for_selection: true for tasks on which weaknesses are selected, shape (n_tasks,).
-        right: each model's handling of each criterion (0 to 1 for right; NaN: undecided), shape
-            (n_models, n_criteria).
-        weights: shape (n_criteria,).
     """
 
     tree_id: str
@@ -46,6 +43,18 @@ class JudgedTree:
     tasks: Ints
     leaves: Ints
     is_for_selection: Flags
+
+
+@dataclass(frozen=True)
+class JudgedTree(StoredTree):
+    """A tree with the verdicts on its criteria under a judge configuration.
+
+    Attributes:
+        right: each model's handling of each criterion (0 to 1 for right; NaN: undecided), shape
+            (n_models, n_criteria).
+        weights: shape (n_criteria,).
+    """
+
     right: Floats
     weights: Floats
 
@@ -79,8 +88,12 @@ def measure(job: Job) -> StageReport:
     with warehouse.reader() as reader:
         key = wanted_tasks(job, reader).key
         stale = list(stale_analyses(reader, key))
+        trees: list[StoredTree] = []
+        if stale:
+            for row in reader.select("capability_trees", "tree_id", order="field", **key):
+                trees.append(_stored_tree(reader, row["tree_id"]))
         for config in stale:
-            scores, candidates = _analysed(reader, key, config)
+            scores, candidates = _analysed(reader, key, config, trees)
             columns = {
                 **key,
                 **{name: config[name] for name in _KEY},
@@ -126,6 +139,7 @@ def _analysed(
     reader: Reader,
     key: Mapping[str, str],
     config: NodeRow,
+    stored_trees: Sequence[StoredTree],
 ) -> tuple[list[NodeRow], list[NodeRow]]:
     """Return the rows of scores and of candidates under a judge configuration."""
     judging_id = config["judging_id"]
@@ -136,9 +150,10 @@ def _analysed(
         is_latest=True,
     )
     trees = []
-    for row in reader.select("capability_trees", "tree_id", order="field", **key):
-        parameters = {**key, "tree_id": row["tree_id"], "judging_id": judging_id}
-        trees.append(_judged_tree(reader, parameters, len(runs)))
+    for tree in stored_trees:
+        parameters = {**key, "tree_id": tree.tree_id, "judging_id": judging_id}
+        right, weights = _verdicts(reader, parameters, (len(runs), len(tree.tasks)))
+        trees.append(JudgedTree(**vars(tree), right=right, weights=weights))
     scores: list[NodeRow] = []
     candidates: list[NodeRow] = []
     for model, run in enumerate(runs):
@@ -148,13 +163,7 @@ def _analysed(
     return scores, candidates
 
 
-def _judged_tree(
-    reader: Reader,
-    parameters: Mapping[str, Any],
-    n_models: int,
-) -> JudgedTree:
-    """Return the tree of `tree_id` with the verdicts of `judging_id`."""
-    tree_id = parameters["tree_id"]
+def _stored_tree(reader: Reader, tree_id: str) -> StoredTree:
     nodes = reader.select(
         "capability_node_rows", "node_id, parent_id", order="position", tree_id=tree_id
     )
@@ -167,17 +176,13 @@ def _judged_tree(
     member_leaves = [leaves.index(indices[row["node_id"]]) for row in members]
     task_ids, tasks = np.unique([row["task_id"] for row in members], return_inverse=True)
     is_for_selection = [weaknesses.is_for_selection(str(task_id)) for task_id in task_ids]
-
-    right, weights = _verdicts(reader, parameters, (n_models, len(members)))
-    return JudgedTree(
+    return StoredTree(
         tree_id=tree_id,
         node_ids=tuple(indices),
         parents=parents,
         tasks=tasks.astype(np.int64),
         leaves=np.array(member_leaves, dtype=np.int64),
         is_for_selection=np.array(is_for_selection, dtype=bool),
-        right=right,
-        weights=weights,
     )
 
 
