@@ -132,9 +132,9 @@ def calibrations(replications: int) -> Iterator[Sequence[object]]:
 def main() -> None:
     """Print both tables."""
     n = arguments(__doc__, replications=200).replications
-    last = ("truth", "mean estimate", "interval covers")
-    markdown(("tasks", "neighbours", "order", "under", *last), neighbour_effects(n))
-    markdown(("factor", "tasks", "shared luck", "measure", *last, "excludes 0"), calibrations(n))
+    columns = ("truth", "mean estimate", "interval covers")
+    markdown(("tasks", "neighbours", "order", "under", *columns), neighbour_effects(n))
+    markdown(("factor", "tasks", "shared luck", "measure", *columns, "excludes 0"), calibrations(n))
 
 
 if __name__ == "__main__":

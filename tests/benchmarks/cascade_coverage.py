@@ -17,18 +17,18 @@ _WORLDS = [(60, 0.12, 0.9), (120, 0.12, 0.9), (300, 0.12, 0.9), (120, 0.05, 0.95
 
 
 def outcome_of_pick(
-    seed: int, n_tasks: int, error_rate: float, least: float, resamples: int
+    seed: int, n_tasks: int, error_rate: float, bound: float, resamples: int
 ) -> Outcome:
     paired = noise(seed, n_tasks, errs=error_rate)
     rules = candidates(paired.of_tasks(for_choosing(paired.tasks)), has_repetitions=True)
-    return of_picked(paired, rules, Bound("agreement", least), resamples, error_rate)
+    return of_picked(paired, rules, Bound("agreement", bound), resamples, error_rate)
 
 
 def rows(replications: int, resamples: int) -> Iterator[Sequence[object]]:
     """Yield the lines of the table."""
-    for n_tasks, error_rate, least in _WORLDS:
+    for n_tasks, error_rate, bound in _WORLDS:
         outcomes = [
-            outcome_of_pick(seed, n_tasks, error_rate, least, resamples)
+            outcome_of_pick(seed, n_tasks, error_rate, bound, resamples)
             for seed in range(replications)
         ]
         covered_percent = 100 * np.mean([outcome.is_covered for outcome in outcomes])
@@ -36,7 +36,7 @@ def rows(replications: int, resamples: int) -> Iterator[Sequence[object]]:
         yield (
             n_tasks,
             f"{error_rate:.0%}",
-            least,
+            bound,
             f"{covered_percent:.1f} %",
             f"{within_percent:.1f} %",
             len({outcome.rule for outcome in outcomes}),

@@ -243,13 +243,13 @@ def two_sheets(model: Replication, n: int, dice: np.random.Generator) -> debiase
     n_verdicts = len(model.people)
     n_first = n // 2
     n_second = n - n_first
-    first = drawn_sheet(model, n_first, np.array([], dtype=np.int64), dice)
-    second = drawn_sheet(model, n_second, first.indices, dice)
+    first_sheet = drawn_sheet(model, n_first, np.array([], dtype=np.int64), dice)
+    second_sheet = drawn_sheet(model, n_second, first_sheet.indices, dice)
     densities = np.array([n_first / n_verdicts, n_second / (n_verdicts - n_first)])
     factors = np.zeros((2, n_verdicts))
-    factors[0, first.indices] = 1 / first.probabilities[first.indices]
-    factors[1, second.indices] = 1 / second.probabilities[second.indices]
-    factors[1, first.indices] = 1.0
+    factors[0, first_sheet.indices] = 1 / first_sheet.probabilities[first_sheet.indices]
+    factors[1, second_sheet.indices] = 1 / second_sheet.probabilities[second_sheet.indices]
+    factors[1, first_sheet.indices] = 1.0
     factor = densities @ factors / densities.sum()
     indices = np.flatnonzero(factor)
     return model.labels(indices, factor[indices])

@@ -274,12 +274,12 @@ def savings(
     """
     models = sorted(scores)
     task_ids = sorted(set.intersection(*(set(scores[model]) for model in models)))
-    columns = [[scores[model][task_id] for task_id in task_ids] for model in models]
+    columns = [np.array([*map(scores[model].get, task_ids)]) for model in models]
     dice = np.random.default_rng(seed)
     sample = np.argsort(dice.random((orders, len(task_ids))), axis=1).T
     pairs = list(combinations(range(len(models)), 2))
     for first, second in pairs:
-        differences = np.array(columns[first]) - np.array(columns[second])
+        differences = columns[first] - columns[second]
         n_tasks_used, decisions = tasks_until_decision(
             differences[sample], rule(len(task_ids), len(pairs), block)
         )
