@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from tasks.llm.bodies import Body, ReplyTooLarge
 from tasks.llm.environment import key_state, safe
 from tasks.llm.replies import (
     CONTEXT_LENGTH,
@@ -23,7 +24,7 @@ from tasks.llm.replies import (
 )
 from tasks.llm.request import Target
 from tasks.llm.retirement import retirement_notice
-from tasks.llm.transport import Body, Exchange, Redirected, ReplyTooLarge
+from tasks.llm.transport import Exchange, Redirected
 from tasks.rules.ends import End, meaning_of
 from tasks.rules.errors import PipelineError, causes_of
 
@@ -110,7 +111,7 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
     if isinstance(error, Redirected | ReplyTooLarge):
         return _failure_of_fault(error)
     response_status = exchange.status if exchange is not None else None
-    body = exchange.body if exchange is not None else Body(0)
+    body = exchange.body if exchange is not None else Body()
     text = _text_of(error, body.error_text)
     wait_s = _requested_wait_s(error)
     if _is_timeout(error):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tasks.llm.bodies import Body
 from tasks.llm.environment import redacted, safe
 from tasks.llm.failures import failure_of_http, status_of_error
 from tasks.llm.replies import (
@@ -24,7 +25,6 @@ from tasks.llm.replies import (
     Reply,
 )
 from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES
-from tasks.llm.transport import Body
 from tasks.llm.usage import NO_REPORT, Tokens, tokens_in
 from tasks.rules.content import content_of
 from tasks.rules.ends import TOOL_CALLS, End, end_word, meaning_of, stated_end

@@ -20,7 +20,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tasks.console import notice
+from tasks.llm.bodies import Body, ReplyTooLarge
 from tasks.llm.calls.sending import chat_arguments
+from tasks.llm.cleaning import cleaned
 from tasks.llm.environment import filled_in, safe
 from tasks.llm.failures import failure_of, failure_of_status, status_of_error, with_hints
 from tasks.llm.ledger.entries import (
@@ -40,7 +42,7 @@ from tasks.llm.litellm_setup import litellm
 from tasks.llm.reading import from_result
 from tasks.llm.replies import Reply
 from tasks.llm.request import NOTHING, Call, Messages, Target, most_of, prices_of
-from tasks.llm.transport import MOST_BYTES, Body, Exchange, ReplyTooLarge, cleaned, watched
+from tasks.llm.transport import MOST_BYTES, Exchange, watched
 from tasks.rules.errors import PipelineError
 
 _URL = "/v1/chat/completions"
@@ -174,7 +176,7 @@ class BatchApi:
         if status != 200:
             return with_hints(failure_of_status(status, as_text(body)), self._target).reply
         try:
-            received = Body(0)
+            received = Body()
             received.look_at(body)
             reply = from_result(None, litellm().ModelResponse(**cleaned(body)), received)
             reply = reply.accepted(self._target.ends_ok)
