@@ -6,7 +6,7 @@ shows which.
 """
 
 from collections.abc import Iterable, Mapping
-from enum import Enum
+from itertools import product
 from typing import Any, NamedTuple, TypeGuard
 
 _MOST_TOKENS = 10**12
@@ -18,43 +18,21 @@ _REASONING = ("reasoning_tokens", "thinking_tokens")
 _OF_TOOLS = ("tool_use_tokens",)
 
 
-class Convention(Enum):
-    """What a report counts outside: cached tokens beside the prompt, and reasoning beside the
-    completion.
-    """
-
-    ALL_INSIDE = (False, False)
-    REASONING_BESIDE = (False, True)
-    CACHE_BESIDE = (True, False)
-    BOTH_BESIDE = (True, True)
-
-    def sums(self, prompt: int, n_cache: int, completion: int, n_reasoning: int) -> tuple[int, int]:
-        """Return the tokens of prompt and completion, with those that a report counts beside
-        them.
-        """
-        is_cache_beside, is_reasoning_beside = self.value
-        if is_cache_beside:
-            prompt += n_cache
-        if is_reasoning_beside:
-            completion += n_reasoning
-        return prompt, completion
-
-
 class Tokens(NamedTuple):
     """The tokens of a call; None if unknown.
 
     The prompt includes cached tokens, the completion reasoning.
 
-    `convention` is the one in which the report adds up; None without a total, whose figures are
-    taken as they are. If the report adds up in no convention, only `largest` is known: the most
-    tokens of prompt and completion that it may mean.
+    `adds_up` is false without a total: then the figures are taken as they are. If the report adds
+    up in no convention, only `largest` is known: the most tokens of prompt and completion that it
+    may mean.
     """
 
     prompt: int | None = None
     cached: int | None = None
     completion: int | None = None
     reasoning: int | None = None
-    convention: Convention | None = None
+    adds_up: bool = False
     largest: tuple[int, int] | None = None
 
 
@@ -70,6 +48,7 @@ def tokens_in(report: Mapping[str, Any]) -> Tokens:
         return NO_REPORT  # LiteLLM replaces a missing report by zeros, but every prompt has tokens
     cached = _stated(report, _CACHED)
     reasoning = _stated(report, _REASONING)
+    n_reasoning = reasoning or 0
     total = report.get("total_tokens")
     n_cache = (cached or 0) + (_stated(report, _WRITTEN) or 0)
     if completion is None or not is_count(total) or total == 0:
@@ -78,12 +57,14 @@ def tokens_in(report: Mapping[str, Any]) -> Tokens:
             prompt += n_cache
         return Tokens(prompt, cached, completion, reasoning)
     n_tools = _stated(report, _OF_TOOLS) or 0  # Gemini's total includes them even if they are free
-    for convention in Convention:
-        full_prompt, full_completion = convention.sums(prompt, n_cache, completion, reasoning or 0)
-        is_possible = n_cache <= full_prompt and (reasoning or 0) <= full_completion
+    # A report counts its cached tokens inside or beside the prompt, its reasoning likewise.
+    for full_prompt, full_completion in product(
+        (prompt, prompt + n_cache), (completion, completion + n_reasoning)
+    ):
+        is_possible = n_cache <= full_prompt and n_reasoning <= full_completion
         if is_possible and total - full_prompt - full_completion in {0, n_tools}:
-            return Tokens(full_prompt, cached, full_completion, reasoning, convention)
-    largest = Convention.BOTH_BESIDE.sums(prompt, n_cache, completion, reasoning or 0)
+            return Tokens(full_prompt, cached, full_completion, reasoning, adds_up=True)
+    largest = (prompt + n_cache, completion + n_reasoning)
     if sum(largest) < total <= _MOST_TOKENS:
         largest = (prompt, total - prompt)
     return Tokens(largest=largest)
@@ -98,7 +79,7 @@ def openai_form(report: Mapping[str, Any]) -> dict[str, Any]:
     tokens = tokens_in(report)
     if tokens.largest is not None:
         return {}
-    if tokens.prompt is None or tokens.completion is None or tokens.convention is None:
+    if tokens.prompt is None or tokens.completion is None or not tokens.adds_up:
         return dict(report)
     prompt_name, completion_name = _names_in(report)
     form = dict(report)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.llm.calls.sending import NoSender, Sender, send
+from tasks.llm.endpoint_health import Admission, EndpointHealth
 from tasks.llm.ledger.entries import (
     ADD_SPEND,
     Entry,
@@ -23,7 +24,7 @@ from tasks.llm.ledger.entries import (
     total_usd,
 )
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Admission, EndpointHealth, Limiter, NotCalled
+from tasks.llm.limiter import Limiter, NotCalled
 from tasks.llm.replies import REFUSED, Failure, Kind, Paid, Reply
 from tasks.llm.request import (
     DECISIONS,
