@@ -1,7 +1,6 @@
 """The body of a response: bounded, passed on cleaned, and what LiteLLM may hide of it is kept."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +13,7 @@ from tasks.llm.cleaning import (
     valid_usage,
     without_decisions,
 )
+from tasks.llm.usage import JsonObject, as_object
 from tasks.rules.content import content_of
 from tasks.rules.ends import End, end_word, meaning_of
 
@@ -67,7 +67,7 @@ class Body:
     is_over: bool = False
     is_completion: bool = False
     stated_end: str | None = None
-    usage: Mapping[str, Any] = field(default_factory=dict)
+    usage: JsonObject = field(default_factory=dict)
     error: Any = None
     error_text: str = ""
     refusal: str = ""
@@ -122,7 +122,7 @@ class Body:
         clean = cleaned(content)
         return text if clean == content else json.dumps(clean).encode()
 
-    def look_at(self, content: Mapping[str, Any]) -> None:
+    def look_at(self, content: JsonObject) -> None:
         """Keep what LiteLLM may hide of a completion, or of a part of one, as it was received."""
         report = valid_usage(content.get("usage"))
         # The last events of Anthropic's streams leave out the prompt, which was stated before.
@@ -143,23 +143,23 @@ class Body:
         if meaning_of(self.stated_end) is End.COMPLETE:
             self.stated_end = _end_in(content) or self.stated_end
 
-    def _look_at_completion(self, content: Mapping[str, Any]) -> None:
-        state = content.get("base_resp")  # of MiniMax, which states errors beside a reply
-        if isinstance(state, dict) and state.get("status_code"):
+    def _look_at_completion(self, content: JsonObject) -> None:
+        # MiniMax states errors beside a reply.
+        state = as_object(content.get("base_resp"))
+        if state.get("status_code"):
             self.error = self.error or state
         if content.get("output_sensitive") is True:
             self.refusal += "the provider marked the reply as `output_sensitive`"
         choices = content.get("choices")
         choice = first(choices)
-        if isinstance(choice, dict):
-            self.error = self.error or choice.get("error")
+        self.error = self.error or as_object(choice).get("error")
         message = message_in(choice, is_event=self.is_stream)
         if message is not None:
             self._look_at_message(message)
         elif choices != [] and not self.is_stream:
             self.is_unreadable = True
 
-    def _look_at_message(self, message: Mapping[str, Any]) -> None:
+    def _look_at_message(self, message: JsonObject) -> None:
         if isinstance(message.get("refusal"), str):
             self.refusal += message["refusal"]
         content = content_of(message.get("content"))
@@ -167,20 +167,19 @@ class Body:
         self.unknown_type = self.unknown_type or content.unknown_type
 
 
-def _end_in(content: Mapping[str, Any]) -> str | None:
+def _end_in(content: JsonObject) -> str | None:
     """Return the word with which a completion, or a part of one, says why it ended."""
     choice = first(content.get("choices"))
     candidate = first(content.get("candidates"))
     for fields in (choice, content, content.get("delta"), candidate):
-        if isinstance(fields, dict):
-            for name in _ENDS:
-                word = end_word(fields.get(name))
-                if word:
-                    return word
+        for name in _ENDS:
+            word = end_word(as_object(fields).get(name))
+            if word:
+                return word
     return None
 
 
-def _as_events(content: Mapping[str, Any]) -> bytes:
+def _as_events(content: JsonObject) -> bytes:
     """Return a whole completion as the events of a streamed one.
 
     A whole reply needs no word for its end.
@@ -285,7 +284,7 @@ class EventBody(Body):
         return json.dumps(cleaned(content, is_event=True)).encode()
 
 
-def _says_something(content: Mapping[str, Any]) -> bool:
+def _says_something(content: JsonObject) -> bool:
     """Return whether an event of a streamed completion is more than a sign of life."""
     is_error = "error" in {str(content.get("type")), str(content.get("object"))}
     return (

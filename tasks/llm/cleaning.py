@@ -6,17 +6,20 @@ LiteLLM fails on any other type, also in fields that nobody needs, and the paid 
 
 import json
 import math
-from collections.abc import Mapping
 from typing import Any
 
-from tasks.llm.usage import is_count, openai_form
+from tasks.llm.usage import JsonObject, as_object, is_count, openai_form
 from tasks.rules.content import content_of, thinking_of
 from tasks.rules.ends import End, end_word, meaning_of
 
 _COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 
 
-def cleaned(content: Mapping[str, Any], *, is_event: bool = False) -> dict[str, Any]:
+def cleaned(
+    content: JsonObject,
+    *,
+    is_event: bool = False,
+) -> dict[str, Any]:
     """Return a reply, or an event of a streamed one, as LiteLLM can read it.
 
     `Body.look_at` keeps what is replaced here.
@@ -29,7 +32,11 @@ def cleaned(content: Mapping[str, Any], *, is_event: bool = False) -> dict[str, 
     return clean
 
 
-def _clean_completion(content: Mapping[str, Any], *, is_event: bool) -> dict[str, Any]:
+def _clean_completion(
+    content: JsonObject,
+    *,
+    is_event: bool,
+) -> dict[str, Any]:
     """Return a completion in OpenAI's form."""
     clean: dict[str, Any] = {
         "id": _text(content.get("id")) or "",
@@ -55,7 +62,11 @@ def _clean_completion(content: Mapping[str, Any], *, is_event: bool) -> dict[str
     return clean
 
 
-def message_in(choice: Any, *, is_event: bool) -> dict[str, Any] | None:
+def message_in(
+    choice: Any,
+    *,
+    is_event: bool,
+) -> dict[str, Any] | None:
     """Return the message of a choice; that of an event may be without anything, or in one piece."""
     if not isinstance(choice, dict):
         return None
@@ -68,7 +79,10 @@ def message_in(choice: Any, *, is_event: bool) -> dict[str, Any] | None:
 
 
 def clean_choice(
-    choice: Mapping[str, Any], message: Mapping[str, Any], *, is_event: bool
+    choice: JsonObject,
+    message: JsonObject,
+    *,
+    is_event: bool,
 ) -> dict[str, Any]:
     """Return a choice with its message, which an event has as its `delta`."""
     finish_reason = choice.get("finish_reason")
@@ -85,7 +99,7 @@ def clean_choice(
     }
 
 
-def _clean_message(message: Mapping[str, Any]) -> dict[str, Any]:
+def _clean_message(message: JsonObject) -> dict[str, Any]:
     content = content_of(message.get("content"))
     clean: dict[str, Any] = {"role": "assistant", "content": None}
     if message.get("content") is not None:
@@ -108,10 +122,8 @@ def _clean_message(message: Mapping[str, Any]) -> dict[str, Any]:
     return clean
 
 
-def _clean_tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
-    function = call.get("function")
-    if not isinstance(function, dict):
-        function = {}
+def _clean_tool_call(call: JsonObject) -> dict[str, Any]:
+    function = as_object(call.get("function"))
     arguments = function.get("arguments")
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments or {})
@@ -130,10 +142,10 @@ def _text(value: Any) -> str | None:
 
 
 def _is_url_citation(annotation: Any) -> bool:
-    return isinstance(annotation, dict) and annotation.get("type") == "url_citation"
+    return bool(as_object(annotation).get("type") == "url_citation")
 
 
-def _clean_usage(content: Mapping[str, Any]) -> dict[str, Any] | None:
+def _clean_usage(content: JsonObject) -> dict[str, Any] | None:
     """Return a report of usage with valid figures, counted as OpenAI does."""
     report = openai_form(valid_usage(content["usage"]))
     if not report and content.get("object") == "response":
@@ -144,7 +156,11 @@ def _clean_usage(content: Mapping[str, Any]) -> dict[str, Any] | None:
 _LARGEST_FIGURE = 10**12
 
 
-def _figures(report: Mapping[str, Any], *, is_detail: bool = False) -> dict[str, Any]:
+def _figures(
+    report: JsonObject,
+    *,
+    is_detail: bool = False,
+) -> dict[str, Any]:
     """Return only the figures of a report and of its details, where all are whole numbers."""
     figures: dict[str, Any] = {}
     for name, value in report.items():
@@ -156,7 +172,7 @@ def _figures(report: Mapping[str, Any], *, is_detail: bool = False) -> dict[str,
     return figures
 
 
-def without_decisions(content: Mapping[str, Any]) -> dict[str, Any]:
+def without_decisions(content: JsonObject) -> dict[str, Any]:
     """Return the body of a decision model without its decisions, with the total of tokens that
     LiteLLM needs.
     """
@@ -177,10 +193,8 @@ def valid_usage(usage: Any) -> dict[str, Any]:
     """Return a report of usage with valid figures only; an empty one if a main figure is
     invalid.
     """
-    if not isinstance(usage, Mapping):
-        return {}
     figures: dict[str, Any] = {}
-    for name, value in usage.items():
+    for name, value in as_object(usage).items():
         is_invalid_count = name.endswith("tokens") and value is not None and not is_count(value)
         if is_invalid_count and name in _COUNTS:
             return {}

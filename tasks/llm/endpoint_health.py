@@ -115,7 +115,12 @@ class EndpointHealth:
         self._n_replies += 1
         self.limit = min(self.concurrency, self.limit + 1 / self.limit)
 
-    def failed(self, failure: Failure, now_s: float, latency_s: float) -> None:
+    def failed(
+        self,
+        failure: Failure,
+        now_s: float,
+        latency_s: float,
+    ) -> None:
         """Note that a call has failed after `latency_s`."""
         if failure.kind is Kind.BUSY:
             self._slow_down(now_s)
@@ -189,7 +194,11 @@ class EndpointHealth:
             not admission.granted.done() for *_, admission in self.waiting
         )
 
-    def stop(self, failure: Failure, harmless: Failure | None = None) -> None:
+    def stop(
+        self,
+        failure: Failure,
+        harmless: Failure | None = None,
+    ) -> None:
         """Stop the endpoint for the run because of a failure, and that of a `harmless` request
         after it.
         """
@@ -216,7 +225,12 @@ class EndpointHealth:
             self._cut_at_s = now_s
             self.limit = max(1.0, self.limit * _DECREASE)
 
-    def _is_silent(self, failure: Failure, now_s: float, latency_s: float) -> None:
+    def _is_silent(
+        self,
+        failure: Failure,
+        now_s: float,
+        latency_s: float,
+    ) -> None:
         began_s = now_s
         if failure.status == TIMEOUT:
             self._slow_down(now_s)

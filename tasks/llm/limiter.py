@@ -26,6 +26,7 @@ class BudgetSpent(NotCalled):
     """The call does not fit into the budget."""
 
 
+@dataclass
 class Budget:
     """USD and tokens of one run: used, and reserved for calls in flight.
 
@@ -33,17 +34,16 @@ class Budget:
     reservation is released in the end, so nobody waits for ever.
     """
 
-    def __init__(self, max_usd: float | None, max_tokens: int | None) -> None:
-        self._max_usd = max_usd
-        self._max_tokens = max_tokens
-        self.used_usd = 0.0
-        self.used_tokens = 0
-        self._reserved_usd = 0.0
-        self._reserved_tokens = 0
-        self._n_reservations = 0
-        self.is_spent = False
-        self._refused = UNKNOWN
-        self.when_released: list[Callable[[], None]] = []
+    max_usd: float | None
+    max_tokens: int | None
+    used_usd: float = 0.0
+    used_tokens: int = 0
+    is_spent: bool = False
+    when_released: list[Callable[[], None]] = field(default_factory=list)
+    _reserved_usd: float = 0.0
+    _reserved_tokens: int = 0
+    _n_reservations: int = 0
+    _refused: Usage = UNKNOWN
 
     def reserve(self, highest_usage: Usage) -> bool:
         """Reserve the highest possible usage of a call; False if it has to wait for other calls to
@@ -87,12 +87,12 @@ class Budget:
         """A line for people: the usage, what the refused call needs, and what to do."""
         usages = []
         needs = []
-        if self._max_usd is not None:
-            usages.append(f"{self.used_usd:.4f} of {self._max_usd:g} USD")
+        if self.max_usd is not None:
+            usages.append(f"{self.used_usd:.4f} of {self.max_usd:g} USD")
             usd = self._refused.usd
             needs.append("an unknown sum" if usd is None else f"up to {usd:.4f} USD")
-        if self._max_tokens is not None:
-            usages.append(f"{self.used_tokens:,} of {self._max_tokens:,} tokens")
+        if self.max_tokens is not None:
+            usages.append(f"{self.used_tokens:,} of {self.max_tokens:,} tokens")
             n_tokens = self._refused.tokens
             needs.append(
                 "any number of tokens" if n_tokens is None else f"up to {n_tokens:,} tokens"
@@ -102,26 +102,35 @@ class Budget:
             " could exceed the cap: raise it, or set a lower `max_tokens` for the model"
         )
 
-    def _fits(self, highest_usage: Usage, reserved_usd: float, reserved_tokens: int) -> bool:
+    def _fits(
+        self,
+        highest_usage: Usage,
+        reserved_usd: float,
+        reserved_tokens: int,
+    ) -> bool:
         """Return whether the highest possible usage is within the caps."""
-        fits_usd = _is_within(self._max_usd, self.used_usd + reserved_usd, highest_usage.usd)
+        fits_usd = _is_within(self.max_usd, self.used_usd + reserved_usd, highest_usage.usd)
         n_tokens = self.used_tokens + reserved_tokens
-        return fits_usd and _is_within(self._max_tokens, n_tokens, highest_usage.tokens)
+        return fits_usd and _is_within(self.max_tokens, n_tokens, highest_usage.tokens)
 
 
-def _is_within(cap: float | None, amount: float, increase: float | None) -> bool:
+def _is_within(
+    cap: float | None,
+    amount: float,
+    increase: float | None,
+) -> bool:
     """Return whether an increased amount is within a cap; an unbounded increase (None) never is."""
     if cap is None:
         return True
     return increase is not None and amount + increase <= cap
 
 
+@dataclass
 class Reservations:
     """The amounts that are reserved for calls in batches, by the keys of the calls."""
 
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
-        self._reservations: dict[str, Usage] = {}
+    _budget: Budget
+    _reservations: dict[str, Usage] = field(default_factory=dict)
 
     def has_room(self, key: str, highest_usage: Usage) -> bool:
         """Reserve the highest possible usage of a call; False if it does not fit, or not now."""
@@ -294,7 +303,13 @@ class Limiter:
             self._count_reply(admission, reply, usage, now_s)
         self.budget.release(admission.highest_usage, usage)
 
-    def _count_reply(self, admission: Admission, reply: Reply, usage: Usage, now_s: float) -> None:
+    def _count_reply(
+        self,
+        admission: Admission,
+        reply: Reply,
+        usage: Usage,
+        now_s: float,
+    ) -> None:
         endpoint = self.endpoints[admission.endpoint]
         if reply.failure is not None:
             endpoint.failed(reply.failure, now_s, reply.latency_s or 0.0)

@@ -3,6 +3,7 @@ exchange.
 """
 
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -14,32 +15,32 @@ from tasks.llm.cleaning import object_in
 from tasks.llm.transport import CURRENT, Exchange, Redirected
 
 
+@dataclass
 class _PassedOn(httpx.AsyncByteStream, httpx.SyncByteStream):
     """The body of a response of httpx, as the exchange passes it on."""
 
-    def __init__(self, stream: Any, exchange: Exchange) -> None:
-        self._stream = stream
-        self._exchange = exchange
+    stream: Any
+    exchange: Exchange
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for raw in self._stream:
-            yield self._exchange.read(raw)
-            if self._exchange.body.is_over:
+        async for raw in self.stream:
+            yield self.exchange.read(raw)
+            if self.exchange.body.is_over:
                 break
-        yield self._exchange.body.end()
+        yield self.exchange.body.end()
 
     def __iter__(self) -> Iterator[bytes]:
-        for raw in self._stream:
-            yield self._exchange.read(raw)
-            if self._exchange.body.is_over:
+        for raw in self.stream:
+            yield self.exchange.read(raw)
+            if self.exchange.body.is_over:
                 break
-        yield self._exchange.body.end()
+        yield self.exchange.body.end()
 
     async def aclose(self) -> None:
-        await self._stream.aclose()
+        await self.stream.aclose()
 
     def close(self) -> None:
-        self._stream.close()
+        self.stream.close()
 
 
 def _watched_by(exchange: Exchange, response: httpx.Response) -> httpx.Response:
@@ -122,5 +123,6 @@ def patch_libraries() -> None:
     httpx.Client._send_single_request = _sent  # type: ignore[method-assign]
     # LiteLLM's transport over aiohttp follows no redirects, but fails on a location that is not a
     # valid header.
-    aiohttp.ClientSession._request = _requested_by_aiohttp  # type: ignore[assignment, method-assign]
+    session = aiohttp.ClientSession
+    session._request = _requested_by_aiohttp  # type: ignore[assignment, method-assign]
     requests.Session.send = _sent_by_requests  # type: ignore[method-assign]

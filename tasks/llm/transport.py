@@ -22,7 +22,12 @@ MOST_BYTES = 32 << 20
 class Redirected(PipelineError):
     """The server responded with a redirect, which was not followed."""
 
-    def __init__(self, status: int, address: str, location: str) -> None:
+    def __init__(
+        self,
+        status: int,
+        address: str,
+        location: str,
+    ) -> None:
         super().__init__(
             f"HTTP {status}: {_host(address)} redirects to {_host(address, location)}, which is not"
             " followed; configure the address where it leads"
@@ -44,13 +49,19 @@ class Exchange:
 
     def refuse_redirect(self, response: Any) -> None:
         """Raise `Redirected` if the response, of any library, is a redirect."""
-        status = response.status if hasattr(response, "status") else response.status_code
+        status = getattr(response, "status", None) or response.status_code
         self.status = status
         if 300 <= status < 400:
             self.fault = Redirected(status, str(response.url), response.headers.get("location", ""))
             raise self.fault
 
-    def begin(self, kind: str, encoding: str, *, is_streamed_chat: bool) -> None:
+    def begin(
+        self,
+        kind: str,
+        encoding: str,
+        *,
+        is_streamed_chat: bool,
+    ) -> None:
         """Begin the next body, given its content type and content encoding from the headers.
 
         `is_streamed_chat` is true if a streamed chat completion in OpenAI's form was requested.

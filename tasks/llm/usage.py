@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any, NamedTuple, TypeGuard
 
+JsonObject = Mapping[str, Any]
 _MOST_TOKENS = 10**12
 _CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
 _WRITTEN = ("cache_creation_input_tokens", "cache_creation_tokens", "cache_write_tokens")
@@ -39,7 +40,7 @@ class Tokens(NamedTuple):
 NO_REPORT = Tokens()
 
 
-def tokens_in(report: Mapping[str, Any]) -> Tokens:
+def tokens_in(report: JsonObject) -> Tokens:
     """Return the tokens in a report with the names of OpenAI's or Anthropic's APIs."""
     prompt_name, completion_name = _names_in(report)
     prompt = _plausible(report.get(prompt_name))
@@ -70,7 +71,7 @@ def tokens_in(report: Mapping[str, Any]) -> Tokens:
     return Tokens(largest=largest)
 
 
-def openai_form(report: Mapping[str, Any]) -> dict[str, Any]:
+def openai_form(report: JsonObject) -> dict[str, Any]:
     """Return a report with the figures that OpenAI would give; an empty one if it does not add up.
 
     LiteLLM prices all reports of OpenAI's form alike. A report without a total is returned as it
@@ -92,12 +93,17 @@ def openai_form(report: Mapping[str, Any]) -> dict[str, Any]:
     return form
 
 
+def as_object(value: Any) -> JsonObject:
+    """Return a value if it is an object of JSON, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
 def is_count(value: Any) -> TypeGuard[int]:
     """Return whether a value is a whole number; a Boolean does not count as one."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _names_in(report: Mapping[str, Any]) -> tuple[str, str]:
+def _names_in(report: JsonObject) -> tuple[str, str]:
     if report.get("prompt_tokens"):
         return "prompt_tokens", "completion_tokens"
     return "input_tokens", "output_tokens"
@@ -107,14 +113,13 @@ def _plausible(value: Any) -> int | None:
     return value if is_count(value) and 0 <= value <= _MOST_TOKENS else None
 
 
-def _stated(report: Mapping[str, Any], names: Iterable[str]) -> int | None:
+def _stated(report: JsonObject, names: Iterable[str]) -> int | None:
     """Return the figure that a report or its details give under one of the names; None if they
     contradict.
     """
     details = [value for name, value in report.items() if name.endswith("_details")]
     figures: set[int | None] = set()
-    for mapping in [report, *details]:
-        if isinstance(mapping, Mapping):
-            figures.update(_plausible(mapping.get(name)) for name in names)
+    for part in [report, *details]:
+        figures.update(_plausible(as_object(part).get(name)) for name in names)
     figures.discard(None)
     return figures.pop() if len(figures) == 1 else None
