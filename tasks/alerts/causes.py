@@ -7,7 +7,7 @@ from typing import Any
 
 from tasks.alerts.findings import Alert
 from tasks.config.job import Job
-from tasks.llm.limiter import NO_REPLY
+from tasks.llm.endpoint_health import NO_REPLY
 from tasks.llm.replies import PROVIDER_ERROR, REDIRECTED, TIMEOUT
 from tasks.rules.variants import AUGMENTED
 from tasks.run.coverage import CoverageCell, LowCoverage
