@@ -12,7 +12,7 @@ import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.identity import BASE_VINTAGE, EVERY_VINTAGE
+from tasks.rules.identity import BASE_VINTAGE, EVERY_VINTAGE, JUDGE_CONFIG
 from tasks.rules.text.characters import did_you_mean, hint_on
 from tasks.rules.text.numbers import some
 from warehouse import Reader
@@ -38,11 +38,7 @@ _IDENTITY = (
     "model",
     "model_config_hash",
     "vintage",
-    "judge",
-    "judge_config_hash",
-    "template_hash",
-    "grading",
-    "judge_trial",
+    *JUDGE_CONFIG,
 )
 
 

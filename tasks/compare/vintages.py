@@ -10,18 +10,11 @@ from tasks.compare.pairs import Comparison
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.rules.errors import PipelineError
+from tasks.rules.identity import JUDGE_CONFIG
 from tasks.rules.statistics.comparison import holm
 from warehouse import Reader, Warehouse
 
-_JUDGE_COLUMNS = (
-    "model",
-    "model_config_hash",
-    "judge",
-    "judge_config_hash",
-    "template_hash",
-    "grading",
-    "judge_trial",
-)
+_JUDGE_COLUMNS = ("model", "model_config_hash", *JUDGE_CONFIG)
 """Columns that are equal on both sides of a comparison."""
 _DIFFERENCE_COLUMNS = ("first_vintage", "second_vintage", "split", "ci_low", "ci_high")
 

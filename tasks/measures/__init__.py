@@ -2,14 +2,13 @@
 
 from tasks.measures import agreement, scores
 from tasks.measures.measure import Measure, Steps, renew
+from tasks.rules.identity import JUDGE_CONFIG
 from tasks.rules.statistics import debiased, intervals
 from tasks.rules.statistics.agreement import VOTES_METHOD
 from tasks.rules.statistics.calibration import METHOD as CALIBRATION_METHOD
 
 _GRADERS = ("benchmark", "dataset_revision")
-_JUDGED = (
-    "benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading, judge_trial"
-)
+_JUDGED = f"benchmark, dataset_revision, {', '.join(JUDGE_CONFIG)}"
 _CHECK = "benchmark, dataset_revision, review_check"
 _TASK = "dense_rank() over (order by task_id) as task"
 """A task's index, which is much faster to read than its id."""
