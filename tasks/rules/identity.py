@@ -74,7 +74,7 @@ def digest(*parts: Any) -> str:
 
 def conversation_id(messages: Sequence[tuple[str, str]]) -> str:
     """Return the id of a conversation: the roles and contents as they are sent."""
-    return digest("conversation", [list(message) for message in messages])
+    return digest("conversation", messages)
 
 
 def criterion_hash(title: str) -> str:
@@ -175,7 +175,7 @@ def verdict_id(
         judge_vintage,
     ]
     if piece:
-        parts.append(list(piece))
+        parts.append(piece)
     return digest("verdict", *parts)
 
 
