@@ -27,10 +27,10 @@ RUBRICS: dict[str, Rubric] = {
     "t4": [(9, "Clarity"), (-10, "Risk")],
 }
 ALL_MET: Decisions = {
-    "t1": [1, 1, 1, 0],
-    "t2": [1, 1],
-    "t3": [1, 1, 1],
-    "t4": [1, 0],
+    "t1": [1.0, 1.0, 1.0, 0.0],
+    "t2": [1.0, 1.0],
+    "t3": [1.0, 1.0, 1.0],
+    "t4": [1.0, 0.0],
 }
 """The decisions with which every task has the score 1."""
 WORSE_IN_RISK: Decisions = {

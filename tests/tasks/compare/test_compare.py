@@ -200,8 +200,8 @@ def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None
     assert verdicts["explained"] == pytest.approx(-0.5 * 4 / 20 / 2)
     assert verdicts["n_undecided"] == 0
     assert verdicts["n_left_out"] == 0
-    assert flip["first_explanations"] == ["why in a: 1"]
-    assert flip["second_explanations"] == ["why in b: 1", "why in b: 0"]
+    assert flip["first_explanations"] == ["why in a: 1.0"]
+    assert flip["second_explanations"] == ["why in b: 1.0", "why in b: 0"]
     assert flip["first_decision"] == "met"
     assert flip["second_decision"] == "met in 1 of 2 trials"
 
