@@ -300,8 +300,8 @@ def comparisons(job: Job) -> list[dict[str, Any]]:
     compared: list[dict[str, Any]] = []
     with Warehouse(job.warehouse).reader() as reader:
         for pair in comparable_pairs(job, reader, job.night):
-            if pair.model in models and pair.judge in judges:
-                compared += differences_of(job, reader, pair)
+            if pair["model"] in models and pair["judge"] in judges:
+                compared += differences_of(job, reader, pair, job.night)
     return [_comparison(difference) for difference in compared]
 
 

@@ -16,13 +16,14 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.figures.figure import Column, Figure, Interval
-from tasks.figures.scope import JUDGE_CONFIG, Scope
+from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.figures.shown.operations import STATUS, coverage_row
 from tasks.maintain.upkeep import run_cost
 from tasks.measures import SCORE
 from tasks.report.rendering.page_figures import PageFigure, served
 from tasks.rules.errors import PipelineError
+from tasks.rules.identity import JUDGE_CONFIG
 from tasks.rules.text.numbers import counted, coverage_text
 from tasks.run.coverage import CoverageCell, coverage
 from warehouse import Reader, Warehouse, WarehouseError

@@ -22,7 +22,7 @@ from tasks.exports.inspect_names import inspect_name, name_of_label
 from tasks.exports.tables import refuse_filled
 from tasks.rules.conversation import Message
 from tasks.rules.errors import UsageError, disk_errors
-from tasks.rules.identity import IMPORTED, digest
+from tasks.rules.identity import IMPORTED, JUDGE_CONFIG, digest
 from tasks.rules.verdict import DECIDED
 from tasks.run.judge_configs import templates_by_hash
 from tasks.run.missing_work import WantedTasks, wanted_tasks
@@ -452,8 +452,7 @@ def _cause_of(response: ResultRow) -> str | None:
 
 
 def _sample_id(model_run: ResultRow, response: ResultRow) -> str:
-    judge_columns = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
-    judge = (model_run[name] for name in judge_columns)
+    judge = (model_run[name] for name in JUDGE_CONFIG)
     return digest("inspect sample", response["response_id"], *judge)[:22]
 
 

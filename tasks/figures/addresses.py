@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from tasks.figures.scope import JUDGE_CONFIG, SAMPLING
-from tasks.rules.identity import digest
+from tasks.figures.scope import SAMPLING
+from tasks.rules.identity import JUDGE_CONFIG, digest
 
 _HEX = 16
 

@@ -22,14 +22,13 @@ from tasks.compare.pairs import score_name_of
 from tasks.config.job import Job
 from tasks.figures.figure import Figure
 from tasks.figures.page import Breakdown
+from tasks.rules.identity import JUDGE_CONFIG
 from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run.judge_configs import first_judge_config
 from warehouse import Reader
 
 SAMPLING = ("model", "model_config_hash", "vintage")
 """The columns that identify an entry: one sampling of one configured model."""
-JUDGE_CONFIG = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
-"""The columns that identify a judge configuration."""
 Row = dict[str, Any]
 
 
