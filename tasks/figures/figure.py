@@ -368,6 +368,13 @@ def grouped(rows: Iterable[Row], *names: str) -> dict[Any, list[Row]]:
     return groups
 
 
+MEAN_SCORE = (
+    Column("mean_score", few="is_small"),
+    Interval("ci"),
+    "hidden_mean_score",
+    Interval("hidden_ci"),
+)
+"""The columns of a mean score: as shown, and before clipping."""
 BY_LABEL = ("judge_config", "split", "label")
 """The boards of a figure that has several labels of tasks or criteria."""
 

@@ -8,6 +8,7 @@ from tasks.figures import charts
 from tasks.figures.addresses import task_address
 from tasks.figures.figure import (
     BY_LABEL,
+    MEAN_SCORE,
     Chart,
     Charts,
     Column,
@@ -127,10 +128,7 @@ def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figu
             "judge_config split",
             Column("label", label or breakdown.title),
             "rank model",
-            Column("mean_score", few="is_small"),
-            Interval("ci"),
-            "hidden_mean_score",
-            Interval("hidden_ci"),
+            *MEAN_SCORE,
             "n_tasks n_tasks_wanted coverage",
         ),
         _fitting,

@@ -6,7 +6,7 @@ The latter has the selected tasks, the stability of the selection, and the score
 
 from tasks.figures import charts
 from tasks.figures.addresses import side_by_side
-from tasks.figures.figure import Column, ColumnGroup, Figure, Interval, Rows, grouped
+from tasks.figures.figure import MEAN_SCORE, Column, ColumnGroup, Figure, Interval, Rows, grouped
 from tasks.figures.page import Page
 from tasks.figures.shown.leaderboard import LEADERBOARD, WHOLE
 
@@ -101,10 +101,7 @@ _LEADERBOARD = Figure(
     " low on them, so other models look better than they are.",
     (
         "judge_config split rank model",
-        Column("mean_score", few="is_small"),
-        Interval("ci"),
-        "hidden_mean_score",
-        Interval("hidden_ci"),
+        *MEAN_SCORE,
         Interval("rank"),
         Column("mean_lower", end="low"),
         Column("mean_upper", end="high"),
