@@ -135,7 +135,7 @@ def world_drilldown(world_job: Job) -> Path:
 
 
 @pytest.fixture(scope="session")
-def held(world_drilldown: Path) -> dict[str, Any]:
+def contents(world_drilldown: Path) -> dict[str, Any]:
     """The content of the drill-down's data files."""
     return data(world_drilldown)
 

@@ -169,9 +169,8 @@ def show_figure(figure: "Figure", rows: "Rows", *, title: str = "", is_wide: boo
     from tasks.console.tables import print_table
     from tasks.figures.figure import terminal_columns
 
-    columns = terminal_columns(figure.columns, rows, figure.essential.split())
-    names_of_boards = figure.boards.split()
-    boards = [column for column in columns if column.name in names_of_boards]
+    columns = terminal_columns(figure.columns, rows, figure.essential)
+    boards = [column for column in columns if column.name in figure.boards]
     if not is_wide:
         columns = [column for column in columns if column not in boards]
     # Commands without --wide show no other figure than the leaderboard.
