@@ -73,7 +73,7 @@ def run_night(job: Job, *, is_verbose: bool, scheduled_at: datetime | None = Non
         return skip_night(job, reason)
     must_wait = job.settings.nightly.overlap == "queue"
     lock = Warehouse(job.warehouse).only_one(f"night-{job.settings.benchmark}", wait=must_wait)
-    alerts: list[Alert] = []
+    alerts = []
     results = None
     try:
         with ExitStack() as stack:
@@ -152,7 +152,7 @@ def _alerts_of(execution: Execution) -> list[Alert]:
     job = execution.job
     if execution.was_interrupted:
         return [failure(f"the night of {job.night} was stopped; what was finished is kept")]
-    alerts: list[Alert] = []
+    alerts = []
     for report in execution.reports:
         if report.has_failed:
             alerts += [failure(warning) for warning in report.warnings]
@@ -184,7 +184,7 @@ def _drop_alerts(job: Job, drifted_judges: set[str]) -> list[Alert]:
 def _coverage_alerts(job: Job, reports: Sequence[StageReport]) -> list[Alert]:
     """Return an alert for each cause of low coverage, also that of the control sets."""
     is_cut_short = is_at_stop(reports)
-    alerts: list[Alert] = []
+    alerts = []
     if any(report.stage == "coverage" and report.is_below_bar for report in reports):
         alerts += coverage_alerts(
             low_coverage(job),
@@ -297,7 +297,7 @@ def comparisons(job: Job) -> list[dict[str, Any]]:
     assert job.night is not None
     models = {model.label for model in job.settings.models if model.resample == "nightly"}
     judges = {judge.label for judge in job.settings.judges}
-    compared: list[dict[str, Any]] = []
+    compared = []
     with Warehouse(job.warehouse).reader() as reader:
         for pair in comparable_pairs(job, reader, job.night):
             if pair.model in models and pair.judge in judges:

@@ -239,7 +239,7 @@ def benchmark_document(
     if benchmark is not None:
         load_benchmark(benchmark)  # report a mistyped name before a missing data set
     shared_settings = dict(document)
-    settings_by_benchmark: dict[str, Any] = shared_settings.pop(_BENCHMARKS, None) or {}
+    settings_by_benchmark = shared_settings.pop(_BENCHMARKS, None) or {}
     _refuse_unknown_benchmarks(settings_by_benchmark, source)
     default = Settings.model_fields["benchmark"].default
     configured = str(shared_settings.get("benchmark", default))

@@ -116,8 +116,8 @@ def simulated(
     pool = sorted(set[str]().union(*history))
     n_longest = max((state.comparison.rule.n_planned for state in progress), default=0)
     samples = np.random.default_rng(SEED).integers(max(1, len(pool)), size=(n_longest, ORDERS))
-    needed: dict[str, list[NeededTasks]] = defaultdict(list)
-    rows: list[ExpectedRow] = []
+    needed = defaultdict(list)
+    rows = []
     for state, differences in zip(progress, history, strict=True):
         n_tasks, decided_share = _simulated(state, differences, pool, samples)
         comparison = state.comparison

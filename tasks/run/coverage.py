@@ -190,7 +190,7 @@ class _Matrix:
     def _counted_models(self) -> dict[str, CountedResponses]:
         """Return, by model label, the responses that count."""
         job = self._job
-        models: dict[str, CountedResponses] = {}
+        models = {}
         if self._only_stored:
             for row in self._rows("stored_models", vintages=self._vintages):
                 if not job.named_models or row["model"] in job.named_models:

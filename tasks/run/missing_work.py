@@ -95,7 +95,7 @@ def _task_ids(job: Job, reader: Reader) -> list[str]:
     task_ids = list(dict.fromkeys(row["task_id"] for row in members))
     if job.limit is None:
         return task_ids
-    tasks_of_splits: dict[str, list[str]] = defaultdict(list)
+    tasks_of_splits = defaultdict(list)
     for row in members:
         tasks_of_splits[row["split"]].append(row["task_id"])
     drawn = drawn_in_turn(tasks_of_splits.values(), job.limit)
@@ -168,8 +168,8 @@ def missing_responses(job: Job, job_tasks: WantedTasks, reader: Reader, model: M
         "vintage": job.vintage_of(model),
         "model_config_hash": model_hash(model),
     }
-    filled: set[Cell] = set()
-    failed_at: dict[Cell, float] = {}
+    filled = set()
+    failed_at = {}
     _, rows = reader.table(sql.read("queries/run/tried_cells"), parameters)
     for task_id, trial, is_filled, tried_at in rows:
         if is_filled:

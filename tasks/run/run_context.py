@@ -5,7 +5,7 @@ stages.
 import asyncio
 import json
 import resource
-from collections.abc import AsyncIterator, Awaitable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, date
 from pathlib import Path
@@ -310,7 +310,7 @@ class RunContext:
 
     async def ready(self) -> None:
         """Load and start everything that the first calls would wait for."""
-        starts: list[Awaitable[None]] = [asyncio.to_thread(warm_up)]
+        starts = [asyncio.to_thread(warm_up)]
         if self.senders is not None:
             starts.append(self.senders.ready())
         await asyncio.gather(*starts)

@@ -279,7 +279,7 @@ def _has_scores(job_comparisons: JobComparisons, reader: Reader) -> bool:
 def _store_scores(job: Job, job_comparisons: JobComparisons, *, must_store: bool) -> None:
     """Store the scores of models on a random part of the tasks, unless they are stored."""
     warehouse = Warehouse(job.warehouse)
-    rows: list[StoppingScoreRow] = []
+    rows = []
     with warehouse.reader() as reader:
         if must_store or not _has_scores(job_comparisons, reader):
             for label in job_comparisons.left_out:
