@@ -145,7 +145,7 @@ async def _run_blocks(job: Job) -> list[StageReport]:
     n_looks = 0
     n_blocks = 0
     comparisons = await asyncio.to_thread(stored_comparisons, job)
-    block = upcoming_block(job, comparisons, 0)
+    block = upcoming_block(job, comparisons)
     while block is not None:
         for block_job in block.jobs(job):
             if await asyncio.to_thread(_has_calls, block_job):

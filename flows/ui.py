@@ -153,7 +153,7 @@ def _run_name() -> str:
         sampling,
         models,
     )
-    return " ".join(part for part in parts if part)
+    return " ".join(filter(None, parts))
 
 
 def warehouse_name(folder: Path) -> str:
