@@ -23,12 +23,7 @@ the lists.
 """
 
 
-@command(
-    name="import",
-    location=WAREHOUSE,
-    cls=Group,
-    invoke_without_command=True,
-)
+@command(name="import", location=WAREHOUSE, cls=Group, invoke_without_command=True)
 @click.option(
     "--list",
     "is_list",
@@ -124,9 +119,7 @@ def _write_import(
     "skip-unknown",
     group=import_,
     name="responses",
-    texts={
-        "vintage": "Vintage of rows that name none.  [default: base]",
-    },
+    texts={"vintage": "Vintage of rows that name none.  [default: base]"},
 )
 @click.argument("source", type=_PATH, metavar="FILE|FOLDER")
 @click.option(
@@ -252,13 +245,7 @@ def import_verdicts(context: Context, file: Path, **options: Any) -> int:
         "vintage": "Vintage of the responses.  [default: base]",
     },
 )
-@click.argument(
-    "files",
-    type=_PATH,
-    metavar="FILE",
-    nargs=-1,
-    required=True,
-)
+@click.argument("files", type=_PATH, metavar="FILE", nargs=-1, required=True)
 @click.option(
     "--format",
     "format_name",
@@ -296,13 +283,7 @@ def import_results(context: Context, files: tuple[Path, ...], **options: Any) ->
     name="reviews",
     texts={"by": "Reviewer of rows that name none."},
 )
-@click.argument(
-    "files",
-    type=_PATH,
-    metavar="FILE",
-    nargs=-1,
-    required=True,
-)
+@click.argument("files", type=_PATH, metavar="FILE", nargs=-1, required=True)
 def import_reviews(
     context: Context, files: tuple[Path, ...], judge: str | None, skip_unknown: bool
 ) -> int:
@@ -327,11 +308,7 @@ def import_reviews(
     )
 
 
-@command(
-    group=import_,
-    name="warehouse",
-    location=WAREHOUSE,
-)
+@command(group=import_, name="warehouse", location=WAREHOUSE)
 @click.argument("source", metavar="FOLDER|ADDRESS")
 def import_warehouse(context: Context, source: str) -> int:
     """Import the output of `prbench export` or `prbench publish`.
@@ -384,9 +361,7 @@ def export() -> None:
     "table",
     group=export,
     name="tables",
-    texts={
-        "benchmark": "Only rows of this benchmark, in tables with a column `benchmark`.",
-    },
+    texts={"benchmark": "Only rows of this benchmark, in tables with a column `benchmark`."},
 )
 @click.argument("target", metavar="FOLDER|ADDRESS")
 def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int:
@@ -421,7 +396,7 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
     texts={
         "judge": (
             "With --for: the judge that labels are to correct.  [default: the first configured one]"
-        ),
+        )
     },
 )
 @click.argument("file", type=_PATH)
@@ -553,7 +528,7 @@ def export_inspect(context: Context, folder: Path, is_scored_only: bool) -> int:
         "table": (
             "Only this table or view (repeatable).  [default: leaderboard, tasks, criteria,"
             " messages, responses, verdicts, scores]"
-        ),
+        )
     },
 )
 @click.argument("folder", type=_PATH)

@@ -235,13 +235,7 @@ def serve(context: Context, port: int, name: str | None, work_pool: str | None) 
     prepare(is_verbose=context.is_verbose)
     from flows.serving import serve as serve_deployments
 
-    serve_deployments(
-        context.job,
-        context.arguments,
-        port=port,
-        name=name,
-        work_pool=work_pool,
-    )
+    serve_deployments(context.job, context.arguments, port=port, name=name, work_pool=work_pool)
 
 
 @command(location=WAREHOUSE)
@@ -470,21 +464,12 @@ def remove() -> None:
 
 
 @command(
-    "model",
-    "task",
-    "trial",
-    "vintage-only",
-    group=remove,
-    name="response",
-    location=WAREHOUSE,
+    "model", "task", "trial", "vintage-only", group=remove, name="response", location=WAREHOUSE
 )
 @click.argument("response_ids", nargs=-1, metavar="[RESPONSE_ID]...")
 @number("--longer-than", None, "Only responses with more than N letters and digits.", least=0)
 @click.option(
-    "--reason",
-    default="",
-    metavar="TEXT",
-    help="Reason, stored in the table `removals`.",
+    "--reason", default="", metavar="TEXT", help="Reason, stored in the table `removals`."
 )
 @click.option("--dry-run", is_flag=True, help="List the responses without removing any.")
 def remove_response(

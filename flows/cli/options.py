@@ -113,22 +113,11 @@ CALLS = ("retry-failed", "replace-lost", "max-usd", "max-tokens", "stop-at")
 
 
 def _flag(group: str, names: str, text: str) -> GroupedOption:
-    return GroupedOption(
-        names.split(),
-        group=group,
-        is_flag=True,
-        help=text,
-    )
+    return GroupedOption(names.split(), group=group, is_flag=True, help=text)
 
 
 def _value(group: str, names: str, metavar: str, text: str, **settings: Any) -> GroupedOption:
-    return GroupedOption(
-        names.split(),
-        group=group,
-        metavar=metavar,
-        help=text,
-        **settings,
-    )
+    return GroupedOption(names.split(), group=group, metavar=metavar, help=text, **settings)
 
 
 _several = partial(_value, SELECTION, multiple=True)
@@ -162,13 +151,7 @@ _OPTIONS: dict[str, GroupedOption] = {
         OWN, "--table tables", "NAME", "Only this table or view (repeatable).", multiple=True
     ),
     "seed": _value(
-        OWN,
-        "--seed",
-        "N",
-        "Seed of the random sample.",
-        type=int,
-        default=0,
-        show_default=True,
+        OWN, "--seed", "N", "Seed of the random sample.", type=int, default=0, show_default=True
     ),
     "retry-failed": _flag(
         OWN,
@@ -291,12 +274,7 @@ def number(
     """Return a decorator for a command's own option that is a whole number, at least `least`."""
     value_type = click.IntRange(min=least)
     return click.option(
-        *names.split(),
-        help=text,
-        type=value_type,
-        default=default,
-        show_default=True,
-        metavar="N",
+        *names.split(), help=text, type=value_type, default=default, show_default=True, metavar="N"
     )
 
 

@@ -150,15 +150,7 @@ def show_json(value: Any, output: Path | None = None) -> None:
 
 
 def _json(value: Any, indent: int | None = 2) -> str:
-    return (
-        json.dumps(
-            value,
-            default=str,
-            ensure_ascii=False,
-            indent=indent,
-        )
-        + "\n"
-    )
+    return json.dumps(value, default=str, ensure_ascii=False, indent=indent) + "\n"
 
 
 def put(context: Context, text: str, *, is_json: bool = False) -> None:

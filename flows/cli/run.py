@@ -269,7 +269,7 @@ def aggregate(context: Context, replaces_owner: bool) -> int:
         "judge": (
             "Judge whose verdicts count (only one).  [default: the first configured one, else the"
             " only stored one]"
-        ),
+        )
     },
 )
 def select_hard(context: Context) -> int:

@@ -99,11 +99,7 @@ def judges(
 
     job = context.stored_job(checked=())
     refuse_unknown_graders(job, judge=graders, people=people)
-    parameters = {
-        "breakdown": breakdown or "all",
-        "graders": list(graders),
-        "people": list(people),
-    }
+    parameters = {"breakdown": breakdown or "all", "graders": list(graders), "people": list(people)}
     nothing = ""
     if people:
         parts = {"": "people_agreement"}
@@ -195,11 +191,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
         "examples": "weakness_examples",
         "compared": "weakness_candidates",
     }
-    parameters = {
-        "model": model,
-        "than": than,
-        "n_examples": n_examples,
-    }
+    parameters = {"model": model, "than": than, "n_examples": n_examples}
     narrowed = job.model_copy(update={"named_judges": judges})
     show_parts(
         context,
@@ -288,7 +280,7 @@ def conditions(context: Context, **choices: Any) -> None:
         "vintage": (
             "Compare in this vintage, in which pinned models stand with their base responses;"
             " `all`: in each vintage.  [default: the current one of each model]"
-        ),
+        )
     },
 )
 @click.argument("names", nargs=-1, metavar="A B [C]...")
@@ -360,11 +352,7 @@ def diff(
         job = context.job if of == "revision" else context.stored_job()
         rows_by_part = show_parts(context, job, parts, choices | {"names": names, "of": of})
     return conclude_diff(
-        rows_by_part["comparisons"],
-        title,
-        fail_if=fail_if,
-        least=least or 0.0,
-        summary=summary,
+        rows_by_part["comparisons"], title, fail_if=fail_if, least=least or 0.0, summary=summary
     )
 
 

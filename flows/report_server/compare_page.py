@@ -187,8 +187,7 @@ def _options(reader: Reader, name: str, groups: Sequence[Sequence[Side]]) -> dic
         runs = reader.select("runs", order="started_at desc, run_id", run_id=run_ids)
         return {run["run_id"]: _run_text(run) for run in runs}
     sides.sort(
-        key=lambda side: (side.model_run.responded_at, getattr(side.model_run, name)),
-        reverse=True,
+        key=lambda side: (side.model_run.responded_at, getattr(side.model_run, name)), reverse=True
     )
     values = dict.fromkeys(getattr(side.model_run, name) for side in sides)
     return {value: value for value in (values if name == "vintage" else sorted(values))}

@@ -107,12 +107,7 @@ def _cells_by_cause(
 def _missing_import(low: LowCoverage, label: str) -> Alert:
     [line] = LowCoverage(low.bar, [], [label]).lines
     happened = "got no imported responses"
-    facts = {
-        "warnings": [line],
-        "of": MODEL,
-        "happened": happened,
-        "share": 0.0,
-    }
+    facts = {"warnings": [line], "of": MODEL, "happened": happened, "share": 0.0}
     return Alert("coverage", label, line, facts, whom=f"model {label}", happened=happened)
 
 
@@ -190,12 +185,7 @@ def control_alerts(
             " of the judge may be missed"
         )
         share = row["n_decided"] / row["n_members"]
-        facts = {
-            **row,
-            "of": JUDGE,
-            "happened": happened,
-            "share": share,
-        }
+        facts = {**row, "of": JUDGE, "happened": happened, "share": share}
         alerts.append(
             Alert("coverage", judge, line, facts, whom=f"judge {judge}", happened=happened)
         )

@@ -173,13 +173,7 @@ def _drop(
         cause = f"judge {judge}"
     facts = {**row, "judge_drifted": has_drifted}
     return Alert(
-        "score_drop",
-        row["model"],
-        line,
-        facts,
-        whom=row["model"],
-        happened=happened,
-        cause=cause,
+        "score_drop", row["model"], line, facts, whom=row["model"], happened=happened, cause=cause
     )
 
 
@@ -251,11 +245,7 @@ def _limit_alert(kind: Kind, limit: str, reports: Sequence[StageReport]) -> Aler
     line = "; ".join([f"the run reached {limit}; skipped: {by_stage}", *reasons])
     n_done = sum(report.rows for report in reports)
     n_wanted = n_done + sum(n_skipped.values())
-    facts = {
-        "skipped": n_skipped,
-        "warnings": reasons,
-        "share": n_done / (n_wanted or 1),
-    }
+    facts = {"skipped": n_skipped, "warnings": reasons, "share": n_done / (n_wanted or 1)}
     return Alert(kind, "", line, facts, happened=f"the run reached {limit}")
 
 

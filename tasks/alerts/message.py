@@ -19,13 +19,7 @@ _MOST_PHRASES = 2
 _MOST_STEPS = 2
 """The number of commands to try next."""
 _CALLS_EVERYBODY = re.compile(r"@(?=(?:here|channel|everyone|all)\b)", re.IGNORECASE)
-_ESCAPES = str.maketrans(
-    {
-        "&": "&amp;",
-        "<": "&lt;",
-        ">": "&gt;",
-    }
-)
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 @dataclass(frozen=True)
@@ -151,11 +145,7 @@ def _nothing_new(standing: Sequence[Alert]) -> str:
     return "complete, no alerts"
 
 
-_NOUNS = {
-    "coverage": "endpoints",
-    "judge_drift": "judges",
-    "score_drop": "models",
-}
+_NOUNS = {"coverage": "endpoints", "judge_drift": "judges", "score_drop": "models"}
 """Kind of alert -> what several of them are about."""
 
 

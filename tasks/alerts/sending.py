@@ -255,10 +255,7 @@ def _send(service: Callable[[Any], Any], message: Message, timeout_s: float) -> 
     from apprise import Apprise, AppriseAsset, NotifyFormat
 
     asset = AppriseAsset(
-        app_id="prbench",
-        app_desc="prbench",
-        http_redirects=False,
-        async_mode=False,
+        app_id="prbench", app_desc="prbench", http_redirects=False, async_mode=False
     )
     plugin = service(asset)
     if plugin is None:

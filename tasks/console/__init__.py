@@ -232,11 +232,7 @@ def working(name: str, *, is_quiet: bool = False, is_whole: bool = False) -> Ite
     with _shown([step]):
         if is_whole and not is_quiet and not _bars:
             notice(f"{name}: started")
-            threading.Thread(
-                target=_break_silence,
-                args=(step, ended),
-                daemon=True,
-            ).start()
+            threading.Thread(target=_break_silence, args=(step, ended), daemon=True).start()
         try:
             yield
         finally:
