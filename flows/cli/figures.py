@@ -113,7 +113,7 @@ def present(
         job: the job whose data set the figures are about, if they are about one.
     """
     if context.as_json:
-        show_json(_as_json(figures, rows_by_part, notes), context.output)
+        show_json(context, _as_json(figures, rows_by_part, notes))
         return
     if context.file_format == "table":
         with writing_table(context):
@@ -156,8 +156,7 @@ def _show_tables(
             say(figure.heading(rows))
         listed_rows = rows if is_all else figure.listed(rows)
         if listed_rows:
-            is_wide = context.is_wide or context.output is not None
-            show_figure(figure, listed_rows, title=figure.title, is_wide=is_wide)
+            show_figure(figure, listed_rows, title=figure.title, is_wide=context.is_wide)
         for note in figure.notes_on(rows, listed_rows):
             if note not in printed_notes:
                 say(note)
@@ -286,7 +285,7 @@ def figure(
             values["breakdown"] = by
         rows = scope.rows_of(chosen_figure, values)
     if context.as_json:
-        show_json(rows, context.output)
+        show_json(context, rows)
     elif not rows:
         show_nothing(context, job, chosen_figure.empty)
     else:
@@ -318,7 +317,7 @@ def benchmarks(context: Context, name: str | None) -> None:
     if name is None:
         present(context, {"": BENCHMARKS}, {"": benchmark_rows()})
     elif context.as_json:
-        show_json(_declared(load_benchmark(name)), context.output)
+        show_json(context, _declared(load_benchmark(name)))
     elif context.file_format != "table" or context.output is not None:
         raise UsageError(
             f"benchmarks {name}: shows no table; give --json, or leave --format and -o out"
@@ -490,7 +489,7 @@ def leaderboard(context: Context, is_debiased: bool, **choices: Any) -> None:
         return
     rows = leaderboard_of(job, context.arguments.vintage, **choices)
     if context.as_json:
-        show_json(rows, context.output)
+        show_json(context, rows)
     else:
         show_leaderboard(context, job, rows)
 

@@ -368,7 +368,7 @@ def neighbours(context: Context, is_plan: bool, **_: Any) -> int:
 
         calls = plan_neighbours(context.job)
     if context.as_json:
-        show_json([vars(planned) for planned in calls])
+        show_json(context, [vars(planned) for planned in calls])
     else:
         show_calls(context, calls)
     return 0

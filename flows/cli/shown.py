@@ -97,7 +97,7 @@ def judges(
     """
     from tasks.run.stored_data import refuse_unknown_graders
 
-    job = context.stored_job(checked=())
+    job = context.stored_job()
     refuse_unknown_graders(job, judge=graders, people=people)
     parameters = {"breakdown": breakdown or "all", "graders": list(graders), "people": list(people)}
     nothing = ""
@@ -133,7 +133,7 @@ def reviews(context: Context, **choices: Any) -> None:
     """
     from tasks.benchmarks import load_benchmark
 
-    job = context.stored_job(checked=())
+    job = context.stored_job()
     paper = load_benchmark(job.settings.benchmark).review_reference
     lines = []
     if paper:
@@ -179,7 +179,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
     """
     from warehouse import Warehouse
 
-    job = context.stored_job(checked=("judge",), model=[model, *([than] if than else [])])
+    job = context.stored_job(model=[model, *([than] if than else [])])
     with Warehouse(job.warehouse).reader() as reader:
         judge_rows = reader.select(
             "weaknesses", "distinct judge", benchmark=job.settings.benchmark, model=model
@@ -241,7 +241,7 @@ def conditions(context: Context, **choices: Any) -> None:
     from tasks.compare.conditions import current_steps, definitions_of, labels_of, not_compared
     from warehouse import Warehouse
 
-    job = context.stored_job(checked=("split", "judge", "vintage"))
+    job = context.stored_job(model=())
     with Warehouse(job.warehouse).reader() as reader:
         definitions = definitions_of(reader, job)
         steps = current_steps(reader, job.settings.benchmark, definitions)
@@ -363,7 +363,7 @@ def _show_debiased(
         raise click.UsageError("--debiased compares models; leave --of out")
     if click.get_current_context().get_parameter_source("n_flips") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--debiased shows no flipped criteria; leave --flips out")
-    job = context.stored_job(checked=("split", "judge"), model=names)
+    job = context.stored_job(model=names, vintage=())
     parameters = choices | {"first": names[0], "others": list(names[1:])}
     show_parts(context, job, {"": "debiased_differences"}, parameters)
 
@@ -407,7 +407,7 @@ def cascade(context: Context, bound: str | None, **choices: Any) -> None:
         store(job.warehouse, rows["rules"])
         return _picked_lines(rows["rules"], bound)
 
-    job = context.stored_job(checked=("split",))
+    job = context.stored_job()
     parameters = choices | {"bound": bound, "splits": list(context.arguments.splits)}
     show_parts(
         context,
