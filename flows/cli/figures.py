@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from tasks.rules.records import ScoreDefinition
 
 
-LinesAfter = Callable[[Mapping[str, Any]], Sequence[str]]
-"""Returns the lines below all figures, from the rows by part."""
-
-
 def show_parts(
     context: Context,
     job: "Job",
@@ -44,7 +40,7 @@ def show_parts(
     nothing: str = "",
     vintage: str | None = None,
     steps: Any = ({}, {}),
-    lines_after: LinesAfter | None = None,
+    lines_after: Callable[[Mapping[str, Any]], Sequence[str]] = lambda _: (),
 ) -> dict[str, list[dict[str, Any]]]:
     """Show figures on stored data, as tables or as JSON, or a sentence if they have no rows; return
     the rows by part.
@@ -58,7 +54,7 @@ def show_parts(
         nothing: the sentence if no figure has a row; empty: the first figure's sentence.
         vintage: the default of --vintage; None: the current one of each model.
         steps: views that replace those of the same names (`tasks.figures.scope.Scope`).
-        lines_after: returns the lines below all figures.
+        lines_after: returns the lines below all figures, from the rows by part.
 
     Raises:
         UsageError: the benchmark has no such score, or nothing stored has a name that was given.
@@ -81,12 +77,11 @@ def show_parts(
         for key, figure in figures.items():
             names = figure.parameters.keys() & parameters.keys()
             rows_by_part[key] = scope.rows_of(figure, {name: parameters[name] for name in names})
-    notes = lines_after(rows_by_part) if lines_after else ()
+    notes = lines_after(rows_by_part)
     if not context.as_json and not any(rows_by_part.values()):
         show_nothing(context, job, nothing or next(iter(figures.values())).empty)
         figures = {}
-    is_all = bool(parameters.get("is_all"))
-    present(context, figures, rows_by_part, notes, is_all=is_all, job=job)
+    present(context, figures, rows_by_part, notes, is_all=parameters.get("is_all", False), job=job)
     return rows_by_part
 
 
@@ -132,10 +127,10 @@ def _as_json(
     """Return the rows of the only figure, or the rows by part with all notes."""
     if "" in rows_by_part:
         return rows_by_part[""]
-    sentences: list[str] = []
+    sentences = {}
     for key, figure in figures.items():
-        sentences += figure.notes_on(rows_by_part[key])
-    return {**rows_by_part, "notes": list(dict.fromkeys([*sentences, *notes]))}
+        sentences |= dict.fromkeys(figure.notes_on(rows_by_part[key]))
+    return {**rows_by_part, "notes": list(sentences | dict.fromkeys(notes))}
 
 
 def _show_tables(
@@ -487,18 +482,18 @@ def leaderboard(context: Context, is_debiased: bool, **choices: Any) -> None:
         name = "debiased_categories" if by else "debiased_scores"
         show_parts(context, job, {"": name}, choices)
         return
-    rows = leaderboard_of(job, context.arguments.vintage, **choices)
+    rows = leaderboard_of(context, job, **choices)
     if context.as_json:
         show_json(context, rows)
     else:
         show_leaderboard(context, job, rows)
 
 
-def leaderboard_of(job: "Job", vintage: str | None, **choices: Any) -> "Rows":
-    """Return the leaderboard of a job, by default on its splits."""
+def leaderboard_of(context: Context, job: "Job", **choices: Any) -> "Rows":
+    """Return the leaderboard of a job in the chosen vintage, by default on its splits."""
     from tasks.figures.shown.leaderboard import leaderboard as ranked
 
-    return ranked(job, vintage=vintage, **choices)
+    return ranked(job, vintage=context.arguments.vintage, **choices)
 
 
 def show_leaderboard(context: Context, job: "Job", rows: "Rows") -> None:

@@ -48,7 +48,7 @@ def run(context: Context) -> int:
     """
     execution = run_flow(context, "evaluate")
     if context.as_json and not execution.was_interrupted:
-        board = leaderboard_of(execution.job, context.arguments.vintage)
+        board = leaderboard_of(context, execution.job)
         return finish(context, execution, leaderboard=board)
     if _show_board(context, execution):
         click.echo(f"\nDatabase: {execution.database}")
@@ -66,7 +66,7 @@ def _show_board(context: Context, execution: "Execution") -> bool:
     if execution.outcome in {SKIPPED, INTERRUPTED} or execution.has_nothing:
         return False
     with working("leaderboard"):
-        board = leaderboard_of(execution.job, context.arguments.vintage)
+        board = leaderboard_of(context, execution.job)
     show_leaderboard(context, execution.job, board)
     return True
 
