@@ -32,9 +32,9 @@ def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
     return rejected
 
 
-def parts(first: int, last: int) -> st.SearchStrategy[float]:
+def parts(low: int, high: int) -> st.SearchStrategy[float]:
     """Multiples of 1/1024: their products and sums are exact."""
-    return st.integers(first, last).map(lambda part: part / 1024)
+    return st.integers(low, high).map(lambda part: part / 1024)
 
 
 _FALLS = st.lists(st.tuples(parts(-40, 40), st.none() | parts(0, 1024)), max_size=12)

@@ -73,7 +73,7 @@ def test_the_title_says_what_happened_to_whom(alerts: list[Alert], title: str) -
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "text"),
+    ("first_mean", "second_mean", "text"),
     [
         (0.53, 0.41, ".53 to .41"),
         (0.512, 0.469, ".512 to .469"),
@@ -84,9 +84,11 @@ def test_the_title_says_what_happened_to_whom(alerts: list[Alert], title: str) -
     ],
 )
 def test_means_have_as_many_decimals_as_their_difference_needs(
-    first: float, second: float, text: str
+    first_mean: float, second_mean: float, text: str
 ) -> None:
-    alert = fell(first_mean=first, second_mean=second, difference=second - first)
+    alert = fell(
+        first_mean=first_mean, second_mean=second_mean, difference=second_mean - first_mean
+    )
 
     assert alert.headline == f"beta fell on finance_hard: {text}"
 
