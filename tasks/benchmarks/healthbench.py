@@ -63,7 +63,7 @@ def parse_row(row: DataRow) -> Task:
 
 
 def _conversation(messages: Sequence[DataRow]) -> tuple[Turn, ...]:
-    turns: list[Turn] = []
+    turns = []
     for message in messages:
         role = cell_label(message, "role")
         content = message_text(message)
@@ -79,7 +79,7 @@ def _conversation(messages: Sequence[DataRow]) -> tuple[Turn, ...]:
 
 
 def _criteria(items: Sequence[DataRow]) -> tuple[Criterion, ...]:
-    seen: Counter[str] = Counter()
+    seen = Counter[str]()
     criteria = []
     for position, item in enumerate(items):
         title = cell_text(item, "criterion") or ""

@@ -4,16 +4,15 @@ rubrics.
 The names of decision types and economic pathways are those of the paper (tables 9 to 12).
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import files
 from operator import attrgetter
-from typing import Any
 
 from tasks.benchmarks.base import (
     ANY_FIELD,
     USUAL_INVARIANTS,
     Benchmark,
+    DataRow,
     Reference,
     ReviewReference,
     Vocabulary,
@@ -216,18 +215,11 @@ VOCABULARIES: dict[str, dict[str, frozenset[str]]] = {
 """
 
 
-_CONTENT = attrgetter(
-    "criterion_id",
-    "title",
-    "weight",
-    "weight_text",
-    "severity",
-    "category",
-)
+_CONTENT = attrgetter("criterion_id", "title", "weight", "weight_text", "severity", "category")
 """The parts of a criterion that the content hash of its task includes, in this order."""
 
 
-def parse_row(row: Mapping[str, Any]) -> Task:
+def parse_row(row: DataRow) -> Task:
     """Return a row in the hub's shape as a task.
 
     Errors in a rubric or a conversation are kept, so that checks find them. The author's
@@ -281,7 +273,7 @@ def parse_row(row: Mapping[str, Any]) -> Task:
     )
 
 
-def _conversation(row: Mapping[str, Any]) -> tuple[Turn, ...]:
+def _conversation(row: DataRow) -> tuple[Turn, ...]:
     slots = []
     for i in range(TURNS):
         prompt = cell_text(row, f"prompt_{i}")
@@ -295,7 +287,7 @@ def _conversation(row: Mapping[str, Any]) -> tuple[Turn, ...]:
     return tuple(slots)
 
 
-def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
+def _criterion(position: int, item: DataRow) -> Criterion:
     annotations = as_mapping(nested(item.get("annotations")))
     severity = cell_label(annotations, "weight_class")
     # The fields of other classes may hold old weights after edits, so only the field that
@@ -387,11 +379,7 @@ BENCHMARK = Benchmark(
     parse_row=parse_row,
     invariants={
         **USUAL_INVARIANTS,
-        "weight_range": {
-            "lowest": -10,
-            "highest": 10,
-            "is_whole": True,
-        },
+        "weight_range": {"lowest": -10, "highest": 10, "is_whole": True},
         "criteria_per_task": {"fewest": 10, "most": 30},
         "weight_class_known": {"classes": list(SEVERITIES)},
         "weight_in_band": {},

@@ -1,7 +1,7 @@
 """ResearchRubrics (Scale AI, 2025): research questions whose long reports are graded ternarily."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tasks.benchmarks.base import (
@@ -126,7 +126,7 @@ def parse_row(row: DataRow) -> Task:
     )
 
 
-def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
+def _criterion(position: int, item: DataRow) -> Criterion:
     title = cell_text(item, "criterion") or ""
     axis = cell_label(item, "axis")
     value = item.get("weight")
@@ -153,7 +153,7 @@ def graded_rows() -> Callable[[DataRow], Iterable[DataRow]]:
     A row is one evaluation, or a task with all its verdicts. Evaluations do not name the axis, so
     of two criteria with the same text, the first row is on the first criterion.
     """
-    seen: Counter[tuple[str | None, ...]] = Counter()
+    seen = Counter[tuple[str | None, ...]]()
 
     def read(row: DataRow) -> Iterator[DataRow]:
         if "final_presence" in row:
@@ -202,7 +202,7 @@ def _of_compiled(row: DataRow) -> Iterator[DataRow]:
                 f"{key} has {len(values)} values for {len(rubrics)} criteria, so they cannot be"
                 " matched"
             )
-        seen: Counter[str] = Counter()
+        seen = Counter[str]()
         for entry, verdict in zip(map(as_mapping, rubrics), values, strict=True):
             title = as_text(entry.get("title") or entry.get("criterion")) or ""
             seen[title] += 1

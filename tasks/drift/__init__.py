@@ -13,11 +13,7 @@ import sql
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.console import progress
-from tasks.judge.criterion import (
-    CriterionToJudge,
-    JudgedCriterion,
-    verdict_id_of,
-)
+from tasks.judge.criterion import CriterionToJudge, JudgedCriterion, verdict_id_of
 from tasks.judge.judge import VerdictRows, judge_criteria, verdict_row
 from tasks.llm.replies import Reply
 from tasks.rules.identity import digest
@@ -101,11 +97,7 @@ def _choose_members(
     members = reader.rows(sql.read("queries/drift/candidates"), parameters)
     verdict_ids = sorted(row["verdict_id"] for row in members)
     set_id = digest("control set", tasks.key, judge_config.columns, verdict_ids)
-    columns = {
-        "set_id": set_id,
-        "run_id": job.run_id,
-        "created_at": datetime.now(UTC),
-    }
+    columns = {"set_id": set_id, "run_id": job.run_id, "created_at": datetime.now(UTC)}
     return [row | columns for row in members]
 
 
@@ -206,7 +198,7 @@ async def judge_control_set(job: Job) -> StageReport:
     with warehouse.reader() as reader:
         tasks = wanted_tasks(job, reader)
         incomplete_sets = await asyncio.to_thread(_incomplete_sets, job, tasks, reader)
-    n_missing: Counter[str] = Counter()
+    n_missing = Counter[str]()
     for incomplete in incomplete_sets:
         n_missing.update(member.model for member in incomplete.members if member.is_missing)
     if n_missing:
@@ -275,8 +267,8 @@ def _missing_members(
     rows: Iterable[dict[str, Any]],
     conversations: Mapping[str, Conversation],
 ) -> MissingMembers:
-    present: list[CriterionToJudge] = []
-    newly_lost: list[CriterionToJudge] = []
+    present = []
+    newly_lost = []
     for row in rows:
         conversation = conversations.get(row["task_id"])
         criterion = CriterionToJudge.of(row, conversation.messages if conversation else ())
@@ -333,11 +325,7 @@ async def _judge(
 
 
 def _lost_rows(job: Job, tasks: WantedTasks, incomplete: MissingMembers) -> list[dict[str, Any]]:
-    table_columns = {
-        "set_id": incomplete.set_id,
-        "judge_vintage": job.night,
-        "verdict_id": None,
-    }
+    table_columns = {"set_id": incomplete.set_id, "judge_vintage": job.night, "verdict_id": None}
     failure = Reply(LOST, attempts=0, error=f"its {_GONE}")
     rows = []
     for criterion in incomplete.newly_lost:

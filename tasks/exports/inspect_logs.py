@@ -128,7 +128,7 @@ def export_inspect(
             raise UsageError(
                 f"{folder}: no model has a verdict in this selection; see `prbench status`"
             )
-        n_samples: Counter[bool] = Counter()
+        n_samples = Counter[bool]()
         with disk_errors(folder):
             for model_run in model_runs:
                 subject = _subject_of(job, selection, model_run)
@@ -214,14 +214,10 @@ def _write_log(
     """Write the log of one model run; return how many samples have a score (True) or none."""
     primary = selection.benchmark.primary_score.score_name
     spec = _eval_spec(selection, subject)
-    summaries: list[Document] = []
+    summaries = []
     content = BytesIO()
     with ZipFile(content, "w", ZIP_DEFLATED) as log:
-        start = {
-            "version": VERSION,
-            "plan": _PLAN,
-            "eval": spec,
-        }
+        start = {"version": VERSION, "plan": _PLAN, "eval": spec}
         _put(log, "_journal/start.json", start)
         for sample in _samples(reader, selection, subject):
             if is_scored_only and not _is_scored(sample, primary):
@@ -520,12 +516,7 @@ def _scores(criteria: Sequence[ResultRow], scores: Sequence[ResultRow]) -> dict[
     """Return each score by its name; the first one carries the criteria."""
     documents: dict[str, Document] = {}
     for score in scores:
-        document = {
-            "value": score["value"],
-            "explanation": "",
-            "reason": None,
-            "metadata": {},
-        }
+        document = {"value": score["value"], "explanation": "", "reason": None, "metadata": {}}
         if score["value"] is None:
             # Inspect leaves a sample with NaN out of all metrics.
             document["value"] = math.nan

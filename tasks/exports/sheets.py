@@ -310,14 +310,14 @@ def spread(responses: Iterable[SheetRow], seed: int) -> Iterator[SheetRow]:
 
     Ties are decided by a hash of seed and response.
     """
-    remaining: dict[str, list[SheetRow]] = defaultdict(list)
+    remaining = defaultdict(list)
     order = {}
     for response in responses:
         response_id = response["response_id"]
         order[response_id] = digest("labelling", seed, response_id)
         remaining[response["task_id"]].append(response)
     task_ids = sorted(remaining, key=lambda task_id: digest("labelling", seed, task_id))
-    n_of_model: Counter[str] = Counter()
+    n_of_model = Counter[str]()
 
     def priority(response: SheetRow) -> tuple[int, str]:
         return n_of_model[response["model"]], order[response["response_id"]]

@@ -63,7 +63,7 @@ def convert(
             raise UsageError(
                 f"{file}: PDF and DOCX files need more libraries: {install_extra('documents')}"
             )
-    conversions: dict[Path, Converted] = {}
+    conversions = {}
     with (
         progress("convert", {"": len(files)}, is_quiet=is_quiet),
         ThreadPoolExecutor(os.cpu_count()) as pool,

@@ -114,12 +114,7 @@ class StoredResponses:
         self._by_cell: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
         columns = "response_id, task_id, model, trial, vintage, text"
         for response in reader.select("responses", columns, order="response_id", **key):
-            cell = (
-                response["task_id"],
-                response["model"],
-                response["trial"],
-                response["vintage"],
-            )
+            cell = (response["task_id"], response["model"], response["trial"], response["vintage"])
             self._by_cell[cell].append(response)
 
     def of_row(self, located: LocatedRow, task_id: str) -> dict[str, Any]:

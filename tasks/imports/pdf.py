@@ -128,7 +128,7 @@ def _holds(table: Table, words: Iterable[Word]) -> bool:
 
 
 def _table(table: Table, words: Iterable[Word]) -> str:
-    words_by_cell: dict[tuple[float, ...] | None, list[Word]] = defaultdict(list)
+    words_by_cell = defaultdict(list)
     for word in words:
         words_by_cell[_box_of(word, table.cells)].append(word)
     rows = []
@@ -160,7 +160,7 @@ def _cleaned(text: str) -> str:
 def lines_of(words: Iterable[Word], page: int) -> Iterator[Line]:
     """Join words into lines, in the drawing order of the page; linked words become links."""
     for line in _runs(words, _is_beside):
-        sizes: Counter[float] = Counter()
+        sizes = Counter[float]()
         for word in line:
             # A bullet may be larger than its text.
             sizes[_height(word)] += count_alphanumeric(word["text"])
@@ -179,7 +179,7 @@ def markdown_of(lines: Sequence[Line]) -> str:
 
     Large lines are headings, ranked by size; gaps separate paragraphs.
     """
-    letters: Counter[int] = Counter()
+    letters = Counter[int]()
     for line in lines:
         letters[round(line.size)] += 0 if line.is_table else len(line.text)
     # The letters of a heading are larger than those of the body by this factor or more.

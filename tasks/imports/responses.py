@@ -28,12 +28,11 @@ from tasks.run.writing import NO_CALL, StageReport, call_columns
 from warehouse import Warehouse
 
 FIELDS = ("task", "model", "trial", "vintage")
-_COLUMNS: dict[tuple[str, ...], str] = {
+_COLUMNS: files.Columns = {
     ("task",): "",
     ("model",): "--as LABEL",
     ("response", "file"): "",
 }
-"""Columns one of which is needed -> the option that gives the value to all rows."""
 
 
 def parts_of(pattern: str, model: str | None) -> tuple[str, ...]:
@@ -251,21 +250,20 @@ def import_responses(
     )
     if not matched:
         files.refuse_nothing(source, skipped)
+    cells = files.Cells("responses", stored_rows, offer.batch)
     # Imported documents are not converted again, because another library version may give another
     # text.
     new_cells = []
     for located, cell in matched:
-        row = stored_rows.get(cell["response_id"])
-        is_imported = row is not None and row["import_batch"] == offer.batch
-        if located.document is None or not is_imported:
+        identity = cell["response_id"]
+        cells.ids.add(identity)
+        row = stored_rows.get(identity)
+        if located.document is None or row is None or row["import_batch"] != offer.batch:
             new_cells.append((located, cell))
     documents = _documents([located for located, _ in new_cells])
     texts = convert(documents, offer.folder, is_quiet=job.is_quiet)
-    cells = files.Cells("responses", stored_rows, offer.batch)
-    cells.ids.update(cell["response_id"] for _, cell in matched)
     for located, cell in new_cells:
-        content = _content_of(located, texts)
-        cells.put(located.where, cell | content | {"import_batch": offer.batch})
+        cells.put(located.where, cell | _content_of(located, texts))
     notes = [*_notes(texts, offer.n_skipped), *skipped]
     return files.store(job, offer.batch, {"responses": cells}, notes)
 
@@ -297,38 +295,26 @@ def _cell(job: Job, conversations: Mapping[str, str], located: LocatedRow) -> St
     vintage = files.text_in(row, "vintage") or job.vintage
     if is_impossible_date(vintage) and vintage != job.vintage:
         raise ImportRefused(f"{where}: vintage {vintage!r} is not a date; write 2026-11-22")
-    return response_cell(job, job.key, task_id, conversations[task_id], model, trial, vintage)
+    return response_cell(job, task_id, conversations[task_id], model, trial, vintage)
 
 
 def response_cell(
-    job: Job,
-    key: Mapping[str, str],
-    task_id: str,
-    conversation_id: str,
-    model: str,
-    trial: int,
-    vintage: str,
+    job: Job, task_id: str, conversation_id: str, model: str, trial: int, vintage: str
 ) -> StoredRow:
     """Return all columns of an imported response, except those of its text and the batch."""
-    return {
-        **key,
-        **call_columns(job, NO_CALL),
-        "response_id": response_id(
-            benchmark=key["benchmark"],
-            dataset_revision=key["dataset_revision"],
-            task_id=task_id,
-            conversation_id=conversation_id,
-            model=model,
-            model_config_hash=IMPORTED,
-            trial=trial,
-            vintage=vintage,
-        ),
+    identity: StoredRow = {
+        **job.key,
         "task_id": task_id,
         "conversation_id": conversation_id,
         "model": model,
         "model_config_hash": IMPORTED,
         "trial": trial,
         "vintage": vintage,
+    }
+    return {
+        **identity,
+        **call_columns(job, NO_CALL),
+        "response_id": response_id(**identity),
         "source": "imported",
         "finish_reason": None,
         "degraded": False,
@@ -340,12 +326,7 @@ def content_columns(text: str | None, failure: str, cause: str | None) -> Stored
     """Return the columns with the text of a response, or with the failure if there is no text."""
     if text is None:
         return {"status": failure, "text": None, "chars_alnum": None, "error": cause}
-    return {
-        "status": OK,
-        "text": text,
-        "chars_alnum": count_alphanumeric(text),
-        "error": None,
-    }
+    return {"status": OK, "text": text, "chars_alnum": count_alphanumeric(text), "error": None}
 
 
 def _notes(texts: Mapping[Path, Converted], n_skipped: int) -> Iterator[str]:
@@ -367,6 +348,4 @@ def _notes(texts: Mapping[Path, Converted], n_skipped: int) -> Iterator[str]:
         ),
         "other files skipped": n_skipped,
     }
-    for description, count in counts.items():
-        if count:
-            yield f"{count} {description}"
+    yield from files.count_notes(counts)

@@ -27,13 +27,22 @@ STATUS = {value: status for status, value in VALUES.items()}
 _DECISION_COLUMNS = ("criteria_met", "value", "verdict")
 SHEET_COLUMN = "how_to_fill_in"
 """A file with this column is a sheet for human graders, or for reviewers of criteria."""
-_COLUMNS: dict[tuple[str, ...], str] = {
+_COLUMNS: files.Columns = {
     ("task",): "--task ID",
     ("model",): "--as LABEL",
     ("criterion",): "",
     _DECISION_COLUMNS: "",
 }
-"""Columns one of which is needed -> the option that gives the value to all rows."""
+_OF_RESPONSE = (
+    "benchmark",
+    "dataset_revision",
+    "response_id",
+    "task_id",
+    "model",
+    "trial",
+    "vintage",
+)
+"""Columns that a verdict has in common with its response."""
 _WORDS = {
     "true": 1.0,
     "false": 0.0,
@@ -83,14 +92,7 @@ def import_verdicts(
     batch = files.batch_of(read_regular(file), "verdicts", task, model, judge, grading)
     benchmark = load_benchmark(job.settings.benchmark)
     rows = list(
-        files.rows_of_file(
-            file,
-            benchmark,
-            task=task,
-            model=model,
-            judge=judge,
-            grading=grading,
-        )
+        files.rows_of_file(file, benchmark, task=task, model=model, judge=judge, grading=grading)
     )
     files.refuse_missing_columns(file, rows, _COLUMNS)
     decided = rows
@@ -106,25 +108,20 @@ def import_verdicts(
         notes += skipped
         if not matched:
             files.refuse_nothing(file, notes if rows else ())
-        verdicts: dict[str, StoredRow] = {}
-        sheet_verdict_ids: set[str] = set()
+        verdicts = {}
+        labels = {}
         for located, wording in matched:
             response = job.key | responses.of_row(located, wording.task_id)
             row = _verdict_row(job, benchmark.grading, located, response, wording)
-            verdict = cells.put(located.where, row | {"import_batch": batch})
+            verdict = cells.put(located.where, row)
             verdicts[row["verdict_id"]] = verdict
             if is_random_sample or SHEET_COLUMN in located.row:
-                sheet_verdict_ids.add(row["verdict_id"])
-        people = _new_people(job, reader, batch, verdicts.values())
-        labels = [
-            verdict
-            for verdict_key, verdict in verdicts.items()
-            if verdict_key in sheet_verdict_ids or verdict["judge"] in people
-        ]
-        tables = {"labellers": _labeller_rows(job, reader, batch, labels)}
+                labels[row["verdict_id"]] = verdict
+        labels |= _labels_of_new_people(job, reader, batch, verdicts)
+        tables = {"labellers": _labeller_rows(job, reader, batch, labels.values())}
         if is_random_sample:
-            tables |= _stated_sample(job, reader, file, batch, labels)
-    for label in labels:
+            tables |= _stated_sample(job, reader, file, batch, labels.values())
+    for label in labels.values():
         label["may_hide_failures"] = False  # people make no calls, so none can fail
     warehouse = Warehouse(job.warehouse)
     for table, table_rows in tables.items():
@@ -132,8 +129,10 @@ def import_verdicts(
     return files.store(job, batch, {"verdicts": cells}, notes)
 
 
-def _new_people(job: Job, reader: Reader, batch: str, verdicts: Iterable[StoredRow]) -> set[str]:
-    """Return the graders of an import who are people although no row is from a sheet.
+def _labels_of_new_people(
+    job: Job, reader: Reader, batch: str, verdicts: Mapping[str, StoredRow]
+) -> dict[str, StoredRow]:
+    """Return the verdicts by graders who are people although no row is from a sheet.
 
     A grader who decided only verdicts of one sheet is a person who filled it in, unless the name is
     that of a judge.
@@ -144,14 +143,14 @@ def _new_people(job: Job, reader: Reader, batch: str, verdicts: Iterable[StoredR
     for row in reader.select("verdicts", "distinct judge, import_batch", benchmark=benchmark):
         if row["import_batch"] != batch and row["judge"] not in labellers:
             judges.add(row["judge"])
-    verdicts_by_grader: dict[str, list[StoredRow]] = defaultdict(list)
-    for verdict in verdicts:
-        verdicts_by_grader[verdict["judge"]].append(verdict)
-    return {
-        grader
-        for grader, grader_verdicts in verdicts_by_grader.items()
-        if grader not in judges and _are_on_one_sheet(reader, grader_verdicts)
-    }
+    verdicts_by_grader: dict[str, dict[str, StoredRow]] = defaultdict(dict)
+    for identity, verdict in verdicts.items():
+        verdicts_by_grader[verdict["judge"]][identity] = verdict
+    labels = {}
+    for grader, grader_verdicts in verdicts_by_grader.items():
+        if grader not in judges and _are_on_one_sheet(reader, grader_verdicts.values()):
+            labels.update(grader_verdicts)
+    return labels
 
 
 def _verdict_row(
@@ -162,7 +161,8 @@ def _verdict_row(
     wording: Wording,
 ) -> StoredRow:
     """Return a verdict without its batch."""
-    where, row, _ = located
+    where = located.where
+    row = located.row
     judge_trial = files.number_of(where, row, "judge_trial")
     judge = (files.text_in(row, "judge") or "").strip()
     decisions = _decisions_in(row)
@@ -195,11 +195,12 @@ def _grading_of(where: str, row: FileRow, benchmark_grading: str) -> str:
 
 def _confidence_of(where: str, row: FileRow) -> float | None:
     cell = row.get("confidence")
+    if not files.is_filled(cell):
+        return None
     confidence = None
     with suppress(ValueError):
         confidence = as_number(float(cell) if isinstance(cell, str) else cell)
-    is_share = confidence is not None and 0.0 <= confidence <= 1.0
-    if files.is_filled(cell) and not is_share:
+    if confidence is None or not 0.0 <= confidence <= 1.0:
         raise ImportRefused(f"{where}: `confidence` is {cell!r}; it is a number from 0 to 1")
     return confidence
 
@@ -230,13 +231,7 @@ def verdict_cell(
     config_hash = IMPORTED if wording.rubric == ORIGINAL else f"{IMPORTED} {wording.rubric}"
     return {
         **call_columns(job, NO_CALL),
-        "benchmark": response["benchmark"],
-        "dataset_revision": response["dataset_revision"],
-        "response_id": response["response_id"],
-        "task_id": response["task_id"],
-        "model": response["model"],
-        "trial": response["trial"],
-        "vintage": response["vintage"],
+        **{name: response[name] for name in _OF_RESPONSE},
         "verdict_id": verdict_id(
             response_id=response["response_id"],
             response_text=response["text"],
@@ -288,8 +283,11 @@ def _are_on_one_sheet(reader: Reader, verdicts: Iterable[StoredRow]) -> bool:
     return bool(reader.rows(sql.read("queries/imports/sheets_of_verdicts"), parameters))
 
 
-def _cell_of(verdict: StoredRow) -> tuple[str, str, str]:
-    return verdict["response_id"], verdict["criterion_id"], verdict["criterion_hash"]
+_CELL = ("response_id", "criterion_id", "criterion_hash")
+
+
+def _cell_of(verdict: StoredRow) -> tuple[str, ...]:
+    return tuple(verdict[name] for name in _CELL)
 
 
 def _labeller_rows(
@@ -298,19 +296,16 @@ def _labeller_rows(
     """Return a row for each person who gave a label and is not stored for this batch yet."""
     stored_people = {row["judge"] for row in reader.select("labellers", import_batch=batch)}
     people = {label["judge"] for label in labels} - stored_people
-    return [
-        {
-            "benchmark": job.settings.benchmark,
-            "judge": person,
-            "import_batch": batch,
-            "created_at": datetime.now(UTC),
-        }
-        for person in sorted(people)
-    ]
+    columns = {
+        "benchmark": job.settings.benchmark,
+        "import_batch": batch,
+        "created_at": datetime.now(UTC),
+    }
+    return [{**columns, "judge": person} for person in sorted(people)]
 
 
 def _stated_sample(
-    job: Job, reader: Reader, file: Path, batch: str, labels: Sequence[StoredRow]
+    job: Job, reader: Reader, file: Path, batch: str, labels: Iterable[StoredRow]
 ) -> dict[str, list[StoredRow]]:
     """Return the rows that say how labels were sampled, as the user states it.
 
@@ -324,8 +319,7 @@ def _stated_sample(
         raise ImportRefused(
             f"{file}: is a sheet whose probabilities are stored; leave --random-sample out"
         )
-    labels_by_model: dict[tuple[str, str], dict[tuple[str, str, str], StoredRow]]
-    labels_by_model = defaultdict(dict)
+    labels_by_model: dict[tuple[str, str], dict[tuple[str, ...], StoredRow]] = defaultdict(dict)
     for label in labels:
         labels_by_model[label["model"], label["vintage"]][_cell_of(label)] = label
     sheets = []
@@ -335,42 +329,27 @@ def _stated_sample(
         (population,) = reader.rows(sql.read("queries/imports/population_of_model"), key)
         n_drawn = len(labels_by_cell)
         n_population = population["n_population"]
-        sheet_key = {
-            **job.key,
-            "sheet_id": digest(
-                "stated sample",
-                batch,
-                key["benchmark"],
-                key["dataset_revision"],
-                model,
-                vintage,
-            ),
-        }
-        sheets.append(
-            {
-                **sheet_key,
-                **population,
-                "design": f"stated to be a simple random sample of {n_drawn} of {n_population}"
-                f" verdicts on {model} in vintage {vintage}",
-                "covered_breakdown": "all",
-                "covered_label": "",
-                "n_drawn": n_drawn,
-                "seed": None,
-                "run_id": job.run_id,
-                "import_batch": batch,
-                "created_at": datetime.now(UTC),
-            }
+        sheet_id = digest(
+            "stated sample", batch, key["benchmark"], key["dataset_revision"], model, vintage
         )
+        sheet_key = {**job.key, "sheet_id": sheet_id}
+        sheet = {
+            **sheet_key,
+            **population,
+            "design": f"stated to be a simple random sample of {n_drawn} of {n_population}"
+            f" verdicts on {model} in vintage {vintage}",
+            "covered_breakdown": "all",
+            "covered_label": "",
+            "n_drawn": n_drawn,
+            "seed": None,
+            "run_id": job.run_id,
+            "import_batch": batch,
+            "created_at": datetime.now(UTC),
+        }
+        sheets.append(sheet)
         for _, label in sorted(labels_by_cell.items()):
-            draws.append(
-                {
-                    **sheet_key,
-                    "task_id": label["task_id"],
-                    "response_id": label["response_id"],
-                    "criterion_id": label["criterion_id"],
-                    "criterion_hash": label["criterion_hash"],
-                    "probability": min(1.0, n_drawn / n_population),
-                    "is_known": False,
-                }
-            )
+            draw = {name: label[name] for name in ("task_id", *_CELL)}
+            draw["probability"] = min(1.0, n_drawn / n_population)
+            draw["is_known"] = False
+            draws.append(sheet_key | draw)
     return {"label_sheets": sheets, "label_draws": draws}

@@ -84,7 +84,7 @@ def read_evalscope(source: LogSource) -> Log:
     """
     responses = list(with_trials(_responses(source)))
     # If a model lacks a task that another model has, its prediction failed, which leaves no row.
-    tasks_by_model: dict[str | None, set[str]] = defaultdict(set)
+    tasks_by_model = defaultdict(set)
     for response in responses:
         tasks_by_model[response.model].add(response.task_id or "")
     all_tasks = {response.task_id or "" for response in responses}
@@ -177,12 +177,7 @@ def _gradings(where: str, score: LogRow, rubric: Sequence[Any]) -> list[Grading]
     gradings = []
     for (judge, judge_trial), decisions in decisions_by_judge.items():
         gradings.append(
-            Grading(
-                judge or None,
-                list(decisions.values()),
-                judge_trial,
-                may_hide_failures=False,
-            )
+            Grading(judge or None, list(decisions.values()), judge_trial, may_hide_failures=False)
         )
     return gradings
 

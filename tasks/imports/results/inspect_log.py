@@ -144,7 +144,7 @@ def _gradings(spec: LogRow, sample: LogRow) -> Iterator[Grading]:
     If no score has any, one grading without decisions.
     """
     scores = {name: as_mapping(score) for name, score in as_mapping(sample.get("scores")).items()}
-    decided: dict[str, ScoreDecisions] = {}
+    decided = {}
     for scorer, score in scores.items():
         score_decisions = decisions_of(score)
         if score_decisions is not None:

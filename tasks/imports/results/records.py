@@ -122,11 +122,7 @@ class Log(NamedTuple):
 
 
 FAILURES = {REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY, TIMEOUT, PROVIDER_ERROR}
-_STOPPED = {
-    "max_tokens": TRUNCATED,
-    "content_filter": REFUSED,
-    "model_length": CONTEXT_LENGTH,
-}
+_STOPPED = {"max_tokens": TRUNCATED, "content_filter": REFUSED, "model_length": CONTEXT_LENGTH}
 """Why a model stopped -> the failure that this is."""
 _HTTP_STATUS = re.compile(
     r"\b(?:HTTP|status|code)\w*\W{0,4}([45]\d\d)\b|\b([45]\d\d) (?:Client|Server) Error",
@@ -172,7 +168,7 @@ def messages_of(conversation: Any) -> list[Message]:
     return messages
 
 
-def text_of(output: Mapping[str, Any]) -> str | None:
+def text_of(output: LogRow) -> str | None:
     """Return a model's text without its reasoning; None if there is no output."""
     choices = as_list(output.get("choices"))
     if not choices:
@@ -180,7 +176,7 @@ def text_of(output: Mapping[str, Any]) -> str | None:
     return judged_text(as_mapping(as_mapping(choices[0]).get("message")))
 
 
-def judged_text(message: Mapping[str, Any]) -> str:
+def judged_text(message: LogRow) -> str:
     """Return the text of a message that was judged, without the model's searches.
 
     Raises:
@@ -192,9 +188,7 @@ def judged_text(message: Mapping[str, Any]) -> str:
     return message_text({"content": content}) or ""
 
 
-def finished(
-    output: Mapping[str, Any], text: str | None, error: Any = None
-) -> tuple[str | None, str | None]:
+def finished(output: LogRow, text: str | None, error: Any = None) -> tuple[str | None, str | None]:
     """Return the failure of an output and its cause; two times None if it did not fail.
 
     An error, no text, and a text that was cut off are failures.
@@ -231,7 +225,7 @@ def call_failure(cause: str | None) -> str | None:
     return PROVIDER_ERROR if _NO_REPLY.search(cause) else None
 
 
-def usage_of(output: Mapping[str, Any], *, prompt_lacks_cached: bool = False) -> dict[str, Any]:
+def usage_of(output: LogRow, *, prompt_lacks_cached: bool = False) -> dict[str, Any]:
     """Return the columns that describe a call: served model, tokens, cost and seconds."""
     usage = as_mapping(output.get("usage"))
     prompt_tokens = as_whole_number(usage.get("input_tokens"))
@@ -285,7 +279,7 @@ def marked(
     return decisions
 
 
-def first_text(item: Mapping[str, Any], names: Sequence[str]) -> str | None:
+def first_text(item: LogRow, names: Sequence[str]) -> str | None:
     """Return the text under the first of these keys for which a mapping has a text."""
     texts = (text_or_none(item.get(name)) for name in names)
     return next((text for text in texts if text is not None), None)
@@ -338,8 +332,8 @@ class LogSource:
         self.is_zip = self.content.startswith(b"PK\x03\x04")
         with suppress(UnicodeDecodeError):
             self.text = "" if self.is_zip else self.content.decode("utf-8-sig")
-        self.rows: Sequence[Mapping[str, Any]] = []
-        self.document: Mapping[str, Any] = {}
+        self.rows: Sequence[LogRow] = []
+        self.document: LogRow = {}
         if self.text.lstrip().startswith("{"):
             try:
                 self.document = read_json(self.text)
@@ -360,7 +354,7 @@ _RESULT_FOLDERS = {"predictions", "reviews", "reports"}
 
 
 def _results_in(folder: Path) -> Mapping[str, bytes]:
-    contents: dict[str, bytes] = {}
+    contents = {}
     n_bytes = 0
     for file in foreign_files.files_inside(folder):
         if file.suffix not in {".json", ".jsonl"} or _RESULT_FOLDERS.isdisjoint(file.parts):

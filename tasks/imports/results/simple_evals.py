@@ -3,9 +3,8 @@
 import ast
 import html
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from tasks.benchmarks.rows import (
     as_list,
@@ -188,7 +187,7 @@ def read_m42(source: LogSource) -> Log:
     return Log("m42", list(with_trials(("", response) for response in responses)))
 
 
-def _response_of_m42(where: str, row: Mapping[str, Any]) -> LoggedResponse:
+def _response_of_m42(where: str, row: LogRow) -> LoggedResponse:
     rubric = as_list(row.get("rubrics"))
     stored_grades = row.get("responses")
     if isinstance(stored_grades, str):
