@@ -256,12 +256,16 @@ def is_filled(value: Any) -> bool:
     return not (isinstance(value, str | None) and is_blank(value))
 
 
-def refuse_missing_columns(file: Path, rows: Iterable[LocatedRow], columns: Columns) -> None:
-    """Refuse rows that lack a needed column; the message names the nearest column.
+def rows_with_columns(
+    file: Path, columns: Columns, benchmark: Benchmark | None = None, **defaults: str | None
+) -> list[LocatedRow]:
+    """Return the rows of a file that has the needed columns (see `rows_of_file`).
 
     Raises:
-        NothingToImport: there are rows, and none has one of the columns.
+        NothingToImport: there are rows, and none has one of the columns; the message names the
+            nearest column.
     """
+    rows = list(rows_of_file(file, benchmark, **defaults))
     present = {}
     for located in rows:
         present.update(dict.fromkeys(located.row))
@@ -273,6 +277,7 @@ def refuse_missing_columns(file: Path, rows: Iterable[LocatedRow], columns: Colu
             if option:
                 advice += f", or give {option}"
             raise NothingToImport(f"{file}: `{names[0]}` is missing{hint}; add the column{advice}")
+    return rows
 
 
 def refuse_nothing(source: object, notes: Iterable[str]) -> None:
@@ -396,6 +401,7 @@ class Cells:
     """The rows of a kind to import, compared by id with stored rows and earlier ones of the import.
 
     Attributes:
+        batch: the id of the import batch.
         new: the rows to store, by id.
         ids: the ids of all rows.
         n_hidden: number of decisions left out because the call is known to have failed, so they may
@@ -413,11 +419,16 @@ class Cells:
         self._kind = kind
         self._content = CONTENT[kind]
         self._present = stored_rows
-        self._batch = batch
+        self.batch = batch
         self._gives_way = gives_way
         self.new: dict[str, StoredRow] = {}
         self.ids: set[str] = set()
         self.n_hidden = 0
+
+    def is_stored(self, identity: str) -> bool:
+        """Return whether the batch has a stored row with this id."""
+        present = self._present.get(identity)
+        return present is not None and present["import_batch"] == self.batch
 
     def put(self, where: str, row: StoredRow) -> StoredRow:
         """Add a row to the batch; a text or a decision replaces a failure. Return the row to store.
@@ -425,7 +436,7 @@ class Cells:
         Raises:
             ImportRefused: a different row with this id exists.
         """
-        row["import_batch"] = self._batch
+        row["import_batch"] = self.batch
         identity = row[f"{self._kind[:-1]}_id"]
         self.ids.add(identity)
         present = self._present.get(identity)
@@ -446,7 +457,7 @@ class Cells:
         is_equal = all(row[column] == present[column] for column in self._content.columns)
         if is_equal or (self._gives_way and self._is_failure(row)):
             return
-        if present["import_batch"] == self._batch:
+        if present["import_batch"] == self.batch:
             origin = "earlier in this import"
         else:
             origin = f"import batch {present['import_batch']}"

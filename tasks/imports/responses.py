@@ -127,8 +127,7 @@ def offer_of(
         raise UsageError(
             f"{option}: works only with a folder of documents, and {source} is not a folder"
         )
-    file_rows = list(files.rows_of_file(source, benchmark, model=model))
-    files.refuse_missing_columns(source, file_rows, _COLUMNS)
+    file_rows = files.rows_with_columns(source, _COLUMNS, benchmark, model=model)
     rows = [located._replace(document=_document(source, located)) for located in file_rows]
     batch = files.batch_of(read_regular(source), model)
     folder = source.parent
@@ -226,12 +225,12 @@ def import_responses(
 ) -> StageReport:
     """Import responses: rows, or one object `{task: response}` and `model`.
 
-    Rows are `task, model, response[, trial, vintage]`. Instead of a response, a row may name a document in `file`. Each document of a folder counts as
-    such a row, with the fields in its name. With `skip_other`, other files of the folder are
-    skipped; with `skip_unknown`, rows and documents on tasks that the data set lacks. A row without
-    a vintage gets that of the job. Texts are stored unchanged. Every row is checked before the
-    first is stored. Responses to refused tasks are imported too, because the policy of a check may
-    change.
+    Rows are `task, model, response[, trial, vintage]`. Instead of a response, a row may name a
+    document in `file`. Each document of a folder counts as such a row, with the fields in its name.
+    With `skip_other`, other files of the folder are skipped; with `skip_unknown`, rows and documents
+    on tasks that the data set lacks. A row without a vintage gets that of the job. Texts are stored
+    unchanged. Every row is checked before the first is stored. Responses to refused tasks are
+    imported too, because the policy of a check may change.
 
     Raises:
         ImportRefused: a row names an unknown task or lacks a field, or a different text is stored
@@ -251,21 +250,32 @@ def import_responses(
     if not matched:
         files.refuse_nothing(source, skipped)
     cells = files.Cells("responses", stored_rows, offer.batch)
-    # Imported documents are not converted again, because another library version may give another
-    # text.
-    new_cells = []
-    for located, cell in matched:
-        identity = cell["response_id"]
-        cells.ids.add(identity)
-        row = stored_rows.get(identity)
-        if located.document is None or row is None or row["import_batch"] != offer.batch:
-            new_cells.append((located, cell))
-    documents = _documents([located for located, _ in new_cells])
-    texts = convert(documents, offer.folder, is_quiet=job.is_quiet)
-    for located, cell in new_cells:
-        cells.put(located.where, cell | _content_of(located, texts))
+    texts = _put_responses(job, offer.folder, cells, matched)
     notes = [*_notes(texts, offer.n_skipped), *skipped]
     return files.store(job, offer.batch, {"responses": cells}, notes)
+
+
+def _put_responses(
+    job: Job,
+    folder: Path,
+    cells: files.Cells,
+    matched: Sequence[tuple[LocatedRow, StoredRow]],
+) -> Mapping[Path, Converted]:
+    """Add the responses of rows, and return the documents of the folder that were converted for it.
+
+    Imported documents are not converted again, because another library version may give another
+    text.
+    """
+    new_rows = []
+    for located, cell in matched:
+        cells.ids.add(cell["response_id"])
+        if located.document is None or not cells.is_stored(cell["response_id"]):
+            new_rows.append((located, cell))
+    documents = _documents([located for located, _ in new_rows])
+    texts = convert(documents, folder, is_quiet=job.is_quiet)
+    for located, cell in new_rows:
+        cells.put(located.where, cell | _content_of(located, texts))
+    return texts
 
 
 def _content_of(located: LocatedRow, texts: Mapping[Path, Converted]) -> StoredRow:

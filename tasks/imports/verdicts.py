@@ -90,49 +90,77 @@ def import_verdicts(
             stored response, or a different decision is stored for it.
     """
     batch = files.batch_of(read_regular(file), "verdicts", task, model, judge, grading)
-    benchmark = load_benchmark(job.settings.benchmark)
-    rows = list(
-        files.rows_of_file(file, benchmark, task=task, model=model, judge=judge, grading=grading)
+    rows = files.rows_with_columns(
+        file,
+        _COLUMNS,
+        load_benchmark(job.settings.benchmark),
+        task=task,
+        model=model,
+        judge=judge,
+        grading=grading,
     )
-    files.refuse_missing_columns(file, rows, _COLUMNS)
-    decided = rows
-    notes = []
-    if skip_empty:
-        decided = [located for located in rows if _decisions_in(located.row)]
-        notes.append(f"{len(rows) - len(decided)} rows without a decision skipped")
-    with Warehouse(job.warehouse).reader() as reader:
+    decided, notes = _decided_rows(rows, skip_empty=skip_empty)
+    warehouse = Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
         criteria = Criteria(job, reader)
-        cells = files.Cells("verdicts", files.stored_cells(reader, "verdicts"), batch)
-        responses = StoredResponses(job, reader, decided)
         matched, skipped = files.matched_rows(decided, criteria.of_row, skip_unknown=skip_unknown)
         notes += skipped
         if not matched:
-            files.refuse_nothing(file, notes if rows else ())
-        verdicts = {}
-        labels = {}
-        for located, wording in matched:
-            response = job.key | responses.of_row(located, wording.task_id)
-            row = _verdict_row(job, benchmark.grading, located, response, wording)
-            verdict = cells.put(located.where, row)
-            verdicts[row["verdict_id"]] = verdict
-            if is_random_sample or SHEET_COLUMN in located.row:
-                labels[row["verdict_id"]] = verdict
-        labels |= _labels_of_new_people(job, reader, batch, verdicts)
-        tables = {"labellers": _labeller_rows(job, reader, batch, labels.values())}
+            files.refuse_nothing(file, notes)
+        cells = files.Cells("verdicts", files.stored_cells(reader, "verdicts"), batch)
+        labels = _put_verdicts(job, reader, cells, matched, are_labels=is_random_sample)
+        tables = {"labellers": _labeller_rows(job, reader, batch, labels)}
         if is_random_sample:
-            tables |= _stated_sample(job, reader, file, batch, labels.values())
-    for label in labels.values():
-        label["may_hide_failures"] = False  # people make no calls, so none can fail
-    warehouse = Warehouse(job.warehouse)
+            tables |= _stated_sample(job, reader, file, batch, labels)
     for table, table_rows in tables.items():
         warehouse.write(table, table_rows)
     return files.store(job, batch, {"verdicts": cells}, notes)
 
 
-def _labels_of_new_people(
-    job: Job, reader: Reader, batch: str, verdicts: Mapping[str, StoredRow]
-) -> dict[str, StoredRow]:
-    """Return the verdicts by graders who are people although no row is from a sheet.
+def _decided_rows(
+    rows: list[LocatedRow], *, skip_empty: bool
+) -> tuple[list[LocatedRow], list[str]]:
+    """Return all rows, or with `skip_empty` those with a decision, and a note on the others."""
+    if not rows or not skip_empty:
+        return rows, []
+    decided = [located for located in rows if _decisions_in(located.row)]
+    return decided, [f"{len(rows) - len(decided)} rows without a decision skipped"]
+
+
+def _put_verdicts(
+    job: Job,
+    reader: Reader,
+    cells: files.Cells,
+    matched: Sequence[tuple[LocatedRow, Wording]],
+    *,
+    are_labels: bool,
+) -> list[StoredRow]:
+    """Add the verdict of each row, and return people's labels among them.
+
+    Labels are all verdicts if `are_labels`; otherwise those in a sheet, and those of new people.
+    """
+    grading = load_benchmark(job.settings.benchmark).grading
+    responses = StoredResponses(job, reader, [located for located, _ in matched])
+    verdicts = {}
+    label_ids = set()
+    for located, wording in matched:
+        response = job.key | responses.of_row(located, wording.task_id)
+        row = _verdict_row(job, grading, located, response, wording)
+        verdict_key = row["verdict_id"]
+        verdicts[verdict_key] = cells.put(located.where, row)
+        if are_labels or SHEET_COLUMN in located.row:
+            label_ids.add(verdict_key)
+    people = _new_people(job, reader, cells.batch, verdicts.values())
+    labels = []
+    for verdict_key, verdict in verdicts.items():
+        if verdict_key in label_ids or verdict["judge"] in people:
+            verdict["may_hide_failures"] = False  # people make no calls, so none can fail
+            labels.append(verdict)
+    return labels
+
+
+def _new_people(job: Job, reader: Reader, batch: str, verdicts: Iterable[StoredRow]) -> set[str]:
+    """Return the graders of an import who are people although no row is from a sheet.
 
     A grader who decided only verdicts of one sheet is a person who filled it in, unless the name is
     that of a judge.
@@ -143,14 +171,14 @@ def _labels_of_new_people(
     for row in reader.select("verdicts", "distinct judge, import_batch", benchmark=benchmark):
         if row["import_batch"] != batch and row["judge"] not in labellers:
             judges.add(row["judge"])
-    verdicts_by_grader: dict[str, dict[str, StoredRow]] = defaultdict(dict)
-    for identity, verdict in verdicts.items():
-        verdicts_by_grader[verdict["judge"]][identity] = verdict
-    labels = {}
-    for grader, grader_verdicts in verdicts_by_grader.items():
-        if grader not in judges and _are_on_one_sheet(reader, grader_verdicts.values()):
-            labels.update(grader_verdicts)
-    return labels
+    verdicts_by_grader = defaultdict(list)
+    for verdict in verdicts:
+        verdicts_by_grader[verdict["judge"]].append(verdict)
+    return {
+        grader
+        for grader, grader_verdicts in verdicts_by_grader.items()
+        if grader not in judges and _are_on_one_sheet(reader, grader_verdicts)
+    }
 
 
 def _verdict_row(
@@ -305,7 +333,7 @@ def _labeller_rows(
 
 
 def _stated_sample(
-    job: Job, reader: Reader, file: Path, batch: str, labels: Iterable[StoredRow]
+    job: Job, reader: Reader, file: Path, batch: str, labels: Sequence[StoredRow]
 ) -> dict[str, list[StoredRow]]:
     """Return the rows that say how labels were sampled, as the user states it.
 
@@ -325,31 +353,38 @@ def _stated_sample(
     sheets = []
     draws = []
     for (model, vintage), labels_by_cell in sorted(labels_by_model.items()):
-        key = {**job.key, "model": model, "vintage": vintage}
-        (population,) = reader.rows(sql.read("queries/imports/population_of_model"), key)
-        n_drawn = len(labels_by_cell)
-        n_population = population["n_population"]
-        sheet_id = digest(
-            "stated sample", batch, key["benchmark"], key["dataset_revision"], model, vintage
-        )
-        sheet_key = {**job.key, "sheet_id": sheet_id}
-        sheet = {
-            **sheet_key,
-            **population,
-            "design": f"stated to be a simple random sample of {n_drawn} of {n_population}"
-            f" verdicts on {model} in vintage {vintage}",
-            "covered_breakdown": "all",
-            "covered_label": "",
-            "n_drawn": n_drawn,
-            "seed": None,
-            "run_id": job.run_id,
-            "import_batch": batch,
-            "created_at": datetime.now(UTC),
-        }
+        sheet = _stated_sheet(job, reader, batch, model, vintage, len(labels_by_cell))
         sheets.append(sheet)
+        columns = {
+            **job.key,
+            "sheet_id": sheet["sheet_id"],
+            "probability": min(1.0, sheet["n_drawn"] / sheet["n_population"]),
+            "is_known": False,
+        }
         for _, label in sorted(labels_by_cell.items()):
-            draw = {name: label[name] for name in ("task_id", *_CELL)}
-            draw["probability"] = min(1.0, n_drawn / n_population)
-            draw["is_known"] = False
-            draws.append(sheet_key | draw)
+            draws.append(columns | {name: label[name] for name in ("task_id", *_CELL)})
     return {"label_sheets": sheets, "label_draws": draws}
+
+
+def _stated_sheet(
+    job: Job, reader: Reader, batch: str, model: str, vintage: str, n_drawn: int
+) -> StoredRow:
+    """Return the row of `label_sheets` for the labels of a model in a vintage."""
+    key = {**job.key, "model": model, "vintage": vintage}
+    (population,) = reader.rows(sql.read("queries/imports/population_of_model"), key)
+    return {
+        **job.key,
+        **population,
+        "sheet_id": digest(
+            "stated sample", batch, key["benchmark"], key["dataset_revision"], model, vintage
+        ),
+        "design": f"stated to be a simple random sample of {n_drawn} of"
+        f" {population['n_population']} verdicts on {model} in vintage {vintage}",
+        "covered_breakdown": "all",
+        "covered_label": "",
+        "n_drawn": n_drawn,
+        "seed": None,
+        "run_id": job.run_id,
+        "import_batch": batch,
+        "created_at": datetime.now(UTC),
+    }

@@ -6,11 +6,11 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial, wraps
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Concatenate, NamedTuple, ParamSpec
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -36,7 +36,7 @@ from tasks.rules.text.json_text import read_json
 from tasks.rules.verdict import PARSE_ERROR, VALUES
 
 LogRow = Mapping[str, Any]
-P = ParamSpec("P")
+
 PRIMARY = "score"
 """The score that ranks in benchmarks of this kind: points over positive points."""
 MIN_NORMALIZED = "min_normalized"
@@ -93,6 +93,7 @@ class LoggedResponse(NamedTuple):
         transcript: one text of `role: content` turns that ends with the response.
         failure_texts: texts that the harness stores instead of a response -> their failures.
         usage: columns of a response.
+        run: the run of the harness that the response belongs to.
         group: the part of the data set that the harness reports on.
         combined_scores: the scores that the harness computed from all gradings.
     """
@@ -109,6 +110,7 @@ class LoggedResponse(NamedTuple):
     error: str | None = None
     failure_texts: Mapping[str, str] = {}
     usage: Mapping[str, Any] = {}
+    run: str = ""
     group: str = ""
     combined_scores: Mapping[str, float] = {}
 
@@ -163,8 +165,7 @@ def messages_of(conversation: Any) -> list[Message]:
     messages = []
     for message in map(as_mapping, as_list(conversation)):
         role = text_or_none(message.get("role")) or ""
-        text = message_text(message, skip_unknown=True) or ""
-        messages.append((role, text))
+        messages.append((role, message_text(message, skip_unknown=True) or ""))
     return messages
 
 
@@ -197,7 +198,7 @@ def finished(output: LogRow, text: str | None, error: Any = None) -> tuple[str |
     if reason in _STOPPED:
         return _STOPPED[reason], f"stopped: {reason}"
     cause = cause_of(error or output.get("error"))
-    if cause is None or not cause:
+    if not cause:
         return (None, None) if text is not None else (PROVIDER_ERROR, "the log has no output")
     if not is_blank(text):
         return None, None
@@ -246,7 +247,7 @@ def usage_of(output: LogRow, *, prompt_lacks_cached: bool = False) -> dict[str, 
     }
 
 
-decided = partial(as_value, words=_WORDS)
+value_of_decision = partial(as_value, words=_WORDS)
 
 
 def marked(
@@ -281,8 +282,11 @@ def marked(
 
 def first_text(item: LogRow, names: Sequence[str]) -> str | None:
     """Return the text under the first of these keys for which a mapping has a text."""
-    texts = (text_or_none(item.get(name)) for name in names)
-    return next((text for text in texts if text is not None), None)
+    for name in names:
+        text = text_or_none(item.get(name))
+        if text is not None:
+            return text
+    return None
 
 
 def cause_of(error: Any) -> str | None:
@@ -292,19 +296,13 @@ def cause_of(error: Any) -> str | None:
     return text_or_none(error)
 
 
-def located(
-    read: Callable[Concatenate[str, P], LoggedResponse],
-) -> Callable[Concatenate[str, P], LoggedResponse]:
-    """Decorate a reader of responses: its errors name the location, which is its first argument."""
-
-    @wraps(read)
-    def read_at(where: str, /, *args: P.args, **kwargs: P.kwargs) -> LoggedResponse:
-        try:
-            return read(where, *args, **kwargs)
-        except RowError as error:
-            raise ImportRefused(f"{where}: {error}; correct the log") from error
-
-    return read_at
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Turn an error of reading a response into one that names its location."""
+    try:
+        yield
+    except RowError as error:
+        raise ImportRefused(f"{where}: {error}; correct the log") from error
 
 
 class LogSource:
@@ -337,9 +335,9 @@ class LogSource:
         if self.text.lstrip().startswith("{"):
             try:
                 self.document = read_json(self.text)
+                self.rows = [self.document]
             except (ValueError, RecursionError):
                 self.rows = list(json_rows(path, self.text.split("\n")))
-            self.rows = self.rows or [self.document]
 
     def batch_with(self, *options: str | None) -> str:
         """Return the hash of all content and of the given options."""
