@@ -233,13 +233,8 @@ def parse_row(row: DataRow) -> Task:
     field = cell_label(row, "field")
     topic = cell_label(row, "topic")
     expert = cell_label(row, "expert")
-    vocabulary = VOCABULARIES.get(field or "", {})
-    decision_types = split_labels(
-        cell_label(row, "decision_type"), vocabulary.get("decision_type", ())
-    )
-    economic_pathways = split_labels(
-        cell_label(row, "economic_pathway"), vocabulary.get("economic_pathway", ())
-    )
+    decision_types = _labels(row, "decision_type", field)
+    economic_pathways = _labels(row, "economic_pathway", field)
     criteria = [
         _criterion(position, item) for position, item in enumerate(as_items(row.get("rubric")))
     ]
@@ -273,15 +268,24 @@ def parse_row(row: DataRow) -> Task:
     )
 
 
+def _labels(row: DataRow, kind: str, field: str | None) -> tuple[str, ...]:
+    """Return the labels of a kind; the vocabulary is that of the task's field."""
+    vocabulary = VOCABULARIES.get(field or "", {})
+    return split_labels(cell_label(row, kind), vocabulary.get(kind, ()))
+
+
 def _conversation(row: DataRow) -> tuple[Turn, ...]:
     slots = []
-    for i in range(TURNS):
-        prompt = cell_text(row, f"prompt_{i}")
-        response = cell_text(row, f"response_{i}")
-        name = f"reference_texts_{i}"
-        texts = [as_text(text, f"`{name}`") for text in as_list(nested(row.get(name)))]
-        references = tuple(text for text in texts if text and not is_blank(text))
-        slots.append(Turn(prompt, references, response))
+    for number in range(TURNS):
+        prompt = cell_text(row, f"prompt_{number}")
+        response = cell_text(row, f"response_{number}")
+        name = f"reference_texts_{number}"
+        references = []
+        for reference in as_list(nested(row.get(name))):
+            text = as_text(reference, f"`{name}`")
+            if text and not is_blank(text):
+                references.append(text)
+        slots.append(Turn(prompt, tuple(references), response))
     while slots and slots[-1] == Turn(None, (), None):
         slots.pop()
     return tuple(slots)
@@ -343,29 +347,19 @@ _HARD = {
 }
 """Model -> its score on the finance and on the legal hard split, without tools (paper, table 5)."""
 
+_BEST = "best of 20 models"
+_FIGURE_5 = f"figure 5 of {_PAPER}, mean of three runs"
+_TABLE_5 = f"table 5 of {_PAPER}, one run without tools"
 REFERENCES = (
+    Reference("finance", 600, _JUDGE, _BEST, 0.51, _FIGURE_5),
+    Reference("legal", 500, _JUDGE, _BEST, 0.50, _FIGURE_5),
     *(
-        Reference(
-            split,
-            n_tasks,
-            _JUDGE,
-            "best of 20 models",
-            value,
-            f"figure 5 of {_PAPER}, mean of three runs",
-        )
-        for split, n_tasks, value in (("finance", 600, 0.51), ("legal", 500, 0.50))
+        Reference("finance_hard", 300, _JUDGE, model, finance_score, _TABLE_5)
+        for model, (finance_score, _) in _HARD.items()
     ),
     *(
-        Reference(
-            split,
-            n_tasks,
-            _JUDGE,
-            model,
-            values[index],
-            f"table 5 of {_PAPER}, one run without tools",
-        )
-        for index, (split, n_tasks) in enumerate((("finance_hard", 300), ("legal_hard", 250)))
-        for model, values in _HARD.items()
+        Reference("legal_hard", 250, _JUDGE, model, legal_score, _TABLE_5)
+        for model, (_, legal_score) in _HARD.items()
     ),
 )
 """Measured on the first release of the data, which differs from later revisions in tasks and

@@ -55,9 +55,10 @@ def criterion_from(
 def band_of(weight: Any, bands: Mapping[str, tuple[float, float]]) -> str | None:
     """Return the weight class of a weight; None if it is not a number or outside all classes."""
     number = as_number(weight)
-    for name, (low, high) in bands.items():
-        if number is not None and low <= number <= high:
-            return name
+    if number is not None:
+        for name, (lowest, highest) in bands.items():
+            if lowest <= number <= highest:
+                return name
     return None
 
 
@@ -204,11 +205,9 @@ def message_text(message: DataRow, *, skip_unknown: bool = False) -> str | None:
 
 def is_conversation(value: Any) -> bool:
     """Return whether a value is a list of messages, each with a role."""
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all("role" in as_mapping(message) for message in value)
-    )
+    if not isinstance(value, list) or not value:
+        return False
+    return all("role" in as_mapping(message) for message in value)
 
 
 def response_text(row: DataRow, name: str) -> str | None:
@@ -255,9 +254,9 @@ def as_whole_number(value: Any) -> int | None:
     else.
     """
     number = as_number(value)
-    return (
-        int(number) if number is not None and number.is_integer() and abs(number) < 2**53 else None
-    )
+    if number is None or not number.is_integer() or abs(number) >= 2**53:
+        return None
+    return int(number)
 
 
 def split_labels(text: str | None, vocabulary: Collection[str]) -> tuple[str, ...]:
@@ -270,5 +269,5 @@ def split_labels(text: str | None, vocabulary: Collection[str]) -> tuple[str, ..
     patterns = [rf"{re.escape(label)}(?= ?,|$)" for label in longest_first]
     patterns.append("[^,]+")
     labels = re.findall(rf"\s*({'|'.join(patterns)})", (text or "").strip())
-    stripped_labels = [label.strip() for label in labels]
+    stripped_labels = map(str.strip, labels)
     return tuple(dict.fromkeys(filter(None, stripped_labels)))

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any
 
 import sql
@@ -238,8 +239,7 @@ def lacks_verdicts(job: Job, reader: Reader) -> bool:
 
 def _incomplete_sets(job: Job, tasks: WantedTasks, reader: Reader) -> list[MissingMembers]:
     """Return what the night lacks of each control set."""
-    sets = []
-    task_ids: set[str] = set()
+    incomplete_sets = []
     for judge_config, set_id in control_sets(job, tasks, reader):
         if set_id is not None:
             parameters = {
@@ -252,13 +252,9 @@ def _incomplete_sets(job: Job, tasks: WantedTasks, reader: Reader) -> list[Missi
                 "settled": SETTLED,
             }
             rows = reader.rows(sql.read("queries/drift/members"), parameters)
-            task_ids.update(row["task_id"] for row in rows)
-            sets.append((set_id, judge_config, rows))
-    conversations = conversations_of(reader, tasks, task_ids)
-    return [
-        _missing_members(set_id, judge_config, rows, conversations)
-        for set_id, judge_config, rows in sets
-    ]
+            conversations = conversations_of(reader, tasks, {row["task_id"] for row in rows})
+            incomplete_sets.append(_missing_members(set_id, judge_config, rows, conversations))
+    return incomplete_sets
 
 
 def _missing_members(
@@ -272,24 +268,16 @@ def _missing_members(
     for row in rows:
         conversation = conversations.get(row["task_id"])
         criterion = CriterionToJudge.of(row, conversation.messages if conversation else ())
-        if not criterion.is_missing or (
-            conversation and _is_unchanged(row, criterion, judge_config)
-        ):
+        is_unchanged = conversation is not None and _is_unchanged(row, criterion, judge_config)
+        if is_unchanged or not criterion.is_missing:
             present.append(criterion)
         elif row["stored_status"] != LOST:
             newly_lost.append(criterion)
     # Only calls with a missing member are made; a lost member is no reason to judge the criteria
     # beside it again.
-    pieces = {
-        (criterion.response_id, criterion.call_index)
-        for criterion in present
-        if criterion.is_missing
-    }
-    members = [
-        criterion
-        for criterion in present
-        if (criterion.response_id, criterion.call_index) in pieces
-    ]
+    call_of = attrgetter("response_id", "call_index")
+    calls = {call_of(criterion) for criterion in present if criterion.is_missing}
+    members = [criterion for criterion in present if call_of(criterion) in calls]
     return MissingMembers(set_id, judge_config, members, newly_lost)
 
 
@@ -303,8 +291,7 @@ def _is_unchanged(
     """
     if not row["has_same_prompt"] or None in (row["criterion_text"], row["response_text"]):
         return False
-    stored_id: str = row["verdict_id"]
-    return verdict_id_of(judge_config, criterion) == stored_id
+    return bool(row["verdict_id"] == verdict_id_of(judge_config, criterion))
 
 
 async def _judge(
@@ -347,4 +334,4 @@ def _report_missing(
             report.warnings.append(
                 f"{label}: {n_lost} members of its control set are lost: their {_GONE}"
             )
-    report.warnings += [drift_line(row) for row in drifted(job)]
+    report.warnings += map(drift_line, drifted(job))

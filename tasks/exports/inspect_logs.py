@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
@@ -291,17 +292,16 @@ def _stats(spec: Document, summaries: Sequence[Document]) -> Document:
         "completed_at": max((summary["completed_at"] for summary in summaries), default=""),
     }
     for kind in ("model_usage", "role_usage"):
-        usages = list[tuple[str, Document]]()
-        for summary in summaries:
-            usages += summary[kind].items()
-        stats[kind] = _sums_of(usages)
+        usages = (summary[kind].items() for summary in summaries)
+        stats[kind] = _sums_of(chain.from_iterable(usages))
     return stats
 
 
 def _file_name(model_run: ResultRow, spec: Document) -> str:
     """Return the name of a log, with its id, because different labels may look the same."""
-    parts = (model_run["benchmark"], model_run["model"], model_run["judge"], spec["eval_id"][:8])
-    return "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part)[:40] for part in parts) + SUFFIX
+    labels = [model_run[name] for name in ("benchmark", "model", "judge")]
+    parts = [re.sub(r"[^A-Za-z0-9.-]+", "-", label)[:40] for label in labels]
+    return "_".join([*parts, spec["eval_id"][:8]]) + SUFFIX
 
 
 def _columns(row: ResultRow, names: Iterable[str]) -> Document:
@@ -333,7 +333,8 @@ def _samples(reader: Reader, selection: WantedTasks, subject: _LogSubject) -> It
 
 
 def _id_of(model_run: ResultRow, kind: str) -> str:
-    return digest(kind, *(model_run[name] for name in ("benchmark", "model", *_IDENTITY)))[:22]
+    columns = ("benchmark", "model", *_IDENTITY)
+    return digest(kind, *(model_run[name] for name in columns))[:22]
 
 
 def _results(
@@ -357,15 +358,15 @@ def _results(
     has_splits = len({row["split"] for row in figures}) > 1
     scores = []
     for row in figures:
-        samples = [
-            summary for summary in summaries if row["split"] in summary["metadata"]["splits"]
-        ]
-        n_scored = sum(_is_scored(sample, primary) for sample in samples)
+        n_scored: Counter[bool] = Counter()
+        for summary in summaries:
+            if row["split"] in summary["metadata"]["splits"]:
+                n_scored[_is_scored(summary, primary)] += 1
         score = {
             "name": f"{row['split']} {row['score_name']}" if has_splits else row["score_name"],
             "scorer": row["score_name"],
-            "scored_samples": n_scored,
-            "unscored_samples": len(samples) - n_scored,
+            "scored_samples": n_scored[True],
+            "unscored_samples": n_scored[False],
             "params": scorer_parameters,
             "metrics": _metrics_of(row),
             "metadata": _columns(row, _BESIDE_METRICS),
@@ -448,8 +449,8 @@ def _cause_of(response: ResultRow) -> str | None:
 
 
 def _sample_id(model_run: ResultRow, response: ResultRow) -> str:
-    judge_columns = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
-    judge = (model_run[name] for name in judge_columns)
+    columns = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+    judge = (model_run[name] for name in columns)
     return digest("inspect sample", response["response_id"], *judge)[:22]
 
 
