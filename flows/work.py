@@ -217,7 +217,7 @@ FLOWS = {
     "annotate": CommandFlow(
         lambda: _analyses().annotate_flow,
         checks=(partial(_lacks_analysis, annotate.ANNOTATION),),
-        refuse=annotate.refuse_unready,
+        refuse=annotate.refuse_unready_annotation,
     ),
     "neighbours": CommandFlow(
         lambda: _analyses().neighbours_flow,
@@ -227,13 +227,13 @@ FLOWS = {
     "review": CommandFlow(
         lambda: _analyses().review_flow,
         checks=(partial(_lacks_analysis, review.REVIEW),),
-        refuse=review.refuse_unready,
+        refuse=review.refuse_unready_review,
     ),
     "capabilities": CommandFlow(
         lambda: _analyses().capabilities_flow,
         checks=(_lacks_capabilities,),
         calls=STAGES["capabilities"].calls,
-        refuse=phrases.refuse_unready,
+        refuse=phrases.refuse_unready_capabilities,
     ),
     "check": CommandFlow(lambda: _stages().check_flow),
     "compact": CommandFlow(lambda: _stages().compact_flow),

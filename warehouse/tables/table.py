@@ -54,10 +54,10 @@ class StoredTable:
         key: the names of the columns that identify a row.
         keeps: `latest` (the newer part's row is current) or `decided` (a row with a usable status
             stays; a failed one is replaced by a newer one).
-        models_read: the condition on the rows that models of `sql/` read, if not all: a part
-            without such a row changes no model.
-        conversions: for columns whose values had another convention in an earlier
-            version, the expression of the present value.
+        models_read: the condition on the rows that models of `sql/` read; a part without such a row
+            changes no model.
+        conversions: for columns whose values had another convention in an earlier version, the
+            expression of the present value.
     """
 
     name: str
@@ -65,7 +65,7 @@ class StoredTable:
     columns: tuple[str, ...]
     key: tuple[str, ...]
     keeps: Literal["latest", "decided"] = "latest"
-    models_read: str | None = None
+    models_read: str = "true"
     conversions: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
