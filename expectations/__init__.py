@@ -160,23 +160,24 @@ _WITHOUT_BOUNDS = (
 
 def weight_range(lowest: float, highest: float, *, is_whole: bool = False) -> Iterator[Expectation]:
     """Yield the expectations that weights are numbers within the bounds, and not 0."""
-    weights = partial(_of_criteria, "weight_range")
-    meaning = f"weights are from {lowest:g} to {highest:g}"
-    yield weights(
-        meaning,
+    expect_weights = partial(_of_criteria, "weight_range")
+    yield expect_weights(
+        f"weights are from {lowest:g} to {highest:g}",
         "ExpectColumnValuesToBeBetween",
         column="weight",
         min_value=lowest,
         max_value=highest,
     )
-    yield weights("weights are numbers", "ExpectColumnValuesToNotBeNull", column="weight")
-    yield weights(
+    yield expect_weights("weights are numbers", "ExpectColumnValuesToNotBeNull", column="weight")
+    yield expect_weights(
         "weights are not 0", "ExpectColumnValuesToNotBeInSet", column="weight", value_set=[0]
     )
     if is_whole:
-        meaning = "weights are whole numbers"
-        yield weights(
-            meaning, "ExpectColumnValuesToBeInSet", column="weight_fraction", value_set=[0]
+        yield expect_weights(
+            "weights are whole numbers",
+            "ExpectColumnValuesToBeInSet",
+            column="weight_fraction",
+            value_set=[0],
         )
 
 
@@ -210,17 +211,21 @@ def turns_contiguous(*, alternate: bool = False, are_stated: bool = False) -> It
     With `alternate` the turns also alternate without a gap; with `are_stated` the row states the
     number of user turns.
     """
-    turns = partial(_of_rubrics, "turns_contiguous")
+    expect_turns = partial(_of_rubrics, "turns_contiguous")
     pattern = r"[ue]$"
     meaning = "the conversation ends with the user"
     if alternate:
         pattern = r"^[ue](?:a[ue])*$"
         meaning = "user and assistant turns alternate without a gap and end with the user"
-    yield turns(meaning, "ExpectColumnValuesToMatchRegex", column="turn_pattern", regex=pattern)
+    yield expect_turns(
+        meaning, "ExpectColumnValuesToMatchRegex", column="turn_pattern", regex=pattern
+    )
     if are_stated:
-        meaning = "there are as many user turns as the row says"
-        yield turns(
-            meaning, "ExpectColumnPairValuesToBeEqual", column_A="turns", column_B="n_user_turns"
+        yield expect_turns(
+            "there are as many user turns as the row says",
+            "ExpectColumnPairValuesToBeEqual",
+            column_A="turns",
+            column_B="n_user_turns",
         )
 
 
@@ -368,24 +373,20 @@ def run_suite(
     Raises:
         RuntimeError: an expectation could not be evaluated; it never counts as met.
     """
-    findings = [ExpectationResult(expectation, 0, ()) for expectation in expectations]
-    indices_by_table: dict[str, list[int]] = {}
-    for index, expectation in enumerate(expectations):
-        indices_by_table.setdefault(expectation.table, []).append(index)
-    for table, indices in indices_by_table.items():
+    results = [ExpectationResult(expectation, 0, ()) for expectation in expectations]
+    for table in dict.fromkeys(expectation.table for expectation in expectations):
         frame = frame_of(table)
         if frame.empty:
             continue
-        checked = {index: expectations[index] for index in indices}
-        for result in _validated(checked, frame).results:
-            index = result.expectation_config.meta["place"]
-            failures = _failures(checked[index], result, frame)
-            findings[index] = ExpectationResult(checked[index], len(frame), failures)
-    return findings
+        for validation in _validated(expectations, table, frame):
+            index = validation.expectation_config.meta["index"]
+            failures = _failures(expectations[index], validation, frame)
+            results[index] = ExpectationResult(expectations[index], len(frame), failures)
+    return results
 
 
-def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
-    """Return the result of Great Expectations on the rows of one table."""
+def _validated(expectations: Sequence[Expectation], table: str, frame: Any) -> Any:
+    """Return the results of Great Expectations on the rows of one table."""
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     import great_expectations as gx
 
@@ -394,22 +395,20 @@ def _validated(expectations: Mapping[int, Expectation], frame: Any) -> Any:
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = gx.data_context.types.base.ProgressBarsConfig(globally=False)
     suite = gx.ExpectationSuite(name="suite")
-    for index, expectation in expectations.items():
+    for index, expectation in enumerate(expectations):
+        if expectation.table != table:
+            continue
         kind = getattr(gx.expectations, expectation.kind, None)
         if kind is None:
             raise RuntimeError(f"{expectation.check}: Great Expectations has no {expectation.kind}")
         suite.add_expectation(
-            kind(
-                **expectation.arguments,
-                severity=expectation.severity,
-                meta={"place": index},
-            )
+            kind(**expectation.arguments, severity=expectation.severity, meta={"index": index})
         )
     # Great Expectations hashes all its input, and texts take long.
     batch = context.data_sources.pandas_default.read_dataframe(
         frame.drop(columns=["key", "note"], errors="ignore")
     )
-    return batch.validate(suite, result_format={"result_format": "COMPLETE"})
+    return batch.validate(suite, result_format={"result_format": "COMPLETE"}).results
 
 
 def _failures(expectation: Expectation, result: Any, frame: Any) -> tuple[FailedRow, ...]:

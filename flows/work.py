@@ -175,17 +175,17 @@ FLOWS = {
     "select_hard": CommandFlow((_lacks_measures, _lacks_selection)),
     "annotate": CommandFlow(
         (partial(_lacks_analysis, annotate.ANNOTATION),),
-        refuse=annotate.refuse_unready,
+        refuse=annotate.refuse_unready_annotation,
     ),
     "neighbours": CommandFlow((missing_arrangements,), calls=STAGES["neighbours"].calls),
     "review": CommandFlow(
         (partial(_lacks_analysis, review.REVIEW),),
-        refuse=review.refuse_unready,
+        refuse=review.refuse_unready_review,
     ),
     "capabilities": CommandFlow(
         (_lacks_capabilities,),
         calls=STAGES["capabilities"].calls,
-        refuse=phrases.refuse_unready,
+        refuse=phrases.refuse_unready_capabilities,
     ),
     "check": CommandFlow(),
     "compact": CommandFlow(),

@@ -64,18 +64,15 @@ def models() -> list[SqlModel]:
         for folder in ("marts", "intermediate")
         for path in sorted((FOLDER / folder).rglob("*.sql"))
     }
-    measures = ", ".join(
-        sorted({f"'{name}'" for text in texts.values() for name in _MEASURE.findall(text)})
-    )
-    loaded = [_model(path, text.replace("{measures}", measures)) for path, text in texts.items()]
-    by_name = {model.name: model for model in loaded}
-    order = TopologicalSorter(
-        {
-            name: [each for each in model.depends_on if each in by_name]
-            for name, model in by_name.items()
-        }
-    )
-    return [by_name[name] for name in order.static_order()]
+    measures = sorted(set(_MEASURE.findall("\n".join(texts.values()))))
+    literals = ", ".join(f"'{name}'" for name in measures)
+    models_by_name = {}
+    order: TopologicalSorter[str] = TopologicalSorter()
+    for path, text in texts.items():
+        model = _model(path, text.replace("{measures}", literals))
+        models_by_name[model.name] = model
+        order.add(model.name, *model.depends_on)
+    return [models_by_name[name] for name in order.static_order() if name in models_by_name]
 
 
 def behind(changed: set[str]) -> list[SqlModel]:
@@ -83,24 +80,26 @@ def behind(changed: set[str]) -> list[SqlModel]:
 
     The steps that these depend on are included, since steps are not kept.
     """
-    reached = set(changed)
+    outdated = set(changed)
     for model in models():
-        if reached.intersection(model.depends_on):
-            reached.add(model.name)
-    kept = {model.name for model in models() if model.kind != "step"}
-    return leading_to(reached, kept - reached)
+        if outdated.intersection(model.depends_on):
+            outdated.add(model.name)
+    stored_models = {model.name for model in models() if model.kind != "step"}
+    return leading_to(outdated, stored_models - outdated)
 
 
-def leading_to(wanted: Collection[str], given: Collection[str] = ()) -> list[SqlModel]:
-    """Return the wanted models and those that they depend on, in the order of building.
+def leading_to(names: Collection[str], existing: Collection[str] = ()) -> list[SqlModel]:
+    """Return the models of these names and those that they depend on, in the order of building.
 
-    Models in `given` exist already: they are left out, with what only they depend on.
+    Models in `existing` are left out, with what only they depend on.
     """
-    reached = set(wanted)
+    required = set(names)
+    leading: list[SqlModel] = []
     for model in reversed(models()):
-        if model.name in reached and model.name not in given:
-            reached |= set(model.depends_on)
-    return [model for model in models() if model.name in reached and model.name not in given]
+        if model.name in required and model.name not in existing:
+            required |= set(model.depends_on)
+            leading.insert(0, model)
+    return leading
 
 
 def read(name: str) -> str:
@@ -131,7 +130,7 @@ def public_tables() -> dict[str, str]:
     document = schema()
     subjects = {path.stem: path.parent.name for path in (FOLDER / "marts").rglob("*.sql")}
     for subject, names in document["stored"].items():
-        subjects.update(dict.fromkeys(names, subject))
+        subjects |= dict.fromkeys(names, subject)
     most_used = dict.fromkeys(document["most_used"], "most used")
     others = sorted(subjects.keys() - most_used.keys(), key=lambda name: (subjects[name], name))
     return most_used | {name: subjects[name] for name in others}
@@ -140,13 +139,9 @@ def public_tables() -> dict[str, str]:
 def _text(name: str) -> str:
     path = FOLDER / f"{name}.sql"
     if path.exists():
-        return _text_of(path)
+        return path.read_text(encoding="utf-8").strip().removesuffix(";")
     file, _, query = name.rpartition("/")
     return queries(file)[query]
-
-
-def _text_of(path: Path) -> str:
-    return path.read_text(encoding="utf-8").strip().removesuffix(";")
 
 
 def named(name: str) -> dict[str, str]:
@@ -160,11 +155,12 @@ def named(name: str) -> dict[str, str]:
         for model in models()
         if name in {model.name, model.name.rpartition(".")[2]}
     }
-    files = (f"queries/{path.stem}" for path in sorted((FOLDER / "queries").glob("*.sql")))
-    paths = (f"{file}/{query}" for file in files for query in queries(file))
-    return texts | {
-        f"query {path}": read(path) for path in paths if f"/{path}".endswith(f"/{name}")
-    }
+    for file in sorted((FOLDER / "queries").glob("*.sql")):
+        for query in queries(f"queries/{file.stem}"):
+            path = f"queries/{file.stem}/{query}"
+            if path.endswith(f"/{name}"):
+                texts[f"query {path}"] = read(path)
+    return texts
 
 
 @cache
@@ -172,12 +168,10 @@ def queries(name: str) -> dict[str, str]:
     """Return the queries of the file `<name>.sql` by name: a line `-- name: <name>` precedes
     each.
     """
-    text = _text_of(FOLDER / f"{name}.sql")
+    text = (FOLDER / f"{name}.sql").read_text(encoding="utf-8")
     _, *parts = re.split(r"^-- name: (\w+)\n", text, flags=re.MULTILINE)
-    return {
-        key: query.strip().removesuffix(";")
-        for key, query in zip(parts[::2], parts[1::2], strict=True)
-    }
+    texts = (text.strip().removesuffix(";") for text in parts[1::2])
+    return dict(zip(parts[::2], texts, strict=True))
 
 
 def template(name: str, **placeholders: str) -> str:
@@ -200,14 +194,14 @@ def with_ctes(query: str, ctes: Mapping[str, str]) -> str:
     """
     if not ctes:
         return query
-    named = ",\n\n".join(
+    definitions = ",\n\n".join(
         f"{name} as (\n{textwrap.indent(_reading(text, ctes), '    ')}\n)"
         for name, text in ctes.items()
     )
     # every text fits
     heading, body = _COMMENT.fullmatch(_reading(query, ctes)).groups()  # type: ignore[union-attr]
-    own = f",\n\n{body.removeprefix('with ')}" if body.startswith("with ") else f"\n\n{body}"
-    return f"{heading}with {named}{own}"
+    separator = "," if body.startswith("with ") else ""
+    return f"{heading}with {definitions}{separator}\n\n{body.removeprefix('with ')}"
 
 
 def _reading(query: str, ctes: Collection[str]) -> str:

@@ -11,7 +11,9 @@ later. Publishing, late parts and compaction share this one definition.
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
@@ -49,18 +51,6 @@ def decided(prefix: str = "") -> str:
     return f"coalesce({prefix}status in ({statuses}), false)"
 
 
-def standing_order(table: StoredTable) -> str:
-    """Return the order of rows with one key, the current one first (over the columns of
-    `view_parts`).
-    """
-    if table.keeps == "latest":
-        return "part desc, part_row"
-    return (
-        f"{decided()} desc, if({decided()}, part, null), part desc, if({decided()}, part_row,"
-        " -part_row)"
-    )
-
-
 def note_replaced(
     connection: duckdb.DuckDBPyConnection,
     table: StoredTable,
@@ -73,13 +63,15 @@ def note_replaced(
 
     Whole rows are not sorted, since they would not fit into memory.
     """
-    order = standing_order(table)
+    order = "part desc, part_row"
+    if table.keeps == "decided":
+        is_decided = decided()
+        order = (
+            f"{is_decided} desc, if({is_decided}, part, null), part desc,"
+            f" if({is_decided}, part_row, -part_row)"
+        )
     replaced = sql.template(
-        "warehouse/replaced_rows",
-        key=", ".join(key),
-        view=view,
-        condition=condition,
-        order=order,
+        "warehouse/replaced_rows", key=", ".join(key), view=view, condition=condition, order=order
     )
     connection.execute(f"create or replace temp table {REPLACED} as {replaced}")
     return holds(connection, f"from {REPLACED}")
@@ -95,15 +87,13 @@ def view_parts(
     others; a row without a key belongs to a former table and is left out. Values of an earlier
     convention are converted.
     """
-    files = ", ".join(quoted(path) for path in paths)
     connection.register(f"{name}_contract", table.schema.empty_table())
-    has_key = " and ".join(f'"{column}" is not null' for column in table.key)
     query = sql.template(
         "warehouse/rows_of_parts",
         view=name,
         columns=table.selected,
-        files=files,
-        has_key=has_key,
+        files=", ".join(map(quoted, paths)),
+        has_key=" and ".join(f'"{column}" is not null' for column in table.key),
     )
     connection.execute(query)
 
@@ -156,22 +146,6 @@ def _not_retracted(
     return condition
 
 
-_EMPTY: dict[str, bytes] = {}
-"""The last empty database of this process, by its stamp; building it takes as long as publishing
-thousands of rows.
-"""
-
-
-def put_empty(building: Path) -> None:
-    """Write an empty database."""
-    current = stamp()
-    if current not in _EMPTY:
-        _make(building, current)
-        _EMPTY.clear()
-        _EMPTY[current] = building.read_bytes()
-    building.write_bytes(_EMPTY[current])
-
-
 @contextmanager
 def opened(building: Path, n_bytes: int = 0) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a database file, new or existing, as `building`, for one transaction on parts of
@@ -193,20 +167,25 @@ def opened(building: Path, n_bytes: int = 0) -> Iterator[duckdb.DuckDBPyConnecti
     append_digest(building)
 
 
-def _make(building: Path, stamp: str) -> None:
-    with opened(building) as connection:
-        for table in TABLES.values():
-            connection.register("contract", table.schema.empty_table())
-            connection.execute(f"create table {table.name} as from contract")
-        connection.execute(sql.read("warehouse/macros"))
-        connection.execute(f"create schema {sql.INTERMEDIATE}")
-        for model in sql.models():
-            kind = "temp table" if model.kind == "step" else model.kind
-            with explaining(f"{model.name}: cannot be built"):
-                connection.execute(f"create {kind} {model.name} as {model.query}")
-        connection.execute(sql.read("warehouse/counts_as_judge"))
-        _describe(connection)
-        connection.execute(f"create table {STAMP} as select {quoted(stamp)} as stamp")
+@lru_cache(maxsize=1)
+def _empty_database(stamp: str) -> bytes:
+    """Return an empty database; building it takes as long as publishing thousands of rows."""
+    with TemporaryDirectory() as folder:
+        building = Path(folder) / "empty.duckdb"
+        with opened(building) as connection:
+            for table in TABLES.values():
+                connection.register("contract", table.schema.empty_table())
+                connection.execute(f"create table {table.name} as from contract")
+            connection.execute(sql.read("warehouse/macros"))
+            connection.execute(f"create schema {sql.INTERMEDIATE}")
+            for model in sql.models():
+                kind = "temp table" if model.kind == "step" else model.kind
+                with explaining(f"{model.name}: cannot be built"):
+                    connection.execute(f"create {kind} {model.name} as {model.query}")
+            connection.execute(sql.read("warehouse/counts_as_judge"))
+            _describe(connection)
+            connection.execute(f"create table {STAMP} as select {quoted(stamp)} as stamp")
+        return building.read_bytes()
 
 
 def _describe(connection: duckdb.DuckDBPyConnection) -> None:
@@ -242,12 +221,12 @@ def build(standing: Standing, building: Path, missing_parts: Names) -> dict[Kind
     the same contracts and models.
     """
     if not building.exists():
-        put_empty(building)
+        building.write_bytes(_empty_database(stamp()))
     n_bytes = sum(part.stat().st_size for parts in standing.values() for part in parts)
     with opened(building, n_bytes) as connection:
         if n_bytes <= _SMALL_BYTES:
             connection.execute("set disabled_compression_methods = 'fsst'")
-        loaded = _load_parts(connection, standing, missing_parts)
+        changed_tables = set(_load_parts(connection, standing, missing_parts))
         # Merged parts are recorded by their own names.
         names = sorted(names_in(standing))
         connection.execute(
@@ -256,19 +235,14 @@ def build(standing: Standing, building: Path, missing_parts: Names) -> dict[Kind
             [[table for table, _ in names], [part for _, part in names]],
         )
         # Models above tables without new rows are up to date.
-        compute_models(
-            connection, sql.behind({name for name, is_read in loaded.items() if is_read})
-        )
+        compute_models(connection, sql.behind(changed_tables))
         return {tuple(kind): n for *kind, n in connection.execute(count_query()).fetchall()}
 
 
 def _load_parts(
     connection: duckdb.DuckDBPyConnection, standing: Standing, missing_parts: Names
-) -> dict[str, bool]:
-    """Load the missing parts; return the name of each table that has any, with whether models read
-    its new rows.
-    """
-    loaded = {}
+) -> Iterator[str]:
+    """Load the missing parts, and yield the names of the tables with new rows that models read."""
     for table in TABLES.values():
         paths = [part for part in standing[table.name] if (table.name, part.name) in missing_parts]
         if paths:
@@ -276,11 +250,8 @@ def _load_parts(
             if sum(path.stat().st_size for path in paths) > _SMALL_BYTES:
                 # Uncommitted rows stay in memory and leave none for the next table.
                 connection.execute("commit; begin")
-            condition = table.models_read
-            loaded[table.name] = not condition or holds(
-                connection, f"select 1 from {ARRIVED} where {condition}"
-            )
-    return loaded
+            if holds(connection, f"select 1 from {ARRIVED} where {table.models_read}"):
+                yield table.name
 
 
 def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.SqlModel]) -> None:
@@ -311,16 +282,12 @@ def load_rows(database: Path, files: Mapping[str, Path], constants: Mapping[str,
     Raises:
         WarehouseError: a file contains something other than rows of its table.
     """
-    put_empty(database)
+    database.write_bytes(_empty_database(stamp()))
     with opened(database) as connection:
         for name, path in files.items():
-            types = {
-                column: kind
-                for column, kind, *_ in connection.execute(f"describe {name}").fetchall()
-            }
             selected = []
             file_columns = []
-            for column, kind in types.items():
+            for column, kind, *_ in connection.execute(f"describe {name}").fetchall():
                 if column in constants:
                     selected.append(f'{quoted(constants[column])} as "{column}"')
                 else:

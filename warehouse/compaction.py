@@ -87,8 +87,8 @@ def _replace(
     replaced_parts = set(old_parts) - new_parts
     listing = listing_of(store) if new_parts else None
     if listing:
-        parts = listing.parts - names_in({table.name: list(replaced_parts)})
-        parts |= names_in({table.name: list(new_parts)})
+        parts = listing.parts - names_in({table.name: replaced_parts})
+        parts |= names_in({table.name: new_parts})
         write_list(store.root, listing._replace(parts=parts))
     for part in replaced_parts:
         part.unlink()
@@ -103,9 +103,9 @@ def merge(
     The new part gets the moment of the last one, so it keeps their position in the order.
     """
     view_parts(connection, table, parts, "run")
-    key = [*table.key]
-    if "import_batch" in table.columns and "import_batch" not in key:
-        key.append("import_batch")
+    key = table.key
+    if "import_batch" in table.columns:
+        key = (*key, "import_batch")
     note_replaced(connection, table, "run", key)
     return _rewritten(connection, table, folder, parts)
 
@@ -147,9 +147,6 @@ def _written(
         )
 
 
-_VIEW = "stored_responses"
-
-
 @contextmanager
 def _stored_responses(store: PartStore) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a database with a view `stored_responses` of all stored responses (at least one) and one
@@ -162,20 +159,21 @@ def _stored_responses(store: PartStore) -> Iterator[duckdb.DuckDBPyConnection]:
         engine(store.root / ".removal.spill") as connection,
         explaining(f"{store.root}: cannot be read or rewritten"),
     ):
-        for table, name in (("responses", _VIEW), ("removals", "removals")):
-            _view_stored(connection, store, TABLES[table], name)
+        _view_stored(connection, store, "responses", "stored_responses")
+        _view_stored(connection, store, "removals", "removals")
         yield connection
 
 
 def _view_stored(
-    connection: duckdb.DuckDBPyConnection, store: PartStore, table: StoredTable, name: str
+    connection: duckdb.DuckDBPyConnection, store: PartStore, table_name: str, view: str
 ) -> None:
     """Create a view of all rows of a table; it is empty if there are none."""
-    parts = store.standing(table.name)
+    table = TABLES[table_name]
+    parts = store.standing(table_name)
     if parts:
-        view_parts(connection, table, parts, name)
+        view_parts(connection, table, parts, view)
     else:
-        connection.register(name, table.schema.empty_table())
+        connection.register(view, table.schema.empty_table())
 
 
 def responses_where(
@@ -190,10 +188,12 @@ def responses_where(
     if not store.standing("responses"):
         return []
     query = sql.template(
-        "warehouse/matching_responses", condition=condition, is_removed=is_removed(_VIEW)
+        "warehouse/matching_responses",
+        condition=condition,
+        is_removed=is_removed("stored_responses"),
     )
     with _stored_responses(store) as connection:
-        return list(connection.sql(query, params=list(values)).to_arrow_table().to_pylist())
+        return list(connection.sql(query, params=values).to_arrow_table().to_pylist())
 
 
 def imported_batches(store: PartStore) -> list[dict[str, Any]]:
@@ -208,8 +208,8 @@ def imported_batches(store: PartStore) -> list[dict[str, Any]]:
         explaining(f"{store.root}: cannot be read"),
     ):
         for name in ("responses", "verdicts", "expert_reviews"):
-            _view_stored(connection, store, TABLES[name], f"stored_{name}")
-        query = sql.template("warehouse/imported_batches")
+            _view_stored(connection, store, name, f"stored_{name}")
+        query = sql.read("warehouse/imported_batches")
         return list(connection.sql(query).to_arrow_table().to_pylist())
 
 
@@ -223,11 +223,13 @@ def clean(store: PartStore) -> None:
         return
     table = TABLES["responses"]
     with _stored_responses(store) as connection:
-        removed = f"select part, part_row from {_VIEW} where {is_removed(_VIEW)}"
-        connection.execute(f"create or replace temp table {REPLACED} as {removed}")
+        connection.execute(
+            f"create or replace temp table {REPLACED} as select part, part_row from"
+            f" stored_responses where {is_removed('stored_responses')}"
+        )
         names = connection.execute(f"select distinct part from {REPLACED}").fetchall()
-        affected = [part for part in store.standing(table.name) if (part.name,) in names]
-        for part in affected:
+        affected_parts = [part for part in store.standing(table.name) if (part.name,) in names]
+        for part in affected_parts:
             # A rewritten damaged part would carry the damage under a valid hash.
             if not is_whole(part):
                 raise WarehouseError(
@@ -235,8 +237,8 @@ def clean(store: PartStore) -> None:
                     " can"
                 )
         folder = store.root / table.name
-        rewritten = {_rewritten(connection, table, folder, [part]) for part in affected}
-        _replace(store, table, rewritten, affected)
+        new_parts = {_rewritten(connection, table, folder, [part]) for part in affected_parts}
+        _replace(store, table, new_parts, affected_parts)
 
 
 _RENAMED = "renamed_ids"

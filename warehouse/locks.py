@@ -188,11 +188,7 @@ class Owner:
         except BaseException:
             self.end()
             raise
-        threading.Thread(
-            target=self.keep_alive,
-            name="owner",
-            daemon=True,
-        ).start()
+        threading.Thread(target=self.keep_alive, name="owner", daemon=True).start()
 
     def _claim(self, holder: dict[str, Any] | None, tell: Tell | None) -> None:
         """Create the file, or take it over from this machine's earlier boot or from a machine that

@@ -82,21 +82,21 @@ class Listing(NamedTuple):
     @property
     def losses(self) -> list[Loss]:
         """The kinds with fewer rows than expected."""
-        return [Loss(*(*kind, should - n)) for kind, (n, should) in self.rows.items() if n < should]
+        rows = self.rows.items()
+        return [Loss(*(*kind, n_wanted - n)) for kind, (n, n_wanted) in rows if n < n_wanted]
 
 
 def count_query() -> str:
     """Return the query for the number of rows of each kind in a database."""
-    tables = []
+    queries = []
     for name, table in TABLES.items():
-        kinds = ", ".join(
-            kind if kind in table.columns else f"null::varchar as {kind}"
-            for kind in Loss._fields[1:-1]
+        kind = [f"'{name}'"]
+        for column in ("benchmark", "model", "judge", "vintage", "import_batch"):
+            kind.append(column if column in table.columns else f"null::varchar as {column}")
+        queries.append(
+            f"select {', '.join(kind)}, count(*) as n from {name} group by all having n > 0"
         )
-        tables.append(
-            f"select '{name}', {kinds}, count(*) as n from {name} group by all having n > 0"
-        )
-    return " union all ".join(tables)
+    return " union all ".join(queries)
 
 
 def write_list(parts_root: Path, listing: Listing) -> None:
@@ -105,14 +105,8 @@ def write_list(parts_root: Path, listing: Listing) -> None:
     for table, part in sorted(listing.parts):
         parts_by_table.setdefault(table, []).append(part)
     rows = [[*kind, *numbers] for kind, numbers in listing.rows.items()]
-    write_sealed(
-        parts_root / LIST,
-        {
-            "parts": parts_by_table,
-            "kinds": rows,
-            "version": VERSION,
-        },
-    )
+    document = {"parts": parts_by_table, "kinds": rows, "version": VERSION}
+    write_sealed(parts_root / LIST, document)
 
 
 def read_list(parts_root: Path) -> Listing | None:
@@ -123,20 +117,16 @@ def read_list(parts_root: Path) -> Listing | None:
     Raises:
         Unsound: it is damaged.
     """
-    with suppress(FileNotFoundError):
+    try:
         document = read_sealed(parts_root / LIST)
-        kinds = {
-            tuple(kind): (n, should)
-            for *kind, n, should in document.get("kinds", [])
-            if kind[0] in TABLES
-        }
-        return Listing(
-            frozenset(
-                (table, part) for table, names in document["parts"].items() for part in names
-            ),
-            kinds,
-        )
-    return None
+    except FileNotFoundError:
+        return None
+    rows = {}
+    for *kind, n_rows, n_expected in document.get("kinds", []):
+        if kind[0] in TABLES:
+            rows[tuple(kind)] = (n_rows, n_expected)
+    parts = frozenset((table, part) for table, names in document["parts"].items() for part in names)
+    return Listing(parts, rows)
 
 
 def version_in(path: Path) -> int | None:
@@ -181,9 +171,9 @@ Standing = Mapping[str, Sequence[Path]]
 """Table -> its current parts, oldest first."""
 
 
-def names_in(standing: Standing) -> Names:
-    """Return the names of all current parts."""
-    return {(table_name, part.name) for table_name, parts in standing.items() for part in parts}
+def names_in(parts_by_table: Mapping[str, Iterable[Path]]) -> Names:
+    """Return the names of parts."""
+    return {(table, part.name) for table, parts in parts_by_table.items() for part in parts}
 
 
 def moment_of(part: Path) -> str:

@@ -93,13 +93,13 @@ def gone_from(standing: Standing, listing: Listing | None) -> Names:
 
 def _damaged_of(standing: Standing) -> list[tuple[str, Path]]:
     """Return the parts whose content does not have the hash in their names, each with its table."""
-    damaged = []
+    damaged_parts = []
     for table_name, parts in standing.items():
         for part in parts:
             # A compaction may have deleted a part since it was listed.
             if not is_whole(part) and part.exists():
-                damaged.append((table_name, part))
-    return damaged
+                damaged_parts.append((table_name, part))
+    return damaged_parts
 
 
 def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | None) -> bool:
@@ -107,8 +107,8 @@ def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | N
 
     The caller holds the publish lock.
     """
-    damaged = _damaged_of(standing)
-    for table_name, part in damaged:
+    damaged_parts = _damaged_of(standing)
+    for table_name, part in damaged_parts:
         line = f"{part}: is damaged; it is now {aside(store.root.parent, part, table_name)}"
         if listing is None or (table_name, part.name) not in listing.parts:
             line += (
@@ -116,7 +116,7 @@ def set_aside_damaged(store: PartStore, standing: Standing, listing: Listing | N
                 " of it"
             )
         note(line)
-    return bool(damaged)
+    return bool(damaged_parts)
 
 
 def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
@@ -124,29 +124,25 @@ def restore_rows(store: PartStore, standing: Standing, gone: Names) -> None:
     damaged itself.
     """
     database = store.database
-    last_listing = _listed_by(database) if not is_damaged(database) else None
+    last_listing = None if is_damaged(database) else _listed_by(database)
+    last_parts = last_listing.parts if last_listing else frozenset()
     with engine(database.with_name(f".{database.name}.restoring.tmp.spill")) as connection:
-        if last_listing is not None:
+        if last_parts:
             connection.execute(f"attach {quoted(database)} as last (read_only)")
         for table_name in sorted({table for table, _ in gone}):
-            lost = sorted(Path(part) for table, part in gone if table == table_name)
+            lost_parts = sorted(part for table, part in gone if table == table_name)
             n_rows = 0
-            moments = set()
-            if last_listing is not None:
-                # A merged part also has the moment of a part.
-                published = {
-                    Path(part) for table, part in last_listing.parts if table == table_name
-                }
-                moments = {moment_of(part) for part in published}
+            # A merged part also has the moment of a part.
+            moments = {moment_of(Path(part)) for table, part in last_parts if table == table_name}
             if moments:
                 parts_left = [part for part in standing[table_name] if moment_of(part) in moments]
                 for rows, is_decided in _lost_rows(connection, TABLES[table_name], parts_left):
                     # A decided row must precede those of later parts; any other row must follow
                     # those of earlier parts.
-                    position = lost[0] if is_decided else lost[-1]
-                    store.write_table(table_name, rows, moment_of(position))
+                    position = lost_parts[0 if is_decided else -1]
+                    store.write_table(table_name, rows, moment_of(Path(position)))
                     n_rows += rows.num_rows
-            names = f"{', '.join(map(str, lost[:10]))} ({len(lost)} in all)"
+            names = f"{', '.join(lost_parts[:10])} ({len(lost_parts)} in all)"
             note(
                 f"{store.root / table_name}: damaged or missing: {names}; {n_rows} rows were"
                 " restored from the last published database"
@@ -172,9 +168,9 @@ def _lost_rows(
         )
     condition = decided() if table.keeps == "decided" else "false"
     for is_decided in (True, False):
-        has_kind = condition if is_decided else f"not {condition}"
         lost_rows = connection.sql(
-            f"select * from ({lost}) where {has_kind} order by {', '.join(table.key)}"
+            f"select * from ({lost}) where {condition} = {is_decided}"
+            f" order by {', '.join(table.key)}"
         )
         for batch in lost_rows.to_arrow_reader(50_000):
             yield pa.Table.from_batches([batch]).cast(table.schema), is_decided
@@ -197,7 +193,7 @@ def damage_of(store: PartStore) -> list[str]:
         damage.append(f"{store.database}: is damaged")
     for table, name in sorted(gone_from(standing, listing)):
         path = store.root / table / name
-        if not path.exists():
+        if not path.exists():  # else it was written meanwhile
             damage.append(f"{path}: is missing")
     return damage
 
@@ -288,11 +284,11 @@ def _swap_in(
     # are expected.
     tables = {table for table, _ in gone}
     rows = {kind: (n, n) for kind, n in n_rows.items()}
-    earlier_rows = listing.rows if listing else {}
-    for kind, (n_before, n_expected) in earlier_rows.items():
-        if kind[0] in tables or n_before < n_expected:
-            n = n_rows.get(kind, 0)
-            rows[kind] = (n, max(n_expected, n))
+    if listing:
+        for kind, (n_before, n_expected) in listing.rows.items():
+            if kind[0] in tables or n_before < n_expected:
+                n = n_rows.get(kind, 0)
+                rows[kind] = (n, max(n_expected, n))
     if everything:
         write_list(store.root, Listing(frozenset(everything), rows))
     refuse_if_lost()

@@ -40,9 +40,7 @@ def engine(spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     try:
         # The order of rows has no meaning, and preserving it takes a third of the time.
         with connect(
-            memory_limit=memory(),
-            temp_directory=str(spill),
-            preserve_insertion_order=False,
+            memory_limit=memory(), temp_directory=str(spill), preserve_insertion_order=False
         ) as connection:
             yield connection
     finally:
@@ -99,7 +97,11 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         if not path.exists():
             raise WarehouseError(nothing_in(path))
         self._is_own = spill is not None
-        self._base = _base(spill, memory(path.stat().st_size, least_mb=500))
+        if spill is not None:
+            memory_limit = memory(path.stat().st_size, least_mb=500)
+            self._base = connect(temp_directory=str(spill), memory_limit=memory_limit)
+        else:
+            self._base = _idle_connection() or connect()
         self._connection = self._base.cursor()
         self._path = path
         self._is_open = True
@@ -127,16 +129,15 @@ class Reader(contextlib.AbstractContextManager["Reader"]):
         A list allows each of its values; None finds NULL. Relation, columns and order become SQL
         unchanged: pass no text of users.
         """
-        conditions = [
-            (
-                f"{name} in (select unnest(${name}))"
-                if isinstance(value, list)
-                else f"{name} is not distinct from ${name}"
-            )
-            for name, value in where.items()
-        ]
-        filters = f"where {' and '.join(conditions)}" if conditions else ""
-        return self.rows(f"select {columns} from {relation} {filters} order by {order}", where)
+        condition = "true"
+        for name, value in where.items():
+            if isinstance(value, list):
+                condition += f" and {name} in (select unnest(${name}))"
+            else:
+                condition += f" and {name} is not distinct from ${name}"
+        return self.rows(
+            f"select {columns} from {relation} where {condition} order by {order}", where
+        )
 
     def value(self, query: str, parameters: Parameters = None) -> Any:
         """Return the first value of a query's first row; None where there is no row."""
@@ -190,15 +191,10 @@ def reporting_damage(path: Path) -> Iterator[None]:
         raise WarehouseError(f"{path}: is damaged; {advice}") from error
 
 
-def _base(spill: Path | None, memory_limit: str) -> duckdb.DuckDBPyConnection:
-    """Return an in-memory database to attach a file to.
-
-    With `spill` it serves one reader only, because its folder is removed with the reader.
-    """
-    if spill is None:
-        with contextlib.suppress(IndexError):
-            return _IDLE.pop()
-    return connect(temp_directory=str(spill), memory_limit=memory_limit) if spill else connect()
+def _idle_connection() -> duckdb.DuckDBPyConnection | None:
+    with contextlib.suppress(IndexError):
+        return _IDLE.pop()
+    return None
 
 
 @atexit.register

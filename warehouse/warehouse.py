@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from warehouse.compaction import LARGE_ROWS, clean, compact, rename
+from warehouse.compaction import clean, compact, rename
 from warehouse.errors import WarehouseOutdated
 from warehouse.files import Unsound, has_damage
 from warehouse.locks import Owner, Tell, file_lock, is_held, life_sign, only_machine
@@ -47,8 +47,8 @@ def other_content(folder: Path) -> str | None:
     if (folder / FILE).exists() or (folder / DATABASE).exists():
         return None
     # A new warehouse may have these if its process was killed before it wrote a mark.
-    names = [name for name in content_of(folder) if name not in {"parts", "living", "prefect"}]
-    return names[0] if names else None
+    unmarked = {"parts", "living", "prefect"}
+    return min(set(content_of(folder)) - unmarked, default=None)
 
 
 class Warehouse:
@@ -109,8 +109,7 @@ class Warehouse:
         """Return the counted rows that were lost by damage and are not restored."""
         with suppress(Unsound):
             listing = read_list(self.store.root)
-            if listing:
-                return listing.losses
+            return listing.losses if listing else []
         return []
 
     def is_damaged(self) -> bool:
@@ -170,12 +169,11 @@ class Warehouse:
             part.stat().st_size for parts in self.store.all_standing().values() for part in parts
         ]
 
-    def compact(self, *, large_rows: int = LARGE_ROWS) -> None:
+    def compact(self) -> None:
         """Publish, merge the small parts of every table, and build the database again from the
         merged ones.
 
-        Parts of `large_rows` and more stay as they are. What is read stays the same, and parts may
-        be written meanwhile.
+        What is read stays the same, and parts may be written meanwhile.
 
         Raises:
             WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
@@ -185,7 +183,7 @@ class Warehouse:
         with self.publishing():
             # A merged damaged part would carry the damage under a valid hash.
             publish(self.store, must_verify=True)
-            compact(self.store, large_rows=large_rows)
+            compact(self.store)
             publish(self.store, must_rebuild=True)
 
     def rename(self, new_ids: Mapping[str, str]) -> None:

@@ -23,11 +23,7 @@ def assembled(reader: Reader, selected_tasks: WantedTasks) -> Mapping[str, Conve
     return conversations
 
 
-def provenance(
-    column: str,
-    analyst: Analyst,
-    template: str,
-) -> dict[str, str]:
+def provenance(column: str, analyst: Analyst, template: str) -> dict[str, str]:
     """Return the columns with the origin of a row: its analyst, and the hash of the template.
 
     `column` is the analyst's column.

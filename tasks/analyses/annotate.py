@@ -28,34 +28,19 @@ REMINDER = (
 
 
 def reply_format(
-    labels: Collection[str],
-    most_secondary: int,
-    *,
-    is_listed: bool,
+    labels: Collection[str], most_secondary: int, *, is_listed: bool
 ) -> dict[str, Any]:
     """Return the structured output to request; only labels that the prompt lists are allowed."""
     label: dict[str, Any] = {"type": "string"}
     if is_listed:
         label["enum"] = list(labels)
-    secondary = {
-        "type": "array",
-        "items": label,
-        "maxItems": most_secondary,
-    }
-    properties = {
-        "explanation": {"type": "string"},
-        "primary": label,
-        "secondary": secondary,
-    }
+    secondary = {"type": "array", "items": label, "maxItems": most_secondary}
+    properties = {"explanation": {"type": "string"}, "primary": label, "secondary": secondary}
     return strict_format("labels", properties)
 
 
 def read_labels(
-    reply: str,
-    labels: Collection[str],
-    most_secondary: int,
-    *,
-    omits_think_tag: bool = False,
+    reply: str, labels: Collection[str], most_secondary: int, *, omits_think_tag: bool = False
 ) -> Mapping[str, Any]:
     """Return the columns of an annotation from a reply.
 
@@ -100,7 +85,7 @@ _IDENTITY = (
 """The columns that decide the id of an annotation, in the order of the hash."""
 
 
-def refuse_unready(job: Job) -> None:
+def refuse_unready_annotation(job: Job) -> None:
     """Refuse a job that cannot annotate.
 
     Raises:
@@ -126,12 +111,7 @@ def refuse_unready(job: Job) -> None:
             raise UsageError(f"{name}: {job.settings.benchmark} has no such vocabulary{hint}")
 
 
-def _items(
-    job: Job,
-    selected_tasks: WantedTasks,
-    reader: Reader,
-    annotator: Analyst,
-) -> list[Item]:
+def _items(job: Job, selected_tasks: WantedTasks, reader: Reader, annotator: Analyst) -> list[Item]:
     """Return an item for each vocabulary, task and trial.
 
     Fields without labels of a kind are left out.
@@ -207,9 +187,7 @@ def _field_items(
 
 
 def _reply_spec(
-    labels: Collection[str],
-    vocabulary: Vocabulary,
-    annotator: Analyst,
+    labels: Collection[str], vocabulary: Vocabulary, annotator: Analyst
 ) -> ReplySpec[Columns]:
     read = partial(
         read_labels,

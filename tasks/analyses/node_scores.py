@@ -6,6 +6,7 @@ A configuration is stale if its verdicts or the trees have changed.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,9 @@ from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 METHOD = f"{weaknesses.METHOD} {intervals.METHOD}"
-_OWN = "its own other criteria"
+_ANALYSIS = (*JUDGE_CONFIG, "analysis_id")
+"""The columns that identify an analysis of a data set."""
+
 NodeRow = dict[str, Any]
 """A row about a node of a tree, or about a judge configuration or model run of an analysis."""
 
@@ -87,18 +90,14 @@ def measure(job: Job) -> StageReport:
     with warehouse.reader() as reader:
         key = wanted_tasks(job, reader).key
         stale = list(stale_analyses(reader, key))
-        trees: list[StoredTree] = []
+        stored_trees: list[StoredTree] = []
         if stale:
             for row in reader.select("capability_trees", "tree_id", order="field", **key):
-                trees.append(_stored_tree(reader, row["tree_id"]))
+                stored_trees.append(_stored_tree(reader, row["tree_id"]))
         for config in stale:
-            scores, candidates = _analysed(reader, key, config, trees)
-            columns = {
-                **key,
-                **{name: config[name] for name in JUDGE_CONFIG},
-                "analysis_id": config["analysis_id"],
-                "created_at": datetime.now(UTC),
-            }
+            scores, candidates = _analysed(reader, key, config, stored_trees)
+            columns = {name: config[name] for name in _ANALYSIS}
+            columns |= {**key, "created_at": datetime.now(UTC)}
             warehouse.write("capability_measures", [row | columns for row in scores])
             columns["method"] = METHOD
             warehouse.write("weakness_candidates", [row | columns for row in candidates])
@@ -119,26 +118,18 @@ def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[NodeRow]:
 
     Each has the missing analysis's id.
     """
-    analysed = {
-        _analysis_key(row) for row in reader.select("capability_analyses", **key, method=METHOD)
-    }
+    analysis_of = itemgetter(*_ANALYSIS)
+    stored_analyses = reader.select("capability_analyses", **key, method=METHOD)
+    current_analyses = set(map(analysis_of, stored_analyses))
     for config in reader.rows(sql.read("queries/capabilities/judge_configs"), key):
-        names = [config[name] for name in JUDGE_CONFIG]
-        analysis_id = digest("capabilities", METHOD, dict(key), names, config["basis"])
-        config["analysis_id"] = analysis_id
-        if _analysis_key(config) not in analysed:
+        judge = [config[name] for name in JUDGE_CONFIG]
+        config["analysis_id"] = digest("capabilities", METHOD, dict(key), judge, config["basis"])
+        if analysis_of(config) not in current_analyses:
             yield config
 
 
-def _analysis_key(row: NodeRow) -> tuple[str, ...]:
-    return tuple(row[name] for name in (*JUDGE_CONFIG, "analysis_id"))
-
-
 def _analysed(
-    reader: Reader,
-    key: Mapping[str, str],
-    config: NodeRow,
-    stored_trees: Sequence[StoredTree],
+    reader: Reader, key: Mapping[str, str], config: NodeRow, stored_trees: Sequence[StoredTree]
 ) -> tuple[list[NodeRow], list[NodeRow]]:
     """Return the rows of scores and of candidates under a judge configuration."""
     judging_id = config["judging_id"]
@@ -186,9 +177,7 @@ def _stored_tree(reader: Reader, tree_id: str) -> StoredTree:
 
 
 def _verdicts(
-    reader: Reader,
-    parameters: Mapping[str, Any],
-    shape: tuple[int, int],
+    reader: Reader, parameters: Mapping[str, Any], shape: tuple[int, int]
 ) -> tuple[Floats, Floats]:
     """Return the handling of criteria, shape (n_models, n_criteria), and their weights."""
     columns = reader.arrays(sql.read("queries/capabilities/values"), parameters)
@@ -238,9 +227,7 @@ class _Search(NamedTuple):
 
 
 def _weakness_rows(
-    model: int,
-    runs: Sequence[NodeRow],
-    trees: Sequence[JudgedTree],
+    model: int, runs: Sequence[NodeRow], trees: Sequence[JudgedTree]
 ) -> Iterator[NodeRow]:
     """Yield all candidates of a model in all trees.
 
@@ -269,7 +256,7 @@ def _compared(run: NodeRow | None) -> NodeRow:
     """Return the columns of the model that another one is compared with."""
     if run is None:
         run = dict.fromkeys(("model", "vintage", "model_config_hash"))
-        compared_key = _OWN
+        compared_key = "its own other criteria"
     else:
         compared_key = digest("compared", [run["model"], run["vintage"], run["model_config_hash"]])
     return {
@@ -281,10 +268,7 @@ def _compared(run: NodeRow | None) -> NodeRow:
 
 
 def _weakness_row(
-    tree: JudgedTree,
-    contrast: Contrast,
-    candidate: TestedNode,
-    result: TestedNode,
+    tree: JudgedTree, contrast: Contrast, candidate: TestedNode, result: TestedNode
 ) -> NodeRow:
     node = candidate.node
     measured = result.measured

@@ -49,12 +49,7 @@ def text_reply_spec(analyst: Analyst, kind: str) -> ReplySpec[Columns]:
     )
 
 
-def read_text(
-    reply: str,
-    kind: str,
-    *,
-    omits_think_tag: bool = False,
-) -> str:
+def read_text(reply: str, kind: str, *, omits_think_tag: bool = False) -> str:
     """Return the phrase or name in a reply, in one line.
 
     Raises:
@@ -88,7 +83,7 @@ def vector_reply_spec() -> ReplySpec[Columns]:
 PHRASE_TEMPLATE = "capability_v1"
 
 
-def refuse_unready(job: Job) -> None:
+def refuse_unready_capabilities(job: Job) -> None:
     """Refuse a job that cannot describe capabilities, before it makes a call.
 
     Raises:
@@ -104,10 +99,7 @@ def refuse_unready(job: Job) -> None:
 
 
 def phrase_items(
-    job: Job,
-    selected_tasks: WantedTasks,
-    reader: Reader,
-    analyst: Analyst,
+    job: Job, selected_tasks: WantedTasks, reader: Reader, analyst: Analyst
 ) -> list[Item]:
     """Return an item for each criterion of the wanted tasks: the request for its phrase.
 
@@ -148,20 +140,13 @@ def phrase_identity(job: Job) -> dict[str, str]:
     return {"model_config_hash": target.config_hash, "template_hash": template_hash(template)}
 
 
-def stored_phrases(
-    job: Job,
-    reader: Reader,
-    key: Mapping[str, str],
-) -> list[dict[str, Any]]:
+def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return all criteria with a phrase by the configured model, by field, task and criterion."""
     return reader.rows(sql.read("queries/capabilities/phrases"), {**key, **phrase_identity(job)})
 
 
 def embedding_items(
-    job: Job,
-    selected_tasks: WantedTasks,
-    reader: Reader,
-    analyst: Analyst,
+    job: Job, selected_tasks: WantedTasks, reader: Reader, analyst: Analyst
 ) -> list[Item]:
     """Return an item for each distinct phrase: the request for its vector."""
     origin = {**selected_tasks.key, **provenance("model", analyst, "")}
@@ -207,9 +192,7 @@ NodeRow = Mapping[str, Any]
 
 
 def naming_of(
-    job: Job,
-    reader: Reader,
-    key: Mapping[str, str],
+    job: Job, reader: Reader, key: Mapping[str, str]
 ) -> tuple[dict[str, str | None], list[Item]]:
     """Return the names of current tree nodes (None where a request failed), and all requests.
 
@@ -313,15 +296,10 @@ class TreeNaming:
         )
 
 
-def unique_name(
-    name: str,
-    phrases: Sequence[str],
-    folded_names: Collection[str],
-) -> str:
+def unique_name(name: str, phrases: Sequence[str], folded_names: Collection[str]) -> str:
     """Return a name, made unique by a phrase or a number."""
     longer_names = chain(
-        (f"{name}: {phrase}" for phrase in phrases),
-        (f"{name} ({number})" for number in count(2)),
+        (f"{name}: {phrase}" for phrase in phrases), (f"{name} ({number})" for number in count(2))
     )
     return next(longer for longer in longer_names if longer.casefold() not in folded_names)
 

@@ -69,7 +69,7 @@ TEMPLATE = "review_v1"
 CriterionRow = Mapping[str, Any]
 
 
-def refuse_unready(job: Job) -> None:
+def refuse_unready_review(job: Job) -> None:
     """Refuse a job that names no reviewer.
 
     Raises:
@@ -82,10 +82,7 @@ def refuse_unready(job: Job) -> None:
 
 
 def review_items(
-    job: Job,
-    selected_tasks: WantedTasks,
-    reader: Reader,
-    analyst: Analyst,
+    job: Job, selected_tasks: WantedTasks, reader: Reader, analyst: Analyst
 ) -> list[Item]:
     """Return the items of a reviewer: one for each criterion of the wanted tasks, in each trial.
 

@@ -75,10 +75,7 @@ def build_tree(phrases: Sequence[str], vectors: Sequence[Sequence[float]] | None
 
     keys = [" ".join(phrase.casefold().split()) for phrase in phrases]
     points, rows, point_index, counts = np.unique(
-        keys,
-        return_index=True,
-        return_inverse=True,
-        return_counts=True,
+        keys, return_index=True, return_inverse=True, return_counts=True
     )
     with threadpool_limits(limits=1):
         if vectors is None:
@@ -97,11 +94,7 @@ def tfidf(phrases: Sequence[str]) -> Floats:
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    vectorizer = TfidfVectorizer(
-        ngram_range=(1, 2),
-        sublinear_tf=True,
-        stop_words="english",
-    )
+    vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, stop_words="english")
     try:
         weighted = vectorizer.fit_transform(phrases)
     except ValueError:  # no phrase has a counted word
@@ -135,12 +128,7 @@ def _grown(points: Floats, counts: Ints) -> Tree:
     return Tree(tuple(parents), leaves)
 
 
-def _divided(
-    points: Floats,
-    counts: Ints,
-    fewest: int,
-    levels_left: int,
-) -> list[Ints]:
+def _divided(points: Floats, counts: Ints, fewest: int, levels_left: int) -> list[Ints]:
     """Return the children of a node, the largest first.
 
     There are none if it cannot be divided into large enough ones.
@@ -165,12 +153,7 @@ def _divided(
     return sorted(groups, key=lambda group: (-int(counts[group].sum()), int(group[0])))
 
 
-def _split(
-    points: Floats,
-    counts: Ints,
-    fewest: int,
-    n_groups: int,
-) -> tuple[float, Ints]:
+def _split(points: Floats, counts: Ints, fewest: int, n_groups: int) -> tuple[float, Ints]:
     """Return the fit of groups (silhouette), and each point's group.
 
     Groups that are too small join the nearest one. The fit is -inf if fewer than two are large
@@ -239,9 +222,7 @@ def trees_to_grow(job: Job, reader: Reader) -> Iterator[MissingTree]:
 
 
 def _stored_vectors(
-    reader: Reader,
-    key: Mapping[str, str],
-    config_hash: str,
+    reader: Reader, key: Mapping[str, str], config_hash: str
 ) -> dict[str, list[float]]:
     """Return the vectors of phrases by an embedding model."""
     rows = reader.select(
@@ -273,12 +254,7 @@ def grow(job: Job) -> StageReport:
     return report
 
 
-def _store(
-    warehouse: Warehouse,
-    tree_row: TreeRow,
-    tree: Tree,
-    members: Sequence[TreeRow],
-) -> None:
+def _store(warehouse: Warehouse, tree_row: TreeRow, tree: Tree, members: Sequence[TreeRow]) -> None:
     created = {"created_at": datetime.now(UTC)}
     nodes: list[TreeRow] = []
     node_members: list[TreeRow] = []

@@ -38,12 +38,7 @@ from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
 from warehouse import TABLES, Reader, Warehouse, quoted
 from warehouse.files import DIGEST_HEX, append_digest, write_file
 
-INTERVALS = {
-    "method": METHOD,
-    "resamples": RESAMPLES,
-    "seed": SEED,
-    "level": 0.95,
-}
+INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95}
 """The method by which this version computes intervals, as stated in the manifest."""
 _OF_DATA_SET = "benchmark = $benchmark and dataset_revision = $dataset_revision"
 _ORDERS = {"responses": "response_id", "verdicts": "task_id, criterion_id, response_id, verdict_id"}

@@ -4,7 +4,7 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,12 +36,14 @@ _STORED = ("conversation_turns", "criteria", "responses")
 TextRow = Mapping[str, Any]
 Key = Mapping[str, str]
 """Benchmark and revision of a data set."""
-_SEVERAL = {
+_CRITERION = ("criterion_id", "content_hash", "category", "weight", "severity")
+"""The values that a certificate has for a criterion."""
+_PLURALS = {
     CONVERSATION: "conversations",
     CRITERION: "criteria",
     RESPONSE: "responses",
 }
-_NAMED = {
+_DESCRIPTIONS = {
     CONVERSATION: "conversation of task {}",
     CRITERION: "criterion {1} of task {0}",
     RESPONSE: "response of {1} to task {0} (trial {2}, vintage {3})",
@@ -70,7 +72,7 @@ class Texts(NamedTuple):
     def lines(self) -> list[str]:
         """The result in words."""
         counts = ", ".join(
-            f"{n} of {self.n_certified[kind]} {_SEVERAL[kind]}"
+            f"{n} of {self.n_certified[kind]} {_PLURALS[kind]}"
             for kind, n in self.n_checked.items()
         )
         outcome = f"{len(self.differing)} differ" if self.differing else "all match"
@@ -116,31 +118,26 @@ def check_texts(folder: Path, key: Key, paths: Iterable[Path]) -> tuple[Texts, d
 
     Also return those responses that match, by hash.
     """
-    certified = _certified_values(folder)
-    checked: dict[Subject, None] = {}
-    differing: dict[str, None] = {}
+    certified_values = _certified_values(folder)
+    checked_subjects: dict[Subject, None] = {}
+    differences: dict[str, None] = {}
     n_others = 0
     texts_by_hash = {}
     for text in chain.from_iterable(given_texts(path, key) for path in paths):
-        if text.subject not in certified:
+        if text.subject not in certified_values:
             n_others += 1
             continue
-        checked[text.subject] = None
-        if text.value not in certified[text.subject]:
+        checked_subjects[text.subject] = None
+        if text.value not in certified_values[text.subject]:
             name = _name_of(text.subject)
-            differing[f"{text.location}: {name} differs from the certified text"] = None
+            differences[f"{text.location}: {name} differs from the certified text"] = None
         elif text.text is not None:
             texts_by_hash[text.value] = text.text
-    n_checked = Counter(kind for kind, *_ in checked)
-    n_certified: Counter[str] = Counter()
-    missing = []
-    for subject in certified:
-        kind = subject[0]
-        if kind in n_checked:
-            n_certified[kind] += 1
-            if subject not in checked:
-                missing.append(_name_of(subject))
-    result = Texts(dict(n_checked), dict(n_certified), list(differing), missing, n_others)
+    n_checked = Counter(kind for kind, *_ in checked_subjects)
+    subjects = [subject for subject in certified_values if subject[0] in n_checked]
+    n_certified = Counter(kind for kind, *_ in subjects)
+    missing = [_name_of(subject) for subject in subjects if subject not in checked_subjects]
+    result = Texts(dict(n_checked), dict(n_certified), list(differences), missing, n_others)
     return result, texts_by_hash
 
 
@@ -149,23 +146,19 @@ def _certified_values(folder: Path) -> dict[Subject, set[Any]]:
 
     A label of imported responses may stand for several models, so a response may have several.
     """
-    certified: dict[Subject, set[Any]] = defaultdict(set)
+    values: dict[Subject, set[Any]] = defaultdict(set)
     for row in rows_of(folder / member_of("tasks")):
-        certified[CONVERSATION, row["task_id"]].add(row["conversation_id"])
+        values[CONVERSATION, row["task_id"]].add(row["conversation_id"])
     for row in rows_of(folder / member_of("criteria")):
         subject = (CRITERION, row["task_id"], row["position"])
-        certified[subject].add(_criterion_value(row, row["content_hash"]))
+        values[subject].add(itemgetter(*_CRITERION)(row))
     for row in rows_of(folder / member_of("responses")):
-        certified[_response_subject(row)].add(row["text_sha256"])
-    return certified
+        values[_response_subject(row)].add(row["text_sha256"])
+    return values
 
 
 def _response_subject(row: TextRow) -> Subject:
     return (RESPONSE, row["task_id"], row["model"], row["trial"], row["vintage"])
-
-
-def _criterion_value(row: TextRow, content_hash: str) -> tuple[Any, ...]:
-    return (row["criterion_id"], content_hash, row["category"], row["weight"], row["severity"])
 
 
 def check_ids(folder: Path, key: Key, texts_by_hash: Mapping[str, str]) -> Ids:
@@ -232,16 +225,15 @@ def _pieces(folder: Path) -> dict[tuple[str, str | None], tuple[str, ...]]:
     These are any that follow each other in a rubric.
     """
     verdicts = rows_of(folder / member_of("verdicts"))
-    certified = {row.get("piece_hash") for row in verdicts} - {None}
+    certified_hashes = {row.get("piece_hash") for row in verdicts} - {None}
     pieces: dict[tuple[str, str | None], tuple[str, ...]] = {}
-    if not certified:
+    if not certified_hashes:
         return pieces
     for (task_id, _), hashes in _rubrics(folder).items():
         for start, end in combinations(range(len(hashes) + 1), 2):
             piece = tuple(hashes[start:end])
-            name = piece_hash(piece)
-            if name in certified:
-                pieces[task_id, name] = piece
+            if piece_hash(piece) in certified_hashes:
+                pieces[task_id, piece_hash(piece)] = piece
     return pieces
 
 
@@ -264,7 +256,7 @@ def _rubrics(folder: Path) -> dict[tuple[str, str], list[str]]:
 
 
 def _name_of(subject: Subject) -> str:
-    return _NAMED[subject[0]].format(*subject[1:])
+    return _DESCRIPTIONS[subject[0]].format(*subject[1:])
 
 
 class GivenText(NamedTuple):
@@ -325,14 +317,7 @@ def _of_data_set(path: Path, benchmark: Benchmark) -> Iterator[GivenText]:
             yield GivenText((CONVERSATION, task.task_id), task.conversation_id, location)
             for criterion in task.criteria:
                 subject = (CRITERION, task.task_id, criterion.position)
-                value = (
-                    criterion.criterion_id,
-                    criterion.content_hash,
-                    criterion.category,
-                    criterion.weight,
-                    criterion.severity,
-                )
-                yield GivenText(subject, value, location)
+                yield GivenText(subject, attrgetter(*_CRITERION)(criterion), location)
 
 
 def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[GivenText]:
@@ -365,7 +350,7 @@ def _of_tables(location: str, tables: Mapping[str, Iterable[TextRow]]) -> Iterat
         yield GivenText((CONVERSATION, task_id), conversation.conversation_id, location)
     for row in tables["criteria"]:
         subject = (CRITERION, row["task_id"], row["position"])
-        value = _criterion_value(row, criterion_hash(row["title"]))
-        yield GivenText(subject, value, location)
+        criterion = {**row, "content_hash": criterion_hash(row["title"])}
+        yield GivenText(subject, itemgetter(*_CRITERION)(criterion), location)
     for row in tables["responses"]:
         yield GivenText(_response_subject(row), _hash(row["text"]), location, row["text"])

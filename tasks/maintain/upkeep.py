@@ -12,8 +12,8 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import sql
@@ -27,13 +27,7 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.numbers import counted
 from tasks.run.run_context import LEDGER
 from tasks.run.writing import StageReport
-from warehouse import (
-    DECIDED_STATUSES,
-    Reader,
-    Warehouse,
-    WarehouseError,
-    refuse_other_version,
-)
+from warehouse import DECIDED_STATUSES, Reader, Warehouse, WarehouseError, refuse_other_version
 from warehouse.compaction import responses_where
 from warehouse.files import note
 
@@ -56,9 +50,8 @@ def store_calls(job: Job) -> int:
     try:
         _store_attempts(job, warehouse)
         spend = _spend(job, published)
-    except (
-        PipelineError
-    ):  # the ledger may be damaged, so it is repaired; a second failure is raised
+    except PipelineError:
+        # The ledger may be damaged, so it is repaired; a second failure is raised.
         repair_ledger(job)
         _store_attempts(job, warehouse)
         spend = _spend(job, published)
@@ -101,8 +94,8 @@ def repair_ledger(job: Job, *, verifies_calls: bool = False) -> None:
 class _Published(NamedTuple):
     """The published rows of spend; those of `ended_runs` have all calls of their runs."""
 
-    rows: Mapping[_Key, Row] = MappingProxyType({})
-    ended_runs: Collection[str] = ()
+    rows: Mapping[_Key, Row]
+    ended_runs: Collection[str]
 
 
 def _published(warehouse: Warehouse) -> _Published:
@@ -195,11 +188,7 @@ def total_cost(job: Job, night: str | None = None) -> Row:
     Raises:
         PipelineError: a file of the ledger cannot be read.
     """
-    parameters = {
-        "run_id": job.run_id,
-        "night": night,
-        "benchmark": job.settings.benchmark,
-    }
+    parameters = {"run_id": job.run_id, "night": night, "benchmark": job.settings.benchmark}
     (row,) = _cost_rows(job, "total_cost", parameters)
     return row
 
@@ -226,21 +215,15 @@ def _cost_rows(job: Job, query_name: str, parameters: Mapping[str, Any]) -> list
     """
     warehouse = Warehouse(job.warehouse)
     is_published = warehouse.database.exists()
-    published = _published(warehouse) if is_published else _Published()
+    published = _published(warehouse) if is_published else _Published({}, ())
     spend = list(_spend(job, published).values())
     if spend and not is_published:
         warehouse.publish()  # the database is lost, or the run was killed before it stored any row
-    types = dict.fromkeys(SPEND_KEY, "VARCHAR") | {"cost_usd": "DOUBLE"}
-    structure = json.dumps([{name: types.get(name, "BIGINT") for name in SPEND_COLUMNS}])
+    types = dict.fromkeys(SPEND_COLUMNS, "BIGINT") | dict.fromkeys(SPEND_KEY, "VARCHAR")
+    types["cost_usd"] = "DOUBLE"
+    rows = {"spend": json.dumps(spend), "structure": json.dumps([types])}
     with warehouse.reader() as reader:
-        return reader.rows(
-            sql.read(f"queries/maintain/{query_name}"),
-            {
-                "spend": json.dumps(spend),
-                "structure": structure,
-                **parameters,
-            },
-        )
+        return reader.rows(sql.read(f"queries/maintain/{query_name}"), {**rows, **parameters})
 
 
 class ResponseChoice(NamedTuple):
@@ -285,10 +268,10 @@ def chosen(job: Job, choice: ResponseChoice) -> list[Row]:
         )
     values = list(choice.conditions.values())
     rows = responses_where(Warehouse(job.warehouse).store, " and ".join(choice.conditions), values)
-    missing_ids = sorted(set(choice.response_ids) - {row["response_id"] for row in rows})
+    missing_ids = set(choice.response_ids) - {row["response_id"] for row in rows}
     if missing_ids:
         raise UsageError(
-            f"{missing_ids[0]}: no stored response has this id and matches the other options"
+            f"{min(missing_ids)}: no stored response has this id and matches the other options"
         )
     return rows
 
@@ -328,32 +311,17 @@ def remove(job: Job, choice: ResponseChoice, reason: str) -> StageReport:
                 f"{damage[0]}; run `prbench aggregate` to repair it, then remove again"
             )
         rows = chosen(job, choice)
-        moment = datetime.now(UTC)
+        columns = {"reason": reason, "run_id": job.run_id, "created_at": datetime.now(UTC)}
         warehouse.write(
-            "removals",
-            [
-                {
-                    "response_id": row["response_id"],
-                    "reason": reason,
-                    "run_id": job.run_id,
-                    "created_at": moment,
-                }
-                for row in rows
-            ],
+            "removals", [{"response_id": row["response_id"], **columns} for row in rows]
         )
         # From here on they count as removed; if this is killed, the next compaction does the rest.
         warehouse.clean()
         warehouse.publish()
         freed = forget_removed(job)
     n_replies = counted(freed.entries, "reply", "replies")
-    return StageReport(
-        "remove",
-        rows=len(rows),
-        notes=[
-            f"{counted(len(rows), 'response')} removed, with {n_replies} in the ledger",
-            "the next run samples them again",
-        ],
-    )
+    note = f"{counted(len(rows), 'response')} removed, with {n_replies} in the ledger"
+    return StageReport("remove", len(rows), notes=[note, "the next run samples them again"])
 
 
 MANY_PARTS = 400
@@ -388,11 +356,8 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
     if days is not None:
         warehouse.publish()
         with warehouse.reader() as reader:
-            pruned = prune(
-                job.warehouse / LEDGER,
-                time.time() - days * 86_400,
-                lambda cells: _stored(reader, cells),
-            )
+            oldest_s = time.time() - days * 86_400
+            pruned = prune(job.warehouse / LEDGER, oldest_s, partial(_stored, reader))
         report.notes.append(
             f"{pruned.entries} raw replies older than {days} days deleted"
             f" ({_mb(pruned.freed_bytes)})"
@@ -429,12 +394,7 @@ def disk_use(job: Job) -> list[Row]:
     for name, n_bytes in Folder(warehouse.root).files().items():
         default = LEDGER if name.startswith(f"{LEDGER}/") else "other"
         sizes[users.get(warehouse.root / name, default)].append(n_bytes)
-    rows = [
-        {
-            "what": user,
-            "n_files": len(file_sizes),
-            "n_bytes": sum(file_sizes),
-        }
-        for user, file_sizes in sizes.items()
-    ]
+    rows = []
+    for user, file_sizes in sizes.items():
+        rows.append({"what": user, "n_files": len(file_sizes), "n_bytes": sum(file_sizes)})
     return sorted(rows, key=lambda row: (-row["n_bytes"], row["what"]))

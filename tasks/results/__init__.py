@@ -24,18 +24,17 @@ if TYPE_CHECKING:
 # Heavy libraries are imported where they are used, so that importing this module is fast.
 
 _DIFFERENCE = (
-    ("text", "first second split score"),
-    (
-        "number",
-        "first_mean second_mean difference ci_low ci_high p_value p_adjusted smallest_detectable",
-    ),
-    ("flag", "is_significant is_small"),
-    ("count", "n_tasks n_tasks_wanted n_differing"),
-    ("text", "sentence first_model first_vintage first_judge first_grading"),
-    ("count", "first_judge_trial"),
-    ("text", "second_model second_vintage second_judge second_grading"),
-    ("count", "second_judge_trial"),
+    ("string", ("first", "second", "split", "score")),
+    ("double", ("first_mean", "second_mean", "difference", "ci_low", "ci_high")),
+    ("double", ("p_value", "p_adjusted", "smallest_detectable")),
+    ("bool", ("is_significant", "is_small")),
+    ("int64", ("n_tasks", "n_tasks_wanted", "n_differing")),
+    ("string", ("sentence", "first_model", "first_vintage", "first_judge", "first_grading")),
+    ("int64", ("first_judge_trial",)),
+    ("string", ("second_model", "second_vintage", "second_judge", "second_grading")),
+    ("int64", ("second_judge_trial",)),
 )
+"""The columns of a difference, by type, in their order."""
 Format = Literal["polars", "arrow", "pandas"]
 """The kind of data frame that a method returns."""
 
@@ -60,7 +59,8 @@ class Results(AbstractContextManager["Results"]):
         self._job = job
         self._closing = closing
 
-    def tables(self, *, format: Format = "polars") -> Any:  # noqa: A002 - the natural name for callers
+    # `format` is the natural name for callers (noqa: A002).
+    def tables(self, *, format: Format = "polars") -> Any:  # noqa: A002
         """Return the tables and views: `name`, `kind` (mart or stored), and the `meaning` of a
         row.
         """
@@ -128,7 +128,8 @@ class Results(AbstractContextManager["Results"]):
         from tasks.figures.shown.leaderboard import chosen_board
         from tasks.rules.identity import EVERY_VINTAGE
 
-        job = self._narrowed(models, judges, () if vintage in {None, EVERY_VINTAGE} else (vintage,))
+        vintages = (vintage,) if vintage and vintage != EVERY_VINTAGE else ()
+        job = self._narrowed(models, judges, vintages)
         with self._reader() as reader:
             scope = Scope(job, reader, vintage, is_hard=is_hard, score=score)
             figure, parameters = chosen_board(scope, by)
@@ -178,15 +179,7 @@ class Results(AbstractContextManager["Results"]):
         with self._reader() as reader:
             result = compare(reader, comparison)
         # Columns have a type even if they have no value.
-        types = {
-            "text": pa.string(),
-            "number": pa.float64(),
-            "count": pa.int64(),
-            "flag": pa.bool_(),
-        }
-        schema = pa.schema(
-            [(name, types[kind]) for kind, names in _DIFFERENCE for name in names.split()]
-        )
+        schema = pa.schema([(column, kind) for kind, columns in _DIFFERENCE for column in columns])
         return _as(pa.Table.from_pylist(rows_of(result), schema=schema), format)
 
     def close(self) -> None:
@@ -202,7 +195,7 @@ class Results(AbstractContextManager["Results"]):
         return Warehouse(self._job.warehouse).reader()
 
     def _narrowed(
-        self, models: Sequence[str], judges: Sequence[str], vintages: Sequence[str | None] = ()
+        self, models: Sequence[str], judges: Sequence[str], vintages: Sequence[str] = ()
     ) -> "Job":
         """Return the job narrowed to these models and judges; the vintages are only checked.
 
@@ -213,12 +206,7 @@ class Results(AbstractContextManager["Results"]):
 
         choices = {"named_models": tuple(models) or None, "named_judges": tuple(judges) or None}
         job = self._job.model_copy(update=choices)
-        names = {
-            "model": models,
-            "judge": judges,
-            "vintage": [vintage for vintage in vintages if vintage],
-        }
-        return on_stored_data(job, names)
+        return on_stored_data(job, {"model": models, "judge": judges, "vintage": vintages})
 
 
 def open_results(

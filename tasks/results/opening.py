@@ -27,19 +27,13 @@ def opened(location: str, benchmark: str | None, revision: str | None) -> tuple[
             revisions = reader.rows(sql.read("queries/run/stored_revisions"))
         row = _chosen_revision(location, revisions, benchmark, revision)
         data = DataRevision(
-            name=location,
-            revision=row["dataset_revision"],
-            splits=tuple(row["splits"]),
+            name=location, revision=row["dataset_revision"], splits=tuple(row["splits"])
         )
         settings = Settings.model_validate(
             {"benchmark": row["benchmark"], "dataset": {"source": "sample"}}
         )
         return (
-            Job(
-                settings=settings,
-                warehouse=folder,
-                run_id="",
-            ).looking_up(lambda: data),
+            Job(settings=settings, warehouse=folder, run_id="").looking_up(lambda: data),
             closing.pop_all(),
         )
     raise AssertionError("an exception leaves the block")

@@ -1,0 +1,112 @@
+"""The tables of configured comparisons, and of runs that stop when comparisons are settled."""
+
+from warehouse.tables.table import BY_JUDGE, DATA_SET, StoredTable
+
+_IS_CURRENT = "is_second_minus_first or compared_vintage = 'earlier nights'"
+_SECOND_MINUS_FIRST = {
+    "is_second_minus_first": "true",
+    "mean_difference": f"if({_IS_CURRENT}, mean_difference, 0 - mean_difference)",
+    "unbiased_difference": f"if({_IS_CURRENT}, unbiased_difference, 0 - unbiased_difference)",
+    "sequence_low": f"if({_IS_CURRENT}, sequence_low, 0 - sequence_high)",
+    "sequence_high": f"if({_IS_CURRENT}, sequence_high, 0 - sequence_low)",
+}
+"""Looks of earlier versions have differences of two models as first minus second."""
+
+TABLES = (
+    StoredTable(
+        "grader_sets",
+        "A configured majority: several judges that together are one grader.",
+        columns=("benchmark", "majority", "members", "created_at"),
+        key=("benchmark", "majority"),
+    ),
+    StoredTable(
+        "condition_sets",
+        "A model with its conditions, as configured.",
+        columns=(
+            "benchmark",
+            "shared_model",
+            "condition_names",
+            "condition_models",
+            "created_at",
+        ),
+        key=("benchmark", "shared_model"),
+    ),
+    StoredTable(
+        "coverage_rules",
+        "The trials that a configuration wants of a model in a vintage, and the coverage that a"
+        " current vintage needs; an empty model stands for all others of the benchmark.",
+        columns=(
+            "benchmark",
+            "model",
+            "model_config_hash",
+            "vintage",
+            "wanted_trials",
+            "min_coverage",
+            "created_at",
+        ),
+        key=("benchmark", "model", "model_config_hash", "vintage"),
+    ),
+    StoredTable(
+        "stopping_looks",
+        "A comparison after one block of tasks, in a run that stops when comparisons are settled.",
+        columns=(
+            "stopping_id",
+            *DATA_SET,
+            *BY_JUDGE,
+            "score_name",
+            "model",
+            "model_config_hash",
+            "vintage",
+            "compared_model",
+            "compared_config_hash",
+            "compared_vintage",
+            "block",
+            "n_tasks",
+            "n_tasks_evaluated",
+            "n_tasks_planned",
+            "is_second_minus_first",
+            "mean_difference",
+            "unbiased_difference",
+            "sequence_low",
+            "sequence_high",
+            "comparison_alpha",
+            "least_difference",
+            "decision",
+            "run_id",
+            "created_at",
+        ),
+        key=("stopping_id", "model", "vintage", "compared_model", "compared_vintage", "block"),
+        conversions=_SECOND_MINUS_FIRST,
+    ),
+    StoredTable(
+        "stopping_scores",
+        "A model's score on the random part of a split that was evaluated when a run stopped.",
+        columns=(
+            *DATA_SET,
+            "split",
+            *BY_JUDGE,
+            "vintage",
+            "model",
+            "model_config_hash",
+            "score_name",
+            "stopping_id",
+            "n_tasks",
+            "n_tasks_evaluated",
+            "n_tasks_skipped",
+            "sequence_low",
+            "sequence_high",
+            "unbiased_mean_score",
+            "run_id",
+            "created_at",
+        ),
+        key=(
+            *DATA_SET,
+            "split",
+            *BY_JUDGE,
+            "vintage",
+            "model",
+            "model_config_hash",
+            "score_name",
+        ),
+    ),
+)

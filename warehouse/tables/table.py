@@ -1,0 +1,88 @@
+"""A stored table, and the groups of columns that several tables have."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import pyarrow as pa
+
+from warehouse.columns import COLUMNS
+
+OF_SOME_JUDGES = ("probability", "confidence", "n_in_call", "position_in_call", "piece_hash")
+"""Columns that only the verdicts of some judges fill."""
+
+DATA_SET = ("benchmark", "dataset_revision")
+TASK = (*DATA_SET, "task_id")
+CRITERION = (*TASK, "criterion_id", "criterion_hash")
+BY_JUDGE = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+SERVED = ("served_model", "served_fingerprint")
+WRITER = ("model", "model_config_hash", *SERVED, "template_hash")
+USAGE = ("prompt_tokens", "cached_tokens", "completion_tokens")
+PRICES = ("input_usd_per_mtok", "cached_usd_per_mtok", "output_usd_per_mtok", "price_table")
+OUTCOME = ("cost_usd", *PRICES, "latency_s", "attempts", "error", "run_id", "created_at")
+JUDGED = (
+    "model",
+    "trial",
+    "vintage",
+    "judge",
+    "judge_config_hash",
+    *SERVED,
+    "template_hash",
+    "grading",
+    "judge_trial",
+)
+DECISION = (
+    "status",
+    "value",
+    "explanation",
+    *OF_SOME_JUDGES,
+    "decided_by",
+    "escalated_because",
+    *USAGE,
+    *OUTCOME,
+)
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """A stored table: its columns, its key, and the rule for rows with the same key.
+
+    Attributes:
+        meaning: the meaning of a row.
+        columns: the names of the columns in order.
+        key: the names of the columns that identify a row.
+        keeps: `latest` (the newer part's row is current) or `decided` (a row with a usable status
+            stays; a failed one is replaced by a newer one).
+        models_read: the condition on the rows that models of `sql/` read; a part without such a row
+            changes no model.
+        conversions: for columns whose values had another convention in an earlier version, the
+            expression of the present value.
+    """
+
+    name: str
+    meaning: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    keeps: Literal["latest", "decided"] = "latest"
+    models_read: str = "true"
+    conversions: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The types of the columns."""
+        return pa.schema([(column, COLUMNS[column].type) for column in self.columns])
+
+    @property
+    def selected(self) -> str:
+        """The list of columns for a query of stored rows, converted to the present convention."""
+        values = []
+        for column in self.columns:
+            identifier = f'"{column}"'
+            values.append(f"{self.conversions.get(column, identifier)} as {identifier}")
+        return ", ".join(values)
+
+    @property
+    def text(self) -> str:
+        """The full definition of the table and its columns."""
+        return repr((self, [COLUMNS[column] for column in self.columns]))
