@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import sql
 from tasks.config.job import Job
-from tasks.rules.identity import digest
+from tasks.rules.identity import JUDGE_CONFIG, digest
 from tasks.rules.statistics import intervals, weaknesses
 from tasks.rules.statistics.intervals import Flags, Floats, Ints, none_if_nan
 from tasks.rules.statistics.weaknesses import Contrast, TaskSums, TestedNode
@@ -22,7 +22,6 @@ from tasks.run.writing import StageReport
 from warehouse import Reader, Warehouse
 
 METHOD = f"{weaknesses.METHOD} {intervals.METHOD}"
-_KEY = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 _OWN = "its own other criteria"
 NodeRow = dict[str, Any]
 """A row about a node of a tree, or about a judge configuration or model run of an analysis."""
@@ -96,7 +95,7 @@ def measure(job: Job) -> StageReport:
             scores, candidates = _analysed(reader, key, config, trees)
             columns = {
                 **key,
-                **{name: config[name] for name in _KEY},
+                **{name: config[name] for name in JUDGE_CONFIG},
                 "analysis_id": config["analysis_id"],
                 "created_at": datetime.now(UTC),
             }
@@ -124,7 +123,7 @@ def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[NodeRow]:
         _analysis_key(row) for row in reader.select("capability_analyses", **key, method=METHOD)
     }
     for config in reader.rows(sql.read("queries/capabilities/judge_configs"), key):
-        names = [config[name] for name in _KEY]
+        names = [config[name] for name in JUDGE_CONFIG]
         analysis_id = digest("capabilities", METHOD, dict(key), names, config["basis"])
         config["analysis_id"] = analysis_id
         if _analysis_key(config) not in analysed:
@@ -132,7 +131,7 @@ def stale_analyses(reader: Reader, key: Mapping[str, str]) -> Iterator[NodeRow]:
 
 
 def _analysis_key(row: NodeRow) -> tuple[str, ...]:
-    return tuple(row[name] for name in (*_KEY, "analysis_id"))
+    return tuple(row[name] for name in (*JUDGE_CONFIG, "analysis_id"))
 
 
 def _analysed(

@@ -35,11 +35,7 @@ from tasks.stopping import runs_on_random_parts
 from warehouse import Reader
 
 
-@dataclass(
-    frozen=True,
-    slots=True,
-    eq=False,
-)
+@dataclass(frozen=True, slots=True, eq=False)
 class ScoreDifference:
     """The second side's score minus the first side's on a set of tasks, before any clipping.
 
@@ -157,10 +153,7 @@ def _wanted_tasks(values: pl.DataFrame, pair: ModelRunPair) -> pl.DataFrame:
     """Return the tasks that both sides of a pair could have, with the values of both."""
     first_values, second_values = (_values_of(values, side) for side in pair.sides)
     return first_values.join(
-        second_values,
-        on=["split", "task_id"],
-        suffix="_second",
-        maintain_order="left",
+        second_values, on=["split", "task_id"], suffix="_second", maintain_order="left"
     )
 
 
@@ -497,12 +490,7 @@ def apart(
     complete on both sides. `explained` is the part of the difference that flips explain: all of it,
     unless the rubrics differ.
     """
-    parts: dict[str, list[DifferenceRow]] = {
-        "verdicts": [],
-        "categories": [],
-        "tasks": [],
-        "flips": [],
-    }
+    parts: dict[str, list[DifferenceRow]] = defaultdict(list)
     # Differences of one pair follow each other.
     for pair, differences_of_pair in groupby(differences, key=lambda difference: difference.pair):
         parameters = {
@@ -549,12 +537,7 @@ def _parts(
     criteria = cells.filter(pl.col("task_id").is_in(responded.implode()))
     shared = criteria.filter("is_in_both")
     decided = shared.drop_nulls(["first_value", "second_value"])
-    compared = decided.join(
-        tasks,
-        on="task_id",
-        how="semi",
-        maintain_order="left",
-    )
+    compared = decided.join(tasks, on="task_id", how="semi", maintain_order="left")
     flips = compared.filter(pl.col("first_value") != pl.col("second_value"))
     verdicts = {
         "n_flips": len(flips),

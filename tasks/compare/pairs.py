@@ -12,7 +12,7 @@ import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.identity import BASE_VINTAGE, EVERY_VINTAGE
+from tasks.rules.identity import BASE_VINTAGE, EVERY_VINTAGE, JUDGE_CONFIG
 from tasks.rules.text.characters import did_you_mean, hint_on
 from tasks.rules.text.numbers import some
 from warehouse import Reader
@@ -38,11 +38,7 @@ _IDENTITY = (
     "model",
     "model_config_hash",
     "vintage",
-    "judge",
-    "judge_config_hash",
-    "template_hash",
-    "grading",
-    "judge_trial",
+    *JUDGE_CONFIG,
 )
 
 
@@ -154,7 +150,7 @@ def score_name_of(benchmark: Benchmark, score: str | None) -> str:
     return score or benchmark.primary_score.score_name
 
 
-def resolved(
+def _resolved(
     reader: Reader, comparison: Comparison, model_runs: Sequence[ModelRun]
 ) -> tuple[Kind, tuple[str, ...]]:
     """Return the kind of the comparison, and the full names of its sides.
@@ -207,13 +203,13 @@ def _names_by_kind(
     """Return all names of each kind; a model can also be named with a vintage."""
     names_by_kind: dict[Kind, Sequence[str]] = {}
     for kind in KINDS:
-        if kind == "run":
-            rows = reader.select("verdicts", "distinct run_id", benchmark=benchmark)
-            names_by_kind[kind] = [row["run_id"] for row in rows]
-        else:
-            names_by_kind[kind] = sorted({_name_of(run, kind) for run in model_runs})
-    names_with_vintage = sorted({run.in_vintage for run in model_runs})
-    names_by_kind["model"] = list(dict.fromkeys([*names_by_kind["model"], *names_with_vintage]))
+        names_by_kind[kind] = sorted({_name_of(run, kind) for run in model_runs})
+    rows = reader.select("verdicts", "distinct run_id", benchmark=benchmark)
+    names_by_kind["run"] = [row["run_id"] for row in rows]
+    names_by_kind["model"] = [
+        *names_by_kind["model"],
+        *sorted({run.in_vintage for run in model_runs}),
+    ]
     return names_by_kind
 
 
@@ -287,12 +283,12 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
         UsageError: the names do not determine a comparison, or an option has no match.
         PipelineError: no two model runs can be compared.
     """
-    job = comparison.job
-    all_runs = model_runs(reader, job.settings.benchmark, is_hard=comparison.is_hard)
-    kind, names = resolved(reader, comparison, all_runs)
+    benchmark = comparison.job.settings.benchmark
+    all_runs = model_runs(reader, benchmark, is_hard=comparison.is_hard)
+    kind, names = _resolved(reader, comparison, all_runs)
     _refuse_option_of(kind, comparison)
     requested = [run for run in all_runs if _is_requested(run, comparison, kind)]
-    sides = _sides(reader, job.settings.benchmark, kind, requested, names)
+    sides = _sides(reader, benchmark, kind, requested, names)
     _refuse_two_vintages(sides, comparison)
     sides_by_name = _sides_by_name(comparison, kind, names, sides)
     is_current = comparison.vintage is None and kind not in {"run", "vintage"}
@@ -305,15 +301,20 @@ def pairs(reader: Reader, comparison: Comparison) -> PairedRuns:
             model_run_pairs += _current_pairs(kind, base, sides_by_name[name])
         else:
             model_run_pairs += _paired(kind, base, sides_by_name[name], equal)
-    existing = "; ".join(_existing(kind, names, sides))
+    existing = list(_existing(kind, names, sides))
     if not model_run_pairs:
         cause = _nothing(kind, sides_by_name, comparison.only_vintage, equal)
-        raise PipelineError(f"{cause}; {existing}" if existing else cause)
-    expected_splits = {name: frozenset[str]() for name in names}
-    for name, sides_of_name in sides_by_name.items():
-        for side in sides_of_name:
-            expected_splits[name] |= side.splits(is_current=is_current)
-    return PairedRuns(kind, names, model_run_pairs, expected_splits, existing)
+        raise PipelineError("; ".join([cause, *existing]))
+    expected_splits = {
+        name: _expected_splits(sides_of_name, is_current=is_current)
+        for name, sides_of_name in sides_by_name.items()
+    }
+    return PairedRuns(kind, names, model_run_pairs, expected_splits, "; ".join(existing))
+
+
+def _expected_splits(sides: Iterable[Side], *, is_current: bool) -> frozenset[str]:
+    """Return the splits on which a name with these sides can be expected."""
+    return frozenset[str]().union(*(side.splits(is_current=is_current) for side in sides))
 
 
 def _sides_by_name(
@@ -429,23 +430,20 @@ def _current(
     current = [side for side in sides if split in side.model_run.current_splits]
     if kind == "model":
         return [side for side in sides if side in current or side.is_dated]
+
+    def preference(candidates: Sequence[Side]) -> tuple[int, datetime]:
+        """Return the number of current sides, and the time of the last response."""
+        n_current = sum(side in current for side in candidates)
+        return n_current, max(side.model_run.responded_at for side in candidates)
+
     compared = list[Side]()
     equal = [name for name in _equal(kind) if name != "vintage"]
     for group in _grouped(sides, *equal).values():
-        shared = list[list[Side]]()
-        for sides_of_vintage in _grouped(group, "vintage").values():
-            if len(_names(sides_of_vintage)) > 1:
-                shared.append(sides_of_vintage)
-        if shared:
-            preferences = [_preference(sides_of_vintage, current) for sides_of_vintage in shared]
-            compared += shared[preferences.index(max(preferences))]
+        by_vintage = _grouped(group, "vintage").values()
+        shared = [candidates for candidates in by_vintage if len(_names(candidates)) > 1]
+        preferred = max(shared, key=preference, default=[])
+        compared += preferred
     return compared
-
-
-def _preference(sides: Sequence[Side], current: Sequence[Side]) -> tuple[int, datetime]:
-    """Return the number of current sides, and the time of the last response."""
-    n_current = sum(side in current for side in sides)
-    return n_current, max(side.model_run.responded_at for side in sides)
 
 
 def model_runs(reader: Reader, benchmark: str, *, is_hard: bool = False) -> list[ModelRun]:
@@ -533,15 +531,14 @@ def _paired(
     """
     second_groups = _grouped(second_sides, *equal)
     for key, first_group in _grouped(first_sides, *equal).items():
-        second_group = second_groups.get(key, [])
+        if key not in second_groups:
+            continue
         if kind == "run":
             # Two pipeline runs on the same responses share their verdicts, because a verdict is
             # stored once.
-            paired = [ModelRunPair(sides) for sides in product(first_group, second_group)]
-        elif second_group:
-            paired = _latest_pairs(first_group, second_group)
+            paired = [ModelRunPair(sides) for sides in product(first_group, second_groups[key])]
         else:
-            paired = []
+            paired = _latest_pairs(first_group, second_groups[key])
         for pair in paired:
             if len(_run_ids(pair.sides)) > 1:
                 yield pair
@@ -554,12 +551,10 @@ def _latest_pairs(first_sides: Sequence[Side], second_sides: Sequence[Side]) -> 
     """
     first_by_template = _grouped(first_sides, "template_hash")
     second_by_template = _grouped(second_sides, "template_hash")
-    shared = [template for template in first_by_template if template in second_by_template]
+    shared = [key for key in first_by_template if key in second_by_template]
     if not shared:
         return [_latest(first_sides, second_sides)]
-    return [
-        _latest(first_by_template[template], second_by_template[template]) for template in shared
-    ]
+    return [_latest(first_by_template[key], second_by_template[key]) for key in shared]
 
 
 def _latest(first_sides: Sequence[Side], second_sides: Sequence[Side]) -> ModelRunPair:
@@ -612,12 +607,12 @@ def _existing(kind: Kind, names: Iterable[str], sides: Sequence[Side]) -> Iterat
             continue
         runs.sort(key=attrgetter("responded_at"))
         if kind in {"run", "vintage"}:
-            content = f"of {some(dict.fromkeys(run.model for run in runs), _LISTED)}"
+            content = f"of {some((run.model for run in runs), _LISTED)}"
         else:
-            content = f"in {some(dict.fromkeys(run.vintage for run in runs), _LISTED)}"
+            content = f"in {some((run.vintage for run in runs), _LISTED)}"
         judges = ""
         if kind != "judge":
-            judges = f" by {some(dict.fromkeys(run.judge for run in runs))}"
+            judges = f" by {some(run.judge for run in runs)}"
         yield f"{name} has verdicts {content}{judges}"
 
 

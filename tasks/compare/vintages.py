@@ -1,6 +1,5 @@
 """The differences between a vintage of a model and the last comparable vintage before it."""
 
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
@@ -10,61 +9,40 @@ from tasks.compare.pairs import Comparison
 from tasks.config.job import Job
 from tasks.console import notice
 from tasks.rules.errors import PipelineError
+from tasks.rules.identity import JUDGE_CONFIG
 from tasks.rules.statistics.comparison import holm
 from warehouse import Reader, Warehouse
 
-_JUDGE_COLUMNS = (
-    "model",
-    "model_config_hash",
-    "judge",
-    "judge_config_hash",
-    "template_hash",
-    "grading",
-    "judge_trial",
-)
+_JUDGE_COLUMNS = ("model", "model_config_hash", *JUDGE_CONFIG)
 """Columns that are equal on both sides of a comparison."""
 _DIFFERENCE_COLUMNS = ("first_vintage", "second_vintage", "split", "ci_low", "ci_high")
 
 
 Identity = tuple[Any, ...]
 """A model under a judge: the values of `_JUDGE_COLUMNS`."""
+PairRow = dict[str, Any]
+"""A model under a judge with the last comparable vintage before another one (`last_vintage`)."""
 _judge_values = itemgetter(*_JUDGE_COLUMNS)
 _second_judge_values = itemgetter(*(f"second_{name}" for name in _JUDGE_COLUMNS))
 
 
-@dataclass(frozen=True)
-class VintagePair:
-    """A vintage of a model under one judge, and the last comparable vintage before it."""
-
-    model: str
-    judge: str
-    identity: Identity
-    last_vintage: str
-    vintage: str
-
-
-def comparable_pairs(job: Job, reader: Reader, vintage: str) -> list[VintagePair]:
+def comparable_pairs(job: Job, reader: Reader, vintage: str) -> list[PairRow]:
     """Return the models and judges of a vintage that have an earlier vintage to compare with."""
-    pairs = []
-    for row in reader.rows(sql.read("queries/nightly/pairs"), {**job.key, "night": vintage}):
-        if row["last_vintage"]:
-            pair = VintagePair(
-                row["model"], row["judge"], _judge_values(row), row["last_vintage"], vintage
-            )
-            pairs.append(pair)
-    return pairs
+    rows = reader.rows(sql.read("queries/nightly/pairs"), {**job.key, "night": vintage})
+    return [row for row in rows if row["last_vintage"]]
 
 
-def differences_of(job: Job, reader: Reader, pair: VintagePair) -> list[dict[str, Any]]:
+def differences_of(job: Job, reader: Reader, pair: PairRow, vintage: str) -> list[dict[str, Any]]:
     """Return the differences of a pair by split; none, with a notice, if it cannot be compared."""
-    narrowed = job.model_copy(update={"named_models": (pair.model,), "named_judges": (pair.judge,)})
-    comparison = Comparison(narrowed, (pair.last_vintage, pair.vintage), "vintage")
+    names = {"named_models": (pair["model"],), "named_judges": (pair["judge"],)}
+    last_vintage = pair["last_vintage"]
+    comparison = Comparison(job.model_copy(update=names), (last_vintage, vintage), "vintage")
     try:
         rows = rows_of(compare(reader, comparison))
     except PipelineError as error:
-        notice(f"{pair.model} is not compared with {pair.last_vintage}: {error}")
+        notice(f"{pair['model']} is not compared with {last_vintage}: {error}")
         return []
-    return [row for row in rows if _second_judge_values(row) == pair.identity]
+    return [row for row in rows if _second_judge_values(row) == _judge_values(pair)]
 
 
 def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
@@ -80,9 +58,9 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
         for current in sorted({run_vintage for run_vintage, _ in splits_by_run}):
             for pair in comparable_pairs(job, reader, current):
                 # A model may have another current vintage on another split.
-                splits = splits_by_run.get((current, pair.identity))
+                splits = splits_by_run.get((current, _judge_values(pair)))
                 if splits:
-                    rows = differences_of(job, reader, pair)
+                    rows = differences_of(job, reader, pair, current)
                     differences += [row for row in rows if row["split"] in splits]
     adjusted = holm([row["p_value"] for row in differences])
     rows = []

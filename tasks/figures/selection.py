@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 import sql
-from tasks.figures.scope import JUDGE_CONFIG, Scope
+from tasks.figures.scope import Scope
 from tasks.rules.errors import UsageError
+from tasks.rules.identity import JUDGE_CONFIG
 
 
 def scores_on_selection(scope: Scope, selection: str) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from tasks.config.job import Job
 from tasks.rules import hardness
 from tasks.rules.errors import PipelineError
 from tasks.rules.hardness import BORDER, HardSubsetError
-from tasks.rules.identity import BASE_VINTAGE, digest
+from tasks.rules.identity import BASE_VINTAGE, JUDGE_CONFIG, digest
 from tasks.rules.text.numbers import coverage_text
 from tasks.run.judge_configs import judge_configs
 from tasks.run.writing import StageReport
@@ -93,10 +93,7 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark) -> int:
 
     It is that of the first configured judge, or of the only stored one.
     """
-    columns = (
-        "distinct ranking_id, vintage, judge, judge_config_hash, template_hash, grading,"
-        " judge_trial"
-    )
+    columns = f"distinct ranking_id, vintage, {', '.join(JUDGE_CONFIG)}"
     key: dict[str, Any] = dict(job.key)
     if job.named_judges:
         key["judge"] = list(job.named_judges)

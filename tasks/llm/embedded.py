@@ -215,5 +215,10 @@ def _server() -> Any:
             # not the address of a web page, so no page may read a response
             parameters.cors_origins = "null.invalid"
             parameters.ui = False
-            _started = xllamacpp.Server(parameters)
+            parameters.endpoint_metrics = True
+            server = xllamacpp.Server(parameters)
+            # Its loop has to run before the process ends: one that starts later never ends, and the
+            # process waits for it. The loop gives the metrics.
+            server.handle_metrics()
+            _started = server
         return _started

@@ -2,14 +2,13 @@
 
 from tasks.measures import agreement, scores
 from tasks.measures.measure import Measure, Steps, renew
-from tasks.rules.statistics import debiased, intervals
+from tasks.rules.identity import JUDGE_CONFIG
+from tasks.rules.statistics import debiased
 from tasks.rules.statistics.agreement import VOTES_METHOD
 from tasks.rules.statistics.calibration import METHOD as CALIBRATION_METHOD
 
 _GRADERS = ("benchmark", "dataset_revision")
-_JUDGED = (
-    "benchmark, dataset_revision, judge, judge_config_hash, template_hash, grading, judge_trial"
-)
+_JUDGED = f"benchmark, dataset_revision, {', '.join(JUDGE_CONFIG)}"
 _CHECK = "benchmark, dataset_revision, review_check"
 _TASK = "dense_rank() over (order by task_id) as task"
 """A task's index, which is much faster to read than its id."""
@@ -26,7 +25,6 @@ SCORE = Measure(
     "intermediate.figure_values",
     "task, n_tasks_of_set, value, n_met, n_judged",
     scores.score_intervals,
-    intervals.METHOD,
     group_by=("task_set_id", "breakdown", "label"),
 )
 TRIALS = Measure(
@@ -35,7 +33,6 @@ TRIALS = Measure(
     "intermediate.trial_means",
     "trial, mean_score",
     scores.trial_means,
-    intervals.METHOD,
 )
 CONDITION = Measure(
     "difference",
@@ -43,7 +40,6 @@ CONDITION = Measure(
     "intermediate.condition_task_values",
     "task_id, baseline_value, value",
     scores.condition_test,
-    intervals.METHOD,
 )
 LABELS = Measure(
     "f1",
@@ -64,7 +60,6 @@ MEASURES = (
         "intermediate.review_values",
         f"{_TASK}, weight_agreed, sample_weights",
         agreement.review_share,
-        intervals.METHOD,
         key="benchmark, dataset_revision, population_id, breakdown, label",
     ),
     Measure(
@@ -132,17 +127,15 @@ MEASURES = (
         "intermediate.neighbour_changes",
         f"{_TASK}, neighbour_changes.n, sum_change",
         agreement.change_of,
-        intervals.METHOD,
         key=f"{_JUDGED}, arrangement, compared_with, measure_of, breakdown, label",
     ),
     CONDITION,
     Measure(
         "lead",
-        figures="intermediate.lead_figures",
-        values="intermediate.lead_values",
-        columns="task_id, leader_value, value",
-        compute=scores.lead_test,
-        method=intervals.METHOD,
+        "intermediate.lead_figures",
+        "intermediate.lead_values",
+        "task_id, leader_value, value",
+        scores.lead_test,
     ),
     LABELS,
     Measure(

@@ -101,7 +101,7 @@ def _measured(tables: Floats, measures: Mapping[str, Measure]) -> Iterator[Resul
     tables = tables[:, :, is_used][:, :, :, is_used]
     total = tables.sum(axis=0)  # (n_figures, labels, labels)
     functions = list(measures.values())
-    ends_by_measure = agreement_intervals(tables, *functions, sampled=draws(len(tables)))
+    ends_by_measure = agreement_intervals(tables, *functions)
     values_by_measure = [measure(total) for measure in functions]
     for figure in range(len(total)):
         results = {}
@@ -141,7 +141,7 @@ def votes_of_set(_: Sequence[FigureRow], values: ValueColumns) -> Iterator[Resul
     pairs[task_index, 0, index_a, index_b] = np.stack([values[name] for name in _MOMENTS], axis=-1)
     moments = pairs[:, :, *np.triu_indices(n_members, 1)]  # (n_tasks, 1, n_pairs, moments)
     rule = partial(agreement.effective_votes, n_voters=n_members)
-    ((low, high),) = agreement_intervals(moments, rule, sampled=draws(len(tasks)))[0].tolist()
+    ((low, high),) = agreement_intervals(moments, rule)[0].tolist()
     total = moments.sum(axis=0)
     result = MeasureResult(
         value=float(rule(total)[0]),
@@ -221,11 +221,7 @@ def calibration_of(figures: Sequence[FigureRow], values: ValueColumns) -> Iterat
         yield _calibration_results(sums[has_cases, figure], low, high)
 
 
-def _calibration_results(
-    sums: Floats,
-    low: float,
-    high: float,
-) -> Results:
+def _calibration_results(sums: Floats, low: float, high: float) -> Results:
     """Return the measures of one figure.
 
     Args:

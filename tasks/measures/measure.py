@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import sql
 from tasks.config.job import Job
 from tasks.console import advance, progress
-from tasks.rules.statistics.intervals import none_if_nan
+from tasks.rules.statistics import intervals
 from warehouse import Reader, Warehouse
 
 FigureRow = dict[str, Any]
@@ -80,7 +80,7 @@ class Measure:
     values: str
     columns: str
     compute: Callable[[Sequence[FigureRow], ValueColumns], Iterable[Results]]
-    method: str
+    method: str = intervals.METHOD
     key: str = ""
     group_by: tuple[str, ...] = ("figure_id",)
     condition: str = "true"
@@ -153,7 +153,7 @@ class Measure:
             "measure": name,
         }
         for column, value in asdict(result).items():
-            row[column] = none_if_nan(value) if isinstance(value, float) else value
+            row[column] = intervals.none_if_nan(value) if isinstance(value, float) else value
         row["created_at"] = datetime.now(UTC)
         return row
 

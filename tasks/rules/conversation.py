@@ -22,15 +22,17 @@ from tasks.rules.text.characters import one_line, shows_nothing
 Message = tuple[str, str]
 """(role, content)"""
 
-PLACEHOLDERS = ("<<conversation>>", "<<rubric_item>>")
+CONVERSATION = "<<conversation>>"
+CRITERION = "<<rubric_item>>"
+PLACEHOLDERS = (CONVERSATION, CRITERION)
 """The placeholders that a judge template must contain (`prompt_on` lists those that it may
 contain).
 """
 GROUP = "<<rubric_items>>"
 QUESTIONS = "<<questions>>"
-OF_GROUP = (PLACEHOLDERS[0], GROUP)
+OF_GROUP = (CONVERSATION, GROUP)
 """The placeholders of a template for several criteria in one call."""
-OF_DECISIONS = (PLACEHOLDERS[0], QUESTIONS, PLACEHOLDERS[1])
+OF_DECISIONS = (CONVERSATION, QUESTIONS, CRITERION)
 """Those of a template for decision models: the text to decide on, then a question on a criterion.
 """
 
@@ -104,7 +106,7 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     return re.sub(pattern, lambda match: values[match.group()], template)
 
 
-def missing_placeholders(template: str, placeholders: Sequence[str] = PLACEHOLDERS) -> list[str]:
+def missing_placeholders(template: str, placeholders: Sequence[str]) -> list[str]:
     """Return the placeholders that a template should have but lacks."""
     return [placeholder for placeholder in placeholders if placeholder not in template]
 
@@ -188,7 +190,7 @@ def marker_of(source: Sequence[str], texts: Sequence[str]) -> str:
     """Return a marker that is derived from a source and occurs in none of the texts."""
     number = 0
     while True:
-        hashed = int(digest("marker", number, list(source)), 16) % 10**_DIGITS
+        hashed = int(digest("marker", number, source), 16) % 10**_DIGITS
         marker = f"{hashed:0{_DIGITS}}"
         if not any(marker in text for text in texts):
             return marker
@@ -244,14 +246,14 @@ def prompt_on(
     texts += values.values()
     for quotation in quoted.values():
         texts += [text for _, text in quotation.entries]
-    values[PLACEHOLDERS[0]] = "\n\n".join(f"{role}: {content}" for role, content in turns)
-    values[PLACEHOLDERS[1]] = criterion
+    values[CONVERSATION] = "\n\n".join(f"{role}: {content}" for role, content in turns)
+    values[CRITERION] = criterion
     marker = ""
     if is_marked(template):
         marker = marker_of(texts, texts)
         if last_name is not None:
             turns = [*turns[:-1], (last_name, turns[-1][1])]
-        quoted[PLACEHOLDERS[0]] = Quotation("message", turns, "conversation")
+        quoted[CONVERSATION] = Quotation("message", turns, "conversation")
         values[MARKER] = marker
         for placeholder, quotation in quoted.items():
             values[placeholder] = quotation.text(marker)
@@ -271,7 +273,7 @@ def group_prompt(
     marker = marker_of([marker_of(texts, texts), *criteria], [*texts, *criteria])
     entries = [("", text) for text in criteria]
     quoted = Quotation("criterion", entries, "criteria").text(marker)
-    template = template.replace(GROUP, PLACEHOLDERS[1])
+    template = template.replace(GROUP, CRITERION)
     return judge_prompt(template, messages, response, quoted)
 
 
@@ -283,7 +285,7 @@ def decision_input(
 ) -> tuple[str, list[str]]:
     """Return the text that a decision model decides on, and a question for each criterion."""
     text, _, wording = template.partition(QUESTIONS)
-    questions = [fill(wording, {PLACEHOLDERS[1]: criterion}).strip() for criterion in criteria]
+    questions = [fill(wording, {CRITERION: criterion}).strip() for criterion in criteria]
     return judge_prompt(text, messages, response, "").strip(), questions
 
 
@@ -303,10 +305,6 @@ def rubric_prompt(
     return prompt_on(numbered, turns, rubric[index][1], quotations=quotations)
 
 
-TAKEN = "<<taken>>"
-PHRASES = "<<phrases>>"
-
-
 def naming_prompt(
     template: str,
     phrases: Sequence[str],
@@ -314,7 +312,7 @@ def naming_prompt(
 ) -> str:
     """Return a template filled with the phrases of a group and its forbidden names."""
     quotations = {
-        PHRASES: Quotation("phrase", [("", text) for text in phrases], "phrases"),
-        TAKEN: Quotation("name", [("", text) for text in forbidden], "names"),
+        "<<phrases>>": Quotation("phrase", [("", text) for text in phrases], "phrases"),
+        "<<taken>>": Quotation("name", [("", text) for text in forbidden], "names"),
     }
     return prompt_on(template, (), "", quotations=quotations)

@@ -25,39 +25,13 @@ class End(Enum):
     UNKNOWN = "unknown"
 
 
-_COMPLETE = frozenset(
-    {
-        "stop",
-        "stopped",
-        "stop_sequence",
-        "stop_sequence_reached",
-        "stop_criteria_met",
-        "end_turn",
-        "end_of_turn",
-        "eos",
-        "eos_token",
-        "end_of_text",
-        "endoftext",
-        "end_of_sequence",
-        "complete",
-        "completed",
-        "finish",
-        "finished",
-        "normal",
-        "succeeded",
-        "stopped_eos",
-        "stopped_word",
-        "stop_word",
-        "stop_words",
-        "stop_token",
-        "stop_string",
-        "stop_string_found",
-        "eos_found",
-        "eos_id",
-        "end_id",
-        "eot",
-    }
+_COMPLETE = re.compile(
+    r"stop|stopped|stop_sequence|stop_sequence_reached|stop_criteria_met|end_turn|end_of_turn"
+    r"|eos|eos_token|end_of_text|endoftext|end_of_sequence|complete|completed|finish|finished"
+    r"|normal|succeeded|stopped_eos|stopped_word|stop_word|stop_words|stop_token|stop_string"
+    r"|stop_string_found|eos_found|eos_id|end_id|eot"
 )
+"""The words of a complete reply, each as a whole."""
 _PARTS = (
     (
         End.FILTERED,
@@ -103,7 +77,7 @@ def meaning_of(word: str | None) -> End:
     if word is None:
         return End.COMPLETE
     plain = plain_word(word)
-    if plain in _COMPLETE:
+    if _COMPLETE.fullmatch(plain):
         return End.COMPLETE
     for end, parts in _PARTS:
         if re.search(parts, plain):

@@ -19,7 +19,8 @@ EVERY_VINTAGE = "all"
 """Selects the rows of all vintages."""
 IMPORTED = "imported"
 """The configuration or template hash of imported rows."""
-
+JUDGE_CONFIG = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+"""The columns that identify a judge configuration."""
 
 _YEAR_FIRST = re.compile(r"(\d{4})[\W_](\d+)(?:[\W_](\d+))?|((?:19|20)\d\d)(\d\d)(\d\d)(?!\d)")
 _DAY_FIRST = re.compile(r"(\d{1,2})[\W_](\d{1,2})[\W_](\d{4})(?!\d)")
@@ -73,7 +74,7 @@ def digest(*parts: Any) -> str:
 
 def conversation_id(messages: Sequence[tuple[str, str]]) -> str:
     """Return the id of a conversation: the roles and contents as they are sent."""
-    return digest("conversation", [list(message) for message in messages])
+    return digest("conversation", messages)
 
 
 def criterion_hash(title: str) -> str:
@@ -174,7 +175,7 @@ def verdict_id(
         judge_vintage,
     ]
     if piece:
-        parts.append(list(piece))
+        parts.append(piece)
     return digest("verdict", *parts)
 
 

@@ -356,8 +356,8 @@ def _verdicts_f1(tables: NDArray[Any]) -> Floats:
 
     A missing verdict counts only as a miss of the strong judge's label.
     """
-    by_cascade = (tables).sum(axis=-1)
-    by_strong = (tables).sum(axis=-2)
+    by_cascade = tables.sum(axis=-1)
+    by_strong = tables.sum(axis=-2)
     n_labels = (by_cascade + by_strong > 0).sum(axis=-1)
     n_verdicts = np.maximum(1, n_labels - (by_cascade[..., _NO_VERDICT] > 0))
     return np.asarray(macro_f1(tables) * (n_labels / n_verdicts))
@@ -408,11 +408,11 @@ class Evaluation:
 @dataclass(frozen=True)
 class Bound:
     """The bound that a rule must keep: a measure (agreement, kappa or ranking) is at least
-    `least`.
+    `lowest`.
     """
 
     measure: str
-    least: float
+    lowest: float
 
     def is_kept(self, evaluation: Evaluation) -> bool:
         """Return whether the low end of the measure's interval keeps the bound.
@@ -425,7 +425,7 @@ class Bound:
         if self.measure == "kappa" and figures["n_differing"] < intervals.FEWEST_OTHERS:
             return False
         low = figures[f"{MEASURES[self.measure]}_ci_low"]
-        return low is not None and low >= self.least
+        return low is not None and low >= self.lowest
 
 
 def for_choosing(tasks: Sequence[str]) -> Flags:
@@ -445,7 +445,7 @@ def evaluate(
     paired: PairedVerdicts,
     tried: Sequence[CandidateRule],
     costs: Costs,
-    resamples: int = 10_000,
+    resamples: int,
 ) -> list[Evaluation]:
     """Return the rules with their figures on both halves of the tasks.
 

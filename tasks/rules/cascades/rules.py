@@ -76,8 +76,8 @@ class Facts:
     severities: NDArray[Any]
     kinds: NDArray[Any]
 
-    def of(self, is_included: Flags) -> "Facts":
-        """Return the facts of some criteria."""
+    def of_criteria(self, is_included: Flags) -> "Facts":
+        """Return the facts of the included criteria."""
         return Facts(*(getattr(self, fact.name)[is_included] for fact in fields(self)))
 
 
@@ -92,13 +92,13 @@ def escalations(when: When, facts: Facts) -> dict[str, Flags]:
     reasons: dict[str, Flags] = {"failed": failed}
     if when.disagreement:
         disagrees = (compared != compared[:, :1]).any(axis=1)
-        reasons["disagreement"] = ~failed & (disagrees)
+        reasons["disagreement"] = ~failed & disagrees
     if when.weight_above is not None:
         reasons["weight"] = np.abs(facts.weights) > when.weight_above
     if when.categories:
-        reasons["category"] = np.isin(facts.categories, (when.categories))
+        reasons["category"] = np.isin(facts.categories, when.categories)
     if when.severities:
-        reasons["severity"] = np.isin(facts.severities, (when.severities))
+        reasons["severity"] = np.isin(facts.severities, when.severities)
     if when.kinds:
         kinds = set(when.kinds)
         is_kind = [not kinds.isdisjoint(names.split()) for names in facts.kinds]
@@ -175,7 +175,7 @@ class PairedVerdicts:
         responses = is_included[self.task_of_response]
         return replace(
             self,
-            facts=self.facts.of(criteria),
+            facts=self.facts.of_criteria(criteria),
             strong=self.strong[criteria],
             task=self.task[criteria],
             response=self.response[criteria],

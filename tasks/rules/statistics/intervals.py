@@ -324,7 +324,7 @@ def quotient(
     """Return the quotient, NaN if the divisor is not above a bound."""
     shape = np.broadcast_shapes(np.shape(numerators), np.shape(denominators))
     quotients: Floats = np.full(shape, np.nan)
-    np.divide(numerators, denominators, out=quotients, where=(denominators > bound))
+    np.divide(numerators, denominators, out=quotients, where=denominators > bound)
     return quotients
 
 

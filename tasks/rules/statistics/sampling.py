@@ -146,11 +146,9 @@ def sizes(contributions: Floats, errors: Floats) -> Floats:
     They are at least a tenth of the mean, so never 0.
     """
     size: Floats = np.abs(contributions) * np.sqrt(errors)
-    if size.any():
-        size = np.maximum(size, 0.1 * float(size.mean()))
-    else:
-        size = np.ones(len(size))
-    return size
+    if not size.any():
+        return np.ones(len(size))
+    return np.maximum(size, 0.1 * float(size.mean()))
 
 
 def inclusion_probabilities(size: Floats, n_wanted: int) -> Floats:
@@ -253,4 +251,4 @@ def expected_width(
     for n, sheet_variance in zip(n_labels, variances, strict=True):
         variance += (n / total) ** 2 * sheet_variance
     quantile = float(student_quantile(0.975, max(1.0, total + n_known - 3.0)))
-    return 2.0 * (quantile * math.sqrt(task_variance + variance))
+    return 2.0 * quantile * math.sqrt(task_variance + variance)

@@ -11,19 +11,9 @@ from tasks.rules.text.numbers import some
 
 _CONTROLS = {"Cc", "Cf"}
 """Categories of control and format characters."""
-_BLANK_RANGES = (
-    (0x34F, 0x34F),
-    (0x115F, 0x1160),
-    (0x17B4, 0x17B5),
-    (0x180B, 0x180F),
-    (0x2065, 0x2065),
-    (0x2800, 0x2800),
-    (0x3164, 0x3164),
-    (0xFE00, 0xFE0F),
-    (0xFFA0, 0xFFA0),
-    (0xFFF0, 0xFFF8),
-    (0x1D159, 0x1D159),
-    (0xE0000, 0xE0FFF),
+_BLANK = re.compile(
+    "[\u034f\u115f-\u1160\u17b4-\u17b5\u180b-\u180f\u2065\u2800\u3164"
+    "\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U0001d159\U000e0000-\U000e0fff]"
 )
 """Invisible characters whose category is neither space nor format: Hangul fillers, the blank
 Braille pattern, variation selectors, and others that Unicode marks as ignorable.
@@ -44,9 +34,8 @@ def shows_nothing(text: str) -> bool:
 
 
 def _is_invisible(char: str) -> bool:
-    if char.isspace() or unicodedata.category(char) in _CONTROLS:
-        return True
-    return any(start <= ord(char) <= end for start, end in _BLANK_RANGES)
+    is_control = unicodedata.category(char) in _CONTROLS
+    return char.isspace() or is_control or _BLANK.match(char) is not None
 
 
 def visible_only(text: str) -> str:
@@ -74,36 +63,18 @@ def one_line(text: str, most_chars: int = 300) -> str:
 
 
 _HIDING = (
-    (0x00, 0x08),
-    (0x0B, 0x0C),
-    (0x0E, 0x1F),
-    (0x7F, 0x9F),  # controls, many of which a terminal obeys
-    (0xAD, 0xAD),
-    (0x34F, 0x34F),
-    (0x61C, 0x61C),
-    (0x17B4, 0x17B5),
-    (0x180E, 0x180E),
-    (0x200B, 0x200B),
-    (0x200E, 0x200F),
-    (0x2028, 0x202E),
-    (0x2060, 0x206F),
-    (0xD800, 0xDFFF),
-    (0xFEFF, 0xFEFF),
-    (0xFFF9, 0xFFFB),
-    (0x1BCA0, 0x1BCA3),
-    (0x1D173, 0x1D17A),
-    (0xE0000, 0xE0FFF),
+    "\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f"  # controls, many of which a terminal obeys
+    "\xad-\xad\u034f-\u034f\u061c-\u061c\u17b4-\u17b5\u180e-\u180e\u200b-\u200b"
+    "\u200e-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff-\ufeff\ufff9-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""First and last of the code points that are commands, reorder text, end lines, have no width, or
-are no characters.
-"""
+"""Code points that are commands, reorder text, end lines, have no width, or are no characters."""
 _JOINERS = "\u200c\u200d"
 _VARIANTS = "\ufe00-\ufe0f"
 """Words of some scripts, and emoji, need these; anywhere else they only hide text."""
-_ALWAYS = "".join(f"{chr(start)}-{chr(end)}" for start, end in _HIDING)
-_LETTER = f"[^\x00-\xa0{_ALWAYS}{_JOINERS}{_VARIANTS}]"
+_LETTER = f"[^\x00-\xa0{_HIDING}{_JOINERS}{_VARIANTS}]"
 _SHOWN = re.compile(
-    f"[{_ALWAYS}]"
+    f"[{_HIDING}]"
     r"|\r(?!\n)"
     f"|[{_JOINERS}](?!{_LETTER})|(?<!{_LETTER})(?<![{_VARIANTS}])[{_JOINERS}]"
     f"|(?<!{_LETTER})(?<![0-9#*])[{_VARIANTS}]"

@@ -2,13 +2,13 @@
 in fractions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
-from tasks.compare.differences import ComparisonResult, compare
-from tasks.compare.differences import apart as taken_apart
+from tasks.compare.differences import ComparisonResult, apart, compare
 from tasks.compare.pairs import Comparison
 from tasks.config.job import DataRevision
 from tests.kit import REVISION, Row, Rows, admitted, criterion, job_on, response, verdict
@@ -26,9 +26,13 @@ RUBRICS: dict[str, Rubric] = {
     "t3": [(3, "Accuracy"), (7, "Risk"), (5, "Clarity")],
     "t4": [(9, "Clarity"), (-10, "Risk")],
 }
-ALL_MET: dict[str, list[float | None]] = {
-    task: [1.0 if weight > 0 else 0.0 for weight, _ in rubric] for task, rubric in RUBRICS.items()
+ALL_MET: Decisions = {
+    "t1": [1.0, 1.0, 1.0, 0.0],
+    "t2": [1.0, 1.0],
+    "t3": [1.0, 1.0, 1.0],
+    "t4": [1.0, 0.0],
 }
+"""The decisions with which every task has the score 1."""
 WORSE_IN_RISK: Decisions = {
     "t1": [1, 0, 1, 0],
     "t2": [1, 0],
@@ -48,18 +52,19 @@ def tasks_of(
     rubrics: Rubrics, split: str = "finance", revision: str = REVISION, **values: Any
 ) -> Rows:
     """The rows that put the tasks of these rubrics into a split."""
-    rows: Rows = dict(admitted(list(rubrics), split, **values))
+    rows = admitted(list(rubrics), split, **values)
     for task_row in rows["task_rows"]:
         task_row["n_criteria"] = len(rubrics[task_row["task_id"]])
-    rows["criteria"] = [
-        each for task, rubric in rubrics.items() for each in criteria_of(task, rubric)
-    ]
-    for name in ("task_rows", "split_members", "checks", "criteria"):
-        rows[name] = [each | {"dataset_revision": revision} for each in rows[name]]
+    rows["criteria"] = []
+    for task, rubric in rubrics.items():
+        rows["criteria"] += criteria_of(task, rubric)
+    for table in ("task_rows", "split_members", "checks", "criteria"):
+        for row in rows[table]:
+            row["dataset_revision"] = revision
     return rows
 
 
-def criteria_of(task: str, rubric: Rubric) -> list[dict[str, Any]]:
+def criteria_of(task: str, rubric: Rubric) -> list[Row]:
     return [
         criterion(task, position, weight, category)
         for position, (weight, category) in enumerate(rubric)
@@ -74,61 +79,75 @@ def judged(
     trial: int = 1,
     criteria: Mapping[str, Sequence[Row]] | None = None,
     of_response: Row | None = None,
-    **of_verdict: Any,
+    **verdict_values: Any,
 ) -> Rows:
     """A response to each task, and a verdict on each criterion; further columns of both are given
     by name.
     """
-    given = dict(of_response or {})
+    response_values = of_response or {}
     rows: Rows = {"responses": [], "verdicts": []}
     for task, values in decisions.items():
-        name = "/".join([task, model, str(trial), *map(str, given.values())])
-        result = response(task, model, trial, **given) | {"response_id": name}
-        rows["responses"].append(result)
+        response_id = "/".join([task, model, str(trial), *map(str, response_values.values())])
+        response_row = response(task, model, trial, **response_values)
+        response_row["response_id"] = response_id
+        rows["responses"].append(response_row)
         rubric = criteria[task] if criteria else criteria_of(task, rubrics[task])
-        for each, value in zip(rubric, values, strict=True):
-            cell = "/".join([name, each["criterion_id"], *map(str, of_verdict.values())])
-            decided = {"explanation": f"why in {model}: {value}", **of_verdict}
-            of_row = {"verdict_id": cell, "dataset_revision": result["dataset_revision"]}
-            rows["verdicts"].append(verdict(result, each, value, **decided) | of_row)
+        for criterion_row, value in zip(rubric, values, strict=True):
+            columns = {"explanation": f"why in {model}: {value}", **verdict_values}
+            verdict_row = verdict(response_row, criterion_row, value, **columns)
+            verdict_row["dataset_revision"] = response_row["dataset_revision"]
+            verdict_row["verdict_id"] = "/".join(
+                [response_id, criterion_row["criterion_id"], *map(str, verdict_values.values())]
+            )
+            rows["verdicts"].append(verdict_row)
     return rows
 
 
 def score(rubric: Rubric, values: Sequence[float | None]) -> Fraction:
     """Equation 1, in fractions."""
-    points = sum(
-        (weight * exact(value) for (weight, _), value in zip(rubric, values, strict=True)),
-        Fraction(),
-    )
-    return points / sum(weight for weight, _ in rubric if weight > 0)
+    points = Fraction(0)
+    most_points = 0
+    for (weight, _), value in zip(rubric, values, strict=True):
+        assert value is not None
+        points += weight * Fraction(value)
+        most_points += max(weight, 0)
+    return points / most_points
 
 
-def exact(value: float | None) -> Fraction:
-    assert value is not None
-    return Fraction(value).limit_denominator(1000)
-
-
-def changes(first: Decisions, second: Decisions) -> list[Fraction]:
-    """The score differences of the tasks, second minus first."""
-    return [
-        score(RUBRICS[task], second[task]) - score(RUBRICS[task], first[task]) for task in first
+def mean_change(
+    base: Decisions, compared: Decisions, tasks: Iterable[str] = tuple(RUBRICS)
+) -> float:
+    """The mean over tasks of the compared score minus the base score."""
+    changes = [
+        score(RUBRICS[task], compared[task]) - score(RUBRICS[task], base[task]) for task in tasks
     ]
+    return float(mean(changes))
 
 
-def ask(reader: Reader, *names: str, revision: str = REVISION, **options: Any) -> ComparisonResult:
-    named = {f"named_{name}": options.pop(name, None) for name in ("models", "judges")}
-    dataset = {"source": "unused", "splits": options.pop("splits", ["finance"])}
-    models = options.pop("configured", [])
-    job = job_on("unused", Path("unused"), dataset=dataset, models=models).model_copy(update=named)
-    data = DataRevision(
-        name="unused",
-        revision=revision,
-        splits=("finance",),
-    )
+def ask(
+    reader: Reader,
+    *names: str,
+    revision: str = REVISION,
+    models: Sequence[str] | None = None,
+    judges: Sequence[str] | None = None,
+    splits: Sequence[str] = ("finance",),
+    configured: Sequence[Row] = (),
+    **options: Any,
+) -> ComparisonResult:
+    """Compare names; `models` and `judges` are those that options name, `configured` are models in
+    the configuration.
+    """
+    dataset = {"source": "unused", "splits": list(splits)}
+    job = job_on("unused", Path("unused"), dataset=dataset, models=list(configured))
+    job = job.model_copy(update={"named_models": models, "named_judges": judges})
+    data = DataRevision(name="unused", revision=revision, splits=("finance",))
     return compare(reader, Comparison(job.looking_up(lambda: data), names, **options))
 
 
-def apart(reader: Reader, result: ComparisonResult) -> list[dict[str, Any]]:
+def verdicts_behind(reader: Reader, result: ComparisonResult) -> list[Row]:
     """For each difference the counts of its verdicts, with categories, tasks and flips."""
-    parts = [taken_apart(reader, result, [each]) for each in result.differences]
-    return [part["verdicts"][0] | part for part in parts]
+    rows = []
+    for difference in result.differences:
+        parts = apart(reader, result, [difference])
+        rows.append(parts["verdicts"][0] | parts)
+    return rows

@@ -3,121 +3,203 @@ paired.
 """
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
-from statistics import mean
 from typing import Any
 
 import pytest
 
-import sql
 from tasks.compare.differences import ComparisonResult, decision, rows_of, subject
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import REVISION, Fill, Rows, admitted, at, criterion, reading, response, row, verdict
-from tests.tasks.compare import comparisons
+from tests.kit import Fill, Row, Rows, at, criterion, reading
 from tests.tasks.compare.comparisons import (
     ALL_MET,
     MIXED,
     RUBRICS,
-    apart,
+    WORSE_IN_RISK,
+    Decisions,
     ask,
-    changes,
     judged,
+    mean_change,
     tasks_of,
+    verdicts_behind,
 )
 from warehouse import Reader
 
-WORSE_IN_RISK = comparisons.WORSE_IN_RISK
-without_scores = pytest.mark.usefixtures("without_scores")
+
+@pytest.fixture(scope="module")
+def samplings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    """Models that were sampled and judged at several times; each test names the ones that it
+    needs.
+    """
+    later = {"vintage": "later"}
+    tonight = {"vintage": "tonight"}
+    first_night = {"vintage": "20260101"}
+    second_night = {"vintage": "20260102"}
+    old_configuration = {"model_config_hash": "old", "created_at": at(1)}
+    new_configuration = {"model_config_hash": "new", "created_at": at(2)}
+    with reading(
+        tmp_path_factory.mktemp("samplings"),
+        tasks_of(RUBRICS),
+        # Two vintages of two models, one of a third.
+        judged(ALL_MET, "a"),
+        judged(MIXED, "a", of_response=later),
+        judged(MIXED, "b"),
+        judged(WORSE_IN_RISK, "b", of_response=later),
+        judged(MIXED, "only-base"),
+        # A model with two configurations, and a model that only another judge has judged.
+        judged(ALL_MET, "twice", of_response=new_configuration),
+        judged(MIXED, "twice", of_response=old_configuration),
+        judged(MIXED, "elsewhere", judge="other"),
+        judged(ALL_MET, "only-later", of_response=later),
+        # Four runs on two vintages of one model.
+        judged(selected(ALL_MET, "t1", "t2", "t3"), "night", run_id="run-one"),
+        judged(selected(ALL_MET, "t4"), "night", run_id="run-early"),
+        judged(selected(MIXED, "t2", "t3", "t4"), "night", of_response=tonight, run_id="run-two"),
+        judged(selected(MIXED, "t1"), "night", of_response=tonight, run_id="run-late"),
+        # Vintages whose names are prefixes of run ids.
+        judged(ALL_MET, "dated", of_response=first_night, run_id="20260101T1-x"),
+        judged(MIXED, "dated", of_response=second_night, run_id="20260102T1-x"),
+    ) as reader:
+        yield reader
 
 
-def test_models_differ_by_their_verdicts_and_a_planted_regression_stands_in_its_category(
-    published: Fill,
+def selected(decisions: Decisions, *tasks: str) -> Decisions:
+    return {task: decisions[task] for task in tasks}
+
+
+def vintages_in(result: ComparisonResult) -> list[tuple[str, str]]:
+    """The vintages of both sides of each difference."""
+    pairs = []
+    for difference in result.differences:
+        run_a, run_b = (side.model_run for side in difference.pair.sides)
+        pairs.append((run_a.vintage, run_b.vintage))
+    return pairs
+
+
+@pytest.fixture(scope="module")
+def regression(samplings: Reader) -> ComparisonResult:
+    """All criteria met, compared with a regression in one category, and with mixed verdicts."""
+    return ask(samplings, "a@base", "b@later", "only-base")
+
+
+@pytest.fixture(scope="module")
+def regression_verdicts(samplings: Reader, regression: ComparisonResult) -> Row:
+    """The verdicts behind the regression."""
+    return verdicts_behind(samplings, regression)[0]
+
+
+def test_models_differ_by_their_mean_scores_over_tasks(regression: ComparisonResult) -> None:
+    _, mixed = regression.differences
+
+    assert regression.kind == "model"
+    assert mixed.split == "finance"
+    assert list(mixed.tasks["task_id"]) == ["t1", "t2", "t3", "t4"]
+    assert len(mixed.wanted_tasks) == 4
+    assert mixed.paired.n_tasks == 4
+    assert mixed.tasks["first_score"].to_list() == pytest.approx([1, 1, 1, 1])
+    assert mixed.tasks["second_score"].to_list() == pytest.approx([5 / 20, 1, 5 / 15, 0])
+    assert mixed.paired.difference == pytest.approx((-15 / 20 - 10 / 15 - 1) / 4)
+
+
+def test_four_tasks_are_too_few_for_an_interval_or_a_test(regression: ComparisonResult) -> None:
+    _, mixed = regression.differences
+
+    assert mixed.paired.ci_low is None
+    assert mixed.paired.p_value is None
+    assert mixed.p_adjusted is None
+
+
+def test_a_planted_regression_stands_in_its_category(regression_verdicts: Row) -> None:
+    categories = regression_verdicts["categories"]
+
+    assert [row["category"] for row in categories] == ["Risk", "Accuracy", "Clarity"]
+    assert [row["n_gained"] for row in categories] == [0, 0, 0]
+    assert [row["n_lost"] for row in categories] == [4, 0, 0]
+    assert categories[0]["contribution"] == pytest.approx((-6 / 20 - 2 / 10 - 7 / 15 - 10 / 9) / 4)
+
+
+def test_flips_and_their_tasks_are_sorted_by_loss_and_explain_the_difference(
+    regression: ComparisonResult, regression_verdicts: Row
 ) -> None:
-    reader = published(
-        tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(WORSE_IN_RISK, "b"), judged(MIXED, "c")
-    )
-    result = ask(reader, "a", "b", "c")
-    of_b, of_c = result.differences
-    flips, _ = apart(reader, result)
-    lost = [Fraction(-6, 20), Fraction(-2, 10), Fraction(-7, 15), Fraction(-10, 9)]
-    assert result.kind == "model"
-    assert of_c.split == "finance"
-    assert of_c.paired.n_tasks == 4
-    assert len(of_c.wanted_tasks) == 4
-    assert of_c.tasks["first_score"].mean() == pytest.approx(1.0)
-    assert (
-        pytest.approx(1 + float(mean(changes(ALL_MET, MIXED)))) == of_c.tasks["second_score"].mean()
-    )
-    assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == of_c.paired.difference
-    # Four tasks are too few for an interval or a test.
-    assert of_c.paired.ci_low is None
-    assert of_c.paired.p_value is None
-    assert of_c.p_adjusted is None
-    assert [*RUBRICS] == [*of_c.tasks["task_id"]]
-    assert [(c["category"], c["n_gained"], c["n_lost"]) for c in flips["categories"]] == [
-        ("Risk", 0, 4),
-        ("Accuracy", 0, 0),
-        ("Clarity", 0, 0),
-    ]
-    assert pytest.approx(float(mean(lost))) == flips["categories"][0]["contribution"]
-    assert pytest.approx(of_b.paired.difference) == flips["explained"]
-    assert [f["criterion_id"] for f in flips["flips"]] == ["t4-c1", "t3-c1", "t1-c1", "t2-c1"]
-    lost_by_task = [(t["task_id"], t["n_gained"], t["n_lost"]) for t in flips["tasks"]]
-    assert [(t, 0, 1) for t in ("t4", "t3", "t1", "t2")] == lost_by_task
-    for rows, column in ((flips["flips"], "effect"), (flips["tasks"], "difference")):
-        assert pytest.approx(sorted(map(float, lost))) == [each[column] for each in rows]
-    assert tuple(
-        flips[name] for name in ("n_criteria", "n_compared", "n_undecided", "n_in_one")
-    ) == (11, 11, 0, 0)
+    flips = regression_verdicts["flips"]
+    tasks = regression_verdicts["tasks"]
+    losses = pytest.approx([-10 / 9, -7 / 15, -6 / 20, -2 / 10])
+
+    assert [flip["criterion_id"] for flip in flips] == ["t4-c1", "t3-c1", "t1-c1", "t2-c1"]
+    assert [flip["effect"] for flip in flips] == losses
+    assert [task["task_id"] for task in tasks] == ["t4", "t3", "t1", "t2"]
+    assert [task["difference"] for task in tasks] == losses
+    assert [task["n_gained"] for task in tasks] == [0, 0, 0, 0]
+    assert [task["n_lost"] for task in tasks] == [1, 1, 1, 1]
+    difference = regression.differences[0].paired.difference
+    assert regression_verdicts["explained"] == pytest.approx(difference)
 
 
-@pytest.mark.parametrize("is_reworded", [False, True])
+def test_all_criteria_of_complete_tasks_are_compared(regression_verdicts: Row) -> None:
+    assert regression_verdicts["n_criteria"] == 11
+    assert regression_verdicts["n_compared"] == 11
+    assert regression_verdicts["n_undecided"] == 0
+    assert regression_verdicts["n_in_one"] == 0
+
+
+def undecided_in_t3() -> Rows:
+    return judged({**WORSE_IN_RISK, "t3": [0, None, 1]}, "b")
+
+
+def judged_in_t3_with_another_wording() -> Rows:
+    rows = judged(WORSE_IN_RISK, "b")
+    for row in rows["verdicts"]:
+        if row["criterion_id"] == "t3-c1":
+            row["criterion_hash"] = "of another wording"
+    return rows
+
+
+@pytest.mark.parametrize("second", [undecided_in_t3(), judged_in_t3_with_another_wording()])
 def test_an_undecided_criterion_is_no_flip_and_its_task_counts_for_neither(
-    published: Fill, is_reworded: bool
+    published: Fill, second: Rows
 ) -> None:
-    of_b = judged(WORSE_IN_RISK if is_reworded else {**WORSE_IN_RISK, "t3": [0, None, 1]}, "b")
-    if is_reworded:  # a verdict on another wording does not count
-        of_b["verdicts"][7]["criterion_hash"] = "of another wording"
-    reader = published(tasks_of(RUBRICS), judged(ALL_MET, "a"), of_b)
+    reader = published(tasks_of(RUBRICS), judged(ALL_MET, "a"), second)
+
     result = ask(reader, "a", "b")
-    [difference] = result.differences
-    [flips] = apart(reader, result)
-    complete = ("t1", "t2", "t4")
-    of_complete = changes(
-        {t: ALL_MET[t] for t in complete}, {t: WORSE_IN_RISK[t] for t in complete}
-    )
+
+    (difference,) = result.differences
+    (verdicts,) = verdicts_behind(reader, result)
     assert difference.paired.n_tasks == 3
     assert len(difference.wanted_tasks) == 4
-    assert pytest.approx(float(mean(of_complete))) == difference.paired.difference
+    assert difference.paired.difference == pytest.approx(
+        mean_change(ALL_MET, WORSE_IN_RISK, ("t1", "t2", "t4"))
+    )
     # t3 has an undecided criterion and two decided ones.
-    assert tuple(
-        flips[name] for name in ("n_criteria", "n_compared", "n_undecided", "n_left_out")
-    ) == (11, 8, 1, 2)
-    assert {*complete} == {flip["task_id"] for flip in flips["flips"]}
-    assert pytest.approx(difference.paired.difference) == flips["explained"]
+    assert verdicts["n_criteria"] == 11
+    assert verdicts["n_compared"] == 8
+    assert verdicts["n_undecided"] == 1
+    assert verdicts["n_left_out"] == 2
+    assert {flip["task_id"] for flip in verdicts["flips"]} == {"t1", "t2", "t4"}
+    assert verdicts["explained"] == pytest.approx(difference.paired.difference)
 
 
 def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None:
-    again = {"t1": [1, 1, 0, 0], "t2": [0, None]}
-    first = {task: ALL_MET[task] for task in again}
+    first_trial = selected(ALL_MET, "t1", "t2")
+    second_trial = {"t1": [1, 1, 0, 0], "t2": [0, None]}
     reader = published(
-        tasks_of({t: RUBRICS[t] for t in again}),
-        judged(first, "a"),
-        judged(first, "b"),
-        judged(again, "b", trial=2),
+        tasks_of({"t1": RUBRICS["t1"], "t2": RUBRICS["t2"]}),
+        judged(first_trial, "a"),
+        judged(first_trial, "b"),
+        judged(second_trial, "b", trial=2),
     )
+
     result = ask(reader, "a", "b")
-    [flips] = apart(reader, result)
-    [flip] = flips["flips"]
+
+    (verdicts,) = verdicts_behind(reader, result)
+    (flip,) = verdicts["flips"]
     assert flip["criterion_id"] == "t1-c2"
     assert flip["first_value"] == 1.0
     assert flip["second_value"] == 0.5
     assert flip["effect"] == pytest.approx(-0.5 * 4 / 20)
     # The second task counts with its complete trial, in which nothing differs.
     assert result.differences[0].paired.difference == pytest.approx(-0.5 * 4 / 20 / 2)
-    assert pytest.approx(result.differences[0].paired.difference) == flips["explained"]
-    assert flips["n_undecided"] == 0
-    assert flips["n_left_out"] == 0
+    assert verdicts["explained"] == pytest.approx(-0.5 * 4 / 20 / 2)
+    assert verdicts["n_undecided"] == 0
+    assert verdicts["n_left_out"] == 0
     assert flip["first_explanations"] == ["why in a: 1.0"]
     assert flip["second_explanations"] == ["why in b: 1.0", "why in b: 0"]
     assert flip["first_decision"] == "met"
@@ -127,63 +209,23 @@ def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None
 def test_a_criterion_that_stands_twice_in_a_rubric_is_compared_twice_and_no_more(
     published: Fill,
 ) -> None:
-    twice = [
+    criteria = [
         criterion("t1", 0, 4),
         criterion("t1", 0, 6) | {"criterion_id": "again", "position": 1},
     ]
-    rows = tasks_of({"t1": [(4, "Risk"), (6, "Risk")]})
+    tasks = tasks_of({"t1": [(4, "Risk"), (6, "Risk")]}) | {"criteria": criteria}
     reader = published(
-        rows | {"criteria": twice},
-        judged({"t1": [1, 1]}, "a", criteria={"t1": twice}),
-        judged({"t1": [1, 0]}, "b", criteria={"t1": twice}),
+        tasks,
+        judged({"t1": [1, 1]}, "a", criteria={"t1": criteria}),
+        judged({"t1": [1, 0]}, "b", criteria={"t1": criteria}),
     )
-    [flips] = apart(reader, ask(reader, "a", "b"))
-    assert [(f["criterion_id"], f["effect"]) for f in flips["flips"]] == [
-        ("again", pytest.approx(-0.6))
-    ]
-    assert flips["n_compared"] == 2
 
+    (verdicts,) = verdicts_behind(reader, ask(reader, "a", "b"))
 
-@pytest.fixture(scope="module")
-def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    """Models that were sampled and judged at several times; each test names the ones that it
-    needs.
-    """
-    old, new = (
-        {"model_config_hash": name, "created_at": at(when)}
-        for name, when in (("old", 1), ("new", 2))
-    )
-    later = {"vintage": "later"}
-    tonight = {"vintage": "tonight"}
-    with reading(
-        tmp_path_factory.mktemp("sittings"),
-        tasks_of(RUBRICS),
-        # Two vintages of two models, one of a third.
-        judged(ALL_MET, "a"),
-        judged(MIXED, "a", of_response=later),
-        judged(MIXED, "b"),
-        judged(WORSE_IN_RISK, "b", of_response=later),
-        judged(MIXED, "only-base"),
-        # A model with two configurations, and a model that only another judge has judged.
-        judged(ALL_MET, "twice", of_response=new),
-        judged(MIXED, "twice", of_response=old),
-        judged(MIXED, "elsewhere", judge="other"),
-        judged(ALL_MET, "only-later", of_response=later),
-        # Four runs on two vintages of one model.
-        judged({t: ALL_MET[t] for t in ("t1", "t2", "t3")}, "night", run_id="run-one"),
-        judged({"t4": ALL_MET["t4"]}, "night", run_id="run-early"),
-        judged(
-            {t: MIXED[t] for t in ("t2", "t3", "t4")},
-            "night",
-            of_response=tonight,
-            run_id="run-two",
-        ),
-        judged({"t1": MIXED["t1"]}, "night", of_response=tonight, run_id="run-late"),
-        # Vintages whose names are prefixes of run ids.
-        judged(ALL_MET, "dated", of_response={"vintage": "20260101"}, run_id="20260101T1-x"),
-        judged(MIXED, "dated", of_response={"vintage": "20260102"}, run_id="20260102T1-x"),
-    ) as reader:
-        yield reader
+    (flip,) = verdicts["flips"]
+    assert flip["criterion_id"] == "again"
+    assert flip["effect"] == pytest.approx(-0.6)
+    assert verdicts["n_compared"] == 2
 
 
 @pytest.mark.parametrize(
@@ -215,93 +257,11 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
             {"revision": "another"},
             "nothing to compare: a has no verdict under these options",
         ),
-    ],
-)
-def test_unclear_names_fail(
-    sittings: Reader, names: tuple[str, ...], options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(PipelineError, match=message):
-        ask(sittings, *names, **options)
-
-
-def vintages_in(result: ComparisonResult) -> list[tuple[str, str]]:
-    """The vintages of both sides of each difference."""
-    pairs = [difference.pair.sides for difference in result.differences]
-    return [(first.model_run.vintage, second.model_run.vintage) for first, second in pairs]
-
-
-def test_models_are_compared_under_one_judging_only(sittings: Reader) -> None:
-    with pytest.raises(
-        PipelineError, match="nothing to compare: only-base and elsewhere share no combination"
-    ) as error:
-        ask(sittings, "only-base", "elsewhere")
-
-    assert error.value.exit_code == 1
-    assert str(error.value).endswith(
-        "; only-base has verdicts in base by a-judge; elsewhere has verdicts in base by other"
-    )
-
-
-def test_models_are_compared_in_the_current_vintage_of_each(sittings: Reader) -> None:
-    assert vintages_in(ask(sittings, "a", "b")) == [("later", "later")]
-    assert vintages_in(ask(sittings, "a", "only-base")) == [("later", "base")]
-    assert vintages_in(ask(sittings, "only-base", "only-later")) == [("base", "later")]
-
-
-def test_every_vintage_is_compared_by_itself_if_all_are_requested(sittings: Reader) -> None:
-    result = ask(sittings, "a", "b", vintage="all")
-
-    assert vintages_in(result) == [("base", "base"), ("later", "later")]
-    with pytest.raises(
-        PipelineError,
-        match="only-base and only-later share no combination of dataset revision, vintage",
-    ):
-        ask(sittings, "only-base", "only-later", vintage="all")
-
-
-def test_a_pinned_model_stands_in_every_vintage_with_its_base(sittings: Reader) -> None:
-    [later] = ask(sittings, "a", "b", vintage="later").differences
-
-    assert later.paired.difference == pytest.approx(float(mean(changes(MIXED, WORSE_IN_RISK))))
-    assert vintages_in(ask(sittings, "a", "only-base", vintage="later")) == [("later", "base")]
-
-
-def test_a_model_that_lacks_a_vintage_is_pinned_by_its_configuration_or_if_it_has_no_other_than_base(
-    sittings: Reader,
-) -> None:
-    """The model `a` was sampled in other vintages, so it is not pinned unless the configuration
-    says so.
-    """
-    nightly = {
-        "name": "openai/only-base",
-        "label": "only-base",
-        "resample": "nightly",
-    }
-    pinned = {"name": "openai/a", "label": "a"}
-    missing = "nothing to compare: {} has no verdict in vintage tonight under these options"
-
-    with pytest.raises(PipelineError, match=missing.format("a")) as error:
-        ask(sittings, "night", "a", vintage="tonight")
-    with pytest.raises(PipelineError, match=missing.format("only-base")):
-        ask(sittings, "night", "only-base", vintage="tonight", configured=[nightly])
-
-    assert "; a has verdicts in base, later by a-judge" in str(error.value)
-    assert vintages_in(ask(sittings, "night", "a", vintage="tonight", configured=[pinned])) == [
-        ("tonight", "base")
-    ]
-
-
-def test_a_model_can_be_named_with_a_vintage(sittings: Reader) -> None:
-    [difference] = ask(sittings, "a@base", "a@later").differences
-
-    assert [side.name for side in difference.pair.sides] == ["a@base", "a@later"]
-    assert difference.paired.difference == pytest.approx(float(mean(changes(ALL_MET, MIXED))))
-    assert vintages_in(ask(sittings, "a@base", "b")) == [("base", "later")]
-
-
-@pytest.mark.parametrize(
-    ("names", "options", "message"),
-    [
+        (
+            ("a", "b"),
+            {"is_hard": True},
+            "nothing to compare: no hard subset is selected yet; run `prbench select-",
+        ),
         (
             ("a@base", "a@tonight"),
             {},
@@ -313,13 +273,99 @@ def test_a_model_can_be_named_with_a_vintage(sittings: Reader) -> None:
             {"vintage": "later"},
             "--vintage later: a@base names its vintage; leave the option out",
         ),
+        (
+            ("only-base", "only-later"),
+            {"vintage": "all"},
+            "only-base and only-later share no combination of dataset revision, vintage",
+        ),
+        (
+            ("run-early", "run-late"),
+            {},
+            "nothing to compare: finance: no task is complete for both",
+        ),
+        (("run-one", "run-early"), {}, r"nothing to compare: .* worked on the same responses"),
     ],
 )
-def test_impossible_names_with_a_vintage_fail(
-    sittings: Reader, names: tuple[str, ...], options: dict[str, Any], message: str
+def test_names_and_options_without_a_comparison_are_refused_with_the_reason(
+    samplings: Reader, names: tuple[str, ...], options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(PipelineError, match=message):
-        ask(sittings, *names, **options)
+        ask(samplings, *names, **options)
+
+
+def test_models_are_compared_under_one_judge_configuration_only(samplings: Reader) -> None:
+    with pytest.raises(
+        PipelineError, match="nothing to compare: only-base and elsewhere share no combination"
+    ) as error:
+        ask(samplings, "only-base", "elsewhere")
+
+    assert error.value.exit_code == 1
+    assert str(error.value).endswith(
+        "; only-base has verdicts in base by a-judge; elsewhere has verdicts in base by other"
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "vintages"),
+    [
+        (("a", "b"), ("later", "later")),
+        (("a", "only-base"), ("later", "base")),
+        (("only-base", "only-later"), ("base", "later")),
+        (("a@base", "b"), ("base", "later")),
+    ],
+)
+def test_models_are_compared_in_the_current_vintage_of_each_or_in_the_named_one(
+    samplings: Reader, names: tuple[str, str], vintages: tuple[str, str]
+) -> None:
+    assert vintages_in(ask(samplings, *names)) == [vintages]
+
+
+def test_every_vintage_is_compared_by_itself_if_all_are_requested(samplings: Reader) -> None:
+    result = ask(samplings, "a", "b", vintage="all")
+
+    assert vintages_in(result) == [("base", "base"), ("later", "later")]
+
+
+def test_models_are_compared_in_a_requested_vintage(samplings: Reader) -> None:
+    (difference,) = ask(samplings, "a", "b", vintage="later").differences
+
+    assert difference.paired.difference == pytest.approx(mean_change(MIXED, WORSE_IN_RISK))
+
+
+def test_a_pinned_model_stands_in_every_vintage_with_its_base(samplings: Reader) -> None:
+    assert vintages_in(ask(samplings, "a", "only-base", vintage="later")) == [("later", "base")]
+
+
+def test_a_model_with_several_vintages_is_pinned_only_by_its_configuration(
+    samplings: Reader,
+) -> None:
+    pinned = {"name": "openai/a", "label": "a"}
+
+    result = ask(samplings, "night", "a", vintage="tonight", configured=[pinned])
+
+    assert vintages_in(result) == [("tonight", "base")]
+    with pytest.raises(
+        PipelineError,
+        match=r"nothing to compare: a has no verdict in vintage tonight under these options.*"
+        r"; a has verdicts in base, later by a-judge",
+    ):
+        ask(samplings, "night", "a", vintage="tonight")
+
+
+def test_a_model_with_base_responses_alone_is_not_pinned_if_it_is_configured_as_nightly(
+    samplings: Reader,
+) -> None:
+    nightly = {"name": "openai/only-base", "label": "only-base", "resample": "nightly"}
+
+    with pytest.raises(PipelineError, match="only-base has no verdict in vintage tonight"):
+        ask(samplings, "night", "only-base", vintage="tonight", configured=[nightly])
+
+
+def test_two_vintages_of_a_model_can_be_compared_as_models(samplings: Reader) -> None:
+    (difference,) = ask(samplings, "a@base", "a@later").differences
+
+    assert [side.name for side in difference.pair.sides] == ["a@base", "a@later"]
+    assert difference.paired.difference == pytest.approx(mean_change(ALL_MET, MIXED))
 
 
 def test_a_label_in_full_is_meant_before_a_label_with_a_vintage(published: Fill) -> None:
@@ -330,10 +376,16 @@ def test_a_label_in_full_is_meant_before_a_label_with_a_vintage(published: Fill)
         judged(MIXED, "a@later"),
     )
 
-    [difference] = ask(reader, "a", "a@later", vintage="base").differences
+    (difference,) = ask(reader, "a", "a@later", vintage="base").differences
 
-    assert difference.pair.sides[1].model_run.model == "a@later"
-    assert difference.pair.sides[1].model_run.vintage == "base"
+    second_run = difference.pair.sides[1].model_run
+    assert second_run.model == "a@later"
+    assert second_run.vintage == "base"
+
+
+def more_verdicts(decisions: Decisions, model: str = "a", **values: Any) -> Rows:
+    """Further verdicts on existing responses."""
+    return {"verdicts": judged(decisions, model, **values)["verdicts"]}
 
 
 def test_judges_are_compared_in_the_current_vintage_of_a_model_or_else_the_latest_that_both_judged(
@@ -341,14 +393,6 @@ def test_judges_are_compared_in_the_current_vintage_of_a_model_or_else_the_lates
 ) -> None:
     later = {"vintage": "later", "created_at": at(5)}
     latest = {"vintage": "latest", "created_at": at(9)}
-    by_other = [
-        judged(decisions, model, of_response=of_response, judge="other")["verdicts"]
-        for decisions, model, of_response in (
-            (MIXED, "a", later),
-            (MIXED, "b", {}),
-            (MIXED, "b", later),
-        )
-    ]
     reader = published(
         tasks_of(RUBRICS),
         judged(ALL_MET, "a"),
@@ -356,47 +400,55 @@ def test_judges_are_compared_in_the_current_vintage_of_a_model_or_else_the_lates
         judged(ALL_MET, "a", of_response=latest),
         judged(ALL_MET, "b"),
         judged(ALL_MET, "b", of_response=later),
-        *({"verdicts": verdicts} for verdicts in by_other),
+        more_verdicts(MIXED, "a", of_response=later, judge="other"),
+        more_verdicts(MIXED, "b", judge="other"),
+        more_verdicts(MIXED, "b", of_response=later, judge="other"),
     )
 
     result = ask(reader, "a-judge", "other")
 
-    assert [
-        (each.pair.sides[0].model_run.model, *vintages)
-        for each, vintages in zip(result.differences, vintages_in(result), strict=True)
-    ] == [("a", "later", "later"), ("b", "later", "later")]
+    models = [difference.pair.sides[0].model_run.model for difference in result.differences]
+    assert models == ["a", "b"]
+    assert vintages_in(result) == [("later", "later"), ("later", "later")]
 
 
-def test_the_subject_of_a_comparison_names_models_vintages_judges_and_splits(
-    sittings: Reader,
-) -> None:
-    subjects = [
-        subject(rows_of(ask(sittings, *names)))
-        for names in (("a", "b"), ("a", "b", "only-base"), ("a@base", "a@later"), ("base", "later"))
-    ]
-
-    assert subjects == [
-        "Comparing a with b, in vintage later, judged by a-judge, on finance.",
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (("a", "b"), "Comparing a with b, in vintage later, judged by a-judge, on finance."),
         (
+            ("a", "b", "only-base"),
             "Comparing a (vintage later) with b (vintage later), only-base (vintage base), judged"
-            " by a-judge, on finance."
+            " by a-judge, on finance.",
         ),
-        "Comparing a@base with a@later, judged by a-judge, on finance.",
-        "Comparing base with later, responses of a, b, judged by a-judge, on finance.",
-    ]
+        (("a@base", "a@later"), "Comparing a@base with a@later, judged by a-judge, on finance."),
+        (
+            ("base", "later"),
+            "Comparing base with later, responses of a, b, judged by a-judge, on finance.",
+        ),
+    ],
+)
+def test_the_subject_of_a_comparison_names_models_vintages_judges_and_splits(
+    samplings: Reader, names: tuple[str, ...], sentence: str
+) -> None:
+    assert subject(rows_of(ask(samplings, *names))) == sentence
+
+
+def legal_if(tasks: Rows, legal_tasks: Sequence[str]) -> Rows:
+    """The tasks, with some of them in the split `legal` instead of `finance`."""
+    for member in tasks["split_members"]:
+        if member["task_id"] in legal_tasks:
+            member["split"] = "legal"
+    return tasks
 
 
 def test_a_split_on_which_only_one_model_has_verdicts_is_named(published: Fill) -> None:
-    legal = {f"law-{number}": [(10, "Accuracy")] for number in range(3)}
-    everywhere = {**RUBRICS, **legal}
-    met = {
-        task: [1.0 if weight > 0 else 0.0 for weight, _ in rubric]
-        for task, rubric in everywhere.items()
-    }
-    tasks = tasks_of(everywhere)
-    for member in tasks["split_members"]:
-        member["split"] = "legal" if member["task_id"] in legal else "finance"
-    reader = published(tasks, judged(met, "a", rubrics=everywhere), judged(MIXED, "b"))
+    rubrics = {**RUBRICS, "law": [(10, "Accuracy")]}
+    reader = published(
+        legal_if(tasks_of(rubrics), ["law"]),
+        judged({**ALL_MET, "law": [1]}, "a", rubrics=rubrics),
+        judged(MIXED, "b"),
+    )
 
     result = ask(reader, "a", "b", splits=["finance", "legal"])
 
@@ -406,11 +458,10 @@ def test_a_split_on_which_only_one_model_has_verdicts_is_named(published: Fill) 
 
 
 def test_models_without_a_split_in_common_are_refused_with_that_reason(published: Fill) -> None:
-    tasks = tasks_of(RUBRICS)
-    for member in tasks["split_members"]:
-        member["split"] = "legal" if member["task_id"] == "t4" else "finance"
     reader = published(
-        tasks, judged({"t1": ALL_MET["t1"]}, "a"), judged({"t4": ALL_MET["t4"]}, "b")
+        legal_if(tasks_of(RUBRICS), ["t4"]),
+        judged(selected(ALL_MET, "t1"), "a"),
+        judged(selected(ALL_MET, "t4"), "b"),
     )
 
     with pytest.raises(
@@ -420,24 +471,12 @@ def test_models_without_a_split_in_common_are_refused_with_that_reason(published
         ask(reader, "a", "b", splits=["finance", "legal"])
 
 
-def test_a_comparison_on_hard_tasks_says_that_none_are_selected(sittings: Reader) -> None:
-    with pytest.raises(
-        PipelineError,
-        match="nothing to compare: no hard subset is selected yet; run `prbench select-",
-    ):
-        ask(sittings, "a", "b", is_hard=True)
+def test_of_a_model_that_was_configured_again_the_latest_responses_count(samplings: Reader) -> None:
+    (difference,) = ask(samplings, "a", "twice", vintage="base").differences
 
-
-def test_of_a_model_that_was_configured_again_the_latest_responses_count(sittings: Reader) -> None:
-    [difference] = ask(sittings, "a", "twice", vintage="base").differences
     assert difference.pair.sides[1].model_run.model_config_hash == "new"
     assert difference.paired.difference == 0
-    assert any("twice has 2 configurations" in note for note in difference.pair.notes)
-
-
-def more_verdicts(decisions: comparisons.Decisions, **of_verdict: Any) -> Rows:
-    """Further verdicts on existing responses."""
-    return {"verdicts": judged(decisions, "a", **of_verdict)["verdicts"]}
+    assert difference.pair.notes == ("twice has 2 configurations; the latest counts.",)
 
 
 def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_share_one(
@@ -447,130 +486,127 @@ def test_judges_are_compared_on_the_same_responses_with_one_template_where_they_
         tasks_of(RUBRICS),
         judged(ALL_MET, "a", judge="one", template_hash="shared"),
         more_verdicts(MIXED, judge="other", template_hash="shared"),
-        more_verdicts(
-            ALL_MET,
-            judge="other",
-            template_hash="own",
-            created_at=at(9),
-        ),
+        more_verdicts(ALL_MET, judge="other", template_hash="own", created_at=at(9)),
         more_verdicts(WORSE_IN_RISK, judge="reader", template_hash="imported"),
     )
+
     result = ask(reader, "one", "other", "reader")
-    shared, human = result.differences
+
+    judge, person = result.differences
     assert result.kind == "judge"
-    assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == shared.paired.difference
-    assert shared.pair.sides[1].model_run.template_hash == "shared"
-    assert pytest.approx(float(mean(changes(ALL_MET, WORSE_IN_RISK)))) == human.paired.difference
+    assert judge.pair.sides[1].model_run.template_hash == "shared"
+    assert judge.paired.difference == pytest.approx(mean_change(ALL_MET, MIXED))
+    assert person.paired.difference == pytest.approx(mean_change(ALL_MET, WORSE_IN_RISK))
     # All verdicts are on the same responses; each side has those of its judge.
-    of_shared, of_human = apart(reader, result)
-    assert pytest.approx(shared.paired.difference) == of_shared["explained"]
-    assert {flip["criterion_id"] for flip in of_human["flips"]} == {
-        "t1-c1",
-        "t2-c1",
-        "t3-c1",
-        "t4-c1",
-    }
+    verdicts_of_judge, verdicts_of_person = verdicts_behind(reader, result)
+    flipped = {flip["criterion_id"] for flip in verdicts_of_person["flips"]}
+    assert verdicts_of_judge["explained"] == pytest.approx(judge.paired.difference)
+    assert flipped == {"t1-c1", "t2-c1", "t3-c1", "t4-c1"}
 
 
 def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) -> None:
-    of_other = (
-        more_verdicts(MIXED, **judge, template_hash="0123450000")
-        for judge in ({}, {"judge": "other"})
-    )
     reader = published(
-        tasks_of(RUBRICS), judged(ALL_MET, "a", template_hash="0123456789"), *of_other
+        tasks_of(RUBRICS),
+        judged(ALL_MET, "a", template_hash="0123456789"),
+        more_verdicts(MIXED, template_hash="0123450000"),
+        more_verdicts(MIXED, judge="other", template_hash="0123450000"),
     )
+
     result = ask(reader, "0123456789", "0123450")
-    [difference] = result.differences
+
+    (difference,) = result.differences
     assert result.kind == "template"
     assert difference.pair.sides[1].name == "0123450000"
-    assert pytest.approx(float(mean(changes(ALL_MET, MIXED)))) == difference.paired.difference
-    for name, message in (
-        ("012345", "012345: 2 templates match"),
-        ("01234", "01234: no model, .* has this name"),
-    ):
-        with pytest.raises(UsageError, match=message):
-            ask(reader, name, "0123456789")
+    assert difference.paired.difference == pytest.approx(mean_change(ALL_MET, MIXED))
+    with pytest.raises(UsageError, match="012345: 2 templates match"):
+        ask(reader, "012345", "0123456789")
+    with pytest.raises(UsageError, match=r"01234: no model, .* has this name"):
+        ask(reader, "01234", "0123456789")
 
 
-def test_a_name_that_could_be_two_things_asks_for_of(published: Fill) -> None:
+def test_a_name_that_could_be_two_things_needs_the_option_of(published: Fill) -> None:
     reader = published(
         tasks_of(RUBRICS),
         judged(ALL_MET, "base"),
         judged(MIXED, "later"),
         judged(MIXED, "base", of_response={"vintage": "later"}),
     )
+
+    (difference,) = ask(reader, "base", "later", kind="vintage").differences
+
+    assert difference.pair.sides[0].model_run.model == "base"
     with pytest.raises(
         UsageError, match="base and later: could be model or vintage; say which with --of"
     ):
         ask(reader, "base", "later")
-    assert (
-        ask(reader, "base", "later", kind="vintage").differences[0].pair.sides[0].model_run.model
-        == "base"
-    )
 
 
-def test_a_name_in_full_is_meant_before_one_that_only_begins_so(sittings: Reader) -> None:
-    assert ask(sittings, "20260101", "20260102").kind == "vintage"
-    assert ask(sittings, "20260101T", "20260102").kind == "run"
+def test_a_name_in_full_is_meant_before_one_that_only_begins_so(samplings: Reader) -> None:
+    assert ask(samplings, "20260101", "20260102").kind == "vintage"
+    assert ask(samplings, "20260101T", "20260102").kind == "run"
 
 
-def test_revisions_are_compared_by_content_on_the_tasks_of_both(published: Fill) -> None:
-    old = "aaaaaa-old"
-    new = "bbbbbb-new"
-    rubrics = {"t1": RUBRICS["t1"], "t2": RUBRICS["t2"]}
-    # In the new revision t2 is gone and t5 is new; in t1 the ids and the order differ, a weight is
-    # higher, and the criterion at 3 has other content.
-    items = [
-        criterion("t1", index, weight, "Risk")
-        for index, weight in ((2, 14), (1, 6), (0, 10), (7, -5))
+@pytest.fixture(scope="module")
+def revisions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    """Two revisions with responses of one model.
+
+    In the new revision t2 is gone and t5 is new; in t1 the ids and the order differ, a weight is
+    higher, and the criterion at 3 has other content.
+    """
+    old = {"dataset_revision": "aaaaaa-old"}
+    new = {"dataset_revision": "bbbbbb-new"}
+    criteria = [
+        criterion("t1", 2, 14, "Risk") | new | {"criterion_id": "new-0", "position": 0},
+        criterion("t1", 1, 6, "Risk") | new | {"criterion_id": "new-1", "position": 1},
+        criterion("t1", 0, 10, "Risk") | new | {"criterion_id": "new-2", "position": 2},
+        criterion("t1", 7, -5, "Risk") | new | {"criterion_id": "new-3", "position": 3},
     ]
-    edited = [
-        each | {"criterion_id": f"new-{index}", "position": index}
-        for index, each in enumerate(items)
-    ]
-    of_new = tasks_of({"t1": RUBRICS["t1"], "t5": [(1, "Risk")]}, revision=new)
-    unchanged = [each for each in of_new["criteria"] if each["task_id"] == "t5"]
-    of_new["criteria"] = [*(each | {"dataset_revision": new} for each in edited), *unchanged]
-    before = judged({"t1": [1, 1, 0, 0], "t2": [1, 1]}, "a", of_response={"dataset_revision": old})
-    now = judged(
-        {"t1": [1, 1, 0, 0]}, "a", criteria={"t1": edited}, of_response={"dataset_revision": new}
-    )
-    reader = published(tasks_of(rubrics, revision=old), of_new, before, now)
-    result = ask(reader, "aaaaaa", "bbbbbb")
-    [difference] = result.differences
-    [flips] = apart(reader, result)
+    new_tasks = tasks_of({"t5": [(1, "Risk")], "t1": RUBRICS["t1"]}, revision="bbbbbb-new")
+    new_tasks["criteria"][1:] = criteria
+    with reading(
+        tmp_path_factory.mktemp("revisions"),
+        tasks_of({"t1": RUBRICS["t1"], "t2": RUBRICS["t2"]}, revision="aaaaaa-old"),
+        new_tasks,
+        judged({"t1": [1, 1, 0, 0], "t2": [1, 1]}, of_response=old),
+        judged({"t1": [1, 1, 0, 0]}, criteria={"t1": criteria}, of_response=new),
+    ) as reader:
+        yield reader
+
+
+def test_revisions_are_compared_on_the_tasks_of_both(revisions: Reader) -> None:
+    result = ask(revisions, "aaaaaa", "bbbbbb")
+
+    (difference,) = result.differences
     assert result.kind == "revision"
-    assert old == difference.pair.sides[0].name
+    assert difference.pair.sides[0].name == "aaaaaa-old"
     assert difference.paired.n_tasks == 1
-    # Before (10 + 6) of 20, now (14 + 6) of 30.
-    assert pytest.approx(float(Fraction(20, 30) - Fraction(16, 20))) == difference.paired.difference
-    # Old point 0 (weight 10) is lost, old point 2 (now 14) is gained.
-    flipped = {(f["criterion_id"], f["first_value"], f["second_value"]) for f in flips["flips"]}
-    assert flipped == {("new-2", 1, 0), ("new-0", 0, 1)}
-    assert [f["effect"] for f in flips["flips"]] == pytest.approx([-10 / 30, 14 / 30])
-    assert flips["n_compared"] == 3
-    assert flips["n_in_one"] == 2
-    assert flips["explained"] != pytest.approx(difference.paired.difference)
+    assert difference.paired.difference == pytest.approx((14 + 6) / 30 - (10 + 6) / 20)
 
 
-def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(sittings: Reader) -> None:
-    result = ask(sittings, "run-one", "run-two")
-    [difference] = result.differences
-    [flips] = apart(sittings, result)
-    both = ("t2", "t3")
-    of_both = changes({t: ALL_MET[t] for t in both}, {t: MIXED[t] for t in both})
+def test_criteria_of_revisions_are_compared_by_content(revisions: Reader) -> None:
+    (verdicts,) = verdicts_behind(revisions, ask(revisions, "aaaaaa", "bbbbbb"))
+
+    # The old criterion 0 (weight 10) is lost, the old criterion 2 (now 14) is gained.
+    lost, gained = verdicts["flips"]
+    assert lost["criterion_id"] == "new-2"
+    assert lost["effect"] == pytest.approx(-10 / 30)
+    assert gained["criterion_id"] == "new-0"
+    assert gained["effect"] == pytest.approx(14 / 30)
+    assert verdicts["n_compared"] == 3
+    assert verdicts["n_in_one"] == 2
+    assert verdicts["explained"] == pytest.approx(4 / 30)
+
+
+def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(samplings: Reader) -> None:
+    result = ask(samplings, "run-one", "run-two")
+
+    (difference,) = result.differences
+    (verdicts,) = verdicts_behind(samplings, result)
     assert result.kind == "run"
-    assert [*difference.tasks["task_id"]] == ["t2", "t3"]
+    assert list(difference.tasks["task_id"]) == ["t2", "t3"]
     assert len(difference.wanted_tasks) == 2
-    assert pytest.approx(float(mean(of_both))) == difference.paired.difference
-    assert {flip["task_id"] for flip in flips["flips"]} == {"t3"}
-    with pytest.raises(
-        PipelineError, match="nothing to compare: finance: no task is complete for both"
-    ):
-        ask(sittings, "run-early", "run-late")
-    with pytest.raises(PipelineError, match=r"nothing to compare: .* worked on the same responses"):
-        ask(sittings, "run-one", "run-early")
+    assert difference.paired.difference == pytest.approx(mean_change(ALL_MET, MIXED, ("t2", "t3")))
+    assert {flip["task_id"] for flip in verdicts["flips"]} == {"t3"}
 
 
 def test_a_warehouse_without_verdicts_has_nothing_to_compare(published: Fill) -> None:
@@ -593,141 +629,4 @@ def test_a_warehouse_without_verdicts_has_nothing_to_compare(published: Fill) ->
 def test_decisions_of_trials_that_disagree_are_counted(
     by_trial: Sequence[float], message: str
 ) -> None:
-    assert message == decision(by_trial)
-
-
-CRITERIA = [criterion("t", i, 5.0) for i in range(10)]
-NIGHTS = ["base", "2026-11-20", "2026-11-21", "2026-11-22"]
-
-
-def response_in(vintage: str, model: str = "fresh", **values: Any) -> dict[str, Any]:
-    named = {"response_id": f"{model} {vintage}"}
-    return (
-        response("t", model, vintage=vintage, created_at=at(NIGHTS.index(vintage)), **values)
-        | named
-    )
-
-
-def judged_by_one(result: dict[str, Any], n: int = 10, **values: Any) -> list[dict[str, Any]]:
-    difference = [verdict(result, each, 1.0, **values) for each in CRITERIA[:n]]
-    template = values.get("template_hash", "")
-    return [each | {"verdict_id": f"{each['verdict_id']} {template}"} for each in difference]
-
-
-def last_nights(
-    published: Fill,
-    responses: list[dict[str, Any]],
-    verdicts: list[dict[str, Any]] | None = None,
-    **more: Any,
-) -> list[Any]:
-    if verdicts is None:
-        verdicts = [each for result in responses for each in judged_by_one(result)]
-    rows = {
-        **admitted(["t"], n_criteria=10),
-        "criteria": CRITERIA,
-        "responses": responses,
-        "verdicts": verdicts,
-        "runs": [row("runs", run_id=night, night=night) for night in NIGHTS[1:]],
-        **more,
-    }
-    options = {
-        "benchmark": "prbench",
-        "dataset_revision": REVISION,
-        "night": "2026-11-22",
-    }
-    pairs = published(rows).rows(sql.read("queries/nightly/pairs"), options)
-    return [(each["template_hash"], each["last_vintage"]) for each in pairs]
-
-
-HALF_JUDGED = {
-    "steady": ((10, 10, 10, 10), "2026-11-21"),
-    "half": ((0, 10, 5, 10), "2026-11-21"),
-    "thin": ((0, 10, 4, 10), "2026-11-20"),  # a night with few verdicts is not compared with
-}
-
-
-def test_a_night_is_compared_with_a_vintage_at_the_bar_rather_than_with_a_later_one_below(
-    published: Fill,
-) -> None:
-    responses = [response_in(night) for night in NIGHTS]
-    n_judged = dict(zip(NIGHTS, (10, 10, 8, 10), strict=True))
-    verdicts = [
-        each for result in responses for each in judged_by_one(result, n_judged[result["vintage"]])
-    ]
-
-    assert last_nights(published, responses, verdicts) == [("a-template", "2026-11-20")]
-
-
-@without_scores
-def test_a_night_is_compared_with_the_last_half_judged_one_or_the_pinned_sampling(
-    published: Fill,
-) -> None:
-    # The pinned sampling stands in for the first night, and vintages of one's own do not.
-    responses = [
-        response_in("base", "pinned"),
-        response_in("2026-11-21", "pinned") | {"vintage": "an-experiment"},
-    ]
-    responses.append(response_in("2026-11-22", "pinned"))
-    verdicts = [each for result in responses for each in judged_by_one(result)]
-    for model, (n_judged, _) in HALF_JUDGED.items():
-        of_model = [response_in(night, model) for night in NIGHTS]
-        responses += of_model
-        verdicts += [
-            each
-            for result, n in zip(of_model, n_judged, strict=True)
-            for each in judged_by_one(result, n)
-        ]
-    last = {"pinned": "base"} | {model: night for model, (_, night) in HALF_JUDGED.items()}
-    assert [("a-template", last[model]) for model in sorted(last)] == last_nights(
-        published, responses, verdicts
-    )
-
-
-@without_scores
-def test_each_judging_has_its_own_last_night_and_the_first_of_one_has_none(published: Fill) -> None:
-    responses = [response_in(night) for night in NIGHTS]
-    verdicts = [
-        *judged_by_one(responses[1]),
-        *judged_by_one(responses[3]),
-        *judged_by_one(responses[2], template_hash="newer"),
-        *judged_by_one(responses[3], template_hash="newer"),
-        *judged_by_one(responses[3], template_hash="newest"),
-    ]
-    last = [("a-template", "2026-11-20"), ("newer", "2026-11-21"), ("newest", None)]
-    assert last == last_nights(published, responses, verdicts)
-
-
-@without_scores
-def test_a_night_in_which_the_judge_had_drifted_is_no_measure(published: Fill) -> None:
-    responses = [response_in(night) for night in NIGHTS]
-    same = {
-        "set_id": "set",
-        "response_id": "r",
-        "criterion_id": "c",
-        "criterion_hash": "h",
-    }
-    night = "2026-11-21"
-    drift = {
-        "control_set": {
-            **same,
-            "verdict_id": "v",
-            "task_id": "t",
-            "model": "m",
-            "first_value": 1.0,
-        },
-        "control_verdicts": {
-            **same,
-            "judge_vintage": night,
-            "status": "unmet",
-            "value": 0.0,
-        },
-        "control_limits": {
-            "set_id": "set",
-            "night": night,
-            "n_decided": 1,
-            "n_agreeing": 0,
-            "cause": "bar",
-        },
-    }
-    rows = {name: [row(name, **values)] for name, values in drift.items()}
-    assert last_nights(published, responses, **rows) == [("a-template", "2026-11-20")]
+    assert decision(by_trial) == message

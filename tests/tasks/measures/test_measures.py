@@ -5,7 +5,6 @@ added.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -20,11 +19,11 @@ from tasks.measures.measure import (
     Results,
     ValueColumns,
 )
-from tests.kit import aggregated, combined, rows_in
+from tests.kit import ROOT, aggregated, combined, rows_in, values_in
 from tests.tasks.compare.comparisons import judged, tasks_of
 from warehouse import Warehouse
 
-RUBRICS = {f"t{i:02d}": [(weight, "Accuracy") for weight in (5, 3, -2)] for i in range(8)}
+RUBRICS = {f"t{i:02d}": [(5, "Accuracy"), (3, "Accuracy"), (-2, "Accuracy")] for i in range(8)}
 
 
 def most_met(figures: Sequence[FigureRow], values: ValueColumns) -> Iterator[Results]:
@@ -33,7 +32,7 @@ def most_met(figures: Sequence[FigureRow], values: ValueColumns) -> Iterator[Res
         yield {"most_met": MeasureResult(float(n_met.max()), note=f"{len(figures)}")}
 
 
-OWN = Measure(
+MOST_MET = Measure(
     "most_met",
     "intermediate.mean_scores",
     "intermediate.figure_values",
@@ -47,12 +46,18 @@ OWN = Measure(
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
-    decided = {
-        model: {t: [i % 2, model == "bob", 1] for i, t in enumerate(RUBRICS)}
-        for model in ("ada", "bob")
-    }
-    responses = [judged(of_model, model, rubrics=RUBRICS) for model, of_model in decided.items()]
-    return aggregated(tmp_path, combined(tasks_of(RUBRICS), *responses))
+    """Two models; in each second task the first criterion is met, and the second one by bob."""
+    decisions = {}
+    for second_criterion in (0, 1):
+        decisions[second_criterion] = {
+            task: [index % 2, second_criterion, 1] for index, task in enumerate(RUBRICS)
+        }
+    rows = combined(
+        tasks_of(RUBRICS),
+        judged(decisions[0], "ada", rubrics=RUBRICS),
+        judged(decisions[1], "bob", rubrics=RUBRICS),
+    )
+    return aggregated(tmp_path, rows)
 
 
 def renewed(warehouse: Warehouse, measure: Measure) -> list[MeasureRow]:
@@ -64,51 +69,57 @@ def renewed(warehouse: Warehouse, measure: Measure) -> list[MeasureRow]:
     return rows
 
 
-def test_a_measure_is_computed_once_for_each_figure_and_again_only_by_another_method(
-    warehouse: Warehouse,
-) -> None:
-    first = renewed(warehouse, OWN)
-    query = "select count(*) as n from intermediate.mean_scores where basis is not null"
+def test_a_measure_is_computed_once_for_each_figure(warehouse: Warehouse) -> None:
+    rows = renewed(warehouse, MOST_MET)
 
-    assert len(first) == rows_in(warehouse.root, query)[0]["n"] > 0
-    assert {row["value"] for row in first if row["note"] == "4"} == {2.0, 3.0}
-    assert renewed(warehouse, OWN) == []
-    assert len(first) == len(renewed(warehouse, replace(OWN, method="max-2")))
-    assert {
-        row["method"] for row in rows_in(warehouse.root, "from measures where measure = 'most_met'")
-    } == {"max-2"}
+    figures = rows_in(warehouse.root, "from intermediate.mean_scores where basis is not null")
+    assert {row["figure_id"] for row in rows} == {row["figure_id"] for row in figures}
+    assert {row["value"] for row in rows if row["note"] == "4"} == {2.0, 3.0}
+    assert renewed(warehouse, MOST_MET) == []
+
+
+def test_figures_of_another_method_are_computed_again(warehouse: Warehouse) -> None:
+    rows = renewed(warehouse, MOST_MET)
+
+    rows_of_second_method = renewed(warehouse, replace(MOST_MET, method="max-2"))
+
+    query = "select distinct method from measures where measure = 'most_met'"
+    assert len(rows_of_second_method) == len(rows)
+    assert values_in(warehouse.root, query) == [("max-2",)]
 
 
 def test_figures_are_narrowed_by_their_columns_and_computed_in_whole_groups(
     warehouse: Warehouse,
 ) -> None:
     with warehouse.reader() as reader:
-        of_score = OWN.fresh(reader, breakdown="all", score_name="score")
-        everything = OWN.fresh(reader, breakdown="all")
+        rows_of_score = MOST_MET.fresh(reader, breakdown="all", score_name="score")
+        rows = MOST_MET.fresh(reader, breakdown="all")
 
-    assert [row["note"] for row in of_score] == ["2"] * 2
-    assert [row["note"] for row in everything] == ["4"] * 4
-    assert {row["figure_id"]: row["value"] for row in everything}.items() >= {
-        row["figure_id"]: row["value"] for row in of_score
-    }.items()
+    values = {row["figure_id"]: row["value"] for row in rows}
+    assert [row["note"] for row in rows_of_score] == ["2", "2"]
+    assert [row["note"] for row in rows] == ["4", "4", "4", "4"]
+    assert [row["value"] for row in rows_of_score] == [
+        values[row["figure_id"]] for row in rows_of_score
+    ]
 
 
 def test_every_measure_has_its_columns_beside_the_others(warehouse: Warehouse) -> None:
     columns = {
         row["column_name"] for row in rows_in(warehouse.root, "describe intermediate.measured")
     }
-    stored = {row["measure"] for row in rows_in(warehouse.root, "from measures")} | {
-        each.name for each in MEASURES
-    }
+    stored_names = {row["measure"] for row in rows_in(warehouse.root, "from measures")}
 
-    assert stored <= columns
+    assert stored_names <= columns
+    assert {measure.name for measure in MEASURES} <= columns
 
 
 def test_every_measure_that_a_model_reads_is_named_in_the_code_that_computes_it() -> None:
-    read = re.compile(r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_p_value|_n|_is_small|_note)?\b")
-    names = {name for model in sql.models() for name in read.findall(model.query)}
-    files = chain(Path("tasks/measures").rglob("*.py"), Path("tasks/rules").rglob("*.py"))
-    code = "".join(path.read_text() for path in files)
+    column = re.compile(
+        r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_p_value|_n|_is_small|_note)?\b"
+    )
+    names = set(column.findall("\n".join(model.query for model in sql.models())))
+    files = [*(ROOT / "tasks/measures").rglob("*.py"), *(ROOT / "tasks/rules").rglob("*.py")]
+    code = "".join(path.read_text(encoding="utf-8") for path in files)
 
     assert len(names) > 20
-    assert sorted(name for name in names if not re.search(rf'\b{name}"|\b{name}=', code)) == []
+    assert [name for name in names if not re.search(rf'\b{name}"|\b{name}=', code)] == []

@@ -90,7 +90,7 @@ def of_picked(
     truth = 1.0 - stays_wrong * (0.0 if when is None else 1.0 - _share(when))
     low = figures["agreement_ci_low"]
     high = figures["agreement_ci_high"]
-    return Outcome(str(when), low <= truth <= high, truth >= bound.least)
+    return Outcome(str(when), low <= truth <= high, truth >= bound.lowest)
 
 
 def _share(when: When) -> float:
