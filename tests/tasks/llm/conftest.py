@@ -78,7 +78,10 @@ class Calling:
     def at_once(self, *calls: Call) -> list[Any]:
         """Make calls at the same time, and return the reply or the exception of each."""
 
-        async def complete_all(gateway: Gateway, _: Ledger) -> list[Any]:
+        async def complete_all(
+            gateway: Gateway,
+            _: Ledger,
+        ) -> list[Any]:
             replies = [gateway.complete(call) for call in calls]
             return await asyncio.gather(*replies, return_exceptions=True)
 
@@ -157,7 +160,10 @@ def prompts_at(server: FaultServer) -> list[str]:
     return [behaviours.prompt_of(request) for request in server.book]
 
 
-def in_turn(rows: Collection[Row], routes: Collection[Route]) -> list[tuple[Row, Route]]:
+def in_turn(
+    rows: Collection[Row],
+    routes: Collection[Route],
+) -> list[tuple[Row, Route]]:
     """Pair each row with one of the routes, in turn: each row and each route occurs.
 
     Every row on every route would take minutes, and few differences are both a row's and a route's.
@@ -166,7 +172,11 @@ def in_turn(rows: Collection[Row], routes: Collection[Route]) -> list[tuple[Row,
     return list(itertools.islice(pairs, max(len(rows), len(routes))))
 
 
-def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, int]] = ()) -> None:
+def written(
+    folder: Path,
+    entries: Sequence[Entry],
+    spent: Sequence[tuple[str, int]] = (),
+) -> None:
     """Write calls to a ledger, and the attempts that have become failed rows."""
 
     async def write() -> None:

@@ -33,7 +33,10 @@ USAGE_ROUTES = ROUTES | {"xai": {"name": "xai/candidate", "parameters": {"api_ke
 CHAT_ROUTES = [route for route in USAGE_ROUTES if route != "responses"]
 
 
-def renamed(usage: dict[str, Any], route: str) -> dict[str, Any]:
+def renamed(
+    usage: dict[str, Any],
+    route: str,
+) -> dict[str, Any]:
     """The report with the names of the route's API."""
     if route != "responses":
         return usage
@@ -95,7 +98,11 @@ def test_litellm_prices_the_tokens_that_a_report_means(
     assert reply.cost_usd == pytest.approx(microdollars / 1e6)
 
 
-def growing_event(n_completion: int, n_reasoning: int, finish_reason: str | None = None) -> str:
+def growing_event(
+    n_completion: int,
+    n_reasoning: int,
+    finish_reason: str | None = None,
+) -> str:
     """Return an event of a stream, with a report of usage so far."""
     usage = {
         "prompt_tokens": 100,
@@ -128,16 +135,6 @@ async def test_results_of_a_batch_follow_the_same_rule(calling: Calling, serve: 
     (reply,) = batching.replies
     assert reply.completion_tokens == 4_308
     assert reply.cost_usd == XAI_COST_USD
-
-
-def test_a_reply_from_the_ledger_has_the_same_counts(calling: Calling, serve: Serve) -> None:
-    call = call_to(serve(HttpResponse("A debt.", usage=XAI_USAGE)), prices=PRICES)
-    reply = calling(call)
-
-    stored_reply = calling(call)
-
-    assert counts(stored_reply) == counts(reply)
-    assert stored_reply.cost_usd == XAI_COST_USD
 
 
 def test_a_cap_counts_the_reasoning_and_lets_no_further_call_through(
@@ -492,7 +489,9 @@ def test_anthropic_s_cached_tokens_are_a_part_of_the_prompt(
     )
 
     assert reply.status == "ok"
-    assert counts(reply) == Tokens(prompt_tokens, cached_tokens, 20)
+    assert reply.prompt_tokens == prompt_tokens
+    assert reply.cached_tokens == cached_tokens
+    assert reply.completion_tokens == 20
 
 
 amounts = st.integers(0, 10**6)
@@ -571,15 +570,3 @@ def test_a_report_adds_up_in_a_convention_or_gives_nothing(
         assert tokens.largest is not None
         assert sum(tokens.largest) >= total
         assert openai_form(report) == {}
-
-
-def test_calls_at_once_stop_soon_after_a_cap_whatever_the_reports_say(
-    calling: Calling, serve: Serve
-) -> None:
-    server = serve(HttpResponse("A debt.", usage=PLAIN | {"total_tokens": 5_000}, delay_s=0.02))
-    calling.max_tokens = 12_000
-    calling.concurrency = 2
-
-    calling.at_once(*calls_to(server, 12, parameters={"max_tokens": 100}))
-
-    assert len(server.book) <= 4

@@ -115,7 +115,11 @@ def copy(original: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def flip_a_bit(data: st.DataObject, folder: Path, name: str) -> None:
+def flip_a_bit(
+    data: st.DataObject,
+    folder: Path,
+    name: str,
+) -> None:
     """Change one bit in the page of a table or an index; this small file has one for each."""
     path = folder / "calls.sqlite"
     start = offset_of(folder, name)

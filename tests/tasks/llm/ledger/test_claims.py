@@ -117,7 +117,10 @@ async def test_calls_that_another_process_makes_leave_the_slots_to_others(
 async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(
     calling: Calling, serve: Serve
 ) -> None:
-    def refuse_some(request: dict[str, Any], _number: int) -> HttpResponse:
+    def refuse_some(
+        request: dict[str, Any],
+        _number: int,
+    ) -> HttpResponse:
         if prompt_of(request).startswith("no"):
             return HttpResponse(None, refusal="no")
         return HttpResponse("yes")
@@ -125,7 +128,10 @@ async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(
     server = serve(refuse_some)
     calls = [call_to(server, prompt) for prompt in ("yes 1", "yes 2", "no 1", "no 2")]
 
-    async def complete_all(gateway: Gateway, ledger: Ledger) -> list[str]:
+    async def complete_all(
+        gateway: Gateway,
+        ledger: Ledger,
+    ) -> list[str]:
         """Make the calls, and mark the refused ones as failed rows on disk."""
         replies = [await gateway.complete(call) for call in calls]
         for reply in replies[2:]:

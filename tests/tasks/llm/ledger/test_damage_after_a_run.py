@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from tasks.config.job import Job
-from tasks.llm.ledger.ledger import Ledger
 from tests.faults.server import FaultServer
 from tests.kit import (
-    Printed,
     copied,
     endpoint,
     good_row,
@@ -106,23 +104,3 @@ def test_no_stored_response_or_verdict_is_lost_or_paid_again(
     assert n_calls == N_CALLS
     assert len(finished_run.provider.book) == N_CALLS
     assert stored_rows(job) == rows
-
-
-@pytest.mark.usefixtures("without_scores")
-@pytest.mark.parametrize("damage", ["cut off", "no database", "a page"])
-def test_a_damaged_ledger_is_set_aside_whole_and_a_line_says_what_is_lost(
-    damage: str, finished_run: FinishedRun, tmp_path: Path, capsys: Printed
-) -> None:
-    job = copied(finished_run.job, tmp_path / "warehouse")
-    ledger = job.warehouse / "ledger" / "calls.sqlite"
-    Ledger(ledger.parent).close()  # moves the log into the file
-    DAMAGES[damage](ledger)
-    n_bytes = ledger.stat().st_size
-
-    sampled(job)
-
-    (notice,) = [line for line in capsys.readouterr().err.splitlines() if "recovered" in line]
-    (damaged_file,) = ledger.parent.glob("damaged-*-calls.sqlite")
-    assert damaged_file.stat().st_size == n_bytes
-    assert f"the damaged file is kept as {damaged_file.name}" in notice
-    assert "calls that are neither recovered nor in a table are made again" in notice

@@ -35,7 +35,10 @@ USAGE = {
 }
 
 
-def stored_calls(folder: Path, columns: str = "*") -> list[tuple[Any, ...]]:
+def stored_calls(
+    folder: Path,
+    columns: str = "*",
+) -> list[tuple[Any, ...]]:
     """Return the calls that another connection reads."""
     query = f"select {columns} from calls order by call_key, attempt"
     with database(folder) as connection:
@@ -236,7 +239,10 @@ async def test_a_run_says_that_it_waits_for_another_process_s_check(
     assert printed == f"{path}: another process is checking it; waiting for that\n"
 
 
-def stored_logprobs(folder: Path, number: int) -> Logprobs | None:
+def stored_logprobs(
+    folder: Path,
+    number: int,
+) -> Logprobs | None:
     with closing(Ledger(folder)) as ledger:
         reply = ledger.history(f"key-{number}").reply_for(f"cell-{number}")
     assert reply is not None

@@ -114,12 +114,17 @@ def repair(folder: Path, capsys: Printed) -> str:
     return capsys.readouterr().err
 
 
-def change_bytes(path: Path, seed: int, n_bytes: int, first: int = 0) -> set[int]:
+def change_bytes(
+    path: Path,
+    seed: int,
+    n_bytes: int,
+    start: int = 0,
+) -> set[int]:
     """Change bytes at random, and return the changed pages."""
     dice = random.Random(seed)
     content = bytearray(path.read_bytes())
     pages = set()
-    for offset in dice.sample(range(first, len(content)), n_bytes):
+    for offset in dice.sample(range(start, len(content)), n_bytes):
         content[offset] ^= dice.randrange(1, 256)
         pages.add(offset // PAGE + 1)
     path.write_bytes(content)
@@ -156,15 +161,6 @@ def test_flipped_bytes_make_no_call_wrong_and_hide_none(
     assert calls.keys() >= {key for key in pages if pages[key].isdisjoint(damaged_pages)}
 
 
-@pytest.mark.slow
-def test_flipped_bytes_in_the_root_pages_make_no_call_wrong(original: Path, copy: Path) -> None:
-    change_bytes(copy / "calls.sqlite", 3, 300)
-
-    calls = used_calls(copy)
-
-    assert calls.items() <= calls_in(original).items()
-
-
 @pytest.mark.parametrize("share", [0.02, 0.25, 0.5, 0.9, 0.999])
 def test_every_whole_call_of_a_cut_file_is_recovered(
     share: float, original: Path, copy: Path, capsys: Printed
@@ -199,8 +195,8 @@ def killed_in_a_run(folder: Path, n_calls: int) -> Path:
 
 def damage_header(log: Path) -> None:
     """Damage the header of a log: without it SQLite silently ignores the original log."""
-    change_bytes(log, 0, 1, first=40)
-    change_bytes(log, 0, 1, first=16)
+    change_bytes(log, 0, 1, start=40)
+    change_bytes(log, 0, 1, start=16)
 
 
 LOG_DAMAGES = {
@@ -248,8 +244,9 @@ def test_what_is_no_database_is_set_aside_and_replaced(
     (damaged_file,) = tmp_path.glob("damaged-*")
     assert calls_in(tmp_path) == {}
     assert damaged_file.read_bytes() == content
-    assert len(printed.splitlines()) == 1
-    assert damaged_file.name in printed
+    assert printed.count("\n") == 1
+    assert f"; the damaged file is kept as {damaged_file.name}; calls that are" in printed
+    assert printed.endswith("neither recovered nor in a table are made again\n")
 
 
 @pytest.mark.parametrize("name", [INDEX, "spend"])

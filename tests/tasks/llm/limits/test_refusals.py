@@ -70,18 +70,28 @@ OF_THE_ACCOUNT = {
 """Replies whose words are about money, the model or the key."""
 
 
-def refusing(refusal: HttpResponse, *, also_harmless: HttpResponse = GOOD) -> Behaviour:
+def refusing(
+    refusal: HttpResponse,
+    *,
+    also_harmless: HttpResponse = GOOD,
+) -> Behaviour:
     """Refuse prompts that begin with `bad`, and reply to a harmless request with
     `also_harmless`.
     """
 
-    def behaviour(request: dict[str, Any], _number: int) -> HttpResponse:
+    def behaviour(
+        request: dict[str, Any],
+        _number: int,
+    ) -> HttpResponse:
         prompt = prompt_of(request)
         if prompt.startswith("bad"):
             return refusal
         return also_harmless if prompt == "Hi" else GOOD
 
     return behaviour
+
+
+REFUSING = refusing(failed(403, "No."))
 
 
 def bad_prompts(n_prompts: int) -> list[str]:
@@ -103,7 +113,10 @@ def n_harmless_requests(server: FaultServer) -> int:
     return prompts_at(server).count("Hi")
 
 
-def on_routes(refusals: Iterable[str], on_all: Sequence[str]) -> list[tuple[str, str]]:
+def on_routes(
+    refusals: Iterable[str],
+    on_all: Sequence[str],
+) -> list[tuple[str, str]]:
     """Pair all refusals with one route, and some with all routes."""
     pairs = [(refusal, "vllm") for refusal in refusals]
     for route in ROUTES.keys() - {"vllm"}:
@@ -132,7 +145,10 @@ def test_a_refusal_of_one_prompt_is_that_of_its_request(
 def test_a_request_that_is_accepted_when_it_is_repeated_was_not_refused(
     calling: Calling, serve: Serve
 ) -> None:
-    def refuse_at_first(request: dict[str, Any], number: int) -> HttpResponse:
+    def refuse_at_first(
+        request: dict[str, Any],
+        number: int,
+    ) -> HttpResponse:
         return GOOD if number or prompt_of(request) == "Hi" else failed(401, "Unauthorized")
 
     server = serve(refuse_at_first)
@@ -339,7 +355,7 @@ def test_a_harmless_request_is_like_the_one_that_was_refused(
 def test_a_harmless_request_to_the_responses_api_is_not_too_short_for_it(
     calling: Calling, serve: Serve
 ) -> None:
-    server = serve(refusing(failed(403, "No.")))
+    server = serve(REFUSING)
 
     calling(call_to(server, "bad", **ROUTES["responses"]))
 
@@ -351,7 +367,7 @@ def test_the_next_call_that_succeeds_settles_a_refusal(
     concurrency: int, calling: Calling, serve: Serve, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("tasks.llm.endpoint_health.BETWEEN_HARMLESS_S", 1e6)
-    server = serve(refusing(failed(403, "No.")))
+    server = serve(REFUSING)
     calling.concurrency = concurrency
     prompts = []
     for number in range(30):
@@ -367,7 +383,7 @@ def test_the_next_call_that_succeeds_settles_a_refusal(
 def test_few_refusals_of_all_prompts_share_a_harmless_request(
     calling: Calling, serve: Serve
 ) -> None:
-    server = serve(refusing(failed(403, "No.")))
+    server = serve(REFUSING)
 
     replies = replies_to(bad_prompts(8), calling, server)
 
@@ -379,7 +395,7 @@ def test_few_refusals_of_all_prompts_share_a_harmless_request(
 def test_refusals_of_all_first_prompts_stop_the_endpoint_and_refuse_nothing(
     concurrency: int, calling: Calling, serve: Serve
 ) -> None:
-    server = serve(refusing(failed(403, "No.")))
+    server = serve(REFUSING)
     calling.concurrency = concurrency
 
     replies = replies_to(bad_prompts(200), calling, server)
@@ -393,7 +409,10 @@ def test_refusals_of_all_first_prompts_stop_the_endpoint_and_refuse_nothing(
 def test_a_key_that_is_revoked_in_between_refuses_nothing(
     concurrency: int, calling: Calling, serve: Serve
 ) -> None:
-    def revoke_after_40(request: dict[str, Any], _number: int) -> HttpResponse:
+    def revoke_after_40(
+        request: dict[str, Any],
+        _number: int,
+    ) -> HttpResponse:
         if prompt_of(request).startswith("bad") or len(server.book) > 40:
             return raw(403, XAI)
         return replace(GOOD, delay_s=0.01)
@@ -414,7 +433,7 @@ def test_a_key_that_is_revoked_in_between_refuses_nothing(
 
 
 def test_a_harmless_request_counts_as_spend_of_its_purpose(calling: Calling, serve: Serve) -> None:
-    server = serve(refusing(failed(403, "No.")))
+    server = serve(REFUSING)
     calling.max_usd = 1.0
 
     calling(call_to(server, "bad", prices=Prices(1e4, None, 1e4), parameters={"max_tokens": 5}))

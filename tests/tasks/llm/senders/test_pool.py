@@ -146,7 +146,11 @@ def contents_of(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in files}
 
 
-async def kill_one(gateway: Gateway, pool: SenderPool, calls: Sequence[Call]) -> list[Reply]:
+async def kill_one(
+    gateway: Gateway,
+    pool: SenderPool,
+    calls: Sequence[Call],
+) -> list[Reply]:
     """Make calls, kill a sender meanwhile, and return the replies when another has replaced it."""
     pids = {sender.equipment.pid for sender in pool.senders}
     killed_pid = min(pids)
@@ -183,11 +187,12 @@ def observed(tmp_path_factory: pytest.TempPathFactory) -> Observed:
         async def observe(gateway: Gateway, pool: SenderPool) -> Observed:
             replies = await asyncio.gather(*map(gateway.complete, odd_calls))
             await until(lambda: len(pool.senders) == 2)
+            addresses = addresses_listened_on()
             return Observed(
                 replies_here,
                 replies,
                 replies_around_kill=await kill_one(gateway, pool, calls),
-                addresses=addresses_listened_on(),
+                addresses=addresses,
                 ray_folder=ray_folder,
                 folder_mode=mode_of(ray_folder),
                 contents=contents_of(ray_folder),
