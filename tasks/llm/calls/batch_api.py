@@ -13,6 +13,7 @@ from tasks.llm.bodies import Body, ReplyTooLarge
 from tasks.llm.calls.sending import chat_arguments
 from tasks.llm.cleaning import cleaned
 from tasks.llm.environment import filled_in
+from tasks.llm.exchange import MOST_BYTES, Exchange
 from tasks.llm.failures import failure_of, failure_of_status, status_of_error, with_hints
 from tasks.llm.ledger.entries import (
     as_text,
@@ -21,7 +22,7 @@ from tasks.llm.litellm_setup import litellm
 from tasks.llm.reading import from_result
 from tasks.llm.replies import Reply
 from tasks.llm.request import Messages, Parameters, Target, prices_of
-from tasks.llm.transport import MOST_BYTES, Exchange, watched
+from tasks.llm.transport import watched
 from tasks.llm.usage import JsonObject
 from tasks.rules.errors import PipelineError
 

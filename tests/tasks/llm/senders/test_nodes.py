@@ -169,12 +169,12 @@ def files_with_keys(cluster: RayCluster) -> list[Path]:
     keys = [key.encode() for node in cluster.nodes for key in node.keys]
     files = [path for path in cluster.folder.rglob("*") if path.is_file() and not path.is_symlink()]
     assert any(path.suffix == ".log" for path in files)
-    found_files = []
+    files_with_key = []
     for path in files:
         content = path.read_bytes()
         if any(key in content for key in keys):
-            found_files.append(path)
-    return found_files
+            files_with_key.append(path)
+    return files_with_key
 
 
 def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alone(
