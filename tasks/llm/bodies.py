@@ -287,6 +287,4 @@ class EventBody(Body):
 def _says_something(content: JsonObject) -> bool:
     """Return whether an event of a streamed completion is more than a sign of life."""
     is_error = "error" in {str(content.get("type")), str(content.get("object"))}
-    return (
-        is_error or "choices" in content or bool(content.get("usage")) or bool(content.get("error"))
-    )
+    return is_error or "choices" in content or bool(content.get("usage") or content.get("error"))

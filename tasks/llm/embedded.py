@@ -26,7 +26,7 @@ API_KEY = secrets.token_urlsafe(32)
 """The server responds only to requests with this key: not to other users of the machine, nor to web
 pages.
 """
-Question = Mapping[str, Any]
+DecisionSpec = Mapping[str, Any]
 """A question of a decision model: its type, name and instructions, and its choices if it has any."""
 _starting = threading.Lock()
 _started: Any = None
@@ -85,7 +85,7 @@ def count_tokens(text: str) -> int:
     return len(http_response.raise_for_status().json()["tokens"])
 
 
-async def decisions(text: str, questions: Sequence[Question]) -> Any:
+async def decisions(text: str, questions: Sequence[DecisionSpec]) -> Any:
     """Return the model's decisions on a text, in LiteLLM's form: probabilities of the first token
     of a reply.
 
@@ -117,7 +117,7 @@ async def decisions(text: str, questions: Sequence[Question]) -> Any:
     )
 
 
-def _options_of(spec: Question) -> list[str]:
+def _options_of(spec: DecisionSpec) -> list[str]:
     """Return the words with which a question can be decided: the numbers of its choices, or yes and
     no.
     """
@@ -129,7 +129,7 @@ def _options_of(spec: Question) -> list[str]:
 
 def _decision_request(
     text: str,
-    spec: Question,
+    spec: DecisionSpec,
     options: Sequence[str],
 ) -> dict[str, Any]:
     lines = [spec["instructions"]]
@@ -163,7 +163,7 @@ def _probabilities(
 
 
 def _decision(
-    spec: Question,
+    spec: DecisionSpec,
     probabilities: Sequence[float],
 ) -> dict[str, Any]:
     decision: dict[str, Any] = {"type": spec["type"], "name": spec["name"]}

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tasks.llm.bodies import Body, ReplyTooLarge
 from tasks.llm.environment import key_state, safe
+from tasks.llm.exchange import Exchange, Redirected
 from tasks.llm.replies import (
     CONTEXT_LENGTH,
     PROVIDER_ERROR,
@@ -24,7 +25,6 @@ from tasks.llm.replies import (
 )
 from tasks.llm.request import Target
 from tasks.llm.retirement import retirement_notice
-from tasks.llm.transport import Exchange, Redirected
 from tasks.llm.usage import JsonObject, as_object
 from tasks.rules.ends import End, meaning_of
 from tasks.rules.errors import PipelineError, causes_of

@@ -12,7 +12,7 @@ import httpx
 import requests
 
 from tasks.llm.cleaning import object_in
-from tasks.llm.transport import CURRENT, Exchange, Redirected
+from tasks.llm.exchange import CURRENT, Exchange, Redirected
 
 
 @dataclass

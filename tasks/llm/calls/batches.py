@@ -1,30 +1,23 @@
 """Calls by provider batches: submitted once, followed across runs, their replies written to the
 ledger.
 
-The interface is OpenAI's files and batches, at any endpoint that supports them, through LiteLLM. A
-submission is recorded before it is sent, so that a crash in between is detected and no call is
+A submission is recorded before it is sent, so that a crash in between is detected and no call is
 submitted twice. States are only added, never changed; the one that is furthest in their order is
 current.
 """
 
 import asyncio
-import io
-import json
-import os
-import re
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tasks.console import notice
-from tasks.llm.bodies import Body, ReplyTooLarge
-from tasks.llm.calls.sending import chat_arguments
-from tasks.llm.cleaning import cleaned
-from tasks.llm.environment import filled_in, safe
-from tasks.llm.failures import failure_of, failure_of_status, status_of_error, with_hints
+from tasks.llm.calls.batch_api import BatchApi, NotNow
+from tasks.llm.environment import safe
+from tasks.llm.failures import failure_of
 from tasks.llm.ledger.entries import (
     ENDED,
     SUBMITTED,
@@ -38,205 +31,9 @@ from tasks.llm.ledger.entries import (
 )
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limiter import BudgetSpent, Limiter, Reservations, usage_of
-from tasks.llm.litellm_setup import litellm
-from tasks.llm.reading import from_result
 from tasks.llm.replies import Reply
-from tasks.llm.request import NOTHING, Call, Messages, Parameters, Target, most_of, prices_of
-from tasks.llm.transport import MOST_BYTES, Exchange, watched
-from tasks.llm.usage import JsonObject
+from tasks.llm.request import NOTHING, Call, Parameters, Target, most_of
 from tasks.rules.errors import PipelineError
-
-_URL = "/v1/chat/completions"
-_SUBMISSION = "submission"
-
-
-class NotNow(PipelineError):
-    """A temporary failure: the provider did not respond, or may accept the same request later."""
-
-
-class BatchApi:
-    """The batch interface at a target's endpoint."""
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
-        self._provider, _, self._model = target.name.partition("/")
-
-    def line(
-        self,
-        custom_id: str,
-        messages: Messages,
-        parameters: Parameters,
-    ) -> str:
-        """Return a request as a line of a batch's file, with the parameters as they are sent."""
-        arguments = chat_arguments(parameters)
-        for name in ("extra_headers", "api_key"):  # sent with the file
-            arguments.pop(name, None)
-        configured_body = arguments.pop("extra_body", {})
-        body = litellm().get_optional_params(
-            model=self._model, custom_llm_provider=self._provider, **arguments
-        )
-        body.pop("stream", None)
-        body.update(body.pop("extra_body", {}))
-        body.update(configured_body)
-        body = {"model": self._model, "messages": list(messages), **body}
-        return json.dumps(
-            {
-                "custom_id": custom_id,
-                "method": "POST",
-                "url": _URL,
-                "body": body,
-            }
-        )
-
-    async def submit(
-        self,
-        submission: str,
-        lines: Iterable[str],
-    ) -> str:
-        """Upload the requests, start the batch, and return its id."""
-        content = ("\n".join(lines) + "\n").encode()
-        file = await self._request(
-            "acreate_file", file=(f"{submission}.jsonl", content), purpose="batch"
-        )
-        batch = await self._request(
-            "acreate_batch",
-            completion_window="24h",
-            endpoint=_URL,
-            input_file_id=file.id,
-            metadata={_SUBMISSION: submission},
-        )
-        return str(batch.id)
-
-    async def find(self, submission: str) -> str | None:
-        """Return the id of a submission's batch, which may not be recorded here; None if the
-        provider has none.
-        """
-        last_id = None
-        while True:
-            page = await self._request("alist_batches", after=last_id, limit=100)
-            for batch in page.data:
-                if (batch.metadata or {}).get(_SUBMISSION) == submission:
-                    return str(batch.id)
-            if not getattr(page, "has_more", False) or not page.data:
-                return None
-            last_id = page.data[-1].id
-
-    async def ended(self, batch_id: str) -> Any:
-        """Return a batch that has ended, as LiteLLM returns it; None while it is running."""
-        batch = await self._request("aretrieve_batch", batch_id=batch_id)
-        if batch.status in {"validating", "in_progress", "finalizing", "cancelling"}:
-            return None
-        return batch
-
-    async def replies(
-        self, batch_id: str, file_id: str, custom_ids: Iterable[str]
-    ) -> list[tuple[str, Reply]]:
-        """Return the replies in one of a batch's files, for requests with these ids.
-
-        The id is empty if a line does not show it. A reply beyond the size limit, and all replies
-        after it, count as too large. Requests whose turn had not come when the batch ended have
-        none.
-        """
-        missing_ids = set(custom_ids)
-        replies = []
-        exchange = Exchange(n_results=len(missing_ids))
-        content = await self._request("afile_content", exchange, file_id=file_id)
-        is_cut = exchange.body.is_over
-        too_large = failure_of(ReplyTooLarge(MOST_BYTES)).reply
-        for number, line in enumerate(io.BytesIO(content.content), start=1):
-            reply: Reply | None
-            if len(line) >= MOST_BYTES or (is_cut and not line.endswith(b"\n")):
-                custom_id = _id_in(line)
-                reply = too_large
-            elif line.strip():
-                custom_id, reply = self._read(line, f"batch {batch_id}, {file_id}, line {number}")
-            else:
-                continue
-            missing_ids.discard(custom_id)
-            if reply is not None:
-                replies.append((custom_id, reply))
-        if is_cut:
-            replies += [(custom_id, too_large) for custom_id in sorted(missing_ids)]
-        return replies
-
-    def _read(
-        self,
-        line: bytes,
-        location: str,
-    ) -> tuple[str, Reply | None]:
-        """Return a request's id and its reply; None if the batch ended before its turn.
-
-        A failure is also a reply, with its status and cause.
-        """
-        try:
-            content = json.loads(line)
-            return str(content["custom_id"]), self._reply_in(content)
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-            cause = f"{location}: cannot be read ({type(error).__name__})"
-            return _id_in(line), failure_of(ValueError(cause)).reply
-
-    def _reply_in(self, content: JsonObject) -> Reply | None:
-        """Return the reply in a line, with the prices of a batch."""
-        response = content.get("response") or {}
-        body = response.get("body") or {"error": content.get("error")}
-        if not isinstance(body, Mapping):
-            body = {"error": body}
-        status = int(response.get("status_code") or 500)
-        fault = body.get("error")
-        if isinstance(fault, Mapping) and fault.get("code") in {"batch_expired", "batch_cancelled"}:
-            return None
-        if status == 200 and fault and not body.get("choices"):
-            status = status_of_error(fault)
-        if status != 200:
-            return with_hints(failure_of_status(status, as_text(body)), self._target).reply
-        try:
-            received = Body()
-            received.look_at(body)
-            reply = from_result(None, litellm().ModelResponse(**cleaned(body)), received)
-            reply = reply.accepted(self._target.ends_ok)
-        except Exception as error:  # noqa: BLE001 - no completion; the failure becomes a reply
-            return failure_of(error).reply
-        return reply.priced(prices_of(self._target, of_batch=True))
-
-    async def _request(self, name: str, exchange: Exchange | None = None, **arguments: Any) -> Any:
-        """Call a function of LiteLLM for this endpoint."""
-        request = getattr(litellm(), name)(**arguments, **self._shared_arguments)
-        with watched(exchange) as under_way:
-            try:
-                return await request
-            except Exception as error:
-                failure = failure_of(under_way.fault or error)  # libraries may hide the original
-                message = f"{self._target.endpoint_name}: batches: {failure.error}"
-                if failure.passes:
-                    raise NotNow(message) from error
-                raise PipelineError(message) from error
-
-    @property
-    def _shared_arguments(self) -> dict[str, Any]:
-        # Always OpenAI's route: for some other routes of single calls, LiteLLM runs batches itself,
-        # call by call.
-        arguments = {
-            "custom_llm_provider": "openai",
-            "timeout": self._target.timeout_s,
-            "max_retries": 0,
-        }
-        if self._target.api_base:
-            arguments["api_base"] = filled_in(self._target.api_base)
-        if "api_key" in self._target.parameters:
-            arguments["api_key"] = filled_in(self._target.parameters["api_key"])
-        elif self._provider != "openai":
-            variable = f"{self._provider.upper()}_API_KEY"
-            arguments["api_key"] = os.environ.get(variable) or "none"
-        return {**arguments, **chat_arguments(self._target.sent_along)}
-
-
-def _id_in(line: bytes) -> str:
-    """Return the id of the request of an unreadable line; empty if its beginning does not show
-    it.
-    """
-    match = re.search(rb'"custom_id"\s*:\s*"(\w+)"', line[:1000])
-    return "" if match is None else match[1].decode()
-
 
 _FIRST_POLL_S = 0.5
 

@@ -8,12 +8,13 @@ from typing import Any
 
 from tasks.llm import embedded
 from tasks.llm.environment import filled_in, filled_in_secrets
+from tasks.llm.exchange import Exchange
 from tasks.llm.failures import failure_of, with_hints
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
 from tasks.llm.reading import from_result, logprobs_in
 from tasks.llm.replies import Reply
 from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES, Call, Parameters, Target, prices_of
-from tasks.llm.transport import Exchange, watched
+from tasks.llm.transport import watched
 from tasks.rules.errors import PipelineError
 
 _NOT_OF_LITELLM = frozenset(

@@ -359,11 +359,9 @@ def move_attempts(
                 rows = connection.execute(query).fetchall()
                 if not rows:
                     return
-                attempts = {}
-                for _, *values in rows:
-                    attempt = dict(zip(ATTEMPT_COLUMNS, values, strict=True))
-                    attempts[attempt["attempt_id"]] = attempt
-                store(list(attempts.values()))
+                attempts = [dict(zip(ATTEMPT_COLUMNS, row[1:], strict=True)) for row in rows]
+                latest_by_id = {attempt["attempt_id"]: attempt for attempt in attempts}
+                store(list(latest_by_id.values()))
                 last_rowid, *_ = rows[-1]
                 connection.execute("delete from attempts where rowid <= ?", [last_rowid])
 

@@ -15,7 +15,8 @@ from pydantic import ValidationError
 from tasks.alerts.findings import Alert, alert_id
 from tasks.alerts.message import night_message
 from tasks.alerts.sending import Delivery, History, deliver, ping
-from tasks.llm.transport import Redirected, watched
+from tasks.llm.exchange import Redirected
+from tasks.llm.transport import watched
 from tests.faults.anything import Plain
 from tests.kit import Patch
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, Trust, alerts_to

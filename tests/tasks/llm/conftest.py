@@ -77,12 +77,21 @@ class Calling:
 
     def at_once(self, *calls: Call) -> list[Any]:
         """Make calls at the same time, and return the reply or the exception of each."""
-        return self.inside(
-            lambda gateway, _: asyncio.gather(*map(gateway.complete, calls), return_exceptions=True)
-        )
+
+        async def complete_all(
+            gateway: Gateway,
+            _: Ledger,
+        ) -> list[Any]:
+            replies = [gateway.complete(call) for call in calls]
+            return await asyncio.gather(*replies, return_exceptions=True)
+
+        return self.inside(complete_all)
 
     async def batched(
-        self, calls: Sequence[Call], budget: Budget | None = None, wait_s: float = 60.0
+        self,
+        calls: Sequence[Call],
+        budget: Budget | None = None,
+        wait_s: float = 60.0,
     ) -> Batching:
         """Make calls to one model in provider batches."""
         limiter = Limiter(self.concurrency, budget or Budget(None, None))
@@ -100,6 +109,12 @@ class Calling:
     def stopped(self) -> dict[str, str | None]:
         """Why models were stopped in the last run, by their endpoint."""
         return {name: endpoint.stopped for name, endpoint in self.limiter.endpoints.items()}
+
+    @property
+    def reason_to_stop(self) -> str | None:
+        """Why the only model of the last run was stopped."""
+        (endpoint,) = self.limiter.endpoints.values()
+        return endpoint.stopped
 
     def __call__(self, call: Call) -> Reply:
         return self.inside(lambda gateway, _: gateway.complete(call))
@@ -125,29 +140,43 @@ def call_to(
 ) -> Call:
     """A call to a model at a server; the default cell is the prompt."""
     api_base = server if isinstance(server, str) else server.api_base
-    to = Target(
-        **{
-            "name": "hosted_vllm/candidate",
-            "timeout_s": 30.0,
-            "api_base": api_base,
-        }
-        | target
-    )
-    return Call(to, [{"role": "user", "content": prompt}], cell or prompt, questions=questions)
+    settings: dict[str, Any] = {
+        "name": "hosted_vllm/candidate",
+        "timeout_s": 30.0,
+        "api_base": api_base,
+        **target,
+    }
+    messages = [{"role": "user", "content": prompt}]
+    return Call(Target(**settings), messages, cell or prompt, questions=questions)
 
 
-def in_turn(rows: Collection[Row], routes: Collection[Route]) -> list[tuple[Row, Route]]:
+def calls_to(server: FaultServer | str, n_calls: int, **target: Any) -> list[Call]:
+    """Calls with different prompts to a model at a server."""
+    return [call_to(server, f"Question {number}?", **target) for number in range(n_calls)]
+
+
+def prompts_at(server: FaultServer) -> list[str]:
+    """The prompts that a server has received, in order of arrival."""
+    return [behaviours.prompt_of(request) for request in server.book]
+
+
+def in_turn(
+    rows: Collection[Row],
+    routes: Collection[Route],
+) -> list[tuple[Row, Route]]:
     """Pair each row with one of the routes, in turn: each row and each route occurs.
 
     Every row on every route would take minutes, and few differences are both a row's and a route's.
     """
-    n_pairs = max(len(rows), len(routes))
-    return list(
-        itertools.islice(zip(itertools.cycle(rows), itertools.cycle(routes), strict=False), n_pairs)
-    )
+    pairs = zip(itertools.cycle(rows), itertools.cycle(routes), strict=False)
+    return list(itertools.islice(pairs, max(len(rows), len(routes))))
 
 
-def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, int]] = ()) -> None:
+def written(
+    folder: Path,
+    entries: Sequence[Entry],
+    spent: Sequence[tuple[str, int]] = (),
+) -> None:
     """Write calls to a ledger, and the attempts that have become failed rows."""
 
     async def write() -> None:
@@ -175,7 +204,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     parameters = inspect.signature(pyfuncitem.obj).parameters
-    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in parameters}))
+    fixtures = {name: pyfuncitem.funcargs[name] for name in parameters}
+    asyncio.run(pyfuncitem.obj(**fixtures))
     return True
 
 
@@ -210,6 +240,10 @@ def calling(tmp_path: Path) -> Calling:
 def serve() -> Iterator[Serve]:
     """Start servers that end with the test."""
     with ExitStack() as servers:
-        yield lambda given: servers.enter_context(
-            FaultServer(given if callable(given) else then(given))
-        )
+
+        def start(behaviour: Behaviour | HttpResponse) -> FaultServer:
+            if isinstance(behaviour, HttpResponse):
+                behaviour = then(behaviour)
+            return servers.enter_context(FaultServer(behaviour))
+
+        yield start

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.limiter import Budget
+from tasks.llm.limiter import Budget, BudgetSpent
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.llm.usage import Tokens, openai_form, tokens_in
 from tests.faults.server import HttpResponse
-from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, in_turn
+from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, calls_to, in_turn
 
 PRICES = Prices(1.0, 0.1, 10.0, "a list")
 XAI_USAGE = {
@@ -33,109 +33,98 @@ USAGE_ROUTES = ROUTES | {"xai": {"name": "xai/candidate", "parameters": {"api_ke
 CHAT_ROUTES = [route for route in USAGE_ROUTES if route != "responses"]
 
 
-def renamed(usage: dict[str, Any], route: str) -> dict[str, Any]:
+def renamed(
+    usage: dict[str, Any],
+    route: str,
+) -> dict[str, Any]:
     """The report with the names of the route's API."""
     if route != "responses":
         return usage
-    text = (
-        json.dumps(usage)
-        .replace("prompt_tokens", "input_tokens")
-        .replace("completion_tokens", "output_tokens")
-    )
+    text = json.dumps(usage)
+    text = text.replace("prompt_tokens", "input_tokens")
+    text = text.replace("completion_tokens", "output_tokens")
     report: dict[str, Any] = json.loads(text)
     return report
 
 
-def ask(usage: dict[str, Any], route: str, calling: Calling, serve: Serve, **target: Any) -> Reply:
+def reply_with(
+    usage: dict[str, Any], route: str, calling: Calling, serve: Serve, **target: Any
+) -> Reply:
+    """Return the reply to a call whose provider reports this usage."""
     server = serve(HttpResponse("A debt.", usage=renamed(usage, route)))
     return calling(call_to(server, **{"prices": PRICES} | USAGE_ROUTES[route] | target))
 
 
-def counts(reply: Reply) -> dict[str, int | None]:
-    return {
-        "prompt": reply.prompt_tokens,
-        "cached": reply.cached_tokens,
-        "completion": reply.completion_tokens,
-        "reasoning": reply.reasoning_tokens,
-    }
+def counts(reply: Reply) -> Tokens:
+    return Tokens(
+        reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens, reply.reasoning_tokens
+    )
 
 
-UNKNOWN = {
-    "prompt": None,
-    "cached": None,
-    "completion": None,
-    "reasoning": None,
-}
+UNKNOWN = Tokens()
 
 
 @pytest.mark.parametrize("route", USAGE_ROUTES)
 def test_reasoning_beside_the_completion_is_counted_and_paid(
     route: str, calling: Calling, serve: Serve
 ) -> None:
-    reply = ask(XAI_USAGE, route, calling, serve)
+    reply = reply_with(XAI_USAGE, route, calling, serve)
 
-    assert counts(reply) == {
-        "prompt": 10_120,
-        "cached": 128,
-        "completion": 4_308,
-        "reasoning": 2_809,
-    }
+    assert counts(reply) == Tokens(prompt=10_120, cached=128, completion=4_308, reasoning=2_809)
     assert reply.cost_usd == XAI_COST_USD
 
 
-def test_litellm_prices_what_the_report_really_counts(calling: Calling, serve: Serve) -> None:
-    reply = ask(XAI_USAGE, "openai", calling, serve, name="openai/gpt-4o-mini", prices=None)
+CACHED_USAGE = {
+    "prompt_tokens": 1_000,
+    "completion_tokens": 100,
+    "total_tokens": 1_100,
+    "cached_tokens": 400,
+}
 
-    assert reply.cost_usd == pytest.approx((9_992 * 0.15 + 128 * 0.075 + 4_308 * 0.6) / 1e6)
+
+@pytest.mark.parametrize(
+    ("usage", "microdollars"),
+    [
+        (XAI_USAGE, 9_992 * 0.15 + 128 * 0.075 + 4_308 * 0.6),
+        (CACHED_USAGE, 600 * 0.15 + 400 * 0.075 + 100 * 0.6),
+    ],
+    ids=["reasoning beside the completion", "cached tokens at the top"],
+)
+def test_litellm_prices_the_tokens_that_a_report_means(
+    usage: dict[str, Any], microdollars: float, calling: Calling, serve: Serve
+) -> None:
+    reply = reply_with(usage, "openai", calling, serve, name="openai/gpt-4o-mini", prices=None)
+
+    assert reply.cost_usd == pytest.approx(microdollars / 1e6)
+
+
+def growing_event(
+    n_completion: int,
+    n_reasoning: int,
+    finish_reason: str | None = None,
+) -> str:
+    """Return an event of a stream, with a report of usage so far."""
+    usage = {
+        "prompt_tokens": 100,
+        "completion_tokens": n_completion,
+        "total_tokens": 100 + n_completion + n_reasoning,
+        "completion_tokens_details": {"reasoning_tokens": n_reasoning},
+    }
+    choice = {"index": 0, "delta": {"content": "a"}, "finish_reason": finish_reason}
+    return f"data: {json.dumps({'choices': [choice], 'usage': usage})}\n\n"
 
 
 @pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
 def test_the_last_of_a_stream_s_growing_reports_counts(
     route: str, calling: Calling, serve: Serve
 ) -> None:
-    events = []
-    for number, reasoning_tokens in enumerate((10, 30, 30)):
-        is_last = number == 2
-        choice = {
-            "index": 0,
-            "delta": {"content": "a"},
-            "finish_reason": "stop" if is_last else None,
-        }
-        usage = {
-            "prompt_tokens": 100,
-            "completion_tokens": number,
-            "total_tokens": 100 + number + reasoning_tokens,
-            "completion_tokens_details": {"reasoning_tokens": reasoning_tokens},
-        }
-        head = {
-            "id": "c",
-            "object": "chat.completion.chunk",
-            "created": 1,
-            "model": "m",
-        }
-        events.append(
-            "data: "
-            + json.dumps(
-                {
-                    **head,
-                    "choices": [choice],
-                    "usage": usage,
-                }
-            )
-            + "\n\n"
-        )
-    stream = "".join([*events, "data: [DONE]\n\n"]).encode()
-    server = serve(HttpResponse(raw=stream, headers={"Content-Type": "text/event-stream"}))
+    stream = growing_event(0, 10) + growing_event(1, 30) + growing_event(2, 30, "stop")
+    server = serve(HttpResponse(raw=stream.encode(), headers={"Content-Type": "text/event-stream"}))
 
     reply = calling(call_to(server, **ROUTES[route]))
 
     assert reply.text == "aaa"
-    assert counts(reply) == {
-        "prompt": 100,
-        "cached": None,
-        "completion": 32,
-        "reasoning": 30,
-    }
+    assert counts(reply) == Tokens(prompt=100, completion=32, reasoning=30)
 
 
 async def test_results_of_a_batch_follow_the_same_rule(calling: Calling, serve: Serve) -> None:
@@ -148,16 +137,6 @@ async def test_results_of_a_batch_follow_the_same_rule(calling: Calling, serve: 
     assert reply.cost_usd == XAI_COST_USD
 
 
-def test_a_reply_from_the_ledger_has_the_same_counts(calling: Calling, serve: Serve) -> None:
-    call = call_to(serve(HttpResponse("A debt.", usage=XAI_USAGE)), prices=PRICES)
-    first = calling(call)
-
-    again = calling(call)
-
-    assert counts(again) == counts(first)
-    assert again.cost_usd == XAI_COST_USD
-
-
 def test_a_cap_counts_the_reasoning_and_lets_no_further_call_through(
     calling: Calling, serve: Serve
 ) -> None:
@@ -166,10 +145,10 @@ def test_a_cap_counts_the_reasoning_and_lets_no_further_call_through(
     calling.concurrency = 1
     target: dict[str, Any] = {"prices": PRICES, "parameters": {"max_tokens": 1_500}}
 
-    outcomes = calling.at_once(*(call_to(server, f"Question {n}", **target) for n in range(4)))
+    _, *later_replies = calling.at_once(*calls_to(server, 4, **target))
 
     assert len(server.book) == 1
-    assert [type(outcome).__name__ for outcome in outcomes[1:]] == ["BudgetSpent"] * 3
+    assert all(isinstance(reply, BudgetSpent) for reply in later_replies)
     assert calling.limiter.budget.used_usd == XAI_COST_USD
 
 
@@ -210,7 +189,7 @@ def test_a_report_that_does_not_add_up_is_unknown_and_a_cap_assumes_its_largest_
 ) -> None:
     usage, assumed_tokens = NOT_ADDING_UP[case]
 
-    reply = ask(usage, route, calling, serve)
+    reply = reply_with(usage, route, calling, serve)
 
     assert reply.text == "A debt."
     assert counts(reply) == UNKNOWN
@@ -246,14 +225,9 @@ def test_without_a_total_the_counts_are_those_that_are_stated(
 ) -> None:
     usage = {name: value for name, value in XAI_USAGE.items() if name != "total_tokens"}
 
-    reply = ask(usage | total, route, calling, serve)
+    reply = reply_with(usage | total, route, calling, serve)
 
-    assert counts(reply) == {
-        "prompt": 10_120,
-        "cached": 128,
-        "completion": 1_499,
-        "reasoning": 2_809,
-    }
+    assert counts(reply) == Tokens(prompt=10_120, cached=128, completion=1_499, reasoning=2_809)
 
 
 CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
@@ -339,25 +313,12 @@ def test_cached_tokens_are_found_and_the_prompt_includes_them(
 ) -> None:
     usage, prompt_tokens, cached_tokens = CACHES[case]
 
-    reply = ask(PLAIN | usage, route, calling, serve)
+    reply = reply_with(PLAIN | usage, route, calling, serve)
 
-    assert reply.prompt_tokens == prompt_tokens
-    assert reply.cached_tokens == cached_tokens
-    assert reply.completion_tokens == 100
-    cached = cached_tokens or 0
-    assert reply.cost_usd == pytest.approx(
-        ((prompt_tokens - cached) * 1.0 + cached * 0.1 + 100 * 10.0) / 1e6
-    )
-
-
-def test_litellm_gives_the_discount_for_cached_tokens_at_the_top(
-    calling: Calling, serve: Serve
-) -> None:
-    usage = PLAIN | {"total_tokens": 1_100, "cached_tokens": 400}
-
-    reply = ask(usage, "openai", calling, serve, name="openai/gpt-4o-mini", prices=None)
-
-    assert reply.cost_usd == pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6)
+    n_discounted = cached_tokens or 0
+    microdollars = (prompt_tokens - n_discounted) * 1.0 + n_discounted * 0.1 + 100 * 10.0
+    assert counts(reply) == Tokens(prompt_tokens, cached_tokens, 100)
+    assert reply.cost_usd == pytest.approx(microdollars / 1e6)
 
 
 @pytest.mark.parametrize("route", CHAT_ROUTES)
@@ -370,48 +331,47 @@ def test_a_completion_of_null_tokens_is_unknown_and_not_free(
         "total_tokens": 1_100,
     }
 
-    reply = ask(usage, route, calling, serve)
+    reply = reply_with(usage, route, calling, serve)
 
     assert reply.prompt_tokens == 1_000
     assert reply.completion_tokens is None
     assert reply.cost_usd is None
 
 
-class Provider:
+class Provider(ThreadingHTTPServer):
     """A provider that sends the same body to every request."""
 
-    def __init__(self) -> None:
-        self.body: dict[str, Any] = {}
-        provider = self
+    body: object = None
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:  # the name is that of the standard library
-                self.rfile.read(int(self.headers["content-length"]))
-                content = json.dumps(provider.body).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
 
-            def log_message(self, *_: object) -> None:
-                """Print nothing."""
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self.server.server_address[1]}"
-        Thread(
-            target=self.server.serve_forever,
-            args=(0.02,),
-            daemon=True,
-        ).start()
+class Handler(BaseHTTPRequestHandler):
+    """Sends the body of its provider."""
+
+    server: Provider
+
+    def do_POST(self) -> None:  # the name is that of the standard library
+        self.rfile.read(int(self.headers["content-length"]))
+        content = json.dumps(self.server.body).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
 
 
 @pytest.fixture
 def provider() -> Iterator[Provider]:
-    provider = Provider()
-    yield provider
-    provider.server.shutdown()
-    provider.server.server_close()
+    with Provider(("127.0.0.1", 0), Handler) as provider:
+        Thread(target=provider.serve_forever, args=(0.02,), daemon=True).start()
+        yield provider
+        provider.shutdown()
 
 
 def gemini(usage: dict[str, int]) -> dict[str, Any]:
@@ -451,12 +411,7 @@ def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
                 "thoughtsTokenCount": 30,
                 "totalTokenCount": 150,
             },
-            {
-                "prompt": 100,
-                "cached": None,
-                "completion": 50,
-                "reasoning": 30,
-            },
+            Tokens(prompt=100, completion=50, reasoning=30),
         ),
         (
             {
@@ -465,12 +420,7 @@ def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
                 "thoughtsTokenCount": 30,
                 "totalTokenCount": 150,
             },
-            {
-                "prompt": 100,
-                "cached": None,
-                "completion": 50,
-                "reasoning": 30,
-            },
+            Tokens(prompt=100, completion=50, reasoning=30),
         ),
         (
             {
@@ -479,12 +429,7 @@ def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
                 "totalTokenCount": 130,
                 "cachedContentTokenCount": 40,
             },
-            {
-                "prompt": 100,
-                "cached": 40,
-                "completion": 30,
-                "reasoning": 30,
-            },
+            Tokens(prompt=100, cached=40, completion=30, reasoning=30),
         ),
         (
             {
@@ -493,12 +438,7 @@ def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
                 "toolUsePromptTokenCount": 7,
                 "totalTokenCount": 127,
             },
-            {
-                "prompt": 107,
-                "cached": None,
-                "completion": 20,
-                "reasoning": None,
-            },
+            Tokens(prompt=107, completion=20),
         ),
         (
             {
@@ -630,16 +570,3 @@ def test_a_report_adds_up_in_a_convention_or_gives_nothing(
         assert tokens.largest is not None
         assert sum(tokens.largest) >= total
         assert openai_form(report) == {}
-
-
-def test_calls_at_once_stop_soon_after_a_cap_whatever_the_reports_say(
-    calling: Calling, serve: Serve
-) -> None:
-    server = serve(HttpResponse("A debt.", usage=PLAIN | {"total_tokens": 5_000}, delay_s=0.02))
-    calling.max_tokens = 12_000
-    calling.concurrency = 2
-    calls = [call_to(server, f"Question {n}", parameters={"max_tokens": 100}) for n in range(12)]
-
-    calling.at_once(*calls)
-
-    assert len(server.book) <= 4

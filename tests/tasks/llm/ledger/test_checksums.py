@@ -4,12 +4,13 @@ unknown.
 
 import asyncio
 import fcntl
-import sqlite3
+import shutil
 import struct
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -23,26 +24,27 @@ from tasks.llm.replies import Reply
 from tasks.rules.errors import PipelineError
 from tests.kit import Printed, one_line
 from tests.tasks.llm.conftest import written
+from tests.tasks.llm.ledger.conftest import LOGPROBS, PAGE, database, entry, offset_of
 from tests.warehouse.parts import flip
 
-PAGE = 4096
-LOGPROBS = (("{", -0.25), ("true", -1.5))
 N_CALLS = 6
 Spend = dict[tuple[str, ...], dict[str, Any]]
 
 
-class State(NamedTuple):
-    """What a ledger says: sums by key; by call its spent attempts and its replies; and the calls of
-    an open batch.
+@dataclass
+class State:
+    """What is read from a ledger: sums by key; by call its spent attempts and its replies; and the
+    calls of open batches.
     """
 
     spend: Spend
-    spent: dict[str, int]
-    replies: dict[tuple[str, int], tuple[Any, ...]]
-    batched: tuple[SubmittedCall, ...]
+    spent_attempts: dict[str, int]
+    replies: dict[tuple[str, int], Reply]
+    batched_calls: set[SubmittedCall]
 
 
-def entry(number: int, attempt: int = 1) -> Entry:
+def judge_entry(number: int, attempt: int = 1, **values: Any) -> Entry:
+    """A call of a judge; each call has a day of its own, and runs have two calls each."""
     reply = Reply(
         "ok",
         f"reply {number}",
@@ -50,203 +52,195 @@ def entry(number: int, attempt: int = 1) -> Entry:
         cost_usd=(number + 1) / 7,
         logprobs=LOGPROBS,
     )
-    cell = f"cell-{number}"
-    run_id = f"run-{number % 3}"
-    finished_at_s = 1.7e9 + 86_400 * number
-    return Entry(
-        f"key-{number}",
-        attempt,
-        cell,
-        run_id,
-        "m",
-        "",
-        "{}",
-        reply,
-        True,
-        finished_at_s,
-        purpose="judge",
-    )
+    usual_values = {
+        "attempt": attempt,
+        "run_id": f"run-{number % 3}",
+        "finished_at_s": 1.7e9 + 86_400 * number,
+        "purpose": "judge",
+    }
+    return entry(number, reply, **usual_values | values)
 
 
-def filled(folder: Path) -> Path:
-    """A closed ledger with rows in each table."""
-    written(
-        folder,
-        [entry(number, attempt) for number in range(N_CALLS) for attempt in (1, 2)],
-        [("key-0", 1)],
-    )
+def fill(folder: Path) -> None:
+    """Write a ledger with rows in each table."""
+    entries = []
+    for number in range(N_CALLS):
+        entries += [judge_entry(number, 1), judge_entry(number, 2)]
+    written(folder, entries, [("key-0", 1)])
 
     async def submit() -> None:
         with closing(Ledger(folder)) as ledger:
             await Submissions(ledger, "an endpoint").begin([SubmittedCall("key", "cell", "{}")])
 
     asyncio.run(submit())
-    return folder / "calls.sqlite"
 
 
 def sums(folder: Path) -> Spend:
-    return {tuple(row[name] for name in SPEND_KEY): row for row in spend_in(folder)}
+    read_key = itemgetter(*SPEND_KEY)
+    return {read_key(row): row for row in spend_in(folder)}
 
 
 def state_of(folder: Path) -> State:
-    """What a ledger says after it was opened, and repaired if necessary."""
+    """Return what is read from a ledger after it was opened, and repaired if necessary."""
+    state = State({}, {}, {}, set())
     with closing(Ledger(folder)) as ledger:
-        histories = {f"key-{number}": ledger.history(f"key-{number}") for number in range(N_CALLS)}
-        batched = tuple(
-            call for batch in Submissions(ledger, "an endpoint").open() for call in batch.calls
-        )
-    replies = {
-        (key, entry.attempt): (entry.reply.text, entry.reply.cost_usd, entry.reply.logprobs)
-        for key, history in histories.items()
-        for entry in history.entries
-    }
-    return State(
-        sums(folder), {key: history.spent for key, history in histories.items()}, replies, batched
-    )
-
-
-def roots(path: Path) -> dict[str, int]:
-    """The page of each table and index; all rows of this small file are on these pages."""
-    with closing(sqlite3.connect(path)) as connection:
-        return dict(connection.execute("select name, rootpage - 1 from sqlite_master"))
+        for number in range(N_CALLS):
+            history = ledger.history(f"key-{number}")
+            state.spent_attempts[f"key-{number}"] = history.spent
+            for stored_entry in history.entries:
+                state.replies[stored_entry.call_key, stored_entry.attempt] = stored_entry.reply
+        for submission in Submissions(ledger, "an endpoint").open():
+            state.batched_calls.update(submission.calls)
+    state.spend = sums(folder)
+    return state
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return filled(tmp_path_factory.mktemp("whole"))
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a closed ledger with rows in each table."""
+    folder = tmp_path_factory.mktemp("original")
+    fill(folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
-def state(whole: Path) -> State:
-    return state_of(whole.parent)
+def state(original: Path) -> State:
+    return state_of(original)
+
+
+@pytest.fixture
+def copy(original: Path, tmp_path: Path) -> Path:
+    """The folder of a copy of that ledger, to damage."""
+    shutil.copy(original / "calls.sqlite", tmp_path)
+    return tmp_path
+
+
+def flip_a_bit(
+    data: st.DataObject,
+    folder: Path,
+    name: str,
+) -> None:
+    """Change one bit in the page of a table or an index; this small file has one for each."""
+    path = folder / "calls.sqlite"
+    start = offset_of(folder, name)
+    page = path.read_bytes()[start : start + PAGE]
+    used_offsets = [start + offset for offset, byte in enumerate(page) if byte]
+    flip(path, data.draw(st.sampled_from(used_offsets)), bit=data.draw(st.integers(0, 7)))
 
 
 @given(data=st.data())
 def test_a_changed_bit_gives_no_other_sum_before_or_after_the_repair(
-    data: st.DataObject, whole: Path, state: State, tmp_path_factory: pytest.TempPathFactory
+    data: st.DataObject, original: Path, state: State, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    content = whole.read_bytes()
-    name = data.draw(st.sampled_from(["spend", "sqlite_autoindex_spend_1"]))
-    start = roots(whole)[name] * PAGE
-    used = [offset for offset in range(start, start + PAGE) if content[offset]]
-    path = tmp_path_factory.mktemp("flipped") / "calls.sqlite"
-    path.write_bytes(content)
-    flip(path, data.draw(st.sampled_from(used)), bit=data.draw(st.integers(0, 7)))
+    folder = tmp_path_factory.mktemp("flipped")
+    shutil.copy(original / "calls.sqlite", folder)
+    flip_a_bit(data, folder, data.draw(st.sampled_from(["spend", "sqlite_autoindex_spend_1"])))
 
-    if damage_in(path.parent) is None:
-        assert sums(path.parent) == state.spend
+    if damage_in(folder) is None:
+        assert sums(folder) == state.spend
     else:
         with pytest.raises(PipelineError, match=one_line("damaged")):
-            spend_in(path.parent)
-        mend(path.parent)
-    after = sums(path.parent)
+            spend_in(folder)
+        mend(folder)
+    spend = sums(folder)
 
-    assert after.keys() >= state.spend.keys() or any(
-        row["cost_usd"] is None for row in after.values()
-    )
-    for key, row in after.items():
-        assert row["cost_usd"] is None or row == state.spend[key]
-    assert damage_in(path.parent) is None
+    known_spend = {key: row for key, row in spend.items() if row["cost_usd"] is not None}
+    assert known_spend.items() <= state.spend.items()
+    assert known_spend != spend or spend == state.spend
+    assert damage_in(folder) is None
 
 
 @given(data=st.data())
 def test_a_changed_bit_in_any_other_table_gives_no_other_reply_number_or_row(
-    data: st.DataObject, whole: Path, state: State, tmp_path_factory: pytest.TempPathFactory
+    data: st.DataObject, original: Path, state: State, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    content = whole.read_bytes()
+    folder = tmp_path_factory.mktemp("flipped")
+    shutil.copy(original / "calls.sqlite", folder)
     table = data.draw(st.sampled_from(sorted({*SEALED, "calls"} - {"spend"})))
-    name = data.draw(st.sampled_from([table, f"sqlite_autoindex_{table}_1"]))
-    start = roots(whole)[name] * PAGE
-    used = [offset for offset in range(start, start + PAGE) if content[offset]]
-    path = tmp_path_factory.mktemp("flipped") / "calls.sqlite"
-    path.write_bytes(content)
-    flip(path, data.draw(st.sampled_from(used)), bit=data.draw(st.integers(0, 7)))
+    flip_a_bit(data, folder, data.draw(st.sampled_from([table, f"sqlite_autoindex_{table}_1"])))
 
-    after = state_of(path.parent)
+    repaired_state = state_of(folder)
 
-    assert after.spend == state.spend
-    for key, n_spent in after.spent.items():
-        assert n_spent in {0, state.spent[key]}
-    for call, (text, cost_usd, logprobs) in after.replies.items():
-        assert (text, cost_usd) == state.replies[call][:2]
-        assert logprobs in {None, LOGPROBS}
-    assert set(after.batched) <= set(state.batched)
+    assert repaired_state.spend == state.spend
+    for key, n_spent in repaired_state.spent_attempts.items():
+        assert n_spent in {0, state.spent_attempts[key]}
+    for call, reply in repaired_state.replies.items():
+        assert reply.text == state.replies[call].text
+        assert reply.cost_usd == state.replies[call].cost_usd
+        assert reply.logprobs in {None, LOGPROBS}
+    assert repaired_state.batched_calls <= state.batched_calls
 
 
-def flipped_cost(path: Path, usd: float) -> None:
+def damage_sum(folder: Path) -> None:
     """Change bit 4 of the second byte of a sum in dollars, which halves or doubles it."""
-    stored = struct.pack(">d", usd)
-    offset = path.read_bytes().index(stored, roots(path)["spend"] * PAGE)
+    path = folder / "calls.sqlite"
+    sum_of_key_5 = struct.pack(">d", 2 * 6 / 7)
+    offset = path.read_bytes().index(sum_of_key_5, offset_of(folder, "spend"))
     flip(path, offset + 1, bit=4)
 
 
-def test_a_damaged_sum_is_reported_with_its_run_and_stays_unknown_when_more_is_added(
-    tmp_path: Path, capsys: Printed
-) -> None:
-    path = filled(tmp_path)
-    flipped_cost(path, 2 * 6 / 7)
-    damage = damage_in(tmp_path)
-    mended = mend(tmp_path)
-    printed = capsys.readouterr().err
-    unknown = [row for row in spend_in(tmp_path) if row["cost_usd"] is None]
-    written(tmp_path, [entry(5, attempt=3)])
+def test_a_damaged_sum_is_reported_with_its_run(copy: Path, capsys: Printed) -> None:
+    damage_sum(copy)
 
-    assert damage is not None
-    assert "table spend: 1 row with a wrong checksum" in damage
-    assert mended is not None
-    assert "the cost of run run-2 on 2023-11-19 (judge, m) is lost" in printed
-    assert [(row["run_id"], row["calls"], row["unpriced_calls"]) for row in unknown] == [
-        ("run-2", 2, 2)
-    ]
-    assert [row["run_id"] for row in spend_in(tmp_path) if row["cost_usd"] is None] == ["run-2"]
+    damage = damage_in(copy)
+    mend(copy)
+
+    assert "table spend: 1 row with a wrong checksum" in str(damage)
+    assert "the cost of run run-2 on 2023-11-19 (judge, m) is lost" in capsys.readouterr().err
+
+
+def test_a_damaged_sum_stays_unknown_when_more_is_added(copy: Path) -> None:
+    damage_sum(copy)
+    mend(copy)
+    (unknown_row,) = [row for row in spend_in(copy) if row["cost_usd"] is None]
+
+    written(copy, [judge_entry(5, attempt=3)])
+
+    (later_row,) = [row for row in spend_in(copy) if row["cost_usd"] is None]
+    assert unknown_row["run_id"] == "run-2"
+    assert unknown_row["calls"] == 2
+    assert unknown_row["unpriced_calls"] == 2
+    assert later_row["calls"] == 3
 
 
 def test_a_lost_sum_counts_no_calls_of_another_purpose(tmp_path: Path) -> None:
-    sampled = [
-        replace(
-            entry(number),
-            run_id="run",
-            finished_at_s=1.7e9,
-            purpose="sample",
-        )
-        for number in range(2)
+    purposes = ["sample"] * 2 + ["judge"] * 4
+    entries = [
+        judge_entry(number, run_id="run", finished_at_s=1.7e9, purpose=purpose)
+        for number, purpose in enumerate(purposes)
     ]
-    judged = [
-        replace(entry(number), run_id="run", finished_at_s=1.7e9) for number in range(2, N_CALLS)
-    ]
-    written(tmp_path, [*sampled, *judged])
-    with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as connection, connection:
+    written(tmp_path, entries)
+    with database(tmp_path) as connection:
         connection.execute("update spend set cost_usd = cost_usd / 2 where purpose = 'judge'")
 
     mend(tmp_path)
 
-    by_purpose = {row["purpose"]: row for row in spend_in(tmp_path)}
-    assert by_purpose["judge"]["calls"] == len(judged)
-    assert by_purpose["judge"]["cost_usd"] is None
-    assert by_purpose["sample"]["calls"] == len(sampled)
+    judge_row, sample_row = spend_in(tmp_path)
+    assert judge_row["purpose"] == "judge"
+    assert judge_row["calls"] == 4
+    assert judge_row["cost_usd"] is None
+    assert sample_row["calls"] == 2
 
 
-def test_a_sum_that_is_damaged_while_a_run_adds_to_it_stays_damaged(tmp_path: Path) -> None:
-    path = filled(tmp_path)
-
+def test_a_number_that_is_damaged_while_a_run_adds_to_it_stays_damaged(copy: Path) -> None:
     async def add() -> None:
-        with closing(Ledger(tmp_path)) as ledger:
-            with closing(sqlite3.connect(path)) as connection, connection:
+        with closing(Ledger(copy)) as ledger:
+            with database(copy) as connection:
                 connection.execute("update spend set cost_usd = 2 * cost_usd")
                 connection.execute("update spent set attempt = attempt + 64")
-            await ledger.write(*recorded([entry(5, attempt=3)]))
+            await ledger.write(*recorded([judge_entry(5, attempt=3)]))
             ledger.mark_used([("key-0", 2)])
 
     asyncio.run(add())
 
     with pytest.raises(PipelineError, match="table spend: 6 rows with a wrong checksum"):
-        spend_in(tmp_path)
-    after = state_of(tmp_path)
-    assert [row["cost_usd"] for row in after.spend.values()] == [None] * N_CALLS
-    assert after.spent["key-0"] == 0
+        spend_in(copy)
+    repaired_state = state_of(copy)
+    assert [row["cost_usd"] for row in repaired_state.spend.values()] == [None] * N_CALLS
+    assert repaired_state.spent_attempts["key-0"] == 0
 
 
-CHANGED = (
+CHANGED_COLUMNS = (
     "text",
     "cost_usd",
     "latency_s",
@@ -257,70 +251,59 @@ CHANGED = (
 )
 
 
-@pytest.mark.parametrize("column", CHANGED)
+@pytest.mark.parametrize("column", CHANGED_COLUMNS)
 def test_a_changed_value_of_a_call_is_reported_and_the_call_is_gone_after_the_repair(
-    column: str, whole: Path, state: State, tmp_path: Path
+    column: str, copy: Path, state: State
 ) -> None:
-    path = tmp_path / "calls.sqlite"
-    path.write_bytes(whole.read_bytes())
-    with closing(sqlite3.connect(path)) as connection, connection:
+    with database(copy) as connection:
         connection.execute(
             f"update calls set {column} = 7 where call_key = 'key-3' and attempt = 2"
         )
 
-    damage = damage_in(tmp_path)
-    mended = mend(tmp_path)
-    after = state_of(tmp_path)
+    damage = damage_in(copy)
+    mend(copy)
 
-    assert damage is not None
-    assert "table calls: 1 row with a wrong checksum" in damage
-    assert mended is not None
-    assert damage_in(tmp_path) is None
-    assert state.replies.keys() - after.replies.keys() == {("key-3", 2)}
-    assert after.spend == state.spend
+    repaired_state = state_of(copy)
+    assert "table calls: 1 row with a wrong checksum" in str(damage)
+    assert damage_in(copy) is None
+    assert state.replies.keys() - repaired_state.replies.keys() == {("key-3", 2)}
+    assert repaired_state.spend == state.spend
 
 
-def test_opening_a_ledger_reads_its_calls_only_after_damage_was_found(
-    whole: Path, tmp_path: Path
-) -> None:
-    path = tmp_path / "calls.sqlite"
-    path.write_bytes(whole.read_bytes())
-    with closing(sqlite3.connect(path)) as connection, connection:
+def test_opening_a_ledger_reads_its_calls_only_after_damage_was_found(copy: Path) -> None:
+    with database(copy) as connection:
         connection.execute("update calls set cost_usd = 7 where call_key = 'key-3'")
 
-    opened = mend(tmp_path)
-    verified = mend(tmp_path, verifies_calls=True)
+    line_without_calls = mend(copy)
+    line_with_calls = mend(copy, verifies_calls=True)
 
-    assert opened is None
-    assert verified is not None
+    assert line_without_calls is None
+    assert line_with_calls is not None
 
 
 def test_a_ledger_of_the_last_version_is_read_and_gets_checksums_when_it_is_opened(
-    whole: Path, state: State, tmp_path: Path
+    copy: Path, state: State
 ) -> None:
-    path = tmp_path / "calls.sqlite"
-    path.write_bytes(whole.read_bytes())
-    with closing(sqlite3.connect(path)) as connection, connection:
+    with database(copy) as connection:
         for table in SEALED:
             connection.execute(f"alter table {table} drop column checksum")
         connection.execute("pragma user_version = 3")
 
-    assert sums(tmp_path) == state.spend
-    assert damage_in(tmp_path) is None
-    assert state_of(tmp_path) == state
-    flipped_cost(path, 2 * 6 / 7)
-    assert damage_in(tmp_path) is not None
+    assert sums(copy) == state.spend
+    assert damage_in(copy) is None
+    assert state_of(copy) == state
+    damage_sum(copy)
+    assert damage_in(copy) is not None
 
 
 def test_a_ledger_of_the_last_version_that_an_older_program_has_open_is_refused_in_one_line(
-    whole: Path, tmp_path: Path
+    copy: Path,
 ) -> None:
-    path = filled(tmp_path)
-    with closing(sqlite3.connect(path)) as connection, connection:
+    with database(copy) as connection:
         connection.execute("pragma user_version = 3")
-    with (tmp_path / "calls.lock").open("a+") as lock:
+    reason = "an older prbench has it open; wait until that has ended"
+
+    with (copy / "calls.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
-        with pytest.raises(
-            PipelineError, match="an older prbench has it open; wait until that has ended"
-        ):
-            Ledger(tmp_path)
+        with pytest.raises(PipelineError, match=one_line(reason)):
+            Ledger(copy)

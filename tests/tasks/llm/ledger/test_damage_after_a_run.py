@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from tasks.config.job import Job
-from tasks.llm.ledger.ledger import Ledger
 from tests.faults.server import FaultServer
 from tests.kit import (
-    Printed,
     copied,
     endpoint,
     good_row,
@@ -24,8 +22,8 @@ from tests.kit import (
     sampled,
     write_jsonl,
 )
+from tests.tasks.llm.ledger.conftest import PAGE, destroy_page, offset_of
 
-PAGE = 4096
 N_CALLS = 22
 """Two responses, with ten verdicts each."""
 
@@ -70,19 +68,12 @@ def overwrite(ledger: Path) -> None:
 
 
 def destroy_index(ledger: Path) -> None:
-    with closing(sqlite3.connect(ledger)) as connection:
-        query = "select rootpage from sqlite_master where name = 'sqlite_autoindex_calls_1'"
-        (number,) = connection.execute(query).fetchone()
-    with ledger.open("r+b") as file:
-        file.seek((number - 1) * PAGE)
-        file.write(b"\xa5" * PAGE)
+    destroy_page(ledger, offset_of(ledger.parent, "sqlite_autoindex_calls_1"))
 
 
 def destroy_log(ledger: Path) -> None:
     log = ledger.with_name("calls.sqlite-wal")
-    with log.open("r+b") as file:
-        file.seek(log.stat().st_size // 2)
-        file.write(b"\xa5" * PAGE)
+    destroy_page(log, log.stat().st_size // 2)
 
 
 DAMAGES: dict[str, Callable[[Path], None]] = {
@@ -103,7 +94,7 @@ def test_no_stored_response_or_verdict_is_lost_or_paid_again(
     damage: str, finished_run: FinishedRun, tmp_path: Path
 ) -> None:
     job = copied(finished_run.job, tmp_path / "warehouse")
-    before = stored_rows(job)
+    rows = stored_rows(job)
     n_calls = len(finished_run.provider.book)
     DAMAGES[damage](job.warehouse / "ledger" / "calls.sqlite")
 
@@ -112,24 +103,4 @@ def test_no_stored_response_or_verdict_is_lost_or_paid_again(
 
     assert n_calls == N_CALLS
     assert len(finished_run.provider.book) == N_CALLS
-    assert stored_rows(job) == before
-
-
-@pytest.mark.usefixtures("without_scores")
-@pytest.mark.parametrize("damage", ["cut off", "no database", "a page"])
-def test_a_damaged_ledger_is_set_aside_whole_and_a_line_says_what_is_lost(
-    damage: str, finished_run: FinishedRun, tmp_path: Path, capsys: Printed
-) -> None:
-    job = copied(finished_run.job, tmp_path / "warehouse")
-    ledger = job.warehouse / "ledger" / "calls.sqlite"
-    Ledger(ledger.parent).close()  # moves the log into the file
-    DAMAGES[damage](ledger)
-    n_bytes = ledger.stat().st_size
-
-    sampled(job)
-
-    (notice,) = [line for line in capsys.readouterr().err.splitlines() if "recovered" in line]
-    (kept,) = ledger.parent.glob("damaged-*-calls.sqlite")
-    assert kept.stat().st_size == n_bytes
-    assert f"the damaged file is kept as {kept.name}" in notice
-    assert "calls that are neither recovered nor in a table are made again" in notice
+    assert stored_rows(job) == rows

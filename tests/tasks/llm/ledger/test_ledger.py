@@ -4,32 +4,30 @@ counted across runs.
 
 import asyncio
 import fcntl
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.ledger.pruning import prune
-from tasks.llm.replies import OK, Reply
+from tasks.llm.replies import Logprobs, Reply
 from tasks.llm.request import Call, Prices, Target
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import adopted_key
 from tasks.run.run_context import LEDGER, open_run_context
+from tests.faults.behaviours import prompt_of
 from tests.faults.server import HttpResponse
-from tests.kit import Printed, job_on
-from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, then, written
+from tests.kit import Printed, job_on, one_line
+from tests.tasks.llm.conftest import Calling, Serve, call_to, calls_to, failed, then, written
+from tests.tasks.llm.ledger.conftest import LOGPROBS, database, entry
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
-DEAR = Prices(1_000_000.0, None, 1_000_000.0, "a list")
-"""A dollar a token."""
-USED = {
+DOLLAR_A_TOKEN = Prices(1_000_000.0, None, 1_000_000.0, "a list")
+USAGE = {
     "prompt_tokens": 3,
     "completion_tokens": 2,
     "total_tokens": 5,
@@ -37,89 +35,105 @@ USED = {
 }
 
 
-def stored(folder: Path, columns: str = "*") -> list[tuple[Any, ...]]:
+def stored_calls(
+    folder: Path,
+    columns: str = "*",
+) -> list[tuple[Any, ...]]:
     """Return the calls that another connection reads."""
-    with closing(sqlite3.connect(f"file:{folder}/calls.sqlite?mode=ro", uri=True)) as connection:
-        return connection.execute(
-            f"select {columns} from calls order by call_key, attempt"
-        ).fetchall()
+    query = f"select {columns} from calls order by call_key, attempt"
+    with database(folder) as connection:
+        return connection.execute(query).fetchall()
 
 
 async def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: Serve) -> None:
-    server = serve(lambda request, _n: HttpResponse(request["messages"][0]["content"].upper()))
+    server = serve(lambda request, _: HttpResponse(prompt_of(request).upper()))
+
     async with calling.opened() as (gateway, _):
 
-        async def one(prompt: str) -> None:
-            await gateway.complete(call_to(server, prompt))
-            assert (prompt.upper(),) in stored(calling.folder, "text")
+        async def complete(call: Call) -> None:
+            reply = await gateway.complete(call)
+            assert (reply.text,) in stored_calls(calling.folder, "text")
 
-        await asyncio.gather(*(one(f"question {number}") for number in range(20)))
-    assert len(stored(calling.folder)) == 20
+        await asyncio.gather(*(complete(call) for call in calls_to(server, 20)))
+
+    assert len(stored_calls(calling.folder)) == 20
 
 
 def test_the_next_run_repeats_no_successful_call(calling: Calling, serve: Serve) -> None:
     server = serve(
         HttpResponse("täglich \U0001f600 \x00 end", fingerprint="fp_1", reasoning_tokens=3)
     )
-    calls = [call_to(server, f"q{number}", name="openai/c", prices=DEAR) for number in range(5)]
-    assert calling.at_once(*calls) == calling.at_once(*calls)
+    calls = calls_to(server, 5, name="openai/c", prices=DOLLAR_A_TOKEN)
+
+    replies = calling.at_once(*calls)
+    later_replies = calling.at_once(*calls)
+
+    assert later_replies == replies
     assert len(server.book) == 5
 
 
-@pytest.mark.parametrize(
-    ("sent", "status"),
-    [
-        (HttpResponse(None, refusal="no"), "refused"),
-        (HttpResponse("cut", finish_reason="length"), "truncated"),
-        (failed(400, "odd"), "provider_error"),
-        (failed(400, "prompt is too long"), "context_length"),
-    ],
-)
-def test_a_lasting_failure_stays_until_its_row(
-    sent: HttpResponse, status: str, calling: Calling, serve: Serve
+LASTING_FAILURES = [
+    (HttpResponse(None, refusal="no"), "refused"),
+    (HttpResponse("cut", finish_reason="length"), "truncated"),
+    (failed(400, "odd"), "provider_error"),
+    (failed(400, "prompt is too long"), "context_length"),
+]
+
+
+@pytest.mark.parametrize(("http_response", "status"), LASTING_FAILURES)
+def test_a_lasting_failure_stays_until_it_is_stored_in_its_row(
+    http_response: HttpResponse, status: str, calling: Calling, serve: Serve
 ) -> None:
-    server = serve(sent)
+    server = serve(http_response)
     call = call_to(server)
-    first = calling(call)
-    assert status == first.status
-    assert status == calling(call).status
-    assert len(server.book) == 1
-    calling.spend(first)
-    server.behaviour = lambda _request, _number: HttpResponse("now")
-    later = calling(call)
-    assert later.status == "ok"
-    assert later.text == "now"
-    assert later.attempts == 1
-    assert len(server.book) == 2
-    assert later.paid != first.paid
+
+    first_reply = calling(call)
+    second_reply = calling(call)
+    n_requests = len(server.book)
+    calling.spend(first_reply)
+    server.behaviour = then(HttpResponse("now"))
+    reply_after_row = calling(call)
+
+    assert first_reply.status == status
+    assert second_reply.status == status
+    assert n_requests == 1
+    assert reply_after_row.text == "now"
+    assert reply_after_row.attempts == 1
+    assert reply_after_row.paid != first_reply.paid
 
 
 def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(
     calling: Calling, serve: Serve
 ) -> None:
-    calling.attempts = 2
     server = serve(failed(503))
-    call = call_to(server)
+    call = call_to(server, cell="a-cell")
     calling.spend(calling(call))
+
     server.behaviour = then(HttpResponse(""), HttpResponse("now"))
     calling(call)
-    assert [
-        (1, "provider_error", 0, call.cell, "a-run"),
-        (2, "provider_error", 0, call.cell, "a-run"),
-        (3, "ok", 1, call.cell, "a-run"),
-    ] == stored(calling.folder, "attempt, status, is_final, cell, run_id")
+
+    assert stored_calls(calling.folder, "attempt, status, is_final, cell, run_id") == [
+        (1, "provider_error", 0, "a-cell", "a-run"),
+        (2, "provider_error", 0, "a-cell", "a-run"),
+        (3, "ok", 1, "a-cell", "a-run"),
+    ]
 
 
-def test_a_call_whose_attempts_were_all_made_gets_one_more_after_a_restart(
+def test_a_call_whose_attempts_were_all_made_gets_one_more_in_each_run(
     calling: Calling, serve: Serve
 ) -> None:
-    calling.attempts = 2
     server = serve(then(failed(503), failed(503), failed(503), HttpResponse("now")))
     call = call_to(server)
-    assert calling(call).attempts == 2
-    assert calling(call).status == "provider_error"
-    assert len(server.book) == 3
-    assert calling(call).text == "now"
+
+    first_reply = calling(call)
+    second_reply = calling(call)
+    n_requests = len(server.book)
+    third_reply = calling(call)
+
+    assert first_reply.attempts == 2
+    assert second_reply.status == "provider_error"
+    assert n_requests == 3
+    assert third_reply.text == "now"
     assert len(server.book) == 4
 
 
@@ -127,39 +141,52 @@ def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(
     calling: Calling, serve: Serve
 ) -> None:
     server = serve(HttpResponse("one two", delay_s=0.1, cached_tokens=0))
-    calls = [call_to(server, "a b c", cell=cell, prices=DEAR) for cell in "abc"]
-    for replies in (calling.at_once(*calls), calling.at_once(*calls)):
-        paid = [(reply.cost_usd, reply.prompt_tokens, reply.completion_tokens) for reply in replies]
-        assert sorted(paid) == [(0.0, 0, 0), (0.0, 0, 0), (5.0, 3, 2)]
+    calls = [call_to(server, "a b c", cell=cell, prices=DOLLAR_A_TOKEN) for cell in "abc"]
+
+    replies = calling.at_once(*calls)
+    later_replies = calling.at_once(*calls)
+
+    assert later_replies == replies
     assert len(server.book) == 1
+    free_reply, other_free_reply, paid_reply = sorted(replies, key=lambda reply: reply.cost_usd)
+    assert paid_reply.cost_usd == 5.0
+    assert paid_reply.prompt_tokens == 3
+    assert paid_reply.completion_tokens == 2
+    assert free_reply == other_free_reply
+    assert free_reply.cost_usd == 0.0
+    assert free_reply.prompt_tokens == 0
+    assert free_reply.completion_tokens == 0
 
 
 def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(
     calling: Calling, serve: Serve
 ) -> None:
-    server = serve(then(HttpResponse("", usage=USED), HttpResponse("x")))
-    call = call_to(server, "a b c", prices=DEAR)
-    for reply in (calling(call), calling(call)):
-        assert reply.cost_usd == 5.0 + 4.0
-        assert reply.attempts == 2
-        assert len(server.book) == 2
+    server = serve(then(HttpResponse("", usage=USAGE), HttpResponse("x")))
+    call = call_to(server, "a b c", prices=DOLLAR_A_TOKEN)
+
+    replies = [calling(call), calling(call)]
+
+    assert [reply.cost_usd for reply in replies] == [9.0, 9.0]
+    assert [reply.attempts for reply in replies] == [2, 2]
+    assert len(server.book) == 2
 
 
 def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("x"))
-    for other in (
-        {},
-        {"timeout_s": 99.0},
-        {"is_streamed": True},
-        {"fallback": {"temperature": 0}},
-        {"prices": DEAR},
-    ):
-        assert calling(call_to(server, **other)).text == "x"
+
+    calling.at_once(call_to(server))
+    calling.at_once(
+        call_to(server, timeout_s=99.0),
+        call_to(server, is_streamed=True),
+        call_to(server, fallback={"temperature": 0}),
+        call_to(server, prices=DOLLAR_A_TOKEN),
+    )
+
     assert len(server.book) == 1
 
 
-def test_a_call_is_the_first_trial_unless_it_names_another(serve: Serve) -> None:
-    call = call_to(serve(HttpResponse("x")))
+def test_a_call_is_the_first_trial_unless_it_names_another() -> None:
+    call = call_to("http://127.0.0.1:9/v1")
 
     key = call.key({})
 
@@ -172,8 +199,8 @@ def test_an_adopted_reply_is_found_only_where_the_address_is_from_the_environmen
 ) -> None:
     address = "http://127.0.0.1:9/v1"
     without_address = Call(Target("m"), [{"role": "user", "content": "a question"}], "a-cell")
-    adopted = entry(adopted_key(earlier_key=without_address.key({}), address=address), None)
-    written(tmp_path, [adopted])
+    key = adopted_key(earlier_key=without_address.key({}), address=address)
+    written(tmp_path, [replace(entry(1), call_key=key)])
     configured = replace(without_address, target=Target("m", address))
     from_environment = replace(
         without_address, target=Target("m", address, address_variable="M_API_BASE")
@@ -184,86 +211,97 @@ def test_an_adopted_reply_is_found_only_where_the_address_is_from_the_environmen
         entries_from_environment = ledger.history_of(from_environment, {}).entries
 
     assert entries_of_configured == ()
-    assert [adopted_entry.reply.text for adopted_entry in entries_from_environment] == ["{true}"]
-
-
-async def use(folder: Path) -> None:
-    """Open and close a run context."""
-    async with open_run_context(job_on("sample", folder)):
-        pass
+    assert [adopted.reply.text for adopted in entries_from_environment] == ["reply 1"]
 
 
 async def test_a_run_says_that_it_waits_for_another_process_s_check(
     tmp_path: Path, capsys: Printed
 ) -> None:
-    (tmp_path / LEDGER).mkdir()
+    folder = tmp_path / LEDGER
+    folder.mkdir()
+
+    async def open_and_close() -> None:
+        async with open_run_context(job_on("sample", tmp_path)):
+            pass
+
     printed = ""
-    with (tmp_path / LEDGER / "calls.lock").open("a+") as lock:
+    with (folder / "calls.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        opening = asyncio.create_task(use(tmp_path))
+        opening = asyncio.create_task(open_and_close())
         while "waiting" not in printed:
             assert not opening.done()
             await asyncio.sleep(0.01)
             printed += capsys.readouterr().err
         fcntl.flock(lock, fcntl.LOCK_UN)
         await opening
-    assert (
-        f"{tmp_path / LEDGER / 'calls.sqlite'}: another process is checking it; waiting for that\n"
-        == printed
+
+    path = folder / "calls.sqlite"
+    assert printed == f"{path}: another process is checking it; waiting for that\n"
+
+
+def stored_logprobs(
+    folder: Path,
+    number: int,
+) -> Logprobs | None:
+    with closing(Ledger(folder)) as ledger:
+        reply = ledger.history(f"key-{number}").reply_for(f"cell-{number}")
+    assert reply is not None
+    assert reply.text == "{true}"
+    return reply.logprobs
+
+
+WITH_LOGPROBS = Reply("ok", "{true}", logprobs=LOGPROBS)
+WITHOUT_LOGPROBS = Reply("ok", "{true}")
+
+
+def test_log_probabilities_are_returned_with_their_reply(tmp_path: Path) -> None:
+    written(tmp_path, [entry(1, WITH_LOGPROBS), entry(2, WITHOUT_LOGPROBS)])
+
+    assert stored_logprobs(tmp_path, 1) == LOGPROBS
+    assert stored_logprobs(tmp_path, 2) is None
+
+
+def test_log_probabilities_are_pruned_with_their_reply(tmp_path: Path) -> None:
+    written(
+        tmp_path,
+        [entry(1, WITH_LOGPROBS, finished_at_s=1.0), entry(2, WITH_LOGPROBS, finished_at_s=9.0)],
     )
 
+    prune(tmp_path, 5.0, lambda cells: dict.fromkeys(cells, True))
 
-LOGPROBS = (("{", -0.01), ("true", -0.5), ("}", 0.0))
-
-
-def entry(
-    key: str, logprobs: tuple[tuple[str, float], ...] | None, finished_at_s: float = 1.0
-) -> Entry:
-    reply = Reply(OK, "{true}", logprobs=logprobs)
-    return Entry(key, 1, f"cell of {key}", "a-run", "m", "", "{}", reply, True, finished_at_s)
+    with database(tmp_path) as connection:
+        rows = connection.execute("select call_key from logprobs").fetchall()
+    assert rows == [("key-2",)]
 
 
-def kept(folder: Path, *keys: str) -> list[tuple[Any, Any]]:
-    """Texts and log probabilities of stored replies."""
-    with closing(Ledger(folder)) as ledger:
-        replies: list[Any] = [ledger.history(key).reply_for(f"cell of {key}") for key in keys]
-    return [(reply.text, reply.logprobs) for reply in replies]
-
-
-def test_log_probabilities_come_back_and_go_with_their_reply_and_damaged_ones_are_unknown(
-    tmp_path: Path,
-) -> None:
-    written(tmp_path, [entry("a", LOGPROBS), entry("b", None), entry("c", LOGPROBS, 9.0)])
-    assert kept(tmp_path, "a", "b") == [("{true}", LOGPROBS), ("{true}", None)]
-    assert prune(tmp_path, 5.0, lambda cells: dict.fromkeys(cells, True)).entries == 2
-    with opened(tmp_path) as connection:
-        assert connection.execute("select call_key from logprobs").fetchall() == [("c",)]
+def test_damaged_log_probabilities_are_unknown(tmp_path: Path) -> None:
+    written(tmp_path, [entry(1, WITH_LOGPROBS)])
+    with database(tmp_path) as connection:
         connection.execute("update logprobs set tokens = '[[1'")
-    assert kept(tmp_path, "c") == [("{true}", None)]
+
+    assert stored_logprobs(tmp_path, 1) is None
 
 
-@contextmanager
-def opened(folder: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(folder / "calls.sqlite", isolation_level=None)) as connection:
-        yield connection
+def test_a_ledger_without_calls_has_no_spend(tmp_path: Path) -> None:
+    assert spend_in(tmp_path) == []
 
 
 def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: Serve) -> None:
-    assert spend_in(calling.folder) == []
+    success = HttpResponse("x", usage=USAGE)
+    discarded = HttpResponse("", usage=USAGE)
+    late_server = serve(HttpResponse("late", delay_s=2.0))
+    silent_server = serve(HttpResponse("x", usage=None))
+
     calling.attempts = 1
-    calling(
-        call_to(serve(HttpResponse("late", delay_s=2.0)), timeout_s=0.2, prices=DEAR)
-    )  # may be billed
-    calling(call_to(serve(failed(429)), prices=DEAR))  # the provider refused it
-    calling(call_to(serve(HttpResponse("x", usage=None)), "no report", prices=DEAR))
-    calling(call_to(serve(HttpResponse("x", usage=USED)), "no price"))
-    calling.attempts = 5
-    calling(
-        call_to(
-            serve(then(failed(503), HttpResponse("", usage=USED), HttpResponse("x", usage=USED))),
-            prices=DEAR,
-        )
+    calling.at_once(
+        call_to(late_server, timeout_s=0.2, prices=DOLLAR_A_TOKEN),  # may be billed
+        call_to(serve(failed(429)), prices=DOLLAR_A_TOKEN),  # free
+        call_to(silent_server, "no report", prices=DOLLAR_A_TOKEN),
+        call_to(serve(success), "no price"),
     )
+    calling.attempts = 5
+    calling(call_to(serve(then(failed(503), discarded, success)), prices=DOLLAR_A_TOKEN))
+
     (row,) = spend_in(calling.folder)
     assert len(row.pop("day")) == 10
     assert row == {
@@ -281,21 +319,21 @@ def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: 
 
 
 @pytest.mark.parametrize(
-    ("version", "why"), [(7, "use the prbench that wrote it"), (2, "CHANGELOG.md")]
+    ("version", "remedy"), [(7, "use the prbench that wrote it"), (2, "CHANGELOG.md")]
 )
 def test_a_file_of_another_version_is_refused_and_kept(
-    calling: Calling, serve: Serve, version: int, why: str
+    version: int, remedy: str, tmp_path: Path
 ) -> None:
-    server = serve(HttpResponse("x"))
-    calling(call_to(server))
-    with opened(calling.folder) as connection:
+    written(tmp_path, [entry(1)])
+    with database(tmp_path) as connection:
         connection.execute(f"pragma user_version = {version}")
-    with pytest.raises(
-        PipelineError, match=rf"calls\.sqlite: is of version {version}, .*{why}"
-    ) as error:
-        calling(call_to(server))
-    assert len(str(error.value).splitlines()) == 1
-    with opened(calling.folder) as connection:
-        assert (version,) == connection.execute("pragma user_version").fetchone()
-        assert connection.execute("select count(*) from calls").fetchone() == (1,)
-    assert not list(calling.folder.glob("damaged-*"))
+    reason = f"calls.sqlite: is of version {version}, and this program reads 4; "
+
+    with pytest.raises(PipelineError, match=one_line(reason)) as error:
+        Ledger(tmp_path)
+
+    assert remedy in str(error.value)
+    with database(tmp_path) as connection:
+        assert connection.execute("pragma user_version").fetchone() == (version,)
+    assert len(stored_calls(tmp_path)) == 1
+    assert not list(tmp_path.glob("damaged-*"))

@@ -12,7 +12,9 @@ import re
 import shutil
 import sqlite3
 import time
+from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
@@ -22,302 +24,326 @@ import pytest
 
 from tasks.llm.calls.batches import Submissions, SubmittedCall
 from tasks.llm.ledger import opening
-from tasks.llm.ledger.entries import COLUMNS, Entry, Statement
+from tasks.llm.ledger.entries import COLUMNS, Entry
 from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
 from tests.faults.server import HttpResponse
 from tests.kit import Patch, Printed, one_line
-from tests.tasks.llm.conftest import Calling, Serve, call_to, written
+from tests.tasks.llm.conftest import Calling, Serve, calls_to, written
+from tests.tasks.llm.ledger.conftest import PAGE, database, destroy_page, entry, offset_of
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
-PAGE = 4096
 N_CALLS = 400
 INDEX = "sqlite_autoindex_calls_1"
+Calls = dict[str, tuple[Any, ...]]
+"""The rows of calls by key."""
 
 
-def destroy(path: Path, first: int) -> None:
-    """Overwrite a page of a file with meaningless bytes."""
-    with path.open("r+b") as file:
-        file.seek(first)
-        file.write(b"\xa5" * PAGE)
-
-
-def root_of(path: Path, name: str) -> int:
-    """Return the offset of the root page of a table or an index."""
-    with closing(sqlite3.connect(path)) as connection:
-        query = "select (rootpage - 1) * ? from sqlite_master where name = ?"
-        return int(connection.execute(query, (PAGE, name)).fetchone()[0])
-
-
-def entry(number: int) -> Entry:
+def long_entry(number: int) -> Entry:
     """A call with a unique reply; some replies are so long that they need pages of their own."""
-    text = f"reply {number} " + "word " * random.Random(number).choice([5, 100, 400, 3_000])
+    n_words = random.Random(number).choice([5, 100, 400, 3_000])
     reply = Reply(
         "ok",
-        text,
+        f"reply {number} " + "word " * n_words,
         prompt_tokens=number,
         cost_usd=number / 7,
         prices=Prices(1.0, None, 2.0, "list"),
     )
-    return Entry(
-        f"{number:064x}", 1, f"cell-{number}", "a-run", "m", "", "{}", reply, True, 1.7e9 + number
-    )
+    return entry(number, reply, finished_at_s=1.7e9 + number)
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A closed ledger with hundreds of calls, an open batch, and failed attempts that have become
-    rows.
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a closed ledger with hundreds of calls, an open batch, and failed attempts that
+    have become rows.
     """
-    folder = tmp_path_factory.mktemp("whole")
-    written(folder, [entry(number) for number in range(N_CALLS)], [("a failed one", 3)])
+    folder = tmp_path_factory.mktemp("original")
+    written(folder, [long_entry(number) for number in range(N_CALLS)], [("a failed one", 3)])
 
     async def submit() -> None:
         with closing(Ledger(folder)) as ledger:
-            submission = await Submissions(ledger, "an endpoint").begin(
-                [SubmittedCall("key", "cell", "{}")]
-            )
-            await Submissions(ledger, "an endpoint").submitted(submission, "batch-1")
+            submissions = Submissions(ledger, "an endpoint")
+            submission = await submissions.begin([SubmittedCall("key", "cell", "{}")])
+            await submissions.submitted(submission, "batch-1")
 
     asyncio.run(submit())
-    return folder / "calls.sqlite"
+    return folder
 
 
 @pytest.fixture
-def copy(whole: Path, tmp_path: Path) -> Path:
-    """A copy of that ledger, to damage."""
-    return Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
+def copy(original: Path, tmp_path: Path) -> Path:
+    """The folder of a copy of that ledger, to damage."""
+    shutil.copy(original / "calls.sqlite", tmp_path)
+    return tmp_path
 
 
-def calls_in(path: Path) -> dict[int, tuple[Any, ...]]:
-    """The calls in a file, by number."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.text_factory = lambda raw: raw.decode(errors="replace")
-        return {
-            int(row[0], 16): row
-            for row in connection.execute(f"select {', '.join(COLUMNS)} from calls")
-        }
+def calls_in(folder: Path) -> Calls:
+    query = f"select {', '.join(COLUMNS)} from calls"
+    with database(folder) as connection:
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+        return {row[0]: row for row in connection.execute(query)}
 
 
-def pages_of(path: Path) -> dict[int, set[int]]:
+def pages_by_call(folder: Path) -> dict[str, set[int]]:
     """The pages of each call, by SQLite's own count."""
     query = "select path, pageno, ncell, pagetype from dbstat where name = 'calls' order by path"
-    with closing(sqlite3.connect(path)) as connection:
-        numbers = [
-            int(key, 16)
-            for (key,) in connection.execute("select call_key from calls order by rowid")
-        ]
+    with database(folder) as connection:
+        keys = [key for (key,) in connection.execute("select call_key from calls order by rowid")]
         rows = connection.execute(query).fetchall()
     cells: dict[str, list[set[int]]] = {}
-    for path_in_tree, page, n_cells, _ in (row for row in rows if row[3] == "leaf"):
-        cells[path_in_tree] = [{page} for _ in range(n_cells)]
-    for path_in_tree, page, _, _ in (row for row in rows if row[3] == "overflow"):
-        leaf, _, rest = path_in_tree.rpartition("/")
-        cells[f"{leaf}/"][int(rest.partition("+")[0], 16)].add(page)
-    in_order = [pages for path_in_tree in sorted(cells) for pages in cells[path_in_tree]]
-    return dict(zip(numbers, in_order, strict=True))
+    for path_in_tree, page, n_cells, page_type in rows:
+        if page_type == "leaf":
+            cells[path_in_tree] = [{page} for _ in range(n_cells)]
+    for path_in_tree, page, _, page_type in rows:
+        if page_type == "overflow":
+            leaf, _, cell = path_in_tree.rpartition("/")
+            cells[f"{leaf}/"][int(cell.partition("+")[0], 16)].add(page)
+    pages_in_order = []
+    for path_in_tree in sorted(cells):
+        pages_in_order += cells[path_in_tree]
+    return dict(zip(keys, pages_in_order, strict=True))
 
 
-def repaired(path: Path, capsys: Printed) -> tuple[dict[int, tuple[Any, ...]], str]:
-    """Open a ledger, and return its content afterwards and the printed messages."""
+def repair(folder: Path, capsys: Printed) -> str:
+    """Open a ledger, and return the printed messages."""
     capsys.readouterr()
-    Ledger(path.parent).close()
-    return calls_in(path), capsys.readouterr().err
+    Ledger(folder).close()
+    return capsys.readouterr().err
 
 
-def hit(path: Path, seed: int, n_bytes: int, first: int = 0) -> set[int]:
+def change_bytes(
+    path: Path,
+    seed: int,
+    n_bytes: int,
+    start: int = 0,
+) -> set[int]:
     """Change bytes at random, and return the changed pages."""
     dice = random.Random(seed)
-    offsets = sorted(dice.sample(range(first, path.stat().st_size), n_bytes))
     content = bytearray(path.read_bytes())
-    for offset in offsets:
+    pages = set()
+    for offset in dice.sample(range(start, len(content)), n_bytes):
         content[offset] ^= dice.randrange(1, 256)
+        pages.add(offset // PAGE + 1)
     path.write_bytes(content)
-    return {offset // PAGE + 1 for offset in offsets}
+    return pages
+
+
+def used_calls(folder: Path) -> Calls:
+    """The rows of the calls whose reply is used after the repair."""
+    Ledger(folder).close()
+    calls = calls_in(folder)
+    with closing(Ledger(folder)) as ledger:
+        for key in list(calls):
+            if ledger.history(key).reply_for(key.replace("key", "cell")) is None:
+                del calls[key]
+    return calls
+
+
+BEHIND_ROOTS = 8 * PAGE
+"""Without its root page a table is lost."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("seed", "n_bytes"), [(0, 1), (1, 30), (2, 300)])
 def test_flipped_bytes_make_no_call_wrong_and_hide_none(
-    seed: int, whole: Path, copy: Path, capsys: Printed
+    seed: int, n_bytes: int, original: Path, copy: Path
 ) -> None:
-    first = 8 * PAGE  # behind the tables' root pages: without its root page a table is lost
-    struck = hit(copy, seed, [1, 30, 300, 300][seed], first=first if seed < 3 else 0)
-    before = calls_in(whole)
-    pages = pages_of(whole)
+    damaged_pages = change_bytes(copy / "calls.sqlite", seed, n_bytes, BEHIND_ROOTS)
+
+    calls = used_calls(copy)
+
+    assert calls.items() <= calls_in(original).items()
+    pages = pages_by_call(original)
     assert len(pages) == N_CALLS
-    after, _ = repaired(copy, capsys)
-    with closing(Ledger(copy.parent)) as ledger:
-        used = {
-            number
-            for number in after
-            if ledger.history(f"{number:064x}").reply_for(f"cell-{number}")
-        }
-    assert {number: before[number] for number in used} == {number: after[number] for number in used}
-    if seed < 3:
-        assert used >= {number for number in pages if not pages[number] & struck}
+    assert calls.keys() >= {key for key in pages if pages[key].isdisjoint(damaged_pages)}
 
 
 @pytest.mark.parametrize("share", [0.02, 0.25, 0.5, 0.9, 0.999])
 def test_every_whole_call_of_a_cut_file_is_recovered(
-    share: float, whole: Path, copy: Path, capsys: Printed
+    share: float, original: Path, copy: Path, capsys: Printed
 ) -> None:
-    left = int(copy.stat().st_size * share)
-    os.truncate(copy, left)
-    after, printed = repaired(copy, capsys)
-    left_whole = {number for number, pages in pages_of(whole).items() if max(pages) <= left // PAGE}
-    assert len(left_whole - after.keys()) <= 1  # the call at the cut may be lost
-    assert after.items() <= calls_in(whole).items()
-    assert re.search(rf"; {len(after)} of \d+ calls ever recorded were recovered", printed)
+    path = copy / "calls.sqlite"
+    n_pages = int(path.stat().st_size * share) // PAGE
+    os.truncate(path, int(path.stat().st_size * share))
+
+    printed = repair(copy, capsys)
+
+    pages = pages_by_call(original)
+    calls = calls_in(copy)
+    readable_keys = {key for key in pages if max(pages[key]) <= n_pages}
+    assert len(readable_keys - calls.keys()) <= 1, "the call at the cut may be lost"
+    assert calls.items() <= calls_in(original).items()
+    assert re.search(rf"; {len(calls)} of \d+ calls ever recorded were recovered", printed)
 
 
-def killed_in_a_run(folder: Path, n_calls: int) -> tuple[Path, Path]:
-    """The folder of a ledger with some calls, and a copy of it in the state after a kill."""
-    running = folder / "running"
+def killed_in_a_run(folder: Path, n_calls: int) -> Path:
+    """The folder of a ledger with some calls in its log, in the state after a kill."""
     killed = folder / "killed"
 
     async def fill() -> None:
-        ledger = Ledger(running)
-        for number in range(n_calls):
-            await ledger.record(entry(number))
-        shutil.copytree(running, killed)
-        ledger.close()
+        with closing(Ledger(folder / "running")) as ledger:
+            for number in range(n_calls):
+                await ledger.record(long_entry(number))
+            shutil.copytree(folder / "running", killed)
 
     asyncio.run(fill())
-    return running, killed
+    return killed
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_damage_to_the_log_of_a_killed_run_spares_earlier_calls(seed: int, tmp_path: Path) -> None:
+def damage_header(log: Path) -> None:
+    """Damage the header of a log: without it SQLite silently ignores the original log."""
+    change_bytes(log, 0, 1, start=40)
+    change_bytes(log, 0, 1, start=16)
+
+
+LOG_DAMAGES = {
+    "the header": damage_header,
+    "2 bytes": partial(change_bytes, seed=1, n_bytes=2),
+    "3 bytes": partial(change_bytes, seed=2, n_bytes=3),
+}
+
+
+@pytest.mark.parametrize("damage", LOG_DAMAGES)
+def test_damage_to_the_log_of_a_killed_run_spares_earlier_calls(
+    damage: str, tmp_path: Path
+) -> None:
     """SQLite ends the log at the first damaged page, as at a commit that was cut off."""
-    running, killed = killed_in_a_run(tmp_path, 60)
-    log = killed / "calls.sqlite-wal"
-    assert log.stat().st_size > 50 * PAGE
-    hit(log, seed, 1 + seed, first=0 if seed else 40)
-    if not seed:  # the log's header: without it SQLite silently ignores the whole log
-        hit(log, seed, 1, first=16)
+    killed = killed_in_a_run(tmp_path, 60)
+    LOG_DAMAGES[damage](killed / "calls.sqlite-wal")
 
     Ledger(killed).close()
 
-    before = calls_in(running / "calls.sqlite")
-    after = calls_in(killed / "calls.sqlite")
-    assert after == {number: before[number] for number in range(len(after))}
+    calls = calls_in(killed)
+    all_calls = calls_in(tmp_path / "running")
+    assert calls == {key: all_calls[key] for key in list(all_calls)[: len(calls)]}
 
 
 def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path: Path, capsys: Printed) -> None:
-    _, killed = killed_in_a_run(tmp_path, 30)
+    killed = killed_in_a_run(tmp_path, 30)
     log = killed / "calls.sqlite-wal"
     os.truncate(log, log.stat().st_size - 1000)
-    after, printed = repaired(killed / "calls.sqlite", capsys)
+
+    printed = repair(killed, capsys)
+
     assert printed == ""
     assert list(killed.glob("damaged-*")) == []
-    assert len(after) >= 28
+    assert len(calls_in(killed)) >= 28
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all\n" * 1000, bytes(3 * PAGE)])
-def test_what_is_no_database_is_kept_aside_and_begun_anew(
+def test_what_is_no_database_is_set_aside_and_replaced(
     content: bytes, tmp_path: Path, capsys: Printed
 ) -> None:
-    path = tmp_path / "calls.sqlite"
-    path.write_bytes(content)
-    after, printed = repaired(path, capsys)
-    (aside,) = tmp_path.glob("damaged-*")
-    assert after == {}
-    assert content == aside.read_bytes()
-    assert len(printed.splitlines()) == 1
-    assert aside.name in printed
+    (tmp_path / "calls.sqlite").write_bytes(content)
+
+    printed = repair(tmp_path, capsys)
+
+    (damaged_file,) = tmp_path.glob("damaged-*")
+    assert calls_in(tmp_path) == {}
+    assert damaged_file.read_bytes() == content
+    assert printed.count("\n") == 1
+    assert f"; the damaged file is kept as {damaged_file.name}; calls that are" in printed
+    assert printed.endswith("neither recovered nor in a table are made again\n")
 
 
-@pytest.mark.parametrize("damaged", [INDEX, "spend"])
-def test_open_batches_and_spent_failures_and_sums_outlive_damage(
-    damaged: str, copy: Path, capsys: Printed
+@pytest.mark.parametrize("name", [INDEX, "spend"])
+def test_open_batches_spent_failures_and_sums_outlive_damage(
+    name: str, copy: Path, capsys: Printed
 ) -> None:
-    destroy(copy, root_of(copy, damaged))
-    assert "damaged" in repaired(copy, capsys)[1]
-    with closing(Ledger(copy.parent)) as ledger:
-        (open_,) = Submissions(ledger, "an endpoint").open()
-        assert open_.batch_id == "batch-1"
-        assert [call.call_key for call in open_.calls] == ["key"]
+    destroy_page(copy / "calls.sqlite", offset_of(copy, name))
+
+    printed = repair(copy, capsys)
+
+    assert "damaged" in printed
+    with closing(Ledger(copy)) as ledger:
+        (submission,) = Submissions(ledger, "an endpoint").open()
         assert ledger.history("a failed one").next_attempt == 4
-    assert [(row["calls"], row["purpose"]) for row in spend_in(copy.parent)] == [
-        (N_CALLS, "unknown")
-    ]
+    assert submission.batch_id == "batch-1"
+    assert submission.calls == (SubmittedCall("key", "cell", "{}"),)
+    (spend,) = spend_in(copy)
+    assert spend["calls"] == N_CALLS
+    assert spend["purpose"] == "unknown"
 
 
-@pytest.mark.parametrize("after", ["the new file", "the old one is aside"])
-def test_a_kill_in_the_midst_of_a_repair_loses_nothing(
-    after: str, whole: Path, copy: Path, monkeypatch: Patch
+@pytest.mark.parametrize("name", ["calls.sqlite", "repaired-calls.sqlite"])
+def test_a_kill_during_a_repair_loses_nothing(
+    name: str, original: Path, copy: Path, monkeypatch: Patch
 ) -> None:
-    destroy(copy, root_of(copy, INDEX))
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
+    """The kill is at the first step after the new file, or after the old one was set aside."""
+    destroy_page(copy / "calls.sqlite", offset_of(copy, INDEX))
     rename = Path.rename
-    name = "calls.sqlite" if after == "the new file" else "repaired-calls.sqlite"
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "rename", lambda p, to: killed() if p.name == name else rename(p, to))
+
+    def rename_or_die(path: Path, new_path: Path) -> Path:
+        if path.name == name:
+            raise KeyboardInterrupt
+        return rename(path, new_path)
+
+    with monkeypatch.context() as patches:
+        patches.setattr(Path, "rename", rename_or_die)
         with pytest.raises(KeyboardInterrupt):
-            Ledger(copy.parent)
-    assert spend_in(whole.parent) == spend_in(copy.parent)  # its rows are still readable
-    Ledger(copy.parent).close()
-    assert calls_in(whole) == calls_in(copy)
-    assert len(list(copy.parent.glob("damaged-*.sqlite"))) == 1
-    assert not list(copy.parent.glob("repaired-*"))
+            Ledger(copy)
+    spend_after_kill = spend_in(copy)
+    Ledger(copy).close()
+
+    assert spend_after_kill == spend_in(original)
+    assert calls_in(copy) == calls_in(original)
+    assert len(list(copy.glob("damaged-*.sqlite"))) == 1
+    assert not list(copy.glob("repaired-*"))
 
 
-def test_a_call_whose_stored_reply_was_changed_is_made_again(
+def test_a_call_whose_stored_reply_was_changed_is_made_again_once(
     calling: Calling, serve: Serve, capsys: Printed
 ) -> None:
     server = serve(HttpResponse("The result is 42."))
-    calls = [call_to(server, f"question {n}") for n in range(60)]
+    calls = calls_to(server, 60)
     calling.at_once(*calls)
     path = calling.folder / "calls.sqlite"
     path.write_bytes(path.read_bytes().replace(b"The result is 42.", b"The result is 43.", 1))
-    for _ in range(2):
-        assert {reply.text for reply in calling.at_once(*calls)} == {"The result is 42."}
-        assert len(server.book) == 61
-    (printed,) = [line for line in capsys.readouterr().err.splitlines() if "damaged" in line]
-    assert str(path) in printed
+
+    replies = [*calling.at_once(*calls), *calling.at_once(*calls)]
+
+    assert {reply.text for reply in replies} == {"The result is 42."}
+    assert len(server.book) == 61
+    printed = capsys.readouterr().err
+    assert printed.count(f"{path}: a stored reply is damaged") == 1
 
 
 def test_damage_in_a_run_is_repaired_by_the_next(
-    whole: Path, copy: Path, monkeypatch: Patch, capsys: Printed
+    original: Path, copy: Path, monkeypatch: Patch, capsys: Printed
 ) -> None:
     """A file that is too large to be checked at each opening is checked after a failed read."""
     monkeypatch.setattr(opening, "MOST_CHECKED_BYTES", 0)
-    destroy(copy, root_of(copy, INDEX))
-    with (
-        closing(Ledger(copy.parent)) as ledger,
-        pytest.raises(PipelineError, match=one_line("is damaged")) as error,
-    ):
-        ledger.history(f"{7:064x}")
-    assert "run again: it is repaired" in str(error.value)
-    after, printed = repaired(copy, capsys)
+    destroy_page(copy / "calls.sqlite", offset_of(copy, INDEX))
+
+    with closing(Ledger(copy)) as ledger, pytest.raises(PipelineError) as error:
+        ledger.history("key-7")
+    printed = repair(copy, capsys)
+
+    assert re.match(one_line("it is damaged; run again: it is repaired"), str(error.value))
     assert f"{N_CALLS} of {N_CALLS} calls ever recorded were recovered" in printed
-    assert calls_in(whole) == after
+    assert calls_in(copy) == calls_in(original)
 
 
-async def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_all(
+async def test_after_a_failed_transaction_nothing_of_it_and_nothing_else_is_written(
     tmp_path: Path,
 ) -> None:
-    ledger = Ledger(tmp_path)
-    submissions = Submissions(ledger, "an endpoint")
-
-    def values() -> Any:
+    def values() -> Iterator[tuple[str, str]]:
         yield "half", "an endpoint"
         raise ValueError("cut off in the middle")
 
-    half: Statement = ("insert into submissions values (?, ?)", values())
-    with pytest.raises(PipelineError, match="cut off"):
-        await ledger.write(half)
-    assert submissions.open() == []
-    with pytest.raises(PipelineError):  # after a failed write nothing more is written
-        await submissions.begin([])
-    ledger.close()
+    statement: Any = ("insert into submissions values (?, ?)", values())
+    with closing(Ledger(tmp_path)) as ledger:
+        submissions = Submissions(ledger, "an endpoint")
+
+        with pytest.raises(PipelineError, match="cut off"):
+            await ledger.write(statement)
+        with pytest.raises(PipelineError, match="cut off"):
+            await submissions.begin([])
+
+        assert submissions.open() == []
 
 
 def record_on(folder: Path, n_acknowledged: "Synchronized[int]") -> None:
@@ -333,7 +359,7 @@ def record_on(folder: Path, n_acknowledged: "Synchronized[int]") -> None:
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_loses_nothing_that_it_was_told_is_stored(tmp_path: Path) -> None:
+def test_a_killed_process_loses_no_call_that_was_reported_as_stored(tmp_path: Path) -> None:
     spawning = get_context("spawn")
     n_acknowledged = spawning.Value("i", 0)
     process = spawning.Process(target=record_on, args=(tmp_path, n_acknowledged))
@@ -341,46 +367,57 @@ def test_a_process_that_is_killed_loses_nothing_that_it_was_told_is_stored(tmp_p
     while n_acknowledged.value < 150:
         assert process.is_alive()
         time.sleep(0.001)
+
     process.kill()
     process.join()
-    kept = calls_in(tmp_path / "calls.sqlite").keys()
-    assert kept >= set(range(n_acknowledged.value))
-    assert len(kept) == sum(row["calls"] for row in spend_in(tmp_path))
+
+    calls = calls_in(tmp_path)
+    assert calls.keys() >= {f"key-{number}" for number in range(n_acknowledged.value)}
+    assert sum(row["calls"] for row in spend_in(tmp_path)) == len(calls)
 
 
-def test_a_file_that_somebody_else_has_locked_is_not_taken_for_damaged(
+def test_a_file_that_another_program_has_locked_is_not_taken_for_damaged(
     copy: Path, monkeypatch: Patch
 ) -> None:
     connect = sqlite3.connect
-    monkeypatch.setattr(
-        sqlite3, "connect", lambda *given, **named: connect(*given, **named | {"timeout": 0.2})
-    )
-    with closing(connect(copy, isolation_level=None)) as holder:
+
+    def connect_briefly(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        options["timeout"] = 0.2
+        return connect(*arguments, **options)
+
+    with closing(connect(copy / "calls.sqlite", isolation_level=None)) as holder:
         holder.execute("pragma locking_mode = exclusive")
         holder.execute("begin exclusive")
+        monkeypatch.setattr(sqlite3, "connect", connect_briefly)
+
         with pytest.raises(PipelineError, match="lock"):
-            Ledger(copy.parent).history("a key")
+            Ledger(copy)
         with pytest.raises(PipelineError, match="that no other program uses it"):
-            spend_in(copy.parent)
-    assert not list(copy.parent.glob("damaged-*"))
+            spend_in(copy)
+
+    assert not list(copy.glob("damaged-*"))
 
 
 @pytest.mark.parametrize("folder", ["taken", "taken/below"])
 def test_a_folder_that_cannot_be_written_is_one_line(folder: str, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("x")
+
     with pytest.raises(PipelineError, match=rf"{tmp_path / folder}.*cannot be written"):
         Ledger(tmp_path / folder)
 
 
-async def test_a_ledger_that_another_machine_writes_now_is_left_as_it_is(tmp_path: Path) -> None:
-    lost: list[str] = []
-    ledger = Ledger(tmp_path, lambda: next(iter(lost), None))
+async def test_a_ledger_that_another_machine_writes_now_is_left_unchanged(tmp_path: Path) -> None:
+    reasons: list[str | None] = [None]
+    ledger = Ledger(tmp_path, lambda: reasons[-1])
     await ledger.record(entry(0))
-    before = {name: (tmp_path / name).read_bytes() for name in ("calls.sqlite", "calls.sqlite-wal")}
-    lost.append("node7 took over")
+    files = [tmp_path / "calls.sqlite", tmp_path / "calls.sqlite-wal"]
+    contents = [file.read_bytes() for file in files]
+    reasons.append("node7 took over")
+
     with pytest.raises(PipelineError, match="node7 took over"):
         ledger.refuse_if_broken()
     with pytest.raises(PipelineError, match="node7 took over"):
         await ledger.record(entry(1))
     ledger.close()
-    assert before == {name: (tmp_path / name).read_bytes() for name in before}
+
+    assert [file.read_bytes() for file in files] == contents

@@ -5,11 +5,12 @@ is freed.
 import os
 import random
 import signal
-import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,48 +21,27 @@ from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.ledger.pruning import DecidedCells, Pruned, forget, prune
 from tasks.llm.replies import Reply
 from tests.tasks.llm.conftest import written
+from tests.tasks.llm.ledger.conftest import PAGE, database, destroy_page, entry
 
 
-def prune_and_die(folder: Path) -> None:
-    """Prune in steps of 50 entries, and die in the third step."""
-    pruning.ROWS_AT_ONCE = 50
-    steps = iter(range(3))
-
-    def stored(cells: Sequence[str]) -> dict[str, bool]:
-        if next(steps) == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return all_stored(cells)
-
-    prune(folder, 1e12, stored)
-
-
-def entry(number: int, *, finished_at_s: float = 0.0, attempt: int = 1) -> Entry:
+def long_entry(number: int, **values: Any) -> Entry:
     reply = Reply("ok", random.Random(number).randbytes(1_500).hex(), cost_usd=1.0)
-    return Entry(
-        f"key-{number}",
-        attempt,
-        f"cell-{number}",
-        "a-run",
-        "m",
-        "",
-        "{}",
-        reply,
-        True,
-        finished_at_s,
-    )
+    return entry(number, reply, **{"finished_at_s": 0.0} | values)
 
 
-def left(folder: Path) -> set[tuple[str, int]]:
-    with closing(sqlite3.connect(folder / "calls.sqlite")) as connection:
+def attempts_in(folder: Path) -> set[tuple[str, int]]:
+    """The keys and attempts of the calls that are left."""
+    with database(folder) as connection:
         assert connection.execute("pragma quick_check").fetchone() == ("ok",)
         return set(connection.execute("select call_key, attempt from calls"))
 
 
-def all_stored(cells: Sequence[str]) -> dict[str, bool]:
+def all_decided(cells: Sequence[str]) -> dict[str, bool]:
     return dict.fromkeys(cells, True)
 
 
-def knowing(rows: Mapping[str, bool]) -> DecidedCells:
+def decided_by(rows: Mapping[str, bool]) -> DecidedCells:
+    """Look up whether rows are decided; cells that are missing here have no row."""
     return lambda cells: {cell: rows[cell] for cell in cells if cell in rows}
 
 
@@ -74,87 +54,129 @@ def test_only_what_ended_before_and_has_its_row_is_removed(
 ) -> None:
     monkeypatch.setattr("tasks.llm.ledger.pruning.ROWS_AT_ONCE", 7)
     draw = random.Random(5)
-    entries = [
-        entry(number, attempt=attempt, finished_at_s=draw.choice([10.0, 90.0]))
-        for number in range(60)
-        for attempt in (1, 2)
-    ]
-    rows = {f"cell-{number}": draw.random() < 0.5 for number in range(60) if draw.random() < 0.7}
-    spent = {f"key-{number}": draw.randint(1, 2) for number in range(60) if draw.random() < 0.5}
-    written(tmp_path, entries, list(spent.items()))
+    is_decided: dict[str, bool] = {}
+    spent_attempts: dict[str, int] = {}
+    entries = []
+    unneeded_attempts = set()
+    for number in range(60):
+        key = f"key-{number}"
+        cell = f"cell-{number}"
+        if draw.random() < 0.7:
+            is_decided[cell] = draw.random() < 0.5
+        if draw.random() < 0.5:
+            spent_attempts[key] = draw.randint(1, 2)
+        for attempt in (1, 2):
+            is_old = draw.random() < 0.5
+            entries.append(
+                long_entry(number, attempt=attempt, finished_at_s=10.0 if is_old else 90.0)
+            )
+            is_spent = attempt <= spent_attempts.get(key, 0)
+            if is_old and cell in is_decided and (is_decided[cell] or is_spent):
+                unneeded_attempts.add((key, attempt))
+    written(tmp_path, entries, list(spent_attempts.items()))
+    all_attempts = attempts_in(tmp_path)
 
-    def may_go(each: Entry) -> bool:
-        if each.finished_at_s >= 50.0 or each.cell not in rows:
-            return False
-        return rows[each.cell] or spent.get(each.call_key, 0) >= each.attempt
+    pruned = prune(tmp_path, 50.0, decided_by(is_decided))
 
-    pruned = prune(tmp_path, 50.0, knowing(rows))
-    kept = {(each.call_key, each.attempt) for each in entries if not may_go(each)}
-    assert kept == left(tmp_path)
-    assert pruned.entries == len(entries) - len(kept) > 10
-    assert Pruned() == prune(tmp_path, 50.0, knowing(rows))
+    assert attempts_in(tmp_path) == all_attempts - unneeded_attempts
+    assert pruned.entries == len(unneeded_attempts) > 10
+    assert prune(tmp_path, 50.0, decided_by(is_decided)) == Pruned()
 
 
-def test_the_disk_gets_the_space_back_and_what_was_spent_stays(tmp_path: Path) -> None:
-    written(tmp_path, [entry(number, finished_at_s=float(number)) for number in range(1_000)])
-    before = size_of(tmp_path)
+def test_disk_space_is_freed_and_the_spend_stays(tmp_path: Path) -> None:
+    entries = [long_entry(number, finished_at_s=float(number)) for number in range(1_000)]
+    written(tmp_path, entries)
+    n_bytes = size_of(tmp_path)
     spend = spend_in(tmp_path)
-    pruned = prune(tmp_path, 900.0, all_stored)
+
+    pruned = prune(tmp_path, 900.0, all_decided)
+
     assert pruned.entries == 900
-    assert pruned.freed_bytes == before - size_of(tmp_path) > 0.85 * before
-    assert spend == spend_in(tmp_path)
-    assert {(f"key-{number}", 1) for number in range(900, 1_000)} == left(tmp_path)
-    assert not [path for path in tmp_path.iterdir() if path.name.endswith(("-wal", "-shm"))]
+    assert pruned.freed_bytes == n_bytes - size_of(tmp_path) > 0.85 * n_bytes
+    assert spend_in(tmp_path) == spend
+    assert attempts_in(tmp_path) == {(f"key-{number}", 1) for number in range(900, 1_000)}
+    assert not list(tmp_path.glob("*-wal"))
+    assert not list(tmp_path.glob("*-shm"))
 
 
-def test_a_ledger_that_is_in_use_is_left_for_later(tmp_path: Path) -> None:
-    written(tmp_path, [entry(1)])
+def test_a_ledger_that_is_in_use_is_pruned_later(tmp_path: Path) -> None:
+    written(tmp_path, [long_entry(1)])
+
     with closing(Ledger(tmp_path)):
-        assert Pruned(is_in_use=True) == prune(tmp_path, 1e12, all_stored)
-    assert prune(tmp_path, 1e12, all_stored).entries == 1
+        pruned_in_use = prune(tmp_path, 1e12, all_decided)
+    pruned_later = prune(tmp_path, 1e12, all_decided)
+
+    assert pruned_in_use == Pruned(is_in_use=True)
+    assert pruned_later.entries == 1
 
 
-def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_time_goes_on(
+def prune_and_die(folder: Path) -> None:
+    """Prune in steps of 50 entries, and die in the third step."""
+    pruning.ROWS_AT_ONCE = 50
+    steps = iter(range(3))
+
+    def look_up(cells: Sequence[str]) -> dict[str, bool]:
+        if next(steps) == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return all_decided(cells)
+
+    prune(folder, 1e12, look_up)
+
+
+def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_pruning_continues(
     tmp_path: Path,
 ) -> None:
-    written(tmp_path, [entry(number, finished_at_s=1.0) for number in range(400)])
+    written(tmp_path, [long_entry(number) for number in range(400)])
     process = get_context("spawn").Process(target=prune_and_die, args=(tmp_path,))
+
     process.start()
     process.join()
+    n_left = len(attempts_in(tmp_path))
+    pruned = prune(tmp_path, 1e12, all_decided)
+
     assert process.exitcode == -signal.SIGKILL
-    assert len(left(tmp_path)) == 300
-    assert prune(tmp_path, 1e12, all_stored).entries == 300
-    assert left(tmp_path) == set()
+    assert n_left == 300
+    assert pruned.entries == 300
+    assert attempts_in(tmp_path) == set()
 
 
-def test_the_ledger_has_another_mark_whenever_replies_were_deleted_from_it(tmp_path: Path) -> None:
-    folder = tmp_path / "ledger"
-    marks = [deletion_mark(folder)]
-    written(folder, [entry(number, finished_at_s=10.0) for number in range(3)])
+DELETIONS = {
+    "no entry is that old": (partial(prune, before_s=5.0, decided_cells=all_decided), False),
+    "a pruned reply": (partial(prune, before_s=15.0, decided_cells=all_decided), True),
+    "a removed row": (partial(forget, removed={"cell-2": 20.0}), True),
+    "a removed row without a reply": (partial(forget, removed={"cell-9": 20.0}), False),
+}
 
-    for delete in (
-        lambda: prune(folder, 5.0, all_stored),  # no entry is that old
-        lambda: prune(folder, 15.0, knowing({"cell-0": True})),
-        lambda: prune(folder, 15.0, knowing({"cell-1": True})),
-        lambda: forget(folder, {"cell-2": 20.0}),
-        lambda: forget(folder, {"cell-2": 20.0}),
-    ):
-        delete()
-        marks.append(deletion_mark(folder))
-    assert marks[0] == 0
-    assert marks[1] == 0
-    assert len(set(marks)) == 4
-    assert marks[-2] == marks[-1]
+
+@pytest.mark.parametrize(("delete", "changes_mark"), DELETIONS.values(), ids=DELETIONS)
+def test_the_mark_of_deletions_changes_whenever_replies_are_deleted(
+    delete: Any, changes_mark: bool, tmp_path: Path
+) -> None:
+    written(tmp_path, [long_entry(number, finished_at_s=10.0) for number in range(3)])
+    forget(tmp_path, {"cell-0": 20.0})
+    mark = deletion_mark(tmp_path)
+
+    delete(tmp_path)
+
+    assert mark > 0
+    assert (deletion_mark(tmp_path) != mark) == changes_mark
+
+
+def test_a_ledger_without_deletions_has_no_mark(tmp_path: Path) -> None:
+    written(tmp_path, [long_entry(0)])
+
+    prune(tmp_path, -1.0, all_decided)
+
+    assert deletion_mark(tmp_path) == 0
 
 
 def test_the_mark_of_deletions_outlives_a_repair(tmp_path: Path) -> None:
-    written(tmp_path, [entry(number) for number in range(20)])
-    prune(tmp_path, 15.0, knowing({"cell-0": True}))
+    written(tmp_path, [long_entry(number) for number in range(20)])
+    prune(tmp_path, 15.0, decided_by({"cell-0": True}))
     mark = deletion_mark(tmp_path)
-    path = tmp_path / "calls.sqlite"
-    content = path.read_bytes()
-    path.write_bytes(content[:4096] + b"\xff" * 4096 + content[8192:])
+    destroy_page(tmp_path / "calls.sqlite", PAGE)
+
     Ledger(tmp_path).close()
 
     assert len(list(tmp_path.glob("damaged-*.sqlite"))) == 1
-    assert mark == deletion_mark(tmp_path) > 0
+    assert deletion_mark(tmp_path) == mark > 0

@@ -20,98 +20,124 @@ from hypothesis import strategies as st
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.endpoint_health import Admission, EndpointHealth
 from tasks.llm.ledger.ledger import Ledger, spend_in
-from tasks.llm.limiter import (
-    Budget,
-    Limiter,
-    ModelStopped,
-    NotCalled,
-    TimeIsUp,
-    TokenBucket,
-)
+from tasks.llm.limiter import Budget, Limiter, ModelStopped, NotCalled, TimeIsUp, TokenBucket
 from tasks.llm.replies import Failure, Kind, Reply
 from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import HttpResponse
 from tests.kit import Patch, job_on
-from tests.tasks.llm.conftest import Calling, Serve, call_to, failed
+from tests.tasks.llm.conftest import Calling, Serve, call_to, calls_to, failed, prompts_at
 
 BUSY = Failure("provider_error", Kind.BUSY, "slow down")
 LATE = Failure("timeout", Kind.DOWN, "late")
 DOWN = Failure("provider_error", Kind.DOWN, "gone")
-FREE = None
+DEAD_ADDRESS = "http://127.0.0.1:9/v1"
 
 
-async def turns() -> None:
+async def let_others_run() -> None:
+    """Let each task of the loop run until it waits."""
     for _ in range(9):
         await asyncio.sleep(0)
 
 
 def limiter(concurrency: int = 4, **limits: Any) -> Limiter:
+    """Return a limiter without a budget."""
     return Limiter(concurrency, Budget(None, None), **limits)
 
 
+# requests and tokens per minute
+
+
 STEPS = st.lists(
-    st.tuples(st.floats(0, 90), st.integers(1, 40), st.floats(0.001, 1.5)), min_size=1, max_size=100
+    st.tuples(st.floats(0, 90), st.integers(1, 40), st.floats(0.001, 1.5)),
+    min_size=1,
+    max_size=100,
 )
+"""A pause, a number of requests, and a share of the tokens of a minute."""
 
 
-@given(
-    limit=st.integers(1, 500),
-    steps=STEPS,
-    counts_requests=st.booleans(),
-)
-def test_no_minute_passes_the_limit_but_for_a_last_call(
-    limit: int, steps: Any, counts_requests: bool
-) -> None:
-    """After each pause, some requests (or one call with tokens) are made as soon as they are
-    allowed.
-    """
-    meter = TokenBucket(limit, 0.0)
+def amounts_of_last_minute(
+    grants: list[tuple[float, float]],
+    end_s: float,
+) -> float:
+    return sum(amount for granted_s, amount in grants if granted_s > end_s - 60.0)
+
+
+@given(limit=st.integers(1, 500), steps=STEPS)
+def test_no_minute_has_more_requests_than_the_limit(limit: int, steps: Any) -> None:
+    bucket = TokenBucket(limit, 0.0)
     now_s = 0.0
-    went: list[tuple[float, float]] = []
-    for pause_s, number, share in steps:
+    grants: list[tuple[float, float]] = []
+
+    for pause_s, n_requests, _ in steps:
         now_s += pause_s
-        for amount in [1.0] * number if counts_requests else [share * limit]:
-            now_s += meter.wait_s(now_s)
-            meter.consume(amount, now_s)
-            went.append((now_s, amount))
-    for last, (end_s, _) in enumerate(went):
-        counted = went[: last + 1] if counts_requests else went[:last]
-        assert sum(amount for at_s, amount in counted if at_s > end_s - 60.0) <= limit * (1 + 1e-6)
+        for _ in range(n_requests):
+            now_s += bucket.wait_s(now_s)
+            bucket.consume(1.0, now_s)
+            grants.append((now_s, 1.0))
+
+    for number, (end_s, _) in enumerate(grants, start=1):
+        assert amounts_of_last_minute(grants[:number], end_s) <= limit * (1 + 1e-6)
+
+
+@given(limit=st.integers(1, 500), steps=STEPS)
+def test_only_the_last_call_of_a_minute_may_exceed_its_tokens(limit: int, steps: Any) -> None:
+    bucket = TokenBucket(limit, 0.0)
+    now_s = 0.0
+    grants: list[tuple[float, float]] = []
+
+    for pause_s, _, share in steps:
+        now_s += pause_s
+        now_s += bucket.wait_s(now_s)
+        bucket.consume(share * limit, now_s)
+        grants.append((now_s, share * limit))
+
+    for number, (end_s, _) in enumerate(grants):
+        assert amounts_of_last_minute(grants[:number], end_s) <= limit * (1 + 1e-6)
 
 
 @given(limit=st.integers(1, 10_000))
-def test_a_meter_lets_nearly_all_of_its_limit_through(limit: int) -> None:
-    meter = TokenBucket(limit, 0.0)
+def test_a_bucket_grants_nearly_all_of_its_limit(limit: int) -> None:
+    bucket = TokenBucket(limit, 0.0)
     now_s = 0.0
-    number = 0
-    while now_s <= 600.0 and number <= 3_000:
-        meter.consume(1, now_s)
-        number += 1
-        now_s += meter.wait_s(now_s)
-    assert number >= 0.95 * limit * min(now_s, 600.0) / 60.0 - 1
+    n_grants = 0
+
+    while now_s <= 600.0 and n_grants <= 3_000:
+        bucket.consume(1, now_s)
+        n_grants += 1
+        now_s += bucket.wait_s(now_s)
+
+    n_minutes = min(now_s, 600.0) / 60.0
+    assert n_grants >= 0.95 * limit * n_minutes - 1
 
 
-def test_tokens_that_were_taken_and_not_used_are_given_back() -> None:
-    meter = TokenBucket(6100, 0.0)
-    meter.consume(1100, 0.0)
-    assert meter.wait_s(0.0) == pytest.approx(10.01, abs=0.1)
-    meter.consume(-1000, 0.0)
-    assert meter.wait_s(0.0) == pytest.approx(0.01, abs=0.02)
+def test_tokens_that_were_reserved_and_not_used_are_returned() -> None:
+    bucket = TokenBucket(6100, 0.0)
+
+    bucket.consume(1100, 0.0)
+
+    assert bucket.wait_s(0.0) == pytest.approx(10.01, abs=0.1)
+
+    bucket.consume(-1000, 0.0)
+
+    assert bucket.wait_s(0.0) == pytest.approx(0.01, abs=0.02)
 
 
 # a bucket with one token, and no other for a hundred seconds; usage without any guess
-@pytest.mark.parametrize(("tpm", "guessed", "used"), [(0.61, 1000, 0), (None, 0, 3)])
-async def test_a_wrong_guess_holds_no_call_up(tpm: float | None, guessed: int, used: int) -> None:
+@pytest.mark.parametrize(("tpm", "likely_tokens", "used_tokens"), [(0.61, 1000, 0), (None, 0, 3)])
+async def test_a_wrong_guess_delays_no_call(
+    tpm: float | None, likely_tokens: int, used_tokens: int
+) -> None:
     limits = limiter(1, tpm=tpm)
+
     async with asyncio.timeout(60):
         for _ in range(2):
-            admission = await limits.acquire(Admission("a", likely_tokens=guessed))
-            limits.release(admission, Reply("ok", prompt_tokens=0, completion_tokens=used))
+            admission = await limits.acquire(Admission("a", likely_tokens=likely_tokens))
+            limits.release(admission, Reply("ok", prompt_tokens=0, completion_tokens=used_tokens))
 
 
-def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Serve) -> None:
+def test_tokens_per_minute_count_the_reported_usage(calling: Calling, serve: Serve) -> None:
     usage = {
         "prompt_tokens": 500,
         "completion_tokens": 1500,
@@ -120,113 +146,126 @@ def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Ser
     server = serve(HttpResponse("x", usage=usage))
     calling.concurrency = 1
     calling.limits = {"tpm": 240_000}
-    calling.at_once(*(call_to(server, f"q{number}") for number in range(6)))
-    arrived_at_s = [entry.arrived_at_s for entry in server.entries]
-    assert arrived_at_s[-1] - arrived_at_s[0] > 1.0
-    for number, at_s in enumerate(arrived_at_s):
-        assert number * 2000 <= (at_s - arrived_at_s[0]) * 4000 + 4000 + 2000
+
+    calling.at_once(*calls_to(server, 6))
+
+    first_s = server.entries[0].arrived_at_s
+    assert server.entries[-1].arrived_at_s - first_s > 1.0
+    for number, entry in enumerate(server.entries):
+        assert number * 2000 <= (entry.arrived_at_s - first_s) * 4000 + 4000 + 2000
 
 
-@pytest.mark.parametrize(("tpm", "first_go"), [(None, 4), (1_000_000, 1)])
-async def test_where_tokens_are_limited_one_call_goes_until_its_use_is_known(
-    tpm: float | None, first_go: int
+@pytest.mark.parametrize(("tpm", "n_first_calls"), [(None, 4), (1_000_000, 1)])
+async def test_if_tokens_are_limited_one_call_goes_until_its_usage_is_known(
+    tpm: float | None, n_first_calls: int
 ) -> None:
     limits = limiter(4, tpm=tpm)
-    asks = [
-        asyncio.create_task(limits.acquire(Admission("a", likely_tokens=500))) for _ in range(8)
-    ]
-    await turns()
-    went = [ask.result() for ask in asks if ask.done()]
-    limits.release(went[0], Reply("ok", prompt_tokens=100, completion_tokens=900))
-    await turns()
-    under_way = [ask.result() for ask in asks if ask.done()][1:]
-    assert under_way[-1].tokens == 1000, (
-        "what the next call sets aside follows what the first one used"
-    )
-    for ask in asks:
-        ask.cancel()
-    assert first_go == len(went)
-    assert len(under_way) == 4
+    admissions = [Admission("a", likely_tokens=500) for _ in range(8)]
+    tasks = [asyncio.create_task(limits.acquire(admission)) for admission in admissions]
+
+    await let_others_run()
+    n_begun = sum(task.done() for task in tasks)
+    limits.release(admissions[0], Reply("ok", prompt_tokens=100, completion_tokens=900))
+    await let_others_run()
+
+    assert n_begun == n_first_calls
+    assert [task.done() for task in tasks] == [True] * 5 + [False] * 3
+    assert admissions[4].tokens == 1000, "the next reservation follows the first usage"
+    for task in tasks:
+        task.cancel()
+
+
+# concurrency and order
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
-def test_no_more_calls_are_under_way_at_once_than_allowed(
+def test_no_more_calls_are_under_way_than_allowed(
     concurrency: int, calling: Calling, serve: Serve
 ) -> None:
     server = serve(HttpResponse("x", delay_s=0.05))
     calling.concurrency = concurrency
-    calling.at_once(
-        *(call_to(server, f"q{n}", name=f"hosted_vllm/{name}") for n in range(6) for name in "ab")
-    )
-    assert len(server.book) == 12
-    assert concurrency == server.most_in_hand
-
-
-def test_calls_go_by_priority_and_then_by_coming_also_across_models(
-    calling: Calling, serve: Serve
-) -> None:
-    servers = [serve(HttpResponse("x", delay_s=0.02)) for _ in range(2)]
-    calling.concurrency = 1
-    priorities = {
-        "first": (9,),
-        "c": (2, 0),
-        "a": (0, 5),
-        "b": (1,),
-        "d": (2, 0),
-        "e": (2, 0),
-        "f": (2, 1),
-    }
-    calls = [call_to(servers[q in "abf"], q) for q in priorities]
-    calling.at_once(*(replace(call, priority=priorities[call.cell]) for call in calls))
-    entries = sorted(servers[0].entries + servers[1].entries, key=lambda entry: entry.arrived_at_s)
-    assert [each.request["messages"][0]["content"] for each in entries] == [
-        "first",
-        "a",
-        "b",
-        "c",
-        "d",
-        "e",
-        "f",
+    calls = [
+        *calls_to(server, 6, name="hosted_vllm/a"),
+        *calls_to(server, 6, name="hosted_vllm/b"),
     ]
 
+    calling.at_once(*calls)
 
-async def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
+    assert len(server.book) == 12
+    assert server.most_in_hand == concurrency
+
+
+def test_calls_go_by_priority_and_then_by_arrival_across_models(
+    calling: Calling, serve: Serve
+) -> None:
+    server = serve(HttpResponse("x", delay_s=0.02))
+    other_server = serve(HttpResponse("x", delay_s=0.02))
+    calling.concurrency = 1
+    calls = [
+        replace(call_to(server, "first"), priority=(9,)),
+        replace(call_to(server, "c"), priority=(2, 0)),
+        replace(call_to(other_server, "a"), priority=(0, 5)),
+        replace(call_to(other_server, "b"), priority=(1,)),
+        replace(call_to(server, "d"), priority=(2, 0)),
+        replace(call_to(server, "e"), priority=(2, 0)),
+        replace(call_to(other_server, "f"), priority=(2, 1)),
+    ]
+
+    calling.at_once(*calls)
+
+    entries = sorted(server.entries + other_server.entries, key=lambda entry: entry.arrived_at_s)
+    prompts = [prompt_of(entry.request) for entry in entries]
+    assert prompts == ["first", "a", "b", "c", "d", "e", "f"]
+
+
+async def test_a_call_whose_caller_is_gone_takes_no_turn() -> None:
     limits = limiter(1)
     admission = await limits.acquire(Admission("a"))
-    waiting = [asyncio.create_task(limits.acquire(Admission("a"))) for _ in range(1, 5)]
+    waiting_tasks = [asyncio.create_task(limits.acquire(Admission("a"))) for _ in range(4)]
     await asyncio.sleep(0)
-    waiting[0].cancel()
-    limits.release(admission, FREE)
-    waiting[1].cancel()  # it was admitted, but has not run since
-    await turns()
-    assert not waiting[3].done()
-    for each in waiting[2:]:
-        limits.release(each.result(), FREE)
-        await turns()
+
+    waiting_tasks[0].cancel()
+    limits.release(admission)
+    waiting_tasks[1].cancel()  # it was admitted, but has not run since
+    await let_others_run()
+
+    assert not waiting_tasks[3].done()
+    for task in waiting_tasks[2:]:
+        limits.release(task.result())
+        await let_others_run()
     assert limits.endpoints["a"].in_hand == 0
     assert limits.n_calls == 0
 
 
 @pytest.mark.parametrize("failure", [BUSY, LATE], ids=["429", "time-out"])
-def test_concurrency_goes_down_when_a_model_is_busy_and_up_again_when_it_replies(
-    failure: Failure,
-) -> None:
+def test_concurrency_falls_to_one_when_a_model_is_busy(failure: Failure) -> None:
     endpoint = EndpointHealth("a", 16, outage_s=1e9)
-    levels = [endpoint.limit]
+    limits = [endpoint.limit]
+
     for second in range(1, 30, 2):
         endpoint.failed(failure, float(second), 0.1)
-        levels.append(endpoint.limit)
-    assert all(after < before or before == 1.0 for before, after in pairwise(levels))
+        limits.append(endpoint.limit)
+
+    assert all(later < earlier or earlier == 1.0 for earlier, later in pairwise(limits))
     assert endpoint.limit == 1.0
+
+
+def test_concurrency_rises_again_when_calls_succeed() -> None:
+    endpoint = EndpointHealth("a", 16, outage_s=1e9)
+    endpoint.limit = 1.0
+
     for _ in range(1000):
         endpoint.succeeded(100.0)
+
     assert endpoint.limit == 16.0
 
 
 def test_failures_of_one_moment_cut_the_concurrency_once() -> None:
     endpoint = EndpointHealth("a", 16, outage_s=1e9)
+
     for _ in range(10):
         endpoint.failed(BUSY, 5.0, 0.1)
+
     assert 8 <= endpoint.limit < 16
 
 
@@ -251,6 +290,9 @@ async def test_a_failure_of_unknown_latency_is_no_earlier_silence() -> None:
     assert limits.endpoints["a"].stopped is None
 
 
+# the stop time
+
+
 async def refused(call: Awaitable[object]) -> float:
     """Wait until a call is refused because of the stop time, and return the time then."""
     with pytest.raises(TimeIsUp, match=r"^no call begins after the stop time, \d\d:\d\d UTC$"):
@@ -258,11 +300,18 @@ async def refused(call: Awaitable[object]) -> float:
     return time.time()
 
 
-async def test_all_that_wait_are_told_when_the_time_is_up_and_what_is_under_way_goes_on() -> None:
-    limits = limiter(1, stop_at_s=(stop_at_s := time.time() + 0.3))
+async def test_waiting_calls_are_refused_at_the_stop_time_and_the_one_under_way_goes_on() -> None:
+    stop_at_s = time.time() + 0.3
+    limits = limiter(1, stop_at_s=stop_at_s)
     admission = await limits.acquire(Admission("a"))
-    waiting = [limits.acquire(Admission(endpoint)) for endpoint in "aac"]
-    assert min(await asyncio.gather(*map(refused, waiting))) >= stop_at_s
+
+    times_s = await asyncio.gather(
+        refused(limits.acquire(Admission("a"))),
+        refused(limits.acquire(Admission("a"))),
+        refused(limits.acquire(Admission("c"))),
+    )
+
+    assert min(times_s) >= stop_at_s
     assert limits.too_late == 3
     limits.release(admission, Reply("ok", prompt_tokens=1, completion_tokens=1))
     await refused(limits.acquire(Admission("a")))
@@ -272,63 +321,69 @@ async def test_all_that_wait_are_told_when_the_time_is_up_and_what_is_under_way_
 
 async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: Patch) -> None:
     limits = limiter(1, stop_at_s=time.time() + 3_600)
-    limits.release(await limits.acquire(Admission("a")), FREE)
-    now = time.time
-    monkeypatch.setattr(time, "time", lambda: now() + 3_700)
+    limits.release(await limits.acquire(Admission("a")))
+    later_s = time.time() + 3_700
+
+    monkeypatch.setattr(time, "time", lambda: later_s)
+
     await refused(limits.acquire(Admission("a")))
 
 
 async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(
     tmp_path: Path, serve: Serve
 ) -> None:
-    slow = serve(HttpResponse("x", delay_s=3.0))
-    broken = serve(replace(failed(503), delay_s=1.8))
+    slow_server = serve(HttpResponse("x", delay_s=3.0))
+    broken_server = serve(replace(failed(503), delay_s=1.8))
+
     with closing(Ledger(tmp_path)) as ledger:
-        stop_at_s = time.time() + 2.0
-        gateway = Gateway(limiter(2, stop_at_s=stop_at_s), ledger, "a-run")
-        kept, given_up = await asyncio.gather(
-            gateway.complete(call_to(slow)), gateway.complete(call_to(broken))
+        gateway = Gateway(limiter(2, stop_at_s=time.time() + 2.0), ledger, "a-run")
+        reply, failed_reply = await asyncio.gather(
+            gateway.complete(call_to(slow_server)), gateway.complete(call_to(broken_server))
         )
-    assert kept.text == "x"
-    assert given_up.status == "provider_error"
-    assert given_up.attempts == 1
-    assert len(slow.book) == 1
-    assert len(broken.book) == 1
+
+    assert reply.text == "x"
+    assert failed_reply.status == "provider_error"
+    assert failed_reply.attempts == 1
+    assert len(broken_server.book) == 1
     assert sum(row["calls"] for row in spend_in(tmp_path)) == 2
 
 
-async def test_a_wait_for_another_process_ends_when_the_time_is_up(
+async def test_a_wait_for_another_process_ends_at_the_stop_time(
     tmp_path: Path, serve: Serve
 ) -> None:
     call = call_to(serve(HttpResponse("x")))
-    with closing(Ledger(tmp_path)) as ledger, closing(Ledger(tmp_path)) as theirs:
-        stop_at_s = time.time() + 0.4
+    stop_at_s = time.time() + 0.4
+
+    with closing(Ledger(tmp_path)) as ledger, closing(Ledger(tmp_path)) as other_ledger:
         gateway = Gateway(limiter(1, stop_at_s=stop_at_s), ledger, "a-run")
-        with theirs.call_locks.holding(call.key(call.parameters({}))):
-            assert await refused(gateway.complete(call)) >= stop_at_s
+        with other_ledger.call_locks.holding(call.key(call.parameters({}))):
+            refused_s = await refused(gateway.complete(call))
+
+    assert refused_s >= stop_at_s
 
 
 @pytest.mark.parametrize(
     ("stage", "purpose"), [("sample", "sample"), ("judge", "judge"), ("drift", "judge")]
 )
-async def test_a_stage_says_that_it_stopped_if_a_call_was_refused(
+async def test_a_stage_reports_its_stop_only_after_a_call_was_refused(
     stage: str, purpose: str, tmp_path: Path
 ) -> None:
     stop_at = datetime(2026, 1, 2, 9, 30, tzinfo=timezone(timedelta(hours=2)))
-    quiet = StageReport(stage)
-    late = StageReport(stage)
-    async with open_run_context(
-        job_on("sample", tmp_path).model_copy(update={"stop_at": stop_at})
-    ) as context:
-        context.add_notices(quiet)
-        await refused(context.gateway(stage, "a-model").complete(call_to("http://127.0.0.1:9/v1")))
-        assert context.limiters[purpose].too_late == 1
-        context.add_notices(late)
-    assert not quiet.is_at_stop_time
-    assert quiet.warnings == []
-    warnings = ["stopped at 07:30 UTC, the stop time; finished work is kept"]
-    assert late.is_at_stop_time
-    assert warnings == late.warnings
+    job = job_on("sample", tmp_path).model_copy(update={"stop_at": stop_at})
+    earlier_report = StageReport(stage)
+    later_report = StageReport(stage)
+
+    async with open_run_context(job) as context:
+        context.add_notices(earlier_report)
+        await refused(context.gateway(stage, "a-model").complete(call_to(DEAD_ADDRESS)))
+        n_refused = context.limiters[purpose].too_late
+        context.add_notices(later_report)
+
+    assert n_refused == 1
+    assert not earlier_report.is_at_stop_time
+    assert earlier_report.warnings == []
+    assert later_report.is_at_stop_time
+    assert later_report.warnings == ["stopped at 07:30 UTC, the stop time; finished work is kept"]
 
 
 # causes that stop a model for the run, immediately or after an outage, and causes that do not
@@ -338,27 +393,30 @@ def test_an_unset_variable_stops_the_model_before_any_call(
     calling: Calling, serve: Serve, monkeypatch: Patch
 ) -> None:
     monkeypatch.delenv("NOWHERE_SET", raising=False)
-    calling.attempts = 2
     server = serve(HttpResponse("x"))
+
     reply = calling(call_to(server, headers={"X-Team": "${NOWHERE_SET}"}))
+
     assert reply.attempts == 1
     assert len(server.book) == 0
-    assert "NOWHERE_SET" in str(calling.stopped.popitem()[1])
+    assert "NOWHERE_SET" in str(calling.reason_to_stop)
 
 
 def test_a_bad_request_fails_its_cell_alone(calling: Calling, serve: Serve) -> None:
-    server = serve(
-        lambda r, _n: (
-            failed(400, "odd") if "bad" in r["messages"][0]["content"] else HttpResponse("fine")
-        )
-    )
+    def respond(
+        request: dict[str, Any],
+        _number: int,
+    ) -> HttpResponse:
+        return HttpResponse("fine") if prompt_of(request) == "good" else failed(400, "odd")
+
+    server = serve(respond)
     calling.concurrency = 1
-    replies = calling.at_once(
-        *(call_to(server, prompt) for prompt in ["good", *(f"bad {n}" for n in range(9))])
-    )
-    assert ["ok", *["provider_error"] * 9] == [reply.status for reply in replies]
+
+    replies = calling.at_once(call_to(server, "good"), *calls_to(server, 9))
+
+    assert [reply.status for reply in replies] == ["ok"] + ["provider_error"] * 9
     assert len(server.book) == 10
-    assert list(calling.stopped.values()) == [None]
+    assert calling.reason_to_stop is None
 
 
 def test_a_model_whose_first_calls_are_all_bad_requests_stops(
@@ -366,68 +424,79 @@ def test_a_model_whose_first_calls_are_all_bad_requests_stops(
 ) -> None:
     server = serve(failed(400, "no such parameter"))
     calling.concurrency = 1
-    replies = calling.at_once(*(call_to(server, f"q{n}") for n in range(30)))
-    n_harmless = [prompt_of(request) for request in server.book].count("Hi")
-    assert n_harmless == 1
-    assert 2 <= len(server.book) < 10
-    assert sum(isinstance(reply, NotCalled) for reply in replies) == 30 + n_harmless - len(
-        server.book
-    )
-    assert "no such parameter" in str(calling.stopped.popitem()[1])
+
+    replies = calling.at_once(*calls_to(server, 30))
+
+    n_calls = len(server.book) - 1  # one is the harmless request
+    assert 1 <= n_calls < 9
+    assert prompts_at(server).count("Hi") == 1
+    assert sum(isinstance(reply, NotCalled) for reply in replies) == 30 - n_calls
+    assert "no such parameter" in str(calling.reason_to_stop)
 
 
 def test_a_dead_endpoint_costs_few_calls_and_leaves_other_models_alone(
     calling: Calling, serve: Serve
 ) -> None:
-    good = serve(HttpResponse("fine"))
-    dead = "http://127.0.0.1:9/v1"
+    server = serve(HttpResponse("fine"))
     calling.attempts = 5
     calling.limits = {"outage_s": 1.0}
     calling.concurrency = 8
-    replies = calling.at_once(
-        *(call_to(address, f"q{n}") for n in range(200) for address in (dead, good))
-    )
+    calls_in_turn = zip(calls_to(DEAD_ADDRESS, 200), calls_to(server, 200), strict=True)
+
+    replies = calling.at_once(*(call for pair in calls_in_turn for call in pair))
+
+    failed_replies = [reply for reply in replies[::2] if isinstance(reply, Reply)]
     assert {reply.status for reply in replies[1::2]} == {"ok"}
-    n_stopped = sum(isinstance(reply, ModelStopped) for reply in replies[::2])
-    assert n_stopped > 150
-    assert 200 - n_stopped == sum(
-        getattr(reply, "status", None) == "provider_error" for reply in replies[::2]
-    )
+    assert {reply.status for reply in failed_replies} == {"provider_error"}
+    assert len(failed_replies) < 50
+    assert sum(isinstance(reply, ModelStopped) for reply in replies) == 200 - len(failed_replies)
 
 
 def test_calls_that_time_out_at_once_do_not_stop_a_model_that_replied_a_second_ago() -> None:
     endpoint = EndpointHealth("a", 16, outage_s=60.0)
     endpoint.succeeded(99.0)
+
     for _ in range(5):
         endpoint.failed(LATE, now_s=100.0, latency_s=99.0)
+
     assert endpoint.stopped is None
 
 
 def test_an_open_breaker_lets_one_call_try_after_a_pause() -> None:
     endpoint = EndpointHealth("a", 8, outage_s=60.0)
+
     for _ in range(5):
         endpoint.failed(DOWN, now_s=10.0, latency_s=0.0)
+
     assert 0 < endpoint.wait_s(10.0) <= 1
     assert endpoint.wait_s(12.0) == 0.0
-    endpoint.in_hand += 1
-    assert math.inf == endpoint.wait_s(12.0)
-    endpoint.in_hand -= 1
+    endpoint.in_hand = 1
+    assert endpoint.wait_s(12.0) == math.inf
+
+
+def test_a_reply_closes_the_breaker() -> None:
+    endpoint = EndpointHealth("a", 8, outage_s=60.0, in_hand=3)
+    for _ in range(5):
+        endpoint.failed(DOWN, now_s=10.0, latency_s=0.0)
+
     endpoint.succeeded(12.0)
-    for _ in range(3):
-        endpoint.in_hand += 1
+
     assert endpoint.wait_s(12.0) == 0.0
 
 
 @pytest.mark.parametrize("status", [400, 401, 403])
-@pytest.mark.parametrize("key", ["a-key-that-is-long", None])
+@pytest.mark.parametrize(("key", "state"), [("a-key-that-is-long", "is set"), (None, "is not set")])
 def test_a_key_that_is_refused_or_missing_stops_its_model_and_is_named(
-    status: int, key: str | None, calling: Calling, serve: Serve, monkeypatch: Patch
+    status: int, key: str | None, state: str, calling: Calling, serve: Serve, monkeypatch: Patch
 ) -> None:
     monkeypatch.delenv("HOSTED_VLLM_API_KEY", raising=False)
-    if key:
+    if key is not None:
         monkeypatch.setenv("HOSTED_VLLM_API_KEY", key)
     server = serve(failed(status, "API key not valid. Please pass a valid API key."))
+
     error = calling(call_to(server)).error
-    assert str(error).endswith(f"check the key: HOSTED_VLLM_API_KEY is {'' if key else 'not '}set")
-    harmless = 'a harmless request ("Hi") was refused with the same error'
-    assert list(calling.stopped.values()) == [f"{error}; {harmless}"]
+
+    assert str(error).endswith(f"check the key: HOSTED_VLLM_API_KEY {state}")
+    assert calling.reason_to_stop == (
+        f'{error}; a harmless request ("Hi") was refused with the same error'
+    )

@@ -3,7 +3,7 @@ endpoint.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +15,22 @@ from tasks.llm.request import Prices
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import FaultServer, HttpResponse
 from tests.kit import Patch
-from tests.tasks.llm.conftest import DECISION_ROUTES, ROUTES, Calling, Serve, call_to, failed, then
+from tests.tasks.llm.conftest import (
+    DECISION_ROUTES,
+    ROUTES,
+    Behaviour,
+    Calling,
+    Serve,
+    call_to,
+    calls_to,
+    failed,
+    prompts_at,
+    then,
+)
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
 GOOD = HttpResponse("fine")
-Behaviour = Callable[[dict[str, Any], int], HttpResponse]
 
 
 def raw(status: int, body: Any) -> HttpResponse:
@@ -29,21 +39,16 @@ def raw(status: int, body: Any) -> HttpResponse:
 
 XAI = {"code": "permission-denied", "error": "Content violates usage guidelines. Failed check: X."}
 REFUSALS = {
-    **{f"{status}": raw(status, XAI) for status in (401, 403, 404)},
+    "401": raw(401, XAI),
+    "403": raw(403, XAI),
+    "404": raw(404, XAI),
     "403 without JSON": HttpResponse(status=403, raw=b"<html>Forbidden</html>"),
     "403 of a gateway": failed(403, "Blocked by policy."),
     "403 that says flagged": failed(403, "Your input was flagged."),
     "200 with a code": raw(200, {"error": {"message": "Forbidden.", "code": 403}}),
     "200 with a code as a text": raw(200, {"error": {"message": "Forbidden.", "code": "403"}}),
     "200 with a code beside the error": raw(200, {"code": 403, "error": "Forbidden."}),
-    "200 with a code and a message": raw(
-        200,
-        {
-            "code": 401,
-            "msg": "Not allowed.",
-            "success": False,
-        },
-    ),
+    "200 with a code and a message": raw(200, {"code": 401, "msg": "Not allowed."}),
     "500 with a code": raw(500, {"error": {"message": "Forbidden.", "code": 403}}),
     "502 with a status": raw(502, {"error": {"message": "Forbidden.", "status": 404}}),
 }
@@ -65,17 +70,19 @@ OF_THE_ACCOUNT = {
 """Replies whose words are about money, the model or the key."""
 
 
-def prompts_of(server: FaultServer) -> list[str]:
-    """The prompts of a server's requests, in order."""
-    return [prompt_of(request) for request in server.book]
-
-
-def refusing(refusal: HttpResponse, *, also_harmless: HttpResponse = GOOD) -> Behaviour:
+def refusing(
+    refusal: HttpResponse,
+    *,
+    also_harmless: HttpResponse = GOOD,
+) -> Behaviour:
     """Refuse prompts that begin with `bad`, and reply to a harmless request with
     `also_harmless`.
     """
 
-    def behaviour(request: dict[str, Any], _number: int) -> HttpResponse:
+    def behaviour(
+        request: dict[str, Any],
+        _number: int,
+    ) -> HttpResponse:
         prompt = prompt_of(request)
         if prompt.startswith("bad"):
             return refusal
@@ -84,70 +91,127 @@ def refusing(refusal: HttpResponse, *, also_harmless: HttpResponse = GOOD) -> Be
     return behaviour
 
 
-def on_routes(refusals: dict[str, HttpResponse], *on_all: str) -> list[tuple[str, str]]:
-    """Return all refusals on one route, and some on all routes."""
-    others = [(refusal, route) for refusal in on_all for route in ROUTES if route != "vllm"]
-    return [*((refusal, "vllm") for refusal in refusals), *others]
+REFUSING = refusing(failed(403, "No."))
 
 
-@pytest.mark.parametrize(("refusal", "route"), on_routes(REFUSALS, "403", "200 with a code"))
+def bad_prompts(n_prompts: int) -> list[str]:
+    return [f"bad {number}" for number in range(n_prompts)]
+
+
+def replies_to(
+    prompts: Iterable[str], calling: Calling, server: FaultServer, **target: Any
+) -> list[Any]:
+    """Return the replies to prompts, or the exceptions in their place, of calls at the same time."""
+    return calling.at_once(*(call_to(server, prompt, **target) for prompt in prompts))
+
+
+def statuses_of(replies: Iterable[Any]) -> list[str]:
+    return [getattr(reply, "status", "missing") for reply in replies]
+
+
+def n_harmless_requests(server: FaultServer) -> int:
+    return prompts_at(server).count("Hi")
+
+
+def on_routes(
+    refusals: Iterable[str],
+    on_all: Sequence[str],
+) -> list[tuple[str, str]]:
+    """Pair all refusals with one route, and some with all routes."""
+    pairs = [(refusal, "vllm") for refusal in refusals]
+    for route in ROUTES.keys() - {"vllm"}:
+        pairs += [(refusal, route) for refusal in on_all]
+    return sorted(pairs)
+
+
+# a request that is refused alone
+
+
+@pytest.mark.parametrize(("refusal", "route"), on_routes(REFUSALS, ["403", "200 with a code"]))
 def test_a_refusal_of_one_prompt_is_that_of_its_request(
     refusal: str, route: str, calling: Calling, serve: Serve
 ) -> None:
     server = serve(refusing(REFUSALS[refusal]))
     calling.concurrency = 1
 
-    replies = calling.at_once(
-        *(call_to(server, prompt, **ROUTES[route]) for prompt in ("a", "bad", "b"))
-    )
+    replies = replies_to(["a", "bad", "b"], calling, server, **ROUTES[route])
 
-    assert [reply.status for reply in replies] == ["ok", "refused", "ok"]
+    assert statuses_of(replies) == ["ok", "refused", "ok"]
     assert replies[1].attempts == 2
-    assert prompts_of(server).count("bad") == 2
-    assert list(calling.stopped.values()) == [None]
-
-
-@pytest.mark.parametrize("refusal", OF_THE_ACCOUNT)
-def test_what_is_about_the_account_is_never_a_refusal_and_the_next_run_tries_again(
-    refusal: str, calling: Calling, serve: Serve
-) -> None:
-    server = serve(refusing(OF_THE_ACCOUNT[refusal]))
-
-    replies = calling.at_once(*(call_to(server, prompt) for prompt in ("a", "bad", "b")))
-
-    assert [reply.status for reply in replies] == ["ok", "provider_error", "ok"]
-    assert replies[1].attempts == 1
-    assert list(calling.stopped.values()) == [None]
-    server.behaviour = lambda _request, _number: GOOD
-    calling.spend(replies[1])
-    assert calling(call_to(server, "bad")).text == "fine"
-
-
-def test_if_the_account_allows_none_of_a_few_prompts_the_run_says_so(
-    calling: Calling, serve: Serve
-) -> None:
-    server = serve(refusing(OF_THE_ACCOUNT["a budget"]))
-
-    replies = calling.at_once(*(call_to(server, f"bad {n}") for n in range(8)))
-
-    assert {_status(reply) for reply in replies} == {"provider_error"}
-    assert "the remaining budget does not cover" in str(calling.stopped.popitem()[1])
+    assert prompts_at(server).count("bad") == 2
+    assert calling.reason_to_stop is None
 
 
 def test_a_request_that_is_accepted_when_it_is_repeated_was_not_refused(
     calling: Calling, serve: Serve
 ) -> None:
-    server = serve(
-        lambda request, number: (
-            GOOD if number or prompt_of(request) == "Hi" else failed(401, "Unauthorized")
-        )
-    )
+    def refuse_at_first(
+        request: dict[str, Any],
+        number: int,
+    ) -> HttpResponse:
+        return GOOD if number or prompt_of(request) == "Hi" else failed(401, "Unauthorized")
 
-    replies = calling.at_once(*(call_to(server, f"q{n}") for n in range(8)))
+    server = serve(refuse_at_first)
 
-    assert {reply.status for reply in replies} == {"ok"}
-    assert {reply.attempts for reply in replies} == {2}
-    assert all(calling(call_to(server, f"q{n}")).attempts == 2 for n in range(8))
+    replies = calling.at_once(*calls_to(server, 8))
+    later_replies = calling.at_once(*calls_to(server, 8))
+
+    assert statuses_of(replies) == ["ok"] * 8
+    assert [reply.attempts for reply in replies] == [2] * 8
+    assert [reply.attempts for reply in later_replies] == [2] * 8
+
+
+UNKNOWN = {
+    "429": failed(429, "slow down"),
+    "500": failed(500, "broken"),
+    "503": failed(503, "overloaded"),
+    "cut": HttpResponse(cuts_connection=True),
+    "400": failed(400, "max_tokens must be 16 or more"),
+    "a code for a filter": failed(400, "no", "content_filter"),
+}
+
+
+NO_REFUSALS = [
+    *((refusal, GOOD) for refusal in OF_THE_ACCOUNT.values()),
+    *((failed(403, "No."), harmless) for harmless in UNKNOWN.values()),
+]
+"""Refusal and reply to a harmless request, which leave open whether the request is refused."""
+NAMES = [*OF_THE_ACCOUNT, *UNKNOWN]
+
+
+@pytest.mark.parametrize(("refusal", "harmless"), NO_REFUSALS, ids=NAMES)
+def test_a_failure_that_may_be_of_the_account_is_tried_again_by_the_next_run(
+    refusal: HttpResponse, harmless: HttpResponse, calling: Calling, serve: Serve
+) -> None:
+    server = serve(refusing(refusal, also_harmless=harmless))
+
+    replies = replies_to(["a", "bad", "b"], calling, server)
+    reason_to_stop = calling.reason_to_stop
+    server.behaviour = then(GOOD)
+    calling.spend(replies[1])
+    later_reply = calling(call_to(server, "bad"))
+
+    assert statuses_of(replies) == ["ok", "provider_error", "ok"]
+    assert replies[1].attempts == 1
+    assert reason_to_stop is None
+    assert later_reply.text == "fine"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "harmless"),
+    [(OF_THE_ACCOUNT["a budget"], GOOD), *NO_REFUSALS[-len(UNKNOWN) :]],
+    ids=["a budget", *UNKNOWN],
+)
+def test_if_the_account_allows_no_prompt_the_run_says_so_and_sends_each_once(
+    refusal: HttpResponse, harmless: HttpResponse, calling: Calling, serve: Serve
+) -> None:
+    server = serve(refusing(refusal, also_harmless=harmless))
+
+    replies = replies_to(bad_prompts(8), calling, server)
+
+    assert statuses_of(replies) == ["provider_error"] * 8
+    assert len(server.book) - n_harmless_requests(server) == 8
+    assert replies[0].error in str(calling.reason_to_stop)
 
 
 TEMPORARY = {
@@ -216,127 +280,82 @@ def test_a_bad_request_that_only_quotes_a_code_is_no_refusal(
     assert len(server.book) == 1
 
 
-def test_a_page_in_place_of_an_error_is_said_by_its_title_or_its_words(
-    calling: Calling, serve: Serve
+TITLE = "Attention Required! | Cloudflare"
+PAGES = [
+    (f"<!DOCTYPE html>\n<html><head><title>{TITLE}</title></head><body>no</body></html>", TITLE),
+    (
+        "<html><style>p {}</style><body><p>Sorry, &amp; no</p>" + "<p>x</p>" * 90,
+        "Sorry, & no" + " x" * 90,
+    ),
+]
+
+
+@pytest.mark.parametrize(("page", "text"), PAGES, ids=["with a title", "without one"])
+def test_a_page_in_place_of_an_error_is_shown_by_its_title_or_its_words(
+    page: str, text: str, calling: Calling, serve: Serve
 ) -> None:
-    page = (
-        "<!DOCTYPE html>\n<html><head><title>Attention Required! |"
-        " Cloudflare</title></head><body>no</body></html>"
-    )
-    untitled = (
-        "<html><style>p {}</style><body><p>Sorry, &amp; no</p>" + "<p>x</p>" * 90 + "</body></html>"
-    )
-    server = serve(
-        lambda request, _number: HttpResponse(
-            status=403, raw=(page if prompt_of(request) == "titled" else untitled).encode()
-        )
-    )
+    server = serve(HttpResponse(status=403, raw=page.encode()))
 
-    replies = [calling(call_to(server, prompt)) for prompt in ("titled", "untitled")]
+    reply = calling(call_to(server))
 
-    assert str(replies[0].error).endswith(" - Attention Required! | Cloudflare")
-    assert " - Sorry, & no x x" in str(replies[1].error)
-    assert "<" not in f"{replies[0].error}{replies[1].error}"
+    assert f" - {text}" in str(reply.error)
+    assert "<" not in str(reply.error)
+
+
+# an endpoint that refuses every request
 
 
 EVERY = REFUSALS | OF_THE_ACCOUNT
 
 
-@pytest.mark.parametrize(("refusal", "route"), on_routes(EVERY, "403", "200 with a code"))
+@pytest.mark.parametrize(("refusal", "route"), on_routes(EVERY, ["403", "200 with a code"]))
 def test_a_refusal_of_every_prompt_stops_the_endpoint_and_refuses_nothing(
     refusal: str, route: str, calling: Calling, serve: Serve
 ) -> None:
     server = serve(EVERY[refusal])
     calling.concurrency = 1
 
-    replies = calling.at_once(*(call_to(server, f"q{n}", **ROUTES[route]) for n in range(20)))
+    replies = calling.at_once(*calls_to(server, 20, **ROUTES[route]))
 
-    assert {getattr(reply, "status", "missing") for reply in replies} == {
-        "provider_error",
-        "missing",
-    }
-    assert prompts_of(server).count("Hi") == 1
+    assert set(statuses_of(replies)) == {"provider_error", "missing"}
+    assert n_harmless_requests(server) == 1
     assert len(server.book) <= 4
     assert sum(isinstance(reply, ModelStopped) for reply in replies) == 21 - len(server.book)
-    assert 'a harmless request ("Hi") was refused' in str(calling.stopped.popitem()[1])
+    assert 'a harmless request ("Hi") was refused' in str(calling.reason_to_stop)
 
 
-def test_the_line_says_what_was_asked_and_replied(calling: Calling, serve: Serve) -> None:
+def test_the_reason_has_the_errors_of_both_requests(calling: Calling, serve: Serve) -> None:
     server = serve(
         refusing(failed(403, "No such content."), also_harmless=failed(402, "Pay first."))
     )
 
     reply = calling(call_to(server, "bad"))
 
-    [line] = calling.stopped.values()
+    first_error, second_error = str(calling.reason_to_stop).split("; a harmless request")
     assert reply.status == "provider_error"
-    assert line is not None
-    assert (
-        line.index("No such content.") < line.index("harmless request") < line.index("Pay first.")
-    )
-
-
-UNKNOWN = {
-    "429": failed(429, "slow down"),
-    "500": failed(500, "broken"),
-    "503": failed(503, "overloaded"),
-    "cut": HttpResponse(cuts_connection=True),
-    "400": failed(400, "max_tokens must be 16 or more"),
-    "a code for a filter": failed(400, "no", "content_filter"),
-}
-
-
-@pytest.mark.parametrize("harmless", UNKNOWN)
-def test_a_refusal_is_temporary_if_the_harmless_request_fails_for_another_reason(
-    harmless: str, calling: Calling, serve: Serve
-) -> None:
-    server = serve(refusing(failed(403, "No."), also_harmless=UNKNOWN[harmless]))
-
-    replies = calling.at_once(*(call_to(server, prompt) for prompt in ("a", "bad", "b")))
-
-    assert [reply.status for reply in replies] == ["ok", "provider_error", "ok"]
-    assert replies[1].attempts == 1
-    assert list(calling.stopped.values()) == [None]
-    server.behaviour = lambda _request, _number: GOOD
-    calling.spend(replies[1])
-    assert calling(call_to(server, "bad")).text == "fine"
-
-
-@pytest.mark.parametrize("harmless", UNKNOWN)
-def test_if_nothing_is_accepted_the_run_says_so_and_asks_each_prompt_once(
-    harmless: str, calling: Calling, serve: Serve
-) -> None:
-    server = serve(refusing(failed(403, "No."), also_harmless=UNKNOWN[harmless]))
-
-    replies = calling.at_once(*(call_to(server, f"bad {n}") for n in range(8)))
-
-    assert {_status(reply) for reply in replies} == {"provider_error"}
-    assert len(server.book) - prompts_of(server).count("Hi") == 8
-    assert "No." in str(calling.stopped.popitem()[1])
+    assert "No such content." in first_error
+    assert "Pay first." in second_error
 
 
 def test_a_harmless_request_is_like_the_one_that_was_refused(
     calling: Calling, serve: Serve
 ) -> None:
-    server = serve(
-        lambda request, _number: failed(403, "No.") if "response_format" in request else GOOD
-    )
+    server = serve(failed(403, "No."))
     schema = {"type": "json_schema", "json_schema": {"name": "v", "schema": {"type": "object"}}}
     call = call_to(server, parameters={"temperature": 0.5, "max_tokens": 99})
 
-    reply = calling(replace(call, response_format=schema))
+    calling(replace(call, response_format=schema))
 
-    assert reply.status == "provider_error"
-    assert None not in calling.stopped.values()
-    assert server.book[1]["response_format"] == server.book[0]["response_format"]
-    assert server.book[1]["temperature"] == 0.5
-    assert server.book[1]["max_tokens"] == 1
+    refused_request, harmless_request = server.book
+    assert harmless_request["response_format"] == refused_request["response_format"]
+    assert harmless_request["temperature"] == 0.5
+    assert harmless_request["max_tokens"] == 1
 
 
 def test_a_harmless_request_to_the_responses_api_is_not_too_short_for_it(
     calling: Calling, serve: Serve
 ) -> None:
-    server = serve(refusing(failed(403, "No.")))
+    server = serve(REFUSING)
 
     calling(call_to(server, "bad", **ROUTES["responses"]))
 
@@ -348,81 +367,78 @@ def test_the_next_call_that_succeeds_settles_a_refusal(
     concurrency: int, calling: Calling, serve: Serve, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("tasks.llm.endpoint_health.BETWEEN_HARMLESS_S", 1e6)
-    server = serve(refusing(failed(403, "No.")))
+    server = serve(REFUSING)
     calling.concurrency = concurrency
-    prompts = [
-        *(f"bad {n}" if n % 2 else f"good {n}" for n in range(60)),
-        *(f"good {n}" for n in range(60, 80)),
-    ]
+    prompts = []
+    for number in range(30):
+        prompts += [f"good {number}", f"bad {number}"]
+    prompts += [f"good {number}" for number in range(30, 50)]
 
-    replies = calling.at_once(*(call_to(server, prompt) for prompt in prompts))
+    replies = replies_to(prompts, calling, server)
 
-    assert [reply.status for reply in replies] == [*["ok", "refused"] * 30, *["ok"] * 20]
-    assert prompts_of(server).count("Hi") == 1
+    assert statuses_of(replies) == ["ok", "refused"] * 30 + ["ok"] * 20
+    assert n_harmless_requests(server) == 1
 
 
 def test_few_refusals_of_all_prompts_share_a_harmless_request(
     calling: Calling, serve: Serve
 ) -> None:
-    server = serve(refusing(failed(403, "No.")))
+    server = serve(REFUSING)
 
-    replies = calling.at_once(*(call_to(server, f"bad {n}") for n in range(8)))
+    replies = replies_to(bad_prompts(8), calling, server)
 
-    assert {reply.status for reply in replies} == {"refused"}
-    assert 1 <= prompts_of(server).count("Hi") <= 3
+    assert statuses_of(replies) == ["refused"] * 8
+    assert 1 <= n_harmless_requests(server) <= 3
 
 
 @pytest.mark.parametrize("concurrency", [1, 16])
 def test_refusals_of_all_first_prompts_stop_the_endpoint_and_refuse_nothing(
     concurrency: int, calling: Calling, serve: Serve
 ) -> None:
-    server = serve(refusing(failed(403, "No.")))
+    server = serve(REFUSING)
     calling.concurrency = concurrency
 
-    replies = calling.at_once(*(call_to(server, f"bad {n}") for n in range(200)))
+    replies = replies_to(bad_prompts(200), calling, server)
 
-    assert {_status(reply) for reply in replies} == {"provider_error", "missing"}
+    assert set(statuses_of(replies)) == {"provider_error", "missing"}
     assert len(server.book) < 120
-    assert "calls were all refused, the last: " in str(calling.stopped.popitem()[1])
+    assert "calls were all refused, the last: " in str(calling.reason_to_stop)
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_a_key_that_is_revoked_in_between_refuses_nothing(
     concurrency: int, calling: Calling, serve: Serve
 ) -> None:
-    def revoked_after_40(request: dict[str, Any], _number: int) -> HttpResponse:
+    def revoke_after_40(
+        request: dict[str, Any],
+        _number: int,
+    ) -> HttpResponse:
         if prompt_of(request).startswith("bad") or len(server.book) > 40:
             return raw(403, XAI)
         return replace(GOOD, delay_s=0.01)
 
-    server = serve(revoked_after_40)
+    server = serve(revoke_after_40)
     calling.concurrency = concurrency
-    prompts = [f"bad {n}" if n % 10 == 5 else f"good {n}" for n in range(200)]
+    prompts = [f"good {number}" for number in range(200)]
+    prompts[5::10] = bad_prompts(20)
 
-    replies = calling.at_once(*(call_to(server, prompt) for prompt in prompts))
+    replies = replies_to(prompts, calling, server)
 
-    refused = [
-        prompt
-        for prompt, reply in zip(prompts, replies, strict=True)
-        if _status(reply) == "refused"
-    ]
-    assert refused
-    assert all(prompt.startswith("bad") for prompt in refused)
+    statuses = statuses_of(replies)
+    assert "refused" in statuses[5::10]
+    del statuses[5::10]
+    assert "refused" not in statuses
     assert len(server.book) < 80
-    assert None not in calling.stopped.values()
-
-
-def _status(reply: Any) -> str:
-    return str(getattr(reply, "status", "missing"))
+    assert calling.reason_to_stop is not None
 
 
 def test_a_harmless_request_counts_as_spend_of_its_purpose(calling: Calling, serve: Serve) -> None:
-    server = serve(refusing(failed(403, "No.")))
+    server = serve(REFUSING)
     calling.max_usd = 1.0
 
     calling(call_to(server, "bad", prices=Prices(1e4, None, 1e4), parameters={"max_tokens": 5}))
 
-    [spend] = spend_in(calling.folder)
+    (spend,) = spend_in(calling.folder)
     assert spend["calls"] == 3
     assert spend["failed_calls"] == 2
     assert spend["cost_usd"] > 0
@@ -434,12 +450,14 @@ def test_first_prompts_that_are_all_bad_requests_do_not_stop_a_model_that_accept
 ) -> None:
     server = serve(refusing(failed(400, "odd")))
     calling.concurrency = 1
-    prompts = [*(f"bad {n}" for n in range(9)), "good"]
 
-    replies = calling.at_once(*(call_to(server, prompt) for prompt in prompts))
+    replies = replies_to([*bad_prompts(9), "good"], calling, server)
 
-    assert [reply.status for reply in replies] == [*["provider_error"] * 9, "ok"]
-    assert prompts_of(server).count("Hi") == 1
+    assert statuses_of(replies) == ["provider_error"] * 9 + ["ok"]
+    assert n_harmless_requests(server) == 1
+
+
+# refusals that need no harmless request
 
 
 REFUSED_CONTENT = {
@@ -487,7 +505,7 @@ REFUSED_CONTENT = {
 
 
 @pytest.mark.parametrize(
-    ("refusal", "route"), on_routes(REFUSED_CONTENT, "DeepSeek", "a code with 200")
+    ("refusal", "route"), on_routes(REFUSED_CONTENT, ["DeepSeek", "a code with 200"])
 )
 def test_a_known_refusal_of_content_needs_no_harmless_request(
     refusal: str, route: str, calling: Calling, serve: Serve
@@ -499,7 +517,7 @@ def test_a_known_refusal_of_content_needs_no_harmless_request(
     assert reply.status == "refused"
     assert reply.attempts == 1
     assert len(server.book) == 1
-    assert list(calling.stopped.values()) == [None]
+    assert calling.reason_to_stop is None
 
 
 def test_an_account_that_was_flagged_is_no_refusal_of_content(
@@ -507,8 +525,10 @@ def test_an_account_that_was_flagged_is_no_refusal_of_content(
 ) -> None:
     server = serve(failed(403, "Your account was flagged for review."))
 
-    assert calling(call_to(server)).status == "provider_error"
-    assert None not in calling.stopped.values()
+    reply = calling(call_to(server))
+
+    assert reply.status == "provider_error"
+    assert calling.reason_to_stop is not None
 
 
 @pytest.mark.parametrize("route", DECISION_ROUTES)
@@ -521,4 +541,4 @@ def test_a_refusal_stops_at_once_what_has_no_call_of_one_token(
 
     assert reply.status == "provider_error"
     assert len(server.book) == 1
-    assert None not in calling.stopped.values()
+    assert calling.reason_to_stop is not None

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tasks.llm.bodies import EventBody, ReplyTooLarge
+from tasks.llm.exchange import MOST_BYTES
 from tasks.llm.limiter import ModelStopped
 from tasks.llm.reading import MOST_TEXT_BYTES
 from tasks.llm.request import Call
-from tasks.llm.transport import MOST_BYTES
 from tasks.rules.errors import PipelineError
 from tests.faults.anything import AnyServer, Plain, Seen
 from tests.tasks.llm.conftest import Calling, call_to
