@@ -172,7 +172,7 @@ def _paired(decided: pl.DataFrame, facts: Facts) -> PairedVerdicts:
     responses = decided[response_rows]
     n_decided = np.bincount(response, minlength=len(responses))
     is_whole = n_decided == responses["n_wanted"].to_numpy()
-    runs = list(responses.select("model", "vintage").iter_rows())
+    runs = responses.select("model", "vintage").rows()
     models = sorted(set(runs))
     n_vintages = Counter(model for model, _ in models)
     names = []
@@ -216,7 +216,8 @@ def evaluated(
 ) -> CascadeResult:
     """Evaluate the rules for two judges, and pick the cheapest within a bound.
 
-    The other arguments are those of `stored_pair`. Rules are made and chosen on one half of the tasks and measured on the other.
+    The other arguments are those of `stored_pair`. Rules are made and chosen on one half of the
+    tasks and measured on the other.
 
     Raises:
         UsageError: both judges have judged criteria of too few tasks.

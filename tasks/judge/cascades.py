@@ -29,26 +29,20 @@ class CascadeJudge:
 
         The calls of one judge follow each other, so that its provider has the conversation cached.
         """
-        repetitions = []
-        for judge in self.first_judges:
-            repetitions.append(await _judged_by(judge, criteria, priority))
-        # The first judge gets whole pieces, with criteria that are not missing.
-        missing_criteria = [criterion for criterion in criteria if criterion.is_missing]
-        outcomes = {}
+        rounds = [await _judged_by(judge, criteria, priority) for judge in self.first_judges]
         reasons = {}
         escalated: list[CriterionToJudge] = []
-        for criterion in missing_criteria:
-            key = criterion.criterion_id
-            outcomes[key] = [repetition[key] for repetition in repetitions]
-            reasons[key] = self._reasons(criterion, outcomes[key])
-            if reasons[key]:
-                escalated.append(replace(criterion, call_index=len(escalated)))
-        second = await _judged_by(self.second_judge, escalated, priority)
-        for criterion in missing_criteria:
-            key = criterion.criterion_id
-            if key in second:
-                outcomes[key].append(second[key])
-            deliver(self._decision(outcomes[key], reasons[key]))
+        for criterion in criteria:
+            # The first judge gets whole pieces, with criteria that are not missing.
+            if criterion.is_missing:
+                key = criterion.criterion_id
+                reasons[key] = self._reasons(criterion, [outcomes[key] for outcomes in rounds])
+                if reasons[key]:
+                    escalated.append(replace(criterion, call_index=len(escalated)))
+        rounds.append(await _judged_by(self.second_judge, escalated, priority))
+        for key, criterion_reasons in reasons.items():
+            judged = [outcomes[key] for outcomes in rounds if key in outcomes]
+            deliver(self._decision(judged, criterion_reasons))
 
     def _reasons(
         self, criterion: CriterionToJudge, repetitions: Sequence[JudgedCriterion]
@@ -62,13 +56,7 @@ class CascadeJudge:
         values = [judged.verdict.value if judged.verdict else None for judged in repetitions]
         verdict = repetitions[0].verdict
         confidence = verdict.confidence if verdict else None
-        facts = {
-            "weight": criterion.weight,
-            "category": criterion.category,
-            "severity": criterion.severity,
-            "kinds": criterion.kinds,
-        }
-        return reasons_to_escalate(self.when, values, confidence, facts)
+        return reasons_to_escalate(self.when, values, confidence, vars(criterion))
 
     def _decision(self, outcomes: Sequence[JudgedCriterion], reasons: list[str]) -> JudgedCriterion:
         """Return the outcome of the deciding judge with the usage of all calls.
@@ -78,17 +66,14 @@ class CascadeJudge:
         replies = [judged.reply for judged in outcomes if judged.reply is not None]
         if len(replies) < len(outcomes):
             return replace(outcomes[0], reply=None)
+        judge = self.first_judges[0]
+        deciding = 0
         if reasons:
             judge = self.second_judge
-            deciding = outcomes[-1]
-            reply = replies[-1]
-        else:
-            judge = self.first_judges[0]
-            deciding = outcomes[0]
-            reply = replies[0]
+            deciding = -1
         return replace(
-            deciding,
-            reply=sum_usage(replies, reply, with_tokens=True),
+            outcomes[deciding],
+            reply=sum_usage(replies, replies[deciding], with_tokens=True),
             decided_by=judge.judge_config.judge.label,
             escalated_because=reasons or None,
         )

@@ -18,7 +18,6 @@ _AROUND_TOKENS = 64
 _STEP_TOKENS = 256
 _SMALLEST_CHUNK_TOKENS = 64
 """A smaller chunk is not worth a call."""
-Evidence = tuple[str, ...]
 
 
 class Chunk(NamedTuple):
@@ -36,7 +35,7 @@ class SearchedChunk(NamedTuple):
 
     chunk: Chunk
     reply: Reply
-    evidence: Evidence | None
+    evidence: tuple[str, ...] | None
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class ContextFit:
     ) -> list[bool]:
         """Return for each criterion (its text) whether its prompt can hold the whole response."""
         prompt = judge_prompt(self.template, messages, text, "")
-        most_bytes = max((len(criterion.encode()) for criterion in criteria), default=0)
+        most_bytes = max(len(criterion.encode()) for criterion in criteria)
         if self._surely_holds(prompt, most_bytes):
             return [True] * len(criteria)
         room = self._room_beside(prompt)
@@ -78,8 +77,7 @@ class ContextFit:
         It is rounded up to the same number for most criteria, so that they share the chunks of a
         response.
         """
-        n_steps = math.ceil(self.count(criterion) / _STEP_TOKENS)
-        return n_steps * _STEP_TOKENS
+        return math.ceil(self.count(criterion) / _STEP_TOKENS) * _STEP_TOKENS
 
     def chunks_of(
         self, messages: Sequence[Message], text: str, step_tokens: int, round_: int = 1
@@ -90,13 +88,7 @@ class ContextFit:
             NoRoom: the conversation and the template leave almost none.
         """
         around = evidence_prompt(
-            self.evidence_template,
-            messages,
-            "",
-            text="",
-            number=1,
-            n_chunks=1,
-            round_=round_,
+            self.evidence_template, messages, "", text="", number=1, n_chunks=1, round_=round_
         )
         room = self._room_beside(around) - step_tokens
         if room < _SMALLEST_CHUNK_TOKENS:

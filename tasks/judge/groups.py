@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from tasks.judge.criterion import CriterionToJudge, Deliver, JudgedCriterion
@@ -80,21 +81,14 @@ class PieceOutcome:
 
 
 class PieceState(NamedTuple):
-    """The outcomes of a piece so far, and its next call; None if it is decided or had enough."""
+    """The outcomes of a piece so far, and its next call.
 
-    outcomes: Sequence[PieceOutcome]
-    next_call: Call | None
-
-
-class PieceCalls(NamedTuple):
-    """The outcomes of a piece after its calls, and the reply that ended them as a failure.
-
-    `is_complete` is false if a call was not made.
+    It needs no call if it is decided, had enough of them, or one ended as a `failure`.
     """
 
     outcomes: Sequence[PieceOutcome]
+    next_call: Call | None = None
     failure: Reply | None = None
-    is_complete: bool = True
 
 
 class GroupJudge(ResponseJudge):
@@ -130,17 +124,17 @@ class GroupJudge(ResponseJudge):
         """Judge a piece by its call; if it is too long for that, its criteria one by one."""
         call = await asyncio.to_thread(self._call, piece)
         if call is None:
-            calls = PieceCalls([PieceOutcome(VerdictError()) for _ in piece])
+            state = PieceState([PieceOutcome(VerdictError()) for _ in piece])
         else:
-            calls = await self._make_calls(call, piece, priority)
-        failure = calls.failure
+            state = await self._make_calls(call, piece, priority)
+        failure = state.failure
         is_too_long = call is None or (failure is not None and failure.status == CONTEXT_LENGTH)
         falls_back = is_too_long and not self.judge_config.judge.is_decision_model
         alone = []
         for position, criterion in enumerate(piece, start=1):
             if not criterion.is_missing:
                 continue
-            outcome = calls.outcomes[position - 1]
+            outcome = state.outcomes[position - 1]
             judged = JudgedCriterion(criterion, self.verdict_id(criterion))
             if falls_back and outcome.verdict is None:
                 judged.earlier_replies = outcome.replies
@@ -150,61 +144,52 @@ class GroupJudge(ResponseJudge):
                 continue
             judged.n_in_call = len(piece)
             judged.position_in_call = position
-            if calls.is_complete or outcome.verdict is not None:
+            if state.next_call is None or outcome.verdict is not None:
                 judged.reply = outcome.reply(failure)
                 judged.verdict = outcome.verdict
             deliver(judged)
         if alone:
             await self.judge_one_by_one(alone, priority, deliver)
 
-    async def _make_calls(self, call: Call, piece: Piece, priority: tuple[int, ...]) -> PieceCalls:
-        """Call for a piece until it is decided, had enough attempts, or a call fails."""
+    async def _make_calls(self, call: Call, piece: Piece, priority: tuple[int, ...]) -> PieceState:
+        """Call for a piece until it needs no call, or its next one is not made."""
         state = self._state(call, piece)
         while state.next_call is not None:
             try:
                 reply = await self.gateway.complete(replace(state.next_call, priority=priority))
             except NotCalled:
-                return PieceCalls(state.outcomes, is_complete=False)
+                break
             state = self._state(call, piece)
             if reply.status != OK:
-                return PieceCalls(state.outcomes, failure=reply)
-        return PieceCalls(state.outcomes)
+                state = PieceState(state.outcomes, failure=reply)
+        return state
 
     def _call(self, piece: Piece) -> Call | None:
         """Return the call for a piece; None if it does not fit into the judge's context."""
-        if self.judge_config.judge.is_decision_model:
-            return self._decision_call(piece)
-        texts = [criterion.criterion_text for criterion in piece]
-        criterion = piece[0]
-        prompt = group_prompt(
-            self.judge_config.template, criterion.messages, criterion.response_text, texts
-        )
+        config = self.judge_config
+        response = piece[0]
+        cell = self.verdict_id(response)
+        criteria = [criterion.criterion_text for criterion in piece]
+        texts = (config.template, response.messages, response.response_text, criteria)
+        if config.judge.is_decision_model:
+            text, questions = decision_input(*texts)
+            return Call(
+                self.target,
+                [{"role": "user", "content": text}],
+                cell,
+                trial=config.judge_trial,
+                vintage=self.vintage,
+                questions=questions_on(questions, config.grading),
+            )
+        prompt = group_prompt(*texts)
         if self.fit is not None and not self.fit.holds(prompt):
             return None
-        call = self.call(self.reply_spec, prompt, self.verdict_id(criterion))
+        call = self.call(self.reply_spec, prompt, cell)
         most_tokens = self.target.parameters.get("max_tokens")
         if not most_tokens:
             return call
         parameters = {**self.target.parameters, "max_tokens": most_tokens * len(piece)}
         return replace(call, target=replace(self.target, parameters=parameters))
-
-    def _decision_call(self, piece: Piece) -> Call:
-        config = self.judge_config
-        criterion = piece[0]
-        text, questions = decision_input(
-            config.template,
-            criterion.messages,
-            criterion.response_text,
-            [criterion.criterion_text for criterion in piece],
-        )
-        return Call(
-            self.target,
-            [{"role": "user", "content": text}],
-            self.verdict_id(criterion),
-            trial=config.judge_trial,
-            vintage=self.vintage,
-            questions=questions_on(questions, config.grading),
-        )
 
     def _state(self, call: Call, piece: Piece) -> PieceState:
         """Return what a call has given so far, and its next attempt."""
@@ -219,7 +204,7 @@ class GroupJudge(ResponseJudge):
         n_earlier = len(attempts) - n_new
         most_calls = 1 if n_earlier >= _REPLIES_OF_TWO_RUNS else _MOST_CALLS
         if is_decided or n_new >= most_calls:
-            return PieceState(outcomes, None)
+            return PieceState(outcomes)
         if attempts:
             call = call.live
         last_attempt = max([history.spent, *attempts])
@@ -238,10 +223,11 @@ class GroupJudge(ResponseJudge):
         for attempt in history.entries:
             paid = (*paid, (attempt.call_key, attempt.attempt))
             undecided = [index for index, outcome in enumerate(outcomes) if not outcome.verdict]
-            sharing = []
-            for index in undecided:
-                if piece[index].is_missing or self.vintage == BASE_VINTAGE:
-                    sharing.append(outcomes[index])
+            sharing = [
+                outcomes[index]
+                for index in undecided
+                if piece[index].is_missing or self.vintage == BASE_VINTAGE
+            ]
             replies = _shares(attempt, len(sharing), call.cell)
             for outcome, reply in zip(sharing, replies, strict=True):
                 outcome.replies.append(replace(reply, paid=paid))
@@ -263,8 +249,8 @@ class GroupJudge(ResponseJudge):
 
 
 def pieces_of(criteria: Piece) -> list[list[CriterionToJudge]]:
-    """Return the pieces of a response's criteria, each whole and in the rubric's order."""
-    pieces = groupby(criteria, key=lambda criterion: criterion.call_index)
+    """Return the pieces of rubrics, each whole; the criteria of a response follow each other."""
+    pieces = groupby(criteria, key=attrgetter("response_id", "call_index"))
     return [list(piece) for _, piece in pieces]
 
 

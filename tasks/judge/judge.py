@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import sql
@@ -12,7 +13,7 @@ from tasks.judge.cascades import CascadeJudge
 from tasks.judge.context_fit import SearchedChunk, context_fit_of
 from tasks.judge.criterion import CriterionToJudge, JudgedCriterion
 from tasks.judge.groups import GroupJudge
-from tasks.judge.responses import ResponseJudge, WholeCall
+from tasks.judge.responses import ResponseJudge
 from tasks.llm.calls.gateway import Gateway
 from tasks.llm.replies import OK
 from tasks.rules.identity import BASE_VINTAGE, piece_hash
@@ -27,13 +28,12 @@ from warehouse import Reader, Warehouse
 
 def plan_verdicts(job: Job) -> list[tuple[JudgeConfig, list[MissingVerdicts]]]:
     """Return for each judge configuration the responses that lack verdicts."""
-    plans = []
     with Warehouse(job.warehouse).reader() as reader:
         wanted_tasks = missing_work.wanted_tasks(job, reader)
-        for judge_config in judge_configs(job, wanted_tasks.benchmark):
-            responses = missing_work.missing_verdicts(job, wanted_tasks, reader, judge_config)
-            plans.append((judge_config, responses))
-    return plans
+        return [
+            (config, missing_work.missing_verdicts(job, wanted_tasks, reader, config))
+            for config in judge_configs(job, wanted_tasks.benchmark)
+        ]
 
 
 def criteria_to_judge(
@@ -127,10 +127,29 @@ class VerdictRows(PartWriter):
             self.report.skipped += 1
             return
         for searched in judged.searches:
-            evidence_row = _evidence_row(self.job, self.wanted_tasks, judged, searched)
-            self._evidence.add(evidence_row, searched.reply)
+            self._evidence.add(self._evidence_row(judged, searched), searched.reply)
         row = verdict_row(self.job, self.wanted_tasks, self.judge_config, judged)
         self.add(row | self.table_columns, judged.reply, judged.criterion.model)
+
+    def _evidence_row(self, judged: JudgedCriterion, searched: SearchedChunk) -> dict[str, Any]:
+        """Return the row of evidence in a chunk, or of the failure to search it."""
+        criterion = judged.criterion
+        chunk = searched.chunk
+        return {
+            **call_columns(self.job, searched.reply),
+            **self.wanted_tasks.key,
+            "response_id": criterion.response_id,
+            "task_id": criterion.task_id,
+            "criterion_id": criterion.criterion_id,
+            "verdict_id": judged.verdict_id,
+            "round": chunk.round_,
+            "chunk_number": chunk.number,
+            "n_chunks": chunk.n_chunks,
+            "first_char": chunk.first_char,
+            "n_chars": len(chunk.text),
+            "status": searched.reply.status if searched.evidence is None else OK,
+            "evidence": searched.evidence,
+        }
 
 
 def verdict_row(
@@ -140,9 +159,9 @@ def verdict_row(
     assert judged.reply is not None
     criterion = judged.criterion
     row = {
+        **wanted_tasks.key,
+        **judge_config.columns,
         "verdict_id": judged.verdict_id,
-        "benchmark": wanted_tasks.benchmark.name,
-        "dataset_revision": wanted_tasks.dataset_revision,
         "response_id": criterion.response_id,
         "task_id": criterion.task_id,
         "model": criterion.model,
@@ -150,11 +169,6 @@ def verdict_row(
         "vintage": criterion.vintage,
         "criterion_id": criterion.criterion_id,
         "criterion_hash": criterion.criterion_hash,
-        "judge": judge_config.judge.label,
-        "judge_config_hash": judge_config.judge_config_hash,
-        "template_hash": judge_config.template_hash,
-        "grading": judge_config.grading,
-        "judge_trial": judge_config.judge_trial,
         "piece_hash": piece_hash(criterion.piece),
         "n_in_call": judged.n_in_call,
         "position_in_call": judged.position_in_call,
@@ -171,30 +185,6 @@ def verdict_row(
     return row | call_columns(job, judged.reply)
 
 
-def _evidence_row(
-    job: Job, wanted_tasks: WantedTasks, judged: JudgedCriterion, searched: SearchedChunk
-) -> dict[str, Any]:
-    """Return the row of evidence in a chunk, or of the failure to search it."""
-    chunk = searched.chunk
-    evidence = searched.evidence
-    return {
-        **call_columns(job, searched.reply),
-        "benchmark": wanted_tasks.benchmark.name,
-        "dataset_revision": wanted_tasks.dataset_revision,
-        "response_id": judged.criterion.response_id,
-        "task_id": judged.criterion.task_id,
-        "criterion_id": judged.criterion.criterion_id,
-        "verdict_id": judged.verdict_id,
-        "round": chunk.round_,
-        "chunk_number": chunk.number,
-        "n_chunks": chunk.n_chunks,
-        "first_char": chunk.first_char,
-        "n_chars": len(chunk.text),
-        "status": searched.reply.status if evidence is None else OK,
-        "evidence": None if evidence is None else list(evidence),
-    }
-
-
 async def judge_criteria(
     rows: VerdictRows,
     criteria: Sequence[CriterionToJudge],
@@ -207,17 +197,16 @@ async def judge_criteria(
     of responses, so that those about one conversation follow each other. `vintage` is that of
     `CriterionJudge`.
     """
-    judge_config = rows.judge_config
-    cascade = judge_config.cascade
+    owner = rows.judge_config
     judge: ResponseJudge | CascadeJudge
-    if cascade is None:
-        judge = await judge_of(rows.gateway, judge_config, judge_config, vintage)
+    if owner.cascade is None:
+        judge = await judge_of(rows.gateway, owner, owner, vintage)
     else:
-        repetitions = []
-        for repetition in cascade.first:
-            repetitions.append(await judge_of(rows.gateway, repetition, judge_config, vintage))
-        second_judge = await judge_of(rows.gateway, cascade.then, judge_config, vintage)
-        judge = CascadeJudge(repetitions, second_judge, cascade.when)
+        *repetitions, second_judge = [
+            await judge_of(rows.gateway, judge_config, owner, vintage)
+            for judge_config in (*owner.cascade.first, owner.cascade.then)
+        ]
+        judge = CascadeJudge(repetitions, second_judge, owner.cascade.when)
     await judge_each_response(judge, criteria, rows, batch_index)
 
 
@@ -249,7 +238,7 @@ async def judge_of(
 
 def by_response(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
     """Return the criteria grouped by response; those of one response must follow each other."""
-    responses = groupby(criteria, key=lambda criterion: criterion.response_id)
+    responses = groupby(criteria, key=attrgetter("response_id"))
     return [list(response_criteria) for _, response_criteria in responses]
 
 
@@ -269,13 +258,14 @@ async def judge_by_provider_batches(
         return report
     judge = await judge_of(context.gateway("judge", label), judge_config, judge_config)
     _, criteria = criteria_to_judge(job, context, judge_config, response_ids)
-    whole_calls: list[WholeCall] = []
+    calls = []
+    n_long = sum(criterion.is_missing for criterion in criteria)
     for response_criteria in by_response(criteria):
-        whole_calls += judge.whole_calls(response_criteria)
-    calls = [whole.call for whole in whole_calls if whole.call is not None]
-    await context.submit_and_collect(judge_target(judge_config.judge), calls, report)
-    n_missing = sum(criterion.is_missing for criterion in criteria)
-    n_long = n_missing - sum(whole.n_criteria for whole in whole_calls)
+        for whole_call in judge.whole_calls(response_criteria):
+            n_long -= whole_call.n_criteria
+            if whole_call.call is not None:
+                calls.append(whole_call.call)
+    await context.submit_and_collect(judge.target, calls, report)
     if n_long and not judge_config.judge.allow_live:
         report.warnings.append(
             f"{n_long} verdicts on long responses need live calls: set `allow_live: true` for"

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
-from tasks.judge.context_fit import Chunk, ContextFit, Evidence, SearchedChunk
+from tasks.judge.context_fit import Chunk, ContextFit, SearchedChunk
 from tasks.judge.criterion import CriterionJudge, CriterionToJudge, JudgedCriterion
-from tasks.llm.replies import CONTEXT_LENGTH, OK, Paid, Reply
+from tasks.llm.replies import CONTEXT_LENGTH, Paid, Reply
 from tasks.rules.conversation import is_marked
 from tasks.rules.evidence import (
     REMINDER,
@@ -31,7 +31,7 @@ _LARGEST_SHARE = 0.75
 class Search(NamedTuple):
     """The evidence in each chunk of a text, and the limit of the judge that held for the chunks."""
 
-    evidence: Sequence[Evidence]
+    evidence: Sequence[tuple[str, ...]]
     fit: ContextFit
 
 
@@ -46,18 +46,6 @@ class LongResponse:
     judge: CriterionJudge
     priority: tuple[int, ...]
     chunks: dict[tuple[int | None, int, str], list[Chunk]] = field(default_factory=dict)
-
-    async def search_response(
-        self, judged: JudgedCriterion, fit: ContextFit, *, is_refused: bool
-    ) -> Search:
-        """Search the response for evidence on a criterion, as `search` does.
-
-        If the judge refused the whole response as too long, the limit is lower than `fit`.
-        """
-        criterion = judged.criterion
-        if is_refused:
-            fit = fit.after_refusal(criterion.messages, criterion.response_text)
-        return await self.search(judged, fit, criterion.response_text, round_=1)
 
     async def decide_by_evidence(self, judged: JudgedCriterion, search: Search) -> None:
         """Judge a criterion by the evidence in a response, unless the search has failed.
@@ -101,14 +89,12 @@ class LongResponse:
                 _fail_as_too_long(judged, str(reason))
                 return Search([], fit)
             evidence = []
-            status = OK
             for chunk in chunks:
-                searched = await self._search_chunk(judged, chunk, fit)
-                if searched.evidence is None:
-                    status = searched.reply.status
+                chunk_evidence = await self._search_chunk(judged, chunk, fit)
+                if chunk_evidence is None:
                     break
-                evidence.append(searched.evidence)
-            if status != CONTEXT_LENGTH:
+                evidence.append(chunk_evidence)
+            if judged.reply is not None or len(evidence) == len(chunks):
                 return Search(evidence, fit)
             fit = fit.after_refusal(judged.criterion.messages, text)
 
@@ -125,10 +111,10 @@ class LongResponse:
 
     async def _search_chunk(
         self, judged: JudgedCriterion, chunk: Chunk, fit: ContextFit
-    ) -> SearchedChunk:
+    ) -> tuple[str, ...] | None:
         """Search a chunk for evidence on a criterion, which fails if the chunk cannot be searched.
 
-        A chunk that is too long for the judge is no failure yet.
+        None if there is no evidence: a chunk that is too long for the judge is no failure yet.
         """
         prompt = evidence_prompt(
             fit.evidence_template,
@@ -148,15 +134,14 @@ class LongResponse:
         priority = (*self.priority, chunk.round_, chunk.number)
         call = self.judge.call(reply_spec, prompt, judged.verdict_id, priority)
         reply, evidence = await call_and_parse(self.judge.gateway, call.live, reply_spec)
-        searched = SearchedChunk(chunk, reply, evidence)
-        judged.searches.append(searched)
+        judged.searches.append(SearchedChunk(chunk, reply, evidence))
         if evidence is None and reply.status != CONTEXT_LENGTH:
             in_round = f" in round {chunk.round_}" if chunk.round_ > 1 else ""
             error = f"chunk {chunk.number} of {chunk.n_chunks}{in_round}: {reply.error}"
             judged.finish(replace(reply, error=error), None)
         else:
             judged.earlier_replies.append(reply)
-        return searched
+        return evidence
 
 
 def _fail_as_too_long(judged: JudgedCriterion, cause: str) -> None:

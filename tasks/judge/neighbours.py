@@ -53,7 +53,7 @@ class Arranged(NamedTuple):
 
         Calls that a run has already made are free.
         """
-        return len(_pieces(self.criteria))
+        return len(pieces_of(self.criteria))
 
 
 def group_judges(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
@@ -98,7 +98,7 @@ def missing(job: Job, reader: Reader) -> list[Arranged]:
         finished_ids = _finished_ids(job, reader, wanted_tasks, judge_config)
         for arrangement in ARRANGEMENTS:
             lacking = []
-            for piece in _pieces(_arrange(criteria, arrangement, judge_config, finished_ids)):
+            for piece in pieces_of(_arrange(criteria, arrangement, judge_config, finished_ids)):
                 if any(criterion.is_missing for criterion in piece):
                     lacking += piece
             if lacking:
@@ -119,14 +119,6 @@ def _finished_ids(
     }
 
 
-def _pieces(criteria: Sequence[CriterionToJudge]) -> list[list[CriterionToJudge]]:
-    """Return the pieces of all responses, in order."""
-    pieces = []
-    for response_criteria in by_response(criteria):
-        pieces += pieces_of(response_criteria)
-    return pieces
-
-
 def _arrange(
     criteria: Sequence[CriterionToJudge],
     arrangement: str,
@@ -139,7 +131,9 @@ def _arrange(
     arranged = []
     for response_criteria in by_response(criteria):
         if arrangement == SHUFFLED:
-            response_criteria.sort(key=_random_key)
+            response_criteria.sort(
+                key=lambda member: digest("shuffled", member.response_id, member.criterion_id)
+            )
         for index, criterion in enumerate(response_criteria):
             call_index = index // size
             start = call_index * size
@@ -149,10 +143,6 @@ def _arrange(
             is_missing = verdict_id_of(owner, member) not in finished_ids
             arranged.append(replace(member, is_missing=is_missing))
     return arranged
-
-
-def _random_key(criterion: CriterionToJudge) -> str:
-    return digest("shuffled", criterion.response_id, criterion.criterion_id)
 
 
 def _live(judge_config: JudgeConfig, arrangement: str) -> JudgeConfig:

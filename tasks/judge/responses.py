@@ -76,7 +76,9 @@ class ResponseJudge(CriterionJudge):
             is_finished = is_whole and await self.decide(judged, text, long_response.priority)
             if not is_finished:
                 assert fit is not None  # else no prompt is too long
-                search = await long_response.search_response(judged, fit, is_refused=is_whole)
+                if is_whole:
+                    fit = fit.after_refusal(judged.criterion.messages, text)
+                search = await long_response.search(judged, fit, text, round_=1)
                 fit = search.fit
                 await long_response.decide_by_evidence(judged, search)
         except NotCalled:

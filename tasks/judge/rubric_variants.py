@@ -120,24 +120,23 @@ def _variant_row(
     reply: Reply,
 ) -> dict[str, Any]:
     """Return the row of a rewritten criterion, or of a failure if there is no text."""
-    criterion_id = None
-    content_hash = None
-    if text is not None:
-        criterion_id = digest("variant", rubric, criterion.criterion_id, text)[:16]
-        content_hash = criterion_hash(text)
-    return {
+    row = {
         **call_columns(job, reply),
-        "benchmark": tasks.benchmark.name,
-        "dataset_revision": tasks.dataset_revision,
+        **tasks.key,
         "task_id": criterion.task_id,
         "rubric": rubric,
-        "criterion_id": criterion_id,
+        "criterion_id": None,
         "original_id": criterion.criterion_id,
         "original_hash": criterion.criterion_hash,
         "title": text,
-        "content_hash": content_hash,
-        "status": OK if text else reply.status,
+        "content_hash": None,
+        "status": reply.status,
         "model": None,
         "model_config_hash": None,
         "template_hash": None,
     }
+    if text is not None:
+        row["criterion_id"] = digest("variant", rubric, criterion.criterion_id, text)[:16]
+        row["content_hash"] = criterion_hash(text)
+        row["status"] = OK
+    return row

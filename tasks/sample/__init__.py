@@ -1,7 +1,7 @@
 """Sample: get a model's response to each conversation without one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -105,20 +105,15 @@ class SampledCell:
     def row(self, reply: Reply) -> dict[str, Any]:
         """Return the row of the response, or of the failure that replaces it."""
         task_id, trial = self.cell
-        text = reply.text
-        status = reply.status
-        error = reply.error
-        if text is not None:
-            text = final_text(text, omits_think_tag=self.model.omits_think_tag)
-        if text == "":
-            text = None
-            status = EMPTY
-            error = NOTHING_SHOWN
+        if reply.text is not None:
+            text = final_text(reply.text, omits_think_tag=self.model.omits_think_tag)
+            reply = replace(reply, text=text)
+            if text == "":
+                reply = replace(reply, text=None, status=EMPTY, error=NOTHING_SHOWN)
         return {
             **call_columns(self.job, reply),
+            **self.wanted_tasks.key,
             "response_id": self.response_id,
-            "benchmark": self.wanted_tasks.benchmark.name,
-            "dataset_revision": self.wanted_tasks.dataset_revision,
             "task_id": task_id,
             "conversation_id": self.conversation.conversation_id,
             "model": self.model.label,
@@ -127,11 +122,10 @@ class SampledCell:
             "vintage": self.job.vintage_of(self.model),
             "source": "sampled",
             "import_batch": None,
-            "status": status,
-            "text": text,
-            "chars_alnum": None if text is None else count_alphanumeric(text),
+            "status": reply.status,
+            "text": reply.text,
+            "chars_alnum": None if reply.text is None else count_alphanumeric(reply.text),
             "finish_reason": reply.finish_reason,
             "degraded": reply.degraded,
             "reasoning_tokens": reply.reasoning_tokens,
-            "error": error,
         }

@@ -6,17 +6,18 @@ import contextlib
 import hashlib
 import json
 import sqlite3
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from tasks.config.job import Job
+from tasks.config.models import Judge
 from tasks.llm.ledger.files import ledger_path
 from tasks.plan.plan import plan
+from tasks.run.judge_configs import judge_target
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import (
     FaultServer,
@@ -27,6 +28,7 @@ from tests.faults.server import (
     well_behaved,
 )
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
+from tests.tasks.judge.values import distinct
 
 STRONG: dict[str, Any] = {"name": "hosted_vllm/strong", "label": "strong"}
 CHEAP: dict[str, Any] = {
@@ -35,39 +37,42 @@ CHEAP: dict[str, Any] = {
     "trials": 2,
     "logprobs": True,
 }
-CONCURRENCY = 4
+Rows = list[dict[str, Any]]
+Key = tuple[str, str]
+"""A task and a criterion."""
+
+
+class Outcome(NamedTuple):
+    """A cascade's verdict on a criterion: the judge that decides, its reasons, and the decision."""
+
+    decided_by: str
+    escalated_because: list[str] | None
+    value: float | None
+    explanation: str | None
+    status: str
 
 
 def cascade(**when: Any) -> dict[str, Any]:
     """The configuration of the cascade."""
-    return {
-        "label": "careful",
-        "cascade": {
-            "first": "cheap",
-            "then": "strong",
-            "when": when,
-        },
-    }
+    return {"label": "careful", "cascade": {"first": "cheap", "then": "strong", "when": when}}
 
 
 def job_at(api_base: str, folder: Path, *judges: dict[str, Any]) -> Job:
     """A job on half of the sample, with one model and some judges."""
-    at = {"api_base": api_base}
-    given = [judge if "cascade" in judge else judge | at for judge in judges]
-    limits = {"concurrency": CONCURRENCY, "attempts": 2}
-    job = prepared(
-        job_on(
-            "sample",
-            folder,
-            models=[endpoint("a", api_base)],
-            judges=given,
-            limits=limits,
-        )
+    configured = []
+    for judge in judges:
+        configured.append(judge if "cascade" in judge else {**judge, "api_base": api_base})
+    job = job_on(
+        "sample",
+        folder,
+        models=[endpoint("a", api_base)],
+        judges=configured,
+        limits={"concurrency": 4, "attempts": 2},
     )
-    return job.model_copy(update={"limit": 4})
+    return prepared(job).model_copy(update={"limit": 4})
 
 
-def random_values(*parts: object) -> float:
+def share_of(*parts: object) -> float:
     """A number from 0 to 1 that depends on these values alone."""
     return hashlib.sha256("|".join(map(str, parts)).encode()).digest()[0] / 256
 
@@ -76,11 +81,8 @@ def two_judges(request: Request, number: int) -> HttpResponse:
     """A strong judge that never varies, and a cheap one that errs, wavers, fails, and varies in
     confidence.
     """
-    if (
-        is_judge_request(request)
-        and request["model"] == "cheap"
-        and random_values("fail", prompt_of(request)) < 0.1
-    ):
+    is_cheap = is_judge_request(request) and request["model"] == "cheap"
+    if is_cheap and share_of("fail", prompt_of(request)) < 0.1:
         return HttpResponse("I cannot say.")
     return two_sound_judges(request, number)
 
@@ -91,11 +93,10 @@ def two_sound_judges(request: Request, number: int) -> HttpResponse:
         return well_behaved(request, number)
     prompt = prompt_of(request)
     # The second repetition sends the same prompt again.
-    turns = random_values("err", prompt) < 0.2 or (
-        random_values("waver", prompt) < 0.3 and number % 2 == 1
-    )
-    text = json.dumps({"explanation": "cheaply", "criteria_met": meets(prompt) != turns})
-    return replace(HttpResponse(text), certainty=0.5 + random_values("sure", prompt) / 2)
+    is_second = number % 2 == 1
+    is_wrong = share_of("err", prompt) < 0.2 or (is_second and share_of("waver", prompt) < 0.3)
+    text = json.dumps({"explanation": "cheaply", "criteria_met": meets(prompt) != is_wrong})
+    return HttpResponse(text, certainty=0.5 + share_of("sure", prompt) / 2)
 
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
@@ -105,24 +106,18 @@ WHENS: dict[str, dict[str, Any]] = {
     "weight": {"weight_above": 6},
     "categories": {"categories": ["Financial Accuracy", "Legal Accuracy"]},
     "confidence": {"confidence_below": 0.8},
-    "several": {
-        "disagreement": True,
-        "weight_above": 8,
-        "confidence_below": 0.6,
-    },
+    "several": {"disagreement": True, "weight_above": 8, "confidence_below": 0.6},
 }
 
 
 @pytest.fixture(scope="module")
 def provider() -> Iterator[FaultServer]:
-    with FaultServer(two_judges) as running:
-        yield running
+    with FaultServer(two_judges) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
-def in_full(
-    provider: FaultServer, tmp_path_factory: pytest.TempPathFactory
-) -> list[dict[str, Any]]:
+def all_verdicts(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Rows:
     """The verdicts of both judges on everything, the cheap judge's twice."""
     job = job_at(provider.api_base, tmp_path_factory.mktemp("full"), CHEAP, STRONG)
     sampled(job)
@@ -132,125 +127,122 @@ def in_full(
 
 @pytest.fixture
 def server() -> Iterator[FaultServer]:
-    with FaultServer(two_judges) as running:
-        yield running
+    with FaultServer(two_judges) as server:
+        yield server
 
 
-def verdicts_of(job: Job) -> list[dict[str, Any]]:
-    joined = (
-        "verdicts inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)"
-    )
-    order = "order by response_id, criterion_id, judge, judge_trial"
-    return rows_in(job, f"select verdicts.*, weight, category from {joined} {order}")
+def verdicts_of(job: Job) -> Rows:
+    query = """
+        select verdicts.*, weight, category
+        from verdicts inner join criteria
+            using (benchmark, dataset_revision, task_id, criterion_id)
+        order by response_id, criterion_id, judge, judge_trial
+    """
+    return rows_in(job, query)
 
 
 def calls_of(server: FaultServer) -> Counter[tuple[str, str]]:
     """(model, prompt) of all first calls for a verdict, without the reminders after unreadable
     replies.
     """
-    return Counter(
-        (request["model"], request["messages"][0]["content"])
-        for request in server.judge_requests
-        if len(request["messages"]) == 1
+    calls: Counter[tuple[str, str]] = Counter()
+    for request in server.judge_requests:
+        if len(request["messages"]) == 1:
+            calls[request["model"], prompt_of(request)] += 1
+    return calls
+
+
+def n_calls_to(model: str, server: FaultServer) -> int:
+    return sum(
+        n_calls for (called_model, _), n_calls in calls_of(server).items() if called_model == model
     )
 
 
-def replayed(first: list[dict[str, Any]], when: dict[str, Any]) -> list[str]:
+def replayed_reasons(repetitions: Rows, when: dict[str, Any]) -> list[str]:
     """The reasons to escalate a criterion, computed from the cheap judge's stored rows alone."""
-    counted = first if when.get("disagreement") else first[:1]
-    values = [row["value"] for row in counted]
-    why = []
-    if None in values:
-        why.append("failed")
-    if when.get("disagreement") and None not in values and len(set(values)) > 1:
-        why.append("disagreement")
-    if "weight_above" in when and abs(first[0]["weight"]) > when["weight_above"]:
-        why.append("weight")
-    if first[0]["category"] in when.get("categories", ()):
-        why.append("category")
-    if "confidence_below" in when and None not in values:
-        if first[0]["confidence"] is None:
-            why.append("confidence_unknown")
-        elif first[0]["confidence"] < when["confidence_below"]:
-            why.append("confidence")
-    return why
+    first_row = repetitions[0]
+    compared = repetitions if when.get("disagreement") else [first_row]
+    values = distinct(compared, "value")
+    has_failed = None in values
+    reasons = []
+    if has_failed:
+        reasons.append("failed")
+    if len(values) > 1 and not has_failed:
+        reasons.append("disagreement")
+    if abs(first_row["weight"]) > when.get("weight_above", 10):
+        reasons.append("weight")
+    if first_row["category"] in when.get("categories", ()):
+        reasons.append("category")
+    if "confidence_below" in when and not has_failed:
+        if first_row["confidence"] is None:
+            reasons.append("confidence_unknown")
+        elif first_row["confidence"] < when["confidence_below"]:
+            reasons.append("confidence")
+    return reasons
 
 
-def foretold(
-    rows: list[dict[str, Any]], when: dict[str, Any]
-) -> dict[tuple[str, str], tuple[Any, ...]]:
-    """(task, criterion) -> the judge that decides, the reasons, and the decision, from both judges'
-    stored verdicts.
-    """
-    by_criterion: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
+def replayed(rows: Rows, when: dict[str, Any]) -> dict[Key, Outcome]:
+    """The outcomes of a cascade, from both judges' stored verdicts."""
+    rows_by_judge: dict[tuple[Key, str], Rows] = defaultdict(list)
     for row in rows:
-        by_criterion.setdefault((row["task_id"], row["criterion_id"]), {}).setdefault(
-            row["judge"], []
-        ).append(row)
-    rows = {}
-    for key, judges in by_criterion.items():
-        why = replayed(judges["cheap"], when)
-        decided = judges["strong" if why else "cheap"][0]
-        rows[key] = (
-            decided["judge"],
-            why or None,
-            decided["value"],
-            decided["explanation"],
-            decided["status"],
-        )
-    return rows
+        key = (row["task_id"], row["criterion_id"])
+        rows_by_judge[key, row["judge"]].append(row)
+    outcomes = {}
+    for (key, judge), repetitions in rows_by_judge.items():
+        if judge == "cheap":
+            reasons = replayed_reasons(repetitions, when)
+            deciding = rows_by_judge[key, "strong"][0] if reasons else repetitions[0]
+            outcomes[key] = Outcome(
+                deciding["judge"],
+                reasons or None,
+                deciding["value"],
+                deciding["explanation"],
+                deciding["status"],
+            )
+    return outcomes
 
 
-def owner_of(job: Job) -> dict[tuple[str, str], tuple[Any, ...]]:
-    """The same, from the stored verdicts of the cascade."""
-    columns = ("decided_by", "escalated_because", "value", "explanation", "status")
-    return {
-        (row["task_id"], row["criterion_id"]): tuple(row[name] for name in columns)
-        for row in verdicts_of(job)
-        if row["judge"] == "careful"
-    }
-
-
-def n_foretold(
-    expected: dict[tuple[str, str], tuple[Any, ...]], when: dict[str, Any]
-) -> dict[str, int]:
-    """Return the expected number of calls of each judge."""
-    n_strong = sum(judge == "strong" for judge, *_ in expected.values())
-    assert 0 < n_strong < len(expected)
-    return {"strong": n_strong, "cheap": len(expected) * (2 if when.get("disagreement") else 1)}
-
-
-def by_model(calls: Counter[tuple[str, str]]) -> dict[str, int]:
-    return {
-        model: sum(n for (named, _), n in calls.items() if named == model)
-        for model in ("strong", "cheap")
-    }
+def outcomes_of(job: Job) -> dict[Key, Outcome]:
+    """The outcomes of the cascade, from its stored verdicts."""
+    outcomes = {}
+    for row in verdicts_of(job):
+        if row["judge"] == "careful":
+            key = (row["task_id"], row["criterion_id"])
+            outcomes[key] = Outcome(*(row[name] for name in Outcome._fields))
+    return outcomes
 
 
 @pytest.mark.parametrize("name", WHENS)
 def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judges_foretells(
-    name: str,
-    in_full: list[dict[str, Any]],
-    provider: FaultServer,
-    server: FaultServer,
-    tmp_path: Path,
+    name: str, all_verdicts: Rows, provider: FaultServer, server: FaultServer, tmp_path: Path
 ) -> None:
     when = WHENS[name]
-    expected = foretold(in_full, when)
-    all_calls = calls_of(provider)
+    expected = replayed(all_verdicts, when)
+    job = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(**when))
+    sampled(job)
 
-    live = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(**when))
-    sampled(live)
-    report = judged(live)
+    report = judged(job)
 
-    assert owner_of(live) == expected
-    assert len(expected) == report.rows
-    calls = calls_of(server)
-    assert n_foretold(expected, when) == by_model(calls)
-    assert all(all_calls[call] >= n for call, n in calls.items())
-    again = judged(live)
-    assert again.rows == 0
-    assert calls == calls_of(server)
+    n_escalated = sum(outcome.decided_by == "strong" for outcome in expected.values())
+    n_repetitions = 2 if "disagreement" in when else 1
+    assert outcomes_of(job) == expected
+    assert report.rows == len(expected)
+    assert 0 < n_escalated < len(expected)
+    assert n_calls_to("strong", server) == n_escalated
+    assert n_calls_to("cheap", server) == n_repetitions * len(expected)
+    assert calls_of(server) <= calls_of(provider)
+
+
+def test_a_second_run_of_a_cascade_makes_no_calls(server: FaultServer, tmp_path: Path) -> None:
+    job = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(disagreement=True))
+    sampled(job)
+    judged(job)
+    n_before = len(server.book)
+
+    report = judged(job)
+
+    assert report.rows == 0
+    assert len(server.book) == n_before
 
 
 def test_calls_that_the_judges_have_made_for_themselves_are_not_made_again_and_were_free(
@@ -258,97 +250,133 @@ def test_calls_that_the_judges_have_made_for_themselves_are_not_made_again_and_w
 ) -> None:
     when = {"disagreement": True, "weight_above": 8}
     server.behaviour = two_sound_judges  # failures would be tried again
-    full = job_at(server.api_base, tmp_path, CHEAP, STRONG)
-    sampled(full)
-    judged(full)
+    judges_job = job_at(server.api_base, tmp_path, CHEAP, STRONG)
+    sampled(judges_job)
+    judged(judges_job)
     n_before = len(server.book)
-    rows = verdicts_of(full)
+    expected = replayed(verdicts_of(judges_job), when)
+    job = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(**when))
 
-    both = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(**when))
-    judged(both)
+    judged(job)
 
-    assert n_before == len(server.book)
-    assert foretold(rows, when) == owner_of(both)
-    assert {row["prompt_tokens"] for row in verdicts_of(both) if row["judge"] == "careful"} == {0}
+    rows = [row for row in verdicts_of(job) if row["judge"] == "careful"]
+    assert len(server.book) == n_before
+    assert outcomes_of(job) == expected
+    assert distinct(rows, "prompt_tokens") == {0}
 
 
-def test_a_second_judge_s_failure_is_the_verdict_s_and_is_tried_again(
-    server: FaultServer, tmp_path: Path
-) -> None:
-    def strong_is_down(request: Request, number: int) -> HttpResponse:
-        if is_judge_request(request) and request["model"] == "strong":
-            return HttpResponse("I cannot say.")
-        return two_judges(request, number)
+def strong_is_unreadable(request: Request, number: int) -> HttpResponse:
+    if is_judge_request(request) and request["model"] == "strong":
+        return HttpResponse("I cannot say.")
+    return two_judges(request, number)
 
-    server.behaviour = strong_is_down
+
+@pytest.fixture
+def failed_job(server: FaultServer, tmp_path: Path) -> Job:
+    """A job with a cascade whose second judge has failed."""
+    server.behaviour = strong_is_unreadable
     job = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(weight_above=6))
     sampled(job)
     judged(job)
-    failed = [row for row in verdicts_of(job) if row["escalated_because"]]
-    assert failed
-    assert {(r["decided_by"], r["status"], r["value"]) for r in failed} == {
-        ("strong", "parse_error", None)
-    }
-    n_cheap = by_model(calls_of(server))["cheap"]
+    return job
 
-    planned = {each.label: each.calls for each in plan(job) if each.purpose == "judge"}
-    assert {"cheap": 0, "strong": len(failed)} == planned
+
+def test_a_second_judge_s_failure_is_the_verdict_s(failed_job: Job) -> None:
+    failed = [row for row in verdicts_of(failed_job) if row["escalated_because"]]
+
+    assert distinct(failed, "decided_by") == {"strong"}
+    assert distinct(failed, "status") == {"parse_error"}
+    assert distinct(failed, "value") == {None}
+
+
+def test_a_second_judge_s_failure_is_tried_again_as_planned(
+    failed_job: Job, server: FaultServer
+) -> None:
+    n_failed = sum(row["value"] is None for row in verdicts_of(failed_job))
+    n_cheap = n_calls_to("cheap", server)
+    planned = {row.label: row.calls for row in plan(failed_job) if row.purpose == "judge"}
     server.behaviour = two_judges
-    assert len(failed) == judged(job).rows
-    assert n_cheap == by_model(calls_of(server))["cheap"]
-    assert all(row["value"] is not None for row in verdicts_of(job))
+
+    report = judged(failed_job)
+
+    assert n_failed > 0
+    assert planned == {"cheap": 0, "strong": n_failed}
+    assert report.rows == n_failed
+    assert n_calls_to("cheap", server) == n_cheap
+    assert None not in distinct(verdicts_of(failed_job), "value")
 
 
-def test_a_verdict_holds_what_all_calls_for_it_came_to(server: FaultServer, tmp_path: Path) -> None:
-    job = job_at(
-        server.api_base,
-        tmp_path,
-        CHEAP | {"price": {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 1.0}},
-        STRONG | {"price": {"input_usd_per_mtok": 10.0, "output_usd_per_mtok": 10.0}},
-        cascade(disagreement=True),
-    )
+def price(usd: float) -> dict[str, Any]:
+    return {"price": {"input_usd_per_mtok": usd, "output_usd_per_mtok": usd}}
+
+
+def test_a_verdict_has_the_cost_and_attempts_of_all_its_calls(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    cheap = CHEAP | price(1.0)
+    strong = STRONG | price(10.0)
+    job = job_at(server.api_base, tmp_path, cheap, strong, cascade(disagreement=True))
     sampled(job)
-    judged(job)
-    rows = verdicts_of(job)
 
-    spent = sum(row["cost_usd"] for row in rows)
+    judged(job)
+
+    query = """
+        select sum(cost_usd) from calls where model in ('hosted_vllm/strong', 'hosted_vllm/cheap')
+    """
     with contextlib.closing(sqlite3.connect(ledger_path(job.warehouse / "ledger"))) as ledger:
-        query = (
-            "select sum(cost_usd) from calls where model in ('hosted_vllm/strong',"
-            " 'hosted_vllm/cheap')"
-        )
-        assert spent == pytest.approx(ledger.execute(query).fetchone()[0])
+        (spent_usd,) = ledger.execute(query).fetchone()
+    rows = verdicts_of(job)
     decided_at_once = [row for row in rows if row["escalated_because"] is None]
-    assert {row["attempts"] for row in decided_at_once} == {2}
-    assert {row["input_usd_per_mtok"] for row in decided_at_once} == {1.0}
     escalated = [row for row in rows if row["escalated_because"] == ["disagreement"]]
-    assert {row["attempts"] for row in escalated} == {3}
-    assert {row["input_usd_per_mtok"] for row in escalated} == {None}
+    assert sum(row["cost_usd"] for row in rows) == pytest.approx(spent_usd)
+    assert distinct(decided_at_once, "attempts") == {2}
+    assert distinct(decided_at_once, "input_usd_per_mtok") == {1.0}
+    assert distinct(escalated, "attempts") == {3}
+    assert distinct(escalated, "input_usd_per_mtok") == {None}
     assert all(row["served_model"].startswith("strong") for row in escalated)
 
 
-def test_log_probabilities_are_asked_for_without_changing_the_call(
+WITHOUT_LOGPROBS: dict[str, Any] = {"name": "hosted_vllm/cheap", "label": "cheap"}
+
+
+def test_a_reply_that_was_stored_without_log_probabilities_has_no_confidence_and_is_kept(
     server: FaultServer, tmp_path: Path
 ) -> None:
-    """A reply that was stored without them is used; its confidence is unknown."""
     server.behaviour = two_sound_judges
-    plain = {key: value for key, value in CHEAP.items() if key not in {"logprobs", "trials"}}
-    job = job_at(server.api_base, tmp_path / "a", plain)
+    job = job_at(server.api_base, tmp_path, WITHOUT_LOGPROBS)
     sampled(job)
     judged(job)
-    assert {row["confidence"] for row in verdicts_of(job)} == {None}
-    asking = job_at(server.api_base, tmp_path / "a", plain | {"logprobs": True})
     n_before = len(server.book)
-    assert judged(asking).rows == 0
-    assert n_before == len(server.book)
+    with_logprobs = job_at(server.api_base, tmp_path, {**WITHOUT_LOGPROBS, "logprobs": True})
 
-    for name, more in (("b", {}), ("c", {"stream": True})):
-        fresh = job_at(server.api_base, tmp_path / name, plain | {"logprobs": True} | more)
-        sampled(fresh)
-        judged(fresh)
-        rows = [row for row in verdicts_of(fresh) if row["value"] is not None]
-        assert rows
-        assert all(0.5 <= row["confidence"] <= 1 for row in rows)
-        assert len({row["confidence"] for row in rows}) > 5
-        identity = {row["judge_config_hash"] for row in rows}
-        assert identity == {row["judge_config_hash"] for row in verdicts_of(asking)}
+    report = judged(with_logprobs)
+
+    assert distinct(verdicts_of(job), "confidence") == {None}
+    assert report.rows == 0
+    assert len(server.book) == n_before
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_log_probabilities_give_verdicts_a_confidence(
+    is_streamed: bool, server: FaultServer, tmp_path: Path
+) -> None:
+    server.behaviour = two_sound_judges
+    judge = {**WITHOUT_LOGPROBS, "logprobs": True, "stream": is_streamed}
+    job = job_at(server.api_base, tmp_path, judge)
+    sampled(job)
+
+    judged(job)
+
+    confidences = {row["confidence"] for row in verdicts_of(job) if row["value"] is not None}
+    assert len(confidences) > 5
+    assert all(0.5 <= confidence <= 1 for confidence in confidences)
+
+
+@pytest.mark.parametrize("settings", [{"logprobs": True}, {"logprobs": True, "stream": True}])
+def test_log_probabilities_are_no_part_of_a_judge_s_identity(
+    settings: dict[str, Any],
+) -> None:
+    without = Judge(**WITHOUT_LOGPROBS)
+    judge = Judge(**WITHOUT_LOGPROBS, **settings)
+
+    assert judge_target(judge).config_hash == judge_target(without).config_hash

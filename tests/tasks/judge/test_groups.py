@@ -8,10 +8,12 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -24,16 +26,18 @@ from tasks.config.settings import Settings
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.figures.scope import Scope
 from tasks.figures.shown.leaderboard import LEADERBOARD
-from tasks.judge.neighbours import ARRANGEMENTS, judge_arrangement, missing
+from tasks.judge.neighbours import judge_arrangement, missing
 from tasks.llm.ledger.pruning import prune
 from tasks.maintain.upkeep import tidy
+from tasks.plan.estimate import Planned
 from tasks.plan.plan import plan
 from tasks.prompts import FOLDER
 from tasks.rules.errors import UsageError
 from tasks.run.coverage import coverage
 from tasks.run.judge_configs import configs_of
 from tasks.run.run_context import open_run_context
-from tests.faults.behaviours import criteria_of, decisions, prompt_of, well_behaved
+from tasks.run.writing import StageReport
+from tests.faults.behaviours import criteria_of, prompt_of, well_behaved
 from tests.faults.server import Behaviour, FaultServer, HttpResponse, Request, is_judge_request
 from tests.kit import (
     Patch,
@@ -43,41 +47,75 @@ from tests.kit import (
     job_on,
     judged,
     prepared,
+    publish_few,
     rows_in,
     sampled,
     write_jsonl,
 )
+from tests.tasks.judge.values import distinct
 from warehouse import Warehouse
 
 PRICE = {"input_usd_per_mtok": 0.7, "output_usd_per_mtok": 1.3}
-OPENAI = {
-    "name": "openai/a-decider",
-    "kind": "decisions",
-    "criteria_per_call": "all",
+OPENAI = {"name": "openai/a-decider", "kind": "decisions", "criteria_per_call": "all"}
+SYSTEM_ONE = {"name": "hosted_vllm/a-decider", "kind": "decisions", "criteria_per_call": 4}
+CHAT = {"name": "hosted_vllm/a-chat", "criteria_per_call": 4, "temperature": 0.0}
+JUDGES = {"decisions": OPENAI, "systemone": SYSTEM_ONE, "chat": CHAT}
+PIECES = {
+    "decisions": [12, 11],
+    "systemone": [4, 4, 4, 4, 4, 3],
+    "chat": [4, 4, 4, 4, 4, 3],
 }
-SYSTEM_ONE = {
-    "name": "hosted_vllm/a-decider",
-    "kind": "decisions",
-    "criteria_per_call": 4,
-}
-CHAT = {
-    "name": "hosted_vllm/a-chat",
-    "criteria_per_call": 4,
-    "temperature": 0.0,
-}
-JUDGES = {
-    "decisions": OPENAI,
-    "systemone": SYSTEM_ONE,
-    "chat": CHAT,
-}
-COLUMNS = (
-    "verdict_id, response_id, task_id, criterion_id, status, value, explanation, probability,"
-    " confidence, n_in_call, position_in_call, prompt_tokens, completion_tokens, cost_usd,"
-    " attempts, error"
-)
+"""The sizes of the pieces of the two rubrics."""
+KEYS = ("OPENAI_API_KEY", "HOSTED_VLLM_API_KEY")
+NEVER_READABLE = 10**6
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 Make = Callable[..., Job]
+Rows = list[dict[str, Any]]
+
+
+def job_of(
+    server: FaultServer,
+    warehouse: Path,
+    judge: Mapping[str, Any],
+    other_judges: Sequence[Mapping[str, Any]] = (),
+    source: Path | str = "sample",
+    **settings: Any,
+) -> Job:
+    """A job on two tasks with one model, a judge with these settings, and more judges."""
+    first_judge = {"label": "judge", "api_base": server.api_base, "price": PRICE, **judge}
+    job = job_on(
+        source,
+        warehouse,
+        models=[endpoint("a", server.api_base)],
+        judges=[first_judge, *other_judges],
+        **settings,
+    )
+    return job.model_copy(update={"limit": 2})
+
+
+@contextmanager
+def provider(port: int = 0) -> Iterator[FaultServer]:
+    """A provider, and keys for it."""
+    with pytest.MonkeyPatch.context() as patch, FaultServer(port=port) as server:
+        for name in KEYS:
+            patch.setenv(name, "none")
+        yield server
+
+
+class Sampled(NamedTuple):
+    """A warehouse with responses, and the port of their provider."""
+
+    warehouse: Path
+    port: int
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Sampled:
+    with provider() as server:
+        job = job_of(server, tmp_path_factory.mktemp("sampled") / "warehouse", OPENAI)
+        sampled(prepared(job))
+        return Sampled(job.warehouse, urlsplit(server.api_base).port or 0)
 
 
 @pytest.fixture(params=JUDGES)
@@ -85,289 +123,392 @@ def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def job_of(
-    server: FaultServer,
-    warehouse: Path,
-    judge: Mapping[str, Any],
-    more: Sequence[Mapping[str, Any]] = (),
-    **settings: Any,
-) -> Job:
-    """A job on two tasks with one model, a judge with these settings, and more judges."""
-    own = {
-        "label": "judge",
-        "api_base": server.api_base,
-        "price": PRICE,
-        **judge,
-    }
-    given = {
-        "models": [endpoint("a", server.api_base)],
-        "judges": [own, *more],
-        **settings,
-    }
-    job = job_on(given.pop("dataset", {"source": "sample"})["source"], warehouse, **given)
-    return job.model_copy(update={"limit": 2})
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
-    """A warehouse with responses, and the port of their provider."""
-    with FaultServer() as server, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOSTED_VLLM_API_KEY", "none")
-        patch.setenv("OPENAI_API_KEY", "none")
-        job = job_of(server, tmp_path_factory.mktemp("sampled") / "warehouse", OPENAI)
-        sampled(prepared(job))
-        return job.warehouse, int(server.api_base.rpartition(":")[2].partition("/")[0])
+@pytest.fixture
+def server(sample: Sampled) -> Iterator[FaultServer]:
+    """A new provider on the port of the responses' provider."""
+    with provider(sample.port) as server:
+        yield server
 
 
 @pytest.fixture
-def server(shared: tuple[Path, int]) -> Iterator[FaultServer]:
-    """A new provider on the same port, and keys for it."""
-    with pytest.MonkeyPatch.context() as patched, FaultServer(port=shared[1]) as running:
-        for name in ("OPENAI_API_KEY", "HOSTED_VLLM_API_KEY"):
-            patched.setenv(name, "none")
-        yield running
-
-
-@pytest.fixture
-def make(shared: tuple[Path, int], server: FaultServer, tmp_path: Path) -> Make:
+def make(sample: Sampled, server: FaultServer, tmp_path: Path) -> Make:
     """Make jobs with the given judge on a copy of the warehouse."""
-    warehouse = Path(shutil.copytree(shared[0], tmp_path / "warehouse"))
+    warehouse = Path(shutil.copytree(sample.warehouse, tmp_path / "warehouse"))
     return lambda judge, **settings: job_of(server, warehouse, judge, **settings)
 
 
-def verdicts(job: Job) -> list[dict[str, Any]]:
+def second_judge(server: FaultServer, **settings: Any) -> dict[str, Any]:
+    """The settings of a judge that decides criteria one by one."""
+    return {
+        "name": "hosted_vllm/second",
+        "label": "second",
+        "api_base": server.api_base,
+        "price": PRICE,
+        **settings,
+    }
+
+
+CASCADE = {
+    "label": "cascade",
+    "cascade": {"first": "judge", "then": "second", "when": {"confidence_below": 0.75}},
+}
+
+
+def verdicts(job: Job) -> Rows:
     """The verdicts, each task's in the order of its rubric."""
-    order = "(select position from criteria where criteria.criterion_id = verdicts.criterion_id)"
-    return rows_in(job, f"select {COLUMNS} from verdicts order by task_id, {order}")
+    query = """
+        select verdicts.* exclude (run_id, created_at, latency_s)
+        from verdicts inner join criteria using (task_id, criterion_id)
+        order by task_id, position
+    """
+    return rows_in(job, query)
 
 
-def usages(server: FaultServer, since: int = 0, model: str = "") -> list[tuple[int, int]]:
-    """The numbers of tokens of each paid call of a judge: prompt, reply."""
-    replies = [
-        (each.request, server.behaviour(each.request, each.number)) for each in server.paid[since:]
-    ]
-    return [
-        (len(prompt_of(request).split()), len((reply.text or "").split()))
-        for request, reply in replies
-        if is_judge_request(request) and model in request["model"]
-    ]
+def requests_to_judge(
+    server: FaultServer, job: Job, *, retry_failed: bool = False
+) -> list[Request]:
+    """Judge what is missing, and return the requests that it took."""
+    n_before = len(server.judge_requests)
+    judged(job, retry_failed=retry_failed)
+    return server.judge_requests[n_before:]
 
 
-def nano(used: Sequence[tuple[int, int]]) -> int:
-    """The cost of these calls in billionths of a dollar."""
-    return sum(round(1e3 * (0.7 * prompt + 1.3 * reply)) for prompt, reply in used)
+def cost_nano(server: FaultServer, since: int = 0, model: str = "") -> int:
+    """The cost of the paid calls of a judge in billionths of a dollar."""
+    total = 0
+    for prompt_tokens, reply_tokens in token_counts(server, since, model):
+        total += round(1e3 * (0.7 * prompt_tokens + 1.3 * reply_tokens))
+    return total
 
 
-def nano_of(rows: Sequence[Mapping[str, Any]]) -> int:
+def token_counts(server: FaultServer, since: int = 0, model: str = "") -> list[tuple[int, int]]:
+    """The tokens of each paid call of a judge: prompt, reply."""
+    counts = []
+    for entry in server.paid[since:]:
+        if is_judge_request(entry.request) and model in entry.request["model"]:
+            reply = server.behaviour(entry.request, entry.number)
+            n_prompt = len(prompt_of(entry.request).split())
+            counts.append((n_prompt, len((reply.text or "").split())))
+    return counts
+
+
+def nano_of(rows: Rows) -> int:
+    """The cost of rows in billionths of a dollar."""
     return sum(round(1e9 * row["cost_usd"]) for row in rows)
 
 
-def test_each_criterion_has_a_verdict_of_its_own_and_a_share_of_the_cost_from_one_planned_request_for_its_piece(
-    kind: str, make: Make, server: FaultServer
-) -> None:
-    job = make(JUDGES[kind])
-    planned = plan(job)[-1]
-    report = judged(job)
-    rows = verdicts(job)
-    requests = server.judge_requests
-    used = usages(server)
+def total(rows: Rows, column: str) -> float:
+    return sum(row[column] for row in rows)
 
-    assert report.failures == {}
-    assert len(rows) == report.rows > 20
-    size = {"decisions": 99}.get(kind, 4)
-    sizes = [
-        sum(row["task_id"] == task for row in rows)
-        for task in dict.fromkeys(row["task_id"] for row in rows)
-    ]
-    assert sum(-(-n // size) for n in sizes) == len(requests)
-    assert [(min(size, n - i // size * size), i % size + 1) for n in sizes for i in range(n)] == [
-        (row["n_in_call"], row["position_in_call"]) for row in rows
-    ]
-    if kind == "chat":
-        decided = [
-            each for request in requests for each in json.loads(well_behaved(request, 0).text or "")
-        ]
-        assert sorted(float(each["criteria_met"]) for each in decided) == sorted(
-            row["value"] for row in rows
+
+class FirstRun(NamedTuple):
+    """The first run of a judge, which nothing disturbs."""
+
+    kind: str
+    planned: Planned
+    report: StageReport
+    rows: Rows
+    requests: list[Request]
+    token_counts: list[tuple[int, int]]
+    cost_nano: int
+
+
+@pytest.fixture(scope="module", params=JUDGES)
+def first_run(
+    request: pytest.FixtureRequest, sample: Sampled, tmp_path_factory: pytest.TempPathFactory
+) -> FirstRun:
+    warehouse = tmp_path_factory.mktemp("first") / "warehouse"
+    shutil.copytree(sample.warehouse, warehouse)
+    with pytest.MonkeyPatch.context() as patch, provider(sample.port) as server:
+        publish_few(patch)
+        job = job_of(server, warehouse, JUDGES[request.param])
+        planned = plan(job)[-1]
+        report = judged(job)
+        return FirstRun(
+            request.param,
+            planned,
+            report,
+            verdicts(job),
+            server.judge_requests,
+            token_counts(server),
+            cost_nano(server),
         )
-        assert {row["explanation"] for row in rows} == {"as the test says"}
-    else:
-        decided = [each["probability"] for request in requests for each in decisions(request)]
-        assert sorted(decided) == sorted(row["probability"] for row in rows)
-        assert [float(row["probability"] >= 0.5) for row in rows] == [row["value"] for row in rows]
-        assert all(
-            row["confidence"] == max(row["probability"], 1 - row["probability"]) for row in rows
-        )
-        assert {row["explanation"] for row in rows} == {None}
-
-    assert sum(prompt for prompt, _ in used) == sum(row["prompt_tokens"] for row in rows)
-    assert sum(reply for _, reply in used) == sum(row["completion_tokens"] for row in rows)
-    assert nano(used) == nano_of(rows)
-    assert all(math.isclose(1e9 * row["cost_usd"], round(1e9 * row["cost_usd"])) for row in rows)
-    assert planned.calls == len(requests)
-    assert nano(used) <= 1e9 * (planned.cost_usd_high or 0.0)
 
 
-def spoiled(spoil: Callable[[list[Any]], Any], until: int = 1) -> Behaviour:
-    """A judge whose first `until` replies about a piece are spoiled."""
+def entries_of(requests: Sequence[Request]) -> Rows:
+    """The entries on criteria in the replies to requests."""
+    entries = []
+    for request in requests:
+        entries += json.loads(well_behaved(request, 0).text or "")
+    return entries
+
+
+def test_each_criterion_has_a_verdict_of_its_own(first_run: FirstRun) -> None:
+    assert first_run.report.failures == {}
+    assert first_run.report.rows == 23
+    assert len(first_run.rows) == 23
+
+
+def test_each_piece_is_one_planned_request(first_run: FirstRun) -> None:
+    n_pieces = len(PIECES[first_run.kind])
+
+    assert len(first_run.requests) == n_pieces
+    assert first_run.planned.calls == n_pieces
+
+
+def test_a_row_has_the_size_of_its_piece_and_the_position_in_it(first_run: FirstRun) -> None:
+    expected = []
+    for size in PIECES[first_run.kind]:
+        expected += [(size, position) for position in range(1, size + 1)]
+
+    positions = [(row["n_in_call"], row["position_in_call"]) for row in first_run.rows]
+
+    assert positions == expected
+
+
+@pytest.mark.parametrize("first_run", ["chat"], indirect=True)
+def test_a_chat_model_gives_values_and_explanations(first_run: FirstRun) -> None:
+    decided = [float(entry["criteria_met"]) for entry in entries_of(first_run.requests)]
+
+    assert sorted(row["value"] for row in first_run.rows) == sorted(decided)
+    assert distinct(first_run.rows, "explanation") == {"as the test says"}
+
+
+@pytest.mark.parametrize("first_run", ["decisions", "systemone"], indirect=True)
+def test_a_decision_model_gives_probabilities_that_decide(first_run: FirstRun) -> None:
+    decided = [entry["probability"] for entry in entries_of(first_run.requests)]
+
+    assert sorted(row["probability"] for row in first_run.rows) == sorted(decided)
+    for row in first_run.rows:
+        is_met = row["probability"] >= 0.5
+        assert row["value"] == (1.0 if is_met else 0.0)
+        assert row["confidence"] == max(row["probability"], 1 - row["probability"])
+        assert row["explanation"] is None
+
+
+def test_the_shares_of_a_calls_tokens_and_cost_add_up(first_run: FirstRun) -> None:
+    n_prompt = sum(prompt_tokens for prompt_tokens, _ in first_run.token_counts)
+    n_reply = sum(reply_tokens for _, reply_tokens in first_run.token_counts)
+
+    assert total(first_run.rows, "prompt_tokens") == n_prompt
+    assert total(first_run.rows, "completion_tokens") == n_reply
+    assert nano_of(first_run.rows) == first_run.cost_nano
+
+
+def test_a_share_is_a_whole_number_of_billionths_of_a_dollar(first_run: FirstRun) -> None:
+    for row in first_run.rows:
+        share = 1e9 * row["cost_usd"]
+        assert share == pytest.approx(round(share), rel=1e-9)
+
+
+def test_the_planned_highest_cost_is_not_exceeded(first_run: FirstRun) -> None:
+    assert first_run.planned.cost_usd_high is not None
+    assert first_run.cost_nano <= 1e9 * first_run.planned.cost_usd_high
+
+
+def spoiled(spoil: Callable[[list[Any]], Any], n_replies: int) -> Behaviour:
+    """A judge whose first `n_replies` about a piece are spoiled."""
 
     def behaviour(request: Request, number: int) -> HttpResponse:
         reply = well_behaved(request, number)
-        if not is_judge_request(request) or number >= until:
+        if not is_judge_request(request) or number >= n_replies:
             return reply
         return replace(reply, text=json.dumps(spoil(json.loads(reply.text or ""))))
 
     return behaviour
 
 
-def test_an_entry_that_cannot_be_read_fails_its_criterion_alone_and_the_piece_is_asked_again(
-    kind: str, make: Make, server: FaultServer, monkeypatch: pytest.MonkeyPatch
+def without_second(entries: list[Any]) -> list[Any]:
+    return [*entries[:1], *entries[2:]]
+
+
+def test_an_entry_that_cannot_be_read_fails_its_criterion_alone(
+    kind: str, make: Make, server: FaultServer
 ) -> None:
-    server.behaviour = spoiled(lambda given: [*given[:1], *given[2:]], until=2)
-    job = make(JUDGES[kind], retention={"replies_days": 1})
+    server.behaviour = spoiled(without_second, n_replies=2)
+    job = make(JUDGES[kind])
+
     report = judged(job)
+
     rows = verdicts(job)
     failed = [row for row in rows if row["status"] == "parse_error"]
+    decided = [row for row in rows if row["status"] != "parse_error"]
+    assert report.failures == {"parse_error": len(PIECES[kind])}
+    assert distinct(failed, "position_in_call") == {2}
+    assert distinct(failed, "attempts") == {2}
+    assert distinct(decided, "attempts") == {1}
 
-    assert {row["position_in_call"] for row in failed} == {2}
-    assert report.failures == {"parse_error": len(failed)}
-    assert {row["attempts"] for row in rows if row["status"] != "parse_error"} == {1}
-    assert {row["attempts"] for row in failed} == {2}
-    with monkeypatch.context() as later:  # replies of undecided calls are not pruned
-        later.setattr(time, "time", lambda: datetime.now(UTC).timestamp() + 2 * 86_400)
+
+def test_a_piece_with_an_unreadable_entry_is_requested_again_and_its_cost_counts_once(
+    kind: str, make: Make, server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.behaviour = spoiled(without_second, n_replies=2)
+    job = make(JUDGES[kind], retention={"replies_days": 1})
+    judged(job)
+    with monkeypatch.context() as patch:  # replies of undecided calls are not pruned
+        patch.setattr(time, "time", lambda: datetime.now(UTC).timestamp() + 2 * 86_400)
         tidy(job)
-    n_before = len(server.judge_requests)
-    paid_nano = nano(usages(server))
+    first_cost_nano = cost_nano(server)
     n_paid = len(server.paid)
     server.behaviour = well_behaved
-    assert judged(job, retry_failed=True).failures == {}
-    assert len(failed) == len(server.judge_requests) - n_before
-    assert {row["status"] for row in verdicts(job)} == {"met", "unmet"}
-    assert paid_nano + nano(usages(server, n_paid)) == nano_of(verdicts(job))
+
+    requests = requests_to_judge(server, job, retry_failed=True)
+
+    assert len(requests) == len(PIECES[kind])
+    assert distinct(verdicts(job), "status") == {"met", "unmet"}
+    assert nano_of(verdicts(job)) == first_cost_nano + cost_nano(server, since=n_paid)
 
 
 UNREADABLE: dict[str, Behaviour] = {
-    "an entry is lacking": spoiled(lambda given: [*given[:1], *given[2:]], until=10**6),
-    "no entry": spoiled(lambda _: [], until=10**6),
-    "an empty reply": lambda request, _number: HttpResponse(""),
+    "decisions": spoiled(without_second, NEVER_READABLE),
+    "systemone": spoiled(lambda _: [], NEVER_READABLE),
+    "chat": lambda _request, _number: HttpResponse(""),
 }
+"""A reply without an entry, one without any, and an empty one."""
 
 
-@pytest.mark.parametrize(("name", "kind"), zip(UNREADABLE, JUDGES, strict=True))
-def test_a_piece_that_is_unreadable_in_two_runs_is_asked_again_only_with_retry_failed(
-    name: str, kind: str, make: Make, server: FaultServer, monkeypatch: Patch
-) -> None:
+@pytest.fixture
+def unreadable_job(kind: str, make: Make, server: FaultServer, monkeypatch: Patch) -> Job:
+    """A job whose judge lists no verdict on some criteria."""
     monkeypatch.setattr("tasks.llm.calls.gateway.FIRST_BACKOFF_S", 0.01)
-    server.behaviour = UNREADABLE[name]
-    job = make(JUDGES[kind], limits={"attempts": 2})
-    with_option = job.model_copy(update={"retry_failed": True})
+    server.behaviour = UNREADABLE[kind]
+    return make(JUDGES[kind], limits={"attempts": 2})
+
+
+def test_a_piece_that_is_unreadable_in_two_runs_is_requested_again_only_with_retry_failed(
+    kind: str, unreadable_job: Job, server: FaultServer
+) -> None:
     n_calls = []
-    n_planned = []
-    for run in (job, job, job, with_option, job):
-        n_before = len(server.judge_requests)
-        n_planned.append(plan(run)[-1].calls)
-        judged(run, retry_failed=run.retry_failed)
-        n_calls.append(len(server.judge_requests) - n_before)
-    n_pieces = n_planned[0]
-    failed = [row for row in verdicts(job) if row["value"] is None]
-    (of_verdicts,) = [cell for cell in coverage(job) if cell.judge is not None]
+    for retry_failed in (False, False, False, True, False):
+        requests = requests_to_judge(server, unreadable_job, retry_failed=retry_failed)
+        n_calls.append(len(requests))
 
-    assert n_calls[:3] == [2 * n_pieces, 2 * n_pieces, 0]
-    assert n_calls[3] <= 2 * n_pieces
-    assert n_calls[4] == 0
-    assert n_planned == [n_pieces, n_pieces, 0, n_pieces, 0]
-    assert {row["status"] for row in failed} == {"parse_error"}
+    n_pieces = len(PIECES[kind])
+    n_retried = n_calls.pop(3)
+    assert n_calls == [2 * n_pieces, 2 * n_pieces, 0, 0]
+    assert n_pieces <= n_retried <= 2 * n_pieces
+
+
+def test_the_plan_has_an_unreadable_piece_until_it_is_settled(
+    kind: str, unreadable_job: Job
+) -> None:
+    with_retries = unreadable_job.model_copy(update={"retry_failed": True})
+    n_planned = [plan(unreadable_job)[-1].calls]
+    for _ in range(2):
+        judged(unreadable_job)
+        n_planned.append(plan(unreadable_job)[-1].calls)
+
+    n_pieces = len(PIECES[kind])
+    assert n_planned == [n_pieces, n_pieces, 0]
+    assert plan(with_retries)[-1].calls == n_pieces
+
+
+def test_a_settled_failure_says_which_option_requests_it_again(unreadable_job: Job) -> None:
+    judged(unreadable_job)
+    judged(unreadable_job)
+
+    failed = [row for row in verdicts(unreadable_job) if row["value"] is None]
+    (verdict_cell,) = [cell for cell in coverage(unreadable_job) if cell.judge is not None]
+    assert distinct(failed, "status") == {"parse_error"}
     assert all("--retry-failed asks again" in row["error"] for row in failed)
-    assert of_verdicts.failures == {"parse_error": len(failed)}
+    assert verdict_cell.failures == {"parse_error": len(failed)}
 
+
+def test_a_settled_piece_that_becomes_readable_takes_one_call(
+    kind: str, unreadable_job: Job, server: FaultServer
+) -> None:
+    judged(unreadable_job)
+    judged(unreadable_job)
     server.behaviour = well_behaved
-    n_before = len(server.judge_requests)
-    assert judged(job, retry_failed=True).failures == {}
-    assert len(server.judge_requests) - n_before == n_pieces
+
+    requests = requests_to_judge(server, unreadable_job, retry_failed=True)
+
+    assert len(requests) == len(PIECES[kind])
+    assert distinct(verdicts(unreadable_job), "status") == {"met", "unmet"}
 
 
-def test_a_criterion_alone_that_is_unreadable_is_asked_again_in_each_run(
+def test_a_criterion_alone_that_is_unreadable_is_requested_again_in_each_run(
     make: Make, server: FaultServer
 ) -> None:
-    server.behaviour = lambda request, number: (
-        HttpResponse("I cannot say.")
-        if is_judge_request(request)
-        else well_behaved(request, number)
-    )
-    job = make({"name": "hosted_vllm/a-chat"})
-    n_calls = []
-    for _ in range(3):
-        n_before = len(server.judge_requests)
-        judged(job)
-        n_calls.append(len(server.judge_requests) - n_before)
+    def behaviour(request: Request, number: int) -> HttpResponse:
+        if is_judge_request(request):
+            return HttpResponse("I cannot say.")
+        return well_behaved(request, number)
 
-    assert n_calls[0] > 0
-    assert n_calls[1:] == [n_calls[0], n_calls[0]]
+    server.behaviour = behaviour
+    job = make({"name": "hosted_vllm/a-chat"})
+
+    n_calls = [len(requests_to_judge(server, job)) for _ in range(3)]
+
+    assert n_calls == [46, 46, 46]
+
+
+def reversing(request: Request, number: int) -> HttpResponse:
+    """A judge whose first reply lacks the second entry; the next one reverses every decision."""
+    reply = well_behaved(request, 0)
+    if not is_judge_request(request):
+        return reply
+    entries = json.loads(reply.text or "")
+    if number == 0:
+        return replace(reply, text=json.dumps(without_second(entries)))
+    for entry in entries:
+        entry["criteria_met"] = not entry.get("criteria_met")
+        entry["probability"] = 1 - entry.get("probability", 0)
+    return replace(reply, text=json.dumps(entries))
 
 
 def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
     kind: str, make: Make, server: FaultServer, tmp_path: Path
 ) -> None:
-    def changing(request: Request, number: int) -> HttpResponse:
-        """The first reply lacks the second entry; the next one reverses every decision."""
-        reply = well_behaved(request, 0)
-        if not is_judge_request(request):
-            return reply
-        given = json.loads(reply.text or "")
-        if number == 0:
-            return replace(reply, text=json.dumps([given[0], *given[2:]]))
-        turned = [
-            {
-                **each,
-                "criteria_met": not each.get("criteria_met"),
-                "probability": 1 - each.get("probability", 0),
-            }
-            for each in given
-        ]
-        return replace(reply, text=json.dumps(turned))
-
-    server.behaviour = changing
+    server.behaviour = reversing
     job = make(JUDGES[kind])
-    empty = copied(job, tmp_path / "before")
+    well_judged = copied(job, tmp_path / "well judged")
+
     judged(job)
-    rows = verdicts(job)
-    n_calls = len(server.judge_requests)
 
     server.behaviour = well_behaved
-    right = copied(empty, tmp_path / "right")
-    judged(right)
-    for row, expected in zip(rows, verdicts(right), strict=True):
-        is_second = row["position_in_call"] == 2
-        assert expected["value"] == (1 - row["value"] if is_second else row["value"])
-        assert 1 + is_second == row["attempts"]
+    judged(well_judged)
+    for row, expected in zip(verdicts(job), verdicts(well_judged), strict=True):
+        if row["position_in_call"] == 2:
+            assert row["value"] == 1 - expected["value"]
+            assert row["attempts"] == 2
+        else:
+            assert row["value"] == expected["value"]
+            assert row["attempts"] == 1
 
-    # If the rows are lost but not the ledger, they are restored without a call.
-    n_calls = len(server.judge_requests)
-    (tmp_path / "before/ledger").rename(tmp_path / "before/ledger.old")
-    (job.warehouse / "ledger").rename(tmp_path / "before/ledger")
-    judged(empty)
-    assert n_calls == len(server.judge_requests)
-    assert rows == verdicts(empty)
+
+def test_lost_rows_are_restored_from_the_ledger_without_a_call(
+    kind: str, make: Make, server: FaultServer, tmp_path: Path
+) -> None:
+    server.behaviour = reversing
+    job = make(JUDGES[kind])
+    without_rows = copied(job, tmp_path / "without rows")
+    judged(job)
+    shutil.copytree(job.warehouse / "ledger", without_rows.warehouse / "ledger", dirs_exist_ok=True)
+
+    requests = requests_to_judge(server, without_rows)
+
+    assert requests == []
+    assert verdicts(without_rows) == verdicts(job)
 
 
 def test_another_threshold_makes_its_verdicts_of_stored_probabilities_without_a_call(
     make: Make, server: FaultServer
 ) -> None:
-    judged(make(OPENAI))
-    n_calls = len(server.book)
-    prune(make(OPENAI).warehouse / "ledger", math.inf, lambda cells: dict.fromkeys(cells, True))
+    first_job = make(OPENAI)
+    judged(first_job)
+    n_first = len(verdicts(first_job))
+    prune(first_job.warehouse / "ledger", math.inf, lambda cells: dict.fromkeys(cells, True))
     job = make({**OPENAI, "threshold": 0.75})
-    judged(job)
-    rows = rows_in(
-        job,
-        "select threshold, cost_usd, probability, value from (select *, dense_rank() over (order by"
-        " cost_usd > 0) as threshold from verdicts)",
-    )
 
-    assert n_calls == len(server.book)
-    free = [row for row in rows if row["cost_usd"] == 0]
-    assert len(rows) == 2 * len(free)
-    assert [float(row["probability"] >= 0.75) for row in free] == [row["value"] for row in free]
+    requests = requests_to_judge(server, job)
+
+    free_rows = [row for row in verdicts(job) if row["cost_usd"] == 0]
+    assert requests == []
+    assert len(free_rows) == n_first
+    for row in free_rows:
+        is_met = row["probability"] >= 0.75
+        assert row["value"] == (1.0 if is_met else 0.0)
 
 
 HOSTILE: dict[str, bytes] = {
@@ -389,24 +530,21 @@ def test_a_hostile_body_is_a_failure_with_a_cause_and_never_a_verdict(
 ) -> None:
     server.behaviour = lambda _request, _number: HttpResponse(raw=HOSTILE[name])
     job = make(OPENAI, limits={"attempts": 1, "outage_s": 1.0})
-    judged(job)
-    rows = verdicts(job)
 
-    assert {row["value"] for row in rows} == {None}
-    assert {"parse_error", "provider_error"} >= {row["status"] for row in rows}
-    assert all(row["error"] and "\n" not in row["error"] for row in rows)
+    judged(job)
+
+    rows = verdicts(job)
+    assert len(rows) == 23
+    for row in rows:
+        assert row["value"] is None
+        assert row["status"] in {"parse_error", "provider_error"}
+        assert row["error"]
+        assert "\n" not in row["error"]
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"kind": "decisions", "criteria_per_call": 129}, "at most 128"),
-    (
-        {
-            "kind": "decisions",
-            "grading": "ternary",
-            "threshold": 0.5,
-        },
-        "of three values",
-    ),
+    ({"kind": "decisions", "grading": "ternary", "threshold": 0.5}, "of three values"),
     ({"kind": "decisions", "temperature": 0.0}, "`temperature` is for `kind: chat`"),
     ({"kind": "decisions", "mode": "batch"}, "`mode` is for `kind: chat`"),
     ({"threshold": 0.5}, "`threshold` is for `kind: decisions`"),
@@ -415,14 +553,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("judge", "message"), REFUSED)
+@pytest.mark.parametrize(("settings", "message"), REFUSED)
 def test_settings_that_no_provider_can_follow_are_refused(
-    judge: dict[str, Any], message: str
+    settings: dict[str, Any], message: str
 ) -> None:
+    judge = {"name": "openai/x", **settings}
+
     with pytest.raises(ValueError, match=message):
-        Settings.model_validate(
-            {"dataset": {"source": "sample"}, "judges": [{"name": "openai/x", **judge}]}
-        )
+        Settings.model_validate({"dataset": {"source": "sample"}, "judges": [judge]})
 
 
 TOO_LONG = HttpResponse(
@@ -435,177 +573,145 @@ TOO_LONG = HttpResponse(
 )
 
 
-def test_a_piece_that_does_not_fit_is_judged_one_by_one_by_a_chat_judge_and_fails_for_a_decision_model(
-    kind: str, make: Make, server: FaultServer
-) -> None:
-    def behaviour(request: Request, number: int) -> HttpResponse:
-        is_group = "questions" in request or len(criteria_of(prompt_of(request))) > 1
-        return TOO_LONG if is_judge_request(request) and is_group else well_behaved(request, number)
-
-    server.behaviour = behaviour
-    job = make(JUDGES[kind])
-    judged(job)
-    rows = verdicts(job)
-
-    if kind == "chat":
-        assert {(row["status"], row["n_in_call"], row["position_in_call"]) for row in rows} == {
-            ("met", 1, 1),
-            ("unmet", 1, 1),
-        }
-        assert nano(usages(server)) == nano_of(rows)
-        return
-    assert {(row["status"], row["value"]) for row in rows} == {("context_length", None)}
+def refuses_groups(request: Request, number: int) -> HttpResponse:
+    """A judge for which each prompt with several criteria is too long."""
+    is_group = "questions" in request or len(criteria_of(prompt_of(request))) > 1
+    if is_judge_request(request) and is_group:
+        return TOO_LONG
+    return well_behaved(request, number)
 
 
-def test_what_a_partly_readable_reply_cost_is_kept_where_its_piece_is_then_too_long(
+def test_a_piece_that_does_not_fit_is_judged_one_by_one_by_a_chat_judge(
     make: Make, server: FaultServer
 ) -> None:
+    server.behaviour = refuses_groups
+    job = make(CHAT)
+
+    judged(job)
+
+    rows = verdicts(job)
+    assert distinct(rows, "status") == {"met", "unmet"}
+    assert {(row["n_in_call"], row["position_in_call"]) for row in rows} == {(1, 1)}
+    assert nano_of(rows) == cost_nano(server)
+
+
+@pytest.mark.parametrize("kind", ["decisions", "systemone"])
+def test_a_piece_that_does_not_fit_is_a_failure_of_a_decision_model(
+    kind: str, make: Make, server: FaultServer
+) -> None:
+    server.behaviour = refuses_groups
+    job = make(JUDGES[kind])
+
+    judged(job)
+
+    assert distinct(verdicts(job), "status") == {"context_length"}
+    assert distinct(verdicts(job), "value") == {None}
+
+
+def test_the_cost_of_a_partly_readable_reply_is_kept_where_its_piece_is_then_too_long(
+    make: Make, server: FaultServer
+) -> None:
+    half = spoiled(lambda entries: entries[:2], n_replies=1)
+
     def behaviour(request: Request, number: int) -> HttpResponse:
         if not is_judge_request(request) or len(criteria_of(prompt_of(request))) == 1:
             return well_behaved(request, number)
-        return TOO_LONG if number else spoiled(lambda given: given[:2], until=1)(request, number)
+        return half(request, number) if number == 0 else TOO_LONG
 
     server.behaviour = behaviour
     job = make(CHAT)
+
     judged(job)
 
-    assert {1, 4} <= {row["n_in_call"] for row in verdicts(job)}
-    assert nano(usages(server)) == nano_of(verdicts(job))
+    assert {1, 4} <= distinct(verdicts(job), "n_in_call")
+    assert nano_of(verdicts(job)) == cost_nano(server)
 
 
+@pytest.mark.parametrize("threshold", [0.5, 0.75])
 def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_its_calls(
-    make: Make, server: FaultServer, monkeypatch: Patch
+    threshold: float, make: Make, server: FaultServer, monkeypatch: Patch
 ) -> None:
     monkeypatch.undo()  # here scores are published
-    second = {
-        "name": "hosted_vllm/second",
-        "label": "second",
-        "api_base": server.api_base,
-        "price": PRICE,
-    }
-    for threshold in (0.5, 0.75):  # the second threshold needs no call
-        judged(make({**OPENAI, "threshold": threshold}, more=[second]))
-    expected = [nano(usages(server, model=name)) / 1e9 for name in ("a-decider", "second")]
-    for threshold in (0.5, 0.75):
-        job = make({**OPENAI, "threshold": threshold})
-        given = {
-            **job.key,
-            "cheap": "judge",
-            "strong": "second",
-        }
-        configured = {
-            each.judge_config_hash
-            for each in configs_of(job.settings.judges[0], load_benchmark("prbench"))
-        }
-        with Warehouse(job.warehouse).reader() as reader:
-            pair = stored_pair(reader, {**given, "splits": []}, configured)
-        facts = pair.paired.facts
+    second = second_judge(server)
+    for judged_threshold in (0.5, 0.75):  # the second threshold needs no call
+        judged(make({**OPENAI, "threshold": judged_threshold}, other_judges=[second]))
+    job = make({**OPENAI, "threshold": threshold})
+    (config,) = configs_of(job.settings.judges[0], load_benchmark("prbench"))
+    parameters = {**job.key, "cheap": "judge", "strong": "second", "splits": []}
 
-        assert [(p >= threshold) * 1.0 for p in facts.probability] == list(facts.first[:, 0])
-        costs_usd = [
-            each * len(facts.probability) for each in (pair.costs.cheap_usd, pair.costs.strong_usd)
-        ]
-        assert pytest.approx(expected) == costs_usd
+    with Warehouse(job.warehouse).reader() as reader:
+        pair = stored_pair(reader, parameters, {config.judge_config_hash})
+
+    facts = pair.paired.facts
+    n_verdicts = len(facts.probability)
+    assert (facts.first[:, 0] == (facts.probability >= threshold)).all()
+    assert pair.costs.cheap_usd is not None
+    assert pair.costs.strong_usd is not None
+    expected_cheap = cost_nano(server, model="a-decider") / 1e9
+    expected_strong = cost_nano(server, model="second") / 1e9
+    assert pair.costs.cheap_usd * n_verdicts == pytest.approx(expected_cheap)
+    assert pair.costs.strong_usd * n_verdicts == pytest.approx(expected_strong)
 
 
-@pytest.mark.parametrize("of_second", [{}, {"kind": "decisions"}])
+@pytest.mark.parametrize(
+    ("settings_of_second", "n_in_call"), [({}, None), ({"kind": "decisions"}, 1)]
+)
 def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
-    of_second: dict[str, Any], make: Make, server: FaultServer
+    settings_of_second: dict[str, Any], n_in_call: int | None, make: Make, server: FaultServer
 ) -> None:
-    second = {
-        "name": "hosted_vllm/second",
-        "label": "second",
-        "api_base": server.api_base,
-        "price": PRICE,
-        **of_second,
-    }
-    when = {
-        "first": "judge",
-        "then": "second",
-        "when": {"confidence_below": 0.75},
-    }
-    job = make(OPENAI, more=[second, {"label": "cascade", "cascade": when}])
-    judged(job)
-    rows = rows_in(
-        job, "select decided_by, escalated_because, confidence, n_in_call, value from verdicts"
-    )
-    sure = [
-        max(each["probability"], 1 - each["probability"])
-        for request in server.judge_requests
-        if request["model"] == "a-decider"
-        for each in decisions(request)
-    ]
+    job = make(OPENAI, other_judges=[second_judge(server, **settings_of_second), CASCADE])
 
-    assert len(sure) == len(rows)
-    assert (
-        sum(each < 0.75 for each in sure) == sum(row["decided_by"] == "second" for row in rows) > 0
-    )
-    assert {tuple(row["escalated_because"]) for row in rows if row["decided_by"] == "second"} == {
-        ("confidence",)
-    }
-    assert {1 if of_second else None} == {
-        row["n_in_call"] for row in rows if row["decided_by"] == "second"
-    }
-    assert len(server.judge_requests) == 2 + sum(row["decided_by"] == "second" for row in rows)
-    assert all(row["confidence"] >= 0.75 for row in rows if row["decided_by"] == "judge")
+    judged(job)
+
+    rows = rows_in(job, "from verdicts where judge = 'cascade'")
+    first_requests = [
+        request for request in server.judge_requests if request["model"] == "a-decider"
+    ]
+    first_probabilities = [entry["probability"] for entry in entries_of(first_requests)]
+    n_unsure = sum(0.25 < probability < 0.75 for probability in first_probabilities)
+    escalated = [row for row in rows if row["decided_by"] == "second"]
+    decided_at_once = [row for row in rows if row["decided_by"] == "judge"]
+    assert len(rows) == len(first_probabilities)
+    assert len(escalated) == n_unsure > 0
+    assert {tuple(row["escalated_because"]) for row in escalated} == {("confidence",)}
+    assert distinct(escalated, "n_in_call") == {n_in_call}
+    assert all(row["confidence"] >= 0.75 for row in decided_at_once)
 
 
 def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_planned(
     make: Make, server: FaultServer
 ) -> None:
-    second = {
-        "name": "hosted_vllm/second",
-        "label": "second",
-        "api_base": server.api_base,
-        "price": PRICE,
-    }
-    when = {
-        "first": "judge",
-        "then": "second",
-        "when": {"confidence_below": 0.75},
-    }
-    job = make(SYSTEM_ONE, more=[second, {"label": "cascade", "cascade": when}])
-
-    def unreadable(request: Request, number: int) -> HttpResponse:
-        is_second = (
-            is_judge_request(request) and request["model"] == "second" and "[" in prompt_of(request)
-        )
+    def second_is_unreadable(request: Request, number: int) -> HttpResponse:
+        is_second = is_judge_request(request) and request["model"] == "second"
         return HttpResponse("I cannot say.") if is_second else well_behaved(request, number)
 
-    server.behaviour = unreadable
-    failed = judged(job).failures
-    planned = {each.cascade.partition(",")[0]: each.calls for each in plan(job) if each.cascade}
-    n_before = len(server.judge_requests)
+    job = make(SYSTEM_ONE, other_judges=[second_judge(server), CASCADE])
+    server.behaviour = second_is_unreadable
+    failures = judged(job).failures
+    planned = {row.cascade.partition(",")[0]: row.calls for row in plan(job) if row.cascade}
     server.behaviour = well_behaved
-    judged(job)
-    again = server.judge_requests[n_before:]
 
+    requests = requests_to_judge(server, job)
+
+    assert failures["parse_error"] > 0
+    assert planned["first judge of cascade"] == 0
+    assert planned["second judge of cascade"] == len({prompt_of(request) for request in requests})
+    assert {request["model"] for request in requests} == {"second"}
     assert judged(job).failures == {}
-    assert planned["first judge of cascade"] == 0 < len([*failed])
-    assert planned["second judge of cascade"] == len({prompt_of(request) for request in again})
-    assert {request["model"] for request in again} == {"second"}
 
 
 def test_an_unused_threshold_is_refused_and_part_of_no_identity() -> None:
     benchmark = load_benchmark("researchrubrics")  # ternary by default
-    judges = [
-        Judge(
-            name="openai/judge",
-            kind="decisions",
-            grading=grading,
-        )
-        for grading in (None, "ternary")
-    ]
-    assert len({configs_of(judge, benchmark)[0].judge_config_hash for judge in judges}) == 1
+    by_default = Judge(name="openai/judge", kind="decisions")
+    ternary = Judge(name="openai/judge", kind="decisions", grading="ternary")
+    with_threshold = Judge(name="openai/judge", kind="decisions", threshold=0.7)
+
+    (default_config,) = configs_of(by_default, benchmark)
+    (ternary_config,) = configs_of(ternary, benchmark)
+
+    assert default_config.judge_config_hash == ternary_config.judge_config_hash
     with pytest.raises(UsageError, match="threshold"):
-        configs_of(
-            Judge(
-                name="openai/judge",
-                kind="decisions",
-                threshold=0.7,
-            ),
-            benchmark,
-        )
+        configs_of(with_threshold, benchmark)
 
 
 @pytest.mark.parametrize("name", ["mine.txt", "mine_v3.txt"])
@@ -613,200 +719,255 @@ def test_a_benchmark_of_ones_own_has_a_template_for_groups_beside_its_own(
     name: str, tmp_path: Path
 ) -> None:
     judge = Judge(name="openai/judge", criteria_per_call=4)
-    of_benchmark = replace(load_benchmark("prbench"), gradings={"binary": str(tmp_path / name)})
+    benchmark = replace(load_benchmark("prbench"), gradings={"binary": str(tmp_path / name)})
     with pytest.raises(UsageError, match=r"mine_group_v1\.txt is neither a file nor one of"):
-        configs_of(judge, of_benchmark)
+        configs_of(judge, benchmark)
     shutil.copy(FOLDER / "binary_group_v1.txt", tmp_path / "mine_group_v1.txt")
-    assert "<<rubric_items>>" in configs_of(judge, of_benchmark)[0].template
+
+    (config,) = configs_of(judge, benchmark)
+
+    assert "<<rubric_items>>" in config.template
 
 
-def test_provider_batches_hold_one_line_for_each_piece(make: Make, server: FaultServer) -> None:
-    live = make(CHAT)
-    judged(live)
-    expected = [(row["criterion_id"], row["value"]) for row in verdicts(live)]
-    job = make(
-        {
-            **CHAT,
-            "mode": "batch",
-            "label": "batched",
-        }
-    )
-    n_before = len(server.judge_requests)
-    server.behaviour = well_behaved
-    judged(job)
-    rows = rows_in(
-        job, "select criterion_id, value, cost_usd from verdicts where judge = 'batched'"
-    )
-
-    assert {tuple(each) for each in expected} == {
-        (row["criterion_id"], row["value"]) for row in rows
-    }
-    assert n_before == len(
-        server.judge_requests
-    )  # the same calls, so their replies are in the ledger
-    assert {row["cost_usd"] for row in rows} == {0.0}
-
-
-@pytest.mark.long
-def test_neighbours_measures_the_effect_that_the_judge_has(
-    make: Make, server: FaultServer, tmp_path: Path, monkeypatch: Patch
+def test_provider_batches_take_the_replies_of_the_same_live_calls(
+    make: Make, server: FaultServer
 ) -> None:
-    monkeypatch.undo()  # here scores are published
+    live_job = make(CHAT)
+    judged(live_job)
+    live_values = {(row["criterion_id"], row["value"]) for row in verdicts(live_job)}
+    job = make({**CHAT, "mode": "batch", "label": "batched"})
 
-    def influenced(request: Request, number: int) -> HttpResponse:
-        """A decision model that calls every criterion but the first of a call unmet."""
-        reply = well_behaved(request, number)
-        if "questions" not in request:
-            return reply
-        first, *others = json.loads(reply.text or "")
-        return replace(
-            reply, text=json.dumps([first, *({**each, "probability": 0.0} for each in others)])
-        )
+    requests = requests_to_judge(server, job)
 
-    server.behaviour = influenced
-    job = make(SYSTEM_ONE).model_copy(update={"n_responses": 2})
-    judged(job)
-    n_before = len(server.judge_requests)
-    compared(job)
-    columns = "arrangement, response_id, criterion_id, value, position_in_call"
-    rows = rows_in(job, f"select {columns} from neighbour_verdicts")
-    of = {(row["arrangement"], row["response_id"], row["criterion_id"]): row for row in rows}
-    change = [
-        row["value"] - of["alone", row["response_id"], row["criterion_id"]]["value"]
-        for row in rows
-        if row["arrangement"] == "grouped"
-    ]
-    (effect,) = rows_in(
-        job,
-        "select before, after, change, n from neighbour_effects where arrangement = 'grouped' "
-        "and compared_with = 'alone' and measure_of = 'met' and breakdown = 'all'",
-    )
-
-    assert len(change) == effect["n"] > 20
-    assert math.isclose(sum(change) / len(change), effect["change"])
-    assert effect["change"] < -0.2
-    assert {
-        row["value"]
-        for row in rows
-        if row["arrangement"] == "shuffled" and row["position_in_call"] > 1
-    } == {0.0}
-    # The groups are those of the run, and its calls are not repeated.
-    n_alone = len(change)
-    n_shuffled = len({entry.digest for entry in server.paid}) - n_before - len(change)
-    assert n_alone + n_shuffled == len(server.judge_requests) - n_before
-    compared(job)
-    assert n_alone + n_shuffled == len(server.judge_requests) - n_before
-    assert rows_in(job, "select 1 from verdicts where judge like '%(alone)%'") == []
-
-    # The leaderboard shows the effects, but only for the data set that they were measured on.
-    write_jsonl(tmp_path / "other.jsonl", [good_row("other")])
-    other = make(SYSTEM_ONE, dataset={"source": str(tmp_path / "other.jsonl")})
-    sampled(prepared(other))
-    judged(other)
-    compared(other)
-    with Warehouse(job.warehouse).reader() as reader:
-        shown = list(Scope(job, reader).rows_of(LEADERBOARD))
-    assert len({row["split"] for row in shown}) == len(shown)
-    assert {(4, effect["change"])} == {
-        (row["criteria_per_call"], row["neighbour_effect"]) for row in shown
-    }
+    rows = rows_in(job, "from verdicts where judge = 'batched'")
+    assert requests == []
+    assert {(row["criterion_id"], row["value"]) for row in rows} == live_values
+    assert distinct(rows, "cost_usd") == {0.0}
 
 
-@pytest.mark.parametrize("has_own_template", [False, True])
-def test_neighbours_tries_again_what_failed_for_a_temporary_cause(
-    has_own_template: bool, make: Make, server: FaultServer, tmp_path: Path
-) -> None:
-    own = Path(shutil.copy(FOLDER / "binary_group_v1.txt", tmp_path / "own.txt"))
-    job = make({**CHAT, "template": str(own)} if has_own_template else SYSTEM_ONE)
-    job = job.model_copy(update={"n_responses": 1})
-    server.behaviour = lambda _request, _number: HttpResponse("[]")
-    compared(job)
-    statuses = (
-        "select distinct arrangement, status, value is null as is_open from neighbour_verdicts"
-        " order by all"
-    )
-    failed = [
-        {
-            "status": "parse_error",
-            "is_open": True,
-            "arrangement": name,
-        }
-        for name in sorted(ARRANGEMENTS)
-    ]
-    assert failed == rows_in(job, statuses)
-
-    server.behaviour = well_behaved
-    compared(job)
-    assert {(row["arrangement"], row["is_open"]) for row in rows_in(job, statuses)} == {
-        ("alone", False),
-        ("grouped", False),
-        ("shuffled", False),
-    }
-
-
-def compared(job: Job) -> None:
+def judge_arrangements(job: Job) -> None:
     """Make the missing verdicts of all arrangements, and measure."""
 
     async def run() -> None:
         with Warehouse(job.warehouse).reader() as reader:
-            arranged = missing(job, reader)
+            arrangements = missing(job, reader)
         async with open_run_context(job) as context:
-            for each in arranged:
-                await judge_arrangement(job, context, each)
+            for arranged in arrangements:
+                await judge_arrangement(job, context, arranged)
 
     asyncio.run(run())
     Warehouse(job.warehouse).publish()
     aggregate(job)
 
 
-@pytest.mark.parametrize("is_lacking", [False, True])
-def test_a_control_set_holds_whole_pieces_and_a_night_asks_for_each_once(
-    is_lacking: bool, make: Make, server: FaultServer, tmp_path: Path
-) -> None:
-    def without_second(request: Request, number: int) -> HttpResponse:
-        """A judge whose replies always lack the second entry, so that no control set has that
-        criterion.
-        """
-        reply = well_behaved(request, number)
-        given = json.loads(reply.text or "") if is_judge_request(request) else []
-        return replace(reply, text=json.dumps([*given[:1], *given[2:]])) if given else reply
+def influenced(request: Request, number: int) -> HttpResponse:
+    """A decision model that decides every criterion but the first of a call as unmet."""
+    reply = well_behaved(request, number)
+    if "questions" not in request:
+        return reply
+    entries = json.loads(reply.text or "")
+    for entry in entries[1:]:
+        entry["probability"] = 0.0
+    return replace(reply, text=json.dumps(entries))
 
-    server.behaviour = without_second if is_lacking else well_behaved
+
+@dataclass
+class Neighbours:
+    """A sample that an influenced judge has decided in all arrangements."""
+
+    job: Job
+    n_pieces: int
+    """The number of calls of the run before."""
+    n_requests: int
+    n_repeated: int
+    """The number of requests that a second time takes."""
+
+    def rows(self, arrangement: str) -> Rows:
+        query = "from neighbour_verdicts where arrangement = ?"
+        return rows_in(self.job, query, arrangement)
+
+    def effect(self) -> dict[str, Any]:
+        """The measured effect of the configured groups."""
+        query = """
+            from neighbour_effects
+            where
+                arrangement = 'grouped' and compared_with = 'alone'
+                and measure_of = 'met' and breakdown = 'all'
+        """
+        (row,) = rows_in(self.job, query)
+        return row
+
+
+@pytest.fixture(scope="module")
+def neighbours(sample: Sampled, tmp_path_factory: pytest.TempPathFactory) -> Neighbours:
+    warehouse = tmp_path_factory.mktemp("neighbours") / "warehouse"
+    shutil.copytree(sample.warehouse, warehouse)
+    with provider(sample.port) as server:
+        server.behaviour = influenced
+        job = job_of(server, warehouse, SYSTEM_ONE).model_copy(update={"n_responses": 2})
+        judged(job)
+        n_before = len(server.judge_requests)
+        judge_arrangements(job)
+        n_after = len(server.judge_requests)
+        judge_arrangements(job)
+        n_repeated = len(server.judge_requests) - n_after
+        return Neighbours(job, n_before, n_after - n_before, n_repeated)
+
+
+@pytest.mark.long
+def test_neighbours_measures_the_effect_that_the_judge_has(neighbours: Neighbours) -> None:
+    alone_values = {}
+    for row in neighbours.rows("alone"):
+        alone_values[row["response_id"], row["criterion_id"]] = row["value"]
+    changes = []
+    for row in neighbours.rows("grouped"):
+        changes.append(row["value"] - alone_values[row["response_id"], row["criterion_id"]])
+
+    effect = neighbours.effect()
+
+    assert effect["n"] == len(changes) == 23
+    assert effect["change"] == pytest.approx(sum(changes) / len(changes))
+    assert effect["change"] < -0.2
+
+
+@pytest.mark.long
+def test_shuffled_groups_have_the_effect_of_the_judge_too(neighbours: Neighbours) -> None:
+    rows = neighbours.rows("shuffled")
+
+    assert {row["value"] for row in rows if row["position_in_call"] > 1} == {0.0}
+
+
+@pytest.mark.long
+def test_neighbours_repeats_no_call(neighbours: Neighbours) -> None:
+    n_shuffled = neighbours.n_pieces
+
+    assert neighbours.n_requests == len(neighbours.rows("alone")) + n_shuffled
+    assert neighbours.n_repeated == 0
+
+
+@pytest.mark.long
+def test_no_score_includes_verdicts_of_neighbours(neighbours: Neighbours) -> None:
+    assert rows_in(neighbours.job, "from verdicts where judge like '%(alone)%'") == []
+
+
+@pytest.mark.long
+def test_the_leaderboard_shows_the_effect_only_for_the_data_set_that_it_was_measured_on(
+    neighbours: Neighbours, server: FaultServer, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    monkeypatch.undo()  # here scores are published
+    server.behaviour = influenced
+    job = copied(neighbours.job, tmp_path / "copy")
+    source = write_jsonl(tmp_path / "other.jsonl", [good_row("other")])
+    other_job = job_of(server, job.warehouse, SYSTEM_ONE, source=source)
+    sampled(prepared(other_job))
+    judged(other_job)
+    judge_arrangements(other_job)
+
+    with Warehouse(job.warehouse).reader() as reader:
+        rows = list(Scope(job, reader).rows_of(LEADERBOARD))
+
+    assert len(distinct(rows, "split")) == len(rows)
+    assert distinct(rows, "criteria_per_call") == {4}
+    assert distinct(rows, "neighbour_effect") == {neighbours.effect()["change"]}
+
+
+@pytest.mark.parametrize("has_own_template", [False, True])
+def test_neighbours_tries_again_what_failed_for_a_temporary_cause(
+    has_own_template: bool, make: Make, server: FaultServer, tmp_path: Path
+) -> None:
+    judge = SYSTEM_ONE
+    if has_own_template:
+        template = shutil.copy(FOLDER / "binary_group_v1.txt", tmp_path / "own.txt")
+        judge = {**CHAT, "template": str(template)}
+    job = make(judge).model_copy(update={"n_responses": 1})
+    query = """
+        select distinct arrangement, value is null as is_undecided from neighbour_verdicts
+        order by arrangement
+    """
+    server.behaviour = lambda _request, _number: HttpResponse("[]")
+    judge_arrangements(job)
+    failed = rows_in(job, query)
+    server.behaviour = well_behaved
+
+    judge_arrangements(job)
+
+    arrangements = ("alone", "grouped", "shuffled")
+    assert failed == [{"arrangement": name, "is_undecided": True} for name in arrangements]
+    assert rows_in(job, query) == [
+        {"arrangement": name, "is_undecided": False} for name in arrangements
+    ]
+
+
+NIGHT = "2026-11-26"
+OF_CONTROL_SET = "from control_set inner join verdicts using (verdict_id)"
+
+
+def job_with_control_set(make: Make, server: FaultServer, *, is_lacking: bool) -> Job:
+    """A job with a control set; if it is lacking, no piece has a verdict on its second criterion."""
+    if is_lacking:
+        server.behaviour = spoiled(without_second, NEVER_READABLE)
     job = make(SYSTEM_ONE, drift={"verdicts": 6})
     judged(job)
     choose_control_set(job)
-    members = rows_in(
-        job, "select verdicts.* from control_set inner join verdicts using (verdict_id)"
-    )
+    return job
+
+
+@pytest.mark.parametrize("is_lacking", [False, True])
+def test_a_control_set_holds_whole_pieces(
+    is_lacking: bool, make: Make, server: FaultServer
+) -> None:
+    job = job_with_control_set(make, server, is_lacking=is_lacking)
+
+    members = rows_in(job, f"select verdicts.* {OF_CONTROL_SET}")
+
+    sizes = {(row["response_id"], row["piece_hash"]): row["n_in_call"] for row in members}
+    n_lacking = len(sizes) if is_lacking else 0
+    assert len(members) >= 6
+    assert len(members) == sum(sizes.values()) - n_lacking
+
+
+@pytest.mark.parametrize("is_lacking", [False, True])
+def test_a_night_calls_once_for_each_piece_of_a_control_set(
+    is_lacking: bool, make: Make, server: FaultServer
+) -> None:
+    job = job_with_control_set(make, server, is_lacking=is_lacking)
+    members = rows_in(job, f"select verdicts.* {OF_CONTROL_SET}")
+    pieces = {(row["response_id"], row["piece_hash"]) for row in members}
+    tonight = job.model_copy(update={"night": NIGHT})
+    n_planned = sum(row.calls for row in plan(tonight) if row.purpose == "drift")
     n_before = len(server.judge_requests)
     n_paid = len(server.paid)
-    tonight = job.model_copy(update={"night": "2026-11-26"})
-    killed = copied(tonight, tmp_path / "killed")
-    planned = sum(each.calls for each in plan(tonight) if each.purpose == "drift")
+
     asyncio.run(judge_control_set(tonight))
-    again = rows_in(job, "select * from control_verdicts")
 
-    # After a kill between two rows of a piece, the next attempt writes the same rows.
-    Warehouse(killed.warehouse).write("control_verdicts", again[:1])
+    rows = rows_in(tonight, "from control_verdicts")
+    assert n_planned == len(pieces)
+    assert len(server.judge_requests) - n_before == len(pieces)
+    assert sorted(row["value"] for row in rows) == sorted(row["value"] for row in members)
+    assert nano_of(rows) == cost_nano(server, since=n_paid)
+
+
+def test_after_a_kill_between_two_rows_of_a_piece_a_night_writes_the_same_rows(
+    make: Make, server: FaultServer, tmp_path: Path
+) -> None:
+    job = job_with_control_set(make, server, is_lacking=False)
+    tonight = job.model_copy(update={"night": NIGHT})
+    killed = copied(tonight, tmp_path / "killed")
+    asyncio.run(judge_control_set(tonight))
+    rows = rows_in(tonight, "from control_verdicts")
+    Warehouse(killed.warehouse).write("control_verdicts", rows[:1])
     Warehouse(killed.warehouse).publish()
-    shutil.copytree(job.warehouse / "ledger", killed.warehouse / "ledger", dirs_exist_ok=True)
+    shutil.copytree(tonight.warehouse / "ledger", killed.warehouse / "ledger", dirs_exist_ok=True)
+
     asyncio.run(judge_control_set(killed))
-    assert nano_of(again) == nano_of(rows_in(killed, "select * from control_verdicts"))
 
-    pieces = {(row["response_id"], row["piece_hash"]): row["n_in_call"] for row in members}
-    assert len(members) == sum(pieces.values()) - is_lacking * len(pieces) >= 6
-    assert nano(usages(server, n_paid)) == nano_of(again)
-    assert planned == len(pieces)
-    assert len(pieces) == len(server.judge_requests) - n_before
-    assert sorted(row["value"] for row in members) == sorted(row["value"] for row in again)
+    assert nano_of(rows_in(killed, "from control_verdicts")) == nano_of(rows)
 
 
-AWAY = HttpResponse(
-    status=307,
-    raw=b"",
-    headers={"Location": "http://elsewhere.example/v1/decisions"},
-)
 SECRET = "sk-of-a-test-1234567890"
+AWAY = HttpResponse(
+    status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/decisions"}
+)
 WRONG_KEY = HttpResponse(
     status=401, error={"message": f"Incorrect API key provided: {SECRET}", "type": None}
 )
@@ -823,13 +984,15 @@ def test_a_request_that_no_repetition_helps_is_made_once_and_tells_no_secret(
     server: FaultServer,
     monkeypatch: Patch,
 ) -> None:
-    for name in ("OPENAI_API_KEY", "HOSTED_VLLM_API_KEY"):
+    for name in KEYS:
         monkeypatch.setenv(name, SECRET)
     server.behaviour = lambda _request, _number: http_response
     job = make(JUDGES[kind])
-    judged(job)
-    rows = rows_in(job, "select status, value, error from verdicts")
 
-    assert {(status, None)} == {(row["status"], row["value"]) for row in rows}
+    judged(job)
+
+    rows = verdicts(job)
+    assert distinct(rows, "status") == {status}
+    assert distinct(rows, "value") == {None}
     assert not any(SECRET in row["error"] for row in rows)
     assert len(server.book) == len({entry.digest for entry in server.entries})

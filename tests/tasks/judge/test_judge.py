@@ -1,6 +1,7 @@
 """Templates by name, thinking that is left out, and failures that later runs do not retry."""
 
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,13 @@ from tests.faults.server import (
     is_judge_request,
     well_behaved,
 )
-from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
-from warehouse import Warehouse
+from tests.kit import endpoint, job_on, judged, prepared_sample, rows_in, sampled
+from tests.tasks.judge.values import distinct
 
-FORMER = [
+pytestmark = pytest.mark.usefixtures("without_scores")
+Make = Callable[..., Job]
+
+EARLIER_TEMPLATES = [
     ("prbench", "binary", "binary_v1", "99177e395235a93e544d4963997a3b79"),
     ("healthbench", "binary", "healthbench_v1", "e897b9fd84c5dcf69aee20776b4dedac"),
     (
@@ -37,24 +41,28 @@ FORMER = [
 ]
 
 
-def judge_config_of(benchmark: str, **judge: Any) -> JudgeConfig:
-    job = job_on(
-        "sample", Path("nowhere"), benchmark=benchmark, judges=[{"name": "openai/gpt-4o", **judge}]
-    )
+def judge_config_of(benchmark: str, **settings: Any) -> JudgeConfig:
+    judge = {"name": "openai/gpt-4o", **settings}
+    job = job_on("sample", Path("nowhere"), benchmark=benchmark, judges=[judge])
     return judge_configs(job, load_benchmark(benchmark))[0]
 
 
-@pytest.mark.parametrize(("benchmark", "grading", "name", "former"), FORMER)
-def test_an_earlier_template_has_the_hash_that_it_always_had_and_the_default_is_another_that_marks_its_quotes(
-    benchmark: str, grading: str, name: str, former: str
+@pytest.mark.parametrize(("benchmark", "grading", "name", "template_hash"), EARLIER_TEMPLATES)
+def test_an_earlier_template_has_the_hash_that_it_always_had(
+    benchmark: str, grading: str, name: str, template_hash: str
+) -> None:
+    config = judge_config_of(benchmark, grading=grading, template=name)
+
+    assert config.template_hash == template_hash
+
+
+@pytest.mark.parametrize(("benchmark", "grading", "_name", "template_hash"), EARLIER_TEMPLATES)
+def test_the_default_template_is_another_one_that_marks_its_quotes(
+    benchmark: str, grading: str, _name: str, template_hash: str
 ) -> None:
     default = judge_config_of(benchmark, grading=grading)
 
-    assert (
-        former
-        == judge_config_of(benchmark, grading=grading, template=name).template_hash
-        != default.template_hash
-    )
+    assert default.template_hash != template_hash
     assert "<<marker>>" in default.template
     assert default.evidence_template is None or "<<marker>>" in default.evidence_template
 
@@ -62,60 +70,68 @@ def test_an_earlier_template_has_the_hash_that_it_always_had_and_the_default_is_
 def test_a_template_of_ones_own_goes_with_the_search_that_it_always_went_with(
     tmp_path: Path,
 ) -> None:
-    own = tmp_path / "own.txt"
-    own.write_text("<<conversation>>\n<<rubric_item>>", encoding="utf-8")
-    former = judge_config_of(
-        "researchrubrics", grading="binary", template="researchrubrics_binary_v1"
-    )
+    template = tmp_path / "own.txt"
+    template.write_text("<<conversation>>\n<<rubric_item>>", encoding="utf-8")
+    earlier = judge_config_of("researchrubrics", template="researchrubrics_binary_v1")
 
-    assert (
-        former.evidence_template
-        == judge_config_of("researchrubrics", template=str(own)).evidence_template
-    )
+    config = judge_config_of("researchrubrics", template=str(template))
+
+    assert config.evidence_template == earlier.evidence_template
 
 
 @pytest.fixture
-def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Job]]:
-    """Make jobs on one sampled warehouse, whose judge has the given template."""
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    with FaultServer() as server:
+def make(server: FaultServer, tmp_path: Path) -> Make:
+    """Make jobs on some tasks with a model and a judge with the given settings."""
+    shutil.copytree(prepared_sample(), tmp_path, dirs_exist_ok=True)
 
-        def job(template: str) -> Job:
-            judges = [endpoint("judge", server.api_base, template=template)]
-            rows = job_on(
-                "sample", tmp_path, models=[endpoint("a", server.api_base)], judges=judges
-            )
-            return rows.model_copy(update={"limit": 1})
+    def job(
+        judge: dict[str, Any] | None = None, model: dict[str, Any] | None = None, n_tasks: int = 1
+    ) -> Job:
+        job = job_on(
+            "sample",
+            tmp_path,
+            models=[endpoint("a", server.api_base, **(model or {}))],
+            judges=[endpoint("judge", server.api_base, **(judge or {}))],
+            limits={"concurrency": 1, "attempts": 3},
+        )
+        return job.model_copy(update={"limit": n_tasks})
 
-        sampled(prepared(job("default")))
-        yield job
+    return job
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_scores")
-def test_the_plan_says_what_another_template_rejudges_and_how_to_keep_the_last(
-    at: Callable[..., Job],
+def test_the_plan_says_how_many_verdicts_another_template_judges_again_and_how_to_keep_the_last(
+    make: Make,
 ) -> None:
-    assert (
-        plan(at("default"))[-1].judged_before == ""
-    )  # the first judge configuration replaces none
-    n_criteria = judged(at("binary_v1")).rows
-    planned = plan(at("default"))[-1]
+    earlier_job = make({"template": "binary_v1"})
+    job = make({"template": "default"})
+    sampled(earlier_job)
+    note_at_first = plan(job)[-1].judged_before
+    n_criteria = judged(earlier_job).rows
 
+    planned = plan(job)[-1]
+
+    assert note_at_first == ""  # the first judge configuration replaces none
     assert planned.calls == n_criteria > 0
-    assert (
-        planned.judged_before
-        == f"{n_criteria} verdicts were made with template binary_v1 (`template: binary_v1` goes on"
+    assert planned.judged_before == (
+        f"{n_criteria} verdicts were made with template binary_v1 (`template: binary_v1` goes on"
         " with it); they are kept together with the new ones"
     )
-    kept = plan(at("binary_v1"))[-1]
-    assert kept.calls == 0
-    assert kept.judged_before == ""
+    assert plan(earlier_job)[-1].calls == 0
+    assert plan(earlier_job)[-1].judged_before == ""
 
-    judged(at("default"))
-    assert plan(at("default"))[-1].judged_before == ""
-    with Warehouse(at("default").warehouse).reader() as reader:
-        assert 2 * n_criteria == reader.value("select count(*) from verdicts")
+
+@pytest.mark.slow
+def test_verdicts_of_two_templates_are_kept_together(make: Make) -> None:
+    earlier_job = make({"template": "binary_v1"})
+    job = make({"template": "default"})
+    sampled(job)
+    n_criteria = judged(earlier_job).rows
+
+    judged(job)
+
+    assert plan(job)[-1].judged_before == ""
+    assert len(rows_in(job, "from verdicts")) == 2 * n_criteria
 
 
 def swallows_the_tag(request: Request, number: int) -> HttpResponse:
@@ -125,156 +141,142 @@ def swallows_the_tag(request: Request, number: int) -> HttpResponse:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_scores")
-def test_replies_are_read_without_their_thinking_and_those_that_are_stored_without_a_call(
-    tmp_path: Path,
+def test_verdicts_are_read_without_the_thinking_before_them(
+    make: Make, server: FaultServer
 ) -> None:
-    with FaultServer(swallows_the_tag) as server:
+    server.behaviour = swallows_the_tag
+    job = make({"omits_think_tag": True})
+    sampled(job)
 
-        def job(**of_model: Any) -> Job:
-            judges = [endpoint("judge", server.api_base, omits_think_tag=True)]
-            models = [endpoint("a", server.api_base, **of_model)]
-            return prepared(
-                job_on("sample", tmp_path, models=models, judges=judges).model_copy(
-                    update={"limit": 2}
-                )
-            )
+    report = judged(job)
 
-        sampled(job())
-        report = judged(job())
-        n_calls = len(server.book)
-        sampled(job(omits_think_tag=True))
-        assert len(server.book) == n_calls
-        assert report.failures == {}
-    with Warehouse(tmp_path).reader() as reader:
-        rows = reader.rows(
-            "select task_id, text, model_config_hash from responses order by task_id, len(text)"
-        )
-        assert {"met", "unmet"} >= {
-            row["status"] for row in reader.rows("select status from verdicts")
-        }
-    assert len({row["model_config_hash"] for row in rows}) == 2
-    for read, as_it_came in zip(rows[::2], rows[1::2], strict=True):
-        assert f"First this.</think>\n{read['text']}" == as_it_came["text"]
+    assert report.failures == {}
+    assert distinct(rows_in(job, "from verdicts"), "status") == {"met", "unmet"}
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_scores")
+def test_stored_responses_are_read_without_their_thinking_without_a_call(
+    make: Make, server: FaultServer
+) -> None:
+    server.behaviour = swallows_the_tag
+    job = make()
+    sampled(job)
+    n_calls = len(server.book)
+
+    sampled(make(model={"omits_think_tag": True}))
+
+    query = "select text, model_config_hash from responses order by len(text)"
+    read_row, whole_row = rows_in(job, query)
+    assert len(server.book) == n_calls
+    assert whole_row["text"] == f"First this.</think>\n{read_row['text']}"
+    assert whole_row["model_config_hash"] != read_row["model_config_hash"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("own", "table", "stage"),
+    ("table", "stage", "judge"),
     [
-        ({}, "responses", sampled),
-        ({}, "verdicts", judged),
-        ({"criteria_per_call": 5}, "verdicts", judged),
+        ("responses", sampled, {}),
+        ("verdicts", judged, {}),
+        ("verdicts", judged, {"criteria_per_call": 5}),
     ],
 )
 def test_a_row_with_an_unknown_end_is_made_again_without_a_call_when_its_word_is_accepted(
-    own: dict[str, Any],
     table: str,
     stage: Callable[..., StageReport],
+    judge: dict[str, Any],
+    make: Make,
     server: FaultServer,
-    tmp_path: Path,
 ) -> None:
-    def job(**of_both: Any) -> Job:
-        models = [endpoint("a", server.api_base, **of_both)]
-        judges = [endpoint("judge", server.api_base, **own, **of_both)]
-        return prepared(
-            job_on("sample", tmp_path, models=models, judges=judges).model_copy(update={"limit": 1})
-        )
-
     def odd_end(request: Request, number: int) -> HttpResponse:
         is_odd = is_judge_request(request) == (stage is judged)
         return replace(well_behaved(request, number), finish_reason="Odd End" if is_odd else "stop")
 
+    def job_accepting(*words: str) -> Job:
+        return make({**judge, "ends_ok": words}, {"ends_ok": words})
+
     server.behaviour = odd_end
-    sampled(job())
-    stage(job())
+    job = job_accepting()
+    sampled(job)
+    stage(job)
     n_calls = len(server.book)
-    stage(job())
-    stage(job(ends_ok=["another end"]))
-    assert {row["status"] for row in rows_in(job(), f"select status from {table}")} == {"unclear"}
-    stage(job(ends_ok=["odd end"]))
-    assert "unclear" not in {row["status"] for row in rows_in(job(), f"select status from {table}")}
-    assert n_calls == len(server.book)
+    stage(job)
+    stage(job_accepting("another end"))
+    statuses = distinct(rows_in(job, f"from {table}"), "status")
+
+    stage(job_accepting("odd end"))
+
+    assert statuses == {"unclear"}
+    assert "unclear" not in distinct(rows_in(job, f"from {table}"), "status")
+    assert len(server.book) == n_calls
 
 
 AWAY = HttpResponse(
-    status=307,
-    raw=b"",
-    headers={"Location": "http://elsewhere.example/v1/chat/completions"},
+    status=307, raw=b"", headers={"Location": "http://elsewhere.example/v1/chat/completions"}
 )
 LARGE = HttpResponse("x" * (MOST_TEXT_BYTES + 1))
 
 
 def first_fails(http_response: HttpResponse, *, is_judge: bool) -> Behaviour:
     """A provider whose first reply to a judge, or to a model, is a failure."""
-    failed: list[int] = []
+    failed_requests: list[Request] = []
 
     def behaviour(request: Request, number: int) -> HttpResponse:
-        is_first = is_judge_request(request) == is_judge and not failed
-        failed.extend([1] * is_first)
-        return http_response if is_first else well_behaved(request, number)
+        if failed_requests or is_judge_request(request) != is_judge:
+            return well_behaved(request, number)
+        failed_requests.append(request)
+        return http_response
 
     return behaviour
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_scores")
 @pytest.mark.parametrize(
-    ("http_response", "status", "table", "stage"),
-    [(AWAY, "redirected", "responses", sampled), (LARGE, "too_large", "verdicts", judged)],
+    ("http_response", "status", "cause", "table", "stage"),
+    [
+        (AWAY, "redirected", "elsewhere.example", "responses", sampled),
+        (LARGE, "too_large", "", "verdicts", judged),
+    ],
 )
-def test_what_failed_so_is_a_row_that_only_retry_failed_asks_for_again(
-    table: str,
-    stage: Callable[..., StageReport],
+def test_a_redirect_or_a_large_reply_is_a_failure_that_only_retry_failed_requests_again(
     http_response: HttpResponse,
     status: str,
+    cause: str,
+    table: str,
+    stage: Callable[..., StageReport],
+    make: Make,
     server: FaultServer,
-    tmp_path: Path,
 ) -> None:
     server.behaviour = first_fails(http_response, is_judge=stage is judged)
-    models = [endpoint("a", server.api_base)]
-    judges = [endpoint("judge", server.api_base)]
-    limits = {"concurrency": 1, "attempts": 3}
-    job = prepared(
-        job_on(
-            "sample",
-            tmp_path,
-            models=models,
-            judges=judges,
-            limits=limits,
-        )
-    )
+    job = make(n_tasks=2)
     sampled(job)
     stage(job)
     stage(job)  # a redirect stops the model for its run, so the other calls are made now
     n_calls = len(server.book)
-    (row,) = rows_in(job, f"select status, error, attempts from {table} where error is not null")
-    assert status == row["status"]
-    assert row["attempts"] == 1
-    if http_response is AWAY:
-        assert "HTTP 307" in row["error"]
-        assert "elsewhere.example" in row["error"]
+    failures = f"from {table} where error is not null"
+    (row,) = rows_in(job, failures)
+
     stage(job)
-    assert len(server.book) == n_calls
+    n_repeated = len(server.book) - n_calls
     stage(job, retry_failed=True)
+
+    assert row["status"] == status
+    assert row["attempts"] == 1
+    assert cause in row["error"]
+    assert n_repeated == 0
     assert len(server.book) == n_calls + 1
-    assert rows_in(job, f"select 1 from {table} where error is not null") == []
+    assert rows_in(job, failures) == []
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_scores")
 def test_an_opening_that_may_be_thinking_is_kept_and_noted_once(
-    server: FaultServer, tmp_path: Path
+    make: Make, server: FaultServer
 ) -> None:
-    server.behaviour = lambda _request, _number: HttpResponse(
-        "<scratchpad>Hm.</scratchpad>It is void."
-    )
-    job = prepared(job_on("sample", tmp_path, models=[endpoint("a", server.api_base)]))
+    text = "<scratchpad>Hm.</scratchpad>It is void."
+    server.behaviour = lambda _request, _number: HttpResponse(text)
+    job = make(n_tasks=4)
 
     report = sampled(job, size=1)
 
     assert sum("a: responses begin with <scratchpad>" in line for line in report.warnings) == 1
-    assert {row["text"] for row in rows_in(job, "from responses")} == {
-        "<scratchpad>Hm.</scratchpad>It is void."
-    }
+    assert distinct(rows_in(job, "from responses"), "text") == {text}

@@ -216,8 +216,8 @@ def test_what_a_vector_costs_at_most_is_known_before_the_call() -> None:
     target = target_at("http://127.0.0.1:9/v1")
     call = Call(target, [{"role": "user", "content": "leases"}], "a-cell")
 
-    most = most_of(call, target.parameters)
+    bound = most_of(call, target.parameters)
 
     assert most_reply_tokens(target, target.parameters) == 0
-    assert most.usd is not None
-    assert 0 < most.usd < 0.001
+    assert bound.usd is not None
+    assert 0 < bound.usd < 0.001

@@ -45,10 +45,10 @@ NAMED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("case", NAMED)
 def test_a_refusal_names_every_variable_that_may_be_refused(case: str, monkeypatch: Patch) -> None:
-    settings, named = NAMED[case]
+    settings, variables = NAMED[case]
     monkeypatch.setenv("OPENAI_API_KEY", "any")
 
-    assert key_state(Target("openai/m", **settings)) == named
+    assert key_state(Target("openai/m", **settings)) == variables
 
 
 @pytest.mark.parametrize(
@@ -85,22 +85,29 @@ def test_certificates_that_can_be_read_are_accepted(tmp_path: Path, monkeypatch:
     refuse_unusable_network()
 
 
-def test_litellm_names_the_variable_if_it_cannot_be_imported(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "from tasks.llm.litellm_setup import litellm; litellm()"]
-    environment = {**os.environ, "SSL_CERT_FILE": str(tmp_path)}
-
-    done = subprocess.run(
-        command,
+def output_of(
+    script: str, *arguments: str, environment: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """What a script prints in an environment."""
+    return subprocess.run(
+        [sys.executable, "-c", script, *arguments],
         env=environment,
         capture_output=True,
         text=True,
+        timeout=240,
         check=False,
     )
 
-    assert (
-        f"UsageError: SSL_CERT_FILE is {tmp_path}, which cannot be used (it is a folder)"
-        in done.stderr
+
+def test_litellm_names_the_variable_if_it_cannot_be_imported(tmp_path: Path) -> None:
+    process = output_of(
+        "from tasks.llm.litellm_setup import litellm; litellm()",
+        environment={**os.environ, "SSL_CERT_FILE": str(tmp_path)},
     )
+
+    error = f"SSL_CERT_FILE is {tmp_path}, which cannot be used (it is a folder)"
+
+    assert f"UsageError: {error}" in process.stderr
 
 
 @pytest.mark.parametrize("name", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
@@ -174,11 +181,11 @@ def test_a_proxy_that_no_library_can_use_is_refused_with_the_variable(
 ) -> None:
     monkeypatch.setenv(name, address)
 
-    with pytest.raises(
-        UsageError, match=rf"\A{name} cannot be used \([^\n]+\); correct or unset it\Z"
-    ) as refused:
+    message = rf"\A{name} cannot be used \([^\n]+\); correct or unset it\Z"
+    with pytest.raises(UsageError, match=message) as refusal:
         refuse_unusable_network()
-    assert "hidden" not in str(refused.value)
+
+    assert "hidden" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(("address", "name"), in_turn(USABLE, PROXIES))
@@ -188,15 +195,18 @@ def test_a_proxy_that_can_be_used_is_accepted(name: str, address: str, monkeypat
     refuse_unusable_network()
 
 
-def test_a_socks_proxy_is_refused_only_without_its_library(
-    tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_a_socks_proxy_is_refused_without_its_library(monkeypatch: Patch) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5h://127.0.0.1:7890")
 
     with pytest.raises(UsageError, match=r"ALL_PROXY cannot be used \(.*socksio"):
         refuse_unusable_network()
+
+
+def test_a_socks_proxy_is_accepted_with_its_library(tmp_path: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5h://127.0.0.1:7890")
     (tmp_path / "socksio.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
+
     refuse_unusable_network()
 
 
@@ -214,65 +224,42 @@ print(httpx.get(address).status_code, requests.get(address).status_code)
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_requests_to_this_machine_go_through_no_proxy(host: str) -> None:
-    nobody = "http://127.0.0.1:9"
-    proxies = dict.fromkeys(("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"), nobody)
-    environment = {
-        **os.environ,
-        **proxies,
-        "NO_PROXY": "intranet.example",
-        "OPENAI_API_KEY": "none",
-    }
+    proxies = dict.fromkeys(
+        ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9"
+    )
+    settings = {"NO_PROXY": "intranet.example", "OPENAI_API_KEY": "none"}
 
     with FaultServer() as server:
-        command = [sys.executable, "-c", CALL, server.api_base.replace("127.0.0.1", host)]
-        done = subprocess.run(
-            command,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        address = server.api_base.replace("127.0.0.1", host)
+        process = output_of(CALL, address, environment={**os.environ, **proxies, **settings})
 
-    assert done.stdout.split() == ["ok", "ok", "404", "404"], done.stderr
+    assert process.stdout.split() == ["ok", "ok", "404", "404"], process.stderr
+
+
+def environment_without(ending: str) -> dict[str, str]:
+    """The environment without the variables whose name has this ending."""
+    return {name: value for name, value in os.environ.items() if not name.lower().endswith(ending)}
 
 
 @pytest.mark.parametrize(
-    "given", [{"NO_PROXY": "a.example, b.example"}, {"no_proxy": "a.example,b.example"}]
+    ("name", "addresses"),
+    [("NO_PROXY", "a.example, b.example"), ("no_proxy", "a.example,b.example")],
 )
-def test_addresses_that_users_exempt_from_proxies_stay_exempt(given: dict[str, str]) -> None:
-    command = [
-        sys.executable,
-        "-c",
+def test_addresses_that_users_exempt_from_proxies_stay_exempt(name: str, addresses: str) -> None:
+    process = output_of(
         "import os, tasks; print(os.environ['NO_PROXY'], os.environ['no_proxy'])",
-    ]
-    own = {name: value for name, value in os.environ.items() if name.lower() != "no_proxy"}
-
-    done = subprocess.run(
-        command,
-        env={**own, **given},
-        capture_output=True,
-        text=True,
-        check=True,
+        environment={**environment_without("no_proxy"), name: addresses},
     )
 
-    assert done.stdout.split() == ["a.example,b.example,localhost,127.0.0.1,0.0.0.0,::1"] * 2
+    exempt = "a.example,b.example,localhost,127.0.0.1,0.0.0.0,::1"
+
+    assert process.stdout.split() == [exempt, exempt]
 
 
 def test_without_proxies_the_environment_stays_as_it_is() -> None:
-    command = [
-        sys.executable,
-        "-c",
+    process = output_of(
         "import os; before = dict(os.environ); import tasks; print(before == os.environ)",
-    ]
-    own = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-
-    done = subprocess.run(
-        command,
-        env=own,
-        capture_output=True,
-        text=True,
-        check=True,
+        environment=environment_without("_proxy"),
     )
 
-    assert done.stdout.strip() == "True"
+    assert process.stdout.strip() == "True"

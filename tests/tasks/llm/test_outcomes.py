@@ -31,18 +31,34 @@ pytestmark = pytest.mark.usefixtures("hurried")
 LONG = json.dumps("a word and a word " * 100)
 ALL_ROUTES = ROUTES | DECISION_ROUTES
 
+CONTEXT_TEXTS = [
+    (400, "prompt is too long: 9 tokens"),
+    (400, '{"error": {"message": "Prompt exceeds max length"}}'),
+    (
+        422,
+        '{"error": "Input validation error: inputs tokens + max_new_tokens must be <= 4096.'
+        ' Given: 5000"}',
+    ),
+    (400, '{"error": {"code": "1261", "message": "no"}}'),
+    (500, "the request exceeds the available context size"),
+]
 STATES: dict[str, tuple[HttpResponse, str, int]] = {
-    **{str(code): (failed(code), "provider_error", 1) for code in (400, 403, 422)},
-    **{str(code): (failed(code), "provider_error", 2) for code in (409, 424, 498, 499, 503, 529)},
-    **{
-        str(code): (HttpResponse(status=code, raw=b"<html>No</html>"), "provider_error", n)
-        for code, n in ((402, 1), (413, 1), (502, 2))
-    },
-    **{str(code): (HttpResponse(status=code, raw=b""), "timeout", 2) for code in (408, 504)},
-    **{
-        f"{code} of another type": (failed(code, kind="invalid_request_error"), "provider_error", 2)
-        for code in (429, 500)
-    },
+    "400": (failed(400), "provider_error", 1),
+    "403": (failed(403), "provider_error", 1),
+    "422": (failed(422), "provider_error", 1),
+    "409": (failed(409), "provider_error", 2),
+    "424": (failed(424), "provider_error", 2),
+    "498": (failed(498), "provider_error", 2),
+    "499": (failed(499), "provider_error", 2),
+    "503": (failed(503), "provider_error", 2),
+    "529": (failed(529), "provider_error", 2),
+    "402": (HttpResponse(status=402, raw=b"<html>No</html>"), "provider_error", 1),
+    "413": (HttpResponse(status=413, raw=b"<html>No</html>"), "provider_error", 1),
+    "502": (HttpResponse(status=502, raw=b"<html>No</html>"), "provider_error", 2),
+    "408": (HttpResponse(status=408, raw=b""), "timeout", 2),
+    "504": (HttpResponse(status=504, raw=b""), "timeout", 2),
+    "429 of another type": (failed(429, kind="invalid_request_error"), "provider_error", 2),
+    "500 of another type": (failed(500, kind="invalid_request_error"), "provider_error", 2),
     "401": (
         failed(401, "Incorrect API key provided", "invalid_api_key", "invalid_request_error"),
         "provider_error",
@@ -70,22 +86,6 @@ STATES: dict[str, tuple[HttpResponse, str, int]] = {
         "context_length",
         1,
     ),
-    **{
-        raw: (HttpResponse(status=code, raw=raw.encode()), "context_length", 1)
-        for code, raw in (
-            (400, "prompt is too long: 9 tokens"),
-            (400, '{"error": {"message": "Prompt exceeds max length"}}'),
-            (
-                422,
-                (
-                    '{"error": "Input validation error: inputs tokens + max_new_tokens must be <='
-                    ' 4096. Given: 5000"}'
-                ),
-            ),
-            (400, '{"error": {"code": "1261", "message": "no"}}'),
-            (500, "the request exceeds the available context size"),
-        )
-    },
     "a code for a filter": (failed(400, "filtered", "content_filter"), "refused", 1),
     "refusal": (HttpResponse(None, refusal="I will not."), "refused", 1),
     "cut at the limit": (HttpResponse("cut", finish_reason="length"), "truncated", 1),
@@ -122,7 +122,11 @@ STATES: dict[str, tuple[HttpResponse, str, int]] = {
     "a page for a body": (HttpResponse(raw=b"<html>hello</html>"), "provider_error", 2),
     "nothing for a body": (HttpResponse(raw=b""), "provider_error", 2),
 }
-OF_CHAT = {
+"""By name: the response, the status of the reply, and the number of attempts."""
+for context_code, context_text in CONTEXT_TEXTS:
+    context_response = HttpResponse(status=context_code, raw=context_text.encode())
+    STATES[context_text] = (context_response, "context_length", 1)
+CHAT_STATES = {
     "refusal",
     "cut at the limit",
     "cut by a filter",
@@ -166,7 +170,7 @@ def every_state() -> list[tuple[str, str]]:
     for state, decision_route in in_turn(STATES, DECISION_ROUTES):
         for route in ALL_ROUTES if state in MAIN else ("vllm", decision_route):
             is_impossible = state == "no choices" and "streamed" in route
-            if not is_impossible and not (state in OF_CHAT and route in DECISION_ROUTES):
+            if not is_impossible and not (state in CHAT_STATES and route in DECISION_ROUTES):
                 states.append((state, route))
     return states
 
@@ -175,17 +179,21 @@ def every_state() -> list[tuple[str, str]]:
 def test_only_a_failure_that_may_pass_is_tried_again(
     state: str, route: str, calling: Calling, serve: Serve
 ) -> None:
-    http_response, status, calls = STATES[state]
+    http_response, status, n_attempts = STATES[state]
     server = serve(http_response)
+
     reply = calling(call_to(server, **ALL_ROUTES[route]))
-    harmless = [request for request in server.book if prompt_of(request) == "Hi"]
-    assert status == reply.status
+
+    n_harmless = sum(prompt_of(request) == "Hi" for request in server.book)
+    (stop_reason,) = calling.stopped.values()
+
+    assert reply.status == status
     assert reply.text is None
-    assert calls == reply.attempts
-    assert len(server.book) - len(harmless) == calls
-    assert len(harmless) == int(state in FATAL and route not in DECISION_ROUTES)
+    assert reply.attempts == n_attempts
+    assert len(server.book) - n_harmless == n_attempts
+    assert n_harmless == int(state in FATAL and route not in DECISION_ROUTES)
     assert re.fullmatch(".{1,300}", reply.error or "")
-    assert [state in FATAL] == [reason is not None for reason in calling.stopped.values()]
+    assert (stop_reason is not None) == (state in FATAL)
 
 
 @pytest.mark.parametrize("route", ALL_ROUTES)
@@ -198,7 +206,9 @@ def test_a_reply_that_is_too_late_is_a_timeout(
     late: HttpResponse, route: str, calling: Calling, serve: Serve
 ) -> None:
     server = serve(late)
+
     reply = calling(call_to(server, timeout_s=0.3, **ALL_ROUTES[route]))
+
     assert reply.status == "timeout"
     assert reply.text is None
     assert reply.attempts == 2
@@ -209,29 +219,28 @@ def test_a_reply_that_is_too_late_is_a_timeout(
 @pytest.mark.parametrize("route", ALL_ROUTES)
 def test_a_server_that_is_not_there_is_a_provider_error(route: str, calling: Calling) -> None:
     reply = calling(call_to("http://127.0.0.1:9/v1", **ALL_ROUTES[route]))
+
     assert reply.status == "provider_error"
     assert reply.text is None
     assert reply.attempts == 2
-    assert bool(reply.error)
+    assert reply.error
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_good_reply_has_its_text_and_what_the_provider_reported(
+def test_a_good_reply_has_its_text_and_the_provider_s_report_on_it(
     route: str, calling: Calling, serve: Serve
 ) -> None:
     """A lone surrogate in its text is replaced.
 
     LiteLLM drops the fingerprint on two routes, on one before 1.110.
     """
-    server = serve(
-        HttpResponse(
-            "A \ud83d debt.",
-            model="candidate-0613",
-            reasoning_tokens=7,
-            fingerprint="fp_1",
-        )
+    http_response = HttpResponse(
+        "A \ud83d debt.", model="candidate-0613", reasoning_tokens=7, fingerprint="fp_1"
     )
+    server = serve(http_response)
+
     reply = calling(call_to(server, **ROUTES[route]))
+
     assert reply.status == "ok"
     assert reply.text == "A \ufffd debt."
     assert reply.served_model == "candidate-0613"
@@ -243,29 +252,34 @@ def test_a_good_reply_has_its_text_and_what_the_provider_reported(
     assert reply.attempts == 1
     assert not reply.degraded
     assert reply.error is None
+    assert reply.latency_s is not None
+    assert reply.latency_s > 0
     assert len(server.book) == 1
-    assert (reply.latency_s or 0) > 0
 
 
-def test_waits_between_attempts_double_and_are_spread() -> None:
-    for attempt, middle_s in ((1, 0.01), (2, 0.02), (3, 0.04), (20, 60.0)):
-        waits = [backoff_s(attempt) for _ in range(200)]
-        assert all(0.5 * middle_s <= wait <= 1.5 * middle_s for wait in waits)
-        assert max(waits) - min(waits) > 0.5 * middle_s
+@pytest.mark.parametrize(("attempt", "middle_s"), [(1, 0.01), (2, 0.02), (3, 0.04), (20, 60.0)])
+def test_waits_between_attempts_double_and_are_spread(attempt: int, middle_s: float) -> None:
+    waits = [backoff_s(attempt) for _ in range(200)]
+
+    assert min(waits) >= 0.5 * middle_s
+    assert max(waits) <= 1.5 * middle_s
+    assert max(waits) - min(waits) > 0.5 * middle_s
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_the_seconds_that_a_server_asks_for_are_waited(
+def test_the_wait_that_a_server_requests_is_kept(
     route: str, calling: Calling, serve: Serve
 ) -> None:
-    server = serve(
-        then(failed(429, kind="rate_limit_error", retry_after_ms="200"), HttpResponse("now"))
-    )
+    refusal = failed(429, kind="rate_limit_error", retry_after_ms="200")
+    server = serve(then(refusal, HttpResponse("now")))
+
     reply = calling(call_to(server, **ROUTES[route]))
-    first, second = (entry.arrived_at_s for entry in server.entries)
+
+    first_entry, second_entry = server.entries
+
     assert reply.status == "ok"
     assert reply.attempts == 2
-    assert second - first >= 0.2
+    assert second_entry.arrived_at_s - first_entry.arrived_at_s >= 0.2
 
 
 @pytest.mark.parametrize(
@@ -294,10 +308,10 @@ def test_the_seconds_that_a_server_asks_for_are_waited(
         ({"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-reset-tokens": "99999"}, None),
     ],
 )
-def test_what_a_server_asks_for_is_read_if_it_is_believed(
+def test_a_requested_wait_is_read_if_it_is_believed(
     headers: dict[str, str], wait_s: float | None
 ) -> None:
-    assert wait_s == retry_after_s(headers, now_s=1000.0)
+    assert retry_after_s(headers, now_s=1000.0) == wait_s
 
 
 NAMES = ("retry-after", "retry-after-ms")
@@ -306,30 +320,31 @@ DATES = st.datetimes().map(lambda moment: moment.strftime("%a, %d %b %Y %H:%M:%S
 
 
 @given(headers=st.dictionaries(st.sampled_from(NAMES), NUMBERS | DATES | st.text(max_size=30)))
-def test_no_header_asks_for_a_wait_beyond_the_bound(headers: dict[str, str]) -> None:
+def test_no_header_gives_a_wait_beyond_the_bound(headers: dict[str, str]) -> None:
     wait_s = retry_after_s(headers, now_s=1.8e9)
+
     assert wait_s is None or 0 <= wait_s <= 600
 
 
-@pytest.mark.parametrize(
-    "requested", ["7200", "60000", "Thu, 01 Jan 2099 00:00:00 GMT", "-1", "nan"]
-)
-def test_no_requested_wait_stops_a_model(requested: str, calling: Calling, serve: Serve) -> None:
-    server = serve(
-        then(failed(429, "come back tomorrow", retry_after=requested), HttpResponse("now"))
-    )
+@pytest.mark.parametrize("wait", ["7200", "60000", "Thu, 01 Jan 2099 00:00:00 GMT", "-1", "nan"])
+def test_no_requested_wait_stops_a_model(wait: str, calling: Calling, serve: Serve) -> None:
+    refusal = failed(429, "come back tomorrow", retry_after=wait)
+    server = serve(then(refusal, HttpResponse("now")))
+
     reply = calling(call_to(server))
+
     assert reply.status == "ok"
     assert reply.attempts == 2
     assert list(calling.stopped.values()) == [None]
 
 
 def test_no_wait_is_begun_that_ends_after_the_deadline(calling: Calling, serve: Serve) -> None:
-    calling.deadline_s, server = (
-        0.5,
-        serve(failed(503, retry_after="500")),
-    )  # longer than the test's patience
-    assert calling(call_to(server)).status == "provider_error"
+    calling.deadline_s = 0.5
+    server = serve(failed(503, retry_after="500"))  # longer than the test's patience
+
+    reply = calling(call_to(server))
+
+    assert reply.status == "provider_error"
     assert len(server.book) == 1
 
 
@@ -344,36 +359,62 @@ def temperatures(server: FaultServer) -> list[float]:
     return [request["temperature"] for request in server.book]
 
 
-def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(
-    calling: Calling, serve: Serve
-) -> None:
+@pytest.fixture
+def low_server(calling: Calling, serve: Serve) -> FaultServer:
+    """A server that has responded to the fallback of a cell, after two failures."""
     calling.attempts = 3
     server = serve(only_low)
-    call = call_to(server, **HIGH)
-    first = calling(call)
-    for reply in (first, calling(call)):
-        assert reply.text == "low"
-        assert reply.degraded
-        assert reply.attempts == 3
-        assert first.cost_usd == reply.cost_usd
-        assert temperatures(server) == [1, 1, 0]
-    plain = calling(call_to(server, cell="of its parameters", parameters={"temperature": 0.0}))
-    assert plain.text == "low"
-    assert not plain.degraded
-    assert len(server.book) == 3
-    server.behaviour = lambda _request, _number: HttpResponse("high")
-    other = calling(call_to(server, cell="another", **HIGH))
-    assert other.text == "high"
-    assert not other.degraded
-    assert temperatures(server) == [1, 1, 0, 1]
+    calling(call_to(server, **HIGH))
+    return server
+
+
+def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(
+    calling: Calling, low_server: FaultServer
+) -> None:
+    reply = calling(call_to(low_server, **HIGH))
+
+    assert temperatures(low_server) == [1, 1, 0]
+    assert reply.text == "low"
+    assert reply.degraded
+    assert reply.attempts == 3
+
+
+def test_the_reply_to_a_fallback_is_that_of_a_call_with_these_parameters(
+    calling: Calling, low_server: FaultServer
+) -> None:
+    call = call_to(low_server, cell="of its parameters", parameters={"temperature": 0.0})
+
+    reply = calling(call)
+
+    assert reply.text == "low"
+    assert not reply.degraded
+    assert len(low_server.book) == 3
+
+
+def test_another_cell_does_not_use_the_reply_to_a_fallback(
+    calling: Calling, low_server: FaultServer
+) -> None:
+    low_server.behaviour = lambda _request, _number: HttpResponse("high")
+
+    reply = calling(call_to(low_server, cell="another", **HIGH))
+
+    assert reply.text == "high"
+    assert not reply.degraded
+    assert temperatures(low_server) == [1, 1, 0, 1]
 
 
 def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(
     calling: Calling, serve: Serve
 ) -> None:
     server = serve(only_low)
-    replies = calling.at_once(*(call_to(server, cell=cell, **HIGH) for cell in "ab"))
-    assert [(reply.text, reply.degraded) for reply in replies] == [("low", True)] * 2
+
+    replies = calling.at_once(
+        call_to(server, cell="a", **HIGH),
+        call_to(server, cell="b", **HIGH),
+    )
+
+    assert [reply.text for reply in replies] == ["low", "low"]
+    assert [reply.degraded for reply in replies] == [True, True]
     assert temperatures(server).count(0) == 1
 
 
@@ -381,13 +422,14 @@ def test_a_fallback_that_fails_is_a_marked_failure_and_is_tried_again_in_full(
     calling: Calling, serve: Serve
 ) -> None:
     server = serve(failed(500))
-    first = calling(call_to(server, **HIGH))
-    assert first.status == "provider_error"
-    assert first.degraded
-    assert temperatures(server) == [1, 0]
-    calling.spend(first)
+    failure = calling(call_to(server, **HIGH))
+    calling.spend(failure)
     server.behaviour = lambda _request, _number: HttpResponse("now")
+
     reply = calling(call_to(server, **HIGH))
+
+    assert failure.status == "provider_error"
+    assert failure.degraded
     assert reply.text == "now"
     assert not reply.degraded
     assert reply.attempts == 1

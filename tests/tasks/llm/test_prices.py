@@ -9,7 +9,7 @@ from tests.faults.server import HttpResponse
 from tests.kit import Patch
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to
 
-OWN = Prices(2.0, 0.5, 8.0, "configuration")
+PRICES = Prices(2.0, 0.5, 8.0, "configuration")
 USAGE = {
     "prompt_tokens": 1000,
     "completion_tokens": 100,
@@ -21,15 +21,15 @@ USAGE = {
 @pytest.mark.parametrize(
     ("prices", "tokens", "usd"),
     [
-        (OWN, (1_000_000, 0, 0), 2.0),
-        (OWN, (1_000_000, 1_000_000, 0), 0.5),
-        (OWN, (0, 0, 1_000_000), 8.0),
-        (OWN, (1_000_000, 400_000, 500_000), 1.2 + 0.2 + 4.0),
-        (OWN, (1_000_000, None, 0), 2.0),
-        (OWN, (0, 0, 0), 0.0),
-        (OWN, (None, None, 5), None),
-        (OWN, (5, None, None), None),
-        (OWN, (10, 99, 0), 10 * 0.5 / 1e6),
+        (PRICES, (1_000_000, 0, 0), 2.0),
+        (PRICES, (1_000_000, 1_000_000, 0), 0.5),
+        (PRICES, (0, 0, 1_000_000), 8.0),
+        (PRICES, (1_000_000, 400_000, 500_000), 1.2 + 0.2 + 4.0),
+        (PRICES, (1_000_000, None, 0), 2.0),
+        (PRICES, (0, 0, 0), 0.0),
+        (PRICES, (None, None, 5), None),
+        (PRICES, (5, None, None), None),
+        (PRICES, (10, 99, 0), 10 * 0.5 / 1e6),
         (NO_PRICES, (5, 0, 5), None),
         (Prices(2.0, None, None), (5, 0, 5), None),
         (Prices(None, 1.0, 8.0), (5, 0, 5), None),
@@ -39,101 +39,158 @@ USAGE = {
 def test_tokens_cost_their_prices(
     prices: Prices, tokens: tuple[int | None, ...], usd: float | None
 ) -> None:
-    assert (None if usd is None else pytest.approx(usd)) == request.cost_usd(prices, *tokens)
+    assert request.cost_usd(prices, *tokens) == pytest.approx(usd)
 
 
-def test_a_model_of_the_table_has_its_published_price_and_its_name_at_another_provider_has_none() -> (
-    None
-):
+def test_a_model_of_the_table_has_its_published_price() -> None:
     prices = request.prices_of(Target("openai/gpt-4o-mini"))
-    actual = (prices.input_usd_per_mtok, prices.cached_usd_per_mtok, prices.output_usd_per_mtok)
-    assert actual == pytest.approx((0.15, 0.075, 0.6))
+
+    assert prices.input_usd_per_mtok == pytest.approx(0.15)
+    assert prices.cached_usd_per_mtok == pytest.approx(0.075)
+    assert prices.output_usd_per_mtok == pytest.approx(0.6)
     assert str(prices.price_table).startswith("litellm ")
+
+
+def test_a_name_of_the_table_at_another_provider_has_no_price() -> None:
     assert request.prices_of(Target("hosted_vllm/gpt-4o-mini")) == NO_PRICES
 
 
-def test_the_limit_that_is_sent_bounds_the_reply_or_else_that_of_the_table() -> None:
-    assert request.most_reply_tokens(Target("openai/gpt-4o-mini"), {}) == 16384
-    for name in ("max_tokens", "max_completion_tokens", "max_output_tokens"):
-        assert request.most_reply_tokens(Target("openai/gpt-4o-mini"), {name: 77}) == 77
+@pytest.mark.parametrize(
+    ("parameters", "n_tokens"),
+    [
+        ({}, 16384),
+        ({"max_tokens": 77}, 77),
+        ({"max_completion_tokens": 77}, 77),
+        ({"max_output_tokens": 77}, 77),
+    ],
+)
+def test_the_limit_that_is_sent_bounds_the_reply_or_else_that_of_the_table(
+    parameters: dict[str, int], n_tokens: int
+) -> None:
+    assert request.most_reply_tokens(Target("openai/gpt-4o-mini"), parameters) == n_tokens
 
 
 @pytest.mark.parametrize("text", ["", "a", "ü" * 10, "\U0001f600" * 7, "word " * 1000])
 def test_no_tokenizer_makes_more_tokens_of_a_prompt_than_its_bound(text: str) -> None:
     # Counting sets the folder of the encodings, which otherwise come from the network.
     request.count_tokens(Target("hosted_vllm/judge"), "")
-    encoding = tiktoken.get_encoding("cl100k_base")
-    assert len(encoding.encode(text)) <= len(text.encode())
-    assert len(encoding.encode(text)) + 7 <= request.most_prompt_tokens(
-        [{"role": "user", "content": text}], {}
-    )
+    n_tokens = len(tiktoken.get_encoding("cl100k_base").encode(text))
+
+    bound = request.most_prompt_tokens([{"role": "user", "content": text}], {})
+
+    assert n_tokens <= len(text.encode())
+    assert n_tokens + 7 <= bound
 
 
-def test_the_bound_of_the_cost_is_not_below_any_real_cost() -> None:
-    most = request.most_usd(Target("x", prices=OWN), 1000, 100)
-    assert most == pytest.approx(1000 * 2.0 / 1e6 + 100 * 8.0 / 1e6)
-    for tokens in ((1000, 0, 100), (999, 0, 100), (1000, 400, 0)):
-        assert (request.cost_usd(OWN, *tokens) or 1) <= (most or 0)
+@pytest.mark.parametrize("tokens", [(1000, 0, 100), (999, 0, 100), (1000, 400, 0)])
+def test_the_bound_of_the_cost_is_not_below_any_real_cost(tokens: tuple[int, int, int]) -> None:
+    bound_usd = request.most_usd(Target("x", prices=PRICES), 1000, 100)
+    cost_usd = request.cost_usd(PRICES, *tokens)
+
+    assert bound_usd == pytest.approx(0.0028)
+    assert cost_usd is not None
+    assert cost_usd <= bound_usd
 
 
-@pytest.mark.parametrize("route", ["vllm", "streamed", "responses"])
-@pytest.mark.parametrize("of_table", [False, True], ids=["configured", "of the table"])
-def test_a_call_costs_its_tokens_at_its_price(
-    of_table: bool, route: str, calling: Calling, serve: Serve
+RESPONSES_USAGE = {
+    "input_tokens": 1000,
+    "output_tokens": 100,
+    "total_tokens": 1100,
+    "input_tokens_details": {"cached_tokens": 400},
+    "output_tokens_details": {"reasoning_tokens": 0},
+}
+USAGE_BY_ROUTE = {"vllm": USAGE, "streamed": USAGE, "responses": RESPONSES_USAGE}
+TABLE_USD = 0.00018
+"""600 tokens at 0.15, 400 cached ones at 0.075 and 100 at 0.6 dollars for a million."""
+
+
+@pytest.mark.parametrize("route", USAGE_BY_ROUTE)
+def test_a_call_costs_its_tokens_at_the_configured_price(
+    route: str, calling: Calling, serve: Serve
 ) -> None:
-    usage = (
-        USAGE
-        if route != "responses"
-        else {
-            "input_tokens": 1000,
-            "output_tokens": 100,
-            "total_tokens": 1100,
-            "input_tokens_details": {"cached_tokens": 400},
-            "output_tokens_details": {"reasoning_tokens": 0},
-        }
-    )
-    own = {"name": "openai/gpt-4o-mini"} if of_table else {"prices": OWN}
-    reply = calling(call_to(serve(HttpResponse("x", usage=usage)), **ROUTES[route] | own))
-    prompt, cached, completion = (0.15, 0.075, 0.6) if of_table else (2.0, 0.5, 8.0)
-    assert pytest.approx((600 * prompt + 400 * cached + 100 * completion) / 1e6) == reply.cost_usd
-    assert of_table or reply.prices == OWN
+    server = serve(HttpResponse("x", usage=USAGE_BY_ROUTE[route]))
+
+    reply = calling(call_to(server, prices=PRICES, **ROUTES[route]))
+
+    assert reply.cost_usd == pytest.approx(0.0022)
+    assert reply.prices == PRICES
+
+
+@pytest.mark.parametrize("route", USAGE_BY_ROUTE)
+def test_a_call_costs_its_tokens_at_the_price_of_the_table(
+    route: str, calling: Calling, serve: Serve
+) -> None:
+    server = serve(HttpResponse("x", usage=USAGE_BY_ROUTE[route]))
+
+    reply = calling(call_to(server, **ROUTES[route] | {"name": "openai/gpt-4o-mini"}))
+
+    assert reply.cost_usd == pytest.approx(TABLE_USD)
 
 
 def test_litellm_s_cost_of_a_call_counts_for_its_models(
     calling: Calling, serve: Serve, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("tasks.llm.replies.cost_usd", lambda *_: 1.0)
-    reply = calling(call_to(serve(HttpResponse("x", usage=USAGE)), name="openai/gpt-4o-mini"))
-    assert reply.cost_usd == pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.6) / 1e6)
+    server = serve(HttpResponse("x", usage=USAGE))
+
+    reply = calling(call_to(server, name="openai/gpt-4o-mini"))
+
+    assert reply.cost_usd == pytest.approx(TABLE_USD)
 
 
 MIXED = "Figures: 1.234 \u20ac, \u6771\u4eac\u306e\u5831\u544a, na\u00efve words. " * 20
 
 
-def test_tokens_of_an_openai_model_are_those_of_its_own_tokenizer_and_no_network_is_asked() -> None:
-    newer, older = (
-        len(tiktoken.get_encoding(name).encode(MIXED)) for name in ("o200k_base", "cl100k_base")
-    )
-    assert older != newer == request.count_tokens(Target("openai/gpt-4o"), MIXED)
-    # A tokenizer for Llama would come from the network.
-    assert older == request.count_tokens(Target("groq/llama-3.1-8b-instant"), MIXED)
+@pytest.mark.parametrize(
+    ("name", "encoding"),
+    [
+        ("openai/gpt-4o", "o200k_base"),
+        # A tokenizer for Llama would come from the network.
+        ("groq/llama-3.1-8b-instant", "cl100k_base"),
+    ],
+)
+def test_tokens_of_an_openai_model_are_those_of_its_own_tokenizer_without_the_network(
+    name: str, encoding: str
+) -> None:
+    n_tokens = request.count_tokens(Target(name), MIXED)
+
+    assert n_tokens == len(tiktoken.get_encoding(encoding).encode(MIXED))
 
 
-def test_the_reply_has_its_room() -> None:
-    def room(name: str, context: int | None = None, **parameters: int) -> int | None:
-        return request.most_prompt_tokens_of(Target(name, parameters=parameters), context, None)
+def test_the_two_tokenizers_differ() -> None:
+    openai_tokens = request.count_tokens(Target("openai/gpt-4o"), MIXED)
 
-    assert room("hosted_vllm/nobody-knows-this") is None
-    assert room("hosted_vllm/nobody-knows-this", 8_000) == 6_000
-    assert room("hosted_vllm/nobody-knows-this", 8_000, max_tokens=500) == 7_500
-    assert room("hosted_vllm/nobody-knows-this", 8_000, max_tokens=8_000) == 4_000
-    assert room("openai/gpt-4o") == 128_000 - 16_384
-    assert room("openai/gpt-4o", 10_000) == 7_500
-    assert room("embedded/smollm2-135m-instruct") == 6_144
+    assert openai_tokens != request.count_tokens(Target("groq/llama-3.1-8b-instant"), MIXED)
+
+
+@pytest.mark.parametrize(
+    ("name", "context_tokens", "parameters", "room"),
+    [
+        ("hosted_vllm/nobody-knows-this", None, {}, None),
+        ("hosted_vllm/nobody-knows-this", 8_000, {}, 6_000),
+        ("hosted_vllm/nobody-knows-this", 8_000, {"max_tokens": 500}, 7_500),
+        ("hosted_vllm/nobody-knows-this", 8_000, {"max_tokens": 8_000}, 4_000),
+        ("openai/gpt-4o", None, {}, 111_616),
+        ("openai/gpt-4o", 10_000, {}, 7_500),
+        ("embedded/smollm2-135m-instruct", None, {}, 6_144),
+    ],
+)
+def test_a_prompt_leaves_room_for_the_reply(
+    name: str, context_tokens: int | None, parameters: dict[str, int], room: int | None
+) -> None:
+    target = Target(name, parameters=parameters)
+
+    assert request.most_prompt_tokens_of(target, context_tokens, None) == room
 
 
 @pytest.mark.slow
 def test_tokens_of_the_embedded_model_are_those_that_its_server_reports(calling: Calling) -> None:
     target = Target("embedded/smollm2-135m-instruct", parameters={"max_tokens": 1}, timeout_s=60.0)
-    reply = calling(Call(target, [{"role": "user", "content": MIXED[:100]}], "a-cell"))
-    assert 0 < (reply.prompt_tokens or 0) - request.count_tokens(target, MIXED[:100]) <= 64
+    text = MIXED[:100]
+
+    reply = calling(Call(target, [{"role": "user", "content": text}], "a-cell"))
+
+    assert reply.prompt_tokens is not None
+    n_around = reply.prompt_tokens - request.count_tokens(target, text)
+
+    assert 0 < n_around <= 64

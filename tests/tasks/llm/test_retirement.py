@@ -71,14 +71,22 @@ def test_a_model_is_retired_from_its_last_day_on() -> None:
     assert not is_retired(Target("openai/endless"), TODAY)
 
 
-def test_an_end_within_90_days_is_announced_and_a_later_one_is_not() -> None:
-    ended = str(retirement_notice(Target("openai/ended"), TODAY))
-    soon = str(retirement_notice(Target("openai/soon"), TODAY))
+@pytest.mark.parametrize(
+    ("name", "beginning"),
+    [
+        ("openai/ended", "openai/ended was switched off on 2026-10-23 ("),
+        ("openai/soon", "openai/soon will be switched off on 2027-02-26 ("),
+    ],
+)
+def test_an_end_within_90_days_is_announced(name: str, beginning: str) -> None:
+    notice = retirement_notice(Target(name), TODAY)
 
-    assert ended.startswith("openai/ended was switched off on 2026-10-23 (")
-    assert soon.startswith("openai/soon will be switched off on 2027-02-26 (")
-    assert retirement_notice(Target("openai/later"), TODAY) is None
-    assert retirement_notice(Target("openai/endless"), TODAY) is None
+    assert str(notice).startswith(beginning)
+
+
+@pytest.mark.parametrize("name", ["openai/later", "openai/endless"])
+def test_a_later_end_is_not_announced(name: str) -> None:
+    assert retirement_notice(Target(name), TODAY) is None
 
 
 def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(
@@ -93,6 +101,7 @@ def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(
     )
 
     job = load_job(Arguments(config=file))
+
     lines = {callee.label: retirement_line(callee, TODAY) for callee in callees(job)}
 
     assert str(lines["a"]).endswith(
@@ -122,20 +131,19 @@ def test_a_refused_call_to_another_model_names_no_day(calling: Calling, serve: S
     assert "switched off" not in str(reply.error)
 
 
-def test_no_example_names_a_model_that_ends_within_a_year() -> None:
+def names_in_examples() -> set[str]:
+    """The names of models in help, documents and the example of a configuration."""
     texts = [str(command.help) for _, command in commands_of()]
-    pages = [
-        path
-        for path in tracked_files()
-        if path.suffix == ".md" and path.parts[0] in {"README.md", "flows"}
-    ]
-    texts += [
-        (ROOT / path).read_text(encoding="utf-8") for path in [*pages, Path("prbench.example.yaml")]
-    ]
-    names = {name for text in texts for name in MODEL_NAME.findall(text)}
+    for path in tracked_files():
+        is_document = path.suffix == ".md" and path.parts[0] in {"README.md", "flows"}
+        if is_document or path.name == "prbench.example.yaml":
+            texts.append((ROOT / path).read_text(encoding="utf-8"))
+    return set(MODEL_NAME.findall("\n".join(texts)))
 
-    known = {name for name in names if table_entry(name)}
-    ends = {name: retirement_date(Target(name)) for name in known}
 
-    assert {"gpt-5.6-sol", "gpt-5.6-terra"} <= known
-    assert {name: day for name, day in ends.items() if day and day < TODAY + A_YEAR} == {}
+def test_no_example_names_a_model_that_ends_within_a_year() -> None:
+    names = {name for name in names_in_examples() if table_entry(name)}
+    last_days = {name: retirement_date(Target(name)) for name in names}
+
+    assert {"gpt-5.6-sol", "gpt-5.6-terra"} <= names
+    assert {name: day for name, day in last_days.items() if day and day < TODAY + A_YEAR} == {}

@@ -17,11 +17,8 @@ pytestmark = pytest.mark.usefixtures("hurried")
 
 CHAT = [route for route in ROUTES if route != "responses"]
 WHOLE = [route for route in CHAT if "streamed" not in route]
-USAGE = {
-    "prompt_tokens": 7,
-    "completion_tokens": 3,
-    "total_tokens": 10,
-}
+USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+JSON = {"Content-Type": "application/json"}
 EVENTS = {"Content-Type": "text/event-stream"}
 TEXT: dict[str, Any] = {"type": "text", "text": "A debt."}
 THINKING: dict[str, Any] = {
@@ -44,56 +41,41 @@ def one_attempt(api_base: str, **target: Any) -> Reply:
     return asyncio.run(send(call, call.parameters()))
 
 
-def whole(message: dict[str, Any], finish_reason: Any = "stop", **beside: Any) -> str:
+def whole(message: dict[str, Any], finish_reason: Any = "stop", **extra: Any) -> str:
     """The body of a completion with a message."""
     choice = {
         "index": 0,
         "message": {"role": "assistant", **message},
         "finish_reason": finish_reason,
-        **beside,
+        **extra,
     }
-    head = {
+    body = {
         "id": "c",
         "object": "chat.completion",
         "created": 1,
         "model": "m",
+        "choices": [choice],
+        "usage": USAGE,
     }
-    return json.dumps(
-        {
-            **head,
-            "choices": [choice],
-            "usage": USAGE,
-        }
-    )
+    return json.dumps(body)
+
+
+def event(**fields: Any) -> str:
+    """An event of a streamed completion."""
+    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return f"data: {json.dumps({**head, **fields})}\n\n"
 
 
 def streamed(*deltas: dict[str, Any], finish_reason: Any = "stop") -> str:
     """The body of a streamed completion with these pieces, a last one with the end, the usage, and
     the mark `DONE`.
     """
-    head = {
-        "id": "c",
-        "object": "chat.completion.chunk",
-        "created": 1,
-        "model": "m",
-    }
-    ends: list[Any] = [None] * len(deltas) + [finish_reason]
-    pieces = [
-        {
-            "index": 0,
-            "delta": each,
-            "finish_reason": end,
-        }
-        for each, end in zip([*deltas, {}], ends, strict=True)
-    ]
-    events = [{**head, "choices": [piece]} for piece in pieces] + [
-        {
-            **head,
-            "choices": [],
-            "usage": USAGE,
-        }
-    ]
-    return "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+    events = []
+    for delta in deltas:
+        events.append(event(choices=[{"index": 0, "delta": delta, "finish_reason": None}]))
+    end = {"index": 0, "delta": {}, "finish_reason": finish_reason}
+    events += [event(choices=[end]), event(choices=[], usage=USAGE), "data: [DONE]\n\n"]
+    return "".join(events)
 
 
 TROUBLE = (
@@ -112,7 +94,9 @@ def test_a_word_for_trouble_of_the_server_is_a_failure_that_is_tried_again(
     word: str, route: str, calling: Calling, serve: Serve
 ) -> None:
     server = serve(then(HttpResponse("Half of", finish_reason=word), HttpResponse("All of it.")))
+
     reply = calling(call_to(server, **ROUTES[route]))
+
     assert reply.status == "ok"
     assert reply.text == "All of it."
     assert len(server.book) == 2
@@ -122,12 +106,12 @@ def test_a_word_for_trouble_of_the_server_is_a_failure_that_is_tried_again(
 def test_a_failure_by_its_end_names_the_word_and_counts_what_was_used(
     word: str, route: str, calling: Calling, serve: Serve
 ) -> None:
-    reply = calling(
-        call_to(serve(HttpResponse("Half of", finish_reason=word, usage=USAGE)), **ROUTES[route])
-    )
+    server = serve(HttpResponse("Half of", finish_reason=word, usage=USAGE))
+
+    reply = calling(call_to(server, **ROUTES[route]))
     assert reply.status == "provider_error"
     assert reply.text is None
-    assert word == reply.finish_reason
+    assert reply.finish_reason == word
     assert f'ended with "{word}"' in str(reply.error)
     assert reply.prompt_tokens == 7
 
@@ -152,8 +136,10 @@ def test_a_word_for_a_limit_or_a_filter_is_a_permanent_failure(
     word: str, route: str, calling: Calling, serve: Serve
 ) -> None:
     server = serve(HttpResponse("Half of", finish_reason=word))
+
     reply = calling(call_to(server, **ROUTES[route]))
-    assert FAILED[word] == reply.status
+
+    assert reply.status == FAILED[word]
     assert reply.text is None
     assert len(server.book) == 1
 
@@ -161,26 +147,24 @@ def test_a_word_for_a_limit_or_a_filter_is_a_permanent_failure(
 STREAMED_ROUTES = [ROUTES["streamed"], ROUTES["openai-streamed"]]
 
 
-@pytest.mark.parametrize(
-    ("word", "target"), in_turn(["length", "content_filter", "abort", "weird"], STREAMED_ROUTES)
-)
+STATUSES = {
+    "length": "truncated",
+    "content_filter": "refused",
+    "abort": "provider_error",
+    "weird": "unclear",
+}
+
+
+@pytest.mark.parametrize(("word", "target"), in_turn(STATUSES, STREAMED_ROUTES))
 def test_a_word_for_a_failure_stands_whatever_follows_in_the_stream(
     word: str, target: dict[str, Any]
 ) -> None:
-    expected = {
-        "length": "truncated",
-        "content_filter": "refused",
-        "abort": "provider_error",
-        "weird": "unclear",
-    }
-    last_event = streamed(finish_reason="stop").partition("\n\n")[0]
-    body = streamed({"content": "Half of"}, finish_reason=word).replace(
-        "data: [DONE]", f"{last_event}\n\ndata: [DONE]"
-    )
+    failure = streamed({"content": "Half of"}, finish_reason=word).removesuffix("data: [DONE]\n\n")
+    success = streamed(finish_reason="stop")
 
-    reply = reply_to(body, EVENTS, **target)
+    reply = reply_to(failure + success, EVENTS, **target)
 
-    assert reply.status == expected[word]
+    assert reply.status == STATUSES[word]
     assert reply.text is None
 
 
@@ -191,14 +175,15 @@ def test_a_word_for_a_failure_stands_whatever_follows_in_the_stream(
 def test_a_stream_under_another_content_type_is_read_as_a_stream(
     kind: str, target: dict[str, Any]
 ) -> None:
-    good = reply_to(streamed({"content": [TEXT]}), {"Content-Type": kind}, **target)
-    odd = reply_to(
-        streamed({"content": "Half of"}, finish_reason="weird"), {"Content-Type": kind}, **target
-    )
+    headers = {"Content-Type": kind}
+    odd_body = streamed({"content": "Half of"}, finish_reason="weird")
 
-    assert good.text == "A debt."
-    assert odd.status == "unclear"
-    assert odd.prompt_tokens == 7
+    reply = reply_to(streamed({"content": [TEXT]}), headers, **target)
+    odd_reply = reply_to(odd_body, headers, **target)
+
+    assert reply.text == "A debt."
+    assert odd_reply.status == "unclear"
+    assert odd_reply.prompt_tokens == 7
 
 
 UNKNOWN: list[Any] = [
@@ -221,15 +206,16 @@ UNKNOWN: list[Any] = [
 def test_whatever_else_stands_for_a_word_is_a_permanent_failure_that_names_it(
     stated: Any, route: str, calling: Calling, serve: Serve
 ) -> None:
-    server = serve(HttpResponse("Half of", finish_reason=stated))
-    reply = calling(call_to(server, **ROUTES[route]))
     word = stated if isinstance(stated, str) else json.dumps(stated)
+    server = serve(HttpResponse("Half of", finish_reason=stated))
+
+    reply = calling(call_to(server, **ROUTES[route]))
+    stored_reply = calling(call_to(server, **ROUTES[route]))
     assert reply.status == "unclear"
     assert reply.text is None
-    assert word == reply.finish_reason
+    assert reply.finish_reason == word
     assert f'ended with "{word}"' in str(reply.error)
-    assert len(server.book) == 1
-    assert calling(call_to(server, **ROUTES[route])).status == "unclear"
+    assert stored_reply.status == "unclear"
     assert len(server.book) == 1
 
 
@@ -237,7 +223,9 @@ def test_whatever_else_stands_for_a_word_is_a_permanent_failure_that_names_it(
 def test_a_stream_must_say_how_it_ended(route: str, calling: Calling, serve: Serve) -> None:
     nothing: Any = None
     server = serve(HttpResponse("A debt.", finish_reason=nothing))
+
     reply = calling(call_to(server, **ROUTES[route]))
+
     assert reply.status == "provider_error"
     assert reply.text is None
     assert len(server.book) == 2
@@ -248,22 +236,25 @@ def test_a_word_that_is_accepted_later_needs_no_call(
     route: str, calling: Calling, serve: Serve
 ) -> None:
     server = serve(HttpResponse("A debt.", finish_reason="Weird End"))
-    failed = calling(call_to(server, **ROUTES[route]))
-    calling.spend(failed)
+    first_call = call_to(server, **ROUTES[route])
+    failure = calling(first_call)
+    calling.spend(failure)
     call = call_to(server, ends_ok=("weird end",), **ROUTES[route])
+
     reply = calling(call)
     assert reply.status == "ok"
     assert reply.text == "A debt."
     assert reply.error is None
-    assert failed.cost_usd == reply.cost_usd
+    assert reply.cost_usd == failure.cost_usd
     assert len(server.book) == 1
-    assert call.target.config_hash == call_to(server, **ROUTES[route]).target.config_hash
+    assert call.target.config_hash == first_call.target.config_hash
 
 
 def test_a_word_that_is_accepted_from_the_start_is_a_success(
     calling: Calling, serve: Serve
 ) -> None:
     server = serve(HttpResponse("A debt.", finish_reason="weird"))
+
     assert calling(call_to(server, ends_ok=("weird",))).status == "ok"
     assert calling(call_to(server)).status == "ok"
     assert len(server.book) == 1
@@ -271,13 +262,16 @@ def test_a_word_that_is_accepted_from_the_start_is_a_success(
 
 def test_another_word_than_the_accepted_one_stays_a_failure(calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("A debt.", finish_reason="weird"))
+
     assert calling(call_to(server, ends_ok=("odd",))).status == "unclear"
 
 
 async def test_a_result_of_a_batch_ends_like_any_reply(calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("Half of", finish_reason="weird"))
-    call = call_to(server, name="openai/candidate")
-    (reply,) = (await calling.batched([call])).replies
+
+    batching = await calling.batched([call_to(server, name="openai/candidate")])
+
+    (reply,) = batching.replies
     assert reply.status == "unclear"
     assert reply.text is None
 
@@ -288,7 +282,10 @@ async def test_a_result_of_a_batch_may_have_content_in_parts(
     server = serve(HttpResponse("A debt."))
     parts = json.dumps([THINKING, TEXT]).encode()
     server.written = lambda line, _number: line.replace(b'"A debt."', parts)
-    (reply,) = (await calling.batched([call_to(server, name="openai/candidate")])).replies
+
+    batching = await calling.batched([call_to(server, name="openai/candidate")])
+
+    (reply,) = batching.replies
     assert reply.status == "ok"
     assert reply.text == "A debt."
 
@@ -306,21 +303,26 @@ PARTS: dict[str, list[Any]] = {
 }
 
 
+def both_replies(whole_body: str, streamed_body: str, **target: Any) -> list[Reply]:
+    """The replies to a call that gets one body, and to a streamed call."""
+    return [
+        reply_to(whole_body, JSON, **target),
+        reply_to(streamed_body, EVENTS, is_streamed=True, **target),
+    ]
+
+
 @pytest.mark.parametrize(
     ("parts", "name"), in_turn(PARTS, ["hosted_vllm/c", "openai/c", "mistral/c", "openrouter/c"])
 )
 def test_text_in_parts_is_the_text(parts: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MISTRAL_API_KEY", "sk-of-the-tests")
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-of-the-tests")
-    for reply in (
-        reply_to(whole({"content": PARTS[parts]}), {"Content-Type": "application/json"}, name=name),
-        reply_to(
-            streamed(*({"content": [part]} for part in PARTS[parts])),
-            EVENTS,
-            name=name,
-            is_streamed=True,
-        ),
-    ):
+    content = PARTS[parts]
+    stream = streamed(*({"content": [part]} for part in content))
+
+    replies = both_replies(whole({"content": content}), stream, name=name)
+
+    for reply in replies:
         assert reply.status == "ok"
         assert reply.text == "A debt."
         assert reply.prompt_tokens == 7
@@ -339,10 +341,11 @@ def test_text_in_parts_is_the_text(parts: str, name: str, monkeypatch: pytest.Mo
     ],
 )
 def test_a_part_of_another_type_is_a_failure_that_names_it(part: Any, kind: str) -> None:
-    for reply in (
-        reply_to(whole({"content": [TEXT, part]}), {"Content-Type": "application/json"}),
-        reply_to(streamed({"content": [TEXT]}, {"content": [part]}), EVENTS, is_streamed=True),
-    ):
+    replies = both_replies(
+        whole({"content": [TEXT, part]}), streamed({"content": [TEXT]}, {"content": [part]})
+    )
+
+    for reply in replies:
         assert reply.status == "unclear"
         assert reply.text is None
         assert str(reply.error).endswith(f"a part of unknown type: {kind}")
@@ -351,9 +354,9 @@ def test_a_part_of_another_type_is_a_failure_that_names_it(part: Any, kind: str)
 
 def test_an_error_in_a_choice_is_a_failure_whatever_the_end() -> None:
     error = {"code": 502, "message": "Provider disconnected"}
-    reply = reply_to(
-        whole({"content": "Half of"}, error=error), {"Content-Type": "application/json"}
-    )
+
+    reply = reply_to(whole({"content": "Half of"}, error=error), JSON)
+
     assert reply.status == "provider_error"
     assert reply.text is None
     assert not reply.is_final
@@ -362,10 +365,9 @@ def test_an_error_in_a_choice_is_a_failure_whatever_the_end() -> None:
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_a_reply_that_is_only_in_the_reasoning_says_so(field: str) -> None:
-    for reply in (
-        reply_to(whole({"content": None, field: "A debt."}), {"Content-Type": "application/json"}),
-        reply_to(streamed({field: "A debt."}), EVENTS, is_streamed=True),
-    ):
+    replies = both_replies(whole({"content": None, field: "A debt."}), streamed({field: "A debt."}))
+
+    for reply in replies:
         assert reply.status == "empty"
         assert "reasoning_content" in str(reply.error)
 
@@ -387,13 +389,7 @@ RESPONSE: dict[str, Any] = {
             "id": "m",
             "role": "assistant",
             "status": "completed",
-            "content": [
-                {
-                    "type": "output_text",
-                    "text": "A debt.",
-                    "annotations": [],
-                }
-            ],
+            "content": [{"type": "output_text", "text": "A debt.", "annotations": []}],
         }
     ],
     "usage": {
@@ -407,9 +403,8 @@ RESPONSE: dict[str, Any] = {
 
 
 def response(**replaced: Any) -> FaultServer:
-    return FaultServer(
-        lambda _request, _n: HttpResponse(raw=json.dumps({**RESPONSE, **replaced}).encode())
-    )
+    http_response = HttpResponse(raw=json.dumps({**RESPONSE, **replaced}).encode())
+    return FaultServer(lambda _request, _number: http_response)
 
 
 @pytest.mark.parametrize(
@@ -430,8 +425,9 @@ def test_the_status_of_a_response_is_its_end(
 ) -> None:
     with response(status=status) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
+
     assert reply.status == expected
-    assert n_calls == len(server.book)
+    assert len(server.book) == n_calls
 
 
 @pytest.mark.parametrize(
@@ -465,20 +461,18 @@ def test_the_reason_of_an_incomplete_response_is_its_end(
 def test_a_failed_response_is_tried_again_if_its_cause_may_pass(
     error: Any, n_calls: int, calling: Calling
 ) -> None:
-    with response(
-        status="failed",
-        output=[],
-        error=error,
-    ) as server:
+    with response(status="failed", output=[], error=error) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
+
     assert reply.status == "provider_error"
-    assert n_calls == len(server.book)
+    assert len(server.book) == n_calls
 
 
 def test_a_part_of_a_response_of_another_type_is_a_failure_that_names_it(calling: Calling) -> None:
     content = [*RESPONSE["output"][0]["content"], {"type": "picture"}]
     with response(output=[{**RESPONSE["output"][0], "content": content}]) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
+
     assert reply.status == "unclear"
     assert len(server.book) == 1
     assert "picture" in str(reply.error)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from tasks.config.models import Judge, Model
 from tasks.llm.calls.sending import chat_arguments
-from tasks.llm.request import Call
+from tasks.llm.request import Call, Target
 from tasks.rules.verdict import reply_format
 from tasks.run.judge_configs import judge_target, target_of
 from tests.faults.server import FaultServer, HttpResponse
@@ -21,67 +21,64 @@ MESSAGES = [
 ]
 
 
-def sent(
-    calling: Calling, server: FaultServer, shape: Any = None, **configured: Any
+PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
+
+
+def sent_body(
+    calling: Calling, server: FaultServer, shape: Any = None, **settings: Any
 ) -> dict[str, Any]:
     """Make a call to a configured model, and return the body of its request."""
-    model = Model.model_validate({"name": "openai/gpt-5", "api_base": server.api_base} | configured)
-    assert calling(Call(target_of(model), MESSAGES, "a-cell", response_format=shape)).status == "ok"
+    model = Model.model_validate({"name": "openai/gpt-5", "api_base": server.api_base, **settings})
+    call = Call(target_of(model), MESSAGES, "a-cell", response_format=shape)
+    assert calling(call).status == "ok"
     (entry,) = server.entries
-    assert ("/v1/responses" if model.api == "responses" else "/v1/chat/completions") == entry.path
+    assert entry.path == PATHS[model.api]
     return dict(entry.request)
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_nothing_is_sent_that_was_not_configured(
-    stream: bool, calling: Calling, serve: Serve
-) -> None:
-    body = sent(calling, serve(HttpResponse("x")), stream=stream)
-    streaming = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
-    assert {
+def test_nothing_is_sent_that_was_not_configured(calling: Calling, serve: Serve) -> None:
+    body = sent_body(calling, serve(HttpResponse("x")))
+
+    assert body.pop("stream", False) is False
+    assert body == {"model": "gpt-5", "messages": MESSAGES}
+
+
+def test_a_streamed_call_also_requests_its_usage(calling: Calling, serve: Serve) -> None:
+    body = sent_body(calling, serve(HttpResponse("x")), stream=True)
+
+    assert body == {
         "model": "gpt-5",
         "messages": MESSAGES,
-        **streaming,
-    } == {k: v for k, v in body.items() if v is not False}
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
 
 
 def test_nothing_is_sent_to_the_responses_api_that_was_not_configured(
     calling: Calling, serve: Serve
 ) -> None:
-    body = sent(calling, serve(HttpResponse("x")), api="responses")
-    given = [(item["role"], item["content"]) for item in body.pop("input")]
-    assert given == [("system", "Be brief."), ("user", "What is a bond?")]
+    body = sent_body(calling, serve(HttpResponse("x")), api="responses")
+
+    messages = [(item["role"], item["content"]) for item in body.pop("input")]
+    assert messages == [("system", "Be brief."), ("user", "What is a bond?")]
     assert {name: value for name, value in body.items() if value is not None} == {"model": "gpt-5"}
 
 
 VLLM = "hosted_vllm/candidate"
 SHAPE = reply_format(200)
-SAMPLING: dict[str, Any] = {
-    "temperature": 0.0,
-    "seed": 7,
-    "params": {"top_p": 0.5},
-}
+SAMPLING: dict[str, Any] = {"temperature": 0.0, "seed": 7, "params": {"top_p": 0.5}}
+SENT_SAMPLING = {"temperature": 0.0, "seed": 7, "top_p": 0.5}
 SENT: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-    *(
-        (name, {"reasoning_effort": "low"}, {"reasoning_effort": "low"})
-        for name in ("openai/gpt-5", VLLM)
-    ),
-    *(
-        (
-            name,
-            SAMPLING,
-            {
-                "temperature": 0.0,
-                "seed": 7,
-                "top_p": 0.5,
-            },
-        )
-        for name in ("openai/gpt-4o", VLLM)
-    ),
-    *((name, {"max_tokens": 77}, {"max_tokens": 77}) for name in ("openai/gpt-4o", VLLM)),
+    ("openai/gpt-5", {"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
+    (VLLM, {"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
+    ("openai/gpt-4o", SAMPLING, SENT_SAMPLING),
+    (VLLM, SAMPLING, SENT_SAMPLING),
+    ("openai/gpt-4o", {"max_tokens": 77}, {"max_tokens": 77}),
+    (VLLM, {"max_tokens": 77}, {"max_tokens": 77}),
     ("openai/gpt-4o-search-preview", {"web_search": True}, {"web_search_options": {}}),
     ("openai/gpt-4o", {"shape": SHAPE}, {"response_format": SHAPE}),
 ]
+"""Model, settings, and the parameters that are sent."""
 TOOL = {"type": "file_search", "vector_store_ids": ["a"]}
 SENT_TO_RESPONSES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("openai/gpt-5", {"reasoning_effort": "low"}, {"reasoning": {"effort": "low"}}),
@@ -113,90 +110,111 @@ SENT_TO_RESPONSES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("way", "name", "given", "wanted"),
-    [
-        *(({"stream": is_streamed}, *case) for case in SENT for is_streamed in (False, True)),
-        *(({"api": "responses"}, *case) for case in SENT_TO_RESPONSES),
-    ],
-)
-def test_what_is_set_is_sent(
-    way: Any, name: str, given: Any, wanted: Any, calling: Calling, serve: Serve
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("name", "settings", "expected"), SENT)
+def test_settings_are_sent(
+    name: str, settings: Any, expected: Any, stream: bool, calling: Calling, serve: Serve
 ) -> None:
-    body = sent(calling, serve(HttpResponse("x")), name=name, **way, **given)
-    assert wanted == {name: body[name] for name in wanted}
+    body = sent_body(calling, serve(HttpResponse("x")), name=name, stream=stream, **settings)
+
+    assert {parameter: body[parameter] for parameter in expected} == expected
+
+
+@pytest.mark.parametrize(("name", "settings", "expected"), SENT_TO_RESPONSES)
+def test_settings_are_sent_to_the_responses_api(
+    name: str, settings: Any, expected: Any, calling: Calling, serve: Serve
+) -> None:
+    server = serve(HttpResponse("x"))
+
+    body = sent_body(calling, server, name=name, api="responses", **settings)
+
+    assert {parameter: body[parameter] for parameter in expected} == expected
 
 
 def test_a_thinking_budget_is_sent_as_the_library_takes_it() -> None:
-    """OpenAI's interface has no field for it, so the server's requests cannot show it."""
+    # OpenAI's interface has no field for it, so the server's requests cannot show it.
     arguments = chat_arguments({"thinking_budget_tokens": 2048, "temperature": 1.0})
+
     assert arguments == {"temperature": 1.0, "thinking": {"type": "enabled", "budget_tokens": 2048}}
 
 
 @pytest.mark.parametrize(
-    "way", [{"name": "hosted_vllm/c"}, {"name": "openai/gpt-5", "api": "responses"}]
+    "settings", [{"name": "hosted_vllm/c"}, {"name": "openai/gpt-5", "api": "responses"}]
 )
-def test_a_thinking_budget_is_refused_where_it_would_not_be_sent(way: dict[str, Any]) -> None:
-    assert Model.model_validate(way).thinking_budget_tokens is None
+def test_a_thinking_budget_is_refused_where_it_would_not_be_sent(settings: dict[str, Any]) -> None:
+    assert Model.model_validate(settings).thinking_budget_tokens is None
     with pytest.raises(ValidationError, match="thinking_budget_tokens"):
-        Model.model_validate(way | {"thinking_budget_tokens": 2048})
+        Model.model_validate(settings | {"thinking_budget_tokens": 2048})
 
 
 @pytest.mark.parametrize(
-    "way", [{}, {"stream": True}, {"api": "responses"}], ids=["chat", "streamed", "responses"]
+    "settings", [{}, {"stream": True}, {"api": "responses"}], ids=["chat", "streamed", "responses"]
 )
-def test_headers_and_the_key_are_sent(way: dict[str, Any], calling: Calling, serve: Serve) -> None:
+def test_headers_and_the_key_are_sent(
+    settings: dict[str, Any], calling: Calling, serve: Serve
+) -> None:
     server = serve(HttpResponse("x"))
-    sent(calling, server, headers={"X-Team": "blue"}, **way)
+
+    sent_body(calling, server, headers={"X-Team": "blue"}, **settings)
+
     headers = server.entries[0].headers
     assert headers["x-team"] == "blue"
     assert headers["authorization"] == "Bearer sk-of-the-tests"
 
 
+def key_of(target: Target) -> str:
+    """The identity of a call to a target."""
+    call = Call(target, MESSAGES, "c")
+    return call.key(call.parameters(target.parameters))
+
+
+def judge(**settings: Any) -> Judge:
+    return Judge.model_validate({"name": "openai/gpt-5", **settings})
+
+
 @pytest.mark.parametrize(
-    ("changed", "changes_call"),
+    "settings",
     [
-        *(
-            (changed, True)
-            for changed in (
-                {"reasoning_effort": "low"},
-                {"temperature": 0.1},
-                {"seed": 1},
-                {"max_tokens": 5},
-                {"web_search": True},
-                {"thinking_budget_tokens": 5},
-                {"api": "responses"},
-                {"headers": {"x-a": "b"}},
-                {"params": {"top_p": 0.1}},
-            )
-        ),
-        ({"omits_think_tag": True}, False),
+        {"reasoning_effort": "low"},
+        {"temperature": 0.1},
+        {"seed": 1},
+        {"max_tokens": 5},
+        {"web_search": True},
+        {"thinking_budget_tokens": 5},
+        {"api": "responses"},
+        {"headers": {"x-a": "b"}},
+        {"params": {"top_p": 0.1}},
     ],
     ids=str,
 )
-@pytest.mark.parametrize("target_of_one", [target_of, judge_target])
-def test_whatever_changes_a_reply_is_part_of_the_identity(
-    target_of_one: Any, changed: Any, changes_call: bool
+@pytest.mark.parametrize("make_target", [target_of, judge_target])
+def test_a_setting_that_changes_replies_is_part_of_both_identities(
+    make_target: Any, settings: dict[str, Any]
 ) -> None:
-    targets = [
-        target_of_one(Judge.model_validate({"name": "openai/gpt-5"} | more))
-        for more in ({}, changed)
-    ]
-    keys = [(call := Call(to, MESSAGES, "c")).key(call.parameters(to.parameters)) for to in targets]
-    assert targets[0].config_hash != targets[1].config_hash
-    assert changes_call == (keys[0] != keys[1])
+    plain = make_target(judge())
+    target = make_target(judge(**settings))
+
+    assert target.config_hash != plain.config_hash
+    assert key_of(target) != key_of(plain)
 
 
-@pytest.mark.parametrize("target_of_one", [target_of, judge_target])
-def test_accepted_ends_are_no_part_of_any_identity(target_of_one: Any) -> None:
-    plain, accepting = (
-        target_of_one(Judge.model_validate({"name": "openai/gpt-5", "ends_ok": words}))
-        for words in ([], ["finished"])
-    )
+@pytest.mark.parametrize("make_target", [target_of, judge_target])
+def test_the_reading_of_replies_is_part_of_a_configuration_and_of_no_call(make_target: Any) -> None:
+    plain = make_target(judge())
+    target = make_target(judge(omits_think_tag=True))
+
+    assert target.config_hash != plain.config_hash
+    assert key_of(target) == key_of(plain)
+
+
+@pytest.mark.parametrize("make_target", [target_of, judge_target])
+def test_accepted_ends_are_no_part_of_any_identity(make_target: Any) -> None:
+    plain = make_target(judge())
+    accepting = make_target(judge(ends_ok=["finished"]))
 
     assert accepting.ends_ok == ("finished",)
-    assert plain.config_hash == accepting.config_hash
-    assert plain.parameters == accepting.parameters
+    assert accepting.config_hash == plain.config_hash
+    assert key_of(accepting) == key_of(plain)
 
 
 @pytest.mark.parametrize("word", ["length", "MAX_TOKENS", "content_filter"])

@@ -1,12 +1,13 @@
 """Replies with fields that no standard has: what is not used of a paid reply cannot lose it."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 from tasks.llm import reading
-from tasks.llm.replies import Kind, Reply
+from tasks.llm.replies import Kind
 from tasks.llm.request import Prices
 from tasks.rules.ends import End, meaning_of
 from tests.faults.server import HttpResponse
@@ -14,8 +15,10 @@ from tests.kit import Patch
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, in_turn
 from tests.tasks.llm.transport.test_ends import (
     EVENTS,
-    RESPONSE,
+    JSON,
     USAGE,
+    both_replies,
+    event,
     one_attempt,
     reply_to,
     response,
@@ -25,7 +28,6 @@ from tests.tasks.llm.transport.test_ends import (
 
 pytestmark = pytest.mark.usefixtures("hurried")
 
-JSON = {"Content-Type": "application/json"}
 PRICES = Prices(1.0, None, 10.0, "a list")
 ROUTE_NAMES = ["hosted_vllm/c", "openai/c", "openrouter/a/b", "mistral/c"]
 STREAMED_NAMES = ["hosted_vllm/c", "openai/c", "openrouter/a/b"]
@@ -66,11 +68,7 @@ def with_top(body: str, fields: dict[str, Any]) -> str:
 
 
 def stream_with_top(body: str, fields: dict[str, Any]) -> str:
-    lines = []
-    for line in body.splitlines():
-        is_object = line.startswith("data: {")
-        lines.append(f"data: {with_top(line[6:], fields)}" if is_object else line)
-    return "\n".join(lines) + "\n"
+    return re.sub("(?m)^data: ({.*)$", lambda line: f"data: {with_top(line[1], fields)}", body)
 
 
 @pytest.mark.parametrize(("fields", "name"), in_turn(MESSAGE_FIELDS, ROUTE_NAMES))
@@ -88,14 +86,7 @@ def test_odd_fields_of_a_message_do_not_lose_it(fields: str, name: str) -> None:
 def test_odd_fields_of_a_piece_do_not_lose_a_stream(fields: str, name: str) -> None:
     body = streamed({"content": "A "}, {"content": "debt.", **MESSAGE_FIELDS[fields]})
 
-    reply = reply_to(
-        body,
-        EVENTS,
-        name=name,
-        is_streamed=True,
-        prices=PRICES,
-    )
-
+    reply = reply_to(body, EVENTS, name=name, is_streamed=True, prices=PRICES)
     assert reply.text == "A debt."
     assert reply.prompt_tokens == USAGE["prompt_tokens"]
 
@@ -118,12 +109,12 @@ def test_odd_fields_beside_the_choices_do_not_lose_a_stream(fields: str, name: s
 
 async def test_odd_fields_do_not_lose_a_result_of_a_batch(calling: Calling, serve: Serve) -> None:
     server = serve(HttpResponse("A debt."))
-    odd = b'"reasoning_content": ["Hm."], "audio": {}, "content"'
-    server.written = lambda line, _number: line.replace(b'"content"', odd)
-    call = call_to(server, name="openai/candidate")
+    odd_fields = b'"reasoning_content": ["Hm."], "audio": {}, "content"'
+    server.written = lambda line, _number: line.replace(b'"content"', odd_fields)
 
-    (reply,) = (await calling.batched([call])).replies
+    batching = await calling.batched([call_to(server, name="openai/candidate")])
 
+    (reply,) = batching.replies
     assert reply.text == "A debt."
 
 
@@ -134,13 +125,7 @@ NO_MESSAGES: list[Any] = [None, {}, "x", [None], [{}], [{"message": "text"}]]
 def test_a_paid_reply_without_a_message_is_paid_once_and_counted(
     choices: Any, route: str, calling: Calling, serve: Serve
 ) -> None:
-    body = {
-        "id": "c",
-        "object": "chat.completion",
-        "model": "m",
-        "choices": choices,
-        "usage": USAGE,
-    }
+    body = {"id": "c", "object": "chat.completion", "choices": choices, "usage": USAGE}
     server = serve(HttpResponse(raw=json.dumps(body).encode()))
     call = call_to(server, prices=PRICES, **ROUTES[route])
 
@@ -159,11 +144,7 @@ def test_paid_replies_that_cannot_be_read_are_no_sign_of_an_outage(
     calling: Calling, serve: Serve
 ) -> None:
     calling.concurrency = 1
-    body = {
-        "id": "c",
-        "choices": None,
-        "usage": USAGE,
-    }
+    body = {"id": "c", "choices": None, "usage": USAGE}
     server = serve(HttpResponse(raw=json.dumps(body).encode()))
 
     replies = calling.at_once(*(call_to(server, f"q{number}") for number in range(12)))
@@ -172,35 +153,11 @@ def test_paid_replies_that_cannot_be_read_are_no_sign_of_an_outage(
     assert set(calling.stopped.values()) == {None}
 
 
-def event(**fields: Any) -> str:
-    head = {
-        "id": "c",
-        "object": "chat.completion.chunk",
-        "created": 1,
-        "model": "m",
-    }
-    return json.dumps({**head, **fields})
-
-
-FIRST = event(
-    choices=[
-        {
-            "index": 0,
-            "delta": {"content": "A "},
-            "finish_reason": None,
-        }
-    ]
-)
-LAST = event(
-    choices=[
-        {
-            "index": 0,
-            "delta": {"content": "debt."},
-            "finish_reason": "stop",
-        }
-    ]
-)
+FIRST = event(choices=[{"index": 0, "delta": {"content": "A "}, "finish_reason": None}])
+LAST = event(choices=[{"index": 0, "delta": {"content": "debt."}, "finish_reason": "stop"}])
 REPORT = event(choices=[], usage=USAGE)
+STREAM = FIRST + LAST + REPORT
+DONE = "data: [DONE]\n\n"
 KEPT_ALIVE: dict[str, str] = {
     "comments": ": ping\n\n",
     "a comment after an id": "id: 1\n: ping\n\n",
@@ -219,38 +176,29 @@ KEPT_ALIVE: dict[str, str] = {
 @pytest.mark.parametrize(("kind", "name"), in_turn(KEPT_ALIVE, STREAMED_NAMES))
 def test_a_sign_of_life_does_not_end_a_stream(kind: str, name: str) -> None:
     sign = KEPT_ALIVE[kind]
-    body = (
-        f"{sign}id: 7\ndata: {FIRST}\n\n{sign}data: {LAST}\n\n{sign}data: {REPORT}\n\ndata:"
-        f" [DONE]\n\n{sign}"
-    )
-
+    body = f"{sign}id: 7\n{FIRST}{sign}{LAST}{sign}{REPORT}{DONE}{sign}"
     reply = reply_to(body, EVENTS, name=name, is_streamed=True)
 
     assert reply.text == "A debt."
     assert reply.prompt_tokens == USAGE["prompt_tokens"]
 
 
-def over_lines(text: str) -> str:
-    lines = json.dumps(json.loads(text), indent=1).splitlines()
-    return "".join(f"data: {line}\n" for line in lines)
+def over_lines(event: str) -> str:
+    """An event with its JSON over several lines."""
+    lines = json.dumps(json.loads(event.removeprefix("data: ")), indent=1).splitlines()
+    return "".join(f"data: {line}\n" for line in lines) + "\n"
 
 
+WHOLE_TEXT = '{"index": 0, "message": {"content": "A debt."}, "finish_reason": "stop"}'
 FORMS: dict[str, str] = {
-    "data over several lines": (
-        f"{over_lines(FIRST)}\n{over_lines(LAST)}\n{over_lines(REPORT)}\ndata: [DONE]\n\n"
+    "data over several lines": over_lines(FIRST) + over_lines(LAST) + over_lines(REPORT) + DONE,
+    "lines that end with CR LF": (STREAM + DONE).replace("\n", "\r\n"),
+    "no empty lines": (STREAM + DONE).replace("\n\n", "\n"),
+    "no end of the last line": STREAM.rstrip(),
+    "the whole text again at the end": STREAM.replace(
+        '"choices": []', f'"choices": [{WHOLE_TEXT}]'
     ),
-    "lines that end with CR LF": (
-        f"data: {FIRST}\r\n\r\ndata: {LAST}\r\n\r\ndata: {REPORT}\r\n\r\ndata: [DONE]\r\n\r\n"
-    ),
-    "no empty lines": f"data: {FIRST}\ndata: {LAST}\ndata: {REPORT}\ndata: [DONE]\n",
-    "no end of the last line": f"data: {FIRST}\n\ndata: {LAST}\n\ndata: {REPORT}",
-    "the whole text again at the end": (
-        f"data: {FIRST}\n\ndata: {LAST}\n\ndata: {REPORT}\n\n".replace(
-            '"choices": []',
-            '"choices": [{"index": 0, "message": {"content": "A debt."}, "finish_reason": "stop"}]',
-        )
-    ),
-    "one event that is a whole reply": f"data: {whole({'content': 'A debt.'})}\n\ndata: [DONE]\n\n",
+    "one event that is a whole reply": f"data: {whole({'content': 'A debt.'})}\n\n{DONE}",
 }
 
 
@@ -284,40 +232,26 @@ def test_a_whole_reply_to_a_streamed_call_is_a_reply(
 
 
 def test_a_stream_that_is_cut_in_its_reasoning_counts_what_was_used() -> None:
-    body = (
-        "data:"
-        f" {event(choices=[{'index': 0, 'delta': {'reasoning': 'Hm.'}}], usage=USAGE)}\n\ndata:"
-        " [DONE]\n\n"
-    )
+    body = event(choices=[{"index": 0, "delta": {"reasoning": "Hm."}}], usage=USAGE)
 
-    reply = reply_to(body, EVENTS, is_streamed=True)
-
+    reply = reply_to(body + DONE, EVENTS, is_streamed=True)
     assert reply.status == "provider_error"
     assert reply.prompt_tokens == USAGE["prompt_tokens"]
 
 
-def test_tool_calls_log_probabilities_and_details_of_usage_are_read() -> None:
-    call = {
-        "id": "t",
-        "type": "function",
-        "function": {"name": "f", "arguments": "{}"},
-    }
-    logprobs = {
-        "content": [
-            {
-                "token": "A debt.",
-                "logprob": -0.1,
-                "bytes": None,
-                "top_logprobs": [],
-            }
-        ]
-    }
-    body = json.loads(
-        whole({"content": "A debt.", "tool_calls": [call]}, "tool_calls", logprobs=logprobs)
-    )
-    body["usage"] = {**USAGE, "prompt_tokens_details": {"cached_tokens": 2}}
+def logprobs(logprob: float) -> dict[str, Any]:
+    """The log-probabilities of the only token of a reply."""
+    token = {"token": "A debt.", "logprob": logprob, "bytes": None, "top_logprobs": []}
+    return {"content": [token]}
 
-    reply = reply_to(json.dumps(body), JSON, wants_logprobs=True, ends_ok=("tool_calls",))
+
+def test_tool_calls_log_probabilities_and_details_of_usage_are_read() -> None:
+    tool_call = {"id": "t", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    message = {"content": "A debt.", "tool_calls": [tool_call]}
+    usage = {**USAGE, "prompt_tokens_details": {"cached_tokens": 2}}
+    body = with_top(whole(message, "tool_calls", logprobs=logprobs(-0.1)), {"usage": usage})
+
+    reply = reply_to(body, JSON, wants_logprobs=True, ends_ok=("tool_calls",))
 
     assert reply.finish_reason == "tool_calls"
     assert reply.text == "A debt."
@@ -335,18 +269,9 @@ def test_a_text_beyond_the_limit_is_too_large(monkeypatch: Patch) -> None:
 
 
 def test_log_probabilities_are_kept_with_six_decimals() -> None:
-    logprobs = {
-        "content": [
-            {
-                "token": "A debt.",
-                "logprob": -0.12345678,
-                "bytes": None,
-                "top_logprobs": [],
-            }
-        ]
-    }
+    body = whole({"content": "A debt."}, logprobs=logprobs(-0.12345678))
 
-    reply = reply_to(whole({"content": "A debt."}, logprobs=logprobs), JSON, wants_logprobs=True)
+    reply = reply_to(body, JSON, wants_logprobs=True)
 
     assert reply.logprobs == (("A debt.", -0.123457),)
 
@@ -364,11 +289,9 @@ def test_a_completed_response_with_an_error_is_a_failure(error: Any) -> None:
 
 
 def test_a_response_of_reasoning_alone_says_so() -> None:
-    reasoning = {
-        "type": "reasoning",
-        "id": "r",
-        "summary": [{"type": "summary_text", "text": "Hm."}],
-    }
+    summary = [{"type": "summary_text", "text": "Hm."}]
+    reasoning = {"type": "reasoning", "id": "r", "summary": summary}
+
     with response(output=[reasoning]) as server:
         reply = one_attempt(server.api_base, **ROUTES["responses"])
 
@@ -388,13 +311,12 @@ THINKING_FIELDS: dict[str, Any] = {
 @pytest.mark.parametrize(("name", "content"), in_turn(THINKING_FIELDS, [None, "", " ", "\n"]))
 def test_a_reply_of_reasoning_alone_says_so(name: str, content: Any) -> None:
     message = {"content": content, name: THINKING_FIELDS[name]}
-    replies: list[Reply] = [
-        reply_to(whole(message), JSON),
-        reply_to(streamed(message), EVENTS, is_streamed=True),
-    ]
 
-    assert {reply.status for reply in replies} == {"empty"}
-    assert all("only `reasoning_content`" in str(reply.error) for reply in replies)
+    replies = both_replies(whole(message), streamed(message))
+
+    for reply in replies:
+        assert reply.status == "empty"
+        assert "only `reasoning_content`" in str(reply.error)
 
 
 MARKS: dict[str, dict[str, Any]] = {
@@ -411,16 +333,15 @@ MARKS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize(
     ("mark", "route"), in_turn(MARKS, ["vllm", "openai", "streamed", "openai-streamed"])
 )
-def test_what_a_provider_marks_as_sensitive_is_refused(
+def test_a_reply_that_its_provider_marks_as_sensitive_is_refused(
     mark: str, route: str, calling: Calling, serve: Serve
 ) -> None:
-    is_streamed = "streamed" in route
-    if is_streamed:
+    if "streamed" in route:
         body = stream_with_top(streamed({"content": "Half of"}), MARKS[mark])
+        server = serve(HttpResponse(raw=body.encode(), headers=EVENTS))
     else:
         body = with_top(whole({"content": "Half of"}), MARKS[mark])
-    server = serve(HttpResponse(raw=body.encode(), headers=EVENTS if is_streamed else JSON))
-
+        server = serve(HttpResponse(raw=body.encode(), headers=JSON))
     reply = calling(call_to(server, **ROUTES[route]))
 
     assert reply.status == "refused"
@@ -437,21 +358,21 @@ def test_a_state_of_success_is_none_of_an_error() -> None:
     assert reply.text == "A debt."
 
 
-COMPLETE = [
-    "FINISH_REASON_STOP",
-    "REASON_STOP",
-    "FinishReason.STOP",
-    "stopped_eos",
-    "stopped_word",
-    "end_id",
-    "stop_words",
-    "eosFound",
-    "stopStringFound",
-    "StopReason.END_TURN",
-]
-
-
-@pytest.mark.parametrize("word", COMPLETE)
+@pytest.mark.parametrize(
+    "word",
+    [
+        "FINISH_REASON_STOP",
+        "REASON_STOP",
+        "FinishReason.STOP",
+        "stopped_eos",
+        "stopped_word",
+        "end_id",
+        "stop_words",
+        "eosFound",
+        "stopStringFound",
+        "StopReason.END_TURN",
+    ],
+)
 def test_words_of_success_of_other_servers_are_known(word: str) -> None:
     assert meaning_of(word) is End.COMPLETE
 
@@ -478,4 +399,4 @@ def test_a_response_stays_one(calling: Calling) -> None:
     with response() as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
 
-    assert reply.text == RESPONSE["output"][0]["content"][0]["text"]
+    assert reply.text == "A debt."
