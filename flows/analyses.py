@@ -4,12 +4,10 @@ from asyncio import to_thread
 from collections import Counter
 from collections.abc import Callable
 
-from prefect import flow
-
-from flows import ui
-from flows.recorded import call, reported
-from flows.stage_runs import Batch, as_batch, batch, log_stage, numbered_parts, run_batches
+from flows.recorded import call
+from flows.stage_runs import as_batch, batch, log_stage, numbered_parts, run_batches
 from flows.stages import aggregate_flow
+from flows.ui import recorded_flow
 from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.node_scores import measure
 from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES, ROUNDS
@@ -29,23 +27,13 @@ analysis_batch = as_batch(analyse_items)
 neighbours_batch = as_batch(judge_arrangement)
 
 
-@flow(
-    name="review",
-    flow_run_name=ui.run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("review")
 async def review_flow(job: Job) -> list[StageReport]:
     """Have reviewers check the criteria without a review, then update the measures."""
     return await _measured(job, await _analyse(job, REVIEW, "reviews"))
 
 
-@flow(
-    name="annotate",
-    flow_run_name=ui.run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("annotate")
 async def annotate_flow(job: Job) -> list[StageReport]:
     """Label the tasks without labels, then update the measures.
 
@@ -54,18 +42,13 @@ async def annotate_flow(job: Job) -> list[StageReport]:
     return await _measured(job, await _analyse(job, ANNOTATION, "annotations"))
 
 
-@flow(
-    name="capabilities",
-    flow_run_name=ui.run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("capabilities")
 async def capabilities_flow(job: Job) -> list[StageReport]:
     """Describe the capability behind each criterion, group capabilities in trees, and score models.
 
     The nodes of the trees get names.
     """
-    reports: list[StageReport] = []
+    reports = []
     for analysis, rows_name in ((PHRASES, "phrases"), (EMBEDDINGS, "vectors")):
         reports += await _analyse(job, analysis, rows_name)
         if any(report.skipped for report in reports):
@@ -82,12 +65,7 @@ async def capabilities_flow(job: Job) -> list[StageReport]:
     return reports + await _run_local(job, measure)
 
 
-@flow(
-    name="neighbours",
-    flow_run_name=ui.run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("neighbours")
 async def neighbours_flow(job: Job) -> list[StageReport]:
     """Judge a sample one by one, in groups, and in shuffled groups, then measure the differences."""
 
@@ -95,7 +73,7 @@ async def neighbours_flow(job: Job) -> list[StageReport]:
         with Warehouse(job.warehouse).reader() as reader:
             return missing_arrangements(job, reader)
 
-    batches: list[Batch] = []
+    batches = []
     totals: Counter[str] = Counter()
     for arranged in await to_thread(plan):
         name = f"neighbours {arranged.judge_config.judge.label} {arranged.arrangement}"
@@ -119,7 +97,7 @@ async def _analyse(job: Job, analysis: Analysis, rows_name: str) -> list[StageRe
     row_ids = await to_thread(_missing_row_ids, job, analysis)
     if not any(row_ids.values()):
         return []
-    batches: list[Batch] = []
+    batches = []
     for label, label_row_ids in row_ids.items():
         for number, part in numbered_parts(label_row_ids, ITEMS_A_BATCH):
             name = f"{analysis.stage} {label} {number}"

@@ -178,8 +178,7 @@ _VERBOSE = _QUIET | {
 
 def prepare(*, is_verbose: bool = False) -> None:
     """Silence the libraries of a command; `is_verbose` shows Prefect's own logs."""
-    variables = _VERBOSE if is_verbose else _QUIET
-    for name, value in variables.items():
+    for name, value in (_VERBOSE if is_verbose else _QUIET).items():
         os.environ.setdefault(name, value)
     collect_seldom()
     guard_logs()

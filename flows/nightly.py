@@ -65,15 +65,14 @@ def run_night(job: Job, *, is_verbose: bool, scheduled_at: datetime | None = Non
     """
     job = as_night(job, scheduled_at)
     if job.stop_at is not None and job.stop_at <= datetime.now(UTC):
-        stop_time_text = f"{job.stop_at:%H:%M}"
         reason = (
-            f"its stop time {stop_time_text} has passed; start it again with a later stop time if"
-            " needed"
+            f"its stop time {job.stop_at:%H:%M} has passed; start it again with a later stop time"
+            " if needed"
         )
         return skip_night(job, reason)
     must_wait = job.settings.nightly.overlap == "queue"
     lock = Warehouse(job.warehouse).only_one(f"night-{job.settings.benchmark}", wait=must_wait)
-    alerts: list[Alert] = []
+    alerts = []
     results = None
     try:
         with ExitStack() as stack:
@@ -152,7 +151,7 @@ def _alerts_of(execution: Execution) -> list[Alert]:
     job = execution.job
     if execution.was_interrupted:
         return [failure(f"the night of {job.night} was stopped; what was finished is kept")]
-    alerts: list[Alert] = []
+    alerts = []
     for report in execution.reports:
         if report.has_failed:
             alerts += [failure(warning) for warning in report.warnings]
@@ -184,7 +183,7 @@ def _drop_alerts(job: Job, drifted_judges: set[str]) -> list[Alert]:
 def _coverage_alerts(job: Job, reports: Sequence[StageReport]) -> list[Alert]:
     """Return an alert for each cause of low coverage, also that of the control sets."""
     is_cut_short = is_at_stop(reports)
-    alerts: list[Alert] = []
+    alerts = []
     if any(report.stage == "coverage" and report.is_below_bar for report in reports):
         alerts += coverage_alerts(
             low_coverage(job),
@@ -193,9 +192,11 @@ def _coverage_alerts(job: Job, reports: Sequence[StageReport]) -> list[Alert]:
             errors=_frequent_errors(job),
         )
     if not is_cut_short:
-        explained_judges = {alert.subject for alert in alerts}
-        control_sets = control_sets_of_night(job)
-        alerts += control_alerts(control_sets, job.settings.coverage.min, explained_judges)
+        alerts += control_alerts(
+            control_sets_of_night(job),
+            job.settings.coverage.min,
+            {alert.subject for alert in alerts},
+        )
     return alerts
 
 
@@ -213,19 +214,20 @@ _SCORE_COLUMNS = ("split", "model", "judge", "mean_score", "coverage", "is_below
 def _results(job: Job) -> Results:
     """Return the scores of the night under the first judge with any, and the cost of its runs."""
     is_resampled = any(model.resample == "nightly" for model in job.settings.models)
-    rows = leaderboard(job, vintage=job.night if is_resampled else None)
     scores_by_judge: dict[str, list[dict[str, Any]]] = {
         judge.label: [] for judge in job.settings.judges
     }
-    for row in rows:
+    for row in leaderboard(job, vintage=job.night if is_resampled else None):
         if row["mean_score"] is not None:
             score = {name: row[name] for name in _SCORE_COLUMNS}
             scores_by_judge.setdefault(row["judge"], []).append(score)
-    scores = next((scores for scores in scores_by_judge.values() if scores), [])
     runs = runs_of_night(job)
     costs = [run["cost_usd"] for run in runs]
-    cost_usd = None if None in costs else sum(costs)
-    return Results(scores, cost_usd, sum(run["calls"] or 0 for run in runs))
+    return Results(
+        scores=next(filter(None, scores_by_judge.values()), []),
+        cost_usd=None if None in costs else sum(costs),
+        calls=sum(run["calls"] or 0 for run in runs),
+    )
 
 
 def alert_refused(job: Job, error: Exception) -> None:
@@ -297,7 +299,7 @@ def comparisons(job: Job) -> list[dict[str, Any]]:
     assert job.night is not None
     models = {model.label for model in job.settings.models if model.resample == "nightly"}
     judges = {judge.label for judge in job.settings.judges}
-    compared: list[dict[str, Any]] = []
+    compared = []
     with Warehouse(job.warehouse).reader() as reader:
         for pair in comparable_pairs(job, reader, job.night):
             if pair["model"] in models and pair["judge"] in judges:

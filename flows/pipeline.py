@@ -4,14 +4,12 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from prefect import flow
-
 from flows import stages
-from flows.recorded import call, is_recorded, reported
+from flows.recorded import call, is_recorded
 from flows.run.coverage_report import coverage_report, is_at_stop
 from flows.run.outcomes import explained
 from flows.stage_runs import log_stage
-from flows.ui import run_name, show_results
+from flows.ui import recorded_flow, show_results
 from tasks.config.job import Job
 from tasks.judge.judge import plan_verdicts
 from tasks.run.missing_work import (
@@ -27,12 +25,7 @@ from tasks.stopping import conclude, look_at, upcoming_block
 from warehouse import Warehouse
 
 
-@flow(
-    name="evaluate",
-    flow_run_name=run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("evaluate")
 async def evaluate(job: Job) -> list[StageReport]:
     """Run the full pipeline: each stage does only missing work."""
     async with open_run_context(job):  # one budget for sampling and judging
@@ -40,12 +33,7 @@ async def evaluate(job: Job) -> list[StageReport]:
         return reports + await _finish(job, reports)
 
 
-@flow(
-    name="night",
-    flow_run_name=run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("night")
 async def night(job: Job) -> list[StageReport]:
     """Run one night: the full pipeline, the control sets of the judges, and compaction if needed."""
     async with open_run_context(job):
@@ -57,36 +45,21 @@ async def night(job: Job) -> list[StageReport]:
     return reports
 
 
-@flow(
-    name="sample-missing",
-    flow_run_name=run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("sample-missing")
 async def sample(job: Job) -> list[StageReport]:
     """Sample the missing responses, and compare coverage with the configured minimum."""
     report = await call(stages.sample_flow, job)
     return [report, coverage_report(job, "sample", [report])]
 
 
-@flow(
-    name="judge-missing",
-    flow_run_name=run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("judge-missing")
 async def judge(job: Job) -> list[StageReport]:
     """Judge the criteria without a verdict, and compare coverage with the configured minimum."""
     report = await call(stages.judge_flow, job)
     return [report, coverage_report(job, "judge", [report])]
 
 
-@flow(
-    name="backfill",
-    flow_run_name=run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("backfill")
 async def backfill(job: Job) -> list[StageReport]:
     """Fill in missing responses and verdicts, all models in parallel.
 
@@ -109,12 +82,7 @@ async def backfill(job: Job) -> list[StageReport]:
         return reports + await _finish(job, reports)
 
 
-@flow(
-    name="fill",
-    flow_run_name=run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("fill")
 async def fill(job: Job) -> list[StageReport]:
     """Sample and judge the missing work of one model."""
     return [await call(stages.sample_flow, job), await call(stages.judge_flow, job)]
@@ -173,11 +141,11 @@ async def _run_blocks(job: Job) -> list[StageReport]:
     if job.settings.stopping is None:
         return []
     started_s = time.monotonic()
-    reports: list[StageReport] = []
+    reports = []
     n_looks = 0
     n_blocks = 0
     comparisons = await asyncio.to_thread(stored_comparisons, job)
-    block = upcoming_block(job, comparisons, 0)
+    block = upcoming_block(job, comparisons)
     while block is not None:
         for block_job in block.jobs(job):
             if await asyncio.to_thread(_has_calls, block_job):

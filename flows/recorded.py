@@ -30,9 +30,7 @@ from flows.run.outcomes import (
     message_of,
     outcome_of,
 )
-from tasks.config.job import Job
 from tasks.console import notice
-from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 Arguments = ParamSpec("Arguments")
@@ -120,11 +118,11 @@ def _final_state(context: FlowRunContext, result: Any) -> State[Any]:
 
     The run as a whole shows the damage, not each of its stages.
     """
-    reports: list[StageReport] = result if isinstance(result, list) else [result]
+    reports = result if isinstance(result, list) else [result]
     outcome = outcome_of(reports)
     is_stage = context.flow_run is not None and context.flow_run.parent_task_run_id is not None
     if outcome == DONE and not is_stage:
-        job: Job = (context.parameters or {})["job"]
+        job = (context.parameters or {})["job"]
         if Warehouse(job.warehouse).is_damaged():
             outcome = BELOW_BAR
     return state_of(outcome, message_of(reports, outcome), result)

@@ -1,7 +1,7 @@
 """Writing the report of a job, unless the last one is up to date."""
 
 import os
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 
 from tasks.config.job import Job
@@ -49,7 +49,10 @@ def write_report(
         pass  # refuses a warehouse without published data before a folder is created
     report_folder = folder or job.report_folder
     basis_file = job.report_index.parent / _BASIS_FILE
-    with _only_machine(warehouse), only_writer(report_folder):
+    # Storing costs opens the ledger, which only one machine may do; a read-only folder is only read.
+    is_writable = os.access(warehouse.root, os.W_OK)
+    one_machine = warehouse.only_machine(notice) if is_writable else nullcontext()
+    with one_machine, only_writer(report_folder):
         try:
             if store_calls(job):  # the costs of this run, and of killed ones
                 warehouse.publish()
@@ -63,16 +66,6 @@ def write_report(
         if is_of_run:
             write_atomically(basis_file, f"{basis}\n".encode())
         return n_bytes
-
-
-def _only_machine(warehouse: Warehouse) -> AbstractContextManager[None]:
-    """Keep other machines from writing: storing costs opens the ledger, which only one may do.
-
-    A read-only folder is only read.
-    """
-    if os.access(warehouse.root, os.W_OK):
-        return warehouse.only_machine(notice)
-    return nullcontext()
 
 
 def is_up_to_date(job: Job) -> bool:

@@ -262,10 +262,11 @@ def _start_server(job: "Job", folder: Path, server_lock: BinaryIO, port: int) ->
 def _write_address(folder: Path, url: str) -> None:
     from warehouse.locks import this_machine
 
+    machine = this_machine()
     address = {
         "url": url,
-        "machine": this_machine().kernel,
-        "host": this_machine().host,
+        "machine": machine.kernel,
+        "host": machine.host,
     }
     (folder / ADDRESS).write_text(json.dumps(address), encoding="utf-8")
 
@@ -419,10 +420,9 @@ def main() -> None:
     listening = socket.socket(fileno=int(sys.argv[1]))
     secret = _read_secret(int(sys.argv[2]))
     folder = Path(sys.argv[4])
-    unused_s = float(sys.argv[5])
     threading.Thread(
         target=_end_when_unused,
-        args=(folder, unused_s),
+        args=(folder, float(sys.argv[5])),
         daemon=True,
     ).start()
     os.environ |= {

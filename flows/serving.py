@@ -3,7 +3,7 @@
 import asyncio
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,13 +13,8 @@ from uuid import UUID
 import httpx
 from cronsim import CronSim
 from prefect import get_client
-from prefect.client.schemas.filters import (
-    FlowRunFilter,
-    FlowRunFilterDeploymentId,
-    FlowRunFilterState,
-    FlowRunFilterStateType,
-)
-from prefect.client.schemas.objects import FlowRun, StateType
+from prefect.client.schemas.filters import FlowRunFilter
+from prefect.client.schemas.objects import FlowRun
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.deployments.runner import RunnerDeployment
 from prefect.exceptions import ObjectNotFound
@@ -110,12 +105,6 @@ async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
     folder = job.warehouse / FOLDER
     schedule = job.settings.nightly
     names: dict[UUID | None, str] = {}
-
-    def report_crash(crashed_run: FlowRun) -> None:
-        deployment_name = names[crashed_run.deployment_id]
-        is_night = deployment_name == night_name
-        _report_crash(job, crashed_run, deployment_name, is_night=is_night)
-
     with Warehouse(job.warehouse).only_one(f"serve-{night_name}", wait=False):
         folder.mkdir(mode=0o700, exist_ok=True)
         os.environ[RUNS_LOCK] = str(folder / f"{night_name}-runs.lock")
@@ -123,13 +112,10 @@ async def _serve(job: Job, arguments: Arguments, name: str | None) -> None:
         os.chdir(_CODE)
         # Schedules that are paused at shutdown would stay paused if the next start failed.
         runner = ServingRunner(pause_on_shutdown=False)
-        deployment_ids = []
         for deployment in deployments:
-            deployment_id = await runner.aadd_deployment(deployment)
-            deployment_ids.append(deployment_id)
-            names[deployment_id] = deployment.name
+            names[await runner.aadd_deployment(deployment)] = deployment.name
         notice(f"nights start at {schedule.cron!r} ({schedule.timezone})")
-        watching = asyncio.create_task(_watch_crashes(deployment_ids, report_crash))
+        watching = asyncio.create_task(_watch_crashes(job, names))
         try:
             await _run_until_cancelled(runner)
         finally:
@@ -164,11 +150,16 @@ async def _run_until_cancelled(runner: Runner) -> None:
 # Crashes
 
 
-async def _watch_crashes(deployment_ids: Sequence[UUID], report: Callable[[FlowRun], None]) -> None:
-    """Report each run of these deployments that crashes from now on, until cancelled."""
-    is_crashed = FlowRunFilter(
-        deployment_id=FlowRunFilterDeploymentId(any_=list(deployment_ids)),
-        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.CRASHED])),
+async def _watch_crashes(job: Job, names: Mapping[UUID | None, str]) -> None:
+    """Report each run of these deployments that crashes from now on, until cancelled.
+
+    `names` are the names of the deployments by their ids.
+    """
+    is_crashed = FlowRunFilter.model_validate(
+        {
+            "deployment_id": {"any_": list(names)},
+            "state": {"type": {"any_": ["CRASHED"]}},
+        }
     )
     order = FlowRunSort.EXPECTED_START_TIME_DESC
     async with get_client() as client:
@@ -182,16 +173,17 @@ async def _watch_crashes(deployment_ids: Sequence[UUID], report: Callable[[FlowR
                 for crashed_run in runs:
                     if crashed_run.id not in seen_ids:
                         seen_ids.add(crashed_run.id)
-                        await asyncio.to_thread(report, crashed_run)
+                        name = names[crashed_run.deployment_id]
+                        await asyncio.to_thread(_report_crash, job, crashed_run, name)
 
 
-def _report_crash(job: Job, crashed_run: FlowRun, deployment_name: str, *, is_night: bool) -> None:
+def _report_crash(job: Job, crashed_run: FlowRun, deployment_name: str) -> None:
     """Print that a run has crashed, and send an alert about a night."""
     message = crashed_run.state.message if crashed_run.state else ""
     reason = f"{message} The log of the run {crashed_run.name} in Prefect may say more"
     expected_at = crashed_run.expected_start_time
     notice(f"{deployment_name} of {expected_at:%Y-%m-%d %H:%M} UTC crashed: {reason}")
-    if is_night:
+    if deployment_name.startswith("nightly"):
         night = crashed_run.parameters.get("night")
         night_job = job.model_copy(update={"night": night, "run_id": str(crashed_run.id)})
         alert_crashed(as_night(night_job, expected_at), reason)
@@ -236,10 +228,10 @@ async def _deployments(
     Raises:
         UsageError: all these names belong to another warehouse or benchmark.
     """
-    data_names = [warehouse_name(job.warehouse)]
+    data_name = warehouse_name(job.warehouse)
     if arguments.benchmark:
-        data_names.append(arguments.benchmark)
-    suffix = "-" + re.sub(r"[^A-Za-z0-9._-]+", "-", name or "-".join(data_names))
+        data_name += f"-{arguments.benchmark}"
+    suffix = "-" + re.sub(r"[^A-Za-z0-9._-]+", "-", name or data_name)
     for tried_suffix in [suffix] if name else ["", suffix]:
         deployments = await _named_deployments(job, arguments, tried_suffix, job_variables)
         if await _are_free(deployments):
@@ -261,9 +253,7 @@ async def _named_deployments(
     data = {"config": str(config.absolute()) if config else None, "warehouse": str(job.warehouse)}
     deployments = []
     for flow in (nightly, run, backfill, check, compact):
-        parameters = dict(data)
-        if flow is not compact:
-            parameters["benchmark"] = arguments.benchmark
+        parameters = data if flow is compact else data | {"benchmark": arguments.benchmark}
         deployment = await flow.ato_deployment(
             flow.name.removeprefix("prbench-") + suffix,
             schedule=schedule_of(job.settings.nightly) if flow is nightly else None,

@@ -88,10 +88,10 @@ def batch(
     return lambda context: call(named_work, job, context, *args, **kwargs)
 
 
-def numbered_parts(cells: Sequence[Cell], size: int) -> Iterator[tuple[int, list[Cell]]]:
+def numbered_parts(cells: list[Cell], size: int) -> Iterator[tuple[int, list[Cell]]]:
     """Yield the cells in parts of at most `size`, numbered from 1."""
     for number, start in enumerate(range(0, len(cells), size), start=1):
-        yield number, list(cells[start : start + size])
+        yield number, cells[start : start + size]
 
 
 async def run_batches(

@@ -3,14 +3,14 @@
 from asyncio import to_thread
 from collections import Counter
 
-from prefect import flow, task
+from prefect import task
 from prefect.cache_policies import NO_CACHE
 
-from flows import ui
-from flows.recorded import is_recorded, reported
+from flows.recorded import is_recorded
 from flows.report import is_up_to_date, whole_of, write_report
 from flows.run.outcomes import explained
 from flows.stage_runs import Batch, as_batch, batch, numbered_parts, run_batches, run_step
+from flows.ui import recorded_flow, show_link
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
 from tasks.check import check
@@ -34,40 +34,25 @@ judge_batch = as_batch(judge_responses)
 provider_batches = task(cache_policy=NO_CACHE)(judge_by_provider_batches)
 
 
-@flow(
-    name="ingest",
-    flow_run_name=ui.run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("ingest")
 async def ingest_flow(job: Job) -> StageReport:
     """Read the data set and check it; tasks that break an invariant are quarantined."""
     return await run_step(job, "loading the data set", to_thread(ingest_and_check, job))
 
 
-@flow(
-    name="assemble",
-    flow_run_name=ui.run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("assemble")
 async def assemble_flow(job: Job) -> StageReport:
     """Build the conversations of the admitted tasks."""
     return await run_step(job, "building conversations", to_thread(assemble, job))
 
 
-@flow(
-    name="sample",
-    flow_run_name=ui.run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("sample")
 async def sample_flow(job: Job) -> StageReport:
     """Sample the responses that are missing, in batches."""
     # A killed run leaves a vintage that must not count as complete.
     await to_thread(store_coverage_rules, job)
     cells_by_model = await to_thread(plan_samples, job)
-    batches: list[Batch] = []
+    batches = []
     for model, cells in cells_by_model.items():
         for number, part in numbered_parts(cells, SAMPLES_A_BATCH):
             batches.append(batch(sample_batch, f"sample {model} {number}", job, model, part))
@@ -75,29 +60,19 @@ async def sample_flow(job: Job) -> StageReport:
     return await run_batches(job, "sample", "responses", batches, totals)
 
 
-@flow(
-    name="derive",
-    flow_run_name=ui.run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("derive")
 async def derive_flow(job: Job) -> StageReport:
     """Rewrite the criteria for judges that use another rubric than the original one."""
     return await run_step(job, "rewriting criteria", derive(job))
 
 
-@flow(
-    name="judge",
-    flow_run_name=ui.run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("judge")
 async def judge_flow(job: Job) -> StageReport:
     """Judge the criteria without a verdict, in batches of whole responses.
 
     Judges with `mode: batch` first submit their calls to the provider's batch service.
     """
-    first_batches: list[Batch] = []
+    first_batches = []
     batches: list[Batch] = []
     totals: Counter[str] = Counter()
     for config, responses in await to_thread(plan_verdicts, job):
@@ -134,23 +109,13 @@ def _response_batches(responses: list[MissingVerdicts]) -> list[list[str]]:
     return list(batches.values())
 
 
-@flow(
-    name="aggregate",
-    flow_run_name=ui.run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("aggregate")
 async def aggregate_flow(job: Job) -> StageReport:
     """Compute scores, leaderboard and intervals."""
     return await run_step(job, "computing scores", to_thread(aggregate, job))
 
 
-@flow(
-    name="select-hard",
-    flow_run_name=ui.run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("select-hard")
 async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
     """Select the hard subset of each field."""
     return await run_step(job, "selecting hard tasks", to_thread(_select_hard, job, must_select))
@@ -164,39 +129,24 @@ def _select_hard(job: Job, must_select: bool) -> StageReport:
     return report
 
 
-@flow(
-    name="check",
-    flow_run_name=ui.run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("check")
 async def check_flow(job: Job) -> StageReport:
     """Run all data-quality suites on the stored data."""
     return await run_step(job, "checking data", to_thread(check, job))
 
 
-@flow(
-    name="drift",
-    flow_run_name=ui.run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("drift")
 async def drift_flow(job: Job) -> StageReport:
     """Judge the control sets again, and choose one for each judge without one."""
     return await run_step(job, "judging control sets", judge_control_set(job))
 
 
-@flow(
-    name="report",
-    flow_run_name=ui.run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("report")
 async def report_flow(job: Job) -> StageReport:
     """Write the report, and link to it."""
     report = await run_step(job, "writing the report", to_thread(_write_report, job))
     if is_recorded() and not report.has_failed:
-        await ui.show_link(job, job.report_url or job.report_index.resolve().as_uri())
+        await show_link(job, job.report_url or job.report_index.resolve().as_uri())
     return report
 
 
@@ -216,12 +166,7 @@ def _write_report(job: Job) -> StageReport:
     return report
 
 
-@flow(
-    name="compact",
-    flow_run_name=ui.run_name,
-    validate_parameters=False,
-)
-@reported
+@recorded_flow("compact")
 async def compact_flow(job: Job, only_if_needed: bool = False) -> StageReport:
     """Merge small files into large ones, and delete raw replies after the configured days."""
     return await run_step(job, "merging files", to_thread(tidy, job, only_if_needed))

@@ -4,13 +4,13 @@ import asyncio
 import hashlib
 import logging
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
-from prefect import artifacts, get_client, get_run_logger, tags
+from prefect import Flow, artifacts, flow, get_client, get_run_logger, tags
 from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.filters import FlowRunFilter
 from prefect.client.schemas.objects import FlowRun
@@ -19,10 +19,12 @@ from prefect.runtime import flow_run
 
 from flows.recorded import (
     Recordable,
+    StageWork,
     beside_the_work,
     call,
     is_recorded,
     recording,
+    reported,
     state_of,
 )
 from flows.run.outcomes import RUNNING
@@ -35,6 +37,7 @@ from tasks.rules.text.characters import visible
 from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 _LOOK_EVERY_S = 3.0
 _RENEW_EVERY_S = 5.0
@@ -109,12 +112,33 @@ async def _runs(
     return await client.read_flow_runs(flow_run_filter=FlowRunFilter.model_validate(document))
 
 
-# Names
+# Flows and their names
 
 
-def run_name() -> str:
+def recorded_flow(
+    name: str,
+) -> Callable[
+    [StageWork[Arguments, Result]],
+    Flow[Arguments, Coroutine[Any, Any, Result]],
+]:
+    """Make Prefect flows of functions, whose runs have the names and states of this project."""
+
+    def as_flow(
+        work: StageWork[Arguments, Result],
+    ) -> Flow[Arguments, Coroutine[Any, Any, Result]]:
+        options = flow(
+            name=name,
+            flow_run_name=_run_name,
+            validate_parameters=False,
+        )
+        return options(reported(work))
+
+    return as_flow
+
+
+def _run_name() -> str:
     """Return the name of the new flow run: the flow, the data, the night or vintage, the models."""
-    job: Job = flow_run.parameters["job"]
+    job = flow_run.parameters["job"]
     labels = list(job.named_models or [model.label for model in job.settings.models])
     models = ", ".join(labels[:_NAMED_MODELS])
     if len(labels) > _NAMED_MODELS:
@@ -129,7 +153,7 @@ def run_name() -> str:
         sampling,
         models,
     )
-    return " ".join(part for part in parts if part)
+    return " ".join(filter(None, parts))
 
 
 def warehouse_name(folder: Path) -> str:
@@ -213,7 +237,7 @@ async def show_results(job: Job) -> None:
 
 
 def _board_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    board_row: dict[str, Any] = {}
+    board_row = {}
     for name in _BOARD:
         value = row[name]
         if isinstance(value, float):

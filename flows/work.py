@@ -6,9 +6,8 @@ does not load them.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from types import ModuleType
 from typing import Any
 
 from flows.execution import Execution, execute, prepare
@@ -16,7 +15,7 @@ from flows.report import is_up_to_date
 from flows.run.config import refuse_every_vintage, refuse_unknown_names
 from flows.run.coverage_report import coverage_report
 from flows.run.signals import run_interruptibly
-from flows.server import PrefectServer, server_of
+from flows.server import server_of
 from tasks.aggregate import has_stale_measures
 from tasks.analyses import annotate, phrases, review
 from tasks.analyses.node_scores import stale_analyses
@@ -111,10 +110,6 @@ def _lacks_capabilities(job: Job, reader: Reader) -> bool:
     return any(stale_analyses(reader, wanted_tasks(job, reader).key))
 
 
-def _lacks_arrangements(job: Job, reader: Reader) -> bool:
-    return bool(missing_arrangements(job, reader))
-
-
 # The flows
 
 
@@ -123,15 +118,14 @@ class CommandFlow:
     """A flow that a command starts.
 
     Attributes:
-        load: imports the flow and Prefect, which takes seconds.
-        checks: whether there is work of each kind that the flow does; none: there always is.
+        checks: return something that is true if there is work of a kind that the flow does; without
+            checks there always is.
         calls: the kinds of models that it calls.
         covered_stage: the stage whose coverage it reports, if any; `evaluate`: all stages.
         refuse: raises if the job lacks settings for it.
     """
 
-    load: Callable[[], Any]
-    checks: tuple[Callable[[Job, Reader], bool], ...] = ()
+    checks: tuple[Callable[[Job, Reader], object], ...] = ()
     calls: tuple[str, ...] = ()
     covered_stage: str = ""
     refuse: Callable[[Job], None] = lambda _: None
@@ -142,103 +136,86 @@ class CommandFlow:
         return _lacks_data in self.checks
 
 
-def _pipeline() -> ModuleType:
-    from flows import pipeline
-
-    return pipeline
-
-
-def _stages() -> ModuleType:
-    from flows import stages
-
-    return stages
-
-
-def _analyses() -> ModuleType:
-    from flows import analyses
-
-    return analyses
-
-
-_CHECKS_OF_RUN = (
-    _lacks_data,
-    _lacks_conversations,
-    _lacks_responses,
-    _lacks_rewordings,
-    _lacks_verdicts,
-    _lacks_looks,
-    _lacks_measures,
-    _lacks_possible_selection,
-    _lacks_report,
+_WHOLE_RUN = CommandFlow(
+    checks=(
+        _lacks_data,
+        _lacks_conversations,
+        _lacks_responses,
+        _lacks_rewordings,
+        _lacks_verdicts,
+        _lacks_looks,
+        _lacks_measures,
+        _lacks_possible_selection,
+        _lacks_report,
+    ),
+    calls=CALLED_KINDS,
+    covered_stage="evaluate",
 )
 FLOWS = {
-    "evaluate": CommandFlow(
-        lambda: _pipeline().evaluate,
-        checks=_CHECKS_OF_RUN,
-        calls=CALLED_KINDS,
-        covered_stage="evaluate",
+    "evaluate": _WHOLE_RUN,
+    "night": replace(
+        _WHOLE_RUN,
+        checks=(_lacks_night, lacks_control_verdicts, *_WHOLE_RUN.checks),
     ),
-    "night": CommandFlow(
-        lambda: _pipeline().night,
-        checks=(_lacks_night, lacks_control_verdicts, *_CHECKS_OF_RUN),
-        calls=CALLED_KINDS,
-        covered_stage="evaluate",
-    ),
-    "backfill": CommandFlow(
-        lambda: _pipeline().backfill,
-        checks=_CHECKS_OF_RUN,
-        calls=CALLED_KINDS,
-        covered_stage="evaluate",
-    ),
-    "ingest": CommandFlow(lambda: _stages().ingest_flow, checks=(_lacks_data,)),
-    "assemble": CommandFlow(lambda: _stages().assemble_flow, checks=(_lacks_conversations,)),
+    "backfill": _WHOLE_RUN,
+    "ingest": CommandFlow((_lacks_data,)),
+    "assemble": CommandFlow((_lacks_conversations,)),
     "sample": CommandFlow(
-        lambda: _pipeline().sample,
-        checks=(_lacks_responses,),
+        (_lacks_responses,),
         calls=STAGES["sample"].calls,
         covered_stage="sample",
     ),
-    "derive": CommandFlow(
-        lambda: _stages().derive_flow,
-        checks=(_lacks_rewordings,),
-        calls=STAGES["derive"].calls,
-    ),
+    "derive": CommandFlow((_lacks_rewordings,), calls=STAGES["derive"].calls),
     "judge": CommandFlow(
-        lambda: _pipeline().judge,
-        checks=(_lacks_verdicts,),
+        (_lacks_verdicts,),
         calls=STAGES["judge"].calls,
         covered_stage="judge",
     ),
-    "aggregate": CommandFlow(lambda: _stages().aggregate_flow, checks=(_lacks_measures,)),
-    "select_hard": CommandFlow(
-        lambda: _stages().select_hard_flow,
-        checks=(_lacks_measures, _lacks_selection),
-    ),
+    "aggregate": CommandFlow((_lacks_measures,)),
+    "select_hard": CommandFlow((_lacks_measures, _lacks_selection)),
     "annotate": CommandFlow(
-        lambda: _analyses().annotate_flow,
-        checks=(partial(_lacks_analysis, annotate.ANNOTATION),),
+        (partial(_lacks_analysis, annotate.ANNOTATION),),
         refuse=annotate.refuse_unready,
     ),
-    "neighbours": CommandFlow(
-        lambda: _analyses().neighbours_flow,
-        checks=(_lacks_arrangements,),
-        calls=STAGES["neighbours"].calls,
-    ),
+    "neighbours": CommandFlow((missing_arrangements,), calls=STAGES["neighbours"].calls),
     "review": CommandFlow(
-        lambda: _analyses().review_flow,
-        checks=(partial(_lacks_analysis, review.REVIEW),),
+        (partial(_lacks_analysis, review.REVIEW),),
         refuse=review.refuse_unready,
     ),
     "capabilities": CommandFlow(
-        lambda: _analyses().capabilities_flow,
-        checks=(_lacks_capabilities,),
+        (_lacks_capabilities,),
         calls=STAGES["capabilities"].calls,
         refuse=phrases.refuse_unready,
     ),
-    "check": CommandFlow(lambda: _stages().check_flow),
-    "compact": CommandFlow(lambda: _stages().compact_flow),
+    "check": CommandFlow(),
+    "compact": CommandFlow(),
 }
 """The flows by the names that commands use."""
+
+
+def prefect_flow(name: str) -> Any:
+    """Return the flow of a command; importing it takes seconds."""
+    from flows import analyses, pipeline, stages
+
+    flows_by_name = {
+        "evaluate": pipeline.evaluate,
+        "night": pipeline.night,
+        "backfill": pipeline.backfill,
+        "ingest": stages.ingest_flow,
+        "assemble": stages.assemble_flow,
+        "sample": pipeline.sample,
+        "derive": stages.derive_flow,
+        "judge": pipeline.judge,
+        "aggregate": stages.aggregate_flow,
+        "select_hard": stages.select_hard_flow,
+        "annotate": analyses.annotate_flow,
+        "neighbours": analyses.neighbours_flow,
+        "review": analyses.review_flow,
+        "capabilities": analyses.capabilities_flow,
+        "check": stages.check_flow,
+        "compact": stages.compact_flow,
+    }
+    return flows_by_name[name]
 
 
 def has_work(job: Job, name: str) -> bool:
@@ -296,23 +273,17 @@ def _run(job: Job, name: str) -> list[StageReport]:
             return without_work(job, name)
     with working("loading libraries", is_quiet=job.is_quiet):
         server = server_of(job)  # if the server must be started, it starts while the libraries load
-        flow = FLOWS[name].load()
+        flow = prefect_flow(name)
         from flows.ui import run_recorded
 
-        is_recorded = server is not None and _is_ready(server)
-    if server is not None and is_recorded and not job.is_quiet:
-        notice(f"Prefect records this run: {server.host_and_port}")
-    start = partial(run_recorded, flow) if is_recorded else flow.fn
-    reports: StageReport | list[StageReport] = run_interruptibly(partial(start, job))
-    return reports if isinstance(reports, list) else [reports]
-
-
-def _is_ready(server: PrefectServer) -> bool:
-    """Wait for the server, and print a notice if it does not respond."""
-    is_ready = server.is_ready()
-    if not is_ready:
+        is_recorded = server is not None and server.is_ready()
+    if server is not None and not is_recorded:
         notice(
             f"no Prefect server responded at {server.host_and_port} within a minute; this run"
             " is not recorded"
         )
-    return is_ready
+    elif server is not None and not job.is_quiet:
+        notice(f"Prefect records this run: {server.host_and_port}")
+    start = partial(run_recorded, flow) if is_recorded else flow.fn
+    reports = run_interruptibly(partial(start, job))
+    return reports if isinstance(reports, list) else [reports]

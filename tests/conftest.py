@@ -33,8 +33,8 @@ gc.set_threshold(50_000)
 # Small queries gain nothing from a second thread, but processes of tests that share two cores wait
 # for it.
 _connect = duckdb.connect
-duckdb.connect = lambda *given, config=None, **more: _connect(
-    *given, config={"threads": 1} | (config or {}), **more
+duckdb.connect = lambda *args, config=None, **kwargs: _connect(
+    *args, config={"threads": 1} | (config or {}), **kwargs
 )
 
 # Processes that a shell starts in the background ignore Ctrl-C, but some tests send it to processes

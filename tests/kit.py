@@ -103,38 +103,24 @@ def at(seconds: float) -> datetime:
 
 def admitted(task_ids: Sequence[str], split: str = "finance", **values: Any) -> Rows:
     """The rows by table that put tasks into a split, checked and admitted."""
+    task_values = {"field": "Finance", "n_criteria": 0} | values
+    task_rows = []
+    members = []
+    for position, task_id in enumerate(task_ids):
+        task_rows.append(row("task_rows", task_id=task_id, **task_values))
+        members.append(row("split_members", split=split, task_id=task_id, position=position))
+    check_row = row(
+        "checks",
+        suite="ingest",
+        check_name="any",
+        expectation="any",
+        table_name="rubrics",
+        n_evaluated=len(task_ids),
+    )
     return {
-        "task_rows": [
-            row(
-                "task_rows",
-                task_id=t,
-                **{
-                    "field": "Finance",
-                    "n_criteria": 0,
-                    **values,
-                },
-            )
-            for t in task_ids
-        ],
-        "split_members": [
-            row(
-                "split_members",
-                split=split,
-                task_id=t,
-                position=i,
-            )
-            for i, t in enumerate(task_ids)
-        ],
-        "checks": [
-            row(
-                "checks",
-                suite="ingest",
-                check_name="any",
-                expectation="any",
-                table_name="rubrics",
-                n_evaluated=len(task_ids),
-            )
-        ],
+        "task_rows": task_rows,
+        "split_members": members,
+        "checks": [check_row],
         "score_definitions": [row("score_definitions", **asdict(score)) for score in SCORES],
     }
 
@@ -182,35 +168,34 @@ _STATUS = {
 }
 
 
-def verdict(of_response: Row, of_criterion: Row, value: float | None, **values: Any) -> Row:
+def verdict(response_row: Row, criterion_row: Row, value: float | None, **values: Any) -> Row:
     """A verdict row; `value` None means a failed verdict."""
-    given = {
+    columns = {
         "judge": "a-judge",
         "judge_trial": 1,
         "status": _STATUS[value],
         "source": "judged",
-    } | values
-    cell = f"{of_response['response_id']}/{of_criterion['criterion_id']}/{given['judge']}/{given['judge_trial']}"
-    return row(
-        "verdicts",
-        verdict_id=cell,
-        value=value,
-        criterion_hash=of_criterion["content_hash"],
-        criterion_id=of_criterion["criterion_id"],
-        **{
-            name: of_response[name]
-            for name in ("response_id", "task_id", "model", "trial", "vintage")
-        },
-        **given,
-    )
+        "value": value,
+        "criterion_hash": criterion_row["content_hash"],
+        "criterion_id": criterion_row["criterion_id"],
+        "response_id": response_row["response_id"],
+        "task_id": response_row["task_id"],
+        "model": response_row["model"],
+        "trial": response_row["trial"],
+        "vintage": response_row["vintage"],
+        **values,
+    }
+    cell = ("response_id", "criterion_id", "judge", "judge_trial")
+    verdict_id = "/".join(str(columns[name]) for name in cell)
+    return row("verdicts", verdict_id=verdict_id, **columns)
 
 
 def combined(*parts: Mapping[str, Iterable[dict[str, Any]]]) -> Rows:
     """The rows of all parts, table by table."""
     rows: Rows = {}
     for part in parts:
-        for name, of_table in part.items():
-            rows.setdefault(name, []).extend(of_table)
+        for table_name, table_rows in part.items():
+            rows.setdefault(table_name, []).extend(table_rows)
     return rows
 
 
@@ -226,7 +211,7 @@ def good_row(task_id: str, **changes: Any) -> dict[str, Any]:
 
 def write_jsonl(path: Path, rows: Iterable[object]) -> Path:
     """Write rows as JSON Lines and return the path."""
-    path.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
@@ -238,10 +223,10 @@ def written(
     """
     warehouse = Warehouse(folder)
     for table_name, rows in tables.items():
-        other = {"dataset_revision": revision} if revision else {}
-        warehouse.write(
-            table_name, [each | (other if "dataset_revision" in each else {}) for each in rows]
-        )
+        replaced = {}
+        if revision is not None and "dataset_revision" in TABLES[table_name].columns:
+            replaced = {"dataset_revision": revision}
+        warehouse.write(table_name, [table_row | replaced for table_row in rows])
     return warehouse
 
 
@@ -275,9 +260,10 @@ def reading(folder: Path, *parts: Mapping[str, Iterable[dict[str, Any]]]) -> Ite
         yield reader
 
 
-def rows_in(stored: Path | Job, query: str, *parameters: Any) -> list[dict[str, Any]]:
+def rows_in(source: Path | Job, query: str, *parameters: Any) -> list[dict[str, Any]]:
     """The rows that a query finds in the published state of a warehouse, or of a job's."""
-    with Warehouse(stored if isinstance(stored, Path) else stored.warehouse).reader() as reader:
+    folder = source if isinstance(source, Path) else source.warehouse
+    with Warehouse(folder).reader() as reader:
         return reader.rows(query, list(parameters) or None)
 
 
@@ -304,23 +290,19 @@ def call_entry(
         completion_tokens=1,
         cost_usd=cost_usd,
     )
-    usual = {
+    fields = {
+        "call_key": key,
+        "run_id": run_id,
+        "reply": reply,
         "attempt": 1,
         "cell": "c",
         "model": "m",
         "endpoint": "",
         "parameters": "{}",
         "is_final": True,
+        **values,
     }
-    return Entry(
-        **{
-            "call_key": key,
-            "run_id": run_id,
-            "reply": reply,
-            **usual,
-            **values,
-        }
-    )
+    return Entry(**fields)
 
 
 def imported(job: Job, source: Path | Store) -> StageReport:
@@ -329,51 +311,45 @@ def imported(job: Job, source: Path | Store) -> StageReport:
         return import_tables(job, export)
 
 
-def values_in(stored: Path | Job, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
+def values_in(source: Path | Job, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
     """The values of rows, without column names."""
-    return [tuple(each.values()) for each in rows_in(stored, query, *parameters)]
+    return [tuple(row.values()) for row in rows_in(source, query, *parameters)]
 
 
-def are_close(wanted: Any, actual: Any, tolerance: float = 1e-9) -> bool:
+def are_close(expected: Any, actual: Any, tolerance: float = 1e-9) -> bool:
     """Return whether two figures are the same; an undefined one is None."""
-    if wanted is None or actual is None:
-        return wanted is actual
-    return abs(float(wanted) - float(actual)) <= tolerance
+    if expected is None or actual is None:
+        return expected is actual
+    return abs(float(expected) - float(actual)) <= tolerance
 
 
 def differing(
-    wanted: Mapping[Any, Any], rows: Mapping[Any, Any], tolerance: float = 1e-9
+    expected: Mapping[Any, Any], rows: Mapping[Any, Any], tolerance: float = 1e-9
 ) -> list[tuple[Any, ...]]:
-    """Return the cells of rows that differ from the wanted ones, so that a failure names them; NaN
+    """Return the cells of rows that differ from the expected ones, so that a failure names them; NaN
     is undefined.
     """
-    return [
-        (key, column, value, rows[key][column])
-        for key, columns in wanted.items()
-        for column, value in columns.items()
-        if not are_close(
-            None if value is None or math.isnan(value) else value, rows[key][column], tolerance
-        )
-    ]
+    cells = []
+    for key, columns in expected.items():
+        for column, value in columns.items():
+            is_undefined = value is None or math.isnan(value)
+            actual = rows[key][column]
+            if not are_close(None if is_undefined else value, actual, tolerance):
+                cells.append((key, column, value, actual))
+    return cells
 
 
 def one_line(reason: str = "") -> str:
     """A pattern for one-line messages that contain this."""
-    rest = r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*"
-    return rf"\A{rest}{re.escape(reason)}{rest}\Z"
+    text = r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*"
+    return rf"\A{text}{re.escape(reason)}{text}\Z"
 
 
 def job_on(source: Path | str, warehouse: Path, run_id: str = "a-run", **settings: Any) -> Job:
     """A job without models on a data set, in a warehouse."""
-    given = Settings.model_validate({"dataset": {"source": str(source)}, **settings})
-    return with_revision(
-        Job(
-            settings=given,
-            warehouse=warehouse,
-            run_id=run_id,
-            is_quiet=True,
-        )
-    )
+    validated = Settings.model_validate({"dataset": {"source": str(source)}, **settings})
+    job = Job(settings=validated, warehouse=warehouse, run_id=run_id, is_quiet=True)
+    return with_revision(job)
 
 
 def endpoint(label: str, api_base: str, **settings: Any) -> dict[str, Any]:
@@ -403,9 +379,8 @@ def prepared(job: Job) -> Job:
     """The job, with its tasks ingested, checked and assembled: copied, if that was done before for
     the whole sample.
     """
-    is_sample = job.settings.benchmark == "prbench" and job.settings.dataset == Dataset(
-        source="sample"
-    )
+    has_sample = job.settings.dataset == Dataset(source="sample")
+    is_sample = has_sample and job.settings.benchmark == "prbench"
     if is_sample and job.limit is None and not any(job.warehouse.glob("*")):
         shutil.copytree(prepared_sample(), job.warehouse, dirs_exist_ok=True)
         return job
@@ -417,10 +392,12 @@ def publish_few(patched: Patch, *others: str) -> None:
     thirds of the time.
     """
     stages = ("tasks", "messages", "intermediate.model_runs", "criterion_reviews")
-    read = {each.name for each in sql.leading_to([*stages, *others])}
-    patched.setattr(
-        sql, "behind", lambda changed: [model for model in BEHIND(changed) if model.name in read]
-    )
+    names = {model.name for model in sql.leading_to([*stages, *others])}
+
+    def few_behind(changed: set[str]) -> list[sql.Model]:
+        return [model for model in BEHIND(changed) if model.name in names]
+
+    patched.setattr(sql, "behind", few_behind)
 
 
 @functools.cache
@@ -440,24 +417,24 @@ def _prepared(job: Job) -> Job:
     return job
 
 
+def in_batches(items: list[Any], size: int) -> list[list[Any]]:
+    """Return lists of at most this many items."""
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
 def sampled(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> StageReport:
     """Sample missing responses, in batches of this size, and publish them."""
     job = job.model_copy(update={"retry_failed": retry_failed})
     report = StageReport("sample")
 
     async def run() -> None:
-        cells = plan_samples(job)
         async with open_run_context(job) as context:
-            async with asyncio.TaskGroup() as group:
-                done = [
-                    group.create_task(
-                        sample_cells(job, context, label, of_label[start : start + size])
-                    )
-                    for label, of_label in cells.items()
-                    for start in range(0, len(of_label), size)
-                ]
-            for each in done:
-                report.add(each.result())
+            batches = []
+            for label, cells in plan_samples(job).items():
+                for batch in in_batches(cells, size):
+                    batches.append(sample_cells(job, context, label, batch))
+            for batch_report in await asyncio.gather(*batches):
+                report.add(batch_report)
             context.add_notices(report)
 
     asyncio.run(run())
@@ -474,18 +451,18 @@ def judged(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> StageR
         missing = plan_verdicts(job)
         async with open_run_context(job) as context:
             for judge_config, responses in missing:
-                ids = [each.response_id for each in responses]
+                ids = [response.response_id for response in responses]
                 if judge_config.judge.mode == "batch" and ids:
                     report.add_messages(
                         await judge_by_provider_batches(job, context, judge_config, ids)
                     )
-                batches = [ids[start : start + size] for start in range(0, max(len(ids), 1), size)]
-                call = functools.partial(judge_responses, job, context, judge_config)
-                done = await asyncio.gather(
-                    *(call(some, batch_index=i) for i, some in enumerate(batches))
-                )
-                for each in done:
-                    report.add(each)
+                batches = []
+                for index, batch in enumerate(in_batches(ids, size) or [[]]):
+                    batches.append(
+                        judge_responses(job, context, judge_config, batch, batch_index=index)
+                    )
+                for batch_report in await asyncio.gather(*batches):
+                    report.add(batch_report)
             context.add_notices(report)
 
     asyncio.run(run())
@@ -510,8 +487,10 @@ def until(
 
 def shared_folder(factory: pytest.TempPathFactory) -> Path:
     """A folder that all processes of this test run share."""
-    own = factory.getbasetemp()
-    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    folder = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    return folder
 
 
 def tracked_files() -> list[Path]:
@@ -520,11 +499,5 @@ def tracked_files() -> list[Path]:
     if git is None or not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")
     command = [git, "ls-files", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(
-        command,
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return [Path(line) for line in listed.stdout.splitlines() if (ROOT / line).exists()]
+    output = subprocess.check_output(command, cwd=ROOT, text=True)
+    return [Path(line) for line in output.splitlines() if (ROOT / line).exists()]

@@ -204,14 +204,14 @@ def folder_in(part: str, name: str) -> str:
 @pytest.mark.parametrize("part", LEVELS)
 def test_every_folder_has_a_level(part: str) -> None:
     root = ROOT / part.replace(".", "/")
-    known = set().union(*LEVELS[part])
+    names = set().union(*LEVELS[part])
     folders = {path.parent.name for path in root.glob("*/__init__.py")}
     modules = {path.stem for path in root.glob("*.py")} - {"__init__"}
 
-    assert folders <= known
-    assert known - {ITSELF} <= folders | modules
-    if ITSELF not in known:
-        assert modules <= known
+    assert folders <= names
+    assert names - {ITSELF} <= folders | modules
+    if ITSELF not in names:
+        assert modules <= names
 
 
 @pytest.mark.parametrize("part", LEVELS)

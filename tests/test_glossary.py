@@ -57,27 +57,32 @@ def replaced() -> tuple[set[str], set[str]]:
     """
     table = (ROOT / "tasks/README.md").read_text(encoding="utf-8").partition("## Glossary")[2]
     cells = [line.split("|")[3] for line in table.splitlines() if line.count("|") == 4][2:]
-    in_prose = {word for cell in cells for word in re.findall("[a-z_]+", re.sub("`.*?`", "", cell))}
-    return {word for cell in cells for word in re.findall("`([a-z_]+)`", cell)} | in_prose, in_prose
+    text = " ".join(cells)
+    prose = set(re.findall("[a-z_]+", re.sub("`.*?`", "", text)))
+    return prose.union(re.findall("`([a-z_]+)`", text)), prose
+
+
+def all_names(file: Path, text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the name of each name; the file's own names have line 0."""
+    for part in file.with_suffix("").parts:
+        yield 0, part
+    if file.suffix == ".py":
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.NAME:
+                yield token.start[0], token.string
+    elif file.suffix == ".sql":
+        for number, line in enumerate(text.splitlines(), 1):
+            code = re.sub("'[^']*'", "", line.partition("--")[0])
+            for name in re.findall(r"[a-z_]\w*", code):
+                yield number, name
 
 
 def names(file: Path, text: str, words: set[str]) -> Iterator[tuple[int, str]]:
     """Yield the line and the name of each name that contains one of the words; the file's own name
     has line 0.
     """
-    named = [(0, part) for part in file.with_suffix("").parts]
-    if file.suffix == ".py":
-        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-        named += [(token.start[0], token.string) for token in tokens if token.type == tokenize.NAME]
-    elif file.suffix == ".sql":
-        code = (re.sub("'[^']*'", "", line.partition("--")[0]) for line in text.splitlines())
-        named += [
-            (number, name)
-            for number, line in enumerate(code, 1)
-            for name in re.findall(r"[a-z_]\w*", line)
-        ]
     has_word = re.compile("|".join(words).replace("_", "")).search
-    for number, name in named:
+    for number, name in all_names(file, text):
         if name.startswith("test_") or not has_word(name.lower().replace("_", "")):
             continue  # the name of a test is a sentence
         parts = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
@@ -92,11 +97,10 @@ def sentences(file: Path, text: str, words: set[str]) -> Iterator[tuple[int, str
     is_glossary = str(file) == "tasks/README.md"
     promised = re.compile(f'["`](?:{"|".join(PROMISED)})["`]')
     has_word = re.compile("|".join(words)).search
-    for number, line in (
-        (number, line) for number, line in enumerate(text.splitlines(), 1) if has_word(line.lower())
-    ):
-        own = promised.sub("", line)
-        if not (is_glossary and line.count("|") == 4):
-            yield from (
-                (number, word) for word in re.findall("[a-z]+", own.lower()) if word in words
-            )
+    for number, line in enumerate(text.splitlines(), 1):
+        is_entry = is_glossary and line.count("|") == 4
+        if is_entry or not has_word(line.lower()):
+            continue
+        for word in re.findall("[a-z]+", promised.sub("", line).lower()):
+            if word in words:
+                yield number, word

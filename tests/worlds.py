@@ -67,10 +67,10 @@ def research_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 def _built(folder: Path, build: Callable[[Path], Job]) -> Job:
     """The job of a world; the first process builds it, the others wait."""
     with file_lock(folder / "lock", wait=True):
-        done = folder / "job.json"
-        if not done.exists():
-            done.write_text(build(folder).model_dump_json(), encoding="utf-8")
-        return with_revision(Job.model_validate_json(done.read_text(encoding="utf-8")))
+        job_file = folder / "job.json"
+        if not job_file.exists():
+            job_file.write_text(build(folder).model_dump_json(), encoding="utf-8")
+        return with_revision(Job.model_validate_json(job_file.read_text(encoding="utf-8")))
 
 
 @pytest.fixture(scope="session")
@@ -135,7 +135,7 @@ def world_drilldown(world_job: Job) -> Path:
 
 
 @pytest.fixture(scope="session")
-def held(world_drilldown: Path) -> dict[str, Any]:
+def contents(world_drilldown: Path) -> dict[str, Any]:
     """The content of the drill-down's data files."""
     return data(world_drilldown)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from flows.cli.options import WAREHOUSE, Context, Group, command, number
+from flows.cli.options import PATH, WAREHOUSE, Context, Group, command, number
 from flows.cli.output import refuse_early, report_done, show_json, show_table, write
 from tasks.rules.errors import UsageError
 from tasks.rules.verdict import GRADINGS
@@ -16,19 +16,14 @@ if TYPE_CHECKING:
     from tasks.config.job import Job
     from tasks.run.writing import StageReport
 
-_PATH = click.Path(path_type=Path)
+_files = click.argument("files", type=PATH, metavar="FILE", nargs=-1, required=True)
 RESULT_FORMATS = ("prbench", "inspect", "evalscope", "simple-evals", "m42")
 """The formats of `tasks.imports.FORMATS`. A help page cannot wait for that import; a test compares
 the lists.
 """
 
 
-@command(
-    name="import",
-    location=WAREHOUSE,
-    cls=Group,
-    invoke_without_command=True,
-)
+@command(name="import", location=WAREHOUSE, cls=Group, invoke_without_command=True)
 @click.option(
     "--list",
     "is_list",
@@ -83,7 +78,7 @@ def _show_batches(context: Context) -> None:
     refuse_early(context, must_be_stored=True)
     rows = batches(context.job)
     if context.as_json:
-        show_json(rows)
+        show_json(context, rows)
     elif not rows:
         click.echo("Nothing was imported yet.")
     else:
@@ -93,17 +88,16 @@ def _show_batches(context: Context) -> None:
 def _batch_cells(row: Mapping[str, Any]) -> list[Any]:
     from tasks.rules.text.numbers import counted
 
-    counts = []
+    parts = []
     for kind in ("response", "verdict", "review"):
         n_rows = row[f"n_{kind}s"]
         if n_rows:
-            counts.append(counted(n_rows, kind))
-    rows = ", ".join(counts)
+            parts.append(counted(n_rows, kind))
     if row["is_retracted"]:
-        rows += ", retracted"
+        parts.append("retracted")
     command_text = (row["command"] or "").removeprefix("prbench import ")
     imported_at = f"{row['imported_at']:%Y-%m-%d %H:%M}"
-    return [row["import_batch"], imported_at, rows, command_text or None]
+    return [row["import_batch"], imported_at, ", ".join(parts), command_text or None]
 
 
 def _write_import(
@@ -124,11 +118,9 @@ def _write_import(
     "skip-unknown",
     group=import_,
     name="responses",
-    texts={
-        "vintage": "Vintage of rows that name none.  [default: base]",
-    },
+    texts={"vintage": "Vintage of rows that name none.  [default: base]"},
 )
-@click.argument("source", type=_PATH, metavar="FILE|FOLDER")
+@click.argument("source", type=PATH, metavar="FILE|FOLDER")
 @click.option(
     "--pattern",
     metavar="NAMES",
@@ -185,7 +177,7 @@ def import_responses(context: Context, source: Path, **options: Any) -> int:
         ),
     },
 )
-@click.argument("file", type=_PATH)
+@click.argument("file", type=PATH)
 @click.option("--task", metavar="ID", help="Task of rows that name none.")
 @click.option(
     "--grading",
@@ -252,13 +244,7 @@ def import_verdicts(context: Context, file: Path, **options: Any) -> int:
         "vintage": "Vintage of the responses.  [default: base]",
     },
 )
-@click.argument(
-    "files",
-    type=_PATH,
-    metavar="FILE",
-    nargs=-1,
-    required=True,
-)
+@_files
 @click.option(
     "--format",
     "format_name",
@@ -296,13 +282,7 @@ def import_results(context: Context, files: tuple[Path, ...], **options: Any) ->
     name="reviews",
     texts={"by": "Reviewer of rows that name none."},
 )
-@click.argument(
-    "files",
-    type=_PATH,
-    metavar="FILE",
-    nargs=-1,
-    required=True,
-)
+@_files
 def import_reviews(
     context: Context, files: tuple[Path, ...], judge: str | None, skip_unknown: bool
 ) -> int:
@@ -327,11 +307,7 @@ def import_reviews(
     )
 
 
-@command(
-    group=import_,
-    name="warehouse",
-    location=WAREHOUSE,
-)
+@command(group=import_, name="warehouse", location=WAREHOUSE)
 @click.argument("source", metavar="FOLDER|ADDRESS")
 def import_warehouse(context: Context, source: str) -> int:
     """Import the output of `prbench export` or `prbench publish`.
@@ -384,9 +360,7 @@ def export() -> None:
     "table",
     group=export,
     name="tables",
-    texts={
-        "benchmark": "Only rows of this benchmark, in tables with a column `benchmark`.",
-    },
+    texts={"benchmark": "Only rows of this benchmark, in tables with a column `benchmark`."},
 )
 @click.argument("target", metavar="FOLDER|ADDRESS")
 def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int:
@@ -421,10 +395,10 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
     texts={
         "judge": (
             "With --for: the judge that labels are to correct.  [default: the first configured one]"
-        ),
+        )
     },
 )
-@click.argument("file", type=_PATH)
+@click.argument("file", type=PATH)
 @number("-n n_rows", 200, "Number of rows; only the last response may lack some of its criteria.")
 @click.option(
     "--for",
@@ -466,11 +440,11 @@ def labelling(context: Context, file: Path, interval: str | None, **options: Any
             raise click.UsageError(
                 "--judge needs --for; a sheet of whole responses is not about a judge"
             )
-        job = context.stored_job(checked=("split", "model"))
+        job = context.stored_job(vintage=())
         return report_done(context, export_labelling(job, file, **options))
 
     refuse_early(context, must_be_stored=True)
-    job = context.stored_job(checked=("split", "model", "judge"))
+    job = context.stored_job(vintage=())
     options["is_latest"] = not (context.arguments.vintage or context.arguments.night)
     return write(
         context, job, lambda: [export_sampled_labelling(job, file, sampled_for=interval, **options)]
@@ -478,7 +452,7 @@ def labelling(context: Context, file: Path, interval: str | None, **options: Any
 
 
 @command("split", "limit", "seed", group=export, name="review")
-@click.argument("target", type=_PATH, metavar="FILE|FOLDER")
+@click.argument("target", type=PATH, metavar="FILE|FOLDER")
 @number("-n n_criteria", 200, "Number of criteria to sample.")
 @number("--tasks n_tasks", None, "Sample N whole tasks with all their criteria instead of -n.")
 @click.option(
@@ -509,12 +483,12 @@ def export_review(context: Context, target: Path, n_tasks: int | None, **options
     from tasks.exports.sheets import export_review as write_sheet
 
     refuse_early(context, must_be_stored=True)
-    job = context.stored_job(checked=("split",))
+    job = context.stored_job()
     return write(context, job, lambda: [write_sheet(job, target, n_tasks=n_tasks, **options)])
 
 
 @command("split", "model", "judge", "vintage-shown", group=export, name="inspect")
-@click.argument("folder", type=_PATH)
+@click.argument("folder", type=PATH)
 @click.option(
     "--scored",
     "is_scored_only",
@@ -553,10 +527,10 @@ def export_inspect(context: Context, folder: Path, is_scored_only: bool) -> int:
         "table": (
             "Only this table or view (repeatable).  [default: leaderboard, tasks, criteria,"
             " messages, responses, verdicts, scores]"
-        ),
+        )
     },
 )
-@click.argument("folder", type=_PATH)
+@click.argument("folder", type=PATH)
 def export_datasets(context: Context, folder: Path, tables: tuple[str, ...]) -> int:
     """Write a data set for the library `datasets` and the Hugging Face hub, with a data set card.
 
@@ -570,5 +544,5 @@ def export_datasets(context: Context, folder: Path, tables: tuple[str, ...]) -> 
     """
     from tasks.exports.result_files import export_data_sets
 
-    report = export_data_sets(context.stored_job(checked=()), folder, tables)
+    report = export_data_sets(context.stored_job(), folder, tables)
     return report_done(context, report)

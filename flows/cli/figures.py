@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from tasks.rules.records import ScoreDefinition
 
 
-LinesAfter = Callable[[Mapping[str, Any]], Sequence[str]]
-"""Returns the lines below all figures, from the rows by part."""
-
-
 def show_parts(
     context: Context,
     job: "Job",
@@ -44,7 +40,7 @@ def show_parts(
     nothing: str = "",
     vintage: str | None = None,
     steps: Any = ({}, {}),
-    lines_after: LinesAfter | None = None,
+    lines_after: Callable[[Mapping[str, Any]], Sequence[str]] = lambda _: (),
 ) -> dict[str, list[dict[str, Any]]]:
     """Show figures on stored data, as tables or as JSON, or a sentence if they have no rows; return
     the rows by part.
@@ -58,7 +54,7 @@ def show_parts(
         nothing: the sentence if no figure has a row; empty: the first figure's sentence.
         vintage: the default of --vintage; None: the current one of each model.
         steps: views that replace those of the same names (`tasks.figures.scope.Scope`).
-        lines_after: returns the lines below all figures.
+        lines_after: returns the lines below all figures, from the rows by part.
 
     Raises:
         UsageError: the benchmark has no such score, or nothing stored has a name that was given.
@@ -81,12 +77,11 @@ def show_parts(
         for key, figure in figures.items():
             names = figure.parameters.keys() & parameters.keys()
             rows_by_part[key] = scope.rows_of(figure, {name: parameters[name] for name in names})
-    notes = lines_after(rows_by_part) if lines_after else ()
+    notes = lines_after(rows_by_part)
     if not context.as_json and not any(rows_by_part.values()):
         show_nothing(context, job, nothing or next(iter(figures.values())).empty)
         figures = {}
-    is_all = bool(parameters.get("is_all"))
-    present(context, figures, rows_by_part, notes, is_all=is_all, job=job)
+    present(context, figures, rows_by_part, notes, is_all=parameters.get("is_all", False), job=job)
     return rows_by_part
 
 
@@ -113,7 +108,7 @@ def present(
         job: the job whose data set the figures are about, if they are about one.
     """
     if context.as_json:
-        show_json(_as_json(figures, rows_by_part, notes), context.output)
+        show_json(context, _as_json(figures, rows_by_part, notes))
         return
     if context.file_format == "table":
         with writing_table(context):
@@ -132,10 +127,10 @@ def _as_json(
     """Return the rows of the only figure, or the rows by part with all notes."""
     if "" in rows_by_part:
         return rows_by_part[""]
-    sentences: list[str] = []
+    sentences = {}
     for key, figure in figures.items():
-        sentences += figure.notes_on(rows_by_part[key])
-    return {**rows_by_part, "notes": list(dict.fromkeys([*sentences, *notes]))}
+        sentences |= dict.fromkeys(figure.notes_on(rows_by_part[key]))
+    return {**rows_by_part, "notes": list(sentences | dict.fromkeys(notes))}
 
 
 def _show_tables(
@@ -156,8 +151,7 @@ def _show_tables(
             say(figure.heading(rows))
         listed_rows = rows if is_all else figure.listed(rows)
         if listed_rows:
-            is_wide = context.is_wide or context.output is not None
-            show_figure(figure, listed_rows, title=figure.title, is_wide=is_wide)
+            show_figure(figure, listed_rows, title=figure.title, is_wide=context.is_wide)
         for note in figure.notes_on(rows, listed_rows):
             if note not in printed_notes:
                 say(note)
@@ -169,9 +163,8 @@ def show_figure(figure: "Figure", rows: "Rows", *, title: str = "", is_wide: boo
     from tasks.console.tables import print_table
     from tasks.figures.figure import terminal_columns
 
-    columns = terminal_columns(figure.columns, rows, figure.essential.split())
-    names_of_boards = figure.boards.split()
-    boards = [column for column in columns if column.name in names_of_boards]
+    columns = terminal_columns(figure.columns, rows, figure.essential)
+    boards = [column for column in columns if column.name in figure.boards]
     if not is_wide:
         columns = [column for column in columns if column not in boards]
     # Commands without --wide show no other figure than the leaderboard.
@@ -286,7 +279,7 @@ def figure(
             values["breakdown"] = by
         rows = scope.rows_of(chosen_figure, values)
     if context.as_json:
-        show_json(rows, context.output)
+        show_json(context, rows)
     elif not rows:
         show_nothing(context, job, chosen_figure.empty)
     else:
@@ -318,7 +311,7 @@ def benchmarks(context: Context, name: str | None) -> None:
     if name is None:
         present(context, {"": BENCHMARKS}, {"": benchmark_rows()})
     elif context.as_json:
-        show_json(_declared(load_benchmark(name)), context.output)
+        show_json(context, _declared(load_benchmark(name)))
     elif context.file_format != "table" or context.output is not None:
         raise UsageError(
             f"benchmarks {name}: shows no table; give --json, or leave --format and -o out"
@@ -370,19 +363,11 @@ def _declared(benchmark: "Benchmark") -> dict[str, Any]:
             for grading, template in benchmark.gradings.items()
         ],
         "scores": [
-            {
-                "score": score.score_name,
-                "ranks": score.is_primary,
-                "formula": _formula(score),
-            }
+            {"score": score.score_name, "ranks": score.is_primary, "formula": _formula(score)}
             for score in benchmark.scores
         ],
         "weight_classes": [
-            {
-                "class": name,
-                "lowest": low,
-                "highest": high,
-            }
+            {"class": name, "lowest": low, "highest": high}
             for name, (low, high) in benchmark.severities.items()
         ],
         "breakdowns": [
@@ -390,11 +375,7 @@ def _declared(benchmark: "Benchmark") -> dict[str, Any]:
         ],
         # Labels without a field apply to every field.
         "labels": [
-            {
-                "field": field or None,
-                "kind": kind,
-                "labels": sorted(labels),
-            }
+            {"field": field or None, "kind": kind, "labels": sorted(labels)}
             for field, kinds in benchmark.vocabularies.items()
             for kind, labels in kinds.items()
         ],
@@ -500,18 +481,18 @@ def leaderboard(context: Context, is_debiased: bool, **choices: Any) -> None:
         name = "debiased_categories" if by else "debiased_scores"
         show_parts(context, job, {"": name}, choices)
         return
-    rows = leaderboard_of(job, context.arguments.vintage, **choices)
+    rows = leaderboard_of(context, job, **choices)
     if context.as_json:
-        show_json(rows, context.output)
+        show_json(context, rows)
     else:
         show_leaderboard(context, job, rows)
 
 
-def leaderboard_of(job: "Job", vintage: str | None, **choices: Any) -> "Rows":
-    """Return the leaderboard of a job, by default on its splits."""
+def leaderboard_of(context: Context, job: "Job", **choices: Any) -> "Rows":
+    """Return the leaderboard of a job in the chosen vintage, by default on its splits."""
     from tasks.figures.shown.leaderboard import leaderboard as ranked
 
-    return ranked(job, vintage=vintage, **choices)
+    return ranked(job, vintage=context.arguments.vintage, **choices)
 
 
 def show_leaderboard(context: Context, job: "Job", rows: "Rows") -> None:

@@ -139,11 +139,7 @@ def main(arguments: Sequence[str]) -> int:
 def _outcome(arguments: list[str]) -> tuple[int, str]:
     """Return the exit code, and the line to show with it."""
     try:
-        exit_code = cli.main(
-            args=arguments,
-            prog_name="prbench",
-            standalone_mode=False,
-        )
+        exit_code = cli.main(args=arguments, prog_name="prbench", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return 2, ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flows.cli.options import RUNS, TELLS, WAREHOUSE, Context, Group, command, number
+from flows.cli.options import PATH, RUNS, TELLS, WAREHOUSE, Context, Group, command, number
 from flows.cli.output import finish, report_done, run_flow, show, show_json, show_table
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @command("split", "model", "judge", "vintage-shown")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     help=(
         "Folder to write to.  [default: `report.folder` in the configuration, else report/ in the "
@@ -80,7 +80,7 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
         if not is_live or (warehouse.database.exists() and not warehouse.living_runs()):
             n_bytes = write_report(job, out, arguments.vintage)
     if context.as_json:
-        show_json({"index": str(index), "bytes": n_bytes})
+        show_json(context, {"index": str(index), "bytes": n_bytes})
     elif n_bytes is not None and not arguments.is_quiet:
         click.echo(f"Report: {index} ({n_bytes / 1e6:,.1f} MB)")
     if is_served:
@@ -185,7 +185,7 @@ def _show_accepted(context: Context) -> int:
     with Warehouse(job.warehouse).reader() as reader:
         rows = reader.rows(query, [job.settings.benchmark, job.data.revision])
     if context.as_json:
-        show_json([row["task_id"] for row in rows])
+        show_json(context, [row["task_id"] for row in rows])
         return 0
     if not rows:
         click.echo("No task is left out.", err=True)
@@ -235,13 +235,7 @@ def serve(context: Context, port: int, name: str | None, work_pool: str | None) 
     prepare(is_verbose=context.is_verbose)
     from flows.serving import serve as serve_deployments
 
-    serve_deployments(
-        context.job,
-        context.arguments,
-        port=port,
-        name=name,
-        work_pool=work_pool,
-    )
+    serve_deployments(context.job, context.arguments, port=port, name=name, work_pool=work_pool)
 
 
 @command(location=WAREHOUSE)
@@ -262,8 +256,9 @@ def backup(context: Context, target: str, verify: bool) -> int:
     from tasks.bundles.stores import open_location
     from tasks.maintain.backup import backup as copy_warehouse
 
-    report = copy_warehouse(context.job, open_location(target), must_verify=verify)
-    return report_done(context, report)
+    return report_done(
+        context, copy_warehouse(context.job, open_location(target), must_verify=verify)
+    )
 
 
 @command(location=WAREHOUSE)
@@ -348,7 +343,7 @@ def publish(context: Context, target: str, n_kept: int | None) -> int:
 
 
 @command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 def certify(context: Context, file: Path) -> None:
     """Write a certificate: figures that others can recheck.
 
@@ -365,9 +360,9 @@ def certify(context: Context, file: Path) -> None:
     """
     from tasks.certify.certifying import certify as write_certificate
 
-    certificate = write_certificate(context.stored_job(checked=()), file)
+    certificate = write_certificate(context.stored_job(), file)
     if context.as_json:
-        show_json(certificate)
+        show_json(context, certificate)
     elif not context.arguments.is_quiet:
         counts = "{verdicts} verdicts on {responses} responses".format(**certificate["n_rows"])
         click.echo(
@@ -385,7 +380,7 @@ def certify(context: Context, file: Path) -> None:
 )
 @click.option(
     "--texts",
-    type=click.Path(path_type=Path),
+    type=PATH,
     multiple=True,
     metavar="FILE|FOLDER",
     help=(
@@ -417,7 +412,7 @@ def verify(context: Context, target: str, digest: str | None, texts: tuple[Path,
         return report_done(context, verifying.verify_files(location))
     verification = verifying.verify(location, digest=digest, texts=texts)
     if context.as_json:
-        show_json(verification.as_json)
+        show_json(context, verification.as_json)
     else:
         _show_verification(verification)
     return 0 if verification.is_confirmed else 1
@@ -470,21 +465,12 @@ def remove() -> None:
 
 
 @command(
-    "model",
-    "task",
-    "trial",
-    "vintage-only",
-    group=remove,
-    name="response",
-    location=WAREHOUSE,
+    "model", "task", "trial", "vintage-only", group=remove, name="response", location=WAREHOUSE
 )
 @click.argument("response_ids", nargs=-1, metavar="[RESPONSE_ID]...")
 @number("--longer-than", None, "Only responses with more than N letters and digits.", least=0)
 @click.option(
-    "--reason",
-    default="",
-    metavar="TEXT",
-    help="Reason, stored in the table `removals`.",
+    "--reason", default="", metavar="TEXT", help="Reason, stored in the table `removals`."
 )
 @click.option("--dry-run", is_flag=True, help="List the responses without removing any.")
 def remove_response(
@@ -519,8 +505,7 @@ def remove_response(
     )
     if not dry_run:
         return report_done(context, remove_responses(context.job, choice, reason))
-    row_cells = itemgetter(*_COLUMNS)
-    rows = [row_cells(row) for row in chosen(context.job, choice)]
+    rows = list(map(itemgetter(*_COLUMNS), chosen(context.job, choice)))
     if rows or context.as_json:
         show(context, _COLUMNS, rows, essential=_ESSENTIAL)
     else:

@@ -27,8 +27,10 @@ OUTPUT = "Output"
 class GroupedOption(click.Option):
     """An option that a command's help lists under the heading of its group."""
 
-    def __init__(self, *arguments: Any, group: str, **settings: Any) -> None:
-        super().__init__(*arguments, **settings)
+    def __init__(
+        self, group: str, names: str, metavar: str | None, text: str, **settings: Any
+    ) -> None:
+        super().__init__(names.split(), metavar=metavar, help=text, **settings)
         self.group = group
 
 
@@ -81,7 +83,7 @@ class Group(Command, click.Group):
 
 Function = Callable[..., Any]
 _POSITIVE = click.IntRange(min=1)
-_PATH = click.Path(path_type=Path)
+PATH = click.Path(path_type=Path)
 
 ENDINGS = {
     ".csv": "csv",
@@ -113,62 +115,41 @@ CALLS = ("retry-failed", "replace-lost", "max-usd", "max-tokens", "stop-at")
 
 
 def _flag(group: str, names: str, text: str) -> GroupedOption:
-    return GroupedOption(
-        names.split(),
-        group=group,
-        is_flag=True,
-        help=text,
-    )
+    return GroupedOption(group, names, None, text, is_flag=True)
 
 
-def _value(group: str, names: str, metavar: str, text: str, **settings: Any) -> GroupedOption:
-    return GroupedOption(
-        names.split(),
-        group=group,
-        metavar=metavar,
-        help=text,
-        **settings,
-    )
-
-
-_several = partial(_value, SELECTION, multiple=True)
+_several = partial(GroupedOption, SELECTION, multiple=True)
 _OPTIONS: dict[str, GroupedOption] = {
     "hard": _flag(
         OWN, "--hard is_hard", "Use your latest hard subset of each field instead of the splits."
     ),
-    "score": _value(
+    "score": GroupedOption(
         OWN, "--score", "NAME", "Score to use.  [default: the benchmark's primary score]"
     ),
-    "fail-if": _value(
+    "fail-if": GroupedOption(
         OWN,
         "--fail-if",
         "worse",
         "Exit code 3 if a score is significantly lower, 1 if something could not be compared.",
         type=click.Choice(["worse"]),
     ),
-    "summary": _value(
+    "summary": GroupedOption(
         OWN,
         "--summary",
         "FILE",
         "Append the result as Markdown to this file, such as $GITHUB_STEP_SUMMARY.",
         type=click.File("a", encoding="utf-8", lazy=True),
     ),
-    "as": _value(OWN, "--as model", "LABEL", "Model of rows that name none."),
-    "by": _value(OWN, "--by judge", "LABEL", "Judge of rows that name none."),
+    "as": GroupedOption(OWN, "--as model", "LABEL", "Model of rows that name none."),
+    "by": GroupedOption(OWN, "--by judge", "LABEL", "Judge of rows that name none."),
     "skip-unknown": _flag(
         OWN, "--skip-unknown", "Skip rows whose task or criterion is not in the data set."
     ),
-    "table": _value(
+    "table": GroupedOption(
         OWN, "--table tables", "NAME", "Only this table or view (repeatable).", multiple=True
     ),
-    "seed": _value(
-        OWN,
-        "--seed",
-        "N",
-        "Seed of the random sample.",
-        type=int,
-        default=0,
-        show_default=True,
+    "seed": GroupedOption(
+        OWN, "--seed", "N", "Seed of the random sample.", type=int, default=0, show_default=True
     ),
     "retry-failed": _flag(
         OWN,
@@ -180,21 +161,21 @@ _OPTIONS: dict[str, GroupedOption] = {
     "replace-lost": _flag(
         OWN, "--replace-lost", "Call again for rows that were lost in damaged files."
     ),
-    "max-usd": _value(
+    "max-usd": GroupedOption(
         OWN,
         "--max-usd",
         "USD",
         "Start no call that could raise the run's cost above this.",
         type=click.FloatRange(min=0, min_open=True),
     ),
-    "max-tokens": _value(
+    "max-tokens": GroupedOption(
         OWN,
         "--max-tokens",
         "N",
         "Start no call that could raise the run's tokens above N.",
         type=_POSITIVE,
     ),
-    "stop-at": _value(
+    "stop-at": GroupedOption(
         OWN,
         "--stop-at",
         "TIME",
@@ -208,57 +189,57 @@ _OPTIONS: dict[str, GroupedOption] = {
     "trial": _several(
         "--trial named_trials", "N", "Only trial number N (repeatable).", type=_POSITIVE
     ),
-    "trials": _value(
+    "trials": GroupedOption(
         SELECTION, "--trials", "N", "Use trials 1 to N.  [default: as configured]", type=_POSITIVE
     ),
-    "limit": _value(
+    "limit": GroupedOption(
         SELECTION,
         "--limit",
         "N",
         "Use only N tasks, drawn from the splits in turn.",
         type=_POSITIVE,
     ),
-    "vintage": _value(
+    "vintage": GroupedOption(
         SELECTION,
         "--vintage",
         "LABEL",
         "Label of the sampling to use (its vintage): `base`, or a night's date.  [default: base]",
     ),
-    "vintage-shown": _value(
+    "vintage-shown": GroupedOption(
         SELECTION,
         "--vintage",
         "LABEL",
         "Only this vintage, or `all`.  [default: the current one of each model]",
     ),
-    "vintage-only": _value(SELECTION, "--vintage", "LABEL", "Only this vintage."),
-    "night": _value(
+    "vintage-only": GroupedOption(SELECTION, "--vintage", "LABEL", "Only this vintage."),
+    "night": GroupedOption(
         SELECTION,
         "--night",
         "LABEL",
         "Vintage to use for models with `resample: nightly`, usually a night's date.  [default:"
         " same as --vintage]",
     ),
-    "config": _value(
+    "config": GroupedOption(
         LOCATION,
         "--config",
         "FILE",
         "Configuration file.  [default: prbench.yaml in this folder, else the embedded default:"
         " sample data and embedded model]",
-        type=_PATH,
+        type=PATH,
     ),
-    "warehouse": _value(
+    "warehouse": GroupedOption(
         LOCATION,
         "--warehouse",
         "DIR",
         "Folder with the data.  [default: `warehouse:` in the configuration, else"
         " $PRBENCH_WAREHOUSE, else warehouse/data beside the configuration file; without one"
         " warehouse/embedded, unless warehouse/data exists here]",
-        type=_PATH,
+        type=PATH,
     ),
-    "benchmark": _value(
+    "benchmark": GroupedOption(
         LOCATION, "--benchmark", "NAME", "Benchmark to use.  [default: as configured]"
     ),
-    "format": _value(
+    "format": GroupedOption(
         OUTPUT,
         "--format file_format",
         "FORMAT",
@@ -266,7 +247,7 @@ _OPTIONS: dict[str, GroupedOption] = {
         " ending of the file, else table]",
         type=click.Choice(FORMATS),
     ),
-    "output": _value(
+    "output": GroupedOption(
         OUTPUT,
         "-o --output",
         "FILE",
@@ -289,11 +270,10 @@ def number(
     names: str, default: int | None, text: str, *, least: int = 1
 ) -> Callable[[Function], Function]:
     """Return a decorator for a command's own option that is a whole number, at least `least`."""
-    value_type = click.IntRange(min=least)
     return click.option(
         *names.split(),
         help=text,
-        type=value_type,
+        type=click.IntRange(min=least),
         default=default,
         show_default=True,
         metavar="N",
@@ -305,6 +285,7 @@ class Context:
     """The values of the shared options: the job and the output.
 
     `file_format` is one of `FORMATS`; the result goes to the file `output`, or to standard output.
+    A table `is_wide` if it has all columns, as in a file.
     """
 
     arguments: Arguments
@@ -334,25 +315,24 @@ class Context:
         """Return the value of a shared option."""
         return getattr(self.arguments, str(_OPTIONS[option].name))
 
-    def stored_job(
-        self,
-        *,
-        checked: Sequence[str] = ("split", "model", "judge", "vintage"),
-        **names_by_kind: Sequence[str],
-    ) -> "Job":
+    def stored_job(self, **names_by_option: Sequence[str]) -> "Job":
         """Return the job of a command that only reads stored data (see
         `tasks.run.stored_data.on_stored_data`).
 
-        `checked` are the options whose values must be known names; `names_by_kind` are other names.
+        The splits, models, judges and the vintage of the command line must be known names;
+        `names_by_option` are checked instead of those of the same option.
         """
         from tasks.rules.identity import EVERY_VINTAGE
         from tasks.run.stored_data import on_stored_data
 
-        names = {option: self.given(option) for option in checked}
-        if "vintage" in names:
-            vintage = names["vintage"]
-            names["vintage"] = () if vintage in {None, EVERY_VINTAGE} else (vintage,)
-        return on_stored_data(self.job, names | names_by_kind)
+        vintage = self.arguments.vintage
+        names = {
+            "split": self.arguments.splits,
+            "model": self.arguments.named_models,
+            "judge": self.arguments.named_judges,
+            "vintage": () if vintage in {None, EVERY_VINTAGE} else (vintage,),
+        }
+        return on_stored_data(self.job, names | names_by_option)
 
 
 def chosen_format(as_json: bool, file_format: str | None, output: Path | None) -> str:
@@ -392,8 +372,9 @@ def command(
 ) -> Callable[[Function], click.Command]:
     """Make a function a command with these shared options.
 
-    It receives them as a `Context`, its first argument. `group` is the command's group, if any. `texts` replaces the help of options that have a special
-    meaning for this command. The `settings` are click's.
+    It receives them as a `Context`, its first argument. `group` is the command's group, if any.
+    `texts` replaces the help of options that have a special meaning for this command. The
+    `settings` are click's.
     """
 
     def decorate(function: Function) -> click.Command:
@@ -409,6 +390,7 @@ def command(
             result_format = chosen_format(as_json, file_format, output)
             names = {field.name for field in fields(Arguments)} & values.keys()
             arguments = Arguments(**{name: values.pop(name) for name in names})
+            is_wide = is_wide or output is not None
             context = Context(arguments, is_verbose, result_format, output, is_wide)
             return function(context, **values)
 

@@ -10,7 +10,6 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -42,16 +41,11 @@ def show(
     match context.file_format:
         case "table":
             with writing_table(context):
-                show_table(
-                    columns,
-                    rows,
-                    essential=essential,
-                    is_wide=context.is_wide or context.output is not None,
-                )
+                show_table(columns, rows, essential=essential, is_wide=context.is_wide)
         case "markdown":
             put(context, markdown_text(columns, rows))
         case "csv":
-            put(context, csv_text(_cells(row, sheet_cell) for row in (columns, *rows)))
+            put(context, csv_text(map(sheet_cell, row) for row in (columns, *rows)))
         case _:
             show_records(context, [dict(zip(columns, row, strict=True)) for row in rows])
 
@@ -60,13 +54,10 @@ def show_records(context: Context, records: Sequence[Mapping[str, Any]]) -> None
     """Write rows as JSON, JSON Lines, Parquet or a workbook."""
     match context.file_format:
         case "json":
-            show_json([_finite(record) for record in records], context.output)
+            show_json(context, [_finite(record) for record in records])
         case "jsonl":
-            put(
-                context,
-                "".join(_json(_finite(record), indent=None) for record in records),
-                is_json=True,
-            )
+            lines = [_json(_finite(record)) for record in records]
+            put(context, "".join(lines), is_json=True)
         case "parquet":
             import polars
 
@@ -89,13 +80,11 @@ def _finite(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def markdown_text(columns: Sequence[str], rows: Rows) -> str:
     """Return rows as a table in Markdown."""
-    lines = [_cells(row, lambda value: markdown_cell(cell_text(value))) for row in (columns, *rows)]
+    lines = []
+    for row in (columns, *rows):
+        lines.append([markdown_cell(cell_text(value)) for value in row])
     lines.insert(1, ["---"] * len(columns))
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-
-
-def _cells(row: Sequence[Any], cell_of: Callable[[Any], Any]) -> list[Any]:
-    return [cell_of(value) for value in row]
 
 
 def say(text: str, *, is_error: bool = False) -> None:
@@ -144,26 +133,23 @@ def show_nothing(context: Context, job: "Job", sentence: str) -> None:
     say(text)
 
 
-def show_json(value: Any, output: Path | None = None) -> None:
-    """Write a result as JSON to a file or to standard output."""
-    _put(_json(value), output, is_json=True)
+def show_json(context: Context, value: Any) -> None:
+    """Write a result as JSON to the command's file or to standard output."""
+    put(context, _json(value, indent=2), is_json=True)
 
 
-def _json(value: Any, indent: int | None = 2) -> str:
-    return (
-        json.dumps(
-            value,
-            default=str,
-            ensure_ascii=False,
-            indent=indent,
-        )
-        + "\n"
-    )
+def _json(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, default=str, ensure_ascii=False, indent=indent) + "\n"
 
 
 def put(context: Context, text: str, *, is_json: bool = False) -> None:
     """Write a text to the command's file or to standard output."""
-    _put(text, context.output, is_json=is_json)
+    if context.output is not None:
+        put_bytes(context, text.encode())
+    elif sys.stdout.isatty():
+        sys.stdout.write((visible_json if is_json else visible)(text))
+    else:
+        exact(sys.stdout).write(text)
 
 
 def put_bytes(context: Context, content: bytes) -> None:
@@ -173,16 +159,6 @@ def put_bytes(context: Context, content: bytes) -> None:
     else:
         with disk_errors(context.output):
             context.output.write_bytes(content)
-
-
-def _put(text: str, output: Path | None, *, is_json: bool) -> None:
-    if output is not None:
-        with disk_errors(output):
-            output.write_text(text, encoding="utf-8")
-    elif sys.stdout.isatty():
-        sys.stdout.write((visible_json if is_json else visible)(text))
-    else:
-        exact(sys.stdout).write(text)
 
 
 def show_table(
@@ -279,7 +255,7 @@ def finish(
     for line in lines:
         say(line, is_error=True)
     if context.as_json:
-        show_json(execution.as_json | json_keys)
+        show_json(context, execution.as_json | json_keys)
         return exit_code
     for report in execution.reports:
         if report.stage in {"import", "export"}:
@@ -299,7 +275,7 @@ def write(context: Context, job: "Job", work: Callable[[], "list[StageReport]"])
 def report_done(context: Context, report: "StageReport") -> int:
     """Show the report of work that is not a run and has no row in `runs`."""
     if context.as_json:
-        show_json(vars(report))
+        show_json(context, vars(report))
     elif not context.arguments.is_quiet:
         click.echo(report.line)
     for warning in report.warnings:

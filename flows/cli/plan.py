@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -98,7 +99,7 @@ def _show_planned(context: Context, planned: "list[Planned]", analyses: "list[Pl
             "without_cap": without_cap,
             "retirements": ends,
         }
-        show_json(document, context.output)
+        show_json(context, document)
         return
     for line in lines_on_unadopted(job):
         say(line, is_error=True)
@@ -120,7 +121,7 @@ def _show_stopping(
     context: Context, compared: list[dict[str, Any]], calls: list[dict[str, Any]]
 ) -> None:
     if context.as_json:
-        show_json({"comparisons": compared, "calls": calls}, context.output)
+        show_json(context, {"comparisons": compared, "calls": calls})
     elif not compared:
         click.echo(
             "Nothing is compared yet, so all tasks are evaluated; `prbench plan` shows the calls."
@@ -149,13 +150,9 @@ def _as_cell(value: Any) -> Any:
 
 def show_calls(context: Context, planned: "Sequence[Planned]") -> None:
     """Show planned calls with their tokens and cost."""
-    is_wide = context.is_wide or context.output is not None
-    show_table(_COLUMNS, _rows(planned), essential=_ESSENTIAL, is_wide=is_wide)
-    lines = list[str]()
-    for calls in planned:
-        lines += _lines(calls)
+    show_table(_COLUMNS, _rows(planned), essential=_ESSENTIAL, is_wide=context.is_wide)
     # The lines about a judge are the same for each model.
-    for line in dict.fromkeys(lines):
+    for line in dict.fromkeys(chain.from_iterable(map(_lines, planned))):
         say(line)
 
 
@@ -277,7 +274,7 @@ def status(
         rows = {key: figure.of_job(context.job, since=since) for key, figure in figures.items()}
         present(context, figures, rows)
         return
-    job = context.stored_job(checked=("split", "model", "judge"))
+    job = context.stored_job(vintage=())
     show_parts(
         # Configured work is wanted on the configured data set only.
         context,

@@ -63,13 +63,7 @@ def conclude_diff(
     lower = [row["sentence"] for row in worse(rows, least)]
     uncompared = [*rows[0]["not_compared"], *untested(rows)]
     gate = _conclude(
-        title,
-        [subject(rows)],
-        rows,
-        lower,
-        uncompared,
-        is_gate=fail_if is not None,
-        summary=summary,
+        title, [subject(rows)], rows, lower, uncompared, fail_if=fail_if, summary=summary
     )
     if gate.line:
         click.echo(gate.line, err=True)
@@ -109,9 +103,7 @@ def gate_of_night(execution: "Execution", *, fail_if: str | None, summary: TextI
     if not rows and not lower:
         uncompared.append(f"the night of {night} has no earlier one to compare with")
     title = f"{execution.job.settings.benchmark}, night {night}"
-    return _conclude(
-        title, lines, rows, lower, uncompared, is_gate=fail_if is not None, summary=summary
-    )
+    return _conclude(title, lines, rows, lower, uncompared, fail_if=fail_if, summary=summary)
 
 
 def _conclude(
@@ -121,7 +113,7 @@ def _conclude(
     lower: Sequence[str],
     uncompared: Sequence[str],
     *,
-    is_gate: bool,
+    fail_if: str | None,
     summary: TextIO | None,
 ) -> Gate:
     """Write the summary, and return the gate, which is open if no exit code was requested."""
@@ -137,7 +129,7 @@ def _conclude(
         conclusion = f"Worse: {some(lower, _NAMED, '; ')}"
     if summary is not None:
         summary.write(as_markdown(title, [*lines, conclusion], rows))
-    if not is_gate or exit_code == 0:
+    if fail_if is None or exit_code == 0:
         return _OPEN
     kind, _, reason = conclusion.partition(": ")
     return Gate(exit_code, f"exit code {exit_code} ({kind.lower()}): {reason}")

@@ -48,7 +48,7 @@ def run(context: Context) -> int:
     """
     execution = run_flow(context, "evaluate")
     if context.as_json and not execution.was_interrupted:
-        board = leaderboard_of(execution.job, context.arguments.vintage)
+        board = leaderboard_of(context, execution.job)
         return finish(context, execution, leaderboard=board)
     if _show_board(context, execution):
         click.echo(f"\nDatabase: {execution.database}")
@@ -66,7 +66,7 @@ def _show_board(context: Context, execution: "Execution") -> bool:
     if execution.outcome in {SKIPPED, INTERRUPTED} or execution.has_nothing:
         return False
     with working("leaderboard"):
-        board = leaderboard_of(execution.job, context.arguments.vintage)
+        board = leaderboard_of(context, execution.job)
     show_leaderboard(context, execution.job, board)
     return True
 
@@ -269,7 +269,7 @@ def aggregate(context: Context, replaces_owner: bool) -> int:
         "judge": (
             "Judge whose verdicts count (only one).  [default: the first configured one, else the"
             " only stored one]"
-        ),
+        )
     },
 )
 def select_hard(context: Context) -> int:
@@ -368,7 +368,7 @@ def neighbours(context: Context, is_plan: bool, **_: Any) -> int:
 
         calls = plan_neighbours(context.job)
     if context.as_json:
-        show_json([vars(planned) for planned in calls])
+        show_json(context, [vars(planned) for planned in calls])
     else:
         show_calls(context, calls)
     return 0

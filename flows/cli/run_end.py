@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC
+from itertools import chain
 
 import sql
 from flows.execution import Execution
@@ -53,8 +53,7 @@ def _summary(execution: Execution) -> Iterator[str]:
         return
     finished, gaps = _progress(execution)
     yield f"Done: {finished}; {costs}"
-    line = f"Missing: {gaps}"
-    yield f"{line}; {failures}" if failures else line
+    yield "; ".join(filter(None, (f"Missing: {gaps}", failures)))
 
 
 def _sentence(text: str) -> str:
@@ -89,13 +88,11 @@ def _cost(total: Row) -> str:
 
 def _failures(execution: Execution) -> str:
     """Return the failed rows of the run by cause, and the most frequent error; empty: none."""
-    parts: list[str] = []
+    parts = []
     for report in execution.reports:
-        if report.failures:
-            causes = ", ".join(
-                f"{count} {status}" for status, count in report.failures.most_common()
-            )
-            parts.append(f"{STAGES[report.stage].makes} {causes}")
+        causes = [f"{count} {status}" for status, count in report.failures.most_common()]
+        if causes:
+            parts.append(f"{STAGES[report.stage].makes} {', '.join(causes)}")
     if not parts:
         return ""
     line = f"failed: {'; '.join(parts)}"
@@ -113,47 +110,39 @@ def _most_frequent_error(execution: Execution) -> str:
     return str(rows[0]["error"]) if rows else ""
 
 
-@dataclass
-class _Progress:
-    """Texts about the work of a run that stopped."""
-
-    finished: list[str] = field(default_factory=list)
-    gaps: list[str] = field(default_factory=list)
-
-
 def _progress(execution: Execution) -> tuple[str, str]:
     """Return what is done, and what is missing, of the work of a run that stopped."""
-    progress = _Progress()
+    finished = []
+    gaps = []
     stages = {report.stage: report for report in execution.reports if report.stage in STAGES}
+    cells_by_plural = {}
     if any(report.stage == "coverage" for report in execution.reports):
         cells = coverage(execution.job)
         judges = {judge.label for judge in execution.job.settings.judges}
         if stages.pop("sample", None):
-            responses = [cell for cell in cells if cell.judge is None]
-            _add_progress(progress, "responses", responses)
+            cells_by_plural["responses"] = [cell for cell in cells if cell.judge is None]
         if stages.pop("judge", None):
-            verdicts = [cell for cell in cells if cell.judge in judges]
-            _add_progress(progress, "verdicts", verdicts)
+            cells_by_plural["verdicts"] = [cell for cell in cells if cell.judge in judges]
+    for plural, cells in cells_by_plural.items():
+        n_done = sum(cell.done for cell in cells)
+        n_due = sum(cell.due for cell in cells)
+        finished.append(f"{n_done:,} of {n_due:,} {plural}")
+        gaps += [f"{n:,} {plural} of {label}" for label, n in _missing_by_label(cells).items()]
     for name, report in stages.items():
         if report.rows or report.skipped:
-            progress.finished.append(f"{report.rows:,} {STAGES[name].makes}")
+            finished.append(f"{report.rows:,} {STAGES[name].makes}")
         if report.skipped:
-            progress.gaps.append(f"{report.skipped:,} {STAGES[name].makes}")
-    return ", ".join(progress.finished) or "nothing", some(progress.gaps) or "nothing"
+            gaps.append(f"{report.skipped:,} {STAGES[name].makes}")
+    return ", ".join(finished) or "nothing", some(gaps) or "nothing"
 
 
-def _add_progress(progress: _Progress, plural: str, cells: Sequence[CoverageCell]) -> None:
-    """Add what is done of some cells, and what is missing by judge, or of responses by model."""
-    n_done = sum(cell.done for cell in cells)
-    n_due = sum(cell.due for cell in cells)
-    progress.finished.append(f"{n_done:,} of {n_due:,} {plural}")
-    missing_by_label: Counter[str] = Counter()
+def _missing_by_label(cells: Sequence[CoverageCell]) -> Counter[str]:
+    """Return the number of missing verdicts by judge, or of missing responses by model."""
+    n_missing: Counter[str] = Counter()
     for cell in cells:
         n_failed = sum(cell.failures.values())
-        missing_by_label[cell.judge or cell.model] += max(0, cell.due - cell.done - n_failed)
-    for label, n_missing in missing_by_label.items():
-        if n_missing:
-            progress.gaps.append(f"{n_missing:,} {plural} of {label}")
+        n_missing[cell.judge or cell.model] += max(0, cell.due - cell.done - n_failed)
+    return +n_missing
 
 
 def _reason(execution: Execution) -> str:
@@ -182,15 +171,13 @@ def _details(execution: Execution) -> str:
 
 def _budget(execution: Execution) -> str:
     """Return the last warning that the budget ended a stage."""
-    texts = []
-    for report in execution.reports:
-        if report.is_at_budget:
-            texts += [line for line in report.warnings if line.startswith(AT_BUDGET)]
-    return texts[-1].removeprefix(f"{AT_BUDGET}: ")
+    warnings = chain.from_iterable(report.warnings for report in execution.reports)
+    lines = [line for line in warnings if line.startswith(AT_BUDGET)]
+    return lines[-1].removeprefix(f"{AT_BUDGET}: ")
 
 
 def _cause_of_nothing(execution: Execution) -> str:
-    stopped = dict.fromkeys(line for report in execution.reports for line in report.stopped)
+    stopped = dict.fromkeys(chain.from_iterable(report.stopped for report in execution.reports))
     if not stopped:
         return _most_frequent_error(execution)
     return "; ".join(stopped) if execution.job.is_quiet else "the models were stopped, see above"

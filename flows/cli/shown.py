@@ -97,13 +97,9 @@ def judges(
     """
     from tasks.run.stored_data import refuse_unknown_graders
 
-    job = context.stored_job(checked=())
+    job = context.stored_job()
     refuse_unknown_graders(job, judge=graders, people=people)
-    parameters = {
-        "breakdown": breakdown or "all",
-        "graders": list(graders),
-        "people": list(people),
-    }
+    parameters = {"breakdown": breakdown or "all", "graders": list(graders), "people": list(people)}
     nothing = ""
     if people:
         parts = {"": "people_agreement"}
@@ -137,7 +133,7 @@ def reviews(context: Context, **choices: Any) -> None:
     """
     from tasks.benchmarks import load_benchmark
 
-    job = context.stored_job(checked=())
+    job = context.stored_job()
     paper = load_benchmark(job.settings.benchmark).review_reference
     lines = []
     if paper:
@@ -183,7 +179,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
     """
     from warehouse import Warehouse
 
-    job = context.stored_job(checked=("judge",), model=[model, *([than] if than else [])])
+    job = context.stored_job(model=[model, *([than] if than else [])])
     with Warehouse(job.warehouse).reader() as reader:
         judge_rows = reader.select(
             "weaknesses", "distinct judge", benchmark=job.settings.benchmark, model=model
@@ -195,11 +191,7 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
         "examples": "weakness_examples",
         "compared": "weakness_candidates",
     }
-    parameters = {
-        "model": model,
-        "than": than,
-        "n_examples": n_examples,
-    }
+    parameters = {"model": model, "than": than, "n_examples": n_examples}
     narrowed = job.model_copy(update={"named_judges": judges})
     show_parts(
         context,
@@ -249,7 +241,7 @@ def conditions(context: Context, **choices: Any) -> None:
     from tasks.compare.conditions import current_steps, definitions_of, labels_of, not_compared
     from warehouse import Warehouse
 
-    job = context.stored_job(checked=("split", "judge", "vintage"))
+    job = context.stored_job(model=())
     with Warehouse(job.warehouse).reader() as reader:
         definitions = definitions_of(reader, job)
         steps = current_steps(reader, job.settings.benchmark, definitions)
@@ -288,7 +280,7 @@ def conditions(context: Context, **choices: Any) -> None:
         "vintage": (
             "Compare in this vintage, in which pinned models stand with their base responses;"
             " `all`: in each vintage.  [default: the current one of each model]"
-        ),
+        )
     },
 )
 @click.argument("names", nargs=-1, metavar="A B [C]...")
@@ -360,11 +352,7 @@ def diff(
         job = context.job if of == "revision" else context.stored_job()
         rows_by_part = show_parts(context, job, parts, choices | {"names": names, "of": of})
     return conclude_diff(
-        rows_by_part["comparisons"],
-        title,
-        fail_if=fail_if,
-        least=least or 0.0,
-        summary=summary,
+        rows_by_part["comparisons"], title, fail_if=fail_if, least=least or 0.0, summary=summary
     )
 
 
@@ -375,7 +363,7 @@ def _show_debiased(
         raise click.UsageError("--debiased compares models; leave --of out")
     if click.get_current_context().get_parameter_source("n_flips") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--debiased shows no flipped criteria; leave --flips out")
-    job = context.stored_job(checked=("split", "judge"), model=names)
+    job = context.stored_job(model=names, vintage=())
     parameters = choices | {"first": names[0], "others": list(names[1:])}
     show_parts(context, job, {"": "debiased_differences"}, parameters)
 
@@ -419,7 +407,7 @@ def cascade(context: Context, bound: str | None, **choices: Any) -> None:
         store(job.warehouse, rows["rules"])
         return _picked_lines(rows["rules"], bound)
 
-    job = context.stored_job(checked=("split",))
+    job = context.stored_job()
     parameters = choices | {"bound": bound, "splits": list(context.arguments.splits)}
     show_parts(
         context,

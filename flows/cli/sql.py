@@ -179,8 +179,7 @@ def _cookbook(context: Context, name: str) -> None:
     from tasks.rules.text.characters import did_you_mean
 
     if not name:
-        rows = [(recipe.name, recipe.title) for recipe in recipes()]
-        show(context, ["name", "question"], rows)
+        show(context, ["name", "question"], [(recipe.name, recipe.title) for recipe in recipes()])
         return
     queries = {recipe.name: recipe.query for recipe in recipes()}
     if name not in queries:
@@ -194,7 +193,7 @@ def _show_query(context: Context, name: str) -> None:
         raise click.UsageError("--show prints SQL; write it to a file with >")
     queries = _queries_named(context, name)
     if context.as_json:
-        show_json([{"name": title, "query": query} for title, query in queries.items()])
+        show_json(context, [{"name": title, "query": query} for title, query in queries.items()])
     else:
         blocks = [f"-- {title}\n{query};\n" for title, query in queries.items()]
         click.echo("\n".join(blocks), nl=False)

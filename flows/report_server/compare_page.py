@@ -83,7 +83,7 @@ def compare_page(job: Job, choices: Mapping[str, str], folder: Path) -> CompareP
             `second` side, the model, judge, vintage and split that stay the same.
         folder: the folder of the benchmark's report; its task pages are linked, if they exist.
     """
-    kind = _kind_named(choices.get("of"))
+    kind: Kind = next((name for name in KINDS if name == choices.get("of")), "model")
     fields: Sequence[Field] = ()
     try:
         with Warehouse(job.warehouse).reader() as reader:
@@ -95,13 +95,6 @@ def compare_page(job: Job, choices: Mapping[str, str], folder: Path) -> CompareP
             return ComparePage(kind, fields, figures, about)
     except (PipelineError, WarehouseError) as error:
         return ComparePage(kind, fields, trouble=str(error))
-
-
-def _kind_named(name: str | None) -> Kind:
-    for kind in KINDS:
-        if kind == name:
-            return kind
-    return "model"
 
 
 def fields_of(job: Job, reader: Reader, kind: Kind, choices: Mapping[str, str]) -> list[Field]:
@@ -118,16 +111,19 @@ def fields_of(job: Job, reader: Reader, kind: Kind, choices: Mapping[str, str]) 
         options = _options(reader, name, groups)
         is_given = name == kind or (kind == "run" and name == "vintage")
         if not is_given and len(options) > 1:
-            defaults = [("", "all")]
+            defaults = {"": "all"}
             if name == "vintage":
-                defaults = [("", "current"), (EVERY_VINTAGE, "all")]
-            pairs = [*defaults, *options.items()]
-            fields.append(Field(name, name.capitalize(), pairs, choices.get(name, "")))
+                defaults = {"": "current", EVERY_VINTAGE: "all"}
+            fields.append(_field(name, defaults | options, choices.get(name, "")))
     splits = _splits(job, reader)
     if len(splits) > 1:
-        pairs = [("", "as configured"), *zip(splits, splits, strict=True)]
-        fields.append(Field("split", "Split", pairs, choices.get("split", "")))
+        options = {"": "as configured"} | {split: split for split in splits}
+        fields.append(_field("split", options, choices.get("split", "")))
     return fields
+
+
+def _field(name: str, options: Mapping[str, str], choice: str) -> Field:
+    return Field(name, name.capitalize(), options.items(), choice)
 
 
 def _side_fields(
@@ -137,8 +133,7 @@ def _side_fields(
     likely = dict(zip(_SIDES, _likely(kind, list(names), groups), strict=False))
     fields = []
     for side in _SIDES:
-        choice = choices.get(side) or likely.get(side, "")
-        fields.append(Field(side, side.capitalize(), names.items(), choice))
+        fields.append(_field(side, names, choices.get(side) or likely.get(side, "")))
     return fields
 
 
@@ -158,22 +153,18 @@ def _likely(kind: Kind, names: Sequence[str], groups: Sequence[Sequence[Side]]) 
 
     Of vintages the current one is the second.
     """
-    group = max(groups, key=_n_names, default=())
+    group = max(groups, key=lambda sides: len({side.name for side in sides}), default=())
     members = {side.name for side in group}
     likely = [name for name in names if name in members]
     if kind not in {"vintage", "run"} or len(likely) < 2:
         return likely[:2]
-    second_name = likely[0]
+    second = 0
     if kind == "vintage":
         current = {side.name for side in group if side.model_run.current_splits}
-        second_name = next((name for name in likely if name in current), second_name)
-    # The latest are first.
-    earlier = likely[likely.index(second_name) + 1 :]
-    return [earlier[0] if earlier else likely[0], second_name]
-
-
-def _n_names(sides: Sequence[Side]) -> int:
-    return len({side.name for side in sides})
+        second = next((index for index, name in enumerate(likely) if name in current), 0)
+    # The latest are first, and nothing is before the earliest.
+    first = (second + 1) % len(likely)
+    return [likely[first], likely[second]]
 
 
 def _options(reader: Reader, name: str, groups: Sequence[Sequence[Side]]) -> dict[str, str]:
@@ -187,8 +178,7 @@ def _options(reader: Reader, name: str, groups: Sequence[Sequence[Side]]) -> dic
         runs = reader.select("runs", order="started_at desc, run_id", run_id=run_ids)
         return {run["run_id"]: _run_text(run) for run in runs}
     sides.sort(
-        key=lambda side: (side.model_run.responded_at, getattr(side.model_run, name)),
-        reverse=True,
+        key=lambda side: (side.model_run.responded_at, getattr(side.model_run, name)), reverse=True
     )
     values = dict.fromkeys(getattr(side.model_run, name) for side in sides)
     return {value: value for value in (values if name == "vintage" else sorted(values))}
@@ -217,12 +207,12 @@ def _figures(
     for flip in detail["flips"]:
         _complete(flip, difference)
     reasons = table_columns("first_explanations second_explanations")
-    parts = (
+    parts = [
         (DIFF, differences),
         (_adapted(FLIPS, reasons, has_links=has_pages), detail["flips"]),
         (_adapted(CATEGORIES), detail["categories"]),
         (_adapted(TASKS), detail["tasks"]),
-    )
+    ]
     benchmark = load_benchmark(job.settings.benchmark)
     figures = [served(figure, rows, benchmark) for figure, rows in parts]
     scope = ", ".join(difference[name] for name in ("split", "where") if difference[name])
@@ -259,13 +249,9 @@ def _adapted(
 
 def _narrowed(job: Job, choices: Mapping[str, str]) -> Job:
     """Return the job narrowed by the parameters in the address."""
-    model = choices.get("model")
-    judge = choices.get("judge")
-    split = choices.get("split")
-    if split:
-        job = job.on_splits((split,))
-    names = {
-        "named_models": (model,) if model else None,
-        "named_judges": (judge,) if judge else None,
-    }
+    if choices.get("split"):
+        job = job.on_splits((choices["split"],))
+    names = {}
+    for name in ("model", "judge"):
+        names[f"named_{name}s"] = (choices[name],) if choices.get(name) else None
     return job.model_copy(update=names)

@@ -1,6 +1,6 @@
 """The live page: runs in progress with their coverage, calls and cost, and the ranking so far."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -91,7 +91,7 @@ class RunState:
 
     run_id: str
     outcome: str = RUNNING
-    row: Mapping[str, Any] = field(default_factory=dict)
+    row: LiveRow = field(default_factory=dict)
     job: Job | None = None
     cells: Sequence[CoverageCell] = ()
     calls: Sequence[LiveRow] = ()
@@ -134,7 +134,7 @@ class LiveView:
             except (PipelineError, WarehouseError) as error:
                 texts["trouble"] = str(error)
         in_progress = [run for run in runs.values() if run.outcome == RUNNING]
-        last_run = _last_ended(runs.values(), moment)
+        last_run = _last_ended(runs.values())
         return {
             **texts,
             "headline": _headline(len(in_progress), last_run),
@@ -147,8 +147,8 @@ class LiveView:
 
     def _read(self, _stamp: tuple[int, ...]) -> tuple[dict[str, Any], dict[str, RunState]]:
         """Return the texts of the page that are published, and the states of runs by their ids."""
-        texts = dict[str, Any]()
-        ranking = list[LiveRow]()
+        texts: dict[str, Any] = {}
+        ranking = []
         states = {}
         with self._warehouse.reader() as reader:
             for row in reader.rows(sql.read("queries/look/live_runs")):
@@ -160,8 +160,8 @@ class LiveView:
                 ranking = ranking_so_far(self._job, reader)
             except PipelineError as error:
                 texts["trouble"] = f"The ranking is not known: {error}"
-        figures = [(RANKING, ranking), (ALERTS, alerts[:20])]
-        texts["figures"] = _figures(figures, self._benchmark)
+        parts = ((RANKING, ranking), (ALERTS, alerts[:20]))
+        texts["figures"] = _figures(parts, self._benchmark)
         return texts, states
 
     def _state(self, row: LiveRow) -> RunState:
@@ -189,13 +189,11 @@ class LiveView:
         return replace(run, outcome=outcome, calls=run_cost(self._job, run.run_id))
 
 
-def _last_ended(runs: Iterable[RunState], moment: datetime) -> RunState | None:
+def _last_ended(runs: Iterable[RunState]) -> RunState | None:
     """Return the run that ended last, if any has ended."""
     ended_runs = [run for run in runs if run.outcome != RUNNING]
     return max(
-        ended_runs,
-        key=lambda run: run.row["ended_at"] or run.row["started_at"] or moment,
-        default=None,
+        ended_runs, key=lambda run: run.row["ended_at"] or run.row["started_at"], default=None
     )
 
 

@@ -97,13 +97,12 @@ def _narrowed_settings(settings: Settings, arguments: Arguments, file: Path | No
 
     A named label that is not configured may belong to imported rows.
     """
-    model_labels = arguments.named_models
-    judge_labels = arguments.named_judges
     changes: dict[str, Any] = {"report": _report(settings, file)}
-    if model_labels:
-        changes["models"] = tuple(model for model in settings.models if model.label in model_labels)
-    if judge_labels:
-        changes["judges"] = tuple(judge for judge in settings.judges if judge.label in judge_labels)
+    labels_by_kind = {"models": arguments.named_models, "judges": arguments.named_judges}
+    for kind, labels in labels_by_kind.items():
+        if labels:
+            endpoints = getattr(settings, kind)
+            changes[kind] = tuple(endpoint for endpoint in endpoints if endpoint.label in labels)
     return settings.model_copy(update=changes)
 
 
@@ -135,10 +134,10 @@ def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
     narrowed = dict(document)
     if arguments.splits:
         narrowed["dataset"] = {**(document.get("dataset") or {}), "splits": list(arguments.splits)}
-    caps = {"max_usd": arguments.max_usd, "max_tokens": arguments.max_tokens}
-    limits = {name: cap for name, cap in caps.items() if cap is not None}
-    if limits:
-        narrowed["limits"] = {**(document.get("limits") or {}), **limits}
+    for name in ("max_usd", "max_tokens"):
+        cap = getattr(arguments, name)
+        if cap is not None:
+            narrowed["limits"] = {**(narrowed.get("limits") or {}), name: cap}
     if arguments.trials is not None:
         narrowed["trials"] = arguments.trials
     if arguments.is_unrecorded:
@@ -239,7 +238,7 @@ def benchmark_document(
     if benchmark is not None:
         load_benchmark(benchmark)  # report a mistyped name before a missing data set
     shared_settings = dict(document)
-    settings_by_benchmark: dict[str, Any] = shared_settings.pop(_BENCHMARKS, None) or {}
+    settings_by_benchmark = shared_settings.pop(_BENCHMARKS, None) or {}
     _refuse_unknown_benchmarks(settings_by_benchmark, source)
     default = Settings.model_fields["benchmark"].default
     configured = str(shared_settings.get("benchmark", default))
@@ -254,30 +253,20 @@ def benchmark_document(
             f" for {benchmark} there under {_BENCHMARKS}.{benchmark}.dataset, or use another"
             " configuration"
         )
-    return {
-        **shared_settings,
-        **settings,
-        "benchmark": benchmark_name,
-    }
+    return {**shared_settings, **settings, "benchmark": benchmark_name}
 
 
 def _refuse_unknown_benchmarks(settings_by_benchmark: Any, source: str) -> None:
     is_mapping = isinstance(settings_by_benchmark, dict)
-    if not is_mapping or not all(map(_is_mapping, settings_by_benchmark.values())):
+    if not is_mapping or any(not isinstance(part, dict) for part in settings_by_benchmark.values()):
         raise UsageError(
             f"{source}: {_BENCHMARKS}: must map each benchmark to its settings; see"
             " prbench.example.yaml"
         )
     known_names = benchmark_names() if settings_by_benchmark else []
-    unknown_names = sorted(map(str, set(settings_by_benchmark) - set(known_names)))
-    if unknown_names:
-        name = unknown_names[0]
+    for name in sorted(map(str, set(settings_by_benchmark) - set(known_names))):
         hint = hint_on(name, known_names)
         raise UsageError(f"{source}: {_BENCHMARKS}.{name}: there is no such benchmark{hint}")
-
-
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, dict)
 
 
 # The folder of the data
@@ -363,9 +352,8 @@ def refuse_impossible(job: Job) -> None:
     fields = [field for field in benchmark.vocabularies if field != ANY_FIELD]
     if not fields or not isinstance(share, dict):
         return
-    unknown = sorted(set(share) - set(fields))
-    if unknown:
-        keys = " and ".join(f"hard_subset.share.{field}" for field in unknown)
+    keys = " and ".join(f"hard_subset.share.{field}" for field in sorted(set(share) - set(fields)))
+    if keys:
         raise UsageError(f"{keys}: {benchmark.name} has the fields {', '.join(fields)}")
 
 
@@ -401,11 +389,9 @@ def refuse_unknown_names(job: Job) -> None:
 
 def _refuse_unknown_models(job: Job) -> None:
     unknown = set(job.named_models or ()) - {model.label for model in job.settings.models}
-    if not unknown:
-        return
     known_labels = {*job.configured_labels.get("model", ())}
     warehouse = Warehouse(job.warehouse)
-    if warehouse.database.exists():
+    if unknown and warehouse.database.exists():
         with warehouse.reader() as reader:
             rows = reader.select("responses", "distinct model", source=IMPORTED)
         known_labels |= {row["model"] for row in rows}

@@ -114,8 +114,9 @@ def stop_time(text: str, now: datetime) -> datetime:
         else:
             times = [datetime.fromisoformat(text)]
     except ValueError as error:
-        message = f"--stop-at {text}: is not a time; write 06:30, or 2026-11-22T06:30"
-        raise UsageError(message) from error
+        raise UsageError(
+            f"--stop-at {text}: is not a time; write 06:30, or 2026-11-22T06:30"
+        ) from error
     # Times of one zone would be compared by the clock alone.
     for clock_time in times:
         zone = clock_time.tzinfo or now.tzinfo

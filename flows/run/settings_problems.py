@@ -34,7 +34,7 @@ def sound_settings(document: dict[str, Any]) -> tuple[Settings | None, list[str]
 
 def _contradictions(settings: Settings) -> list[str]:
     """Return the problems of settings that are valid one by one but not together."""
-    problems: list[str] = []
+    problems = []
     for kind in ("models", "judges", "annotator", "reviewer"):
         labels = [endpoint.label for endpoint in getattr(settings, kind)]
         for label in sorted(set(labels)):
@@ -54,7 +54,7 @@ def _problems_of_stopping(settings: Settings) -> list[str]:
     stopping = settings.stopping
     if stopping is None:
         return []
-    problems: list[str] = []
+    problems = []
     if not settings.judges:
         problems.append("stopping: needs a judge, whose scores are compared")
     labels = [model.label for model in settings.models]

@@ -61,7 +61,7 @@ def run_interruptibly(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result
 @contextmanager
 def _signals_cancel(cancel: Callable[[], object]) -> Iterator[None]:
     """Let the first signal in the block cancel, and a second one raise `KeyboardInterrupt`."""
-    first_signal_s: float | None = None
+    first_signal_s = None
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         nonlocal first_signal_s

@@ -3,11 +3,10 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from tasks.alerts.findings import Alert
+from tasks.alerts.findings import Alert, Row
 from tasks.config.job import Job
-from tasks.llm.limiter import NO_REPLY
+from tasks.llm.endpoint_health import NO_REPLY
 from tasks.llm.replies import PROVIDER_ERROR, REDIRECTED, TIMEOUT
 from tasks.rules.variants import AUGMENTED
 from tasks.run.coverage import CoverageCell, LowCoverage
@@ -107,13 +106,8 @@ def _cells_by_cause(
 def _missing_import(low: LowCoverage, label: str) -> Alert:
     [line] = LowCoverage(low.bar, [], [label]).lines
     happened = "got no imported responses"
-    facts = {
-        "warnings": [line],
-        "of": MODEL,
-        "happened": happened,
-        "share": 0.0,
-    }
-    return Alert("coverage", label, line, facts, whom=f"model {label}", happened=happened)
+    facts = {"warnings": [line], "of": MODEL, "happened": happened, "share": 0.0}
+    return Alert("coverage", label, line, facts, f"model {label}", happened)
 
 
 def _shortfall(
@@ -155,7 +149,7 @@ def _shortfall(
         "due": n_due,
         "share": n_done / n_due if n_due else 1.0,
     }
-    return Alert("coverage", label, line, facts, whom=whom, happened=happened)
+    return Alert("coverage", label, line, facts, whom, happened)
 
 
 def _happened(n_done: int, failures: Counter[str], reason: str) -> str:
@@ -168,7 +162,7 @@ def _happened(n_done: int, failures: Counter[str], reason: str) -> str:
 
 
 def control_alerts(
-    control_sets: Sequence[Mapping[str, Any]], bar: float, explained_judges: Collection[str] = ()
+    control_sets: Sequence[Row], bar: float, explained_judges: Collection[str] = ()
 ) -> list[Alert]:
     """Return an alert for each judge that decided too little of its control set.
 
@@ -190,13 +184,7 @@ def control_alerts(
             " of the judge may be missed"
         )
         share = row["n_decided"] / row["n_members"]
-        facts = {
-            **row,
-            "of": JUDGE,
-            "happened": happened,
-            "share": share,
-        }
-        alerts.append(
-            Alert("coverage", judge, line, facts, whom=f"judge {judge}", happened=happened)
-        )
+        facts = {**row, "of": JUDGE, "happened": happened, "share": share}
+        whom = f"judge {judge}"
+        alerts.append(Alert("coverage", judge, line, facts, whom, happened))
     return alerts

@@ -22,6 +22,8 @@ Kind = Literal[
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """The kinds of alerts in their order in a message: causes come before what they may explain."""
+Row = Mapping[str, Any]
+"""A row of another stage, or the facts of an alert."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Alert:
     kind: Kind
     subject: str
     line: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Row = field(default_factory=dict)
     whom: str = ""
     happened: str = ""
     cause: str = ""
@@ -99,7 +101,7 @@ corrected. `n_tasks` of the `n_wanted` tasks are compared.
 
 
 def drops(
-    comparisons: Sequence[Mapping[str, Any]],
+    comparisons: Sequence[Row],
     *,
     least_drop: float,
     alpha: float,
@@ -131,7 +133,7 @@ def drops(
     return alerts
 
 
-def _drop_line(row: Mapping[str, Any]) -> str:
+def _drop_line(row: Row) -> str:
     """Return the sentence about a drop, with its interval and corrected p-value."""
     interval = ""
     if row["ci_low"] is not None:
@@ -162,9 +164,7 @@ def short_number(value: float, decimals: int) -> str:
     return re.sub(r"^(-?)0\.", r"\1.", text)
 
 
-def _drop(
-    row: Mapping[str, Any], line: str, happened: str, drifted_judges: Collection[str]
-) -> Alert:
+def _drop(row: Row, line: str, happened: str, drifted_judges: Collection[str]) -> Alert:
     judge = row["judge"]
     has_drifted = judge in drifted_judges
     cause = ""
@@ -173,19 +173,11 @@ def _drop(
         cause = f"judge {judge}"
     facts = {**row, "judge_drifted": has_drifted}
     return Alert(
-        "score_drop",
-        row["model"],
-        line,
-        facts,
-        whom=row["model"],
-        happened=happened,
-        cause=cause,
+        "score_drop", row["model"], line, facts, whom=row["model"], happened=happened, cause=cause
     )
 
 
-def stopping_drops(
-    looks: Iterable[Mapping[str, Any]], *, drifted_judges: Collection[str] = ()
-) -> list[Alert]:
+def stopping_drops(looks: Iterable[Row], *, drifted_judges: Collection[str] = ()) -> list[Alert]:
     """Return an alert for each model whose last look is a drop, in a night with `stopping`.
 
     All comparisons and looks together give a false alert with at most the configured probability,
@@ -200,7 +192,7 @@ def stopping_drops(
     return alerts
 
 
-def _look_line(look: Mapping[str, Any]) -> str:
+def _look_line(look: Row) -> str:
     return (
         f"{look['model']} fell by more than {look['least_difference']:g} ({look['score_name']},"
         f" judged by {look['judge']}): by {-look['mean_difference']:.3f} since"
@@ -210,7 +202,7 @@ def _look_line(look: Mapping[str, Any]) -> str:
     )
 
 
-def drifts(drifted: Iterable[Mapping[str, Any]]) -> list[Alert]:
+def drifts(drifted: Iterable[Row]) -> list[Alert]:
     """Return an alert for each judge that is outside its control limits (rows of `judge_drift`)."""
     return [
         Alert(
@@ -251,11 +243,7 @@ def _limit_alert(kind: Kind, limit: str, reports: Sequence[StageReport]) -> Aler
     line = "; ".join([f"the run reached {limit}; skipped: {by_stage}", *reasons])
     n_done = sum(report.rows for report in reports)
     n_wanted = n_done + sum(n_skipped.values())
-    facts = {
-        "skipped": n_skipped,
-        "warnings": reasons,
-        "share": n_done / (n_wanted or 1),
-    }
+    facts = {"skipped": n_skipped, "warnings": reasons, "share": n_done / (n_wanted or 1)}
     return Alert(kind, "", line, facts, happened=f"the run reached {limit}")
 
 
@@ -308,7 +296,7 @@ _NOTICEABLE = 0.05
 """A smaller difference of the level is no change."""
 
 
-def is_unchanged(kind: str, subject: str, facts: Mapping[str, Any], alert: Alert) -> bool:
+def is_unchanged(kind: str, subject: str, facts: Row, alert: Alert) -> bool:
     """Return whether a stored alert of an earlier night is about the same state as an alert."""
     if kind not in _STATES or (kind, subject) != (alert.kind, alert.subject):
         return False

@@ -2,11 +2,11 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.alerts.findings import KINDS, Alert, short_number
+from tasks.alerts.findings import KINDS, Alert, Row, short_number
 from tasks.config.job import Job
 from tasks.rules.text.characters import one_line, visible
 from tasks.rules.text.numbers import counted, coverage_text, some
@@ -19,13 +19,7 @@ _MOST_PHRASES = 2
 _MOST_STEPS = 2
 """The number of commands to try next."""
 _CALLS_EVERYBODY = re.compile(r"@(?=(?:here|channel|everyone|all)\b)", re.IGNORECASE)
-_ESCAPES = str.maketrans(
-    {
-        "&": "&amp;",
-        "<": "&lt;",
-        ">": "&gt;",
-    }
-)
+_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 @dataclass(frozen=True)
@@ -39,7 +33,7 @@ class Results:
         calls: the requests of all runs of the night.
     """
 
-    scores: Sequence[Mapping[str, Any]] = ()
+    scores: Sequence[Row] = ()
     cost_usd: float | None = None
     calls: int = 0
 
@@ -104,7 +98,11 @@ def night_message(
     ending = _ending(job, causes or standing, results)
     events = _events(causes, consequences, MOST_LINES - len(ending))
     lines = tuple(visible(line) for line in [*events, *ending])
-    summary = _phrases(causes) if ordered else _nothing_new(standing)
+    summary = "complete, no alerts"
+    if ordered:
+        summary = _phrases(causes)
+    elif standing:
+        summary = f"nothing new; as before: {_phrases(standing)}"
     title = visible(one_line(f"{summary} ({job.settings.benchmark}, {job.night})", _MOST_CHARS))
     as_json = {
         "night": job.night,
@@ -145,17 +143,7 @@ def _events(causes: Sequence[Alert], consequences: Sequence[Alert], most_lines: 
     return [*events[:n_whole], f"Also: {_phrases([*rest, *consequences])}."]
 
 
-def _nothing_new(standing: Sequence[Alert]) -> str:
-    if standing:
-        return f"nothing new; as before: {_phrases(standing)}"
-    return "complete, no alerts"
-
-
-_NOUNS = {
-    "coverage": "endpoints",
-    "judge_drift": "judges",
-    "score_drop": "models",
-}
+_NOUNS = {"coverage": "endpoints", "judge_drift": "judges", "score_drop": "models"}
 """Kind of alert -> what several of them are about."""
 
 

@@ -11,7 +11,7 @@ import os
 import smtplib
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
@@ -21,7 +21,7 @@ from threading import Thread
 from typing import Any, Literal
 from urllib.parse import quote
 
-from tasks.alerts.findings import Alert, alert_id, is_unchanged
+from tasks.alerts.findings import Alert, Row, alert_id, is_unchanged
 from tasks.alerts.message import Message, Results, night_message
 from tasks.config.job import Job
 from tasks.config.settings import Alerts, Email, Receiver
@@ -235,7 +235,7 @@ def _sends(receiver: Receiver, message: Message, timeout_s: float) -> list[Send]
     return [partial(_call, receiver.webhook or "", timeout_s, message.as_json)]
 
 
-def _call(address: str, timeout_s: float, content: Mapping[str, Any] | None = None) -> bool:
+def _call(address: str, timeout_s: float, content: Row | None = None) -> bool:
     """Call an address, in which `${NAME}` is filled in; content is posted as JSON."""
     import requests
 
@@ -255,10 +255,7 @@ def _send(service: Callable[[Any], Any], message: Message, timeout_s: float) -> 
     from apprise import Apprise, AppriseAsset, NotifyFormat
 
     asset = AppriseAsset(
-        app_id="prbench",
-        app_desc="prbench",
-        http_redirects=False,
-        async_mode=False,
+        app_id="prbench", app_desc="prbench", http_redirects=False, async_mode=False
     )
     plugin = service(asset)
     if plugin is None:
@@ -347,20 +344,18 @@ def history_of(job: Job, alerts: Sequence[Alert]) -> History:
             notified.add(receiver)
             if row["n_alerts"] == 0:
                 reassured.add(receiver)
-    receivers = {receiver for receiver, _ in sent}
     earlier_nights = _alerts_of_earlier_nights(job)
     for alert in alerts:
         unchanged_ids = _unchanged_since(alert, earlier_nights)
-        for receiver in receivers:
-            if any((receiver, unchanged_id) in sent for unchanged_id in unchanged_ids):
-                sent.add((receiver, alert_id(job, alert)))
+        receivers = {receiver for receiver, sent_id in sent if sent_id in unchanged_ids}
+        sent |= {(receiver, alert_id(job, alert)) for receiver in receivers}
     return History(frozenset(sent), frozenset(notified), frozenset(reassured))
 
 
-def _alerts_of_earlier_nights(job: Job) -> list[list[dict[str, Any]]]:
+def _alerts_of_earlier_nights(job: Job) -> list[list[Row]]:
     """Return the stored alerts of each earlier night of the benchmark, the latest night first."""
     benchmark = job.settings.benchmark
-    alerts_by_night: dict[str, list[dict[str, Any]]] = {}
+    alerts_by_night: dict[str, list[Row]] = {}
     runs = "(select night, config ->> 'benchmark' as benchmark from runs where night is not null)"
     for row in _stored(job, runs, "distinct night", benchmark=benchmark):
         if row["night"] < (job.night or ""):
@@ -372,7 +367,7 @@ def _alerts_of_earlier_nights(job: Job) -> list[list[dict[str, Any]]]:
     return [alerts_by_night[night] for night in sorted(alerts_by_night, reverse=True)]
 
 
-def _unchanged_since(alert: Alert, nights: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
+def _unchanged_since(alert: Alert, nights: Sequence[Sequence[Row]]) -> list[str]:
     """Return the ids of an alert in earlier nights; the first night without it ends the search."""
     unchanged_ids = []
     for stored_alerts in nights:
@@ -387,7 +382,7 @@ def _unchanged_since(alert: Alert, nights: Sequence[Sequence[Mapping[str, Any]]]
     return unchanged_ids
 
 
-def _stored(job: Job, table: str, columns: str, **where: Any) -> list[dict[str, Any]]:
+def _stored(job: Job, table: str, columns: str, **where: Any) -> Sequence[Row]:
     try:
         with Warehouse(job.warehouse).reader() as reader:
             return reader.select(table, columns, **where)

@@ -73,7 +73,7 @@ def _located(folder: Path, template: str) -> str:
 
 
 def _folders() -> dict[str, Path]:
-    folders: dict[str, Path] = {}
+    folders = {}
     configured = os.environ.get(OWN_FOLDERS, "").split(os.pathsep)
     for path in (str(FOLDER), *filter(None, configured)):
         folder = from_home(path, OWN_FOLDERS)

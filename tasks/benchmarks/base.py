@@ -8,6 +8,8 @@ from tasks.rules.records import ScoreDefinition, Task
 from tasks.rules.verdict import GRADINGS
 
 DataRow = Mapping[str, Any]
+GradedRows = Callable[[DataRow], Iterable[DataRow]]
+"""A reader of a graded row (see `Benchmark.graded_rows`)."""
 ANY_FIELD = ""
 """The key of a vocabulary that is the same for all fields."""
 
@@ -156,7 +158,7 @@ class Benchmark:
     review_reference: ReviewReference | None = None
     id_columns: tuple[str, ...] = ()
     evidence_template: str | None = None
-    graded_rows: Callable[[], Callable[[DataRow], Iterable[DataRow]]] = lambda: lambda row: (row,)
+    graded_rows: Callable[[], GradedRows] = lambda: lambda row: (row,)
 
     def __post_init__(self) -> None:
         """Refuse contradictory declarations.
@@ -164,8 +166,9 @@ class Benchmark:
         Raises:
             ValueError: a declaration contradicts itself.
         """
-        names = [score.score_name for score in self.scores]
-        if sum(score.is_primary for score in self.scores) != 1 or len(set(names)) < len(names):
+        names = {score.score_name for score in self.scores}
+        n_primary = sum(score.is_primary for score in self.scores)
+        if n_primary != 1 or len(names) < len(self.scores):
             raise ValueError("`scores` need unique names, and one of them is primary")
         if not self.gradings or not set(self.gradings) <= set(GRADINGS):
             raise ValueError(f"`gradings` has a template for one or more of {', '.join(GRADINGS)}")

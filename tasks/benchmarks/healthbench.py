@@ -4,11 +4,18 @@ The consensus subset has other rubrics for the same prompts, so it is a separate
 alone. The hard subset repeats rows of the full set, and can be a split of the same data set.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tasks.benchmarks.base import ANY_FIELD, USUAL_INVARIANTS, Benchmark, DataRow, RowError
+from tasks.benchmarks.base import (
+    ANY_FIELD,
+    USUAL_INVARIANTS,
+    Benchmark,
+    DataRow,
+    GradedRows,
+    RowError,
+)
 from tasks.benchmarks.rows import (
     as_items,
     as_list,
@@ -49,37 +56,36 @@ def parse_row(row: DataRow) -> Task:
         RowError: the row has no id, or a message has another role than user or assistant.
     """
     labels = _labels(row.get("example_tags"))
-    theme = next((label for kind, label in labels if kind == "theme"), None)
     turns = _conversation(as_items(row.get("prompt")))
     criteria = _criteria(as_items(row.get("rubrics")))
     return task_from(
         cell_label(row, "prompt_id"),
         turns,
         criteria,
-        field=theme,
+        field=_label_of(labels, "theme"),
         labels=labels,
         canary=cell_label(row, "canary"),
     )
 
 
 def _conversation(messages: Sequence[DataRow]) -> tuple[Turn, ...]:
-    turns: list[Turn] = []
+    turns = []
     for message in messages:
         role = cell_label(message, "role")
         content = message_text(message)
-        if role not in ("user", "assistant"):
-            raise RowError(f"a message has the role {role!r}; it is user or assistant")
         if role == "user":
             turns.append(Turn(content, (), None))
-        elif turns and turns[-1].response is None:
-            turns.append(Turn(turns.pop().prompt, (), content))
+        elif role == "assistant":
+            is_next = bool(turns) and turns[-1].response is None
+            prompt = turns.pop().prompt if is_next else None
+            turns.append(Turn(prompt, (), content))
         else:
-            turns.append(Turn(None, (), content))
+            raise RowError(f"a message has the role {role!r}; it is user or assistant")
     return tuple(turns)
 
 
 def _criteria(items: Sequence[DataRow]) -> tuple[Criterion, ...]:
-    seen: Counter[str] = Counter()
+    seen = Counter[str]()
     criteria = []
     for position, item in enumerate(items):
         title = cell_text(item, "criterion") or ""
@@ -89,18 +95,21 @@ def _criteria(items: Sequence[DataRow]) -> tuple[Criterion, ...]:
         content = digest("healthbench", title)[:12]
         seen[content] += 1
         criterion_id = content if seen[content] == 1 else f"{content}-{seen[content]}"
-        category = next((label for kind, label in labels if kind == "axis"), None)
-        criteria.append(
-            criterion_from(
-                criterion_id,
-                position,
-                title,
-                item.get("points"),
-                category=category,
-                labels=labels,
-            )
+        criterion = criterion_from(
+            criterion_id,
+            position,
+            title,
+            item.get("points"),
+            category=_label_of(labels, "axis"),
+            labels=labels,
         )
+        criteria.append(criterion)
     return tuple(criteria)
+
+
+def _label_of(labels: Iterable[Label], kind: str) -> str | None:
+    """Return the first label of a kind, if there is one."""
+    return next((label for label_kind, label in labels if label_kind == kind), None)
 
 
 def _labels(tags: Any) -> tuple[Label, ...]:
@@ -113,24 +122,24 @@ def _labels(tags: Any) -> tuple[Label, ...]:
     return tuple(labels)
 
 
-def graded_rows() -> Callable[[DataRow], Iterable[DataRow]]:
+def graded_rows() -> GradedRows:
     """Return a reader of meta-evaluation rows.
 
-    Each has a completion, a criterion, and every physician's decision. The completions of a prompt are numbered as trials, in the order of their first appearance. The
-    physicians of a row are numbered as graders, in its order; their ids are in the explanation.
-    `prbench import results` reads results of simple-evals.
+    Each has a completion, a criterion, and every physician's decision. The completions of a prompt
+    are numbered as trials, in the order of their first appearance. The physicians of a row are
+    numbered as graders, in its order; their ids are in the explanation. `prbench import results`
+    reads results of simple-evals.
     """
-    trials: dict[str, dict[str, int]] = {}
+    trials: dict[str, dict[str, int]] = defaultdict(dict)
 
     def read(row: DataRow) -> Iterator[DataRow]:
         if "binary_labels" not in row:
             yield row
             return
         task = cell_label(row, "prompt_id") or ""
-        task_trials = trials.setdefault(task, {})
         text = response_text(row, "completion")
         completion = cell_label(row, "completion_id") or digest("completion", text)
-        trial = task_trials.setdefault(completion, len(task_trials) + 1)
+        trial = trials[task].setdefault(completion, len(trials[task]) + 1)
         judge = cell_label(row, "judge") or "physician"
         physicians = as_list(row.get("anonymized_physician_ids"))
         for index, decision in enumerate(as_list(row.get("binary_labels"))):

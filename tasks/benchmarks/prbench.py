@@ -4,16 +4,15 @@ rubrics.
 The names of decision types and economic pathways are those of the paper (tables 9 to 12).
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from importlib.resources import files
 from operator import attrgetter
-from typing import Any
 
 from tasks.benchmarks.base import (
     ANY_FIELD,
     USUAL_INVARIANTS,
     Benchmark,
+    DataRow,
     Reference,
     ReviewReference,
     Vocabulary,
@@ -216,18 +215,11 @@ VOCABULARIES: dict[str, dict[str, frozenset[str]]] = {
 """
 
 
-_CONTENT = attrgetter(
-    "criterion_id",
-    "title",
-    "weight",
-    "weight_text",
-    "severity",
-    "category",
-)
+_CONTENT = attrgetter("criterion_id", "title", "weight", "weight_text", "severity", "category")
 """The parts of a criterion that the content hash of its task includes, in this order."""
 
 
-def parse_row(row: Mapping[str, Any]) -> Task:
+def parse_row(row: DataRow) -> Task:
     """Return a row in the hub's shape as a task.
 
     Errors in a rubric or a conversation are kept, so that checks find them. The author's
@@ -241,13 +233,8 @@ def parse_row(row: Mapping[str, Any]) -> Task:
     field = cell_label(row, "field")
     topic = cell_label(row, "topic")
     expert = cell_label(row, "expert")
-    vocabulary = VOCABULARIES.get(field or "", {})
-    decision_types = split_labels(
-        cell_label(row, "decision_type"), vocabulary.get("decision_type", ())
-    )
-    economic_pathways = split_labels(
-        cell_label(row, "economic_pathway"), vocabulary.get("economic_pathway", ())
-    )
+    decision_types = _labels(row, "decision_type", field)
+    economic_pathways = _labels(row, "economic_pathway", field)
     criteria = [
         _criterion(position, item) for position, item in enumerate(as_items(row.get("rubric")))
     ]
@@ -281,21 +268,30 @@ def parse_row(row: Mapping[str, Any]) -> Task:
     )
 
 
-def _conversation(row: Mapping[str, Any]) -> tuple[Turn, ...]:
+def _labels(row: DataRow, kind: str, field: str | None) -> tuple[str, ...]:
+    """Return the labels of a kind; the vocabulary is that of the task's field."""
+    vocabulary = VOCABULARIES.get(field or "", {})
+    return split_labels(cell_label(row, kind), vocabulary.get(kind, ()))
+
+
+def _conversation(row: DataRow) -> tuple[Turn, ...]:
     slots = []
-    for i in range(TURNS):
-        prompt = cell_text(row, f"prompt_{i}")
-        response = cell_text(row, f"response_{i}")
-        name = f"reference_texts_{i}"
-        texts = [as_text(text, f"`{name}`") for text in as_list(nested(row.get(name)))]
-        references = tuple(text for text in texts if text and not is_blank(text))
-        slots.append(Turn(prompt, references, response))
+    for number in range(TURNS):
+        prompt = cell_text(row, f"prompt_{number}")
+        response = cell_text(row, f"response_{number}")
+        name = f"reference_texts_{number}"
+        references = []
+        for reference in as_list(nested(row.get(name))):
+            text = as_text(reference, f"`{name}`")
+            if text and not is_blank(text):
+                references.append(text)
+        slots.append(Turn(prompt, tuple(references), response))
     while slots and slots[-1] == Turn(None, (), None):
         slots.pop()
     return tuple(slots)
 
 
-def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
+def _criterion(position: int, item: DataRow) -> Criterion:
     annotations = as_mapping(nested(item.get("annotations")))
     severity = cell_label(annotations, "weight_class")
     # The fields of other classes may hold old weights after edits, so only the field that
@@ -351,29 +347,19 @@ _HARD = {
 }
 """Model -> its score on the finance and on the legal hard split, without tools (paper, table 5)."""
 
+_BEST = "best of 20 models"
+_FIGURE_5 = f"figure 5 of {_PAPER}, mean of three runs"
+_TABLE_5 = f"table 5 of {_PAPER}, one run without tools"
 REFERENCES = (
+    Reference("finance", 600, _JUDGE, _BEST, 0.51, _FIGURE_5),
+    Reference("legal", 500, _JUDGE, _BEST, 0.50, _FIGURE_5),
     *(
-        Reference(
-            split,
-            n_tasks,
-            _JUDGE,
-            "best of 20 models",
-            value,
-            f"figure 5 of {_PAPER}, mean of three runs",
-        )
-        for split, n_tasks, value in (("finance", 600, 0.51), ("legal", 500, 0.50))
+        Reference("finance_hard", 300, _JUDGE, model, finance_score, _TABLE_5)
+        for model, (finance_score, _) in _HARD.items()
     ),
     *(
-        Reference(
-            split,
-            n_tasks,
-            _JUDGE,
-            model,
-            values[index],
-            f"table 5 of {_PAPER}, one run without tools",
-        )
-        for index, (split, n_tasks) in enumerate((("finance_hard", 300), ("legal_hard", 250)))
-        for model, values in _HARD.items()
+        Reference("legal_hard", 250, _JUDGE, model, legal_score, _TABLE_5)
+        for model, (_, legal_score) in _HARD.items()
     ),
 )
 """Measured on the first release of the data, which differs from later revisions in tasks and
@@ -387,11 +373,7 @@ BENCHMARK = Benchmark(
     parse_row=parse_row,
     invariants={
         **USUAL_INVARIANTS,
-        "weight_range": {
-            "lowest": -10,
-            "highest": 10,
-            "is_whole": True,
-        },
+        "weight_range": {"lowest": -10, "highest": 10, "is_whole": True},
         "criteria_per_task": {"fewest": 10, "most": 30},
         "weight_class_known": {"classes": list(SEVERITIES)},
         "weight_in_band": {},

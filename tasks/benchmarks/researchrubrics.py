@@ -1,7 +1,7 @@
 """ResearchRubrics (Scale AI, 2025): research questions whose long reports are graded ternarily."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from tasks.benchmarks.base import (
@@ -9,6 +9,7 @@ from tasks.benchmarks.base import (
     USUAL_INVARIANTS,
     Benchmark,
     DataRow,
+    GradedRows,
     RowError,
     Vocabulary,
 )
@@ -106,7 +107,6 @@ def parse_row(row: DataRow) -> Task:
     Raises:
         RowError: the row has no task id.
     """
-    domain = cell_label(row, "domain")
     labels = []
     for kind in ("domain", *LEVELS):
         label = cell_label(row, kind)
@@ -120,19 +120,19 @@ def parse_row(row: DataRow) -> Task:
         next(filter(None, ids), None),
         (Turn(cell_text(row, "prompt"), (), None),),
         criteria,
-        field=domain,
+        field=cell_label(row, "domain"),
         labels=labels,
         canary=cell_label(row, "canary"),
     )
 
 
-def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
+def _criterion(position: int, item: DataRow) -> Criterion:
     title = cell_text(item, "criterion") or ""
     axis = cell_label(item, "axis")
     value = item.get("weight")
+    weight = as_number(value)
     # The data has no ids, and some texts occur on two axes.
     criterion_id = digest("researchrubrics", title, axis)[:12]
-    weight = as_number(value)
     labels = []
     if weight:
         labels.append(("necessity", "mandatory" if abs(weight) >= 4 else "optional"))
@@ -147,13 +147,13 @@ def _criterion(position: int, item: Mapping[str, Any]) -> Criterion:
     )
 
 
-def graded_rows() -> Callable[[DataRow], Iterable[DataRow]]:
+def graded_rows() -> GradedRows:
     """Return a reader of the files that the published code writes.
 
     A row is one evaluation, or a task with all its verdicts. Evaluations do not name the axis, so
     of two criteria with the same text, the first row is on the first criterion.
     """
-    seen: Counter[tuple[str | None, ...]] = Counter()
+    seen = Counter[tuple[str | None, ...]]()
 
     def read(row: DataRow) -> Iterator[DataRow]:
         if "final_presence" in row:
@@ -188,8 +188,8 @@ _KEY = ("task", "model", "trial", "vintage", "judge", "judge_trial", "grading", 
 def _of_compiled(row: DataRow) -> Iterator[DataRow]:
     """Yield the verdicts on all models' reports, in the order of the rubric.
 
-    Rubric and verdicts are cells with JSON. They count as people's unless a column `judge` names a judge, because the published code writes
-    both alike.
+    Rubric and verdicts are cells with JSON. They count as people's unless a column `judge` names a
+    judge, because the published code writes both alike.
     """
     rubrics = as_list(_decoded(row, "rubrics"))
     presence = as_mapping(_decoded(row, "final_presence"))
@@ -202,7 +202,7 @@ def _of_compiled(row: DataRow) -> Iterator[DataRow]:
                 f"{key} has {len(values)} values for {len(rubrics)} criteria, so they cannot be"
                 " matched"
             )
-        seen: Counter[str] = Counter()
+        seen = Counter[str]()
         for entry, verdict in zip(map(as_mapping, rubrics), values, strict=True):
             title = as_text(entry.get("title") or entry.get("criterion")) or ""
             seen[title] += 1

@@ -10,7 +10,7 @@ from decimal import Decimal
 from operator import attrgetter
 from typing import Any
 
-from tasks.benchmarks.base import RowError
+from tasks.benchmarks.base import DataRow, RowError
 from tasks.rules.content import content_of
 from tasks.rules.conversation import build_messages, turn_pattern
 from tasks.rules.identity import conversation_id, criterion_hash, digest
@@ -18,14 +18,7 @@ from tasks.rules.records import Criterion, Label, Task, Turn
 from tasks.rules.text.characters import one_line, shows_nothing, storable
 from tasks.rules.text.json_text import read_json
 
-_CONTENT = attrgetter(
-    "criterion_id",
-    "title",
-    "weight",
-    "weight_text",
-    "category",
-    "labels",
-)
+_CONTENT = attrgetter("criterion_id", "title", "weight", "weight_text", "category", "labels")
 """The parts of a criterion that the content hash of its task includes, in this order."""
 
 
@@ -62,9 +55,10 @@ def criterion_from(
 def band_of(weight: Any, bands: Mapping[str, tuple[float, float]]) -> str | None:
     """Return the weight class of a weight; None if it is not a number or outside all classes."""
     number = as_number(weight)
-    for name, (low, high) in bands.items():
-        if number is not None and low <= number <= high:
-            return name
+    if number is not None:
+        for name, (lowest, highest) in bands.items():
+            if lowest <= number <= highest:
+                return name
     return None
 
 
@@ -115,7 +109,7 @@ def as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def as_items(value: Any) -> list[Mapping[str, Any]]:
+def as_items(value: Any) -> list[DataRow]:
     """Return the mappings in a list (see `as_list`); both may be JSON in a text."""
     return [as_mapping(nested(item)) for item in as_list(nested(value))]
 
@@ -173,14 +167,14 @@ def _not_a_text(name: str, value: Any) -> RowError:
     return RowError(f"{name} is not a text (its type is {type(value).__name__})")
 
 
-def cell_label(row: Mapping[str, Any], name: str) -> str | None:
+def cell_label(row: DataRow, name: str) -> str | None:
     """Return the label or id in a column of a row, which may be a number (see `as_text` for its
     errors).
     """
     return as_text(row.get(name), f"`{name}`")
 
 
-def cell_text(row: Mapping[str, Any], name: str) -> str | None:
+def cell_text(row: DataRow, name: str) -> str | None:
     """Return the text in a column of a row, which may not be a number (see `as_text` for its
     errors).
     """
@@ -190,7 +184,7 @@ def cell_text(row: Mapping[str, Any], name: str) -> str | None:
     return text
 
 
-def message_text(message: Mapping[str, Any], *, skip_unknown: bool = False) -> str | None:
+def message_text(message: DataRow, *, skip_unknown: bool = False) -> str | None:
     """Return the text of a message: its `content`, or the text parts of that, without the parts
     that are thinking.
 
@@ -211,14 +205,12 @@ def message_text(message: Mapping[str, Any], *, skip_unknown: bool = False) -> s
 
 def is_conversation(value: Any) -> bool:
     """Return whether a value is a list of messages, each with a role."""
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all("role" in as_mapping(message) for message in value)
-    )
+    if not isinstance(value, list) or not value:
+        return False
+    return all("role" in as_mapping(message) for message in value)
 
 
-def response_text(row: Mapping[str, Any], name: str) -> str | None:
+def response_text(row: DataRow, name: str) -> str | None:
     """Return the response in a column of a row: a text, or the text of the last of the assistant's
     messages.
 
@@ -239,7 +231,7 @@ def response_text(row: Mapping[str, Any], name: str) -> str | None:
     return cell_text(row, name)
 
 
-def as_mapping(value: Any) -> Mapping[str, Any]:
+def as_mapping(value: Any) -> DataRow:
     """Return a mapping, or an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
 
@@ -262,9 +254,9 @@ def as_whole_number(value: Any) -> int | None:
     else.
     """
     number = as_number(value)
-    return (
-        int(number) if number is not None and number.is_integer() and abs(number) < 2**53 else None
-    )
+    if number is None or not number.is_integer() or abs(number) >= 2**53:
+        return None
+    return int(number)
 
 
 def split_labels(text: str | None, vocabulary: Collection[str]) -> tuple[str, ...]:
@@ -277,5 +269,5 @@ def split_labels(text: str | None, vocabulary: Collection[str]) -> tuple[str, ..
     patterns = [rf"{re.escape(label)}(?= ?,|$)" for label in longest_first]
     patterns.append("[^,]+")
     labels = re.findall(rf"\s*({'|'.join(patterns)})", (text or "").strip())
-    stripped_labels = [label.strip() for label in labels]
+    stripped_labels = map(str.strip, labels)
     return tuple(dict.fromkeys(filter(None, stripped_labels)))

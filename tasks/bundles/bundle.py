@@ -8,7 +8,7 @@ all others.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
-from tasks.bundles.stores import Folder, Store
+from tasks.bundles.stores import Folder, Location
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.json_text import read_json
 from tasks.rules.text.numbers import some
@@ -68,7 +68,7 @@ def file_at(path: Path, name: str) -> File:
 
 
 def write_bundle(
-    location: Folder | Store,
+    location: Location,
     kind: Kind,
     files: Mapping[File, Path | None],
     meta: Mapping[str, Any],
@@ -91,14 +91,13 @@ def write_bundle(
         **meta,
         "files": [asdict(file) for file in files],
     }
-    sealed = {**document, "sha256": hash_of_document(document)}
-    location.write(
-        name or manifest_of(kind), json.dumps(sealed, indent=1, ensure_ascii=False).encode()
-    )
+    document["sha256"] = hash_of_document(document)
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    location.write(name or manifest_of(kind), text.encode())
     return Bundle(kind, tuple(files), dict(meta))
 
 
-def read_bundle(location: Folder | Store, *kinds: Kind) -> Bundle:
+def read_bundle(location: Location, *kinds: Kind) -> Bundle:
     """Return the bundle of one of these kinds at a location, without reading its files.
 
     Raises:
@@ -183,13 +182,13 @@ def is_inside(name: str) -> bool:
     return str(path) == name != "." and not path.is_absolute() and ".." not in path.parts
 
 
-def missing_from(location: Folder | Store, files: Iterable[File]) -> list[str]:
+def missing_from(location: Location, files: Iterable[File]) -> list[str]:
     """Return the names of the files that are missing at a location or have another size there."""
     stored_sizes = location.files()
     return [file.name for file in files if stored_sizes.get(file.name) != file.n_bytes]
 
 
-def is_complete(location: Folder | Store) -> bool:
+def is_complete(location: Location) -> bool:
     """Return whether a location holds a publication with all files in the right size.
 
     Raises:
@@ -199,7 +198,7 @@ def is_complete(location: Folder | Store) -> bool:
     return has_manifest and not missing_from(location, read_bundle(location, "publication").files)
 
 
-def verify_bundle(location: Folder | Store, bundle: Bundle) -> None:
+def verify_bundle(location: Location, bundle: Bundle) -> None:
     """Read all files of a bundle at a location, and compare them with its manifest.
 
     Raises:
@@ -207,14 +206,10 @@ def verify_bundle(location: Folder | Store, bundle: Bundle) -> None:
         NotInside: one is a link that leads out of its folder.
     """
     _refuse(location, bundle, missing_from(location, bundle.files))
-    _refuse(
-        location,
-        bundle,
-        [file.name for file in bundle.files if location.hash_of(file.name) != file.sha256],
-    )
+    _compare(location, bundle, location.hash_of)
 
 
-def fetch_bundle(location: Folder | Store, bundle: Bundle, paths: Mapping[str, Path]) -> None:
+def fetch_bundle(location: Location, bundle: Bundle, paths: Mapping[str, Path]) -> None:
     """Copy the files of a bundle to local paths, and compare them with its manifest.
 
     Raises:
@@ -223,15 +218,11 @@ def fetch_bundle(location: Folder | Store, bundle: Bundle, paths: Mapping[str, P
     """
     _refuse(location, bundle, missing_from(location, bundle.files))
     location.get(paths)
-    _refuse(
-        location,
-        bundle,
-        [file.name for file in bundle.files if hash_of(paths[file.name]) != file.sha256],
-    )
+    _compare(location, bundle, lambda name: hash_of(paths[name]))
 
 
 @contextmanager
-def verified(location: Folder | Store, bundle: Bundle) -> Iterator[Path]:
+def verified(location: Location, bundle: Bundle) -> Iterator[Path]:
     """Yield a local folder with a bundle's verified files; if they are in a store, it is temporary.
 
     Raises:
@@ -243,17 +234,22 @@ def verified(location: Folder | Store, bundle: Bundle) -> Iterator[Path]:
         yield location.path
         return
     with TemporaryDirectory(prefix="prbench-") as temporary:
-        fetch_bundle(
-            location, bundle, {file.name: Path(temporary, file.name) for file in bundle.files}
-        )
+        paths = {file.name: Path(temporary, file.name) for file in bundle.files}
+        fetch_bundle(location, bundle, paths)
         yield Path(temporary)
 
 
-def _refuse(location: Folder | Store, bundle: Bundle, names: list[str]) -> None:
+def _compare(location: Location, bundle: Bundle, hash_of_name: Callable[[str], str]) -> None:
+    """Refuse a bundle if a file has another hash than its manifest states."""
+    changed = [file.name for file in bundle.files if hash_of_name(file.name) != file.sha256]
+    _refuse(location, bundle, changed)
+
+
+def _refuse(location: Location, bundle: Bundle, names: list[str]) -> None:
     if names:
-        advice = "use another copy" + (
-            ", or `prbench backup --verify`" if bundle.kind == "backup" else ""
-        )
+        advice = "use another copy"
+        if bundle.kind == "backup":
+            advice += ", or `prbench backup --verify`"
         raise Damaged(
             f"{location}: {some(names)}: missing, or changed since it was written; {advice}"
         )
@@ -276,7 +272,7 @@ class Pointer:
     published_at: str
 
 
-def read_pointer(location: Folder | Store) -> Pointer | None:
+def read_pointer(location: Location) -> Pointer | None:
     """Return the pointer at a target; None if nothing has been published there.
 
     Raises:
@@ -297,7 +293,7 @@ def read_pointer(location: Folder | Store) -> Pointer | None:
     return pointer
 
 
-def published_in(location: Folder | Store) -> Folder | Store:
+def published_in(location: Location) -> Location:
     """Return the location of the latest publication at a target; without a pointer there, the
     target itself.
     """

@@ -92,15 +92,17 @@ class Store:
 
     def put(self, files: Mapping[str, Path]) -> None:
         """Copy local files to these names."""
+        local_paths = list(map(str, files.values()))
         with in_one_line(self.address):
-            self.filesystem.put(list(map(str, files.values())), list(map(self._path, files)))
+            self.filesystem.put(local_paths, list(map(self._path, files)))
 
     def get(self, files: Mapping[str, Path]) -> None:
         """Copy the files with these names to local paths; the caller has checked that the paths are
         safe.
         """
+        local_paths = list(map(str, files.values()))
         with in_one_line(self.address):
-            self.filesystem.get(list(map(self._path, files)), list(map(str, files.values())))
+            self.filesystem.get(list(map(self._path, files)), local_paths)
 
     def hash_of(self, name: str) -> str:
         """Read a file and return its SHA-256."""
@@ -111,7 +113,7 @@ class Store:
         """Remove existing files."""
         if names:
             with in_one_line(self.address):
-                self.filesystem.rm([self._path(name) for name in names])
+                self.filesystem.rm(list(map(self._path, names)))
 
     def _path(self, name: str) -> str:
         return f"{self.root}/{name}"
@@ -121,14 +123,14 @@ class Store:
 class Folder:
     """A folder in which every file is written atomically and synced to disk.
 
-    `shown` is its name in messages, if it differs from its path.
+    `title` is its name in messages, if it differs from its path.
     """
 
     path: Path
-    shown: str = ""
+    title: str = ""
 
     def __str__(self) -> str:
-        return self.shown or str(self.path)
+        return self.title or str(self.path)
 
     def below(self, name: str) -> "Folder":
         """Return a folder below this one."""
@@ -156,15 +158,17 @@ class Folder:
 
     def put(self, files: Mapping[str, Path]) -> None:
         """Copy local files to these names; a file that is already at its target stays."""
-        files = {name: source for name, source in files.items() if source != self.path / name}
+        folders = set()
         for name, source in files.items():
             target = self.path / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            temporary = target.with_name(f".{target.name}.tmp")
-            shutil.copyfile(source, temporary)
-            sync(temporary)
-            temporary.replace(target)
-        for folder in {(self.path / name).parent for name in files}:
+            if source != target:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                temporary = target.with_name(f".{target.name}.tmp")
+                shutil.copyfile(source, temporary)
+                sync(temporary)
+                temporary.replace(target)
+                folders.add(target.parent)
+        for folder in folders:
             sync(folder)
 
     def get(self, files: Mapping[str, Path]) -> None:
@@ -195,6 +199,10 @@ class Folder:
                     folder = folder.parent
 
 
+Location = Folder | Store
+"""Where a bundle is."""
+
+
 @contextmanager
 def work_folder(warehouse: Warehouse, name: str) -> Iterator[Path]:
     """Yield an empty folder on the disk of the warehouse, because other disks may lack room.
@@ -222,9 +230,6 @@ def kept_as(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-_LOCAL = ("file", "local")
-
-
 def open_location(address: str) -> Path | Store:
     """Return a path, or the store at an address such as `s3://bucket/prefix`; `file://` is a path.
 
@@ -232,8 +237,8 @@ def open_location(address: str) -> Path | Store:
         UsageError: the address holds keys, or its store is not known or lacks its library.
         PipelineError: the store cannot be reached.
     """
-    scheme, mark, rest = address.partition("://")
-    if not mark:
+    scheme, slashes, rest = address.partition("://")
+    if not slashes:
         scheme, colon, rest = address.partition(":")
         if colon and scheme.lower() in fsspec.available_protocols():
             raise UsageError(
@@ -242,15 +247,14 @@ def open_location(address: str) -> Path | Store:
             )
         return Path(address)
     scheme = scheme.lower()
+    if scheme in ("file", "local"):
+        return Path(fsspec.filesystem(scheme)._strip_protocol(address))
     # A password (`key:secret@bucket`) or a possible signature (`?sig=...`).
-    if re.match(r"[^@]*:[^@]*@|.*\?", rest) and scheme not in _LOCAL:
-        where = "environment, profile or role"
+    if re.match(r"[^@]*:[^@]*@|.*\?", rest):
         raise UsageError(
             f"{scheme}://...: an address must hold no keys and no parameters; keys come from"
-            f" {where}"
+            " environment, profile or role"
         )
-    if scheme in _LOCAL:
-        return Path(fsspec.filesystem(scheme)._strip_protocol(address))
     if scheme not in fsspec.available_protocols():
         raise UsageError(
             f"{address}: {scheme}:// is not known; name a folder, or an address such as"
@@ -258,7 +262,7 @@ def open_location(address: str) -> Path | Store:
         )
     with in_one_line(address):
         filesystem, root = fsspec.url_to_fs(address)
-    if {*root} & {*"*[]"}:  # fsspec interprets these as patterns of names when it removes files
+    if set(root) & set("*[]"):  # fsspec takes these for patterns of names when it removes files
         raise UsageError(
             f"{address}: *, [ and ] have a meaning in addresses; name a prefix without them"
         )

@@ -82,9 +82,8 @@ class Job(Strict):
         one_at_a_time = Lock()
 
         def looked_up() -> DataRevision:
-            with (
-                one_at_a_time
-            ):  # `cache` alone would call `find` once in each thread before the first result
+            # `cache` alone would call `find` once in each thread before the first result.
+            with one_at_a_time:
                 return find_once()
 
         job = self.model_copy()

@@ -7,7 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, Self, cast
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    model_validator,
+)
 
 from tasks.rules.cascades.rules import When
 from tasks.rules.ends import End, meaning_of
@@ -18,6 +27,8 @@ from tasks.rules.verdict import MOST_QUESTIONS, TERNARY
 BATCH_PREFIXES = ("openai/", "hosted_vllm/")
 """Routes whose endpoints support OpenAI's batch interface."""
 Size = Annotated[int, Field(ge=1, strict=True)]
+Share = Annotated[float, Field(gt=0, le=1)]
+Text = Annotated[str, Field(min_length=1)]
 ORIGINAL: Final = "original"
 """The original wording of the rubric."""
 _RESERVED = frozenset(
@@ -76,9 +87,9 @@ class Price(Strict):
     tokens.
     """
 
-    input_usd_per_mtok: Annotated[float, Field(ge=0)]
-    output_usd_per_mtok: Annotated[float, Field(ge=0)]
-    cached_usd_per_mtok: Annotated[float, Field(ge=0)] | None = None
+    input_usd_per_mtok: NonNegativeFloat
+    output_usd_per_mtok: NonNegativeFloat
+    cached_usd_per_mtok: NonNegativeFloat | None = None
 
 
 def _acceptable_end(word: str) -> str:
@@ -99,22 +110,22 @@ class Endpoint(Strict):
     identity, the values of the environment are not.
     """
 
-    name: str = Field(min_length=1)
-    label: str = Field(default_factory=lambda settings: settings.get("name", ""), min_length=1)
-    api_base: Annotated[str, Field(min_length=1)] | None = None
+    name: Text
+    label: Text = Field(default_factory=lambda settings: settings.get("name", ""))
+    api_base: Text | None = None
     api: Literal["chat", "responses"] = "chat"
     stream: bool = False
     omits_think_tag: bool = False
-    ends_ok: tuple[Annotated[str, Field(min_length=1), AfterValidator(_acceptable_end)], ...] = ()
+    ends_ok: tuple[Annotated[Text, AfterValidator(_acceptable_end)], ...] = ()
     headers: dict[str, str] = {}
     reasoning_effort: str | None = None
     thinking_budget_tokens: int | None = None
-    temperature: Annotated[float, Field(ge=0)] | None = None
+    temperature: NonNegativeFloat | None = None
     seed: int | None = None
     max_tokens: Size | None = None
     web_search: bool = False
     code_interpreter: bool = False
-    timeout_s: Annotated[float, Field(gt=0)] = 3600.0
+    timeout_s: PositiveFloat = 3600.0
     price: Price | None = None
     params: dict[str, Any] = {}
 
@@ -184,7 +195,7 @@ class Model(Endpoint):
     source: Literal["sampled", "imported"] = "sampled"
     resample: Literal["never", "nightly"] = "never"
     fallback: dict[str, Any] = {}
-    system_prompt: Annotated[str, Field(min_length=1)] | None = None
+    system_prompt: Text | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -225,7 +236,7 @@ class Analyst(Endpoint):
     mode: Literal["live", "batch"] = "live"
     allow_live: bool = False
     structured_output: bool | None = None
-    timeout_s: Annotated[float, Field(gt=0)] = 600.0
+    timeout_s: PositiveFloat = 600.0
 
     def problems(self) -> Iterator[str]:
         """Yield the problems of any model, and `mode: batch` if its route has no batches."""
@@ -257,7 +268,7 @@ class Embedding(Analyst):
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters of any model, and the kind of call."""
-        return {**super().parameters, "api": "embedding"}
+        return super().parameters | {"api": "embedding"}
 
 
 class Capabilities(Strict):
@@ -284,11 +295,11 @@ class Escalation(Strict):
     """
 
     disagreement: bool = False
-    weight_above: Annotated[float, Field(ge=0)] | None = None
-    categories: tuple[Annotated[str, Field(min_length=1)], ...] = ()
-    severities: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    weight_above: NonNegativeFloat | None = None
+    categories: tuple[Text, ...] = ()
+    severities: tuple[Text, ...] = ()
     kinds: tuple[Literal["number", "negation", "list"], ...] = ()
-    confidence_below: Annotated[float, Field(gt=0, le=1)] | None = None
+    confidence_below: Share | None = None
 
     def problems(self) -> Iterator[str]:
         """Yield a problem if there is no condition."""
@@ -422,7 +433,10 @@ class Judge(Analyst):
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters of any model, and the kind of call."""
-        return {**super().parameters, **({"api": "decisions"} if self.is_decision_model else {})}
+        parameters = super().parameters
+        if self.is_decision_model:
+            parameters["api"] = "decisions"
+        return parameters
 
 
 _OF_DECISIONS = frozenset(
@@ -497,11 +511,7 @@ def _cascade_judge(label: str, cascade: Cascade, judges_by_label: Mapping[str, J
     first_judge = _member(cascade.first, judges_by_label)
     second_judge = _member(cascade.then, judges_by_label)
     whole_cascade = cascade.model_copy(update={"first": first_judge, "then": second_judge})
-    settings = {
-        "label": label,
-        "trials": 1,
-        "cascade": whole_cascade,
-    }
+    settings = {"label": label, "trials": 1, "cascade": whole_cascade}
     return second_judge.model_copy(update=settings)
 
 

@@ -12,7 +12,15 @@ from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    NonNegativeFloat,
+    PlainSerializer,
+    PositiveFloat,
+    model_validator,
+)
 
 from tasks.config.models import (
     Analysts,
@@ -20,14 +28,17 @@ from tasks.config.models import (
     Endpoint,
     Judge,
     Model,
+    Share,
     Size,
     Strict,
+    Text,
     deciding,
     secrets_in,
 )
 from tasks.rules.text.secrecy import REFERENCE
 
-Share = Annotated[float, Field(gt=0, le=1)]
+Level = Annotated[float, Field(gt=0, lt=1)]
+Count = Annotated[int, Field(ge=0, strict=True)]
 BASELINE = "baseline"
 """The name of the condition that the others are compared with; by default, it is the first one."""
 
@@ -45,7 +56,7 @@ def _text(name: Any) -> Any:
     return name
 
 
-_Name = Annotated[str, BeforeValidator(_text), Field(min_length=1)]
+_Name = Annotated[Text, BeforeValidator(_text)]
 
 
 def _with_baseline_first(labels: dict[str, str]) -> dict[str, str]:
@@ -85,11 +96,11 @@ class Stopping(Strict):
     repetition.
     """
 
-    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    least_difference: Annotated[float, Field(gt=0)] = 0.02
+    alpha: Level = 0.05
+    least_difference: PositiveFloat = 0.02
     pairs: Literal["all", "earlier_nights"] | tuple[tuple[str, str], ...] = EVERY_PAIR
-    block: Annotated[int, Field(ge=1, strict=True)] = 20
-    seed: Annotated[int, Field(ge=0, strict=True)] = 1
+    block: Size = 20
+    seed: Count = 1
 
     def problems(self) -> Iterator[str]:
         """Yield a problem if pairs are not of two different labels, each pair once."""
@@ -108,7 +119,7 @@ class Dataset(Strict):
     `.tsv` file is used automatically.
     """
 
-    source: str = Field(default="hub", min_length=1)
+    source: Text = "hub"
     id: str | None = None
     revision: str | None = None
     files: dict[str, str] = Field(default_factory=dict)
@@ -138,8 +149,8 @@ class Rates(Strict):
     """
 
     concurrency: Size | None = None
-    rpm: Annotated[float, Field(gt=0)] | None = None
-    tpm: Annotated[float, Field(gt=0)] | None = None
+    rpm: PositiveFloat | None = None
+    tpm: PositiveFloat | None = None
 
 
 class Limits(Rates):
@@ -154,11 +165,11 @@ class Limits(Rates):
     concurrency: Size = 64
     judge: Rates = Rates()
     attempts: Size = 5
-    deadline_s: Annotated[float, Field(gt=0)] | None = None
-    outage_s: Annotated[float, Field(gt=0)] = 60.0
-    max_usd: Annotated[float, Field(gt=0)] | None = None
+    deadline_s: PositiveFloat | None = None
+    outage_s: PositiveFloat = 60.0
+    max_usd: PositiveFloat | None = None
     max_tokens: Size | None = None
-    batch_wait_s: Annotated[float, Field(ge=0)] = 3600.0
+    batch_wait_s: NonNegativeFloat = 3600.0
 
     def rates(self, purpose: str) -> Rates:
         """Return the limits of a purpose, `sample` or `judge`."""
@@ -221,7 +232,7 @@ class HardSubset(Strict):
 
     share: Share | dict[str, Size] = 0.5
     panel: Literal["all"] | tuple[str, ...] = "all"
-    min_coverage: Annotated[float, Field(gt=0, le=1)] | None = None
+    min_coverage: Share | None = None
 
 
 class Nightly(Strict):
@@ -239,9 +250,8 @@ class Nightly(Strict):
     def problems(self) -> Iterator[str]:
         """Yield an invalid cron line or time zone."""
         try:
-            is_cron = (
-                bool(next(CronSim(self.cron, datetime.now(UTC)))) and len(self.cron.split()) == 5
-            )
+            next(CronSim(self.cron, datetime.now(UTC)))  # raises if it never fires
+            is_cron = len(self.cron.split()) == 5
         except (CronSimError, StopIteration):
             is_cron = False
         if not is_cron:
@@ -260,7 +270,7 @@ class Drift(Strict):
     `min_agreement` is a further minimum, which also applies to the first nights.
     """
 
-    verdicts: Annotated[int, Field(ge=0, strict=True)] = 0
+    verdicts: Count = 0
     min_agreement: Share | None = None
 
 
@@ -276,14 +286,7 @@ class Email(Strict):
     to: Annotated[tuple[MailAddress, ...], Field(min_length=1)]
     sender: MailAddress
     host: str
-    port: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=65535,
-            strict=True,
-        ),
-    ] = 587
+    port: Annotated[int, Field(ge=1, le=65535, strict=True)] = 587
     security: Literal["starttls", "tls", "none"] = "starttls"
     user: str | None = None
     password: str | None = None
@@ -378,13 +381,13 @@ class Alerts(Strict):
     has come to a good end.
     """
 
-    least_drop: Annotated[float, Field(ge=0)] = 0.01
-    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    least_drop: NonNegativeFloat = 0.01
+    alpha: Level = 0.05
     when: Literal["changes", "always"] = "changes"
     to: tuple[Receiver, ...] = ()
     ping: Address | None = None
     attempts: Size = 4
-    timeout_s: Annotated[float, Field(gt=0)] = 10.0
+    timeout_s: PositiveFloat = 10.0
 
     def problems(self) -> Iterator[str]:
         """Yield secrets in the address to ping."""
@@ -433,7 +436,7 @@ class Settings(Strict):
     """
 
     benchmark: str = "prbench"
-    warehouse: str | None = Field(default=None, min_length=1)
+    warehouse: Text | None = None
     dataset: Dataset
     models: tuple[Model, ...] = ()
     judges: Annotated[tuple[Judge, ...], AfterValidator(deciding)] = ()

@@ -7,7 +7,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
@@ -203,19 +203,16 @@ def progress(
     """Count and show the units that `advance` reports for a stage, until the block ends; `totals`
     are by model.
     """
-    tallies = []
-    keys = []
+    tallies = {}
     for label, total in totals.items():
         if total:
-            tally = Tally(f"{stage} {label}".rstrip(), total, is_quiet)
-            _tallies[stage, label] = tally
-            tallies.append(tally)
-            keys.append((stage, label))
-    with _shown(tallies):
+            tallies[stage, label] = Tally(f"{stage} {label}".rstrip(), total, is_quiet)
+    _tallies.update(tallies)
+    with _shown(tallies.values()):
         try:
-            yield tallies
+            yield list(tallies.values())
         finally:
-            for key in keys:
+            for key in tallies:
                 del _tallies[key]
 
 
@@ -232,11 +229,7 @@ def working(name: str, *, is_quiet: bool = False, is_whole: bool = False) -> Ite
     with _shown([step]):
         if is_whole and not is_quiet and not _bars:
             notice(f"{name}: started")
-            threading.Thread(
-                target=_break_silence,
-                args=(step, ended),
-                daemon=True,
-            ).start()
+            threading.Thread(target=_break_silence, args=(step, ended), daemon=True).start()
         try:
             yield
         finally:
@@ -255,7 +248,7 @@ def _break_silence(command: Tally, ended: threading.Event) -> None:
 
 
 @contextmanager
-def _shown(tallies: Sequence[Tally]) -> Iterator[None]:
+def _shown(tallies: Iterable[Tally]) -> Iterator[None]:
     """Show tallies until the block ends; the bars of finished ones stay on the terminal, without
     those of steps.
     """

@@ -1,6 +1,6 @@
 """A table as text: the columns that fit a width, the width of each, and its output."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -113,34 +113,15 @@ def _limited(column: TableColumn, limit: int) -> int:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a table shows: its heading, columns and their widths, and the headings of columns that
-    do not fit.
-
-    `boards` is the heading of the group of each row, if there are groups.
+    """What a table shows: its heading, columns and their widths, the indices of the rows of each
+    group by the group's heading, and the headings of columns that do not fit.
     """
 
     heading: str
     columns: Sequence[TableColumn]
     widths: Sequence[int]
-    boards: Sequence[str] = ()
+    groups: Mapping[str, Sequence[int]]
     hidden: Sequence[str] = ()
-
-    def groups(self) -> dict[str, list[int]]:
-        """Return the indices of the rows of each group, by its heading; one group if there are no
-        headings.
-        """
-        n_rows = len(self.columns[0].cells) if self.columns else 0
-        if not self.boards:
-            return {"": list(range(n_rows))}
-        groups: dict[str, list[int]] = {}
-        for index, heading in enumerate(self.boards):
-            groups.setdefault(heading, []).append(index)
-        return groups
-
-
-def wide_layout(columns: Sequence[TableColumn]) -> Layout:
-    """Return the layout of a table with all columns, and nothing wrapped."""
-    return Layout("", columns, [max(column.width, cell_len(column.heading)) for column in columns])
 
 
 def layout(
@@ -156,13 +137,13 @@ def layout(
     columns = [column.shortened for column in columns]
     boards = [board for board in boards if not board.is_absent]
     parts = [board.as_heading for board in boards if board.is_shared]
-    board_headings = _board_headings([board for board in boards if not board.is_shared])
+    boards = [board for board in boards if not board.is_shared]
     if width is None:
         essential = [column for column in columns if column.is_essential] or columns
         widths = [column.width for column in essential]
-        return Layout(SEPARATOR.join(parts), essential, widths, board_headings)
-    hidden: list[str] = []
-    candidates: list[TableColumn] = []
+        return Layout(SEPARATOR.join(parts), essential, widths, _groups(boards, essential))
+    hidden = []
+    candidates = []
     for column in columns:
         if column.is_essential or not column.is_shared:
             candidates.append(column)
@@ -177,20 +158,22 @@ def layout(
     visible_columns = fitting(candidates, width)
     hidden += [column.heading for column in candidates if column not in visible_columns]
     widths = column_widths(visible_columns, width)
-    return Layout(SEPARATOR.join(parts), visible_columns, widths, board_headings, hidden)
+    groups = _groups(boards, visible_columns)
+    return Layout(SEPARATOR.join(parts), visible_columns, widths, groups, hidden)
 
 
-def _board_headings(boards: Sequence[TableColumn]) -> list[str]:
-    """Return the heading of the group of each row; none if no column tells groups apart."""
-    headings = []
-    for cells in zip(*(board.cells for board in boards), strict=True):
+def _groups(boards: Sequence[TableColumn], columns: Sequence[TableColumn]) -> dict[str, list[int]]:
+    """Return the indices of the rows of each group, by its heading; one group without boards."""
+    groups: dict[str, list[int]] = {}
+    rows = zip(*(column.cells for column in (*boards, *columns)), strict=True)
+    for index, cells in enumerate(rows):
         values = [
             f"{board.heading}: {cell}"
-            for board, cell in zip(boards, cells, strict=True)
+            for board, cell in zip(boards, cells, strict=False)
             if cell not in _ABSENT
         ]
-        headings.append(SEPARATOR.join(values))
-    return headings
+        groups.setdefault(SEPARATOR.join(values), []).append(index)
+    return groups or {"": []}
 
 
 def print_table(
@@ -214,10 +197,15 @@ def print_table(
     if not columns:
         return
     console = VisibleConsole()
-    width = console.width if console.is_terminal and not is_wide else most_width
-    if width is not None and most_width is not None:
-        width = min(width, most_width)
-    table_layout = wide_layout(columns) if is_wide else layout(columns, boards, width)
+    limits = [most_width]
+    if console.is_terminal and not is_wide:
+        limits.append(console.width)
+    width = min(filter(None, limits), default=None)
+    if is_wide:
+        widths = [max(column.width, cell_len(column.heading)) for column in columns]
+        table_layout = Layout("", columns, widths, _groups((), columns))  # nothing is wrapped
+    else:
+        table_layout = layout(columns, boards, width)
     console = VisibleConsole(width=width or _WITHOUT_LIMIT)
     with console.capture() as capture:
         for line in filter(None, (title, table_layout.heading)):
@@ -234,7 +222,7 @@ def print_table(
 def _print_groups(console: "VisibleConsole", table_layout: Layout) -> None:
     from rich.text import Text
 
-    for number, (heading, indices) in enumerate(table_layout.groups().items()):
+    for number, (heading, indices) in enumerate(table_layout.groups.items()):
         if heading:
             console.print(Text(heading, style="bold"))
         console.print(_drawn(table_layout, indices, has_header=number == 0))

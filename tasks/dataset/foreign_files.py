@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from io import BufferedReader
 from pathlib import Path, PurePath
 
@@ -119,15 +120,15 @@ def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator
     if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise zipfile.BadZipFile(f"{member.filename} is compressed with an unsupported method")
     with archive.open(member) as opened:
-        while chunk := opened.read(2**16):
-            yield chunk
+        yield from iter(partial(opened.read, 2**16), b"")
 
 
 def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:
     """Open a regular file within a folder for reading.
 
-    A link is followed if it stays within the folder. The path from the folder to the file is opened one part at a time without following links, so
-    that the opened file is the one that was checked, even if a name is replaced meanwhile.
+    A link is followed if it stays within the folder. The path from the folder to the file is opened
+    one part at a time without following links, so that the opened file is the one that was checked,
+    even if a name is replaced meanwhile.
 
     Raises:
         NotInside: it is elsewhere, or is a pipe, a device or a folder.

@@ -97,9 +97,9 @@ def parquet_batches(
             # Each row counts for 64 bytes in addition to its values.
             most_bytes -= 64 * batch.num_rows
             for column in batch.columns:
-                if isinstance(column, pa.DictionaryArray):
-                    column = column.dictionary_decode()  # noqa: PLW2901
-                most_bytes -= column.nbytes
+                is_encoded = isinstance(column, pa.DictionaryArray)
+                values = column.dictionary_decode() if is_encoded else column
+                most_bytes -= values.nbytes
             if most_bytes < 0:
                 raise FileTooLarge(
                     f"{path}: it would unpack to more than {MOST_BYTES / 1e9:.1f} GB; split it"
@@ -190,9 +190,6 @@ def with_prompt(row: SourceRow, prompts: Mapping[str, str], id_columns: Iterable
         if isinstance(task_id, str | int) and str(task_id) in prompts:
             return {**row, "prompt": prompts[str(task_id)]}
     return row
-
-
-_REVISION_HEX = 40
 
 
 class Source(NamedTuple):
@@ -290,11 +287,9 @@ def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
         )
     with disk_errors(path, "check the path and its permissions"):
         files = {"sample": path} if is_sample else _files_by_split(path, dataset.splits)
-        hashed_files = dict(files)
         prompts = _prompts(dataset, path)
-        if prompts is not None:
-            hashed_files[prompts.name] = prompts
-        revision = _content_revision(hashed_files)
+        prompt_files = {} if prompts is None else {prompts.name: prompts}
+        revision = _content_revision(files | prompt_files)
 
     def rows(split: str) -> Sequence[SourceRow]:
         texts = {} if prompts is None else read_prompts(prompts)
@@ -378,10 +373,9 @@ def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any
 
     # The hub is called first, even for a commit, because `datasets` retries for 23 s if the hub is
     # down, and hides the cause if the hub refuses.
-    if constants.is_offline_mode():
-        commit = resolve_revision(dataset_id, revision)
-    else:
-        commit = _commit_at_hub(dataset_id, revision)
+    is_offline = constants.is_offline_mode()
+    resolve = resolve_revision if is_offline else _commit_at_hub
+    commit = resolve(dataset_id, revision)
     datasets.disable_progress_bars()
     with _explained(dataset_id, commit):
         splits = datasets.load_dataset(
@@ -445,9 +439,8 @@ def _explained(dataset_id: str, revision: str) -> Iterator[None]:
         root = error
         while isinstance(root.__cause__, Exception):
             root = root.__cause__
-        http_errors = [cause for cause in causes_of(error) if isinstance(cause, HfHubHTTPError)]
-        if http_errors:
-            root = http_errors[0]
+        http_errors = (cause for cause in causes_of(error) if isinstance(cause, HfHubHTTPError))
+        root = next(http_errors, root)
         reason = textwrap.shorten(f"{type(root).__name__}: {root}", 400)
         raise _failure(dataset_id, revision, f"{reason}; {_ADVICE}") from error
 
@@ -515,14 +508,14 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
 
 def _content_revision(files: Mapping[str, Path]) -> str:
     """Return the revision of files: a hash of the bytes of all given files, whichever splits are
-    configured.
+    configured, as long as a commit of the hub.
     """
     hashes = {}
     for split, file in files.items():
         with open_regular(file) as content:
-            hashes[split] = hashlib.file_digest(content, "sha256").hexdigest()
-    revision = next(iter(hashes.values()))
+            revision = hashlib.file_digest(content, "sha256").hexdigest()
+        hashes[split] = revision
     if len(hashes) > 1:
         listed_hashes = json.dumps(sorted(hashes.items()))
         revision = hashlib.sha256(listed_hashes.encode()).hexdigest()
-    return revision[:_REVISION_HEX]
+    return revision[:40]

@@ -7,17 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any
 
 import sql
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.console import progress
-from tasks.judge.criterion import (
-    CriterionToJudge,
-    JudgedCriterion,
-    verdict_id_of,
-)
+from tasks.judge.criterion import CriterionToJudge, JudgedCriterion, verdict_id_of
 from tasks.judge.judge import VerdictRows, judge_criteria, verdict_row
 from tasks.llm.replies import Reply
 from tasks.rules.identity import digest
@@ -101,11 +98,7 @@ def _choose_members(
     members = reader.rows(sql.read("queries/drift/candidates"), parameters)
     verdict_ids = sorted(row["verdict_id"] for row in members)
     set_id = digest("control set", tasks.key, judge_config.columns, verdict_ids)
-    columns = {
-        "set_id": set_id,
-        "run_id": job.run_id,
-        "created_at": datetime.now(UTC),
-    }
+    columns = {"set_id": set_id, "run_id": job.run_id, "created_at": datetime.now(UTC)}
     return [row | columns for row in members]
 
 
@@ -206,7 +199,7 @@ async def judge_control_set(job: Job) -> StageReport:
     with warehouse.reader() as reader:
         tasks = wanted_tasks(job, reader)
         incomplete_sets = await asyncio.to_thread(_incomplete_sets, job, tasks, reader)
-    n_missing: Counter[str] = Counter()
+    n_missing = Counter[str]()
     for incomplete in incomplete_sets:
         n_missing.update(member.model for member in incomplete.members if member.is_missing)
     if n_missing:
@@ -246,8 +239,7 @@ def lacks_verdicts(job: Job, reader: Reader) -> bool:
 
 def _incomplete_sets(job: Job, tasks: WantedTasks, reader: Reader) -> list[MissingMembers]:
     """Return what the night lacks of each control set."""
-    sets = []
-    task_ids: set[str] = set()
+    incomplete_sets = []
     for judge_config, set_id in control_sets(job, tasks, reader):
         if set_id is not None:
             parameters = {
@@ -260,13 +252,9 @@ def _incomplete_sets(job: Job, tasks: WantedTasks, reader: Reader) -> list[Missi
                 "settled": SETTLED,
             }
             rows = reader.rows(sql.read("queries/drift/members"), parameters)
-            task_ids.update(row["task_id"] for row in rows)
-            sets.append((set_id, judge_config, rows))
-    conversations = conversations_of(reader, tasks, task_ids)
-    return [
-        _missing_members(set_id, judge_config, rows, conversations)
-        for set_id, judge_config, rows in sets
-    ]
+            conversations = conversations_of(reader, tasks, {row["task_id"] for row in rows})
+            incomplete_sets.append(_missing_members(set_id, judge_config, rows, conversations))
+    return incomplete_sets
 
 
 def _missing_members(
@@ -275,29 +263,21 @@ def _missing_members(
     rows: Iterable[dict[str, Any]],
     conversations: Mapping[str, Conversation],
 ) -> MissingMembers:
-    present: list[CriterionToJudge] = []
-    newly_lost: list[CriterionToJudge] = []
+    present = []
+    newly_lost = []
     for row in rows:
         conversation = conversations.get(row["task_id"])
         criterion = CriterionToJudge.of(row, conversation.messages if conversation else ())
-        if not criterion.is_missing or (
-            conversation and _is_unchanged(row, criterion, judge_config)
-        ):
+        is_unchanged = conversation is not None and _is_unchanged(row, criterion, judge_config)
+        if is_unchanged or not criterion.is_missing:
             present.append(criterion)
         elif row["stored_status"] != LOST:
             newly_lost.append(criterion)
     # Only calls with a missing member are made; a lost member is no reason to judge the criteria
     # beside it again.
-    pieces = {
-        (criterion.response_id, criterion.call_index)
-        for criterion in present
-        if criterion.is_missing
-    }
-    members = [
-        criterion
-        for criterion in present
-        if (criterion.response_id, criterion.call_index) in pieces
-    ]
+    call_of = attrgetter("response_id", "call_index")
+    calls = {call_of(criterion) for criterion in present if criterion.is_missing}
+    members = [criterion for criterion in present if call_of(criterion) in calls]
     return MissingMembers(set_id, judge_config, members, newly_lost)
 
 
@@ -311,8 +291,7 @@ def _is_unchanged(
     """
     if not row["has_same_prompt"] or None in (row["criterion_text"], row["response_text"]):
         return False
-    stored_id: str = row["verdict_id"]
-    return verdict_id_of(judge_config, criterion) == stored_id
+    return bool(row["verdict_id"] == verdict_id_of(judge_config, criterion))
 
 
 async def _judge(
@@ -333,11 +312,7 @@ async def _judge(
 
 
 def _lost_rows(job: Job, tasks: WantedTasks, incomplete: MissingMembers) -> list[dict[str, Any]]:
-    table_columns = {
-        "set_id": incomplete.set_id,
-        "judge_vintage": job.night,
-        "verdict_id": None,
-    }
+    table_columns = {"set_id": incomplete.set_id, "judge_vintage": job.night, "verdict_id": None}
     failure = Reply(LOST, attempts=0, error=f"its {_GONE}")
     rows = []
     for criterion in incomplete.newly_lost:
@@ -359,4 +334,4 @@ def _report_missing(
             report.warnings.append(
                 f"{label}: {n_lost} members of its control set are lost: their {_GONE}"
             )
-    report.warnings += [drift_line(row) for row in drifted(job)]
+    report.warnings += map(drift_line, drifted(job))

@@ -1,7 +1,8 @@
 """Figures as files for spreadsheets: CSV with a file that explains the columns, or a workbook."""
 
 import io
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -69,8 +70,9 @@ def write_csv(key: Key, figure: Figure, rows: Rows, file: Path) -> StageReport:
     columns_file = file.with_name(f"{file.stem}-columns.csv")
     with disk_errors(file):
         for path, cells in ((file, flat), (columns_file, explained(figure, flat))):
+            text = as_csv(list(cells[0]), cells, mark=not_run)
             # Without a byte order mark, spreadsheets assume another encoding.
-            write_atomically(path, as_csv(list(cells[0]), cells, mark=not_run).encode("utf-8-sig"))
+            write_atomically(path, text.encode("utf-8-sig"))
     notes = [
         f"{counted(len(rows), 'row')} in {file}",
         f"its columns are explained in {columns_file}",
@@ -128,13 +130,12 @@ def _flat(key: Key, rows: Rows) -> list[dict[str, Any]]:
     """Return rows with the key, whose lists are texts."""
     flat_rows = []
     for row in rows:
-        cells = {name: _text_of_list(value) for name, value in row.items()}
-        flat_rows.append({**key, **cells})
+        flat_row = {**key, **row}
+        for name, value in row.items():
+            if isinstance(value, list | tuple):
+                flat_row[name] = ", ".join(map(str, value))
+        flat_rows.append(flat_row)
     return flat_rows
-
-
-def _text_of_list(value: Any) -> Any:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
 def _sheet_of(figure: Figure, rows: Rows) -> Sheet:
@@ -142,15 +143,16 @@ def _sheet_of(figure: Figure, rows: Rows) -> Sheet:
     hashes nor ids.
     """
     declared = [column.name for column in figure.columns if column.name in rows[0]]
-    kinds = {name: usual(name)[0] for name in rows[0]} | {
-        column.name: column.kind for column in figure.columns
+    kinds = {
+        **{name: usual(name)[0] for name in rows[0]},
+        **{column.name: column.kind for column in figure.columns},
     }
     hashes = _hashes_in(figure, rows)
-    names = [*declared, *(name for name in rows[0] if name not in declared and name not in hashes)]
+    names = dict.fromkeys([*declared, *(name for name in rows[0] if name not in hashes)])
     return Sheet(figure.name, [_part_of(row, names) for row in rows], kinds)
 
 
-def _part_of(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+def _part_of(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: row[name] for name in names}
 
 
@@ -159,18 +161,19 @@ def _sheet_of_hashes(figure: Figure, rows: Rows) -> Sheet:
     their numbers.
     """
     names = _hashes_in(figure, rows)
-    name = f"{figure.name[: _LONGEST_NAME - len(' hashes')]} hashes"
-    numbered_rows = enumerate(rows, start=1)
-    return Sheet(name, [{"row": number} | _part_of(row, names) for number, row in numbered_rows])
+    title = f"{figure.name[: _LONGEST_NAME - len(' hashes')]} hashes"
+    sheet_rows = []
+    for number, row in enumerate(rows, start=1):
+        sheet_rows.append({"row": number} | _part_of(row, names))
+    return Sheet(title, sheet_rows)
 
 
 def _hashes_in(figure: Figure, rows: Rows) -> list[str]:
     declared = {column.name for column in figure.columns}
-    fixed = ("benchmark", "dataset_revision")
     return [
         name
         for name in rows[0]
-        if name not in declared and (name in fixed or name.endswith(("_hash", "_id")))
+        if name not in declared and re.fullmatch("benchmark|dataset_revision|.*(_hash|_id)", name)
     ]
 
 
@@ -179,12 +182,15 @@ def _write_sheet(book: Any, content: Sheet) -> None:
     sheet = book.add_worksheet(content.name[:_LONGEST_NAME])
     marked = book.add_format({"quote_prefix": True})
     formats = {kind: book.add_format({"num_format": text}) for kind, text in _FORMATS.items()}
-    sheet.write_row(0, 0, content.rows[0], book.add_format({"bold": True}))
+    bold = book.add_format({"bold": True})
+    sheet.write_row(0, 0, content.rows[0], bold)
     for number, row in enumerate(content.rows, start=1):
         for column, (name, value) in enumerate(row.items()):
             cell = _cell(value)
-            style = formats.get(content.kinds.get(name) or "") if _is_number(value) else None
-            if isinstance(cell, str) and may_run(cell):
+            style = None
+            if _is_number(value):
+                style = formats.get(content.kinds.get(name) or "")
+            elif isinstance(cell, str) and may_run(cell):
                 # Marked as text, so that it never becomes a formula, even after it is edited.
                 style = marked
             if sheet.write(number, column, cell, style) != 0:
@@ -203,10 +209,6 @@ def _is_number(value: Any) -> bool:
 
 def _cell(value: Any) -> Any:
     """Return a value that a cell can hold: a number, a date, or visible text."""
-    if (
-        value is None
-        or _is_number(value)
-        or isinstance(value, bool | date | datetime | time | timedelta)
-    ):
+    if value is None or isinstance(value, int | float | Decimal | date | time | timedelta):
         return value
     return visible(str(value))

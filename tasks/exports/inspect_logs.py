@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
@@ -128,7 +129,7 @@ def export_inspect(
             raise UsageError(
                 f"{folder}: no model has a verdict in this selection; see `prbench status`"
             )
-        n_samples: Counter[bool] = Counter()
+        n_samples = Counter[bool]()
         with disk_errors(folder):
             for model_run in model_runs:
                 subject = _subject_of(job, selection, model_run)
@@ -214,14 +215,10 @@ def _write_log(
     """Write the log of one model run; return how many samples have a score (True) or none."""
     primary = selection.benchmark.primary_score.score_name
     spec = _eval_spec(selection, subject)
-    summaries: list[Document] = []
+    summaries = []
     content = BytesIO()
     with ZipFile(content, "w", ZIP_DEFLATED) as log:
-        start = {
-            "version": VERSION,
-            "plan": _PLAN,
-            "eval": spec,
-        }
+        start = {"version": VERSION, "plan": _PLAN, "eval": spec}
         _put(log, "_journal/start.json", start)
         for sample in _samples(reader, selection, subject):
             if is_scored_only and not _is_scored(sample, primary):
@@ -295,17 +292,16 @@ def _stats(spec: Document, summaries: Sequence[Document]) -> Document:
         "completed_at": max((summary["completed_at"] for summary in summaries), default=""),
     }
     for kind in ("model_usage", "role_usage"):
-        usages = list[tuple[str, Document]]()
-        for summary in summaries:
-            usages += summary[kind].items()
-        stats[kind] = _sums_of(usages)
+        usages = (summary[kind].items() for summary in summaries)
+        stats[kind] = _sums_of(chain.from_iterable(usages))
     return stats
 
 
 def _file_name(model_run: ResultRow, spec: Document) -> str:
     """Return the name of a log, with its id, because different labels may look the same."""
-    parts = (model_run["benchmark"], model_run["model"], model_run["judge"], spec["eval_id"][:8])
-    return "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part)[:40] for part in parts) + SUFFIX
+    labels = [model_run[name] for name in ("benchmark", "model", "judge")]
+    parts = [re.sub(r"[^A-Za-z0-9.-]+", "-", label)[:40] for label in labels]
+    return "_".join([*parts, spec["eval_id"][:8]]) + SUFFIX
 
 
 def _columns(row: ResultRow, names: Iterable[str]) -> Document:
@@ -337,7 +333,8 @@ def _samples(reader: Reader, selection: WantedTasks, subject: _LogSubject) -> It
 
 
 def _id_of(model_run: ResultRow, kind: str) -> str:
-    return digest(kind, *(model_run[name] for name in ("benchmark", "model", *_IDENTITY)))[:22]
+    columns = ("benchmark", "model", *_IDENTITY)
+    return digest(kind, *(model_run[name] for name in columns))[:22]
 
 
 def _results(
@@ -361,15 +358,15 @@ def _results(
     has_splits = len({row["split"] for row in figures}) > 1
     scores = []
     for row in figures:
-        samples = [
-            summary for summary in summaries if row["split"] in summary["metadata"]["splits"]
-        ]
-        n_scored = sum(_is_scored(sample, primary) for sample in samples)
+        n_scored: Counter[bool] = Counter()
+        for summary in summaries:
+            if row["split"] in summary["metadata"]["splits"]:
+                n_scored[_is_scored(summary, primary)] += 1
         score = {
             "name": f"{row['split']} {row['score_name']}" if has_splits else row["score_name"],
             "scorer": row["score_name"],
-            "scored_samples": n_scored,
-            "unscored_samples": len(samples) - n_scored,
+            "scored_samples": n_scored[True],
+            "unscored_samples": n_scored[False],
             "params": scorer_parameters,
             "metrics": _metrics_of(row),
             "metadata": _columns(row, _BESIDE_METRICS),
@@ -519,12 +516,7 @@ def _scores(criteria: Sequence[ResultRow], scores: Sequence[ResultRow]) -> dict[
     """Return each score by its name; the first one carries the criteria."""
     documents: dict[str, Document] = {}
     for score in scores:
-        document = {
-            "value": score["value"],
-            "explanation": "",
-            "reason": None,
-            "metadata": {},
-        }
+        document = {"value": score["value"], "explanation": "", "reason": None, "metadata": {}}
         if score["value"] is None:
             # Inspect leaves a sample with NaN out of all metrics.
             document["value"] = math.nan

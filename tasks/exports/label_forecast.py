@@ -68,8 +68,9 @@ def _factors(population: Population, n_sampled: int) -> pl.Expr:
     itself.
     """
     share = n_sampled / len(population.free)
-    in_sheet = pl.when("is_known").then(1.0).otherwise(1.0 / pl.col("probability"))
-    return (pl.col("factor") * pl.col("density") + in_sheet * share) / (pl.col("density") + share)
+    density = pl.col("density")
+    factor_in_sheet = pl.when("is_known").then(1.0).otherwise(1.0 / pl.col("probability"))
+    return (pl.col("factor") * density + factor_in_sheet * share) / (density + share)
 
 
 def fewest_rows(population: Population, possible: set[str], seed: int) -> int:
@@ -84,8 +85,7 @@ def fewest_rows(population: Population, possible: set[str], seed: int) -> int:
     n_too_few = 0
     while n_enough - n_too_few > 1:
         n_rows = (n_enough + n_too_few) // 2
-        missing_ids = _missing_ids(outlooks(population, n_rows, seed))
-        if possible & missing_ids:
+        if possible & _missing_ids(outlooks(population, n_rows, seed)):
             n_too_few = n_rows
         else:
             n_enough = n_rows
@@ -232,8 +232,9 @@ def _task_variance(verdicts: pl.DataFrame, models: Sequence[str]) -> float:
     """Return the variance of the mean, or of the difference, with a label for every verdict."""
     is_subtracted = (pl.col("model") == models[0]) & (len(models) > 1)
     sign = pl.when(is_subtracted).then(-1.0).otherwise(1.0)
-    points = (sign * pl.col("contribution") * pl.col("judge_value")).sum().alias("value")
-    tasks = verdicts.filter("is_counted").group_by("task", maintain_order=True).agg(points)
-    if len(tasks) < 2:
+    points = sign * pl.col("contribution") * pl.col("judge_value")
+    tasks = verdicts.filter("is_counted").group_by("task", maintain_order=True)
+    task_points = tasks.agg(points.sum().alias("points"))["points"].to_numpy()
+    if len(task_points) < 2:
         return 0.0
-    return len(tasks) * float(np.var(tasks["value"].to_numpy(), ddof=1))
+    return len(task_points) * float(np.var(task_points, ddof=1))

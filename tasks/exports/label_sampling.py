@@ -64,17 +64,19 @@ class Population:
 
         Each model gets an equal share of the labels, since all need the same number.
         """
-        size = sampling.sizes(self.free["contribution"].to_numpy(), self.free["error"].to_numpy())
+        contribution = self.free["contribution"].to_numpy()
+        size = sampling.sizes(contribution, self.free["error"].to_numpy())
         _, models = np.unique(self.free["model"].to_list(), return_inverse=True)
         model_size = np.bincount(models, size)[models]
         return sampling.inclusion_probabilities(size / model_size, n_wanted)
 
     def sample(self, n_wanted: int, seed: int) -> pl.DataFrame:
         """Return sampled verdicts without a label, with the `probability` of each."""
-        free = self.free.with_columns(probability=pl.Series(self.probabilities(n_wanted)))
-        keys = free["key"].to_list()
-        models = free["model"].to_list()
-        return free[sampling.systematic_sample(free["probability"].to_numpy(), keys, seed, models)]
+        probabilities = self.probabilities(n_wanted)
+        keys = self.free["key"].to_list()
+        models = self.free["model"].to_list()
+        positions = sampling.systematic_sample(probabilities, keys, seed, models)
+        return self.free.with_columns(probability=pl.Series(probabilities))[positions]
 
 
 def purpose_of(name: str, reader: Reader, selection: WantedTasks, models: Sequence[str]) -> Purpose:
@@ -247,7 +249,6 @@ def draw(
 def _sheet_id(population: Population, verdicts: pl.DataFrame, n_rows: int, seed: int) -> str:
     """Return the id of a sheet; `verdicts` have the probabilities of being sampled."""
     purpose = population.purpose
-    probabilities = verdicts["probability"].to_list()
     return digest(
         "label sheet",
         population.selection.benchmark.name,
@@ -262,5 +263,5 @@ def _sheet_id(population: Population, verdicts: pl.DataFrame, n_rows: int, seed:
         ),
         n_rows,
         seed,
-        [f"{key}/{share!r}" for key, share in zip(verdicts["key"], probabilities, strict=True)],
+        [f"{key}/{share!r}" for key, share in verdicts.select("key", "probability").iter_rows()],
     )

@@ -12,7 +12,7 @@ stored (`review_samples`), so that the share of agreement can be estimated for a
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -199,15 +199,11 @@ def export_sampled_labelling(
         _width_note(widths, n_drawn),
         *forecast,
     ]
-    figures = [
-        {
-            "model": outlook.model,
-            "split": outlook.split,
-            "n_labels": outlook.n_labels,
-            "no_figure": outlook.no_figure,
-        }
-        for outlook in outlooks
-    ]
+    figures = []
+    for outlook in outlooks:
+        figure = asdict(outlook)
+        del figure["figure_id"]
+        figures.append(figure)
     return LabellingReport(
         "export",
         rows=len(rows),
@@ -244,8 +240,9 @@ def _population(
 
 def _drawn(reader: Reader, selection: WantedTasks, draws: Sequence[SheetRow]) -> list[SheetRow]:
     """Return the criteria to label: those of the sampled verdicts without a label."""
-    pairs = {(draw["response_id"], draw["criterion_id"]) for draw in draws if not draw["is_known"]}
-    response_ids = sorted({response_id for response_id, _ in pairs})
+    new_draws = [draw for draw in draws if not draw["is_known"]]
+    pairs = {(draw["response_id"], draw["criterion_id"]) for draw in new_draws}
+    response_ids = sorted({draw["response_id"] for draw in new_draws})
     rows = _criteria_of(reader, selection, response_ids)
     return [row for row in rows if (row["response_id"], row["criterion"]) in pairs]
 
@@ -253,8 +250,7 @@ def _drawn(reader: Reader, selection: WantedTasks, draws: Sequence[SheetRow]) ->
 def _width_note(widths: Sequence[SheetRow], n_rows: int) -> str:
     """Return a sentence on the expected width of the interval."""
     width = widths[0]["width"]
-    expected_widths = {row["n_labels"]: row["width"] for row in widths}
-    expected = expected_widths[n_rows]
+    (expected,) = [row["width"] for row in widths if row["n_labels"] == n_rows]
     if width is not None:
         return (
             f"the interval is {width:.3f} wide now, and with {n_rows} more labels about"
@@ -310,14 +306,14 @@ def spread(responses: Iterable[SheetRow], seed: int) -> Iterator[SheetRow]:
 
     Ties are decided by a hash of seed and response.
     """
-    remaining: dict[str, list[SheetRow]] = defaultdict(list)
+    remaining = defaultdict(list)
     order = {}
     for response in responses:
         response_id = response["response_id"]
         order[response_id] = digest("labelling", seed, response_id)
         remaining[response["task_id"]].append(response)
     task_ids = sorted(remaining, key=lambda task_id: digest("labelling", seed, task_id))
-    n_of_model: Counter[str] = Counter()
+    n_of_model = Counter[str]()
 
     def priority(response: SheetRow) -> tuple[int, str]:
         return n_of_model[response["model"]], order[response["response_id"]]
@@ -488,8 +484,9 @@ def _sample_criteria(
     strata = [_stratum(row, labels) for row in population]
     n_strata = len(set(strata))
     if n_criteria < n_strata:
-        problem = f"by {names} there are {n_strata} strata"
-        raise UsageError(f"-n {n_criteria}: {problem}; use -n {n_strata} or more")
+        raise UsageError(
+            f"-n {n_criteria}: by {names} there are {n_strata} strata; use -n {n_strata} or more"
+        )
     keys = [digest(row["task"], row["criterion"]) for row in population]
     units = stratified_sample(keys, strata, n_criteria, seed)
     method = f"stratified by {names}" if labels else "simple random"
@@ -512,6 +509,7 @@ def _sample_tasks(
     units_by_task = {task_ids[unit.position]: unit for unit in tasks}
     units = []
     for position, row in enumerate(population):
-        if row["task"] in units_by_task:
-            units.append(units_by_task[row["task"]]._replace(position=position))
+        unit = units_by_task.get(row["task"])
+        if unit is not None:
+            units.append(unit._replace(position=position))
     return f"all criteria of {len(tasks)} of {len(task_ids)} tasks, seed {seed}", units

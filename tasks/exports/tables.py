@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import sql
 from tasks.bundles import bundle as bundles
-from tasks.bundles.stores import Folder, Store, kept_as, work_folder
+from tasks.bundles.stores import Folder, Location, Store, kept_as, work_folder
 from tasks.config.job import Job
 from tasks.dataset.source import parquet_batches
 from tasks.rules.errors import UsageError, disk_errors
@@ -50,7 +50,11 @@ def refuse_filled(target: Path | Store) -> None:
     Raises:
         UsageError: it has content.
     """
-    if target.files() if isinstance(target, Store) else target.is_file() or content_of(target):
+    if isinstance(target, Store):
+        is_filled = bool(target.files())
+    else:
+        is_filled = target.is_file() or bool(content_of(target))
+    if is_filled:
         raise UsageError(f"{target}: is not an empty folder; name a new one")
 
 
@@ -133,8 +137,8 @@ def write_tables(
     the files of a table.
     """
     reader.value("set memory_limit = '1GB'")
-    tables = list[Exported]()
-    files = dict[bundles.File, Path]()
+    tables = []
+    files = {}
     for name in names:
         query, columns = query_of(reader, name, key)
         (folder / root / name).mkdir(parents=True, exist_ok=True)
@@ -149,7 +153,7 @@ def write_tables(
             files[bundles.file_at(folder / path, path)] = folder / path
             paths.append(path)
         tables.append(Exported(name, name not in TABLES, columns, n_rows, tuple(paths)))
-    meta = {"made_at": datetime.now(UTC).isoformat(), "tables": [asdict(table) for table in tables]}
+    meta = {"made_at": datetime.now(UTC).isoformat(), "tables": list(map(asdict, tables))}
     return TableFiles(tuple(tables), files, meta)
 
 
@@ -179,12 +183,15 @@ def export_tables(
     with Warehouse(job.warehouse).reader() as reader:
         names = chosen_tables(reader, names or _stored_tables())
         key = {"benchmark": benchmark} if benchmark else {}
-        with disk_errors(target):
+        with disk_errors(target), ExitStack() as stack:
             if isinstance(target, Path):
-                export = _write_export(reader, target, Folder(target), names, key)
+                folder = target
+                location: Location = Folder(target)
             else:
-                with TemporaryDirectory(prefix="prbench-") as folder:
-                    export = _write_export(reader, Path(folder), target, names, key)
+                folder = Path(stack.enter_context(TemporaryDirectory(prefix="prbench-")))
+                location = target
+            export = write_tables(reader, folder, names, key)
+            bundles.write_bundle(location, "export", export.files, export.meta)
     n_filled = sum(table.n_rows > 0 for table in export.tables)
     note = (
         f"{counted(export.n_rows, 'row')} of {counted(n_filled, 'table')} in {target}"
@@ -195,19 +202,6 @@ def export_tables(
 
 def _stored_tables() -> list[str]:
     return [name for name in TABLES if name not in NOT_EXPORTED]
-
-
-def _write_export(
-    reader: Reader,
-    folder: Path,
-    location: Folder | Store,
-    names: Sequence[str],
-    key: dict[str, str],
-) -> TableFiles:
-    """Write tables to a folder, and complete the export at its location."""
-    export = write_tables(reader, folder, names, key)
-    bundles.write_bundle(location, "export", export.files, export.meta)
-    return export
 
 
 def meaning_of_table(name: str) -> str:
@@ -221,8 +215,9 @@ def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
 
     Else return its general meaning, or None.
     """
+    described_marts = sql.schema()["marts"]
     for name in marts:
-        columns = sql.schema()["marts"].get(name, {}).get("columns", {})
+        columns = described_marts.get(name, {}).get("columns", {})
         if column in columns:
             return str(columns[column])
     return COLUMNS[column][1] if column in COLUMNS else None
@@ -248,12 +243,12 @@ def opened_export(source: Path | Store) -> Iterator[Export]:
     names = set[str]()
     for table in tables:
         names.update(table.files)
-    unlisted = names - {file.name for file in bundle.files}
+    table_files = tuple(file for file in bundle.files if file.name in names)
+    unlisted = names - {file.name for file in table_files}
     if unlisted:
         raise bundles.Damaged(
             f"{location}: {min(unlisted)} is of a table and not among the files; export again"
         )
-    table_files = tuple(file for file in bundle.files if file.name in names)
     with bundles.verified(location, bundle._replace(files=table_files)) as folder:
         yield folder, tables
 
@@ -299,9 +294,8 @@ def _new_rows(
     """
     positions = reader.arrays(_positions_query(path, name, file_columns))["position"]
     start = 0
-    columns = TABLES[name].columns
-    read_columns = [column for column in columns if column in file_columns]
-    missing_values = dict.fromkeys(columns)
+    missing_values = dict.fromkeys(TABLES[name].columns)
+    read_columns = [column for column in missing_values if column in file_columns]
     for batch in parquet_batches(path, 10_000, read_columns):
         is_in_batch = (positions >= start) & (positions < start + batch.num_rows)
         rows = batch.take(positions[is_in_batch] - start).to_pylist()
@@ -362,9 +356,7 @@ def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> Sta
     return report
 
 
-def _publish_from(
-    job: Job, warehouse: Warehouse, stage: Path, location: Folder | Store
-) -> StageReport:
+def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Location) -> StageReport:
     """Publish with the help of an empty folder on the warehouse's disk."""
     kept_as(warehouse.database, stage / warehouse.database.name)
     _link_report(job.report_folder, stage / "report")
@@ -386,7 +378,7 @@ def _publish_from(
 def _write_publication(
     warehouse: Warehouse,
     stage: Path,
-    location: Folder | Store,
+    location: Location,
     files: dict[bundles.File, Path],
     content: str,
 ) -> StageReport:
@@ -429,7 +421,7 @@ def _link_report(site: Path, target: Path) -> None:
             kept_as(site / name, target / name)
 
 
-def remove_old(location: Folder | Store, n_kept: int) -> int:
+def remove_old(location: Location, n_kept: int) -> int:
     """Remove all but the newest publications, and killed ones; return the number removed.
 
     The publication that the pointer names stays, as do incomplete ones of the last day, which may

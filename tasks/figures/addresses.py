@@ -5,10 +5,10 @@ when other tasks or models are added.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 from urllib.parse import urlencode
 
+from tasks.figures.figure import Row, Rows
 from tasks.figures.scope import SAMPLING
 from tasks.rules.identity import JUDGE_CONFIG, digest
 
@@ -20,12 +20,12 @@ def task_key(task_id: str) -> str:
     return digest("task", task_id)[:_HEX]
 
 
-def entry_key(entry: Mapping[str, Any]) -> str:
+def entry_key(entry: Row) -> str:
     """Return the name of one sampling of a configured model."""
     return digest("entry", *(entry[column] for column in SAMPLING))[:_HEX]
 
 
-def judge_config_key(judge_config: Mapping[str, Any]) -> str:
+def judge_config_key(judge_config: Row) -> str:
     """Return the name of a judge configuration."""
     return digest("judging", *(judge_config[column] for column in JUDGE_CONFIG))[:_HEX]
 
@@ -39,8 +39,8 @@ def criterion_key(criterion_id: str) -> str:
 
 def task_address(
     task_id: str,
-    first: Mapping[str, Any] | None = None,
-    second: Mapping[str, Any] | None = None,
+    first: Row | None = None,
+    second: Row | None = None,
     criterion_id: str | None = None,
 ) -> str:
     """Return the link to a task's page: with the responses of one or two entries, at one of its
@@ -56,9 +56,7 @@ def task_address(
     return "task.html#" + urlencode(parameters)
 
 
-def side_by_side(
-    first: Sequence[str], second: Sequence[str]
-) -> Callable[[Iterable[Mapping[str, Any]]], list[dict[str, Any]]]:
+def side_by_side(first: Sequence[str], second: Sequence[str]) -> Callable[[Rows], Rows]:
     """Return a function that adds to each row the address of a page with two responses, at its
     criterion if it has one.
 
@@ -66,7 +64,7 @@ def side_by_side(
     response.
     """
 
-    def with_address(row: Mapping[str, Any]) -> dict[str, Any]:
+    def with_address(row: Row) -> Row:
         address = task_address(
             row["task_id"],
             first=_sampling(row, first),
@@ -78,5 +76,5 @@ def side_by_side(
     return lambda rows: [with_address(row) for row in rows]
 
 
-def _sampling(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+def _sampling(row: Row, columns: Sequence[str]) -> Row:
     return {name: row[column] for name, column in zip(SAMPLING, columns, strict=True)}

@@ -84,28 +84,18 @@ class Column:
         Raises:
             LookupError: it has no usual heading.
         """
-        column = _with_usual(self)
+        kind, heading = usual(self.name)
+        column = replace(self, kind=self.kind or kind)
+        if not self.title:
+            if not heading:
+                raise LookupError(f"no title of the column {self.name!r} in sql/schema.yml")
+            group, _, title = heading.rpartition(": ")
+            column = replace(column, title=title, group=self.group or group)
         if not self.interval:
             return [column]
-        heading = column.group or column.title
-        title = column.title if column.group else "Value"
-        value = replace(column, title=title, group=heading, interval=False)
-        return [value, *Interval(f"{self.name}_ci", column.kind, heading).parts()]
-
-
-def _with_usual(column: Column) -> Column:
-    """Return a column with its usual kind and heading where it has none of its own.
-
-    Raises:
-        LookupError: it has no usual heading.
-    """
-    kind, heading = usual(column.name)
-    if column.title:
-        return replace(column, kind=column.kind or kind)
-    if not heading:
-        raise LookupError(f"no title of the column {column.name!r} in sql/schema.yml")
-    group, _, title = heading.rpartition(": ")
-    return replace(column, title=title, kind=column.kind or kind, group=column.group or group)
+        if not column.group:
+            column = replace(column, title="Value", group=column.title)
+        return [column, *Interval(f"{self.name}_ci", column.kind, column.group).parts()]
 
 
 @dataclass(frozen=True)
@@ -124,14 +114,10 @@ class Interval:
 
     def parts(self) -> list[Column]:
         """Return the columns of both ends."""
-        group = self.group
-        if not usual(f"{self.name}_low")[1]:
-            group = group or "95 % interval"
+        usual_group = usual(f"{self.name}_low")[1].rpartition(": ")[0]
+        group = self.group or usual_group or "95 % interval"
         low = Column(f"{self.name}_low", "from", self.kind, group, end="low")
         high = Column(f"{self.name}_high", "to", self.kind, group, end="high")
-        if not group:
-            low = replace(low, title="")
-            high = replace(high, title="")
         return [*low.parts(), *high.parts()]
 
 
@@ -140,11 +126,7 @@ class ColumnGroup:
     """Columns under a common heading."""
 
     title: str
-    members: tuple["Declared", ...]
-
-    def __init__(self, title: str, *members: "Declared") -> None:
-        object.__setattr__(self, "title", title)
-        object.__setattr__(self, "members", members)
+    members: Sequence["Declared"]
 
     def parts(self) -> list[Column]:
         """Return the columns with this heading."""
@@ -167,32 +149,24 @@ def table_columns(*declarations: Declared) -> tuple[Column, ...]:
     columns: list[Column] = []
     for declaration in declarations:
         if isinstance(declaration, str):
-            columns += [_with_usual(Column(name)) for name in declaration.split()]
+            for name in declaration.split():
+                columns += Column(name).parts()
         else:
             columns += declaration.parts()
     return tuple(columns)
 
 
 @cache
-def _usual() -> dict[str, tuple[Kind, str]]:
-    """Return the kind and the heading of each column; a colon follows the heading of a group."""
-    by_kind: Mapping[Kind, Mapping[str, str]] = sql.schema()["titles"]
-    usual_columns: dict[str, tuple[Kind, str]] = {}
-    for kind, headings in by_kind.items():
-        for name, heading in headings.items():
-            usual_columns[name] = (kind, heading)
-    return usual_columns
-
-
 def usual(name: str) -> tuple[Kind, str]:
-    """Return the kind and the usual heading of a column; an empty heading if it has none."""
-    return _usual().get(name, ("text", ""))
+    """Return the kind and the usual heading of a column; an empty heading if it has none.
 
-
-def short_title(name: str) -> str:
-    """Return the heading of a column where width matters; empty if it is the usual one."""
-    titles: Mapping[str, str] = sql.schema()["short_titles"]
-    return titles.get(name, "")
+    A colon follows the heading of a group.
+    """
+    headings_by_kind: Mapping[Kind, Mapping[str, str]] = sql.schema()["titles"]
+    for kind, headings in headings_by_kind.items():
+        if name in headings:
+            return kind, headings[name]
+    return "text", ""
 
 
 def with_values(columns: Sequence[Column], rows: Rows) -> list[Column]:
@@ -281,7 +255,7 @@ def terminal_columns(
             cells=[_terminal_cell(parts, row) for row in rows],
             is_number=all(is_number(part, rows) for part in parts),
             is_essential=parts[0].name in essential,
-            short=short_title(parts[0].name),
+            short=sql.schema()["short_titles"].get(parts[0].name, ""),
         )
         table.append(column)
     return table
@@ -354,11 +328,7 @@ class Chart:
         rows = []
         for row in self.rows:
             rows.append({name: value for name, value in row.items() if name in names})
-        return {
-            **self.options,
-            "kind": self.kind,
-            "rows": rows,
-        }
+        return {**self.options, "kind": self.kind, "rows": rows}
 
     @property
     def has_marks(self) -> bool:
@@ -398,6 +368,17 @@ def grouped(rows: Iterable[Row], *names: str) -> dict[Any, list[Row]]:
     return groups
 
 
+MEAN_SCORE = (
+    Column("mean_score", few="is_small"),
+    Interval("ci"),
+    "hidden_mean_score",
+    Interval("hidden_ci"),
+)
+"""The columns of a mean score: as shown, and before clipping."""
+BY_LABEL = ("judge_config", "split", "label")
+"""The boards of a figure that has several labels of tasks or criteria."""
+
+
 @dataclass(frozen=True)
 class Figure:
     """A figure: a query gives the rows, `charts` draws them, `shows` lists them.
@@ -427,7 +408,7 @@ class Figure:
         notes: sentences about the current rows, below the charts.
         mark_note: what a hollow dot or an asterisk in a chart means; a note below charts that have
             one.
-        measured: values that `prbench aggregate` computes; a note says so if a row lacks them all.
+        measured: a value that `prbench aggregate` computes; a note says so if a row lacks it.
         breakdown: the kind of label that it is about; the figure is left out if the data has no
             such label.
         reach: what it covers: `tasks`, the tasks of the report; `pooled`, all tasks, so a report of
@@ -440,8 +421,8 @@ class Figure:
     says: str
     shows: tuple[Declared, ...]
     charts: Charts | Sequence[Charts] = ()
-    essential: str = ""
-    boards: str = "judge_config split"
+    essential: Sequence[str] = ()
+    boards: Sequence[str] = ("judge_config", "split")
     empty: str = ""
     query: str = ""
     mart: str = ""
@@ -451,7 +432,7 @@ class Figure:
     heading: Callable[[Rows], str] | None = None
     notes: Callable[[Rows], Sequence[str]] | None = None
     mark_note: str = ""
-    measured: tuple[str, ...] = ()
+    measured: str = ""
     breakdown: str = ""
     reach: Literal["tasks", "pooled", "warehouse"] = "tasks"
 
@@ -481,13 +462,9 @@ class Figure:
         notes: list[str] = []
         if self.notes and rows:
             notes += self.notes(rows)
-        if any(self._is_missing(row) for row in rows):
+        if self.measured and any(row[self.measured] is None for row in rows):
             notes.append("Some figures are missing; `prbench aggregate` computes them.")
         return notes + small_notes(self.columns, rows if table_rows is None else table_rows)
-
-    def _is_missing(self, row: Row) -> bool:
-        """Return whether a row lacks all values that `prbench aggregate` computes."""
-        return bool(self.measured) and all(row[name] is None for name in self.measured)
 
     def of_job(self, job: Job, **parameters: Any) -> list[dict[str, Any]]:
         """Return the rows of a figure that is computed from the job alone, without published

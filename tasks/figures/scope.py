@@ -7,7 +7,7 @@ The values of parameters are written into a query, so that the shown query is th
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from itertools import count
 from typing import Any
@@ -136,14 +136,11 @@ class Scope:
     vintage: str | None = None
     changes: Sequence[Mapping[str, Any]] = ()
     living: Sequence[str] = ()
-    is_hard: bool = field(default=False, kw_only=True)
-    score: str | None = field(default=None, kw_only=True)
-    steps: tuple[Mapping[str, str], Mapping[str, Any]] = field(default=({}, {}), kw_only=True)
-    known: dict[Any, dict[str, list[Row]]] = field(
-        default_factory=dict,
-        init=False,
-        compare=False,
-    )
+    _: KW_ONLY
+    is_hard: bool = False
+    score: str | None = None
+    steps: tuple[Mapping[str, str], Mapping[str, Any]] = ({}, {})
+    known: dict[Any, dict[str, list[Row]]] = field(default_factory=dict, init=False, compare=False)
 
     @cached_property
     def benchmark(self) -> Benchmark:
@@ -156,26 +153,23 @@ class Scope:
         return self.job.data.revision
 
     @cached_property
-    def given_members(self) -> dict[str, Any]:
-        """The data set; the requested splits, models and judges (empty: all); and all hard
-        splits.
+    def _members(self) -> dict[str, Any]:
+        """The parameters of the queries that find the scope itself: the data set, the requested
+        splits, models and judges (empty: all), and all hard splits.
         """
-        return {
+        members: dict[str, Any] = {
             "benchmark": self.benchmark.name,
             "dataset_revision": self.revision,
             "splits": list(self.job.settings.dataset.splits),
             "hard_splits": sorted(self.benchmark.hard_splits.values()),
             "models": list(self.job.named_models or ()),
             "judges": list(self.job.named_judges or ()),
+            "vintage": self.vintage,
         }
-
-    @cached_property
-    def _members(self) -> dict[str, Any]:
-        """The parameters of the queries that find the scope itself."""
-        splits = self.reader.rows(filled(sql.read("figures/scope/splits"), self.given_members))
+        splits = self.reader.rows(filled(sql.read("figures/scope/splits"), members))
         rows = [(row["split"], row["is_hard"]) for row in splits]
-        shown_splits = Table({"split": "varchar", "is_hard": "boolean"}, rows)
-        return self.given_members | {"vintage": self.vintage, "shown_splits": shown_splits}
+        members["shown_splits"] = Table({"split": "varchar", "is_hard": "boolean"}, rows)
+        return members
 
     def _scope_rows(self, name: str, **values: Any) -> list[Row]:
         """Return the rows of a query that finds the scope itself."""
@@ -323,7 +317,7 @@ class Scope:
         columns = {"split": "varchar", "is_own_hard": "boolean", "is_hard": "boolean"}
         return Table(columns, rows)
 
-    def filled(self, query: str, parameters: Mapping[str, Any] | None = None) -> str:
+    def filled(self, query: str, parameters: Mapping[str, Any] = {}) -> str:
         """Return a query with its steps before it and literals for its parameters.
 
         Args:
@@ -331,24 +325,22 @@ class Scope:
             parameters: further parameters, or others in place of those of the scope.
         """
         steps, step_values = self.steps
-        values = self.values | dict(step_values) | dict(parameters or {})
+        values = {**self.values, **step_values, **parameters}
         values["shown_sets"] = self._set_table(values["is_hard"])
         return filled(sql.with_ctes(sql.read(query), steps), values)
 
-    def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> list[Row]:
+    def rows(self, query: str, parameters: Mapping[str, Any] = {}) -> list[Row]:
         """Return the rows of a query in this scope (`filled`)."""
         return self.reader.rows(self.filled(query, parameters))
 
-    def query_of(self, figure: Figure, parameters: Mapping[str, Any] | None = None) -> str:
+    def query_of(self, figure: Figure, parameters: Mapping[str, Any] = {}) -> str:
         """Return the query of a figure in this scope; `parameters` replace the figure's."""
-        return self.filled(f"figures/{figure.query}", {**figure.parameters, **(parameters or {})})
+        return self.filled(f"figures/{figure.query}", {**figure.parameters, **parameters})
 
-    def rows_of(self, figure: Figure, parameters: Mapping[str, Any] | None = None) -> list[Row]:
+    def rows_of(self, figure: Figure, parameters: Mapping[str, Any] = {}) -> list[Row]:
         """Return the rows of a figure in this scope; `parameters` replace the figure's."""
         if figure.compute is not None:
-            return figure.compute(
-                self, self.values | dict(figure.parameters) | dict(parameters or {})
-            )
+            return figure.compute(self, {**self.values, **figure.parameters, **parameters})
         return self.reader.rows(self.query_of(figure, parameters))
 
 
@@ -368,16 +360,12 @@ def with_labels(
             is_first_trial = part == "judge_trial" and row[part] == 1
             if not is_alone and not is_first_trial:
                 row[label] = f"{row[label]} {shape.format(str(row[part] or 'none'))}"
-    _number_duplicates(labelled, label)
-    return labelled
-
-
-def _number_duplicates(rows: Iterable[Row], label: str) -> None:
-    """Make labels unique: an extended label may equal another row's name."""
-    taken: set[str] = set()
-    for row in rows:
-        name = row[label]
+    # An extended label may equal another row's name.
+    labels: set[str] = set()
+    for row in labelled:
+        extended_label = row[label]
         numbers = count(2)
-        while row[label] in taken:
-            row[label] = f"{name} ({next(numbers)})"
-        taken.add(row[label])
+        while row[label] in labels:
+            row[label] = f"{extended_label} ({next(numbers)})"
+        labels.add(row[label])
+    return labelled

@@ -46,12 +46,10 @@ class Converted(NamedTuple):
     lacks_formulas: bool = False
 
 
-def convert(
-    files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool = False
-) -> dict[Path, Converted]:
-    """Convert every file to Markdown, as many at a time as there are processors.
+def convert(files: Sequence[Path], folder: Path, *, is_quiet: bool) -> dict[Path, Converted]:
+    """Convert every file of a folder to Markdown, as many at a time as there are processors.
 
-    Files of a `folder` are opened only within it.
+    Files are opened only within the folder.
 
     Raises:
         UsageError: the libraries for a file are not installed.
@@ -63,7 +61,7 @@ def convert(
             raise UsageError(
                 f"{file}: PDF and DOCX files need more libraries: {install_extra('documents')}"
             )
-    conversions: dict[Path, Converted] = {}
+    conversions = {}
     with (
         progress("convert", {"": len(files)}, is_quiet=is_quiet),
         ThreadPoolExecutor(os.cpu_count()) as pool,
@@ -83,11 +81,10 @@ def converters(files: Sequence[Path]) -> list[str]:
     return [f"{name} {version(name)}" for name in sorted(names)]
 
 
-def _converted(file: Path, folder: Path | None) -> Converted:
+def _converted(file: Path, folder: Path) -> Converted:
     kind = file.suffix.lower()
-    root = folder or file.parent
     try:
-        with bounded(open_inside(root, file.relative_to(root)), file) as content:
+        with bounded(open_inside(folder, file.relative_to(folder)), file) as content:
             if kind not in _PLAIN:
                 return _converted_apart(content, kind)
             # With or without a byte order mark; another encoding cannot be detected.

@@ -36,6 +36,10 @@ from warehouse.compaction import imported_batches
 FileRow = Mapping[str, Any]
 StoredRow = dict[str, Any]
 Subject = TypeVar("Subject")
+Columns = Mapping[tuple[str, ...], str]
+"""Columns one of which rows need -> the option of the command that gives the value to all rows, or
+an empty text.
+"""
 
 
 class LocatedRow(NamedTuple):
@@ -49,7 +53,6 @@ class LocatedRow(NamedTuple):
     document: Path | None = None
 
 
-_TEXTS = ("explanation", "reason", "better_wording", "title")
 _LABELS = (
     "task",
     "model",
@@ -66,6 +69,12 @@ _LABELS = (
     "sample",
 )
 """Columns with names, ids and words, which may be numbers."""
+_READERS: Mapping[str, Callable[[FileRow, str], str | None]] = {
+    **dict.fromkeys(_LABELS, cell_label),
+    **dict.fromkeys(("explanation", "reason", "better_wording", "title"), cell_text),
+    "response": response_text,
+}
+"""Column -> the function that reads the text of its cells."""
 _MOST_TRIALS = 10_000
 _WHOLE_NUMBER = re.compile(r"([0-9]{1,19})(?:\.0*)?")
 _SEPARATORS = ",;\t|"
@@ -104,11 +113,9 @@ def refuse_not_ingested(job: Job, rows: object) -> None:
         ImportRefused: it has none.
     """
     if not rows:
-        data = job.data
         advice = unless_unwritable(job.warehouse, "run `prbench ingest` first")
-        raise ImportRefused(
-            f"revision {data.revision[:12]} of {data.name} is not ingested; {advice}"
-        )
+        revision = job.data.revision[:12]
+        raise ImportRefused(f"revision {revision} of {job.data.name} is not ingested; {advice}")
 
 
 def batch_of(content: bytes, *options: str | None) -> str:
@@ -152,12 +159,9 @@ def _with_texts(row: FileRow) -> FileRow:
     """Return a row with the texts and labels in its columns."""
     converted = dict(row)
     for name in row:
-        if name in _TEXTS:
-            converted[name] = cell_text(row, name)
-        elif name in _LABELS:
-            converted[name] = cell_label(row, name)
-        elif name == "response":
-            converted[name] = response_text(row, name)
+        read = _READERS.get(name)
+        if read is not None:
+            converted[name] = read(row, name)
     return converted
 
 
@@ -194,7 +198,7 @@ def _csv_rows(file: Path) -> Sequence[FileRow]:
     lines if a quote is closed too late.
     """
     csv.field_size_limit(2**31 - 1)  # a whole response is one cell
-    rows: list[dict[Any, Any]] = []
+    rows = []
     unread = "its headings"
     try:
         with open_regular(file) as opened:
@@ -237,17 +241,12 @@ def _csv_reader(lines: Iterable[str]) -> "csv.DictReader[str]":
     headings = next(lines_from_headings, "")
     stated_separator = _STATED_SEPARATOR.fullmatch(headings)
     if stated_separator is None:
-        separator = _separator_in(headings)
+        unquoted_headings = re.sub(r'"[^"]*"', "", headings)
+        separator = max(_SEPARATORS, key=unquoted_headings.count)
     else:
         separator = stated_separator[1]
         headings = next(lines_from_headings, "")
     return csv.DictReader(chain([headings], lines), strict=True, delimiter=separator)
-
-
-def _separator_in(header: str) -> str:
-    """Return the separator that is most frequent outside of quotes."""
-    bare_header = re.sub(r'"[^"]*"', "", header)
-    return max(_SEPARATORS, key=bare_header.count)
 
 
 def is_filled(value: Any) -> bool:
@@ -257,18 +256,17 @@ def is_filled(value: Any) -> bool:
     return not (isinstance(value, str | None) and is_blank(value))
 
 
-def refuse_missing_columns(
-    file: Path, rows: Iterable[LocatedRow], columns: Mapping[tuple[str, ...], str]
-) -> None:
-    """Refuse rows that lack a needed column; the message names the nearest column.
-
-    `columns` has, for each set of names of which rows need one, the option of the command that
-    gives the value to all rows, or an empty text.
+def rows_with_columns(
+    file: Path, columns: Columns, benchmark: Benchmark | None = None, **defaults: str | None
+) -> list[LocatedRow]:
+    """Return the rows of a file that has the needed columns (see `rows_of_file`).
 
     Raises:
-        NothingToImport: there are rows, and none has one of the columns.
+        NothingToImport: there are rows, and none has one of the columns; the message names the
+            nearest column.
     """
-    present: dict[str, None] = {}
+    rows = list(rows_of_file(file, benchmark, **defaults))
+    present = {}
     for located in rows:
         present.update(dict.fromkeys(located.row))
     for names, option in columns.items():
@@ -279,6 +277,7 @@ def refuse_missing_columns(
             if option:
                 advice += f", or give {option}"
             raise NothingToImport(f"{file}: `{names[0]}` is missing{hint}; add the column{advice}")
+    return rows
 
 
 def refuse_nothing(source: object, notes: Iterable[str]) -> None:
@@ -289,6 +288,13 @@ def refuse_nothing(source: object, notes: Iterable[str]) -> None:
     """
     reasons = "; ".join(notes) or "it has no rows"
     raise NothingToImport(f"{source}: holds nothing to import ({reasons}); check the file")
+
+
+def count_notes(counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield a note for each description whose number is not 0."""
+    for description, count in counts.items():
+        if count:
+            yield f"{count} {description}"
 
 
 def text_in(row: FileRow, name: str) -> str | None:
@@ -320,7 +326,7 @@ def matched_rows(
 
     A row on an unknown subject (`NotHere`) is refused, or with `skip_unknown` skipped.
     """
-    matched: list[tuple[LocatedRow, Subject]] = []
+    matched = []
     n_unknown = 0
     for located in rows:
         try:
@@ -360,19 +366,24 @@ def number_of(where: str, row: FileRow, name: str, lowest: int = 1) -> int:
 
 
 class Content(NamedTuple):
-    """How two rows with one id are compared: `columns` hold the content, the first is NULL for a
-    failure; `description` is a format for a row.
+    """The table of a kind of rows, and how two rows with one id are compared.
+
+    `columns` hold the content, the first is NULL for a failure; `description` is a format for a
+    row.
     """
 
+    table: str
     columns: tuple[str, ...]
     description: str
 
 
 CONTENT = {
-    "responses": Content(("text",), "model {model}, trial {trial}"),
-    "verdicts": Content(("value",), "judge {judge}, value {value:g}"),
+    "responses": Content("responses", ("text",), "model {model}, trial {trial}"),
+    "verdicts": Content("verdicts", ("value",), "judge {judge}, value {value:g}"),
     "reviews": Content(
-        ("value", "explanation", "better_wording"), "reviewer {reviewer}, value {value:g}"
+        "expert_reviews",
+        ("value", "explanation", "better_wording"),
+        "reviewer {reviewer}, value {value:g}",
     ),
 }
 """Kind of rows -> its content."""
@@ -390,6 +401,7 @@ class Cells:
     """The rows of a kind to import, compared by id with stored rows and earlier ones of the import.
 
     Attributes:
+        batch: the id of the import batch.
         new: the rows to store, by id.
         ids: the ids of all rows.
         n_hidden: number of decisions left out because the call is known to have failed, so they may
@@ -407,35 +419,36 @@ class Cells:
         self._kind = kind
         self._content = CONTENT[kind]
         self._present = stored_rows
-        self._batch = batch
+        self.batch = batch
         self._gives_way = gives_way
         self.new: dict[str, StoredRow] = {}
         self.ids: set[str] = set()
         self.n_hidden = 0
 
+    def is_stored(self, identity: str) -> bool:
+        """Return whether the batch has a stored row with this id."""
+        present = self._present.get(identity)
+        return present is not None and present["import_batch"] == self.batch
+
     def put(self, where: str, row: StoredRow) -> StoredRow:
-        """Add a row; a text or a decision replaces a failure. Return the row to store.
+        """Add a row to the batch; a text or a decision replaces a failure. Return the row to store.
 
         Raises:
             ImportRefused: a different row with this id exists.
         """
+        row["import_batch"] = self.batch
         identity = row[f"{self._kind[:-1]}_id"]
         self.ids.add(identity)
         present = self._present.get(identity)
-        if present is None:
-            self._add(identity, row)
-        elif not self._is_failure(present):
+        if present is not None and not self._is_failure(present):
             self._refuse_difference(where, row, present)
-        elif not self._is_failure(row):
-            if row.get("may_hide_failures"):
+        elif present is None or not self._is_failure(row):
+            if present is not None and row.get("may_hide_failures"):
                 self.n_hidden += 1
             else:
-                self._add(identity, row)
+                self._present[identity] = row
+                self.new[identity] = row
         return self.new.get(identity, row)
-
-    def _add(self, identity: str, row: StoredRow) -> None:
-        self._present[identity] = row
-        self.new[identity] = row
 
     def _is_failure(self, row: StoredRow) -> bool:
         return row[self._content.columns[0]] is None
@@ -444,7 +457,7 @@ class Cells:
         is_equal = all(row[column] == present[column] for column in self._content.columns)
         if is_equal or (self._gives_way and self._is_failure(row)):
             return
-        if present["import_batch"] == self._batch:
+        if present["import_batch"] == self.batch:
             origin = "earlier in this import"
         else:
             origin = f"import batch {present['import_batch']}"
@@ -453,10 +466,6 @@ class Cells:
             f"{where}: a different {self._kind[:-1]} already exists ({description}, {origin});"
             " retract it, or use another label or trial"
         )
-
-
-_TABLES = {"responses": "responses", "verdicts": "verdicts", "reviews": "expert_reviews"}
-"""Kind of rows -> the table that stores them."""
 
 
 def store(
@@ -468,37 +477,31 @@ def store(
     """
     warehouse = Warehouse(job.warehouse)
     was_retracted = batch_in(warehouse, batch).is_retracted
+    n_rows = 0
     n_new = 0
-    n_present = 0
     counts = []
     for kind, cells in cells_by_kind.items():
-        warehouse.write(_TABLES[kind], cells.new.values())
+        warehouse.write(CONTENT[kind].table, cells.new.values())
+        n_rows += len(cells.ids)
         n_new += len(cells.new)
-        n_present += len(cells.ids) - len(cells.new)
         counts.append(f"{len(cells.new)} {kind}")
     if was_retracted:
         _write_retraction(job, batch, is_retracted=False)
     warehouse.publish()
-    note = f"{' and '.join(counts)} imported, {n_present} already present"
+    note = f"{' and '.join(counts)} imported, {n_rows - n_new} already present"
     if was_retracted:
         note = f"{batch_in(warehouse, batch).description} restored"
     report = StageReport("import", rows=n_new, notes=[f"{note} (batch {batch})", *notes])
     responses = cells_by_kind["responses"].new.values() if "responses" in cells_by_kind else ()
-    report.warnings += _unjudged_labels(job, responses)
+    configured_labels = {model.label for model in job.settings.models}
+    imported_labels = dict.fromkeys(row["model"] for row in responses)
+    labels = [label for label in imported_labels if label not in configured_labels]
+    if configured_labels and labels:
+        report.warnings.append(
+            f"{', '.join(labels)}: not configured, so no run judges these responses; run with"
+            f" --model, or add them to `models` (as {{label: {labels[0]}, source: imported}})"
+        )
     return report
-
-
-def _unjudged_labels(job: Job, responses: Iterable[StoredRow]) -> list[str]:
-    """Return a warning if models of imported responses are not among the configured ones."""
-    configured = {model.label for model in job.settings.models}
-    imported = dict.fromkeys(row["model"] for row in responses)
-    labels = [label for label in imported if label not in configured]
-    if not configured or not labels:
-        return []
-    return [
-        f"{', '.join(labels)}: not configured, so no run judges these responses; run with --model,"
-        f" or add them to `models` (as {{label: {labels[0]}, source: imported}})"
-    ]
 
 
 class Batch(NamedTuple):
@@ -532,10 +535,9 @@ def batches(job: Job) -> list[StoredRow]:
     """
     warehouse = Warehouse(job.warehouse)
     rows = imported_batches(warehouse.store)
-    run_ids = [row["run_id"] for row in rows]
     with warehouse.reader() as reader:
         retracted = {row["import_batch"] for row in reader.select("retractions", is_retracted=True)}
-        runs = reader.select("runs", "run_id, command", run_id=run_ids)
+        runs = reader.select("runs", "run_id, command")
     commands = {run["run_id"]: run["command"] for run in runs}
     for row in rows:
         row["is_retracted"] = row["import_batch"] in retracted

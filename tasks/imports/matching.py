@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import sql
@@ -10,7 +11,7 @@ from tasks.benchmarks.rows import response_text
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.imports import files
-from tasks.imports.files import FileRow, ImportRefused, LocatedRow, NotHere
+from tasks.imports.files import FileRow, ImportRefused, LocatedRow, NotHere, StoredRow
 from tasks.llm.replies import OK
 from tasks.rules.text.cells import shows
 from warehouse import Reader
@@ -109,20 +110,15 @@ class StoredResponses:
     def __init__(self, job: Job, reader: Reader, rows: Iterable[LocatedRow]) -> None:
         """Read the responses."""
         self._job = job
-        vintages = {*job.vintages, *(files.text_in(row.row, "vintage") for row in rows)}
+        vintages = {*job.vintages, *(files.text_in(located.row, "vintage") for located in rows)}
         key = {**job.key, "vintage": list(vintages - {None}), "status": OK}
-        self._by_cell: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+        self._by_cell: dict[tuple[Any, ...], list[StoredRow]] = defaultdict(list)
         columns = "response_id, task_id, model, trial, vintage, text"
+        cell_of = itemgetter("task_id", "model", "trial", "vintage")
         for response in reader.select("responses", columns, order="response_id", **key):
-            cell = (
-                response["task_id"],
-                response["model"],
-                response["trial"],
-                response["vintage"],
-            )
-            self._by_cell[cell].append(response)
+            self._by_cell[cell_of(response)].append(response)
 
-    def of_row(self, located: LocatedRow, task_id: str) -> dict[str, Any]:
+    def of_row(self, located: LocatedRow, task_id: str) -> StoredRow:
         """Return the response that a row is about, in the row's vintage or else the job's.
 
         Raises:
@@ -145,13 +141,14 @@ class StoredResponses:
                 f"{where}: {len(responses)} responses of {description}; import one under another"
                 " label"
             )
+        response = responses[0]
         cell = files.text_in(row, "response")
-        if cell is not None and not _shows_response(cell, responses[0]["text"]):
+        if cell is not None and not _shows_response(cell, response["text"]):
             raise ImportRefused(
                 f"{where}: `response` is not the stored response of {description}; name the vintage"
                 " that was graded, or remove the column if a program changed the text"
             )
-        return responses[0]
+        return response
 
 
 def _shows_response(cell: str, text: str) -> bool:

@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,6 +22,8 @@ Word = dict[str, Any]
 """A word of pdfplumber: `text`, its box `x0`, `x1`, `top`, `bottom` in points, `upright`; and
 `uri`.
 """
+Box = tuple[float, ...]
+"""The left, upper, right and lower edge of a part of a page, in points."""
 _Item = TypeVar("_Item")
 
 _BULLET = re.compile(r"^[•◦▪▫‣●○■□∙·\uf0b7\uf0a7]\s*(?=\S)")
@@ -72,9 +75,8 @@ def _refuse_damaged(pdf: PDF) -> None:
         )
     for page in pdf.pages:
         for stream in map(resolve1, page.page_obj.contents):
-            if not isinstance(stream, PDFStream) or (
-                stream.get_rawdata() and not stream.get_data()
-            ):
+            is_stream = isinstance(stream, PDFStream)
+            if not is_stream or (stream.get_rawdata() and not stream.get_data()):
                 raise DocumentRefused(
                     f"damaged (page {page.page_number} can't be unpacked); save it again"
                 )
@@ -83,36 +85,37 @@ def _refuse_damaged(pdf: PDF) -> None:
 def _lines(page: Page) -> Iterator[Line]:
     """Yield the lines and tables of a page; a table comes at the position of its first word."""
     words = _words(page)
-    tables = []
+    tables_by_box = {}
     # A page with more than 3,000 edges is a drawing; searching it for tables would take minutes.
     if len(page.edges) <= 3_000:
-        tables = [table for table in page.find_tables() if _holds(table, words)]
-    tables_by_box = {table.bbox: table for table in tables}
+        for table in page.find_tables():
+            if _holds(table, words):
+                tables_by_box[table.bbox] = table
     for word in words:
-        word["table"] = _box_of(word, [table.bbox for table in tables])
-    for box, run in groupby(words, lambda word: word["table"]):
+        word["table"] = _box_of(word, tables_by_box)
+    for box, run in groupby(words, itemgetter("table")):
         if box is None:
             yield from lines_of(run, page.page_number)
         elif box in tables_by_box:
-            table = tables_by_box.pop(box)
-            text = _table(table, [word for word in words if word["table"] == box])
+            table_words = [word for word in words if word["table"] == box]
+            text = _table(tables_by_box.pop(box), table_words)
             yield Line(text, 0, box[1], box[3], page.page_number, is_table=True)
 
 
 def _words(page: Page) -> list[Word]:
     """Return the words of a page in drawing order, with their links."""
-    addresses: dict[tuple[float, ...] | None, Any] = {
-        (link["x0"], link["top"], link["x1"], link["bottom"]): link.get("uri")
-        for link in page.hyperlinks
-    }
-    boxes = [box for box in addresses if box]
+    box_of_link = itemgetter("x0", "top", "x1", "bottom")
+    addresses: dict[Any, Any] = {}
+    for link in page.hyperlinks:
+        addresses[box_of_link(link)] = link.get("uri")
     words = []
     # A gap this large, relative to the size of the letters, separates words; in tightly set text no
     # gap is larger.
     for word in page.extract_words(use_text_flow=True, x_tolerance_ratio=0.15):
         text = _cleaned(word["text"])
         if text:
-            words.append({**word, "text": text, "uri": addresses.get(_box_of(word, boxes))})
+            address = addresses.get(_box_of(word, addresses))
+            words.append({**word, "text": text, "uri": address})
     return words
 
 
@@ -128,26 +131,30 @@ def _holds(table: Table, words: Iterable[Word]) -> bool:
 
 
 def _table(table: Table, words: Iterable[Word]) -> str:
-    words_by_cell: dict[tuple[float, ...] | None, list[Word]] = defaultdict(list)
+    words_by_cell = defaultdict(list)
     for word in words:
         words_by_cell[_box_of(word, table.cells)].append(word)
     rows = []
     for row in table.rows:
         cells = []
         for box in row.cells:
-            cell_words = [] if box is None else words_by_cell[box]
-            text = " ".join(line.text for line in lines_of(cell_words, 0))
+            # All words of a table are in a cell, so a missing cell has none.
+            text = " ".join(line.text for line in lines_of(words_by_cell[box], 0))
             cells.append(text.replace("|", "\\|"))
         rows.append(f"| {' | '.join(cells)} |")
     rule = "|" + " --- |" * len(table.rows[0].cells)
     return "\n".join([rows[0], rule, *rows[1:]])
 
 
-def _box_of(word: Word, boxes: Iterable[tuple[float, ...]]) -> tuple[float, ...] | None:
+def _box_of(word: Word, boxes: Iterable[Box]) -> Box | None:
     """Return the first box that contains the middle of a word."""
     x = (word["x0"] + word["x1"]) / 2
     y = (word["top"] + word["bottom"]) / 2
-    return next((box for box in boxes if box[0] <= x <= box[2] and box[1] <= y <= box[3]), None)
+    for box in boxes:
+        x0, top, x1, bottom = box
+        if x0 <= x <= x1 and top <= y <= bottom:
+            return box
+    return None
 
 
 def _cleaned(text: str) -> str:
@@ -160,18 +167,21 @@ def _cleaned(text: str) -> str:
 def lines_of(words: Iterable[Word], page: int) -> Iterator[Line]:
     """Join words into lines, in the drawing order of the page; linked words become links."""
     for line in _runs(words, _is_beside):
-        sizes: Counter[float] = Counter()
+        sizes = Counter[float]()
         for word in line:
             # A bullet may be larger than its text.
             sizes[_height(word)] += count_alphanumeric(word["text"])
         parts = []
         for uri, run in groupby(line, lambda word: word.get("uri")):
             text = _joined(list(run))
-            target = f"<{uri}>" if re.search(r"[\s()]", uri or "") else uri
-            parts.append(text if uri is None or uri in text else f"[{text}]({target})")
+            if uri is not None and uri not in text:
+                target = f"<{uri}>" if re.search(r"[\s()]", uri) else uri
+                text = f"[{text}]({target})"
+            parts.append(text)
+        size, _ = sizes.most_common(1)[0]
         top = min(word["top"] for word in line)
         bottom = max(word["bottom"] for word in line)
-        yield Line(" ".join(parts), sizes.most_common(1)[0][0], top, bottom, page)
+        yield Line(" ".join(parts), size, top, bottom, page)
 
 
 def markdown_of(lines: Sequence[Line]) -> str:
@@ -179,7 +189,7 @@ def markdown_of(lines: Sequence[Line]) -> str:
 
     Large lines are headings, ranked by size; gaps separate paragraphs.
     """
-    letters: Counter[int] = Counter()
+    letters = Counter[int]()
     for line in lines:
         letters[round(line.size)] += 0 if line.is_table else len(line.text)
     # The letters of a heading are larger than those of the body by this factor or more.
@@ -187,16 +197,15 @@ def markdown_of(lines: Sequence[Line]) -> str:
     paragraphs = list(_runs(lines, _goes_on))
     headings = [paragraph for paragraph in paragraphs if _may_be_heading(paragraph, least_size)]
     heading_sizes = {round(heading[0].size) for heading in headings}
-    levels = {}
-    for level, size in enumerate(sorted(heading_sizes, reverse=True), start=1):
-        levels[size] = min(level, 6)
+    largest_first = sorted(heading_sizes, reverse=True)
     blocks = []
     for paragraph in paragraphs:
         if paragraph in headings:
-            mark = "#" * levels[round(paragraph[0].size)]
+            level = largest_first.index(round(paragraph[0].size)) + 1
+            mark = "#" * min(level, 6)
             blocks.append(f"{mark} {' '.join(line.text for line in paragraph)}")
         else:
-            blocks.append("\n".join(_body_text(line) for line in paragraph))
+            blocks.append("\n".join(map(_body_text, paragraph)))
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
@@ -240,11 +249,10 @@ def _joined(words: Sequence[Word]) -> str:
     """
     text = str(words[0]["text"])
     for previous, word in pairwise(words):
+        height = _height(word)
         # In heights of the word.
-        gap = (word["x0"] - previous["x1"]) / _height(word) if _height(word) else 0.0
-        is_raised = (
-            abs(previous["bottom"] - word["bottom"]) > 1 or abs(previous["top"] - word["top"]) > 1
-        )
+        gap = (word["x0"] - previous["x1"]) / height if height else 0.0
+        is_raised = any(abs(previous[edge] - word[edge]) > 1 for edge in ("bottom", "top"))
         separator = " "
         if is_raised and abs(gap) < 0.15:
             separator = ""

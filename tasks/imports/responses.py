@@ -28,12 +28,11 @@ from tasks.run.writing import NO_CALL, StageReport, call_columns
 from warehouse import Warehouse
 
 FIELDS = ("task", "model", "trial", "vintage")
-_COLUMNS: dict[tuple[str, ...], str] = {
+_COLUMNS: files.Columns = {
     ("task",): "",
     ("model",): "--as LABEL",
     ("response", "file"): "",
 }
-"""Columns one of which is needed -> the option that gives the value to all rows."""
 
 
 def parts_of(pattern: str, model: str | None) -> tuple[str, ...]:
@@ -128,8 +127,7 @@ def offer_of(
         raise UsageError(
             f"{option}: works only with a folder of documents, and {source} is not a folder"
         )
-    file_rows = list(files.rows_of_file(source, benchmark, model=model))
-    files.refuse_missing_columns(source, file_rows, _COLUMNS)
+    file_rows = files.rows_with_columns(source, _COLUMNS, benchmark, model=model)
     rows = [located._replace(document=_document(source, located)) for located in file_rows]
     batch = files.batch_of(read_regular(source), model)
     folder = source.parent
@@ -227,12 +225,12 @@ def import_responses(
 ) -> StageReport:
     """Import responses: rows, or one object `{task: response}` and `model`.
 
-    Rows are `task, model, response[, trial, vintage]`. Instead of a response, a row may name a document in `file`. Each document of a folder counts as
-    such a row, with the fields in its name. With `skip_other`, other files of the folder are
-    skipped; with `skip_unknown`, rows and documents on tasks that the data set lacks. A row without
-    a vintage gets that of the job. Texts are stored unchanged. Every row is checked before the
-    first is stored. Responses to refused tasks are imported too, because the policy of a check may
-    change.
+    Rows are `task, model, response[, trial, vintage]`. Instead of a response, a row may name a
+    document in `file`. Each document of a folder counts as such a row, with the fields in its name.
+    With `skip_other`, other files of the folder are skipped; with `skip_unknown`, rows and documents
+    on tasks that the data set lacks. A row without a vintage gets that of the job. Texts are stored
+    unchanged. Every row is checked before the first is stored. Responses to refused tasks are
+    imported too, because the policy of a check may change.
 
     Raises:
         ImportRefused: a row names an unknown task or lacks a field, or a different text is stored
@@ -251,23 +249,33 @@ def import_responses(
     )
     if not matched:
         files.refuse_nothing(source, skipped)
-    # Imported documents are not converted again, because another library version may give another
-    # text.
-    new_cells = []
-    for located, cell in matched:
-        row = stored_rows.get(cell["response_id"])
-        is_imported = row is not None and row["import_batch"] == offer.batch
-        if located.document is None or not is_imported:
-            new_cells.append((located, cell))
-    documents = _documents([located for located, _ in new_cells])
-    texts = convert(documents, offer.folder, is_quiet=job.is_quiet)
     cells = files.Cells("responses", stored_rows, offer.batch)
-    cells.ids.update(cell["response_id"] for _, cell in matched)
-    for located, cell in new_cells:
-        content = _content_of(located, texts)
-        cells.put(located.where, cell | content | {"import_batch": offer.batch})
+    texts = _put_responses(job, offer.folder, cells, matched)
     notes = [*_notes(texts, offer.n_skipped), *skipped]
     return files.store(job, offer.batch, {"responses": cells}, notes)
+
+
+def _put_responses(
+    job: Job,
+    folder: Path,
+    cells: files.Cells,
+    matched: Sequence[tuple[LocatedRow, StoredRow]],
+) -> Mapping[Path, Converted]:
+    """Add the responses of rows, and return the documents of the folder that were converted for it.
+
+    Imported documents are not converted again, because another library version may give another
+    text.
+    """
+    new_rows = []
+    for located, cell in matched:
+        cells.ids.add(cell["response_id"])
+        if located.document is None or not cells.is_stored(cell["response_id"]):
+            new_rows.append((located, cell))
+    documents = _documents([located for located, _ in new_rows])
+    texts = convert(documents, folder, is_quiet=job.is_quiet)
+    for located, cell in new_rows:
+        cells.put(located.where, cell | _content_of(located, texts))
+    return texts
 
 
 def _content_of(located: LocatedRow, texts: Mapping[Path, Converted]) -> StoredRow:
@@ -297,38 +305,26 @@ def _cell(job: Job, conversations: Mapping[str, str], located: LocatedRow) -> St
     vintage = files.text_in(row, "vintage") or job.vintage
     if is_impossible_date(vintage) and vintage != job.vintage:
         raise ImportRefused(f"{where}: vintage {vintage!r} is not a date; write 2026-11-22")
-    return response_cell(job, job.key, task_id, conversations[task_id], model, trial, vintage)
+    return response_cell(job, task_id, conversations[task_id], model, trial, vintage)
 
 
 def response_cell(
-    job: Job,
-    key: Mapping[str, str],
-    task_id: str,
-    conversation_id: str,
-    model: str,
-    trial: int,
-    vintage: str,
+    job: Job, task_id: str, conversation_id: str, model: str, trial: int, vintage: str
 ) -> StoredRow:
     """Return all columns of an imported response, except those of its text and the batch."""
-    return {
-        **key,
-        **call_columns(job, NO_CALL),
-        "response_id": response_id(
-            benchmark=key["benchmark"],
-            dataset_revision=key["dataset_revision"],
-            task_id=task_id,
-            conversation_id=conversation_id,
-            model=model,
-            model_config_hash=IMPORTED,
-            trial=trial,
-            vintage=vintage,
-        ),
+    identity: StoredRow = {
+        **job.key,
         "task_id": task_id,
         "conversation_id": conversation_id,
         "model": model,
         "model_config_hash": IMPORTED,
         "trial": trial,
         "vintage": vintage,
+    }
+    return {
+        **identity,
+        **call_columns(job, NO_CALL),
+        "response_id": response_id(**identity),
         "source": "imported",
         "finish_reason": None,
         "degraded": False,
@@ -340,12 +336,7 @@ def content_columns(text: str | None, failure: str, cause: str | None) -> Stored
     """Return the columns with the text of a response, or with the failure if there is no text."""
     if text is None:
         return {"status": failure, "text": None, "chars_alnum": None, "error": cause}
-    return {
-        "status": OK,
-        "text": text,
-        "chars_alnum": count_alphanumeric(text),
-        "error": None,
-    }
+    return {"status": OK, "text": text, "chars_alnum": count_alphanumeric(text), "error": None}
 
 
 def _notes(texts: Mapping[Path, Converted], n_skipped: int) -> Iterator[str]:
@@ -367,6 +358,4 @@ def _notes(texts: Mapping[Path, Converted], n_skipped: int) -> Iterator[str]:
         ),
         "other files skipped": n_skipped,
     }
-    for description, count in counts.items():
-        if count:
-            yield f"{count} {description}"
+    yield from files.count_notes(counts)

@@ -16,13 +16,12 @@ from tasks.run.writing import StageReport
 from warehouse import Warehouse
 
 _DECISIONS = {"agree": 1.0, "disagree": 0.0}
-_COLUMNS: dict[tuple[str, ...], str] = {
+_COLUMNS: files.Columns = {
     ("task",): "",
     ("criterion",): "",
     ("decision",): "",
     ("reviewer",): "--by NAME",
 }
-"""A needed column -> the option that gives it to all rows."""
 
 
 def import_reviews(
@@ -41,16 +40,13 @@ def import_reviews(
             differs from a stored review of the same criterion by the same reviewer.
     """
     with Warehouse(job.warehouse).reader() as reader:
-        draws = {
-            (row["sample_id"], row["task_id"], row["criterion_id"])
-            for row in reader.select("review_samples", "sample_id, task_id, criterion_id")
-        }
+        _, samples = reader.table("select sample_id, task_id, criterion_id from review_samples")
         stored_rows = {row["review_id"]: row for row in reader.select("expert_reviews")}
         criteria = Criteria(job, reader)
+    draws = set(samples)
     batches = []
     for file in sheets:
-        rows = list(files.rows_of_file(file, reviewer=reviewer))
-        files.refuse_missing_columns(file, rows, _COLUMNS)
+        rows = files.rows_with_columns(file, _COLUMNS, reviewer=reviewer)
         decided = [located for located in rows if files.text_in(located.row, "decision")]
         matched, notes = files.matched_rows(decided, criteria.of_row, skip_unknown=skip_unknown)
         n_empty = len(rows) - len(decided)
@@ -62,13 +58,13 @@ def import_reviews(
         cells = files.Cells("reviews", stored_rows, batch)
         for located, wording in matched:
             _refuse_other_criterion(located, wording, draws)
-            cells.put(located.where, _review_row(job, batch, located, wording))
+            cells.put(located.where, _review_row(job, located, wording))
         batches.append((batch, cells, notes))
     return [files.store(job, batch, {"reviews": cells}, notes) for batch, cells, notes in batches]
 
 
 def _refuse_other_criterion(
-    located: LocatedRow, wording: Wording, draws: Set[tuple[str, str, str]]
+    located: LocatedRow, wording: Wording, draws: Set[tuple[str, ...]]
 ) -> None:
     """Refuse a row whose criterion was reworded, or is not in the sample that the row names."""
     where, row, _ = located
@@ -78,11 +74,9 @@ def _refuse_other_criterion(
             " ones"
         )
     subject = f"criterion {wording.criterion_id} of task {wording.task_id}"
-    content_hash = _entered(row, "criterion_hash")
-    title = _entered(row, "title")
-    has_other_hash = content_hash is not None and content_hash != wording.content_hash
-    has_other_title = title is not None and not shows(title, wording.title)
-    if has_other_hash or has_other_title:
+    content_hash = _entered(row, "criterion_hash") or wording.content_hash
+    title = _entered(row, "title") or wording.title
+    if content_hash != wording.content_hash or not shows(title, wording.title):
         raise ImportRefused(
             f"{where}: {subject} has other words in the data set than in the sheet; export it again"
         )
@@ -93,7 +87,7 @@ def _refuse_other_criterion(
         )
 
 
-def _review_row(job: Job, batch: str, located: LocatedRow, wording: Wording) -> StoredRow:
+def _review_row(job: Job, located: LocatedRow, wording: Wording) -> StoredRow:
     where, row, _ = located
     decision = files.required_text(where, row, "decision").strip()
     value = _DECISIONS.get(decision.lower())
@@ -108,7 +102,6 @@ def _review_row(job: Job, batch: str, located: LocatedRow, wording: Wording) -> 
     return {
         **job.key,
         "run_id": job.run_id,
-        "import_batch": batch,
         "review_id": review_id(
             key=job.key,
             task_id=wording.task_id,

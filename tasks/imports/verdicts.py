@@ -27,13 +27,22 @@ STATUS = {value: status for status, value in VALUES.items()}
 _DECISION_COLUMNS = ("criteria_met", "value", "verdict")
 SHEET_COLUMN = "how_to_fill_in"
 """A file with this column is a sheet for human graders, or for reviewers of criteria."""
-_COLUMNS: dict[tuple[str, ...], str] = {
+_COLUMNS: files.Columns = {
     ("task",): "--task ID",
     ("model",): "--as LABEL",
     ("criterion",): "",
     _DECISION_COLUMNS: "",
 }
-"""Columns one of which is needed -> the option that gives the value to all rows."""
+_OF_RESPONSE = (
+    "benchmark",
+    "dataset_revision",
+    "response_id",
+    "task_id",
+    "model",
+    "trial",
+    "vintage",
+)
+"""Columns that a verdict has in common with its response."""
 _WORDS = {
     "true": 1.0,
     "false": 0.0,
@@ -81,55 +90,73 @@ def import_verdicts(
             stored response, or a different decision is stored for it.
     """
     batch = files.batch_of(read_regular(file), "verdicts", task, model, judge, grading)
-    benchmark = load_benchmark(job.settings.benchmark)
-    rows = list(
-        files.rows_of_file(
-            file,
-            benchmark,
-            task=task,
-            model=model,
-            judge=judge,
-            grading=grading,
-        )
+    rows = files.rows_with_columns(
+        file,
+        _COLUMNS,
+        load_benchmark(job.settings.benchmark),
+        task=task,
+        model=model,
+        judge=judge,
+        grading=grading,
     )
-    files.refuse_missing_columns(file, rows, _COLUMNS)
-    decided = rows
-    notes = []
-    if skip_empty:
-        decided = [located for located in rows if _decisions_in(located.row)]
-        notes.append(f"{len(rows) - len(decided)} rows without a decision skipped")
-    with Warehouse(job.warehouse).reader() as reader:
+    decided, notes = _decided_rows(rows, skip_empty=skip_empty)
+    warehouse = Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
         criteria = Criteria(job, reader)
-        cells = files.Cells("verdicts", files.stored_cells(reader, "verdicts"), batch)
-        responses = StoredResponses(job, reader, decided)
         matched, skipped = files.matched_rows(decided, criteria.of_row, skip_unknown=skip_unknown)
         notes += skipped
         if not matched:
-            files.refuse_nothing(file, notes if rows else ())
-        verdicts: dict[str, StoredRow] = {}
-        sheet_verdict_ids: set[str] = set()
-        for located, wording in matched:
-            response = job.key | responses.of_row(located, wording.task_id)
-            row = _verdict_row(job, benchmark.grading, located, response, wording)
-            verdict = cells.put(located.where, row | {"import_batch": batch})
-            verdicts[row["verdict_id"]] = verdict
-            if is_random_sample or SHEET_COLUMN in located.row:
-                sheet_verdict_ids.add(row["verdict_id"])
-        people = _new_people(job, reader, batch, verdicts.values())
-        labels = [
-            verdict
-            for verdict_key, verdict in verdicts.items()
-            if verdict_key in sheet_verdict_ids or verdict["judge"] in people
-        ]
+            files.refuse_nothing(file, notes)
+        cells = files.Cells("verdicts", files.stored_cells(reader, "verdicts"), batch)
+        labels = _put_verdicts(job, reader, cells, matched, are_labels=is_random_sample)
         tables = {"labellers": _labeller_rows(job, reader, batch, labels)}
         if is_random_sample:
             tables |= _stated_sample(job, reader, file, batch, labels)
-    for label in labels:
-        label["may_hide_failures"] = False  # people make no calls, so none can fail
-    warehouse = Warehouse(job.warehouse)
     for table, table_rows in tables.items():
         warehouse.write(table, table_rows)
     return files.store(job, batch, {"verdicts": cells}, notes)
+
+
+def _decided_rows(
+    rows: list[LocatedRow], *, skip_empty: bool
+) -> tuple[list[LocatedRow], list[str]]:
+    """Return all rows, or with `skip_empty` those with a decision, and a note on the others."""
+    if not rows or not skip_empty:
+        return rows, []
+    decided = [located for located in rows if _decisions_in(located.row)]
+    return decided, [f"{len(rows) - len(decided)} rows without a decision skipped"]
+
+
+def _put_verdicts(
+    job: Job,
+    reader: Reader,
+    cells: files.Cells,
+    matched: Sequence[tuple[LocatedRow, Wording]],
+    *,
+    are_labels: bool,
+) -> list[StoredRow]:
+    """Add the verdict of each row, and return people's labels among them.
+
+    Labels are all verdicts if `are_labels`; otherwise those in a sheet, and those of new people.
+    """
+    grading = load_benchmark(job.settings.benchmark).grading
+    responses = StoredResponses(job, reader, [located for located, _ in matched])
+    verdicts = {}
+    label_ids = set()
+    for located, wording in matched:
+        response = job.key | responses.of_row(located, wording.task_id)
+        row = _verdict_row(job, grading, located, response, wording)
+        verdict_key = row["verdict_id"]
+        verdicts[verdict_key] = cells.put(located.where, row)
+        if are_labels or SHEET_COLUMN in located.row:
+            label_ids.add(verdict_key)
+    people = _new_people(job, reader, cells.batch, verdicts.values())
+    labels = []
+    for verdict_key, verdict in verdicts.items():
+        if verdict_key in label_ids or verdict["judge"] in people:
+            verdict["may_hide_failures"] = False  # people make no calls, so none can fail
+            labels.append(verdict)
+    return labels
 
 
 def _new_people(job: Job, reader: Reader, batch: str, verdicts: Iterable[StoredRow]) -> set[str]:
@@ -144,7 +171,7 @@ def _new_people(job: Job, reader: Reader, batch: str, verdicts: Iterable[StoredR
     for row in reader.select("verdicts", "distinct judge, import_batch", benchmark=benchmark):
         if row["import_batch"] != batch and row["judge"] not in labellers:
             judges.add(row["judge"])
-    verdicts_by_grader: dict[str, list[StoredRow]] = defaultdict(list)
+    verdicts_by_grader = defaultdict(list)
     for verdict in verdicts:
         verdicts_by_grader[verdict["judge"]].append(verdict)
     return {
@@ -162,7 +189,8 @@ def _verdict_row(
     wording: Wording,
 ) -> StoredRow:
     """Return a verdict without its batch."""
-    where, row, _ = located
+    where = located.where
+    row = located.row
     judge_trial = files.number_of(where, row, "judge_trial")
     judge = (files.text_in(row, "judge") or "").strip()
     decisions = _decisions_in(row)
@@ -195,11 +223,12 @@ def _grading_of(where: str, row: FileRow, benchmark_grading: str) -> str:
 
 def _confidence_of(where: str, row: FileRow) -> float | None:
     cell = row.get("confidence")
+    if not files.is_filled(cell):
+        return None
     confidence = None
     with suppress(ValueError):
         confidence = as_number(float(cell) if isinstance(cell, str) else cell)
-    is_share = confidence is not None and 0.0 <= confidence <= 1.0
-    if files.is_filled(cell) and not is_share:
+    if confidence is None or not 0.0 <= confidence <= 1.0:
         raise ImportRefused(f"{where}: `confidence` is {cell!r}; it is a number from 0 to 1")
     return confidence
 
@@ -230,13 +259,7 @@ def verdict_cell(
     config_hash = IMPORTED if wording.rubric == ORIGINAL else f"{IMPORTED} {wording.rubric}"
     return {
         **call_columns(job, NO_CALL),
-        "benchmark": response["benchmark"],
-        "dataset_revision": response["dataset_revision"],
-        "response_id": response["response_id"],
-        "task_id": response["task_id"],
-        "model": response["model"],
-        "trial": response["trial"],
-        "vintage": response["vintage"],
+        **{name: response[name] for name in _OF_RESPONSE},
         "verdict_id": verdict_id(
             response_id=response["response_id"],
             response_text=response["text"],
@@ -288,8 +311,11 @@ def _are_on_one_sheet(reader: Reader, verdicts: Iterable[StoredRow]) -> bool:
     return bool(reader.rows(sql.read("queries/imports/sheets_of_verdicts"), parameters))
 
 
-def _cell_of(verdict: StoredRow) -> tuple[str, str, str]:
-    return verdict["response_id"], verdict["criterion_id"], verdict["criterion_hash"]
+_CELL = ("response_id", "criterion_id", "criterion_hash")
+
+
+def _cell_of(verdict: StoredRow) -> tuple[str, ...]:
+    return tuple(verdict[name] for name in _CELL)
 
 
 def _labeller_rows(
@@ -298,15 +324,12 @@ def _labeller_rows(
     """Return a row for each person who gave a label and is not stored for this batch yet."""
     stored_people = {row["judge"] for row in reader.select("labellers", import_batch=batch)}
     people = {label["judge"] for label in labels} - stored_people
-    return [
-        {
-            "benchmark": job.settings.benchmark,
-            "judge": person,
-            "import_batch": batch,
-            "created_at": datetime.now(UTC),
-        }
-        for person in sorted(people)
-    ]
+    columns = {
+        "benchmark": job.settings.benchmark,
+        "import_batch": batch,
+        "created_at": datetime.now(UTC),
+    }
+    return [{**columns, "judge": person} for person in sorted(people)]
 
 
 def _stated_sample(
@@ -324,53 +347,44 @@ def _stated_sample(
         raise ImportRefused(
             f"{file}: is a sheet whose probabilities are stored; leave --random-sample out"
         )
-    labels_by_model: dict[tuple[str, str], dict[tuple[str, str, str], StoredRow]]
-    labels_by_model = defaultdict(dict)
+    labels_by_model: dict[tuple[str, str], dict[tuple[str, ...], StoredRow]] = defaultdict(dict)
     for label in labels:
         labels_by_model[label["model"], label["vintage"]][_cell_of(label)] = label
     sheets = []
     draws = []
     for (model, vintage), labels_by_cell in sorted(labels_by_model.items()):
-        key = {**job.key, "model": model, "vintage": vintage}
-        (population,) = reader.rows(sql.read("queries/imports/population_of_model"), key)
-        n_drawn = len(labels_by_cell)
-        n_population = population["n_population"]
-        sheet_key = {
+        sheet = _stated_sheet(job, reader, batch, model, vintage, len(labels_by_cell))
+        sheets.append(sheet)
+        columns = {
             **job.key,
-            "sheet_id": digest(
-                "stated sample",
-                batch,
-                key["benchmark"],
-                key["dataset_revision"],
-                model,
-                vintage,
-            ),
+            "sheet_id": sheet["sheet_id"],
+            "probability": min(1.0, sheet["n_drawn"] / sheet["n_population"]),
+            "is_known": False,
         }
-        sheets.append(
-            {
-                **sheet_key,
-                **population,
-                "design": f"stated to be a simple random sample of {n_drawn} of {n_population}"
-                f" verdicts on {model} in vintage {vintage}",
-                "covered_breakdown": "all",
-                "covered_label": "",
-                "n_drawn": n_drawn,
-                "seed": None,
-                "run_id": job.run_id,
-                "import_batch": batch,
-                "created_at": datetime.now(UTC),
-            }
-        )
         for _, label in sorted(labels_by_cell.items()):
-            draws.append(
-                {
-                    **sheet_key,
-                    "task_id": label["task_id"],
-                    "response_id": label["response_id"],
-                    "criterion_id": label["criterion_id"],
-                    "criterion_hash": label["criterion_hash"],
-                    "probability": min(1.0, n_drawn / n_population),
-                    "is_known": False,
-                }
-            )
+            draws.append(columns | {name: label[name] for name in ("task_id", *_CELL)})
     return {"label_sheets": sheets, "label_draws": draws}
+
+
+def _stated_sheet(
+    job: Job, reader: Reader, batch: str, model: str, vintage: str, n_drawn: int
+) -> StoredRow:
+    """Return the row of `label_sheets` for the labels of a model in a vintage."""
+    key = {**job.key, "model": model, "vintage": vintage}
+    (population,) = reader.rows(sql.read("queries/imports/population_of_model"), key)
+    return {
+        **job.key,
+        **population,
+        "sheet_id": digest(
+            "stated sample", batch, key["benchmark"], key["dataset_revision"], model, vintage
+        ),
+        "design": f"stated to be a simple random sample of {n_drawn} of"
+        f" {population['n_population']} verdicts on {model} in vintage {vintage}",
+        "covered_breakdown": "all",
+        "covered_label": "",
+        "n_drawn": n_drawn,
+        "seed": None,
+        "run_id": job.run_id,
+        "import_batch": batch,
+        "created_at": datetime.now(UTC),
+    }

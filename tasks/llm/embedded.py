@@ -26,6 +26,8 @@ API_KEY = secrets.token_urlsafe(32)
 """The server responds only to requests with this key: not to other users of the machine, nor to web
 pages.
 """
+Question = Mapping[str, Any]
+"""A question of a decision model: its type, name and instructions, and its choices if it has any."""
 _starting = threading.Lock()
 _started: Any = None
 
@@ -83,7 +85,7 @@ def count_tokens(text: str) -> int:
     return len(http_response.raise_for_status().json()["tokens"])
 
 
-async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
+async def decisions(text: str, questions: Sequence[Question]) -> Any:
     """Return the model's decisions on a text, in LiteLLM's form: probabilities of the first token
     of a reply.
 
@@ -115,7 +117,7 @@ async def decisions(text: str, questions: Sequence[Mapping[str, Any]]) -> Any:
     )
 
 
-def _options_of(spec: Mapping[str, Any]) -> list[str]:
+def _options_of(spec: Question) -> list[str]:
     """Return the words with which a question can be decided: the numbers of its choices, or yes and
     no.
     """
@@ -125,7 +127,11 @@ def _options_of(spec: Mapping[str, Any]) -> list[str]:
     return [str(number) for number in range(1, n_choices + 1)]
 
 
-def _decision_request(text: str, spec: Mapping[str, Any], options: Sequence[str]) -> dict[str, Any]:
+def _decision_request(
+    text: str,
+    spec: Question,
+    options: Sequence[str],
+) -> dict[str, Any]:
     lines = [spec["instructions"]]
     for option, choice in zip(options, spec.get("choices", ()), strict=False):
         lines.append(f"{option}: {choice['value']}")
@@ -141,7 +147,10 @@ def _decision_request(text: str, spec: Mapping[str, Any], options: Sequence[str]
     }
 
 
-def _probabilities(options: Sequence[str], tokens: Sequence[Mapping[str, Any]]) -> list[float]:
+def _probabilities(
+    options: Sequence[str],
+    tokens: Sequence[Mapping[str, Any]],
+) -> list[float]:
     """Return the probability of each option, by the log-probabilities of the first token."""
     weights = dict.fromkeys(options, 0.0)
     for token in tokens:
@@ -153,7 +162,10 @@ def _probabilities(options: Sequence[str], tokens: Sequence[Mapping[str, Any]]) 
     return [odd / total for odd in odds]
 
 
-def _decision(spec: Mapping[str, Any], probabilities: Sequence[float]) -> dict[str, Any]:
+def _decision(
+    spec: Question,
+    probabilities: Sequence[float],
+) -> dict[str, Any]:
     decision: dict[str, Any] = {"type": spec["type"], "name": spec["name"]}
     choices = spec.get("choices", ())
     if not choices:
@@ -203,5 +215,10 @@ def _server() -> Any:
             # not the address of a web page, so no page may read a response
             parameters.cors_origins = "null.invalid"
             parameters.ui = False
-            _started = xllamacpp.Server(parameters)
+            parameters.endpoint_metrics = True
+            server = xllamacpp.Server(parameters)
+            # Its loop has to run before the process ends: one that starts later never ends, and the
+            # process waits for it. The loop gives the metrics.
+            server.handle_metrics()
+            _started = server
         return _started

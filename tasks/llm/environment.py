@@ -78,7 +78,10 @@ class EnvironmentAddress(NamedTuple):
     address: str
 
 
-def address_of(name: str, parameters: Mapping[str, Any]) -> EnvironmentAddress | None:
+def address_of(
+    name: str,
+    parameters: Mapping[str, Any],
+) -> EnvironmentAddress | None:
     """Return the address that the environment gives a model without a configured one; None if it
     gives none.
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from tasks.llm.bodies import Body, ReplyTooLarge
 from tasks.llm.environment import key_state, safe
 from tasks.llm.replies import (
     CONTEXT_LENGTH,
@@ -23,7 +24,8 @@ from tasks.llm.replies import (
 )
 from tasks.llm.request import Target
 from tasks.llm.retirement import retirement_notice
-from tasks.llm.transport import Body, Exchange, Redirected, ReplyTooLarge
+from tasks.llm.transport import Exchange, Redirected
+from tasks.llm.usage import JsonObject, as_object
 from tasks.rules.ends import End, meaning_of
 from tasks.rules.errors import PipelineError, causes_of
 
@@ -110,7 +112,7 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
     if isinstance(error, Redirected | ReplyTooLarge):
         return _failure_of_fault(error)
     response_status = exchange.status if exchange is not None else None
-    body = exchange.body if exchange is not None else Body(0)
+    body = exchange.body if exchange is not None else Body()
     text = _text_of(error, body.error_text)
     wait_s = _requested_wait_s(error)
     if _is_timeout(error):
@@ -131,7 +133,7 @@ def failure_of(error: BaseException, exchange: Exchange | None = None) -> Failur
         failure = failure_of_http(status, message, text, wait_s)
         # An error in the middle of a reply: what came before it may be billed.
         return failure._replace(is_unpaid=not body.is_completion)
-    if _is_content_code(_stated_in(message)):
+    if _stated_in(message).is_about_content:
         return Failure(REFUSED, Kind.DECLINED, text)
     return Failure(PROVIDER_ERROR, Kind.DOWN, text, is_unpaid=_goes_back_to(_NO_CONNECTION, error))
 
@@ -165,7 +167,11 @@ def _is_timeout(error: BaseException) -> bool:
     return is_timeout or getattr(error, "status_code", None) == 408
 
 
-def _status_of(error: BaseException, exchange: Exchange | None, message: str) -> int | None:
+def _status_of(
+    error: BaseException,
+    exchange: Exchange | None,
+    message: str,
+) -> int | None:
     """Return the HTTP status of an error; None if the server stated none.
 
     A body states it where the response is no error, or that of a gateway (5xx).
@@ -186,6 +192,11 @@ class Stated(NamedTuple):
 
     codes: list[str]
     text: str
+
+    @property
+    def is_about_content(self) -> bool:
+        """True if a code says that the provider refuses the content."""
+        return any(_CONTENT_CODE.fullmatch(code) for code in self.codes)
 
 
 def _stated_in(body: str) -> Stated:
@@ -211,35 +222,29 @@ def _stated_in(body: str) -> Stated:
     return Stated(codes, text)
 
 
-def _fields_in(content: Any) -> list[Mapping[str, Any]]:
+def _fields_in(content: Any) -> list[JsonObject]:
     """Return the fields of a body, of its error, of MiniMax's word for one, and of what OpenRouter
     passes on of another's.
     """
-    body = _mapping(content)
-    error = _mapping(body.get("error"))
-    upstream_message = _mapping(error.get("metadata")).get("raw")
-    return [body, error, _mapping(body.get("base_resp")), {"message": upstream_message}]
+    body = as_object(content)
+    error = as_object(body.get("error"))
+    upstream_message = as_object(error.get("metadata")).get("raw")
+    return [body, error, as_object(body.get("base_resp")), {"message": upstream_message}]
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    """Return a value if it is a mapping, else an empty one."""
-    if isinstance(value, Mapping):
-        return value
-    return {}
-
-
-def _is_content_code(stated: Stated) -> bool:
-    return any(_CONTENT_CODE.fullmatch(code) for code in stated.codes)
-
-
-def failure_of_http(status: int, message: str, text: str, wait_s: float | None) -> Failure:
+def failure_of_http(
+    status: int,
+    message: str,
+    text: str,
+    wait_s: float | None = None,
+) -> Failure:
     """Return the failure for an HTTP status, by everything that is known of the body."""
     kept_status, kind = _by_status(status, message)
     return Failure(
-        status=kept_status,
-        kind=kind,
-        error=text,
-        retry_after_s=wait_s,
+        kept_status,
+        kind,
+        text,
+        wait_s,
         is_unpaid=True,
         is_about_key=_is_about_key(status, message),
         alone=_alone(status, message),
@@ -292,9 +297,9 @@ def failure_of_status(status: int, text: str) -> Failure:
     else:
         kept_status, kind = _by_status(status, text)
     return Failure(
-        status=kept_status,
-        kind=kind,
-        error=safe(f"HTTP {status}: {text}"),
+        kept_status,
+        kind,
+        safe(f"HTTP {status}: {text}"),
         is_unpaid=True,
         http_status=status,
     )
@@ -321,7 +326,7 @@ def _by_status(status: int, body: str) -> tuple[str, Kind]:
     stated = _stated_in(body)
     text = stated.text
     is_about_request = status < 500 and status not in _TEMPORARY
-    if _is_content_code(stated):
+    if stated.is_about_content:
         return REFUSED, Kind.DECLINED
     has_no_money = status in {400, 403, 429} and _QUOTA.search(text)
     if status in {402, 404} or _is_about_key(status, text) or has_no_money:
@@ -375,7 +380,10 @@ month.
 """
 
 
-def retry_after_s(headers: Mapping[str, str], now_s: float) -> float | None:
+def retry_after_s(
+    headers: Mapping[str, str],
+    now_s: float,
+) -> float | None:
     """Return the wait that response headers (names in lower case) request, from a moment of
     wall-clock time.
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tasks.llm.bodies import Body
 from tasks.llm.environment import redacted, safe
 from tasks.llm.failures import failure_of_http, status_of_error
 from tasks.llm.replies import (
@@ -24,7 +25,6 @@ from tasks.llm.replies import (
     Reply,
 )
 from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES
-from tasks.llm.transport import Body
 from tasks.llm.usage import NO_REPORT, Tokens, tokens_in
 from tasks.rules.content import content_of
 from tasks.rules.ends import TOOL_CALLS, End, end_word, meaning_of, stated_end
@@ -34,7 +34,11 @@ MOST_TEXT_BYTES = 16 << 20
 """The largest stored text of a reply, in bytes of UTF-8."""
 
 
-def from_result(api: str | None, result: Any, body: Body) -> Reply:
+def from_result(
+    api: str | None,
+    result: Any,
+    body: Body,
+) -> Reply:
     """Return the reply in LiteLLM's result of a call by its `api`, and the received body, without
     its cost and time.
     """
@@ -45,8 +49,8 @@ def from_result(api: str | None, result: Any, body: Body) -> Reply:
     tokens = _tokens(api, result, body)
     return replace(
         reply,
-        served_model=_name(getattr(result, "model", None)),
-        served_fingerprint=_name(getattr(result, "system_fingerprint", None)),
+        served_model=_name(_get(result, "model")),
+        served_fingerprint=_name(_get(result, "system_fingerprint")),
         prompt_tokens=tokens.prompt,
         cached_tokens=tokens.cached,
         completion_tokens=0 if api == EMBEDDING else tokens.completion,
@@ -55,26 +59,24 @@ def from_result(api: str | None, result: Any, body: Body) -> Reply:
     )
 
 
-def _tokens(api: str | None, result: Any, body: Body) -> Tokens:
+def _tokens(
+    api: str | None,
+    result: Any,
+    body: Body,
+) -> Tokens:
     """Return the tokens in the received report of usage, or in LiteLLM's if its form is another."""
-    usage = getattr(result, "usage", None) or {}
+    usage = _get(result, "usage") or {}
     if not isinstance(usage, Mapping):
         usage = usage.model_dump()
     tokens_by_litellm = tokens_in(usage)
-    has_several_bodies = api == DECISIONS and body.decisions is None  # of the embedded model
-    if has_several_bodies:
-        return tokens_by_litellm
     received_tokens = tokens_in(body.usage)
-    if received_tokens == NO_REPORT:
+    has_several_bodies = api == DECISIONS and body.decisions is None  # of the embedded model
+    if has_several_bodies or received_tokens == NO_REPORT:
         return tokens_by_litellm
     if api is None and not body.is_completion:
         # LiteLLM also counts the reasoning that the reply shows.
         return received_tokens._replace(reasoning=tokens_by_litellm.reasoning)
     return received_tokens
-
-
-_FILTERED = Reply(REFUSED, error="the provider's content filter stopped the reply")
-_CUT = Reply(TRUNCATED, error="the reply was cut at its token limit")
 
 
 def _from_chat(completion: Any, body: Body) -> Reply:
@@ -91,13 +93,15 @@ def _from_chat(completion: Any, body: Body) -> Reply:
     reply = _text_of(choice.message, body)
     if word is None and (body.is_stream or choice.finish_reason is None):
         return _unfinished(reply, "the stream ended without a word that the reply is complete")
-    reply = replace(_ended(reply, end, word), finish_reason=word)
-    if reply.status == OK:
-        reply = replace(reply, logprobs=logprobs_in([choice]))
-    return reply
+    reply = _ended(reply, end, word)
+    logprobs = logprobs_in([choice]) if reply.status == OK else None
+    return replace(reply, finish_reason=word, logprobs=logprobs)
 
 
-def _end_of(choice: Any, body: Body) -> tuple[End, str | None]:
+def _end_of(
+    choice: Any,
+    body: Body,
+) -> tuple[End, str | None]:
     """Return how a completion ended, and the word for it.
 
     The provider's word in the body decides. LiteLLM has a few words of its own, which are used
@@ -121,12 +125,12 @@ def _end_of(choice: Any, body: Body) -> tuple[End, str | None]:
 
 def _text_of(message: Any, body: Body) -> Reply:
     """Return a reply with the text of a message, or its refusal."""
-    refusal = getattr(message, "refusal", None)
+    refusal = _get(message, "refusal")
     if not refusal:
         refusal = (message.provider_specific_fields or {}).get("refusal") or body.refusal
     reply = _storable_reply(message.content, refusal)
     has_text = bool(reply.text and reply.text.strip())
-    if reply.status in {OK, EMPTY} and not has_text and getattr(message, "reasoning_content", None):
+    if reply.status in {OK, EMPTY} and not has_text and _get(message, "reasoning_content"):
         return _only_reasoning("`reasoning_content`")
     return reply
 
@@ -141,7 +145,7 @@ def _unreadable(body: Body, cause: str) -> Reply:
     """Return the failure for a reply that cannot be read; if it was paid, so would be another
     attempt.
     """
-    is_paid = bool(tokens_in(body.usage).prompt)
+    is_paid = tokens_in(body.usage).prompt is not None
     kind = Kind.DECLINED if is_paid else Kind.DOWN
     return Failure(PROVIDER_ERROR, kind, safe(f"the reply cannot be read ({cause})")).reply
 
@@ -150,12 +154,8 @@ def _error_inside(error: Any) -> Reply:
     """Return the failure for an error that a provider put into a reply."""
     content = _plain(error)
     message = json.dumps(content, default=str)
-    failure = failure_of_http(
-        status=status_of_error(content),
-        message=message,
-        text=safe(f"the reply has an error: {message}"),
-        wait_s=None,
-    )
+    text = safe(f"the reply has an error: {message}")
+    failure = failure_of_http(status_of_error(content), message, text)
     return failure._replace(is_unpaid=False).reply
 
 
@@ -163,12 +163,16 @@ def _with_unknown_part(kind: str) -> Reply:
     return Reply(UNCLEAR, error=f"the reply has a part of unknown type: {_name(kind)}")
 
 
-def _ended(reply: Reply, end: End, word: str | None) -> Reply:
+def _ended(
+    reply: Reply,
+    end: End,
+    word: str | None,
+) -> Reply:
     """Return a reply as its end decides; `word` is the provider's."""
     if end is End.CUT:
-        return _CUT
+        return Reply(TRUNCATED, error="the reply was cut at its token limit")
     if end is End.FILTERED:
-        return _FILTERED
+        return Reply(REFUSED, error="the provider's content filter stopped the reply")
     if end is End.TROUBLE:
         return _unfinished(reply, f"the reply {stated_end(word or '')}")
     if end is End.UNKNOWN:
@@ -225,16 +229,16 @@ def _storable_reply(text: str | None, refusal: Any = None) -> Reply:
 
 
 def _from_response(response: Any, _: Body) -> Reply:
-    status = end_word(getattr(response, "status", None))
-    error = getattr(response, "error", None)
+    status = end_word(_get(response, "status"))
+    error = _get(response, "error")
     if status == "failed" or error:
         return replace(_error_inside(error), finish_reason=_name(status))
     if status == "incomplete":
-        status = end_word(_get(getattr(response, "incomplete_details", None), "reason")) or status
-    reply = replace(_reply_in(response.output or ()), finish_reason=_name(status))
-    if reply.status == UNCLEAR:
-        return reply
-    return replace(_ended(reply, meaning_of(status), _name(status)), finish_reason=_name(status))
+        status = end_word(_get(_get(response, "incomplete_details"), "reason")) or status
+    reply = _reply_in(response.output or ())
+    if reply.status != UNCLEAR:
+        reply = _ended(reply, meaning_of(status), _name(status))
+    return replace(reply, finish_reason=_name(status))
 
 
 def _reply_in(items: Sequence[Any]) -> Reply:
@@ -262,7 +266,7 @@ def _plain(value: Any) -> Any:
 
 def _from_embedding(result: Any, _: Body) -> Reply:
     """Return the reply in a result with the vector of one text; its text is JSON."""
-    data = getattr(result, "data", None) or []
+    data = _get(result, "data") or []
     if len(data) == 1:
         vector = _get(data[0], "embedding")
         is_vector = isinstance(vector, list) and all(_is_number(number) for number in vector)

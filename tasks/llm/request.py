@@ -4,6 +4,7 @@ Prices are from the configuration or from LiteLLM's local table; an unknown pric
 """
 
 import importlib.metadata
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache, cached_property
@@ -14,6 +15,8 @@ from tasks.llm.litellm_setup import decision_providers, litellm
 from tasks.rules.identity import adopted_key, call_key, config_hash
 
 Messages = Sequence[Mapping[str, str]]
+Parameters = Mapping[str, Any]
+"""Parameters of a model or of a request, with this project's names."""
 RESPONSES = "responses"
 EMBEDDING = "embedding"
 DECISIONS = "decisions"
@@ -54,10 +57,10 @@ class Target:
 
     name: str
     api_base: str | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Parameters = field(default_factory=dict)
     timeout_s: float = 600.0
-    fallback: Mapping[str, Any] = field(default_factory=dict)
-    identity: Mapping[str, Any] = field(default_factory=dict)
+    fallback: Parameters = field(default_factory=dict)
+    identity: Parameters = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     is_streamed: bool = False
     wants_logprobs: bool = False
@@ -101,11 +104,7 @@ class Target:
         return config_hash(
             name=self.name,
             endpoint=self.endpoint,
-            parameters={
-                **self.parameters,
-                **self.sent_along,
-                **self.identity,
-            },
+            parameters={**self.parameters, **self.sent_along, **self.identity},
         )
 
     @property
@@ -119,7 +118,7 @@ class Target:
         return self.is_embedded or bool(litellm().supports_response_schema(model=self.name))
 
     @property
-    def last_resort(self) -> Mapping[str, Any] | None:
+    def last_resort(self) -> Parameters | None:
         """The parameters of the last attempt, if they differ from the requested ones."""
         return {**self.parameters, **self.fallback} if self.fallback else None
 
@@ -139,7 +138,7 @@ class Call:
     messages: Messages
     cell: str
     _: KW_ONLY
-    response_format: Mapping[str, Any] | None = None
+    response_format: Parameters | None = None
     trial: int = 1
     vintage: str = "base"
     priority: tuple[int, ...] = ()
@@ -147,14 +146,14 @@ class Call:
     allows_live: bool = False
     not_before_s: float | None = None
     after_attempt: int = 0
-    questions: Sequence[Mapping[str, Any]] = ()
+    questions: Sequence[Parameters] = ()
 
     @property
     def live(self) -> "Call":
         """The call outside of batches, if it allows that."""
         return replace(self, is_batched=self.is_batched and not self.allows_live)
 
-    def parameters(self, model_parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def parameters(self, model_parameters: Parameters | None = None) -> dict[str, Any]:
         """Return all arguments that are sent with the messages, with the model's parameters or
         other ones.
         """
@@ -168,7 +167,7 @@ class Call:
         parameters.update(self.target.sent_along)
         return parameters
 
-    def key(self, parameters: Mapping[str, Any]) -> str:
+    def key(self, parameters: Parameters) -> str:
         """Return the identity of the request with these parameters."""
         return call_key(
             name=self.target.name,
@@ -179,7 +178,7 @@ class Call:
             vintage=self.vintage,
         )
 
-    def adopted_key(self, parameters: Mapping[str, Any]) -> str | None:
+    def adopted_key(self, parameters: Parameters) -> str | None:
         """Return the key of an adopted reply to this call; None if there can be none.
 
         Such a reply was made before the address of the environment was part of a call's identity.
@@ -204,18 +203,7 @@ NOTHING = Usage(0.0, 0)
 
 
 _MTOK = 1_000_000
-_OTHER_TARIFFS = (
-    "batches",
-    "priority",
-    "flex",
-    "audio",
-    "image",
-    "video",
-    "cache",
-    "character",
-    "second",
-    "query",
-)
+_OTHER_TARIFFS = re.compile("batches|priority|flex|audio|image|video|cache|character|second|query")
 _REPLY_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
@@ -247,21 +235,21 @@ def prices_of(target: Target, *, of_batch: bool = False) -> Prices:
     entry = table_entry(target.name)
     if target.parameters.get("api") == DECISIONS:
         entry = _with_prices_of_decisions(entry)
-    prompt = entry.get("input_cost_per_token")
-    output = entry.get("output_cost_per_token")
-    cached = entry.get("cache_read_input_token_cost")
-    if prompt is None or output is None:
+    input_price = entry.get("input_cost_per_token")
+    output_price = entry.get("output_cost_per_token")
+    cache_price = entry.get("cache_read_input_token_cost")
+    if input_price is None or output_price is None:
         return NO_PRICES
-    batch_prompt = entry.get("input_cost_per_token_batches")
-    batch_output = entry.get("output_cost_per_token_batches")
-    if of_batch and batch_prompt is not None and batch_output is not None:
-        prompt = batch_prompt
-        output = batch_output
-        cached = None
+    batch_input_price = entry.get("input_cost_per_token_batches")
+    batch_output_price = entry.get("output_cost_per_token_batches")
+    if of_batch and batch_input_price is not None and batch_output_price is not None:
+        input_price = batch_input_price
+        output_price = batch_output_price
+        cache_price = None
     return Prices(
-        input_usd_per_mtok=prompt * _MTOK,
-        cached_usd_per_mtok=None if cached is None else cached * _MTOK,
-        output_usd_per_mtok=output * _MTOK,
+        input_usd_per_mtok=input_price * _MTOK,
+        cached_usd_per_mtok=None if cache_price is None else cache_price * _MTOK,
+        output_usd_per_mtok=output_price * _MTOK,
         price_table=f"litellm {importlib.metadata.version('litellm')}",
     )
 
@@ -298,7 +286,7 @@ def cost_usd(
     return (full_price + n_cached * cached_price) / _MTOK
 
 
-def most_reply_tokens(target: Target, parameters: Mapping[str, Any]) -> int | None:
+def most_reply_tokens(target: Target, parameters: Parameters) -> int | None:
     """Return the most tokens of a reply: the sent limit, else the model's own; None if unknown.
 
     A vector has no tokens, a decision a few.
@@ -308,18 +296,16 @@ def most_reply_tokens(target: Target, parameters: Mapping[str, Any]) -> int | No
     limit = requested_reply_tokens(parameters)
     if limit is None:
         limit = table_entry(target.name).get("max_output_tokens")
-    if not limit:
-        return None
-    return int(limit)
+    return int(limit) if limit else None
 
 
-def requested_reply_tokens(parameters: Mapping[str, Any]) -> int | None:
+def requested_reply_tokens(parameters: Parameters) -> int | None:
     """Return the sent limit of a reply; None if there is none."""
     limits = [parameters[name] for name in _REPLY_LIMITS if isinstance(parameters.get(name), int)]
     return max(limits, default=None)
 
 
-def most_prompt_tokens(messages: Any, parameters: Mapping[str, Any]) -> int:
+def most_prompt_tokens(messages: Any, parameters: Parameters) -> int:
     """Return an upper bound of a prompt's tokens that needs no tokenizer: no token is shorter than
     a byte.
     """
@@ -331,7 +317,11 @@ def most_prompt_tokens(messages: Any, parameters: Mapping[str, Any]) -> int:
     return sum(len(text.encode()) + 16 for text in texts)
 
 
-def most_usd(target: Target, prompt_tokens: int, reply_tokens: int | None) -> float | None:
+def most_usd(
+    target: Target,
+    prompt_tokens: int,
+    reply_tokens: int | None,
+) -> float | None:
     """Return the highest possible cost of a call; None if a price or the limit of the reply is
     unknown.
 
@@ -347,19 +337,21 @@ def most_usd(target: Target, prompt_tokens: int, reply_tokens: int | None) -> fl
     return (prompt_tokens * input_price + reply_tokens * output_price) / _MTOK
 
 
-def _tariffs(entry: Mapping[str, Any], prefix: str) -> list[float]:
+def _tariffs(
+    entry: Mapping[str, Any],
+    prefix: str,
+) -> list[float]:
     """Return all possible prices of a text call, in USD per million tokens."""
     tariffs = []
     for name, value in entry.items():
-        if not name.startswith(prefix) or "token" not in name:
-            continue
-        is_of_text = not any(word in name for word in _OTHER_TARIFFS)
+        is_of_tokens = name.startswith(prefix) and "token" in name
+        is_of_text = is_of_tokens and not _OTHER_TARIFFS.search(name)
         if is_of_text and isinstance(value, int | float):
             tariffs.append(float(value) * _MTOK)
     return tariffs
 
 
-def most_of(call: Call, parameters: Mapping[str, Any]) -> Usage:
+def most_of(call: Call, parameters: Parameters) -> Usage:
     """Return the highest possible usage of one attempt; None if unknown."""
     prompt_tokens = most_prompt_tokens(call.messages, parameters)
     reply_tokens = most_reply_tokens(call.target, parameters)
@@ -385,7 +377,7 @@ def count_tokens(target: Target, text: str) -> int:
 
 
 def most_prompt_tokens_of(
-    target: Target, context_tokens: int | None, reply_format: Mapping[str, Any] | None
+    target: Target, context_tokens: int | None, reply_format: Parameters | None
 ) -> int | None:
     """Return the most tokens of a prompt in a context of `context_tokens` (None: the known context
     of the model).

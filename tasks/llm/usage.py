@@ -6,9 +6,10 @@ shows which.
 """
 
 from collections.abc import Iterable, Mapping
-from enum import Enum
+from itertools import product
 from typing import Any, NamedTuple, TypeGuard
 
+JsonObject = Mapping[str, Any]
 _MOST_TOKENS = 10**12
 _CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
 _WRITTEN = ("cache_creation_input_tokens", "cache_creation_tokens", "cache_write_tokens")
@@ -18,50 +19,28 @@ _REASONING = ("reasoning_tokens", "thinking_tokens")
 _OF_TOOLS = ("tool_use_tokens",)
 
 
-class Convention(Enum):
-    """What a report counts outside: cached tokens beside the prompt, and reasoning beside the
-    completion.
-    """
-
-    ALL_INSIDE = (False, False)
-    REASONING_BESIDE = (False, True)
-    CACHE_BESIDE = (True, False)
-    BOTH_BESIDE = (True, True)
-
-    def sums(self, prompt: int, n_cache: int, completion: int, n_reasoning: int) -> tuple[int, int]:
-        """Return the tokens of prompt and completion, with those that a report counts beside
-        them.
-        """
-        is_cache_beside, is_reasoning_beside = self.value
-        if is_cache_beside:
-            prompt += n_cache
-        if is_reasoning_beside:
-            completion += n_reasoning
-        return prompt, completion
-
-
 class Tokens(NamedTuple):
     """The tokens of a call; None if unknown.
 
     The prompt includes cached tokens, the completion reasoning.
 
-    `convention` is the one in which the report adds up; None without a total, whose figures are
-    taken as they are. If the report adds up in no convention, only `largest` is known: the most
-    tokens of prompt and completion that it may mean.
+    `adds_up` is false without a total: then the figures are taken as they are. If the report adds
+    up in no convention, only `largest` is known: the most tokens of prompt and completion that it
+    may mean.
     """
 
     prompt: int | None = None
     cached: int | None = None
     completion: int | None = None
     reasoning: int | None = None
-    convention: Convention | None = None
+    adds_up: bool = False
     largest: tuple[int, int] | None = None
 
 
 NO_REPORT = Tokens()
 
 
-def tokens_in(report: Mapping[str, Any]) -> Tokens:
+def tokens_in(report: JsonObject) -> Tokens:
     """Return the tokens in a report with the names of OpenAI's or Anthropic's APIs."""
     prompt_name, completion_name = _names_in(report)
     prompt = _plausible(report.get(prompt_name))
@@ -70,6 +49,7 @@ def tokens_in(report: Mapping[str, Any]) -> Tokens:
         return NO_REPORT  # LiteLLM replaces a missing report by zeros, but every prompt has tokens
     cached = _stated(report, _CACHED)
     reasoning = _stated(report, _REASONING)
+    n_reasoning = reasoning or 0
     total = report.get("total_tokens")
     n_cache = (cached or 0) + (_stated(report, _WRITTEN) or 0)
     if completion is None or not is_count(total) or total == 0:
@@ -78,18 +58,20 @@ def tokens_in(report: Mapping[str, Any]) -> Tokens:
             prompt += n_cache
         return Tokens(prompt, cached, completion, reasoning)
     n_tools = _stated(report, _OF_TOOLS) or 0  # Gemini's total includes them even if they are free
-    for convention in Convention:
-        full_prompt, full_completion = convention.sums(prompt, n_cache, completion, reasoning or 0)
-        is_possible = n_cache <= full_prompt and (reasoning or 0) <= full_completion
+    # A report counts its cached tokens inside or beside the prompt, its reasoning likewise.
+    for full_prompt, full_completion in product(
+        (prompt, prompt + n_cache), (completion, completion + n_reasoning)
+    ):
+        is_possible = n_cache <= full_prompt and n_reasoning <= full_completion
         if is_possible and total - full_prompt - full_completion in {0, n_tools}:
-            return Tokens(full_prompt, cached, full_completion, reasoning, convention)
-    largest = Convention.BOTH_BESIDE.sums(prompt, n_cache, completion, reasoning or 0)
+            return Tokens(full_prompt, cached, full_completion, reasoning, adds_up=True)
+    largest = (prompt + n_cache, completion + n_reasoning)
     if sum(largest) < total <= _MOST_TOKENS:
         largest = (prompt, total - prompt)
     return Tokens(largest=largest)
 
 
-def openai_form(report: Mapping[str, Any]) -> dict[str, Any]:
+def openai_form(report: JsonObject) -> dict[str, Any]:
     """Return a report with the figures that OpenAI would give; an empty one if it does not add up.
 
     LiteLLM prices all reports of OpenAI's form alike. A report without a total is returned as it
@@ -98,7 +80,7 @@ def openai_form(report: Mapping[str, Any]) -> dict[str, Any]:
     tokens = tokens_in(report)
     if tokens.largest is not None:
         return {}
-    if tokens.prompt is None or tokens.completion is None or tokens.convention is None:
+    if tokens.prompt is None or tokens.completion is None or not tokens.adds_up:
         return dict(report)
     prompt_name, completion_name = _names_in(report)
     form = dict(report)
@@ -111,12 +93,17 @@ def openai_form(report: Mapping[str, Any]) -> dict[str, Any]:
     return form
 
 
+def as_object(value: Any) -> JsonObject:
+    """Return a value if it is an object of JSON, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
 def is_count(value: Any) -> TypeGuard[int]:
     """Return whether a value is a whole number; a Boolean does not count as one."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _names_in(report: Mapping[str, Any]) -> tuple[str, str]:
+def _names_in(report: JsonObject) -> tuple[str, str]:
     if report.get("prompt_tokens"):
         return "prompt_tokens", "completion_tokens"
     return "input_tokens", "output_tokens"
@@ -126,14 +113,13 @@ def _plausible(value: Any) -> int | None:
     return value if is_count(value) and 0 <= value <= _MOST_TOKENS else None
 
 
-def _stated(report: Mapping[str, Any], names: Iterable[str]) -> int | None:
+def _stated(report: JsonObject, names: Iterable[str]) -> int | None:
     """Return the figure that a report or its details give under one of the names; None if they
     contradict.
     """
     details = [value for name, value in report.items() if name.endswith("_details")]
     figures: set[int | None] = set()
-    for mapping in [report, *details]:
-        if isinstance(mapping, Mapping):
-            figures.update(_plausible(mapping.get(name)) for name in names)
+    for part in [report, *details]:
+        figures.update(_plausible(as_object(part).get(name)) for name in names)
     figures.discard(None)
     return figures.pop() if len(figures) == 1 else None

@@ -54,7 +54,7 @@ _FOLDER_OF_CERTIFICATES = "SSL_CERT_DIR"
 _CERTIFICATES = ("SSL_CERT_FILE", _FOLDER_OF_CERTIFICATES, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """The variables that name certificates for every HTTPS request, of one library or another."""
 _PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY")
-_WEB = ("http", "https")
+_WEB: tuple[str, ...] = ("http", "https")
 
 
 def refuse_unusable_network() -> None:
@@ -79,9 +79,7 @@ def refuse_unreadable_certificates() -> None:
     """
     for name in _CERTIFICATES:
         path = variable(name)
-        if not path:
-            continue
-        flaw = _flaw_of_certificates(name, path)
+        flaw = _flaw_of_certificates(name, path) if path else None
         if flaw is not None:
             raise UsageError(
                 f"{name} is {path}, which cannot be used ({flaw}); correct or unset it"
@@ -125,13 +123,13 @@ def refuse_unusable_proxy(name: str, address: str) -> None:
     Raises:
         UsageError: its address has another scheme or no host, or is no address.
     """
-    has_socks = importlib.util.find_spec("socksio") is not None
-    if has_socks:
-        refuse_unusable_address(name, address, (*_WEB, "socks5", "socks5h"))
+    schemes = _WEB
+    hint = ""
+    if importlib.util.find_spec("socksio") is not None:
+        schemes = (*_WEB, "socks5", "socks5h")
     elif address.startswith("socks5"):
-        refuse_unusable_address(name, address, hint="; SOCKS needs the package socksio")
-    else:
-        refuse_unusable_address(name, address)
+        hint = "; SOCKS needs the package socksio"
+    refuse_unusable_address(name, address, schemes, hint)
 
 
 def refuse_unusable_address(

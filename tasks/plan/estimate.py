@@ -93,14 +93,6 @@ class PerCall:
     n_in_call: float = 1.0
 
 
-class CallRange(NamedTuple):
-    """The shortest and longest mean call that the known lengths allow, and the assumptions."""
-
-    shortest: PerCall
-    longest: PerCall
-    assumed: list[str]
-
-
 _SUMMED = (
     "calls",
     "prompt_tokens",
@@ -220,11 +212,13 @@ def planned_calls(
     )
 
 
-def _range_of(purpose: str, per_call: PerCall, reply_limit: int | None) -> CallRange:
-    """Return the range of a mean call whose lengths may be unknown."""
+def _range_of(
+    purpose: str, per_call: PerCall, reply_limit: int | None
+) -> tuple[PerCall, PerCall, list[str]]:
+    """Return the shortest and longest mean call that the known lengths allow, and the assumptions."""
     is_known = per_call.prompt is not None and per_call.completion is not None
     if is_known or not STAGES[purpose].is_assumed:
-        return CallRange(per_call, per_call, [])
+        return per_call, per_call, []
     shortest = per_call
     longest = per_call
     assumed = []
@@ -249,7 +243,7 @@ def _range_of(purpose: str, per_call: PerCall, reply_limit: int | None) -> CallR
     if purpose != "sample" and per_call.cached is None:
         shortest = replace(shortest, cached=(shortest.prompt or 0.0) * _CACHED_SHARE)
         assumed.append(f"0% to {_CACHED_SHARE:.0%} of its prompts cached")
-    return CallRange(shortest, longest, assumed)
+    return shortest, longest, assumed
 
 
 def _words(span: Span) -> str:

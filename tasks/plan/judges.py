@@ -8,7 +8,7 @@ import sql
 from tasks.llm.request import prices_of
 from tasks.plan.estimate import PerCall, Planned, measured_per_call, planned_calls
 from tasks.prompts import FOLDER
-from tasks.rules.cascades.rules import When, reasons_to_escalate
+from tasks.rules.cascades.rules import reasons_to_escalate
 from tasks.run import missing_work
 from tasks.run.judge_configs import CascadeConfigs, JudgeConfig, hash_of_template, judge_target
 from tasks.run.missing_work import MissingVerdicts, WantedTasks
@@ -125,8 +125,6 @@ def _failed_second(
     reader: Reader, judge_config: JudgeConfig, responses: Sequence[MissingVerdicts]
 ) -> dict[str, int]:
     """Return, by response, the missing criteria on which a cascade's second judge failed."""
-    if not responses:
-        return {}
     parameters = {
         **judge_config.columns,
         "rubric": judge_config.judge.rubric,
@@ -171,13 +169,12 @@ def _escalated_share(
     rows = reader.rows(sql.read("queries/plan/first_verdicts"), parameters)
     if not rows:
         return 1.0, "assumed, because no stored verdict shows the share"
-    n_escalated = sum(_is_escalated(cascade.when, row) for row in rows)
+    n_escalated = 0
+    for row in rows:
+        if reasons_to_escalate(cascade.when, row["first_values"], row["confidence"], row):
+            n_escalated += 1
     source = f"by its rule on the stored verdicts of {first_judge.judge.label}"
     return n_escalated / len(rows), source
-
-
-def _is_escalated(when: When, row: Mapping[str, Any]) -> bool:
-    return bool(reasons_to_escalate(when, row["first_values"], row["confidence"], row))
 
 
 def judged_before(reader: Reader, job_tasks: WantedTasks, judge_config: JudgeConfig) -> str:

@@ -14,7 +14,7 @@ from tasks.analyses.annotate import ANNOTATION
 from tasks.analyses.phrases import EMBEDDINGS, NAMES, PHRASES
 from tasks.analyses.review import REVIEW
 from tasks.config.job import Job
-from tasks.config.models import Analyst, Endpoint, Model
+from tasks.config.models import Analyst, Endpoint
 from tasks.judge import neighbours
 from tasks.llm.request import prices_of
 from tasks.plan import estimate
@@ -23,7 +23,6 @@ from tasks.plan.judges import JudgeCalls, judges_to_call, plan_measured
 from tasks.plan.verdicts import Planning, ResponsesToJudge, plan_verdicts
 from tasks.rules.variants import AUGMENTED
 from tasks.run import missing_work
-from tasks.run.calls import Analysis, Item
 from tasks.run.judge_configs import JudgeConfig, judge_configs, target_of
 from tasks.run.missing_work import messages_to, missing_verdicts
 from warehouse import Reader, Warehouse
@@ -90,28 +89,24 @@ def _samples(
         if model.is_imported:
             continue
         task_ids = expected_tasks[model.label]
-        prompts = [_prompt_to(model, planning, task_id) for task_id in task_ids]
+        prompts = []
+        for task_id in task_ids:
+            messages = messages_to(model, planning.conversations[task_id])
+            prompts.append("\n".join(text for _, text in messages))
         planned = _calls(
             planning.reader, "sample", model, len(task_ids), "responses", prompts=prompts
         )
         yield PlannedWork(planned, [(model.label, task_id, 1) for task_id in task_ids])
 
 
-def _prompt_to(model: Model, planning: Planning, task_id: str) -> str:
-    messages = messages_to(model, planning.conversations[task_id])
-    return "\n".join(text for _, text in messages)
-
-
 def _rewordings(planning: Planning) -> Iterator[PlannedWork]:
     """Yield the calls of the model that rewrites rubrics, if a judge needs them."""
     job = planning.job
+    reader = planning.reader
     writer = job.settings.rubric_writer
     if writer is not None and AUGMENTED in missing_work.wanted_rubrics(job):
-        unworded = missing_work.unworded_criteria(
-            job, planning.job_tasks, planning.reader, AUGMENTED
-        )
-        table = "criterion_variants"
-        yield PlannedWork(_calls(planning.reader, "derive", writer, len(unworded), table))
+        unworded = missing_work.unworded_criteria(job, planning.job_tasks, reader, AUGMENTED)
+        yield PlannedWork(_calls(reader, "derive", writer, len(unworded), "criterion_variants"))
 
 
 def _verdicts(planning: Planning, expected_tasks: Mapping[str, Sequence[str]]) -> list[PlannedWork]:
@@ -195,25 +190,18 @@ def plan_analyses(job: Job) -> list[Planned]:
             note = UNKNOWN_BEFORE.get(analysis.table, "") if has_missing_phrases else ""
             analysts = analysis.analysts(job)
             for analyst, items in zip(analysts, items_by_analyst.values(), strict=True):
-                calls = _analysis_calls(reader, analysis, analyst, items)
+                counted_items = items[:: estimate.step_of(len(items))]
+                calls = _calls(
+                    reader,
+                    analysis.stage,
+                    analyst,
+                    len(items),
+                    analysis.table,
+                    analysis.by,
+                    prompts=[item.prompt() for item in counted_items],
+                )
                 planned.append(replace(calls, note=calls.note or note))
     return planned
-
-
-def _analysis_calls(
-    reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence[Item]
-) -> Planned:
-    """Return the calls of an analyst for some items."""
-    prompts = [item.prompt() for item in items[:: estimate.step_of(len(items))]]
-    return _calls(
-        reader,
-        analysis.stage,
-        analyst,
-        len(items),
-        analysis.table,
-        analysis.by,
-        prompts,
-    )
 
 
 def plan_neighbours(job: Job) -> list[Planned]:

@@ -20,7 +20,7 @@ from tasks.rules.errors import UsageError
 from tasks.rules.statistics.intervals import SEED, Floats
 from tasks.rules.stopping import FEWEST_TASKS, OPEN
 from tasks.run.missing_work import wanted_tasks
-from tasks.stopping import EARLIER, JobComparisons, Progress
+from tasks.stopping import EARLIER, JobComparisons, Progress, in_order
 from warehouse import Reader, Warehouse
 
 ORDERS = 200
@@ -73,9 +73,7 @@ def _history(job_comparisons: JobComparisons, reader: Reader) -> list[Difference
 
     For earlier nights, they are those between a model's last two values.
     """
-    labels = set[str]()
-    for state in job_comparisons.progress:
-        labels |= state.comparison.labels
+    labels = set[str]().union(*(state.comparison.labels for state in job_comparisons.progress))
     if not labels:
         return []
     parameters = {
@@ -116,8 +114,8 @@ def simulated(
     pool = sorted(set[str]().union(*history))
     n_longest = max((state.comparison.rule.n_planned for state in progress), default=0)
     samples = np.random.default_rng(SEED).integers(max(1, len(pool)), size=(n_longest, ORDERS))
-    needed: dict[str, list[NeededTasks]] = defaultdict(list)
-    rows: list[ExpectedRow] = []
+    needed = defaultdict(list)
+    rows = []
     for state, differences in zip(progress, history, strict=True):
         n_tasks, decided_share = _simulated(state, differences, pool, samples)
         comparison = state.comparison
@@ -151,13 +149,8 @@ def _simulated(
         return np.full(ORDERS, float(len(state.evaluated_tasks))), float(state.decision != OPEN)
     if len(differences) < FEWEST_TASKS:
         return np.full(ORDERS, float(n_planned)), None
-    sampled = _in_order(differences, pool)[samples[:n_planned]]
+    sampled = in_order(differences, pool)[samples[:n_planned]]
     return _until_decided(state, differences, sampled)
-
-
-def _in_order(differences: Differences, task_ids: Sequence[str]) -> Floats:
-    """Return differences in the order of the tasks; NaN for a task without one."""
-    return np.array([differences.get(task_id, np.nan) for task_id in task_ids])
 
 
 def _until_decided(
@@ -172,7 +165,7 @@ def _until_decided(
     """
     comparison = state.comparison
     evaluated = state.evaluated_tasks
-    sampled[: len(evaluated)] = _in_order(differences, evaluated)[:, None]
+    sampled[: len(evaluated)] = in_order(differences, evaluated)[:, None]
     n_tasks = np.full(ORDERS, float(comparison.rule.n_planned))
     is_open = np.ones(ORDERS, dtype=np.bool_)
     # Earlier looks left it open.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tasks.config.job import Job
 from tasks.config.models import ORIGINAL
 from tasks.judge.context_fit import ContextFit, context_fit_of
-from tasks.llm.request import Target, prices_of
+from tasks.llm.request import prices_of
 from tasks.plan.estimate import (
     Planned,
     PlannedWork,
@@ -56,8 +56,7 @@ class ResponsesToJudge:
     @property
     def total_criteria(self) -> int:
         """The number of missing verdicts."""
-        n_stored = sum(response.n_criteria for response in self.stored_responses)
-        return n_stored + sum(self.n_criteria[task_id] for task_id in self.expected_tasks)
+        return sum(n_missing for _, _, n_missing in self.cells)
 
     def n_expected_pieces(self, piece_size: int) -> int:
         """Return the number of pieces of the rubrics of responses that are not sampled yet."""
@@ -66,13 +65,9 @@ class ResponsesToJudge:
     @property
     def cells(self) -> list[tuple[str, str, int]]:
         """Model, task, and number of missing verdicts."""
-        cells = [
-            (self.model, response.task_id, response.n_criteria)
-            for response in self.stored_responses
-        ]
-        for task_id in self.expected_tasks:
-            cells.append((self.model, task_id, self.n_criteria[task_id]))
-        return cells
+        stored = [(response.task_id, response.n_criteria) for response in self.stored_responses]
+        expected = [(task_id, self.n_criteria[task_id]) for task_id in self.expected_tasks]
+        return [(self.model, task_id, n_missing) for task_id, n_missing in stored + expected]
 
 
 def plan_verdicts(
@@ -93,8 +88,11 @@ def plan_verdicts(
     n_calls = judge_calls.n_calls(calls, n_expected)
     per_call = counted_per_call(per_call, target, prompts)
     if per_call.prompt is None and responses.expected_tasks:
-        base = _tokens_without_response(planning, judge_config, target, responses.expected_tasks)
-        per_call = replace(per_call, base_prompt=base)
+        frames = [
+            _prompt_without_response(judge_config, planning.conversations[task_id])
+            for task_id in responses.expected_tasks
+        ]
+        per_call = replace(per_call, base_prompt=counted_per_prompt(target, frames))
     if piece_size > 1:
         n_in_call = max(1.0, responses.total_criteria / max(1, n_calls))
         per_call = replace(per_call, n_in_call=n_in_call)
@@ -183,17 +181,6 @@ def _listed_criteria(
 def _prompt_without_response(judge_config: JudgeConfig, conversation: Conversation) -> str:
     """Return the parts of a judge's prompt other than the response."""
     return judge_config.template + "\n".join(text for _, text in conversation.messages)
-
-
-def _tokens_without_response(
-    planning: Planning, judge_config: JudgeConfig, target: Target, task_ids: Sequence[str]
-) -> float:
-    """Return the mean tokens of a judge's prompts without the responses."""
-    prompts = [
-        _prompt_without_response(judge_config, planning.conversations[task_id])
-        for task_id in task_ids
-    ]
-    return counted_per_prompt(target, prompts)
 
 
 def _with_notes(

@@ -57,13 +57,7 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Rows = ()
             return _build(job, folder, vintage, changes, None)
 
 
-def _build(
-    job: Job,
-    folder: Path,
-    vintage: str | None,
-    changes: Rows,
-    spill: Path | None,
-) -> int:
+def _build(job: Job, folder: Path, vintage: str | None, changes: Rows, spill: Path | None) -> int:
     """Write the report, in bounded memory if there is a folder `spill`."""
     warehouse = Warehouse(job.warehouse)
     # First, so that a run that ends while the state is opened counts as running.
@@ -86,10 +80,18 @@ def _write_pages(scope: Scope, site: Site) -> None:
     ranked = rankings(scope)
     pages = [page for page in PAGES if not page.needs or scope.has_rows(page.needs)]
     report = _report_values(scope, ranked, pages)
-    rendered: list[tuple[Page, str]] = []
+    html_by_page: dict[str, str] = {}
     with progress("report pages", {"": len(pages)}, is_quiet=scope.job.is_quiet):
         for page in pages:
-            rendered.append((page, _rendered(page, scope, site, report, ranked)))
+            values: dict[str, Any] = {"figures": figures_of(page, scope, site), "table": table}
+            if page is OVERVIEW:
+                values["notices"] = notices(scope)
+                values["facts"] = facts(scope)
+                values["rankings"] = ranked
+            if page is CAPABILITIES:
+                values["trees"] = trees(scope)
+                values["score_columns"] = SCORE_COLUMNS
+            html_by_page[page.name] = render(page, report, **values)
             advance("report pages", succeeded=True)
     # The earlier vintages of comparisons, so that pages can show both responses side by side.
     earlier_entries = [
@@ -97,24 +99,9 @@ def _write_pages(scope: Scope, site: Site) -> None:
         for change in scope.changes
     ]
     write_drilldown(scope, site, report, earlier_entries)
-    for page, html in reversed(rendered):
-        site.write(f"{page.name}.html", html)
+    for name, html in reversed(html_by_page.items()):
+        site.write(f"{name}.html", html)
     site.write(f"{COMPARE.name}.html", render(COMPARE, report, comparison=None))
-
-
-def _rendered(
-    page: Page, scope: Scope, site: Site, report: Values, ranked: Sequence[Ranking]
-) -> str:
-    """Return a page's HTML, after writing the files that it loads."""
-    values: dict[str, Any] = {"figures": figures_of(page, scope, site), "table": table}
-    if page is OVERVIEW:
-        values["notices"] = notices(scope)
-        values["facts"] = facts(scope)
-        values["rankings"] = ranked
-    if page is CAPABILITIES:
-        values["trees"] = trees(scope)
-        values["score_columns"] = SCORE_COLUMNS
-    return render(page, report, **values)
 
 
 def _report_values(scope: Scope, ranked: Sequence[Ranking], pages: Sequence[Page]) -> Values:
@@ -180,12 +167,6 @@ REVISION = "revision.txt"
 _MOST_RANKS = 3
 """Number of ranks that each leaderboard shows."""
 _LEADERS = table_columns("split rank model mean_score", Interval("ci"), "n_tasks")
-_COUNTS = {
-    "Tasks": "n_tasks",
-    "Criteria": "n_criteria",
-    "Models": "n_models",
-    "Judges": "n_judges",
-}
 
 
 def benchmarks_of(reader: Reader, name: str) -> dict[str, list[Row]]:
@@ -232,8 +213,9 @@ def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Row]) ->
         score = score_word(benchmark.primary_score.score_name)
         if (folder / name / "index.html").is_file():
             link = f"{name}/index.html"
-    if link and (folder / name / REVISION).is_file():
-        shown_revision = (folder / name / REVISION).read_text(encoding="utf-8")
+    revision_file = folder / name / REVISION
+    if link and revision_file.is_file():
+        shown_revision = revision_file.read_text(encoding="utf-8")
         revisions = sorted(revisions, key=lambda row: row["dataset_revision"] != shown_revision)
     parameters = {
         "benchmark": name,
@@ -261,9 +243,11 @@ def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Row]) ->
 
 def _facts(revision: Row) -> list[tuple[str, str, str]]:
     judged_at = revision["judged_at"]
-    counts = [(title, f"{revision[name]:,}", "") for title, name in _COUNTS.items()]
     return [
         ("Revision", revision["dataset_revision"][:8], ""),
-        *counts,
+        ("Tasks", f"{revision['n_tasks']:,}", ""),
+        ("Criteria", f"{revision['n_criteria']:,}", ""),
+        ("Models", f"{revision['n_models']:,}", ""),
+        ("Judges", f"{revision['n_judges']:,}", ""),
         ("Last judged", _minute(judged_at) if judged_at else "never", ""),
     ]

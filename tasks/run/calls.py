@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, starmap
+from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from tasks.config.job import Job
@@ -126,10 +127,8 @@ def read_reply(reply: Reply, read: Callable[[str], Parsed]) -> tuple[Reply, Pars
     try:
         return reply, read(reply.text or "")
     except Exception as error:  # noqa: BLE001 - a model may write anything
-        reason = str(error)
-        if not isinstance(error, VerdictError):
-            reason = f"{type(error).__name__}: {error}"
-        cause = one_line(f"{reason}; reply: {(reply.text or '')[:300]!r}")
+        kind = "" if isinstance(error, VerdictError) else f"{type(error).__name__}: "
+        cause = one_line(f"{kind}{error}; reply: {(reply.text or '')[:300]!r}")
         return replace(reply, status=PARSE_ERROR, error=cause), None
 
 
@@ -201,35 +200,28 @@ class Analysis(NamedTuple):
         """
         job_tasks = wanted_tasks(job, reader)
         rows = reader.select(self.table, f"{self.key}, status, error", **job_tasks.key)
-        items_by_analyst = {}
+        missing_items = {}
         for analyst in self.analysts(job):
             accepted = accepted_ends(analyst)
-            finished = {row[self.key] for row in rows if not _is_retried(job, row, accepted)}
+            row_ids = {row[self.key] for row in rows if not _is_retried(job, row, accepted)}
             items = self.items_of(job, job_tasks, reader, analyst)
-            items_by_analyst[analyst.label] = [
-                item for item in items if item.row_id not in finished
-            ]
-        return items_by_analyst
+            missing_items[analyst.label] = [item for item in items if item.row_id not in row_ids]
+        return missing_items
 
     def changed_analysts(self, job: Job, reader: Reader) -> list[dict[str, Any]]:
         """Return new rows of `analysts`, for those whose configuration has changed since they were
         last called.
         """
         key = {"benchmark": job.settings.benchmark, "purpose": self.stage}
-        rows = reader.select("analysts", **key)
-        stored_hashes = {row["analyst"]: row["analyst_config_hash"] for row in rows}
+        stored_rows = reader.select("analysts", "analyst, analyst_config_hash", **key)
         changed = []
         for analyst in self.analysts(job):
-            config_hash = target_of(analyst).config_hash
-            if stored_hashes.get(analyst.label) != config_hash:
-                changed.append(
-                    {
-                        **key,
-                        "analyst": analyst.label,
-                        "analyst_config_hash": config_hash,
-                        "created_at": datetime.now(UTC),
-                    }
-                )
+            row = {
+                "analyst": analyst.label,
+                "analyst_config_hash": target_of(analyst).config_hash,
+            }
+            if row not in stored_rows:
+                changed.append({**key, **row, "created_at": datetime.now(UTC)})
         return changed
 
 
@@ -248,21 +240,19 @@ async def analyse_items(
     """
     report = StageReport(analysis.stage)
     with context.warehouse.reader() as reader:
-        items_by_analyst = await asyncio.to_thread(analysis.missing, job, reader)
-    items = [item for item in items_by_analyst[label] if item.row_id in row_ids]
+        missing_items = await asyncio.to_thread(analysis.missing, job, reader)
+    items = [item for item in missing_items[label] if item.row_id in row_ids]
     (analyst,) = [analyst for analyst in analysis.analysts(job) if analyst.label == label]
     target = target_of(analyst)
     if analyst.mode == "batch" and not context.is_held_back(analysis.stage, label):
-        await context.submit_and_collect(
-            target, [_call(analyst, target, item, (0,)) for item in items], report
-        )
+        calls = [_call(analyst, target, item, 0) for item in items]
+        await context.submit_and_collect(target, calls, report)
+    gateway = context.gateway(analysis.stage, label)
     with PartWriter(context.warehouse, analysis.table, context.ledger, report) as writer:
 
-        async def one(item: Item, group_number: int) -> None:
-            call = _call(analyst, target, item, (group_number,))
-            reply, parsed = await call_and_parse(
-                context.gateway(analysis.stage, label), call, item.reply_spec
-            )
+        async def analyse(item: Item, group_number: int) -> None:
+            call = _call(analyst, target, item, group_number)
+            reply, parsed = await call_and_parse(gateway, call, item.reply_spec)
             row = {
                 **item.columns,
                 **call_columns(job, reply),
@@ -272,17 +262,17 @@ async def analyse_items(
             }
             writer.add(row, reply, label)
 
-        async def one_group(group: Sequence[Item], group_number: int) -> None:
+        async def analyse_group(group_number: int, group: Sequence[Item]) -> None:
             # The first call goes alone.
-            await report.counted(one(group[0], group_number))
-            await run_all(report.counted(one(item, group_number)) for item in group[1:])
+            await report.counted(analyse(group[0], group_number))
+            await run_all(report.counted(analyse(item, group_number)) for item in group[1:])
 
-        groups = [list(group) for _, group in groupby(items, key=lambda item: item.group)]
-        await run_all(one_group(group, number) for number, group in enumerate(groups))
+        groups = [list(group) for _, group in groupby(items, key=attrgetter("group"))]
+        await run_all(starmap(analyse_group, enumerate(groups)))
     return report
 
 
-def _call(analyst: Analyst, target: Target, item: Item, priority: tuple[int, ...]) -> Call:
+def _call(analyst: Analyst, target: Target, item: Item, group_number: int) -> Call:
     return call_with(
         analyst,
         target,
@@ -290,5 +280,5 @@ def _call(analyst: Analyst, target: Target, item: Item, priority: tuple[int, ...
         item.prompt(),
         cell=item.row_id,
         trial=item.trial,
-        priority=priority,
+        priority=(group_number,),
     )

@@ -136,7 +136,7 @@ class CountedResponses(NamedTuple):
     """The vintage and the configuration hashes of a model's responses that count."""
 
     vintage: str
-    config_hashes: frozenset[str]
+    config_hashes: set[str]
 
 
 class _Matrix:
@@ -164,10 +164,8 @@ class _Matrix:
         due_responses = self._due(responses, len(self._n_criteria), "n")
         due_verdicts = self._due(responses, sum(self._n_criteria.values()), "n_criteria")
         cells = self._cells(None, responses, due_responses)
-        configured = [
-            judge_config.columns
-            for judge_config in judge_configs(self._job, self._job_tasks.benchmark)
-        ]
+        configs = judge_configs(self._job, self._job_tasks.benchmark)
+        configured = [judge_config.columns for judge_config in configs]
         # Stored judge configurations that are not configured; if judges are named, only theirs.
         unconfigured = self._rows(
             "stored_judge_configs",
@@ -185,22 +183,22 @@ class _Matrix:
 
     def _rows(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
         query_text = sql.read(f"queries/run/{query}")
-        return self._reader.rows(query_text, {**self._job_tasks.key, **parameters})
+        return self._reader.rows(query_text, self._job_tasks.key | parameters)
 
     def _counted_models(self) -> dict[str, CountedResponses]:
         """Return, by model label, the responses that count."""
         job = self._job
-        models: dict[str, CountedResponses] = {}
+        models = {}
         if self._only_stored:
             for row in self._rows("stored_models", vintages=self._vintages):
                 if not job.named_models or row["model"] in job.named_models:
-                    hashes = frozenset({row["model_config_hash"]})
+                    hashes = {row["model_config_hash"]}
                     models[row["model"]] = CountedResponses(row["vintage"], hashes)
             return models
         for label in imported_models(job, self._job_tasks, self._reader):
-            models[label] = CountedResponses(job.vintage, frozenset({IMPORTED}))
+            models[label] = CountedResponses(job.vintage, {IMPORTED})
         for model in job.settings.models:
-            hashes = frozenset({model_hash(model), IMPORTED})
+            hashes = {model_hash(model), IMPORTED}
             models[model.label] = CountedResponses(job.vintage_of(model), hashes)
         return models
 
@@ -236,11 +234,10 @@ class _Matrix:
                 due[model.label, trial] = 0 if model.is_imported else n_of_model
         is_any_trial = self._only_stored and job.named_trials is None
         for row in sorted(responses, key=lambda row: (row["model"], row["trial"])):
-            if row["model"] in sampled_labels or (
-                row["trial"] not in job.trials and not is_any_trial
-            ):
+            is_due = self._only_stored or row["source"] == IMPORTED
+            if row["model"] in sampled_labels or not is_due:
                 continue
-            if self._only_stored or row["source"] == IMPORTED:
+            if is_any_trial or row["trial"] in job.trials:
                 due[row["model"], row["trial"]] += row[count_column]
         return due
 
@@ -263,9 +260,11 @@ class _Matrix:
             )
         for row in rows:
             cell = cells.get((row["model"], row["trial"]))
-            if cell is not None and row["status"] in {OK, *DECIDED}:
+            if cell is None:
+                continue
+            if row["status"] in {OK, *DECIDED}:
                 cell.done += row["n"]
-            elif cell is not None:
+            else:
                 cell.failures[row["status"]] += row["n"]
         for model, task_ids in self._job_tasks.left_out.items():
             counts = self._counts(judge_columns, task_ids)

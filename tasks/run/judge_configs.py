@@ -31,32 +31,34 @@ def target_of(endpoint: Endpoint, *, reads_address: bool = True) -> Target:
     Raises:
         UsageError: the address in the environment contains a secret.
     """
-    price = None
+    prices = None
     if endpoint.price is not None:
-        price = Prices(**endpoint.price.model_dump(), price_table="configuration")
+        prices = Prices(**endpoint.price.model_dump(), price_table="configuration")
     # Settings other than name, address and parameters that distinguish its replies; unset ones are
     # left out.
     identity: dict[str, Any] = {"omits_think_tag": True} if endpoint.omits_think_tag else {}
     if isinstance(endpoint, Model) and endpoint.system_prompt is not None:
         identity["system_prompt"] = endpoint.system_prompt
-    from_environment = None
-    if reads_address and endpoint.api_base is None and not is_embedded(endpoint.name):
+    address = endpoint.api_base
+    variable = None
+    if reads_address and address is None and not is_embedded(endpoint.name):
         from_environment = address_of(endpoint.name, endpoint.parameters)
-    if from_environment is not None:
-        for problem in secrets_in(from_environment.address, from_environment.variable):
-            raise UsageError(f"{endpoint.name}: {problem}")
+        if from_environment is not None:
+            variable, address = from_environment
+            for problem in secrets_in(address, variable):
+                raise UsageError(f"{endpoint.name}: {problem}")
     return Target(
         name=endpoint.name,
-        api_base=from_environment.address if from_environment else endpoint.api_base,
+        api_base=address,
         parameters=endpoint.parameters,
         timeout_s=endpoint.timeout_s,
         fallback=endpoint.fallback if isinstance(endpoint, Model) else {},
         identity=identity,
         headers=endpoint.headers,
         is_streamed=endpoint.stream,
-        prices=price,
+        prices=prices,
         ends_ok=endpoint.ends_ok,
-        address_variable=from_environment.variable if from_environment else None,
+        address_variable=variable,
     )
 
 
@@ -145,9 +147,9 @@ class JudgeConfig:
 
 def judge_configs(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
     """Return every configured judge in every judge trial; a cascade only once."""
-    configs = list[JudgeConfig]()
+    configs = []
     for judge in job.settings.judges:
-        configs += configs_of(judge, benchmark)
+        configs.extend(configs_of(judge, benchmark))
     return configs
 
 
@@ -232,14 +234,13 @@ def refuse_unlike_gradings(judge: Judge, benchmark: Benchmark) -> None:
     """
     if judge.cascade is None:
         return
-    first_judge, second_judge = judge.cascade.members
-    first_grading = first_judge.grading or benchmark.grading
-    second_grading = second_judge.grading or benchmark.grading
-    if first_grading != second_grading:
+    members = judge.cascade.members
+    gradings = [member.grading or benchmark.grading for member in members]
+    if gradings[0] != gradings[1]:
         raise UsageError(
             f"judge {judge.label}: its judges grade in different ways:"
-            f" {first_judge.label} {first_grading}, {second_judge.label} {second_grading}; give"
-            " both the same `grading`"
+            f" {members[0].label} {gradings[0]}, {members[1].label} {gradings[1]}; give both the"
+            " same `grading`"
         )
 
 
@@ -257,11 +258,9 @@ def templates_by_hash(job: Job, benchmark: Benchmark) -> dict[str, str]:
     """Return the texts of shipped templates, and of configured ones for one criterion a call, by
     their identity.
     """
-    texts = list(shipped_templates())
-    for config in judge_configs(job, benchmark):
-        if config.piece_size is None:
-            texts.append(config.template)
-    return {hash_of_template(text, benchmark): text for text in texts}
+    configs = judge_configs(job, benchmark)
+    texts = [config.template for config in configs if config.piece_size is None]
+    return {hash_of_template(text, benchmark): text for text in [*shipped_templates(), *texts]}
 
 
 def _evidence_template(template: str, benchmark: Benchmark) -> str | None:

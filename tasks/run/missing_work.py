@@ -6,6 +6,7 @@ Tasks that no comparison of a model needs are left out (`tasks/stopping`).
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 import sql
@@ -68,11 +69,10 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
     """
     benchmark = load_benchmark(job.settings.benchmark)
     data = job.data
-    splits = missing_splits(job, reader)
-    if splits:
+    for split in missing_splits(job, reader):
         advice = unless_unwritable(job.warehouse, "run `prbench ingest` first")
         raise PipelineError(
-            f"{data.name}: split {splits[0]!r} of revision {data.revision[:12]} is not in the"
+            f"{data.name}: split {split!r} of revision {data.revision[:12]} is not in the"
             f" warehouse; {advice}"
         )
     job_tasks = WantedTasks(benchmark, data.revision, data.splits, tuple(_task_ids(job, reader)))
@@ -84,20 +84,19 @@ def _task_ids(job: Job, reader: Reader) -> list[str]:
     parameters = {**job.key, "splits": list(job.data.splits)}
     members = reader.rows(sql.read("queries/run/tasks_of_splits"), parameters)
     if job.named_tasks is not None:
-        admitted = {row["task_id"] for row in members}
-        unknown = sorted(set(job.named_tasks) - admitted)
-        if unknown:
+        admitted_tasks = {row["task_id"] for row in members}
+        for task_id in sorted(set(job.named_tasks) - admitted_tasks):
             raise UsageError(
-                f"--task {unknown[0]}: not an admitted task of the chosen splits; see the table"
+                f"--task {task_id}: not an admitted task of the chosen splits; see the table"
                 " `tasks`"
             )
         members = [row for row in members if row["task_id"] in job.named_tasks]
-    task_ids = list(dict.fromkeys(row["task_id"] for row in members))
-    if job.limit is None:
-        return task_ids
-    tasks_of_splits: dict[str, list[str]] = defaultdict(list)
+    tasks_of_splits = defaultdict(list)
     for row in members:
         tasks_of_splits[row["split"]].append(row["task_id"])
+    task_ids = dict.fromkeys(chain.from_iterable(tasks_of_splits.values()))
+    if job.limit is None:
+        return list(task_ids)
     drawn = drawn_in_turn(tasks_of_splits.values(), job.limit)
     return [task_id for task_id in task_ids if task_id in drawn]
 
@@ -163,23 +162,24 @@ def missing_responses(job: Job, job_tasks: WantedTasks, reader: Reader, model: M
         return []
     parameters = {
         **job_tasks.key,
-        **_retried(job, [model]),
+        **_retried(job, model),
         "model": model.label,
         "vintage": job.vintage_of(model),
         "model_config_hash": model_hash(model),
     }
-    filled: set[Cell] = set()
-    failed_at: dict[Cell, float] = {}
+    filled_cells = set()
+    failed_at = {}
     _, rows = reader.table(sql.read("queries/run/tried_cells"), parameters)
     for task_id, trial, is_filled, tried_at in rows:
         if is_filled:
-            filled.add((task_id, trial))
+            filled_cells.add((task_id, trial))
         else:
             failed_at[task_id, trial] = tried_at.timestamp()
-    cells = list[Cell]()
-    task_ids = job_tasks.of_model(model.label)
-    for trial in sorted(job.trials):
-        cells += [(task_id, trial) for task_id in task_ids if (task_id, trial) not in filled]
+    cells = [
+        (task_id, trial)
+        for trial, task_id in product(sorted(job.trials), job_tasks.of_model(model.label))
+        if (task_id, trial) not in filled_cells
+    ]
     return sorted(cells, key=lambda cell: failed_at.get(cell, 0.0))
 
 
@@ -238,7 +238,7 @@ def undecided(job: Job, judge_config: JudgeConfig) -> dict[str, Any]:
     members = judge.cascade.members if judge.cascade else (judge,)
     return {
         **judge_config.columns,
-        **_retried(job, members),
+        **_retried(job, *members),
         "rubric": judge.rubric,
         "piece_size": judge_config.piece_size,
         "settled": SETTLED,
@@ -249,9 +249,7 @@ def accepted_ends(*endpoints: Endpoint) -> list[str]:
     """Return the parts, in lower case, of errors of failed rows whose replies `ends_ok` of these
     models accepts.
     """
-    words = list[str]()
-    for endpoint in endpoints:
-        words += endpoint.ends_ok
+    words = chain.from_iterable(endpoint.ends_ok for endpoint in endpoints)
     return [stated_end(word).lower() for word in words]
 
 
@@ -260,7 +258,7 @@ def is_accepted(error: str | None, accepted: Sequence[str]) -> bool:
     return error is not None and any(ending in error.lower() for ending in accepted)
 
 
-def _retried(job: Job, endpoints: Iterable[Endpoint]) -> dict[str, Any]:
+def _retried(job: Job, *endpoints: Endpoint) -> dict[str, Any]:
     """Return the query parameters that define which failed rows of some models are missing work."""
     return {
         "again": list(PASSING),
@@ -275,10 +273,10 @@ def is_repeated(job: Job, verdict: Mapping[str, Any], accepted: Sequence[str]) -
     """
     if verdict["value"] is not None:
         return False
-    if job.retry_failed or is_accepted(verdict["error"], accepted):
+    error = verdict["error"] or ""
+    if job.retry_failed or is_accepted(error, accepted):
         return True
-    is_settled = (verdict["error"] or "").endswith(SETTLED)
-    return verdict["status"] in PASSING and not is_settled
+    return verdict["status"] in PASSING and not error.endswith(SETTLED)
 
 
 def wanted_rubrics(job: Job) -> list[str]:
@@ -301,10 +299,10 @@ def unworded_criteria(
     """Return the criteria of the wanted tasks without a wording in a rubric variant, in the
     rubric's order.
     """
-    writers = [job.settings.rubric_writer] if job.settings.rubric_writer else []
+    writer = job.settings.rubric_writer
     parameters = {
         **job_tasks.key,
-        **_retried(job, writers),
+        **_retried(job, *([writer] if writer else [])),
         "rubric": rubric,
         "tasks": list(job_tasks.task_ids),
     }
@@ -322,8 +320,8 @@ def imported_models(job: Job, job_tasks: WantedTasks, reader: Reader) -> list[st
     rows = reader.select(
         "responses", "distinct model", **job_tasks.key, vintage=job.vintage, source=IMPORTED
     )
-    labels = [row["model"] for row in rows]
-    return [label for label in labels if job.named_models is None or label in job.named_models]
+    named_labels = job.named_models
+    return [row["model"] for row in rows if named_labels is None or row["model"] in named_labels]
 
 
 class Conversation(NamedTuple):

@@ -5,7 +5,8 @@ stages.
 import asyncio
 import json
 import resource
-from collections.abc import AsyncIterator, Awaitable, Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, date
 from pathlib import Path
@@ -70,15 +71,13 @@ def callees(job: Job, kinds: Collection[str] = ANALYST_KINDS) -> Iterator[Callee
             yield Callee(MODEL, model.label, target_of(model))
     for judge in job.settings.judges:
         cascade = judge.label if judge.cascade else None
-        members = judge.cascade.members if judge.cascade else (judge,)
-        for member in members:
+        for member in judge.cascade.members if judge.cascade else (judge,):
             yield Callee(JUDGE, member.label, judge_target(member), member.mode == "batch", cascade)
     writer = job.settings.rubric_writer
     if writer is not None and AUGMENTED in missing_work.wanted_rubrics(job):
         yield Callee(RUBRIC_WRITER, writer.label, target_of(writer))
     for kind in ANALYST_KINDS:
-        analysts = getattr(job.settings, kind) if kind in kinds else ()
-        for analyst in analysts:
+        for analyst in getattr(job.settings, kind) if kind in kinds else ():
             yield Callee(kind, analyst.label, target_of(analyst), analyst.mode == "batch")
 
 
@@ -91,7 +90,7 @@ def _with_calls(job: Job, candidates: Sequence[Callee], kinds: Collection[str]) 
         if missing_work.missing_splits(job, reader):
             return list(candidates)
         labels = _labels_with_calls(job, reader, {callee.kind for callee in candidates})
-    if (MODEL in kinds and labels[MODEL]) or (RUBRIC_WRITER in kinds and labels[RUBRIC_WRITER]):
+    if any(labels[kind] for kind in {MODEL, RUBRIC_WRITER}.intersection(kinds)):
         # What these models write is then to be judged.
         labels[JUDGE] = {judge.label for judge in job.settings.judges}
     # An analysis without missing items makes no call and needs no key.
@@ -184,14 +183,15 @@ class RunContext:
             )
             self.senders.on_look = self._write_states
         self._noticed: set[str] = set()
-        self._remarks: dict[str, list[str]] = {}
+        self._remarks: dict[str, list[str]] = defaultdict(list)
 
     def _limiters(self) -> dict[str, Limiter]:
         """Return the limiter of each stage: one for samples, and one for all others."""
         limits = self._job.settings.limits
         rates_by_purpose = {purpose: limits.rates(purpose) for purpose in ("sample", "judge")}
-        concurrency = [rates.concurrency or 1 for rates in rates_by_purpose.values()]
-        most_calls = _calls_at_once(max(concurrency))
+        most_calls = _calls_at_once(
+            max(rates.concurrency or 1 for rates in rates_by_purpose.values())
+        )
         stop_at = self._job.stop_at
         limiters = {}
         for purpose, rates in rates_by_purpose.items():
@@ -220,7 +220,6 @@ class RunContext:
     def gateway(self, purpose: str, label: str) -> Gateway:
         """Return the gateway of a purpose for the model or judge with a label."""
         limits = self._job.settings.limits
-        is_only_ledger = self.is_held_back(purpose, label)
         return Gateway(
             self.limiters[purpose],
             self.ledger,
@@ -229,7 +228,7 @@ class RunContext:
             limits.deadline_s,
             purpose,
             self.senders or send,
-            is_only_ledger,
+            self.is_held_back(purpose, label),
         )
 
     def is_held_back(self, purpose: str, label: str) -> bool:
@@ -240,9 +239,7 @@ class RunContext:
 
     def remark(self, stage: str, line: str) -> None:
         """Keep a line for the report of a stage, which shows equal lines once."""
-        remarks = self._remarks.setdefault(stage, [])
-        if line not in remarks:
-            remarks.append(line)
+        self._remarks[stage].append(line)
 
     def add_notices(self, report: StageReport) -> None:
         """Add to a stage's report what users should know about its calls."""
@@ -261,13 +258,13 @@ class RunContext:
             if endpoint.stopped:
                 report.stopped.append(f"{endpoint.name}: {endpoint.stopped}")
                 lines.append(f"{endpoint.name}: stopped for this run: {endpoint.stopped}")
-        lines += self._remarks.get(report.stage, [])
+        lines += dict.fromkeys(self._remarks[report.stage])
         if limiter.n_instead_of_batch:
-            n_live = limiter.n_instead_of_batch
-            limiter.n_instead_of_batch = 0
             lines.append(
-                f"{n_live} calls of `mode: batch` were made live, at the live price (`allow_live`)"
+                f"{limiter.n_instead_of_batch} calls of `mode: batch` were made live, at the live"
+                " price (`allow_live`)"
             )
+            limiter.n_instead_of_batch = 0
         if self.budget.is_spent:
             report.is_at_budget = True
             lines.append(f"{AT_BUDGET}: {self.budget.line}; finished work is kept")
@@ -275,9 +272,9 @@ class RunContext:
         self._noticed.update(report.warnings)
         if limiter.too_late and self._job.stop_at is not None:
             report.is_at_stop_time = True
-            stopped_at = self._job.stop_at.astimezone(UTC)
             report.warnings.append(
-                f"stopped at {stopped_at:%H:%M} UTC, the stop time; finished work is kept"
+                f"stopped at {self._job.stop_at.astimezone(UTC):%H:%M} UTC, the stop time; finished"
+                " work is kept"
             )
 
     async def submit_and_collect(
@@ -296,9 +293,8 @@ class RunContext:
         report.warnings += batching.notes
         n_failed = sum(not reply.is_final for reply in batching.replies)
         if n_failed:
-            follow_up = "the next run submits them again"
-            if any(call.allows_live for call in calls):
-                follow_up = "live calls follow"
+            is_live = any(call.allows_live for call in calls)
+            follow_up = "live calls follow" if is_live else "the next run submits them again"
             report.warnings.append(f"{n_failed} calls failed in a batch; {follow_up}")
         if batching.n_submitted:
             report.notes.append(f"{batching.n_submitted} calls submitted as batches")
@@ -310,7 +306,7 @@ class RunContext:
 
     async def ready(self) -> None:
         """Load and start everything that the first calls would wait for."""
-        starts: list[Awaitable[None]] = [asyncio.to_thread(warm_up)]
+        starts = [asyncio.to_thread(warm_up)]
         if self.senders is not None:
             starts.append(self.senders.ready())
         await asyncio.gather(*starts)
@@ -413,9 +409,7 @@ def unbounded(
         target = callee.target
         if in_usd and prices_of(target).input_usd_per_mtok is None:
             yield f"{callee}: has no known price, so --max-usd cannot be enforced; set its `price`"
-        requests = [target.parameters]
-        if target.last_resort:
-            requests.append(target.last_resort)
+        requests = (target.parameters, target.last_resort or target.parameters)
         if any(most_reply_tokens(target, parameters) is None for parameters in requests):
             yield (
                 f"{callee}: the length of its responses is not limited, so no cap can be enforced;"

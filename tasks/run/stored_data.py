@@ -7,7 +7,6 @@ from typing import Any
 
 import sql
 from tasks.config.job import DataRevision, Job
-from tasks.config.models import Endpoint
 from tasks.console import notice
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.characters import hint_on
@@ -98,7 +97,7 @@ def _in_words(row: Mapping[str, Any]) -> str:
 
 def _refuse_unknown(job: Job, reader: Reader, names_by_option: Mapping[str, Sequence[str]]) -> None:
     """Refuse a name that is neither configured nor stored in the revision."""
-    endpoints: dict[str, Sequence[Endpoint]] = {
+    endpoints = {
         "model": job.settings.models,
         "judge": job.settings.judges,
     }

@@ -11,8 +11,6 @@ from tasks.rules.text.numbers import counted
 from tasks.run.judge_configs import configs_of, judge_target, target_of
 from warehouse import Reader, Warehouse
 
-_TABLES = ("responses", "verdicts")
-
 
 class ChangedIdentity(NamedTuple):
     """A model or judge whose configuration hash contains addresses of the environment, and its hash
@@ -73,13 +71,12 @@ def lines_on_unadopted(job: Job) -> list[str]:
     lines = []
     with warehouse.reader() as reader:
         for address, name in variables.items():
-            n_rows = dict.fromkeys(_TABLES, 0)
+            n_rows = dict.fromkeys(("response", "verdict"), 0)
             for identity in identities:
                 if address in identity.addresses:
-                    n_rows[identity.table] += _n_unadopted(reader, identity)
-            if any(n_rows.values()):
-                numbers = [counted(n, table.removesuffix("s")) for table, n in n_rows.items() if n]
-                rows = " and ".join(numbers)
+                    n_rows[identity.table.removesuffix("s")] += _n_unadopted(reader, identity)
+            rows = " and ".join(counted(n, noun) for noun, n in n_rows.items() if n)
+            if rows:
                 command = f"`prbench adopt --api-base {address}`"
                 lines.append(
                     f"{address} (from {name}): {rows} stored before this address was part of their"

@@ -172,10 +172,10 @@ class StageReport:
 
     def count(self, status: str, cost_usd: float | None) -> None:
         """Count one finished row."""
-        failures = Counter[str]()
+        row = StageReport(self.stage, rows=1, cost_usd=cost_usd)
         if status not in DECIDED_STATUSES:
-            failures[status] = 1
-        self.add(StageReport(self.stage, rows=1, failures=failures, cost_usd=cost_usd))
+            row.failures[status] = 1
+        self.add(row)
 
     async def counted(self, work: Awaitable[None]) -> None:
         """Wait for the work on a cell, and count it as skipped if its call is not made."""
@@ -207,7 +207,7 @@ class StageReport:
     @property
     def line(self) -> str:
         """The report in one line."""
-        parts = [note for note in self.notes if note]
+        parts = list(filter(None, self.notes))
         failures = ", ".join(f"{count} {status}" for status, count in sorted(self.failures.items()))
         if failures:
             parts.append(f"failed: {failures}")

@@ -13,6 +13,7 @@ from tasks.stopping.comparisons import (
 from tasks.stopping.looks import (
     conclude,
     has_open_block,
+    in_order,
     last_looks,
     look_at,
     runs_on_random_parts,
@@ -27,6 +28,7 @@ __all__ = [
     "comparisons_of",
     "conclude",
     "has_open_block",
+    "in_order",
     "last_looks",
     "look_at",
     "runs_on_random_parts",

@@ -26,12 +26,8 @@ class ComparedModel(NamedTuple):
     vintage: str
 
 
-class OrderedPair(NamedTuple):
-    """Two sides, and the tasks on which they can be compared, in their random order."""
-
-    first_side: ComparedModel
-    second_side: ComparedModel
-    order: tuple[str, ...]
+OrderedPair = tuple[ComparedModel, ComparedModel, tuple[str, ...]]
+"""Two sides, and the tasks on which they can be compared, in their random order."""
 
 
 class PlannedComparison(NamedTuple):
@@ -139,7 +135,7 @@ class JobComparisons:
     @property
     def score_parameters(self) -> dict[str, Any]:
         """The query parameters that define the scores that are compared."""
-        return _score_parameters(self.key, self.judge, self.score_name)
+        return {**self.key, **self.judge, "score": self.score_name}
 
 
 NO_COMPARISONS = JobComparisons(
@@ -175,21 +171,22 @@ def comparisons_of(
         config_hashes: label -> configuration hash, for each model that may be compared.
     """
     key = job.key
-    fields = _fields_of(key, task_ids, reader)
+    tasks = reader.select("tasks", "task_id, field", **key, task_id=list(task_ids))
+    fields = {row["task_id"]: row["field"] or "" for row in tasks}
     sides = {
         model.label: ComparedModel(model.label, config_hashes[model.label], job.vintage_of(model))
         for model in job.compared_models or job.settings.models
     }
     if stopping.pairs == EARLIER_NIGHTS:
-        parameters = _score_parameters(key, judge, score_name)
+        parameters = {**key, **judge, "score": score_name}
         pairs = _pairs_of_nights(job, stopping, sides, fields, parameters, reader)
     else:
         pairs = _pairs_of_models(stopping, sides, fields)
     comparisons = _planned(stopping, pairs)
     compared = []
     for comparison in comparisons:
-        model, compared_model = comparison.stored_sides
-        compared.append([model._asdict(), compared_model._asdict(), comparison.order])
+        sides_in_words = [side._asdict() for side in comparison.stored_sides]
+        compared.append([*sides_in_words, comparison.order])
     stopping_id = hash_of_document(
         [
             METHOD,
@@ -211,18 +208,6 @@ def comparisons_of(
     )
 
 
-def _score_parameters(
-    key: Mapping[str, str], judge: Mapping[str, Any], score_name: str
-) -> dict[str, Any]:
-    return {**key, **judge, "score": score_name}
-
-
-def _fields_of(key: Mapping[str, str], task_ids: Sequence[str], reader: Reader) -> dict[str, str]:
-    """Return the field of each task, which is its stratum."""
-    rows = reader.select("tasks", "task_id, field", **key, task_id=list(task_ids))
-    return {row["task_id"]: row["field"] or "" for row in rows}
-
-
 def _pairs_of_models(
     stopping: Stopping, sides: Mapping[str, ComparedModel], fields: Mapping[str, str]
 ) -> list[OrderedPair]:
@@ -232,10 +217,7 @@ def _pairs_of_models(
         label_pairs = list(combinations(sides, 2))
     else:
         label_pairs = [pair for pair in stopping.pairs if sides.keys() >= set(pair)]
-    return [
-        OrderedPair(sides[label], sides[compared_label], order)
-        for label, compared_label in label_pairs
-    ]
+    return [(sides[label], sides[compared_label], order) for label, compared_label in label_pairs]
 
 
 def _pairs_of_nights(
@@ -261,7 +243,7 @@ def _pairs_of_nights(
             # Each night draws an order of its own, so that over the nights all tasks are evaluated
             # again.
             order = tuple(task_order(compared_fields, f"{stopping.seed} {job.night}"))
-            pairs.append(OrderedPair(tonight._replace(vintage=EARLIER), tonight, order))
+            pairs.append((tonight._replace(vintage=EARLIER), tonight, order))
     return pairs
 
 
@@ -283,14 +265,14 @@ def _planned(stopping: Stopping, pairs: Sequence[OrderedPair]) -> list[PlannedCo
     """Return the comparisons of pairs, which share the probability of a false decision."""
     alpha = alpha_of_each(stopping.alpha, len(pairs))
     comparisons = []
-    for pair in pairs:
+    for first_side, second_side, order in pairs:
         rule = Rule(
             claim="dropped" if stopping.pairs == EARLIER_NIGHTS else "different",
             alpha=alpha,
             least_difference=stopping.least_difference,
-            ends=block_ends(len(pair.order), stopping.block),
+            ends=block_ends(len(order), stopping.block),
         )
-        comparisons.append(PlannedComparison(pair.first_side, pair.second_side, rule, pair.order))
+        comparisons.append(PlannedComparison(first_side, second_side, rule, order))
     return comparisons
 
 

@@ -89,10 +89,8 @@ def upcoming_block(
 ) -> TaskBlock | None:
     """Return the next block in which a model of this run takes part (see `next_block`)."""
     labels = _labels_of(job)
-    return next_block(
-        [state for state in job_comparisons.progress if state.comparison.labels & labels],
-        last_number,
-    )
+    progress = [state for state in job_comparisons.progress if state.comparison.labels & labels]
+    return next_block(progress, last_number)
 
 
 def _labels_of(job: Job) -> set[str]:
@@ -121,8 +119,7 @@ def look_at(job: Job, job_comparisons: JobComparisons, block: TaskBlock) -> int:
     looks = []
     for comparison in block.comparisons:
         task_ids = comparison.tasks_until(block.number)
-        first_scores = _in_order(values, comparison.first_side, task_ids)
-        second_scores = _in_order(values, comparison.second_side, task_ids)
+        first_scores, second_scores = _scores_of_sides(values, comparison, task_ids)
         # Models of this run count as evaluated even if some of their calls failed.
         coverage = min(np.isfinite(first_scores).mean(), np.isfinite(second_scores).mean())
         if coverage >= job.settings.coverage.min or comparison.labels <= _labels_of(job):
@@ -172,10 +169,17 @@ def _values_of(
     return values
 
 
-def _in_order(values: Values, side: ComparedModel, task_ids: Sequence[str]) -> Floats:
-    """Return the scores of a side in the order of the tasks; NaN for a task without one."""
-    values_by_task = values[side.model, side.vintage]
-    return np.array([values_by_task.get(task_id, np.nan) for task_id in task_ids])
+def _scores_of_sides(
+    values: Values, comparison: PlannedComparison, task_ids: Sequence[str]
+) -> list[Floats]:
+    """Return the scores of the first and of the second side, in the order of the tasks."""
+    sides = (comparison.first_side, comparison.second_side)
+    return [in_order(values[side.model, side.vintage], task_ids) for side in sides]
+
+
+def in_order(values: Mapping[str, float], task_ids: Sequence[str]) -> Floats:
+    """Return values by task in the order of the tasks; NaN for a task without one."""
+    return np.array([values.get(task_id, np.nan) for task_id in task_ids])
 
 
 def _strata_of(fields: Mapping[str, str], task_ids: Sequence[str]) -> np.ndarray:
@@ -228,8 +232,7 @@ def _look(
 def _described(look: LookRow) -> str:
     """Return a look in one line."""
     model = look["model"]
-    compared = look["compared_model"]
-    sides = f"{compared} - {model}"
+    sides = f"{look['compared_model']} - {model}"
     if look["compared_vintage"] == EARLIER:
         sides = f"{model} - {EARLIER}"
     difference = "no task with both"
@@ -279,7 +282,7 @@ def _has_scores(job_comparisons: JobComparisons, reader: Reader) -> bool:
 def _store_scores(job: Job, job_comparisons: JobComparisons, *, must_store: bool) -> None:
     """Store the scores of models on a random part of the tasks, unless they are stored."""
     warehouse = Warehouse(job.warehouse)
-    rows: list[StoppingScoreRow] = []
+    rows = []
     with warehouse.reader() as reader:
         if must_store or not _has_scores(job_comparisons, reader):
             for label in job_comparisons.left_out:
@@ -306,10 +309,10 @@ def _score_rows(
     figures = _figures_of(job_comparisons, decisive, label, reader)
     if not figures:
         return []
-    scores = _matrix_of([figure.pop("task_scores") for figure in figures], evaluated)
+    # Shape (n_tasks, n_figures).
+    scores = np.column_stack([in_order(figure.pop("task_scores"), evaluated) for figure in figures])
     values = _values_of(job_comparisons, [comparison], reader)
-    first_scores = _in_order(values, comparison.first_side, evaluated)
-    second_scores = _in_order(values, comparison.second_side, evaluated)
+    first_scores, second_scores = _scores_of_sides(values, comparison, evaluated)
     strata = _strata_of(job_comparisons.fields, evaluated)
     unbiased = unbiased_means(second_scores - first_scores, scores, strata, comparison.rule)
     intervals = replace(comparison.rule, alpha=_LEADERBOARD_ALPHA).ends_at(scores)
@@ -321,14 +324,6 @@ def _score_rows(
         figure["sequence_high"] = none_if_nan(intervals[column, 1])
         figure["unbiased_mean_score"] = none_if_nan(unbiased[column])
     return figures
-
-
-def _matrix_of(scores_by_figure: Sequence[Mapping[str, float]], task_ids: Sequence[str]) -> Floats:
-    """Return scores with shape (n_tasks, n_figures); NaN if a task has none for a figure."""
-    matrix = np.full((len(task_ids), len(scores_by_figure)), np.nan)
-    for column, scores in enumerate(scores_by_figure):
-        matrix[:, column] = [scores.get(task_id, np.nan) for task_id in task_ids]
-    return matrix
 
 
 def _figures_of(

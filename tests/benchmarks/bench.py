@@ -198,13 +198,15 @@ async def judge_all(job: Job) -> Figures:
     """The judge stage as the command runs it, without Prefect; the first calls only warm it up."""
     collect_seldom()
     ((judge_config, missing),) = plan_verdicts(job)
-    ids = [each.response_id for each in missing]
-    warm_up = ids[: WARM_UP // CRITERIA]
-    ids = ids[WARM_UP // CRITERIA :]
+    ids = [response.response_id for response in missing]
+    n_warm_up = WARM_UP // CRITERIA
+    warm_up = ids[:n_warm_up]
+    ids = ids[n_warm_up:]
     async with open_run_context(job) as context:
         await context.ready()
         pool = context.senders
-        while pool is not None and len(pool.senders) != job.settings.calls.senders:  # noqa: ASYNC110 - nothing tells of it
+        # Nothing tells when all senders have started.
+        while pool is not None and len(pool.senders) != job.settings.calls.senders:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
         await _judged(job, context, judge_config, [[response_id] for response_id in warm_up])
         clock = Clock([sender.pid for sender in pool.senders] if pool else [])
@@ -262,18 +264,19 @@ async def loop(
     send: Callable[[str], Awaitable[object]], texts: Iterable[str], at_once: int
 ) -> Figures:
     """Make bare calls, `at_once` at a time; the first ones only warm up."""
-    waiting = iter(texts)
+    remaining = iter(texts)
 
-    async def some(of: Iterator[str]) -> int:
+    async def send_all(part: Iterator[str]) -> int:
         n_sent = 0
-        for text in of:
+        for text in part:
             await send(text)
             n_sent += 1
         return n_sent
 
-    await some(itertools.islice(waiting, WARM_UP))
+    await send_all(itertools.islice(remaining, WARM_UP))
     clock = Clock()
-    return clock.figures(sum(await asyncio.gather(*(some(waiting) for _ in range(at_once)))))
+    clients = [send_all(remaining) for _ in range(at_once)]
+    return clock.figures(sum(await asyncio.gather(*clients)))
 
 
 async def bare_litellm(api_base: str, texts: Iterable[str], at_once: int) -> Figures:

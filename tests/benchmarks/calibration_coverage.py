@@ -7,12 +7,14 @@ the other criteria shift the log-odds by a constant, and later positions shift t
 """
 
 import itertools
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.measures.agreement import SUMS, calibration_of, change_of
+from tasks.measures.measure import MeasureResult
 from tasks.rules.statistics.calibration import BINS, brier, calibration_error
 from tests.benchmarks.figures import arguments, markdown
 
@@ -43,8 +45,9 @@ def world(
     CRITERIA).
     """
     odds = generator.beta(1.2, 1.2, (n_tasks, CRITERIA))
-    of_task = np.broadcast_to(generator.random((n_tasks, 1)), odds.shape)
-    luck = np.where(generator.random(odds.shape) < shared, of_task, generator.random(odds.shape))
+    task_luck = generator.random((n_tasks, 1))
+    is_shared = generator.random(odds.shape) < shared
+    luck = np.where(is_shared, task_luck, generator.random(odds.shape))
     return 1 / (1 + ((1 - odds) / odds) ** factor), odds, (luck < odds).astype(float)
 
 
@@ -72,69 +75,66 @@ def changed(
     }
 
 
-def cells(true: float, estimates: Sequence[tuple[float, float, float]]) -> tuple[str, str, str]:
-    """The truth, the mean of the estimates, and the share of intervals that contain the truth."""
-    value, low, high = np.array(estimates).T
-    return f"{true:.4f}", f"{value.mean():.4f}", f"{np.mean((low <= true) & (true <= high)):.1%}"
+def cells(true: float, measured: Sequence[MeasureResult]) -> tuple[str, str, str]:
+    """Return the truth, the mean of the estimates, and the share of intervals that contain the
+    truth.
+    """
+    mean = np.mean([estimate.value for estimate in measured])
+    is_covered = [estimate.ci_low <= true <= estimate.ci_high for estimate in measured]
+    return f"{true:.4f}", f"{mean:.4f}", f"{np.mean(is_covered):.1%}"
 
 
-def neighbour_effects(n: int) -> Iterator[Sequence[object]]:
-    """The coverage of the changes that `prbench neighbours` shows."""
+def neighbour_effects(replications: int) -> Iterator[Sequence[object]]:
+    """Yield the coverage of the changes that `prbench neighbours` shows."""
     for n_tasks, neighbours, order in GROUPED:
         generator = np.random.default_rng(7)
-        truth = changed(100_000, neighbours, order, np.random.default_rng(99))
-        results: dict[str, list[tuple[float, float, float]]] = {name: [] for name in truth}
-        for _ in range(n):
+        measured = defaultdict(list)
+        for _ in range(replications):
             for name, change in changed(n_tasks, neighbours, order, generator).items():
                 sums = {"sum_change": change.sum(axis=1), "n": np.full(n_tasks, change.shape[1])}
-                (measured,) = change_of([], sums)
-                result = measured["change"]
-                results[name].append((result.value, result.ci_low, result.ci_high))
+                (values,) = change_of([], sums)
+                measured[name].append(values["change"])
+        truth = changed(100_000, neighbours, order, np.random.default_rng(99))
         for name, change in truth.items():
-            yield n_tasks, neighbours, order, name, *cells(float(change.mean()), results[name])
+            yield n_tasks, neighbours, order, name, *cells(float(change.mean()), measured[name])
 
 
-def calibrations(n: int) -> Iterator[Sequence[object]]:
-    """The coverage of the measures of calibration, and how often they exclude 0."""
+def measured_calibration(sums: Floats) -> dict[str, MeasureResult]:
+    """Return the project's measures of calibration of sums by task and bin."""
+    task, bin_index = np.indices(sums.shape[:2]).reshape(2, -1)
+    columns = dict(zip(SUMS, sums.reshape(-1, len(SUMS)).T, strict=True))
+    columns |= {"task": task, "figure": np.zeros_like(task), "bin": bin_index}
+    (values,) = calibration_of([{}], columns)
+    return values
+
+
+def calibrations(replications: int) -> Iterator[Sequence[object]]:
+    """Yield the coverage of the measures of calibration, and how often they exclude 0."""
     for factor, (n_tasks, shared) in itertools.product(FACTORS, WORLDS):
-        # Another seed for each world: else one odd sample would show in all of them.
-        generator = np.random.default_rng((7, n_tasks, round(10 * shared), round(10 * factor)))
         p, true_p, decided = world(30_000, shared, factor, np.random.default_rng(99))
         truth = {
             "brier": float(brier(sums_of(p, decided).sum(axis=0))),
             # Without the noise of decisions, so that it is 0 for the factor 1.
             "calibration_error": float(calibration_error(sums_of(p, true_p).sum(axis=0))),
         }
-        results: dict[str, list[tuple[float, float, float]]] = {name: [] for name in truth}
-        for _ in range(n):
+        # Another seed for each world: else one odd sample would show in all of them.
+        generator = np.random.default_rng((7, n_tasks, round(10 * shared), round(10 * factor)))
+        samples = []
+        for _ in range(replications):
             p, _, decided = world(n_tasks, shared, factor, generator)
-            sums = sums_of(p, decided)
-            task, bin_ = (index.ravel() for index in np.indices(sums.shape[:2]))
-            by_name = dict(zip(SUMS, sums.reshape(-1, len(SUMS)).T, strict=True))
-            (measured,) = calibration_of(
-                [{}],
-                {
-                    "task": task,
-                    "figure": 0 * task,
-                    "bin": bin_,
-                    **by_name,
-                },
-            )
-            for name, of_name in results.items():
-                of_name.append(
-                    (measured[name].value, measured[name].ci_low, measured[name].ci_high)
-                )
-        for name, of_name in results.items():
-            excludes = f"{np.mean([low > 0 for _, low, _ in of_name]):.1%}"
-            yield factor, n_tasks, shared, name, *cells(truth[name], of_name), excludes
+            samples.append(measured_calibration(sums_of(p, decided)))
+        for name, true in truth.items():
+            measured = [sample[name] for sample in samples]
+            excludes = np.mean([estimate.ci_low > 0 for estimate in measured])
+            yield factor, n_tasks, shared, name, *cells(true, measured), f"{excludes:.1%}"
 
 
 def main() -> None:
     """Print both tables."""
     n = arguments(__doc__, replications=200).replications
-    last = ("truth", "mean estimate", "interval covers")
-    markdown(("tasks", "neighbours", "order", "under", *last), neighbour_effects(n))
-    markdown(("factor", "tasks", "shared luck", "measure", *last, "excludes 0"), calibrations(n))
+    columns = ("truth", "mean estimate", "interval covers")
+    markdown(("tasks", "neighbours", "order", "under", *columns), neighbour_effects(n))
+    markdown(("factor", "tasks", "shared luck", "measure", *columns, "excludes 0"), calibrations(n))
 
 
 if __name__ == "__main__":

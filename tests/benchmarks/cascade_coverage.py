@@ -4,7 +4,7 @@ bound.
 python -m tests.benchmarks.cascade_coverage --replications 400 --resamples 500
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -16,37 +16,45 @@ from tests.tasks.rules.cascades.worlds import Outcome, noise, of_picked
 _WORLDS = [(60, 0.12, 0.9), (120, 0.12, 0.9), (300, 0.12, 0.9), (120, 0.05, 0.95)]
 
 
-def _outcome(seed: int, n_tasks: int, errs: float, least: float, resamples: int) -> Outcome:
-    paired = noise(seed, n_tasks, errs=errs)
-    tried = candidates(paired.of_tasks(for_choosing(paired.tasks)), has_repetitions=True)
-    return of_picked(paired, tried, Bound("agreement", least), resamples, errs)
+def outcome_of_pick(
+    seed: int, n_tasks: int, error_rate: float, bound: float, resamples: int
+) -> Outcome:
+    paired = noise(seed, n_tasks, errs=error_rate)
+    rules = candidates(paired.of_tasks(for_choosing(paired.tasks)), has_repetitions=True)
+    return of_picked(paired, rules, Bound("agreement", bound), resamples, error_rate)
+
+
+def rows(replications: int, resamples: int) -> Iterator[Sequence[object]]:
+    """Yield the lines of the table."""
+    for n_tasks, error_rate, bound in _WORLDS:
+        outcomes = [
+            outcome_of_pick(seed, n_tasks, error_rate, bound, resamples)
+            for seed in range(replications)
+        ]
+        covered_percent = 100 * np.mean([outcome.is_covered for outcome in outcomes])
+        within_percent = 100 * np.mean([outcome.is_within for outcome in outcomes])
+        yield (
+            n_tasks,
+            f"{error_rate:.0%}",
+            bound,
+            f"{covered_percent:.1f} %",
+            f"{within_percent:.1f} %",
+            len({outcome.rule for outcome in outcomes}),
+        )
 
 
 def main() -> None:
     """Print a table in Markdown."""
-    given = arguments(__doc__, replications=400, resamples=500)
+    options = arguments(__doc__, replications=400, resamples=500)
     header = (
+        "tasks",
         "cheap judge errs",
         "bound",
         "interval covers the truth",
         "truth keeps the bound",
         "rules picked",
     )
-    markdown(
-        ("tasks", *header), (_row(*world, given.replications, given.resamples) for world in _WORLDS)
-    )
-
-
-def _row(
-    n_tasks: int, errs: float, least: float, replications: int, resamples: int
-) -> Sequence[object]:
-    results = [_outcome(seed, n_tasks, errs, least, resamples) for seed in range(replications)]
-    covered, within = (
-        100 * np.mean([getattr(each, name) for each in results])
-        for name in ("is_covered", "is_within")
-    )
-    rules = len({each.rule for each in results})
-    return n_tasks, f"{errs:.0%}", least, f"{covered:.1f} %", f"{within:.1f} %", rules
+    markdown(header, rows(options.replications, options.resamples))
 
 
 if __name__ == "__main__":

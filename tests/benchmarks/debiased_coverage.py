@@ -6,6 +6,7 @@ Estimates and probabilities are the project's own code; the true score is the me
 probabilities that the decisions are drawn with.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.rules.statistics import debiased
+from tasks.rules.statistics.debiased import DebiasedEstimate
 from tasks.rules.statistics.sampling import (
     expected_errors,
     group_errors,
@@ -51,54 +53,51 @@ class Rubrics(NamedTuple):
 def rubrics(
     dice: np.random.Generator, n_tasks: int = N_TASKS, *, is_heavy: bool = False
 ) -> Rubrics:
-    """Tasks with 7 to 30 criteria, 7 % of them negative, whose decisions are correlated within a
-    task.
+    """Return tasks with 7 to 30 criteria, 7 % of them negative, whose decisions are correlated
+    within a task.
     """
-    n = dice.integers(7, 31, n_tasks)
-    task = np.repeat(np.arange(n_tasks), n)
-    weight = (
-        np.minimum(np.ceil(2 * dice.pareto(1.2, len(task)) + 1), 200)
-        if is_heavy
-        else dice.integers(1, 11, len(task))
-    )
-    is_negative = dice.random(len(task)) < 0.07
-    is_negative[np.concatenate([[0], np.cumsum(n)[:-1]])] = (
-        False  # every task has a positive criterion
-    )
+    n_criteria = dice.integers(7, 31, n_tasks)
+    task = np.repeat(np.arange(n_tasks), n_criteria)
+    n = len(task)
+    if is_heavy:
+        weight = np.minimum(np.ceil(2 * dice.pareto(1.2, n) + 1), 200)
+    else:
+        weight = dice.integers(1, 11, n)
+    is_negative = dice.random(n) < 0.07
+    first_criteria = np.cumsum(n_criteria) - n_criteria
+    is_negative[first_criteria] = False  # every task has a positive criterion
     length = dice.normal(size=n_tasks)
     ease = dice.normal(size=n_tasks)
-    chance = 1 / (
-        1 + np.exp(-(0.3 + ease[task] + 0.3 * length[task] + dice.normal(size=len(task))))
-    )
+    log_odds = 0.3 + ease[task] + 0.3 * length[task] + dice.normal(size=n)
+    chance = 1 / (1 + np.exp(-log_odds))
     positive = np.bincount(task, np.where(is_negative, 0, weight), n_tasks)
     return Rubrics(
-        task,
-        np.where(is_negative, -1, 1) * weight / positive[task],
-        dice.integers(0, CATEGORIES, len(task)),
-        np.where(is_negative, 0.3 * chance, chance),
-        length[task],
+        task=task,
+        contribution=np.where(is_negative, -1, 1) * weight / positive[task],
+        category=dice.integers(0, CATEGORIES, n),
+        chance=np.where(is_negative, 0.3 * chance, chance),
+        length=length[task],
     )
 
 
-def _by_category(of: Rubrics, dice: np.random.Generator) -> tuple[Floats, Floats]:
-    return (
-        np.array([0.05, 0.3, 0.1, 0.4, 0.02])[of.category],
-        np.array([0.2, 0.05, 0.1, 0.02, 0.3])[of.category],
-    )
+def _by_category(sample: Rubrics, dice: np.random.Generator) -> tuple[Floats, Floats]:
+    up = np.array([0.05, 0.3, 0.1, 0.4, 0.02])
+    down = np.array([0.2, 0.05, 0.1, 0.02, 0.3])
+    return up[sample.category], down[sample.category]
 
 
-def _by_length(of: Rubrics, dice: np.random.Generator) -> tuple[Floats, Floats]:
-    long = 1 / (1 + np.exp(-2 * of.length))
-    return 0.5 * long, 0.4 * (1 - long)
+def _by_length(sample: Rubrics, dice: np.random.Generator) -> tuple[Floats, Floats]:
+    longness = 1 / (1 + np.exp(-2 * sample.length))
+    return 0.5 * longness, 0.4 * (1 - longness)
 
 
-def _within_tasks(of: Rubrics, dice: np.random.Generator) -> tuple[Floats, Floats]:
-    is_bad = (dice.random(of.task.max() + 1) < 0.25)[of.task]
+def _within_tasks(sample: Rubrics, dice: np.random.Generator) -> tuple[Floats, Floats]:
+    is_bad = (dice.random(sample.task.max() + 1) < 0.25)[sample.task]
     return np.where(is_bad, 0.8, 0.03), np.where(is_bad, 0.0, 0.05)
 
 
 def _constant(up: float, down: float) -> Errors:
-    return lambda of, dice: (np.full(len(of.task), up), np.full(len(of.task), down))
+    return lambda sample, dice: (np.full(len(sample.task), up), np.full(len(sample.task), down))
 
 
 @dataclass(frozen=True)
@@ -150,18 +149,25 @@ class Replication(NamedTuple):
     @property
     def known(self) -> debiased.KnownTasks:
         """The data known without labels."""
-        of = self.rubrics
-        n = int(self.rubrics.task.max()) + 1
-        positive, negative = (
-            np.bincount(of.task, sign * np.maximum(sign * of.contribution, 0)) for sign in (1, -1)
+        task = self.rubrics.task
+        contribution = self.rubrics.contribution
+        n_tasks = int(task.max()) + 1
+        return debiased.KnownTasks(
+            np.zeros(n_tasks),
+            np.bincount(task, np.maximum(contribution, 0)),
+            np.bincount(task, np.minimum(contribution, 0)),
+            self.rubrics.task_values(self.judge, n_tasks),
         )
-        return debiased.KnownTasks(np.zeros(n), positive, negative, of.task_values(self.judge, n))
 
     def labels(self, indices: NDArray[np.int64], factors: Floats) -> debiased.Labels:
-        """The labels of some verdicts."""
-        of = self.rubrics
-        own = of.task[indices], of.contribution[indices], self.people[indices], self.judge[indices]
-        return debiased.Labels(*own, factors)
+        """Return the labels of some verdicts."""
+        return debiased.Labels(
+            self.rubrics.task[indices],
+            self.rubrics.contribution[indices],
+            self.people[indices],
+            self.judge[indices],
+            factors,
+        )
 
 
 def replication(world: World, dice: np.random.Generator) -> Replication:
@@ -188,54 +194,65 @@ def systematic(probabilities: Floats, dice: np.random.Generator) -> NDArray[np.i
     return np.sort(order[np.diff(np.floor(ends - start), prepend=np.floor(-start)) > 0])
 
 
-def chosen(
-    of: Replication, n: int, known: NDArray[np.int64], dice: np.random.Generator
-) -> tuple[NDArray[np.int64], Floats]:
-    """Verdicts drawn as a sheet draws them, and the probability of every verdict (1 if it already
-    has a label).
+class Sheet(NamedTuple):
+    """Verdicts drawn as a sheet draws them, and the probability of every verdict: 1 if it already
+    had a label.
     """
-    groups = of.rubrics.category
-    squared = (of.people - of.judge)[known] ** 2
-    disagreement = (of.judge - of.second) ** 2
+
+    indices: NDArray[np.int64]
+    probabilities: Floats
+
+
+def drawn_sheet(
+    model: Replication,
+    n: int,
+    labelled: NDArray[np.int64],
+    dice: np.random.Generator,
+) -> Sheet:
+    """Draw `n` verdicts that have no label yet."""
+    groups = model.rubrics.category
+    squared_errors = (model.people - model.judge)[labelled] ** 2
+    disagreement = (model.judge - model.second) ** 2
     errors = expected_errors(
-        group_errors(groups[known], squared, groups), disagreement, np.ones(len(groups))
+        group_errors(groups[labelled], squared_errors, groups), disagreement, np.ones(len(groups))
     )
-    free = np.setdiff1d(np.arange(len(groups)), known)
+    unlabelled = np.setdiff1d(np.arange(len(groups)), labelled)
+    verdict_sizes = sizes(model.rubrics.contribution[unlabelled], errors[unlabelled])
     probabilities = np.ones(len(groups))
-    probabilities[free] = inclusion_probabilities(
-        sizes(of.rubrics.contribution[free], errors[free]), n
-    )
-    return free[systematic(probabilities[free], dice)], probabilities
+    probabilities[unlabelled] = inclusion_probabilities(verdict_sizes, n)
+    return Sheet(unlabelled[systematic(probabilities[unlabelled], dice)], probabilities)
 
 
-def uniform(of: Replication, n: int, dice: np.random.Generator) -> debiased.Labels:
-    """A simple random sample of labels."""
-    size = len(of.people)
-    return of.labels(np.sort(dice.choice(size, n, replace=False)), np.full(n, size / n))
+def uniform(model: Replication, n: int, dice: np.random.Generator) -> debiased.Labels:
+    """Return a simple random sample of labels."""
+    n_verdicts = len(model.people)
+    indices = np.sort(dice.choice(n_verdicts, n, replace=False))
+    return model.labels(indices, np.full(n, n_verdicts / n))
 
 
-def one_sheet(of: Replication, n: int, dice: np.random.Generator) -> debiased.Labels:
-    """The labels of one drawn sheet."""
-    indices, probabilities = chosen(of, n, np.array([], dtype=np.int64), dice)
-    return of.labels(indices, 1 / probabilities[indices])
+def one_sheet(model: Replication, n: int, dice: np.random.Generator) -> debiased.Labels:
+    """Return the labels of one drawn sheet."""
+    sheet = drawn_sheet(model, n, np.array([], dtype=np.int64), dice)
+    return model.labels(sheet.indices, 1 / sheet.probabilities[sheet.indices])
 
 
-def two_sheets(of: Replication, n: int, dice: np.random.Generator) -> debiased.Labels:
-    """The labels of two sheets, half of them each; the second is drawn with the errors that the
-    first showed.
+def two_sheets(model: Replication, n: int, dice: np.random.Generator) -> debiased.Labels:
+    """Return the labels of two sheets, half of them each; the second is drawn with the errors that
+    the first showed.
     """
-    none = np.array([], dtype=np.int64)
-    size = len(of.people)
-    first, before = chosen(of, n // 2, none, dice)
-    second, after = chosen(of, n - n // 2, first, dice)
-    densities = np.array([n // 2 / size, (n - n // 2) / (size - n // 2)])
-    factors = np.zeros((2, size))
-    factors[0, first] = 1 / before[first]
-    factors[1, second] = 1 / after[second]
-    factors[1, first] = 1.0
+    n_verdicts = len(model.people)
+    n_first = n // 2
+    n_second = n - n_first
+    first_sheet = drawn_sheet(model, n_first, np.array([], dtype=np.int64), dice)
+    second_sheet = drawn_sheet(model, n_second, first_sheet.indices, dice)
+    densities = np.array([n_first / n_verdicts, n_second / (n_verdicts - n_first)])
+    factors = np.zeros((2, n_verdicts))
+    factors[0, first_sheet.indices] = 1 / first_sheet.probabilities[first_sheet.indices]
+    factors[1, second_sheet.indices] = 1 / second_sheet.probabilities[second_sheet.indices]
+    factors[1, first_sheet.indices] = 1.0
     factor = densities @ factors / densities.sum()
     indices = np.flatnonzero(factor)
-    return of.labels(indices, factor[indices])
+    return model.labels(indices, factor[indices])
 
 
 DESIGNS = {
@@ -246,14 +263,41 @@ DESIGNS = {
 
 
 class Outcome(NamedTuple):
-    """The result of a design, with a judge or without: coverage, share with a figure, mean width,
-    and bias.
+    """The result of a design, with a judge or without.
+
+    Attributes:
+        coverage: the share of intervals that contain the truth.
+        reported: the share of samples with a figure.
+        width: the mean width of the intervals.
+        bias: the mean error.
     """
 
     coverage: float
-    given: float
+    reported: float
     width: float
     bias: float
+
+
+def outcome(estimates: Sequence[DebiasedEstimate], truth: float, replications: int) -> Outcome:
+    mean, low, high = np.array(
+        [(estimate.mean, estimate.low, estimate.high) for estimate in estimates]
+    ).T
+    is_covered = (low <= truth) & (truth <= high)
+    return Outcome(
+        coverage=float(is_covered.mean()),
+        reported=len(estimates) / replications,
+        width=float((high - low).mean()),
+        bias=float(mean.mean() - truth),
+    )
+
+
+def is_refused(labels: debiased.Labels, effective_labels: float) -> bool:
+    """Return whether the labels are too few or too uneven for a figure."""
+    return (
+        len(labels.label) < debiased.FEWEST_LABELS
+        or len(np.unique(labels.task)) < debiased.FEWEST_LABELLED_TASKS
+        or debiased.outweighed(effective_labels)
+    )
 
 
 def outcomes(
@@ -263,95 +307,66 @@ def outcomes(
     designs: tuple[str, ...] = tuple(DESIGNS),
     seed: int = 1,
 ) -> dict[str, Outcome]:
-    """Design, or `alone, design` (labels alone), -> its outcome."""
-    estimates: dict[str, list[tuple[float, float, float]]] = {}
-    refused = dict.fromkeys(designs, 0)
+    """Return design, or `alone, design` (labels alone), -> its outcome."""
+    estimates = defaultdict[str, list[DebiasedEstimate]](list)
     for number in range(replications):
         dice = np.random.default_rng([seed, number, n])
-        of = replication(world, dice)
+        model = replication(world, dice)
         for design in designs:
-            labels = DESIGNS[design](of, n, dice)
-            sums = debiased.corrected(of.known, labels)
-            few_tasks = len(np.unique(labels.task)) < debiased.FEWEST_LABELLED_TASKS
-            if (
-                len(labels.label) < debiased.FEWEST_LABELS
-                or few_tasks
-                or debiased.outweighed(sums.effective_labels)
-            ):
-                refused[design] += 1
+            labels = DESIGNS[design](model, n, dice)
+            sums = debiased.corrected(model.known, labels)
+            if is_refused(labels, sums.effective_labels):
                 continue
-            alone = debiased.corrected(of.known, labels, uses_judge=False)
-            for name, each in (
-                (design, debiased.estimate(sums)),
-                (f"alone, {design}", debiased.estimate(alone)),
-            ):
-                estimates.setdefault(name, []).append((each.mean, each.low, each.high))
-    return {
-        name: _outcome(np.array(rows), world.truth, replications)
-        for name, rows in estimates.items()
-    }
+            sums_alone = debiased.corrected(model.known, labels, uses_judge=False)
+            estimates[design].append(debiased.estimate(sums))
+            estimates[f"alone, {design}"].append(debiased.estimate(sums_alone))
+    return {name: outcome(estimates[name], world.truth, replications) for name in estimates}
 
 
-def _outcome(rows: Floats, truth: float, replications: int) -> Outcome:
-    mean, low, high = rows.T
-    holds = (low <= truth) & (truth <= high)
-    width = high - low
-    return Outcome(
-        float(holds.mean()),
-        len(rows) / replications,
-        float(width.mean()),
-        float(mean.mean() - truth),
-    )
-
-
-def differences(n: int, replications: int, seed: int = 2) -> tuple[Outcome, Outcome]:
-    """The difference of two equally good models if the judge is lenient with one: debiased, and
-    from labels alone.
+def outcome_of_difference(n: int, replications: int, *, uses_judge: bool) -> Outcome:
+    """Return the outcome for the difference of two equally good models if the judge is lenient with
+    one.
     """
-    fair = WORLDS["biased by category"]
-    lenient = WORLDS["lenient with this model"]
-    estimates: list[list[tuple[float, float, float]]] = [[], []]
-    everywhere = np.arange(N_TASKS)
+    worlds = (WORLDS["biased by category"], WORLDS["lenient with this model"])
+    all_tasks = np.arange(N_TASKS)
+    estimates = []
     for number in range(replications):
-        dice = np.random.default_rng([seed, number, n])
-        models = [replication(world, dice) for world in (fair, lenient)]
-        labelled = [one_sheet(of, n // 2, dice) for of in models]
-        for position, uses_judge in enumerate((True, False)):
-            first, second = (
-                debiased.corrected(of.known, labels, uses_judge=uses_judge)
-                for of, labels in zip(models, labelled, strict=True)
-            )
-            estimate = debiased.estimated_difference(first, second, (everywhere, everywhere))
-            estimates[position].append((estimate.mean, estimate.low, estimate.high))
-    with_judge, alone = (_outcome(np.array(rows), 0.0, replications) for rows in estimates)
-    return with_judge, alone
+        dice = np.random.default_rng([2, number, n])
+        models = [replication(world, dice) for world in worlds]
+        first, second = (
+            debiased.corrected(model.known, one_sheet(model, n // 2, dice), uses_judge=uses_judge)
+            for model in models
+        )
+        estimates.append(debiased.estimated_difference(first, second, (all_tasks, all_tasks)))
+    return outcome(estimates, 0.0, replications)
 
 
-def _cell(outcome: Outcome | None, beside: float) -> str:
-    if outcome is None:
+def _cell(design_outcome: Outcome | None, baseline_width: float) -> str:
+    if design_outcome is None:
         return "no figure"
-    given = "" if outcome.given > 0.995 else f", {outcome.given:.0%} given"
-    return f"{outcome.coverage:.1%} ({outcome.width / beside:.2f}{given})"
+    text = f"{design_outcome.width / baseline_width:.2f}"
+    if design_outcome.reported <= 0.995:
+        text += f", {design_outcome.reported:.0%} given"
+    return f"{design_outcome.coverage:.1%} ({text})"
 
 
 def rows(replications: int) -> Iterator[Sequence[object]]:
-    """The table, line by line."""
+    """Yield the lines of the table."""
+    n_verdicts = 18.5 * N_TASKS
     for name, world in WORLDS.items():
         for share in SHARES:
-            n = round(share * 18.5 * N_TASKS)
+            n = round(share * n_verdicts)
             by_design = outcomes(world, n, replications)
-            beside = by_design["alone, chosen"].width
-            yield (
-                name,
-                f"{share:.0%}",
-                n,
-                *(_cell(by_design.get(column), beside) for column in COLUMNS),
-            )
+            width = by_design["alone, chosen"].width
+            cells = [_cell(by_design.get(column), width) for column in COLUMNS]
+            yield name, f"{share:.0%}", n, *cells
     for share in SHARES[1:]:
-        n = round(share * 2 * 18.5 * N_TASKS)
-        with_judge, alone = differences(n, replications)
-        cells = "–", "–", _cell(alone, alone.width), _cell(with_judge, alone.width), "–"
-        yield "difference of two models", f"{share:.0%}", n, *cells
+        n = round(share * 2 * n_verdicts)
+        alone = outcome_of_difference(n, replications, uses_judge=False)
+        with_judge = outcome_of_difference(n, replications, uses_judge=True)
+        alone_cell = _cell(alone, alone.width)
+        judge_cell = _cell(with_judge, alone.width)
+        yield "difference of two models", f"{share:.0%}", n, "–", "–", alone_cell, judge_cell, "–"
 
 
 def main() -> None:

@@ -64,11 +64,12 @@ def covered(
         dice.random(len(task)) < np.where(people == 1.0, 0.05, 0.25), 1.0 - people, people
     )
     nothing = np.zeros(len(task))
-    of = Replication(Rubrics(task, contribution, nothing, nothing, nothing), people, judge, judge)
+    rubrics = Rubrics(task, contribution, nothing, nothing, nothing)
+    model = Replication(rubrics, people, judge, judge)
     size = sizes(contribution, np.full(len(task), PRIOR_ERROR))
     probability = inclusion_probabilities(size, min(n_labels, len(task)))
     sample = systematic(probability, dice)
-    sums = corrected(of.known, of.labels(sample, 1.0 / probability[sample]))
+    sums = corrected(model.known, model.labels(sample, 1.0 / probability[sample]))
     estimated = estimate(sums)
     half = estimated.error * float(student_quantile(0.975, np.asarray(sums.degrees)))
     return (
@@ -90,8 +91,9 @@ def rows(shape: str, replications: int) -> Iterator[Sequence[object]]:
     true = truth(shape, dice)
     for n_tasks, n_labels in SIZES:
         results = [covered(shape, n_tasks, n_labels, true, dice) for _ in range(replications)]
-        held, by_student, wider = np.mean(results, axis=0)
-        yield shape, n_tasks, n_labels, f"{by_student:.1%}", f"{held:.1%}", f"{wider:.2f}"
+        coverage, student_coverage, width = np.mean(results, axis=0)
+        cells = f"{student_coverage:.1%}", f"{coverage:.1%}", f"{width:.2f}"
+        yield shape, n_tasks, n_labels, *cells
 
 
 if __name__ == "__main__":

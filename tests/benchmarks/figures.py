@@ -43,6 +43,16 @@ class Figure:
         """The figure that is compared."""
         return self.value / self.baseline_value
 
+    def as_kept(self) -> dict[str, Any]:
+        """Return the object that `figures.json` keeps."""
+        return {
+            "ratio": round(self.ratio, 3),
+            "baseline": self.baseline,
+            "value": round(self.value, 3),
+            "baseline_value": round(self.baseline_value, 3),
+            "unit": self.unit,
+        }
+
 
 def arguments(
     description: str | None, *, keeps: bool = False, **options: Any
@@ -63,14 +73,15 @@ def arguments(
             help=f"keep the figures in {KEPT.name} to compare with them",
         )
     for name, option in options.items():
-        default, text = option if isinstance(option, tuple) else (option, None)
-        first = default[0] if isinstance(default, list) else default
-        how: dict[str, Any] = {"type": type(first), "default": default}
-        if isinstance(default, list):
-            how |= {"nargs": "+", "choices": default if isinstance(first, str) else None}
-        elif isinstance(default, type):
-            how = {"type": default}
-        parser.add_argument(f"--{name.replace('_', '-')}", help=text, **how)
+        default, help_text = option if isinstance(option, tuple) else (option, None)
+        details: dict[str, Any] = {"type": type(default), "default": default}
+        if isinstance(default, type):
+            details = {"type": default}
+        elif isinstance(default, list):
+            details |= {"type": type(default[0]), "nargs": "+"}
+            if isinstance(default[0], str):
+                details["choices"] = default
+        parser.add_argument(f"--{name.replace('_', '-')}", help=help_text, **details)
     return parser.parse_args()
 
 
@@ -89,40 +100,33 @@ def report(benchmark: str, figures: Sequence[Figure], *, must_keep: bool, path: 
         benchmark: name of the benchmark with its size: only runs of the same name are compared.
     """
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    lines = compared(figures, kept.get(benchmark, {}))
+    lines = comparison_lines(figures, kept.get(benchmark, {}))
     if must_keep:
-        kept[benchmark] = {
-            each.name: {
-                "ratio": round(each.ratio, 3),
-                "baseline": each.baseline,
-                "value": round(each.value, 3),
-                "baseline_value": round(each.baseline_value, 3),
-                "unit": each.unit,
-            }
-            for each in figures
-        }
+        kept[benchmark] = {figure.name: figure.as_kept() for figure in figures}
         path.write_text(json.dumps(kept, indent=2, sort_keys=True) + "\n", encoding="utf-8")
         lines.append(f"kept in {path.name}")
     return "\n".join([f"{benchmark}, beside the figures that are kept:", *lines])
 
 
-def compared(figures: Sequence[Figure], kept: Kept) -> list[str]:
-    """A line for each figure, and for each kept one that was not measured."""
+def comparison_lines(figures: Sequence[Figure], kept: Kept) -> list[str]:
+    """Return a line for each figure, and for each kept one that was not measured."""
     lines = []
     for figure in figures:
-        was = kept.get(figure.name)
-        change_text = "nothing kept to compare with"
-        if was is not None and was["baseline"] == figure.baseline and was["unit"] == figure.unit:
-            change = figure.ratio / was["ratio"] - 1.0
-            how = f"{abs(change):.0%} {'more' if change > 0 else 'less'}"
-            change_text = (
-                f"was {was['ratio']:.2f}:"
-                f" {f'no change beyond {NOISE:.0%}' if abs(change) <= NOISE else how}"
-            )
-        now = (
-            f"{figure.name}: {figure.ratio:.2f} of {figure.baseline} ({figure.value:.3g}"
-            f" {figure.unit})"
-        )
-        lines.append(f"{now}, {change_text}")
-    missing = sorted(kept.keys() - {figure.name for figure in figures})
-    return lines + [f"{name}: was {kept[name]['ratio']:.2f}, not measured now" for name in missing]
+        change = change_text(figure, kept.get(figure.name))
+        cost = f"{figure.value:.3g} {figure.unit}"
+        lines.append(f"{figure.name}: {figure.ratio:.2f} of {figure.baseline} ({cost}), {change}")
+    measured = {figure.name for figure in figures}
+    for name in sorted(kept.keys() - measured):
+        lines.append(f"{name}: was {kept[name]['ratio']:.2f}, not measured now")
+    return lines
+
+
+def change_text(figure: Figure, kept: Mapping[str, Any] | None) -> str:
+    """Return the change since a kept figure, if it was measured beside the same baseline."""
+    if kept is None or (kept["baseline"], kept["unit"]) != (figure.baseline, figure.unit):
+        return "nothing kept to compare with"
+    change = figure.ratio / kept["ratio"] - 1.0
+    text = f"{abs(change):.0%} {'more' if change > 0 else 'less'}"
+    if abs(change) <= NOISE:
+        text = f"no change beyond {NOISE:.0%}"
+    return f"was {kept['ratio']:.2f}: {text}"

@@ -1,8 +1,10 @@
 """Coverage of the 95 % interval of a mean over tasks, by method, world and number of tasks."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -38,11 +40,9 @@ class World:
         effects = self.effects(dice, shape)
         # The mean of T independent normal trials is one normal with its spread divided by the root
         # of T.
-        return (
-            effects + dice.normal(0.0, self.noise / trials**0.5, size=shape)
-            if self.noise
-            else effects
-        )
+        if self.noise:
+            effects = effects + dice.normal(0.0, self.noise / trials**0.5, size=shape)
+        return effects
 
 
 def sparse(n_others: float, size: Effects, mean: float) -> World:
@@ -118,8 +118,8 @@ def percentiles(
         "percentile": intervals.quantile_pairs(means, np.full(columns, (1 - level) / 2)),
         "expanded": intervals.quantile_pairs(means, np.full(columns, tail)),
     }
-    off = scores - mean
-    bend = (off**3).sum(axis=0) / (6 * (off**2).sum(axis=0) ** 1.5)
+    deviations = scores - mean
+    bend = (deviations**3).sum(axis=0) / (6 * (deviations**2).sum(axis=0) ** 1.5)
     ends = []
     for z in (ndtri(tail), -ndtri(tail)):
         tail_level = ndtr(below + (below + z) / (1 - bend * (below + z)))
@@ -136,16 +136,18 @@ def halves(scores: np.ndarray, samples: np.ndarray, level: float = 0.95) -> dict
         scores, np.ones_like(scores), np.full(columns, n - 1), samples
     )
     student = float(intervals.student_quantile((1 + level) / 2, np.asarray(n - 1.0)))
-    below, above = intervals.quantile_pairs(student_t.steps, np.full(columns, (1 - level) / 2)).T
-    sides = [np.clip(side, 0, intervals.WIDEST * student) for side in (above, -below)]
-    each = [
-        student_t.ratio - student_t.error * sides[0],
-        student_t.ratio + student_t.error * sides[1],
-    ]
-    bounds = [np.maximum(each[0], scores.min(axis=0)), np.minimum(each[1], scores.max(axis=0))]
+    tails = np.full(columns, (1 - level) / 2)
+    low_step, high_step = intervals.quantile_pairs(student_t.steps, tails).T
+    widest = intervals.WIDEST * student
+    low = student_t.ratio - student_t.error * np.clip(high_step, 0, widest)
+    high = student_t.ratio + student_t.error * np.clip(-low_step, 0, widest)
+    bounded_low = np.maximum(low, scores.min(axis=0))
+    bounded_high = np.minimum(high, scores.max(axis=0))
     half = student * scores.std(axis=0, ddof=1) / n**0.5
-    plain = np.stack([student_t.ratio - half, student_t.ratio + half], axis=1)
-    return {"bootstrap-t": np.stack(bounds, axis=1), "Student's t": plain}
+    return {
+        "bootstrap-t": np.stack([bounded_low, bounded_high], axis=1),
+        "Student's t": np.stack([student_t.ratio - half, student_t.ratio + half], axis=1),
+    }
 
 
 def every_method(scores: np.ndarray, samples: np.ndarray) -> dict[str, np.ndarray]:
@@ -154,32 +156,36 @@ def every_method(scores: np.ndarray, samples: np.ndarray) -> dict[str, np.ndarra
     return percentiles(scores, samples) | halves(scores, samples) | wider
 
 
-def cell(
-    world: World, n_tasks: int, trials: int, replications: int, samples: np.ndarray, seed: int
-) -> dict[str, tuple]:
-    """Method -> (coverage in %, mean width relative to Student's t) of one cell of the table.
+class Cell(NamedTuple):
+    """A cell of the table: coverage in %, and mean width relative to Student's t."""
 
-    Only samples with enough differing tasks for an interval count; `given` is their share in %.
+    covered_percent: float
+    width: float
+
+
+def cells(
+    world: World, n_tasks: int, trials: int, replications: int, samples: np.ndarray, seed: int
+) -> tuple[float, dict[str, Cell]]:
+    """Return the share of samples, in %, with enough differing tasks for an interval, and the cell
+    of each method, over these samples.
     """
     scores = world.scores(n_tasks, trials, replications, seed)
-    enough = scores[:, intervals.n_differing(scores) >= intervals.FEWEST_OTHERS]
-    parts: dict[str, list[np.ndarray]] = {}
-    for start in range(0, enough.shape[1], _AT_A_TIME):
-        some = enough[:, start : start + _AT_A_TIME]
-        for method, ends in every_method(some, samples).items():
-            parts.setdefault(method, []).append(ends)
-    student = (
-        2
-        * intervals.student_quantile(0.975, n_tasks - 1.0)
-        * enough.std(axis=0, ddof=1)
-        / n_tasks**0.5
-    )
-    figures: dict[str, tuple] = {"given": (100 * enough.shape[1] / replications,)}
-    for method, several in parts.items():
-        low, high = np.concatenate(several).T
-        covered = (low <= world.mean(n_tasks)) & (world.mean(n_tasks) <= high)
-        figures[method] = (100 * covered.mean(), (high - low).mean() / student.mean())
-    return figures
+    scores = scores[:, intervals.n_differing(scores) >= intervals.FEWEST_OTHERS]
+    n_samples = scores.shape[1]
+    parts: dict[str, list[np.ndarray]] = defaultdict(list)
+    for start in range(0, n_samples, _AT_A_TIME):
+        part = scores[:, start : start + _AT_A_TIME]
+        for method, ends in every_method(part, samples).items():
+            parts[method].append(ends)
+    student_quantile = intervals.student_quantile(0.975, n_tasks - 1.0)
+    student_width = 2 * student_quantile * scores.std(axis=0, ddof=1) / n_tasks**0.5
+    by_method = {}
+    for method, ends in parts.items():
+        low, high = np.concatenate(ends).T
+        is_covered = (low <= world.mean(n_tasks)) & (world.mean(n_tasks) <= high)
+        width = (high - low).mean() / student_width.mean()
+        by_method[method] = Cell(100 * is_covered.mean(), width)
+    return 100 * n_samples / replications, by_method
 
 
 def rows(
@@ -189,28 +195,33 @@ def rows(
     trials: tuple[int, ...] = TRIALS,
     worlds: dict[str, World] = WORLDS,
 ) -> Iterator[tuple[str, ...]]:
-    """The lines of the table; all replications with the same number of tasks share the draws."""
+    """Yield the lines of the table; all replications with the same number of tasks share the
+    draws.
+    """
     for n_tasks in tasks:
         samples = intervals.draws(n_tasks, resamples)
         for number, (name, world) in enumerate(worlds.items()):
             for n_trials in trials:
                 seed = 1_000 * n_tasks + 10 * number + n_trials
-                by_method = cell(world, n_tasks, n_trials, replications, samples, seed)
-                shown = (
-                    f"{by_method[method][0]:.1f} ({by_method[method][1]:.2f})" for method in METHODS
-                )
-                yield (str(n_tasks), name, str(n_trials), f"{by_method['given'][0]:.0f}", *shown)
+                share, by_method = cells(world, n_tasks, n_trials, replications, samples, seed)
+                texts = []
+                for method in METHODS:
+                    cell = by_method[method]
+                    texts.append(f"{cell.covered_percent:.1f} ({cell.width:.2f})")
+                yield str(n_tasks), name, str(n_trials), f"{share:.0f}", *texts
 
 
 def main() -> None:
     """Simulate and print: coverage in %, and in brackets the mean width relative to Student's t."""
     resamples = (10_000, "bootstrap resamples of each")
-    given = arguments(__doc__, replications=(4_000, "samples of tasks a cell"), resamples=resamples)
+    options = arguments(
+        __doc__, replications=(4_000, "samples of tasks a cell"), resamples=resamples
+    )
     rough = ((50, 100, 300), (1,))
     tables = (
-        rows(given.replications, given.resamples),
-        rows(given.replications, given.resamples, *rough, ROUGH_WORLDS),
-        rows(given.replications, given.resamples, *rough, MIXTURES),
+        rows(options.replications, options.resamples),
+        rows(options.replications, options.resamples, *rough, ROUGH_WORLDS),
+        rows(options.replications, options.resamples, *rough, MIXTURES),
     )
     markdown(("tasks", "world", "trials", "given", *METHODS), chain(*tables))
 

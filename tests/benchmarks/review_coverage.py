@@ -65,31 +65,35 @@ def estimates(
     for replication in range(replications):
         task, category, agreed = world.population(dice)
         index, weight = _sampled(world, design, task, category, replication)
-        n = world.n_tasks
-        over = np.bincount(task[index], weights=weight * agreed[index], minlength=n)
-        under = np.bincount(task[index], weights=weight, minlength=n)
-        seen = under > 0
-        sample = draws(int(seen.sum()), resamples, seed)
-        low, high = ratio_intervals(over[seen, None], under[seen, None], sampled=sample)[0]
-        yield np.array([over.sum() / under.sum(), low, high])
+        weights = np.bincount(task[index], weights=weight, minlength=world.n_tasks)
+        agreed_weights = np.bincount(
+            task[index], weights=weight * agreed[index], minlength=world.n_tasks
+        )
+        is_sampled = weights > 0
+        sample = draws(int(is_sampled.sum()), resamples, seed)
+        ((low, high),) = ratio_intervals(
+            agreed_weights[is_sampled, None], weights[is_sampled, None], sampled=sample
+        )
+        yield np.array([agreed_weights.sum() / weights.sum(), low, high])
 
 
 def _sampled(
     world: World, design: str, task: np.ndarray, category: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The indices of the sampled criteria, and one over the probability of each."""
+    """Return the indices of the sampled criteria, and one over the probability of each."""
     if design == "whole tasks":
         n_tasks = round(world.n_sampled / len(task) * world.n_tasks)
-        sample = stratified_sample(
-            [str(i) for i in range(world.n_tasks)], ["all"] * world.n_tasks, n_tasks, seed
-        )
-        index = np.flatnonzero(np.isin(task, [each.position for each in sample]))
+        names = [str(index) for index in range(world.n_tasks)]
+        sample = stratified_sample(names, ["all"] * world.n_tasks, n_tasks, seed)
+        index = np.flatnonzero(np.isin(task, [unit.position for unit in sample]))
         return index, np.full(len(index), 1.0 / sample[0].probability)
-    strata = [str(each) for each in category] if design == "by category" else ["all"] * len(task)
-    sample = stratified_sample([str(i) for i in range(len(task))], strata, world.n_sampled, seed)
-    return np.array([each.position for each in sample]), np.array(
-        [1.0 / each.probability for each in sample]
-    )
+    names = [str(index) for index in range(len(task))]
+    strata = ["all"] * len(task)
+    if design == "by category":
+        strata = [str(label) for label in category]
+    sample = stratified_sample(names, strata, world.n_sampled, seed)
+    positions = np.array([unit.position for unit in sample])
+    return positions, np.array([1.0 / unit.probability for unit in sample])
 
 
 def coverage(
@@ -99,9 +103,14 @@ def coverage(
     estimate.
     """
     results = np.array(list(estimates(world, design, replications, resamples, seed)))
-    given = ~np.isnan(results[:, 1])
-    holds = (results[given, 1] <= world.share) & (world.share <= results[given, 2])
-    return float(holds.mean()), float(given.mean()), float(results[:, 0].mean() - world.share)
+    estimate, low, high = results.T
+    has_interval = ~np.isnan(low)
+    is_covered = (low <= world.share) & (world.share <= high)
+    return (
+        float(is_covered[has_interval].mean()),
+        float(has_interval.mean()),
+        float(estimate.mean() - world.share),
+    )
 
 
 WORLDS = {
@@ -113,17 +122,19 @@ WORLDS = {
 }
 
 
+def rows(replications: int, resamples: int) -> Iterator[Sequence[str]]:
+    """Yield the lines of the table."""
+    for (name, world), design in product(WORLDS.items(), DESIGNS):
+        covered, reported, bias = coverage(world, design, replications, resamples)
+        figures = f"{covered:.1%}", f"{reported:.0%}", f"{bias:+.4f}"
+        yield name, design, f"{world.share:.3f}", *figures
+
+
 def main() -> None:
     """Print the coverage of every world and design."""
-    given = arguments(__doc__, replications=1_000, resamples=1_000)
-    rows = (row(*cell, given.replications, given.resamples) for cell in product(WORLDS, DESIGNS))
-    markdown(["world", "design", "true share", "coverage", "given", "bias"], rows)
-
-
-def row(name: str, design: str, replications: int, resamples: int) -> Sequence[str]:
-    """A line of the table."""
-    holds, given, bias = coverage(WORLDS[name], design, replications, resamples)
-    return name, design, f"{WORLDS[name].share:.3f}", f"{holds:.1%}", f"{given:.0%}", f"{bias:+.4f}"
+    options = arguments(__doc__, replications=1_000, resamples=1_000)
+    header = ["world", "design", "true share", "coverage", "given", "bias"]
+    markdown(header, rows(options.replications, options.resamples))
 
 
 if __name__ == "__main__":

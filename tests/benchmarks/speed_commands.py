@@ -41,29 +41,34 @@ def cost_of(
     # The environment of a user without a Prefect server, whose Python keeps bytecode, which is the
     # default.
     left_out = ("PREFECT_", "PYTHONDONTWRITEBYTECODE")
-    own = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
-    own |= {"PREFECT_HOME": str(folder / "prefect"), "LITELLM_LOCAL_MODEL_COST_MAP": "True"} | more
-    n_before = len(server.entries) if server else 0
-    before = os.times()
+    environment = {
+        "PREFECT_HOME": str(folder / "prefect"),
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        **more,
+    }
+    for name, value in os.environ.items():
+        if not name.startswith(left_out):
+            environment.setdefault(name, value)
+    n_requests = len(server.entries) if server else 0
+    start = os.times()
     began_s = time.monotonic()
-    done = subprocess.run(
+    process = subprocess.run(
         command,
         cwd=folder,
-        env=own,
+        env=environment,
         capture_output=True,
         check=False,
     )
     wall_s = time.monotonic() - began_s
-    after = os.times()
-    if done.returncode:
-        raise SystemExit(
-            f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr.decode()}"
-        )
-    cpu_s = (
-        after.children_user + after.children_system - before.children_user - before.children_system
-    )
-    calls = server.entries[n_before:] if server else []
-    return Cost(cpu_s, wall_s, calls[0].arrived_at_s - began_s if calls else None)
+    end = os.times()
+    if process.returncode:
+        text = " ".join(map(str, command))
+        raise SystemExit(f"{text}: exit {process.returncode}\n{process.stderr.decode()}")
+    user_s = end.children_user - start.children_user
+    system_s = end.children_system - start.children_system
+    requests = server.entries[n_requests:] if server else []
+    first_call_s = requests[0].arrived_at_s - began_s if requests else None
+    return Cost(user_s + system_s, wall_s, first_call_s)
 
 
 def configured(folder: Path, server: FaultServer, *labels: str) -> None:
@@ -78,59 +83,56 @@ def configured(folder: Path, server: FaultServer, *labels: str) -> None:
 
 
 def measured(folder: Path) -> dict[str, Cost]:
-    """The cost of each command in each situation, by name."""
+    """Return the cost of each command in each situation, by name."""
+    costs = {}
     for name in LIBRARIES:
-        cost_of([sys.executable, "-c", name], folder)  # so that its bytecode exists
-    costs = {name: cost_of([sys.executable, "-c", name], folder) for name in LIBRARIES}
+        command = [sys.executable, "-c", name]
+        cost_of(command, folder)  # so that its bytecode exists
+        costs[name] = cost_of(command, folder)
     with FaultServer() as server:
+
+        def cost(arguments: str, **environment: str) -> Cost:
+            return cost_of([PRBENCH, *arguments.split()], folder, server, **environment)
+
         configured(folder, server, "a")
-        costs["run, new folder"] = cost_of([PRBENCH, "run"], folder, server)
-        costs["run, finished"] = cost_of([PRBENCH, "run"], folder, server)
-        for command in (*LOOKING, *(f"{stage}, finished" for stage in STAGES)):
-            costs[command] = cost_of(
-                [PRBENCH, *command.removesuffix(", finished").split()], folder, server
-            )
-        for number, options in enumerate(([], ["--no-prefect"])):
-            configured(folder, server, "a", f"b{number}")
-            costs[" ".join(["run, another model", *options])] = cost_of(
-                [PRBENCH, "run", *options], folder, server
-            )
+        costs["run, new folder"] = cost("run")
+        costs["run, finished"] = cost("run")
+        costs |= {arguments: cost(arguments) for arguments in LOOKING}
+        costs |= {f"{stage}, finished": cost(stage) for stage in STAGES}
+        configured(folder, server, "a", "b0")
+        costs["run, another model"] = cost("run")
+        configured(folder, server, "a", "b1")
+        costs["run, another model --no-prefect"] = cost("run --no-prefect")
         home = folder / "server"
         shared = folder / "shared"
         home.mkdir()
         shared.mkdir()
         with serving_prefect(home, shared) as prefect:
-            named = {"PREFECT_API_URL": prefect.url, "PREFECT_API_AUTH_STRING": prefect.secret}
-            costs["run, finished, with a server"] = cost_of(
-                [PRBENCH, "run"], folder, server, **named
-            )
+            environment = {
+                "PREFECT_API_URL": prefect.url,
+                "PREFECT_API_AUTH_STRING": prefect.secret,
+            }
+            costs["run, finished, with a server"] = cost("run", **environment)
             configured(folder, server, "a", "c")
-            costs["run, another model, with a server"] = cost_of(
-                [PRBENCH, "run"], folder, server, **named
-            )
+            costs["run, another model, with a server"] = cost("run", **environment)
     return costs
 
 
 def main() -> None:
     """Measure and print."""
-    given = arguments(__doc__, keeps=True)
+    options = arguments(__doc__, keeps=True)
     with tempfile.TemporaryDirectory(prefix="speed-") as name:
         costs = measured(Path(name))
-    rows = [
-        (
-            what,
-            f"{cost.cpu_s:.2f}",
-            f"{cost.cpu_s / costs[BASELINE].cpu_s:.2f}",
-            f"{cost.wall_s:.2f}",
-            "" if cost.first_call_s is None else f"{cost.first_call_s:.2f}",
-        )
-        for what, cost in costs.items()
-    ]
+    baseline_s = costs[BASELINE].cpu_s
+    rows = []
+    figures = []
+    for command, cost in costs.items():
+        first_call = "" if cost.first_call_s is None else f"{cost.first_call_s:.2f}"
+        times = f"{cost.cpu_s:.2f}", f"{cost.cpu_s / baseline_s:.2f}", f"{cost.wall_s:.2f}"
+        rows.append([command, *times, first_call])
+        figures.append(Figure(command, cost.cpu_s, BASELINE, baseline_s))
     markdown(["command", "CPU s", f"to {BASELINE}", "wall s", "first call s"], rows)
-    figures = [
-        Figure(what, cost.cpu_s, BASELINE, costs[BASELINE].cpu_s) for what, cost in costs.items()
-    ]
-    print(report("speed_commands", figures, must_keep=given.keep))
+    print(report("speed_commands", figures, must_keep=options.keep))
 
 
 if __name__ == "__main__":

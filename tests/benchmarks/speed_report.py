@@ -84,7 +84,7 @@ def copied(folder: Path, target: Path) -> Built:
 
 def main() -> None:
     """Measure and print."""
-    given = arguments(
+    options = arguments(
         __doc__,
         keeps=True,
         models=20,
@@ -93,36 +93,42 @@ def main() -> None:
         explanation_words=45,
         folder=(Path, "keep the made-up warehouse here and use it again"),
     )
-    size = Size(given.models, given.trials, 1, given.response_words, given.explanation_words)
+    size = Size(
+        models=options.models,
+        trials=options.trials,
+        response_words=options.response_words,
+        explanation_words=options.explanation_words,
+    )
     with tempfile.TemporaryDirectory() as temporary:
-        folder = given.folder or Path(temporary) / "warehouse"
+        folder = options.folder or Path(temporary) / "warehouse"
         site = Path(temporary) / "site"
         in_process_of_its_own(fill, folder, size)
         copy, copy_mb = in_process_of_its_own(copied, folder, Path(temporary) / "copy")
-        builds = [("a plain copy to JSON", (copy, copy_mb))]
-        for name in ("first", "again", "after a night of one model"):
-            if "night" in name:
-                in_process_of_its_own(one_night_more, folder, size)
-            builds.append((name, in_process_of_its_own(built, folder, site)))
-        print(f"{size.verdicts:,} verdicts, {time.strftime('%Y-%m')}")
-        rows = (
-            (
+        builds = {
+            "first": in_process_of_its_own(built, folder, site),
+            "again": in_process_of_its_own(built, folder, site),
+        }
+        in_process_of_its_own(one_night_more, folder, size)
+        builds["after a night of one model"] = in_process_of_its_own(built, folder, site)
+    print(f"{size.verdicts:,} verdicts, {time.strftime('%Y-%m')}")
+    baseline = "a plain copy to JSON"
+    rows = []
+    for name, (cost, site_mb) in {baseline: (copy, copy_mb), **builds}.items():
+        rows.append(
+            [
                 name,
-                f"{each.seconds:.1f}",
-                f"{each.seconds / copy.seconds:.2f}",
-                f"{each.cpu_s:.1f}",
-                f"{each.cpu_s / copy.cpu_s:.2f}",
-                f"{each.peak_mb:.0f}",
-                f"{mb:.0f}",
-                f"{mb / copy_mb:.2f}",
-            )
-            for name, (each, mb) in builds
+                f"{cost.seconds:.1f}",
+                f"{cost.seconds / copy.seconds:.2f}",
+                f"{cost.cpu_s:.1f}",
+                f"{cost.cpu_s / copy.cpu_s:.2f}",
+                f"{cost.peak_mb:.0f}",
+                f"{site_mb:.0f}",
+                f"{site_mb / copy_mb:.2f}",
+            ]
         )
-        markdown(["build", "s", "ratio", "CPU s", "ratio", "peak MB", "MB", "ratio"], rows)
-        figures = [
-            Figure(name, each.cpu_s, builds[0][0], copy.cpu_s) for name, (each, _) in builds[1:]
-        ]
-        print(report(f"speed_report, {size.verdicts:,} verdicts", figures, must_keep=given.keep))
+    markdown(["build", "s", "ratio", "CPU s", "ratio", "peak MB", "MB", "ratio"], rows)
+    figures = [Figure(name, cost.cpu_s, baseline, copy.cpu_s) for name, (cost, _) in builds.items()]
+    print(report(f"speed_report, {size.verdicts:,} verdicts", figures, must_keep=options.keep))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ The warehouse is compared with a bare DuckDB file that has the same rows and not
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,37 +103,88 @@ def median_ms(database: Path, query: str, *parameters: Any) -> float:
     return statistics.median(figures)
 
 
-def queries(folder: Path) -> list[tuple[str, float, float | None]]:
-    """Name of a query, its milliseconds on the published database, and those of an equivalent one
-    on the bare file.
+@dataclass(frozen=True)
+class QueryTime:
+    """The milliseconds of a query on the published database, and those of an equivalent one on the
+    bare file.
     """
+
+    name: str
+    published_ms: float
+    bare_ms: float | None = None
+
+
+def query_times(folder: Path) -> list[QueryTime]:
+    """Measure what people ask most."""
     published = Warehouse(folder).database
     bare = folder / "bare.duckdb"
     with duckdb.connect(str(published), read_only=True) as connection:
-        (verdict,) = connection.execute(
+        (verdict_id,) = connection.execute(
             "select verdict_id from verdicts limit 1 offset 500000"
         ).fetchone() or ("",)
-    from_scratch = median_ms(bare, _SCORES)
-    looked_up = median_ms(bare, _LOOK_UP, verdict)
+    scores_ms = median_ms(bare, _SCORES)
+    look_up_ms = median_ms(bare, _LOOK_UP, verdict_id)
+
+    def measured(
+        name: str, query: str, *parameters: str, bare_ms: float | None = None
+    ) -> QueryTime:
+        return QueryTime(name, median_ms(published, query, *parameters), bare_ms)
+
+    leaderboard = "select * from leaderboard order by split, rank"
     by_category = "select * from breakdown_leaderboard where breakdown = 'category'"
     return [
-        (
-            "leaderboard",
-            median_ms(published, "select * from leaderboard order by split, rank"),
-            from_scratch,
-        ),
-        ("leaderboard by category", median_ms(published, by_category), None),
-        ("severity_leaderboard", median_ms(published, "select * from severity_leaderboard"), None),
-        ("scores from scratch", median_ms(published, _SCORES), from_scratch),
-        ("verdicts by status", median_ms(published, _STATUS), median_ms(bare, _STATUS)),
-        ("one verdict", median_ms(published, _LOOK_UP, verdict), looked_up),
-        ("one verdict, all beside it", median_ms(published, _DETAILS, verdict), looked_up),
+        measured("leaderboard", leaderboard, bare_ms=scores_ms),
+        measured("leaderboard by category", by_category),
+        measured("severity_leaderboard", "select * from severity_leaderboard"),
+        measured("scores from scratch", _SCORES, bare_ms=scores_ms),
+        measured("verdicts by status", _STATUS, bare_ms=median_ms(bare, _STATUS)),
+        measured("one verdict", _LOOK_UP, verdict_id, bare_ms=look_up_ms),
+        measured("one verdict, all beside it", _DETAILS, verdict_id, bare_ms=look_up_ms),
     ]
+
+
+def print_builds(builds: Sequence[Build]) -> None:
+    """Print the cost of each build, and its ratio to linear growth."""
+    rows = []
+    for cost in builds:
+        growth = cost.aggregate_s / builds[0].aggregate_s
+        rows.append(
+            [
+                f"{cost.verdicts:,}",
+                f"{cost.aggregate_s:.1f}",
+                f"{cost.cpu_s:.1f}",
+                f"{growth * builds[0].verdicts / cost.verdicts:.2f}",
+                f"{cost.again_s:.2f}",
+                f"{cost.peak_mb:.0f}",
+                f"{cost.database_mb:.0f}",
+            ]
+        )
+    header = ["verdicts", "aggregate s", "CPU s", "to linear", "again s", "peak MB", "database MB"]
+    markdown(header, rows)
+
+
+def print_queries(folder: Path, n_vintages: int, cost: Build, *, must_keep: bool) -> None:
+    """Measure and print the queries on a warehouse, and compare them with the kept figures."""
+    copy_cpu_s = in_process_of_its_own(bare_copy, folder)
+    print(f"\n{n_vintages} vintages, milliseconds; {_COPY} took {copy_cpu_s:.1f} CPU s")
+    rows = []
+    figures = [
+        Figure("aggregate", cost.cpu_s, _COPY, copy_cpu_s),
+        Figure("peak memory of aggregate", cost.peak_mb, "1 GB", _MOST_MB, "MB"),
+    ]
+    for query in query_times(folder):
+        cells = [query.name, f"{query.published_ms:.1f}", "", ""]
+        if query.bare_ms is not None:
+            cells[2:] = [f"{query.bare_ms:.1f}", f"{query.published_ms / query.bare_ms:.3f}"]
+            figures.append(Figure(query.name, query.published_ms, _BARE, query.bare_ms, "ms"))
+        rows.append(cells)
+    markdown(["query", "published", "bare", "ratio"], rows)
+    print(report(f"speed_warehouse, {cost.verdicts:,} verdicts", figures, must_keep=must_keep))
 
 
 def main() -> None:
     """Measure and print."""
-    given = arguments(
+    options = arguments(
         __doc__,
         keeps=True,
         vintages=([1], "nights of verdicts, one build each"),
@@ -140,55 +192,18 @@ def main() -> None:
         folder=(Path, "keep the made-up warehouses here and use them again"),
     )
     with tempfile.TemporaryDirectory() as temporary:
-        root = given.folder or Path(temporary)
-        folders = {n: root / f"{given.models}x{n}" for n in given.vintages}
-        sizes = {n: Size(given.models, 3, n) for n in folders}
-        for n, folder in folders.items():
-            in_process_of_its_own(synthetic_warehouse, folder, sizes[n])
-        builds = [in_process_of_its_own(build, folder, sizes[n]) for n, folder in folders.items()]
-        base = builds[0]
-        markdown(
-            ["verdicts", "aggregate s", "CPU s", "to linear", "again s", "peak MB", "database MB"],
-            [
-                (
-                    f"{b.verdicts:,}",
-                    f"{b.aggregate_s:.1f}",
-                    f"{b.cpu_s:.1f}",
-                    f"{b.aggregate_s / base.aggregate_s * base.verdicts / b.verdicts:.2f}",
-                    f"{b.again_s:.2f}",
-                    f"{b.peak_mb:.0f}",
-                    f"{b.database_mb:.0f}",
-                )
-                for b in builds
-            ],
-        )
-        for number, folder, built in zip(given.vintages, folders.values(), builds, strict=True):
-            copy_cpu_s = in_process_of_its_own(bare_copy, folder)
-            print(f"\n{number} vintages, milliseconds; {_COPY} took {copy_cpu_s:.1f} CPU s")
-            query_ms = queries(folder)
-            cells = (
-                (f"{bare:.1f}", f"{ours / bare:.3f}") if bare else ("", "")
-                for _, ours, bare in query_ms
-            )
-            rows = (
-                (name, f"{ours:.1f}", *beside)
-                for (name, ours, _), beside in zip(query_ms, cells, strict=True)
-            )
-            markdown(["query", "published", "bare", "ratio"], rows)
-            figures = [
-                Figure("aggregate", built.cpu_s, _COPY, copy_cpu_s),
-                Figure("peak memory of aggregate", built.peak_mb, "1 GB", _MOST_MB, "MB"),
-                *(
-                    Figure(name, ours, _BARE, bare, "ms")
-                    for name, ours, bare in query_ms
-                    if bare is not None
-                ),
-            ]
-            print(
-                report(
-                    f"speed_warehouse, {built.verdicts:,} verdicts", figures, must_keep=given.keep
-                )
-            )
+        root = options.folder or Path(temporary)
+        folders = []
+        builds = []
+        for n_vintages in options.vintages:
+            size = Size(options.models, trials=3, vintages=n_vintages)
+            folder = root / f"{options.models}x{n_vintages}"
+            in_process_of_its_own(synthetic_warehouse, folder, size)
+            folders.append(folder)
+            builds.append(in_process_of_its_own(build, folder, size))
+        print_builds(builds)
+        for n_vintages, folder, cost in zip(options.vintages, folders, builds, strict=True):
+            print_queries(folder, n_vintages, cost, must_keep=options.keep)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,11 @@ before, and counts as wrong if any look at any of its comparisons decides wrongl
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,28 +19,37 @@ from tests.benchmarks.figures import arguments, markdown
 
 Floats = np.ndarray
 Dice = np.random.Generator
+Draw = Callable[[Dice, tuple[int, ...]], Floats]
 BLOCK = 20
 LEAST = 0.02
 ALPHA = 0.05
-_AT_ONCE = 4_000
+_COLUMNS_AT_ONCE = 4_000
 
 
 def _steps(dice: Dice, shape: tuple[int, ...]) -> Floats:
     return dice.choice([-0.2, -0.1, 0.0, 0.1, 0.2], size=shape, p=[0.1, 0.2, 0.4, 0.2, 0.1])
 
 
-def _sparse(
-    share: float, values: Callable[[Dice, tuple[int, ...]], Floats]
-) -> Callable[..., Floats]:
-    return lambda dice, shape: (dice.random(shape) < share) * values(dice, shape)
-
-
 def _bounded(dice: Dice, shape: tuple[int, ...]) -> Floats:
-    """Differences of scores between 0 and 1 of two models whose responses meet most criteria."""
+    """Return differences of scores between 0 and 1 of two models whose responses meet most
+    criteria.
+    """
     return dice.beta(2.0, 0.7, shape) - dice.beta(2.0, 0.7, shape)
 
 
-Draw = Callable[[Dice, tuple[int, ...]], Floats]
+def _sparse(share: float, values: Draw) -> Draw:
+    return lambda dice, shape: (dice.random(shape) < share) * values(dice, shape)
+
+
+def _jumps(share: float, size: float, spread: float, mean: float = 0.0) -> Draw:
+    """A share of the tasks differs by about `size`; the others vary around the value that gives the
+    mean.
+    """
+    return lambda dice, shape: (
+        dice.normal(mean - share * size, spread, shape) + size * (dice.random(shape) < share)
+    )
+
+
 WORLDS: dict[str, Draw] = {
     "normal": lambda dice, shape: dice.normal(0.0, 0.15, shape),
     "bounded": _bounded,
@@ -59,16 +70,6 @@ WORLDS: dict[str, Draw] = {
 """World -> differences of tasks with mean 0; the last four are skewed, which a model compared with
 itself never is.
 """
-
-
-def _jumps(share: float, size: float, spread: float, mean: float = 0.0) -> Draw:
-    """A share of the tasks differs by about `size`; the others vary around the value that gives the
-    mean.
-    """
-    return lambda dice, shape: (
-        dice.normal(mean - share * size, spread, shape) + size * (dice.random(shape) < share)
-    )
-
 
 MIXTURES: dict[str, Draw] = {
     "3 % differ by 0.5, others little": _jumps(0.03, 0.5, 0.05),
@@ -105,188 +106,202 @@ large.
 """
 
 
+class Decisions(NamedTuple):
+    """Masks over comparisons: those that are called different, and those that are called equal."""
+
+    differs: Floats
+    equals: Floats
+
+
 def rule(n_tasks: int, n_comparisons: int = 1, block: int = BLOCK) -> Rule:
-    """The rule of one of `n_comparisons` comparisons."""
+    """Return the rule of one of `n_comparisons` comparisons."""
     return Rule("different", alpha_of_each(ALPHA, n_comparisons), LEAST, block_ends(n_tasks, block))
 
 
+def decisions_at(sample: Floats, comparison_rule: Rule, end: int) -> Decisions:
+    """Return what the look after `end` tasks decides."""
+    low, high = comparison_rule.ends_at(sample[:end]).T
+    return Decisions((low > 0.0) | (high < 0.0), (low > -LEAST) & (high < LEAST))
+
+
+def decisions_of_any_look(sample: Floats, comparison_rule: Rule) -> Decisions:
+    """Return what any look decides."""
+    looks = [decisions_at(sample, comparison_rule, end) for end in comparison_rule.ends]
+    differs, equals = np.any(looks, axis=0)
+    return Decisions(differs, equals)
+
+
 def false_share(
-    draw: Callable[[Dice, tuple[int, ...]], Floats],
+    draw: Draw,
     n_tasks: int,
     n_comparisons: int,
-    families: int,
+    n_families: int,
     seed: int,
     block: int = BLOCK,
-) -> tuple[float, float]:
-    """The share of families with any false `different`, and with any false `equal`, at any look."""
-    dice = np.random.default_rng(seed)
-    of_each = rule(n_tasks, n_comparisons, block)
-    n = families * n_comparisons
-    parts = [min(_AT_ONCE, n - start) for start in range(0, n, _AT_ONCE)]
-    decisions = np.concatenate(
-        [_ever(draw(dice, (n_tasks, size)), of_each) for size in parts], axis=1
-    )
-    differs, equals = decisions.reshape(2, families, -1).any(axis=2).mean(axis=1)
-    return float(differs), float(equals)
-
-
-def _ever(sample: Floats, of_each: Rule) -> tuple[Floats, Floats]:
-    """For each comparison: whether any look calls it different, and whether any look calls it
-    equal.
+) -> Decisions:
+    """Return the share of families with any false `different`, and with any false `equal`, at any
+    look.
     """
-    differs, equals = (np.zeros(sample.shape[1], dtype=np.bool_) for _ in range(2))
-    for end in of_each.ends:
-        low, high = of_each.ends_at(sample[:end]).T
-        differs |= (low > 0.0) | (high < 0.0)
-        equals |= (low > -LEAST) & (high < LEAST)
-    return differs, equals
+    dice = np.random.default_rng(seed)
+    comparison_rule = rule(n_tasks, n_comparisons, block)
+    n = n_families * n_comparisons
+    parts = []
+    for start in range(0, n, _COLUMNS_AT_ONCE):
+        sample = draw(dice, (n_tasks, min(_COLUMNS_AT_ONCE, n - start)))
+        parts.append(decisions_of_any_look(sample, comparison_rule))
+    decisions = np.concatenate(parts, axis=1).reshape(2, n_families, n_comparisons)
+    differs, equals = decisions.any(axis=2).mean(axis=1)
+    return Decisions(differs, equals)
 
 
-def models_beside_each_other(n_models: int, n_tasks: int, families: int, seed: int) -> float:
-    """The share of families with any false `different` among all pairs of equally good models."""
+def false_share_of_models(n_models: int, n_tasks: int, n_families: int, seed: int) -> float:
+    """Return the share of families with any false `different` among all pairs of equally good
+    models.
+    """
     dice = np.random.default_rng(seed)
     first, second = np.triu_indices(n_models, 1)
-    of_each = rule(n_tasks, len(first))
-    wrong = 0
-    for _ in range(families):
-        scores = dice.beta(2.0, 0.7, (n_tasks, 1)) + dice.normal(0.0, 0.12, (n_tasks, n_models))
-        wrong += bool(_ever(scores[:, first] - scores[:, second], of_each)[0].any())
-    return wrong / families
+    pair_rule = rule(n_tasks, len(first))
+    n_wrong = 0
+    for _ in range(n_families):
+        task_means = dice.beta(2.0, 0.7, (n_tasks, 1))
+        scores = task_means + dice.normal(0.0, 0.12, (n_tasks, n_models))
+        decisions = decisions_of_any_look(scores[:, first] - scores[:, second], pair_rule)
+        n_wrong += bool(decisions.differs.any())
+    return n_wrong / n_families
 
 
-def tasks_until_decision(sample: Floats, of_each: Rule) -> tuple[Floats, Floats, Floats]:
-    """For each comparison: the number of tasks until it is settled, whether as different, and
-    whether as equal.
-    """
-    tasks = np.full(sample.shape[1], of_each.ends[-1])
-    decided = np.zeros(sample.shape[1], dtype=np.int64)
-    for end in of_each.ends:
-        low, high = of_each.ends_at(sample[:end]).T
-        now = np.where(
-            (low > 0.0) | (high < 0.0), 1, np.where((low > -LEAST) & (high < LEAST), 2, 0)
-        )
-        new = (decided == 0) & (now > 0)
-        tasks[new] = end
-        decided[new] = now[new]
-    return tasks, decided == 1, decided == 2
+def tasks_until_decision(sample: Floats, comparison_rule: Rule) -> tuple[Floats, Decisions]:
+    """Return, for each comparison, the number of tasks until it is settled, and the decision."""
+    n_comparisons = sample.shape[1]
+    n_tasks = np.full(n_comparisons, comparison_rule.ends[-1])
+    settled = Decisions(
+        np.zeros(n_comparisons, dtype=np.bool_), np.zeros(n_comparisons, dtype=np.bool_)
+    )
+    for end in comparison_rule.ends:
+        is_open = ~(settled.differs | settled.equals)
+        decisions = decisions_at(sample, comparison_rule, end)
+        newly_different = is_open & decisions.differs
+        newly_equal = is_open & ~decisions.differs & decisions.equals
+        n_tasks[newly_different | newly_equal] = end
+        settled.differs[newly_different] = True
+        settled.equals[newly_equal] = True
+    return n_tasks, settled
 
 
-def bias(true: float, n_tasks: int, replications: int, seed: int) -> dict[str, tuple[float, float]]:
-    """Mean error of each figure that is reported of two models after stopping, with its standard
-    error.
+class Bias(NamedTuple):
+    """The mean error of an estimate, with its standard error."""
+
+    mean: float
+    standard_error: float
+
+
+def bias_of(errors: Sequence[float] | Floats) -> Bias:
+    return Bias(float(np.nanmean(errors)), float(np.nanstd(errors) / np.sqrt(len(errors))))
+
+
+def bias_of_two(true: float, n_tasks: int, replications: int, seed: int) -> list[Bias]:
+    """Return the bias of each figure of two models after stopping: their difference and the first
+    one's score, each plain and unbiased.
+
+    The order is: difference, unbiased difference, score, unbiased score.
     """
     dice = np.random.default_rng(seed)
-    of_each = rule(n_tasks)
-    errors_of: dict[str, list[float]] = {
-        "difference": [],
-        "unbiased difference": [],
-        "score": [],
-        "unbiased score": [],
-    }
+    pair_rule = rule(n_tasks)
+    truth = np.array([true, 0.5 + true])
+    errors = []
     for _ in range(replications):
-        scores = dice.normal([0.5 + true, 0.5], 0.11, (n_tasks, 2)) + dice.normal(
-            0.0, 0.15, (n_tasks, 1)
-        )
+        model_scores = dice.normal([0.5 + true, 0.5], 0.11, (n_tasks, 2))
+        scores = model_scores + dice.normal(0.0, 0.15, (n_tasks, 1))
         differences = scores[:, 0] - scores[:, 1]
-        end = int(tasks_until_decision(differences[:, None], of_each)[0][0])
+        n_tasks_used, _ = tasks_until_decision(differences[:, None], pair_rule)
+        end = int(n_tasks_used[0])
         figures = np.column_stack([differences, scores[:, 0]])[:end]
-        unbiased = unbiased_means(differences[:end], figures, np.zeros(end), of_each, orders=200)
-        errors = (*(figures.mean(axis=0) - (true, 0.5 + true)), *(unbiased - (true, 0.5 + true)))
-        for name, error in zip(
-            ("difference", "score", "unbiased difference", "unbiased score"), errors, strict=True
-        ):
-            errors_of[name].append(float(error))
-    root = np.sqrt(replications)
-    return {
-        name: (float(np.nanmean(of)), float(np.nanstd(of) / root)) for name, of in errors_of.items()
-    }
+        unbiased = unbiased_means(differences[:end], figures, np.zeros(end), pair_rule, orders=200)
+        errors.append(np.column_stack([figures.mean(axis=0) - truth, unbiased - truth]).ravel())
+    return [bias_of(column) for column in np.transpose(errors)]
 
 
-def bias_of_three(n_tasks: int, replications: int, seed: int) -> tuple[float, float, float, float]:
-    """Mean error of the score of a model compared with two others: plain, and unbiased given its
-    last comparison.
+def bias_of_three(n_tasks: int, replications: int, seed: int) -> list[Bias]:
+    """Return the bias of the score of a model compared with two others: plain, and unbiased given
+    its last comparison.
     """
     dice = np.random.default_rng(seed)
-    of_each = rule(n_tasks, 3)
+    comparison_rule = rule(n_tasks, 3)
     true = np.array([0.58, 0.50, 0.52])
     errors = []
     for _ in range(replications):
         scores = dice.normal(true, 0.11, (n_tasks, 3)) + dice.normal(0.0, 0.15, (n_tasks, 1))
-        others = scores[:, :1] - scores[:, 1:]
-        ends = tasks_until_decision(others, of_each)[0]
-        last = int(np.argmax(ends))
-        end = int(ends.max())
+        differences = scores[:, :1] - scores[:, 1:]
+        n_tasks_used, _ = tasks_until_decision(differences, comparison_rule)
+        last = int(np.argmax(n_tasks_used))
+        end = int(n_tasks_used.max())
+        figures = scores[:end, :1]
         unbiased = unbiased_means(
-            others[:end, last], scores[:end, :1], np.zeros(end), of_each, orders=200
-        )[0]
-        errors.append((scores[:end, 0].mean() - true[0], unbiased - true[0]))
-    mean = np.nanmean(errors, axis=0)
-    spread = np.nanstd(errors, axis=0) / np.sqrt(replications)
-    return float(mean[0]), float(spread[0]), float(mean[1]), float(spread[1])
+            differences[:end, last], figures, np.zeros(end), comparison_rule, orders=200
+        )
+        errors.append([figures.mean() - true[0], unbiased[0] - true[0]])
+    return [bias_of(column) for column in np.transpose(errors)]
 
 
 def real_scores(folder: Path) -> dict[str, dict[str, float]]:
-    """Model -> task -> its score (equation 1), from real verdicts and rubrics."""
+    """Return model -> task -> its score (equation 1), from real verdicts and rubrics."""
     import polars as pl
 
     weights: dict[tuple[str, str], float] = {}
-    positive: dict[str, float] = {}
-    for row in pl.read_parquet(
-        folder / "finance_hard.parquet", columns=["task", "rubric"]
-    ).iter_rows(named=True):
+    positive_weights: dict[str, float] = defaultdict(float)
+    rubrics = pl.read_parquet(folder / "finance_hard.parquet", columns=["task", "rubric"])
+    for row in rubrics.iter_rows(named=True):
         for criterion in row["rubric"]:
             notes = criterion["annotations"]
             weight = float(notes[notes["weight_class"].replace(" ", "_") + "_weight"])
             weights[row["task"], criterion["id"]] = weight
-            positive[row["task"]] = positive.get(row["task"], 0.0) + max(weight, 0.0)
-    errors_of: dict[str, dict[str, float]] = {}
-    for line in (
-        (folder / "verdicts_finance_hard_3models.jsonl").read_text(encoding="utf-8").splitlines()
-    ):
+            positive_weights[row["task"]] += max(weight, 0.0)
+    scores: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    path = folder / "verdicts_finance_hard_3models.jsonl"
+    for line in path.read_text(encoding="utf-8").splitlines():
         verdict = json.loads(line)
-        key = verdict["task"], verdict["criterion"]
-        of_model = errors_of.setdefault(verdict["model"], {})
-        points = weights[key] * verdict["criteria_met"] / positive[verdict["task"]]
-        of_model[verdict["task"]] = of_model.get(verdict["task"], 0.0) + points
-    return errors_of
+        task_id = verdict["task"]
+        points = weights[task_id, verdict["criterion"]] * verdict["criteria_met"]
+        scores[verdict["model"]][task_id] += points / positive_weights[task_id]
+    return scores
 
 
 def savings(
     scores: dict[str, dict[str, float]], orders: int, seed: int, block: int
-) -> Iterator[tuple[str, float, float, float, float, float]]:
-    """For each pair of models: the difference; tasks until settled (5 %, median, 95 %); shares
-    different and equal.
+) -> Iterator[Sequence[object]]:
+    """Yield a row for each pair of models: their difference, tasks until settled (5 %, median,
+    95 %), and the share called different.
     """
-    labels = sorted(scores)
-    tasks = sorted(set.intersection(*(set(scores[label]) for label in labels)))
-    values = np.array([[scores[label][task] for label in labels] for task in tasks])
+    models = sorted(scores)
+    task_ids = sorted(set.intersection(*(set(scores[model]) for model in models)))
+    columns = [np.array([*map(scores[model].get, task_ids)]) for model in models]
     dice = np.random.default_rng(seed)
-    sample = np.argsort(dice.random((orders, len(tasks))), axis=1).T
-    pairs = list(combinations(range(len(labels)), 2))
-    of_each = rule(len(tasks), len(pairs), block)
-    for a, b in pairs:
-        differences = values[:, a] - values[:, b]
-        n_tasks_used, differs, _ = tasks_until_decision(differences[sample], of_each)
-        low, median, high = np.quantile(n_tasks_used, (0.05, 0.5, 0.95))
-        name = f"{chr(65 + a)} - {chr(65 + b)}"
+    sample = np.argsort(dice.random((orders, len(task_ids))), axis=1).T
+    pairs = list(combinations(range(len(models)), 2))
+    for first, second in pairs:
+        differences = columns[first] - columns[second]
+        n_tasks_used, decisions = tasks_until_decision(
+            differences[sample], rule(len(task_ids), len(pairs), block)
+        )
+        quantiles = np.quantile(n_tasks_used, (0.05, 0.5, 0.95))
         yield (
-            name,
-            float(differences.mean()),
-            float(low),
-            float(median),
-            float(high),
-            float(differs.mean()),
+            f"{chr(65 + first)} - {chr(65 + second)}",
+            f"{differences.mean():+.3f}",
+            *(f"{n_tasks:.0f}" for n_tasks in quantiles),
+            f"{100 * decisions.differs.mean():.1f}",
         )
 
 
 def _false_rows(families: dict[int, int], n_tasks: int) -> Iterator[Sequence[object]]:
     for kind, worlds in (("different", WORLDS | MIXTURES | RARE), ("equal", BORDER)):
         for name, draw in worlds.items():
-            shares = (
-                false_share(draw, n_tasks, n, families[n], 11)[kind == "equal"] for n in families
-            )
-            yield f"`{kind}`: {name}", *(f"{100 * share:.1f}" for share in shares)
-    share = models_beside_each_other(20, n_tasks, families[190], 5)
+            cells = []
+            for n_comparisons, n_families in families.items():
+                shares = false_share(draw, n_tasks, n_comparisons, n_families, seed=11)
+                share = shares.equals if kind == "equal" else shares.differs
+                cells.append(f"{100 * share:.1f}")
+            yield f"`{kind}`: {name}", *cells
+    share = false_share_of_models(20, n_tasks, families[190], seed=5)
     yield "`different`: 20 equally good models, all pairs", "", "", f"{100 * share:.1f}"
 
 
@@ -295,12 +310,13 @@ def _mixture_rows(
 ) -> Iterator[Sequence[object]]:
     for size, share in product((0.3, 0.5, 0.7, 1.0), (0.03, 0.05, 0.1)):
         cells = []
-        for draw in (_jumps(share, size, spread) for spread in spreads):
-            wrong = (
-                false_share(draw, n_tasks, 1, replications, 13, block)[0]
-                for block in (5, 10, BLOCK)
-            )
-            cells.append(" / ".join(f"{100 * each:.1f}" for each in wrong))
+        for spread in spreads:
+            draw = _jumps(share, size, spread)
+            false_percents = []
+            for block in (5, 10, BLOCK):
+                shares = false_share(draw, n_tasks, 1, replications, seed=13, block=block)
+                false_percents.append(f"{100 * shares.differs:.1f}")
+            cells.append(" / ".join(false_percents))
         yield share, size, *cells
 
 
@@ -310,68 +326,60 @@ def _power_rows(replications: int, comparisons: Sequence[int]) -> Iterator[Seque
         300: (0.05, 0.075),
         100: (0.075, 0.1),
     }
-    for n_tasks, true in (
-        (n_tasks, true) for n_tasks, several in truths.items() for true in several
-    ):
-        sample = np.random.default_rng(17).normal(true, 0.15, (n_tasks, replications // 2))
-        n_tasks_used = (
-            tasks_until_decision(sample, rule(n_tasks, n_comparisons))
-            for n_comparisons in comparisons
-        )
-        yield (
-            true,
-            f"{n_tasks:,}",
-            *(
-                f"{np.median(tasks):.0f} ({100 * differs.mean():.0f} / {100 * equals.mean():.0f})"
-                for tasks, differs, equals in n_tasks_used
-            ),
-        )
+    for n_tasks, differences in truths.items():
+        for true in differences:
+            sample = np.random.default_rng(17).normal(true, 0.15, (n_tasks, replications // 2))
+            cells = []
+            for n_comparisons in comparisons:
+                n_tasks_used, decisions = tasks_until_decision(sample, rule(n_tasks, n_comparisons))
+                differs_percent = 100 * decisions.differs.mean()
+                equals_percent = 100 * decisions.equals.mean()
+                cells.append(
+                    f"{np.median(n_tasks_used):.0f} ({differs_percent:.0f} / {equals_percent:.0f})"
+                )
+            yield true, f"{n_tasks:,}", *cells
 
 
 def _bias_rows(replications: int) -> Iterator[Sequence[object]]:
-    def cell(mean: float, error: float) -> str:
-        return f"{1e3 * mean:+.2f} ({1e3 * error:.2f})"
-
     for true in (0.0, 0.03, 0.06, 0.1):
-        yield true, *(cell(*each) for each in bias(true, 100, replications, 23).values())
-    plain, plain_error, unbiased, error = bias_of_three(100, replications, 29)
-    yield "one of three models", "", "", cell(plain, plain_error), cell(unbiased, error)
+        yield true, *map(_bias_cell, bias_of_two(true, 100, replications, seed=23))
+    plain_and_unbiased = bias_of_three(100, replications, seed=29)
+    yield "one of three models", "", "", *map(_bias_cell, plain_and_unbiased)
 
 
-def _savings_rows(folder: Path, orders: int, block: int) -> Iterator[Sequence[object]]:
-    for name, true, *tasks, differs in savings(real_scores(folder), orders, 31, block):
-        yield name, f"{true:+.3f}", *(f"{each:.0f}" for each in tasks), f"{100 * differs:.1f}"
+def _bias_cell(bias: Bias) -> str:
+    return f"{1e3 * bias.mean:+.2f} ({1e3 * bias.standard_error:.2f})"
 
 
 def main() -> None:
     """Print the tables."""
-    given = arguments(
+    options = arguments(
         __doc__,
         replications=2_000,
         tasks=200,
         real=(Path, "a folder with finance_hard.parquet and verdicts of three models"),
     )
-    n = given.replications
-    n_tasks = given.tasks
-    for block in (20, 5) if given.real else ():
-        print(
-            f"\nReal verdicts of 3 models on 100 tasks, {n:,} random orders, a look after every"
-            f" {block}"
-        )
-        header = [
-            "pair",
-            "difference",
-            "tasks until settled: 5 %",
-            "median",
-            "95 %",
-            "different in %",
-        ]
-        markdown(header, _savings_rows(given.real, n, block))
+    n = options.replications
+    n_tasks = options.tasks
+    if options.real:
+        scores = real_scores(options.real)
+        for block in (20, 5):
+            print(
+                f"\nReal verdicts of 3 models on 100 tasks, {n:,} random orders, a look after every"
+                f" {block}"
+            )
+            header = [
+                "pair",
+                "difference",
+                "tasks until settled: 5 %",
+                "median",
+                "95 %",
+                "different in %",
+            ]
+            markdown(header, savings(scores, n, 31, block))
     print("\nMean error after stopping (100 tasks), times 1,000, with its standard error")
-    markdown(
-        ["true difference", "difference", "unbiased difference", "score", "unbiased score"],
-        _bias_rows(n),
-    )
+    header = ["true difference", "difference", "unbiased difference", "score", "unbiased score"]
+    markdown(header, _bias_rows(n))
     print(
         "\nTasks until settled (median), and comparisons called different / equal in %; standard"
         " deviation 0.15"
@@ -388,7 +396,8 @@ def main() -> None:
         190: max(1, n // 4),
     }
     print(f"\nFamilies with any false decision in %, {n_tasks} tasks, a look after every {BLOCK}")
-    header = ["world", *(f"{each} comparisons ({families[each]:,})" for each in families)]
+    header = ["world"]
+    header += [f"{n_comparisons} comparisons ({n:,})" for n_comparisons, n in families.items()]
     markdown(header, _false_rows(families, n_tasks))
 
 

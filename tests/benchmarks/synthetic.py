@@ -235,25 +235,29 @@ def copy_rows(
     """Write the rows of a query as one part, with the contract's columns in its order and types."""
     folder = warehouse.store.root / table_name
     folder.mkdir(parents=True, exist_ok=True)
-    connection.execute(f"create or replace temp view given as {query}")
-    given = {name for name, *_ in connection.execute("describe given").fetchall()}
-    columns = ", ".join(
-        f"{name if name in given else 'null'}::{_SQL_TYPES.get(str(COLUMNS[name][0]), _other(name))}"
-        f" as {name}"
-        for name in TABLES[table_name].columns
-    )
+    connection.execute(f"create or replace temp view made_rows as {query}")
+    described = connection.execute("describe made_rows").fetchall()
+    made_columns = {name for name, *_ in described}
+    columns = []
+    for name in TABLES[table_name].columns:
+        value = name if name in made_columns else "null"
+        columns.append(f"{value}::{_sql_type(name)} as {name}")
     number = len(warehouse.store.standing(table_name)) + 1
     unnamed = folder / ".written"
     connection.execute(
-        f"copy (select {columns} from given) to '{unnamed}' (format parquet, compression zstd)"
+        f"copy (select {', '.join(columns)} from made_rows) to '{unnamed}'"
+        " (format parquet, compression zstd)"
     )
     with unnamed.open("rb") as written:
         content_hash = hashlib.file_digest(written, "sha256").hexdigest()
     unnamed.rename(folder / f"{number:015d}-{content_hash[:24]}.parquet")
 
 
-def _other(column: str) -> str:
-    return "timestamptz" if "timestamp" in str(COLUMNS[column][0]) else "varchar[]"
+def _sql_type(column: str) -> str:
+    arrow_type = str(COLUMNS[column][0])
+    if "timestamp" in arrow_type:
+        return "timestamptz"
+    return _SQL_TYPES.get(arrow_type, "varchar[]")
 
 
 def synthetic_warehouse(folder: Path, size: Size) -> Warehouse:

@@ -1,12 +1,13 @@
 """Mutants: small changes of the source that a test should notice."""
 
 import ast
+import itertools
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 ROOT = Path(__file__).parents[2]
 _MODEL_RULES = "tests/tasks/aggregate/test_model_rules.py"
@@ -144,13 +145,13 @@ class Mutant:
         """Return the file that has the line now, and its changed text; None if no file has the
         line.
         """
-        moved = (
-            path
-            for top in ("tasks", "sql", "warehouse")
-            for path in sorted((root / top).rglob("*" + self.suffix))
-        )
-        for path in (root / self.file, *moved):
-            lines = path.read_text(encoding="utf-8").split("\n") if path.is_file() else []
+        paths = [root / self.file]
+        for folder in ("tasks", "sql", "warehouse"):
+            paths += sorted((root / folder).rglob("*" + self.suffix))
+        for path in paths:
+            if not path.is_file():
+                continue
+            lines = path.read_text(encoding="utf-8").split("\n")
             indices = [i for i, line in enumerate(lines) if line.strip() == self.before]
             if len(indices) > self.nth:
                 index = indices[self.nth]
@@ -175,30 +176,30 @@ class Mutant:
     @property
     def tests(self) -> list[str]:
         """The tests that can detect it; none for most SQL: its results are compared."""
-        return TESTS[
-            max((source for source in TESTS if self.file.startswith(source)), key=len)
-        ].split()
+        sources = [source for source in TESTS if self.file.startswith(source)]
+        return TESTS[max(sources, key=len)].split()
 
 
 def drawn(seed: int = 1) -> list[Mutant]:
     """Return a new set, drawn from all possible changes."""
     dice = random.Random(seed)
-    chosen = []
-    for folder, share in PARTS.values():
-        sources = [source for source in TESTS if source.startswith(folder)]
-        paths = sorted({path for source in sources for path in _files(source)})
-        possible = [mutant for path in paths for mutant in _possible(path)]
-        chosen += dice.sample(possible, share)
-    return sorted(chosen, key=lambda each: (each.file, each.before, each.after))
+    mutants: list[Mutant] = []
+    for folder, n_mutants in PARTS.values():
+        paths: set[Path] = set()
+        for source in TESTS:
+            if source.startswith(folder):
+                paths.update(_files(ROOT / source))
+        possible: list[Mutant] = []
+        for path in sorted(paths):
+            possible += _possible(path)
+        mutants += dice.sample(possible, n_mutants)
+    return sorted(mutants, key=lambda mutant: (mutant.file, mutant.before, mutant.after))
 
 
-def _files(source: str) -> list[Path]:
-    path = ROOT / source
-    return (
-        [path]
-        if path.is_file()
-        else sorted(each for each in path.rglob("*.*") if each.suffix in {".py", ".sql"})
-    )
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    return [file for file in path.rglob("*.*") if file.suffix in {".py", ".sql"}]
 
 
 def _possible(path: Path) -> Iterator[Mutant]:
@@ -206,15 +207,17 @@ def _possible(path: Path) -> Iterator[Mutant]:
     changes = _sql_changes(text) if path.suffix == ".sql" else _python_changes(text)
     lines = text.split("\n")
     for number, line in sorted(set(changes)):
-        before = lines[number]
-        nth = [i for i, each in enumerate(lines) if each.strip() == before.strip()].index(number)
-        yield Mutant(str(path.relative_to(ROOT)), before.strip(), line.strip(), nth)
+        original = lines[number].strip()
+        nth = [earlier.strip() for earlier in lines[:number]].count(original)
+        yield Mutant(str(path.relative_to(ROOT)), original, line.strip(), nth)
 
 
 def _sql_changes(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.split("\n")):
-        for pattern, new in _SQL_SWAPS if not line.strip().startswith("--") else ():
-            changed = re.sub(pattern, new, line, count=1)
+        if line.strip().startswith("--"):
+            continue
+        for pattern, replacement in _SQL_SWAPS:
+            changed = re.sub(pattern, replacement, line, count=1)
             if changed != line:
                 yield number, changed
 
@@ -223,28 +226,32 @@ def _python_changes(text: str) -> Iterator[tuple[int, str]]:
     lines = text.split("\n")
     for node in ast.walk(ast.parse(text)):
         for left, operator, right in _operations(node):
-            new = _SWAPS.get(type(operator))
-            if new and left.end_lineno == right.lineno:
-                line = lines[right.lineno - 1]
+            swap = _SWAPS.get(type(operator))
+            if swap and left.end_lineno == right.lineno:
                 start = left.end_col_offset or 0
-                end = right.col_offset
-                between = re.sub(r"[^\s()]+(\s+(in|not)\b)?", new, line[start:end], count=1)
-                yield right.lineno - 1, line[:start] + between + line[end:]
-        if (
-            isinstance(node, ast.Constant)
-            and type(node.value) in {int, float, bool}
-            and node.lineno == node.end_lineno
-        ):
-            line = lines[node.lineno - 1]
-            new = str(not node.value) if isinstance(node.value, bool) else str(node.value + 1)
-            yield node.lineno - 1, line[: node.col_offset] + new + line[node.end_col_offset :]
-        if (
-            isinstance(node, ast.UnaryOp)
-            and isinstance(node.op, ast.Not)
-            and node.lineno == node.operand.lineno
-        ):
-            line = lines[node.lineno - 1]
-            yield node.lineno - 1, line[: node.col_offset] + line[node.operand.col_offset :]
+                code = lines[right.lineno - 1][start : right.col_offset]
+                changed = re.sub(r"[^\s()]+(\s+(in|not)\b)?", swap, code, count=1)
+                yield _replaced(lines, right.lineno, start, right.col_offset, changed)
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+            if isinstance(node.value, bool):
+                changed = str(not node.value)
+            else:
+                changed = str(node.value + 1)
+            yield _replaced(lines, node.lineno, node.col_offset, node.end_col_offset or 0, changed)
+        elif _is_negation(node) and node.lineno == node.operand.lineno:
+            yield _replaced(lines, node.lineno, node.col_offset, node.operand.col_offset, "")
+
+
+def _is_negation(node: ast.AST) -> TypeGuard[ast.UnaryOp]:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+
+
+def _replaced(
+    lines: Sequence[str], line_number: int, start: int, end: int, text: str
+) -> tuple[int, str]:
+    """Return the index of a line, and the line with other text between two columns."""
+    line = lines[line_number - 1]
+    return line_number - 1, line[:start] + text + line[end:]
 
 
 def _operations(node: ast.AST) -> Iterator[tuple[ast.expr, ast.AST, ast.expr]]:
@@ -253,7 +260,5 @@ def _operations(node: ast.AST) -> Iterator[tuple[ast.expr, ast.AST, ast.expr]]:
     elif isinstance(node, ast.BinOp):
         yield node.left, node.op, node.right
     elif isinstance(node, ast.BoolOp):
-        yield from (
-            (left, node.op, right)
-            for left, right in zip(node.values, node.values[1:], strict=False)
-        )
+        for left, right in itertools.pairwise(node.values):
+            yield left, node.op, right

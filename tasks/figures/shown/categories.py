@@ -7,6 +7,8 @@ weaknesses, and trees, level by level, with scores and criteria.
 from tasks.figures import charts
 from tasks.figures.addresses import task_address
 from tasks.figures.figure import (
+    BY_LABEL,
+    MEAN_SCORE,
     Chart,
     Charts,
     Column,
@@ -30,7 +32,7 @@ def _met(subject: str, *, is_detrimental: bool) -> Charts:
     return charts.intervals(
         "split",
         subject,
-        rows=lambda rows: [row for row in rows if row["is_detrimental"] is is_detrimental],
+        only=lambda row: row["is_detrimental"] is is_detrimental,
         label="severity",
         name="model",
         value="met_share",
@@ -57,12 +59,7 @@ CRITICAL = Figure(
     ),
     tuple(
         charts.intervals(
-            "split",
-            subject,
-            value=f"{side}_share",
-            ends=f"{side}_ci",
-            from_zero=True,
-            hollow=few,
+            "split", subject, value=f"{side}_share", ends=f"{side}_ci", from_zero=True, hollow=few
         )
         for subject, side, few in (
             ("Critical criteria missed", "missed", "is_critical_small"),
@@ -70,7 +67,7 @@ CRITICAL = Figure(
         )
     ),
     breakdown="severity",
-    essential="model missed_share mistake_share responses_with_mistake_share",
+    essential=["model", "missed_share", "mistake_share", "responses_with_mistake_share"],
     query="categories/critical",
     mart="severity_leaderboard",
 )
@@ -88,8 +85,8 @@ SEVERITIES = Figure(
     ),
     (_met("Criteria met", is_detrimental=False), _met("Mistakes made", is_detrimental=True)),
     breakdown="severity",
-    essential="model met_share met_ci_low n_judged coverage",
-    boards="judge_config split severity",
+    essential=["model", "met_share", "met_ci_low", "n_judged", "coverage"],
+    boards=["judge_config", "split", "severity"],
     query="categories/severities",
 )
 
@@ -103,15 +100,10 @@ _MAP = charts.heat(
     y="label",
     value="mean_score",
     marked="is_small",
-    tips="ci_low ci_high n_tasks",
+    tips=["ci_low", "ci_high", "n_tasks"],
 )
 """A line for each label, a column for each model."""
-_DOTS = charts.intervals(
-    "split",
-    label="label",
-    name="model",
-    hollow="is_small",
-)
+_DOTS = charts.intervals("split", label="label", name="model", hollow="is_small")
 """Under each label a dot with its interval for each model."""
 
 
@@ -136,15 +128,12 @@ def own_breakdown(breakdown: Breakdown, name: str = "", label: str = "") -> Figu
             "judge_config split",
             Column("label", label or breakdown.title),
             "rank model",
-            Column("mean_score", few="is_small"),
-            Interval("ci"),
-            "hidden_mean_score",
-            Interval("hidden_ci"),
+            *MEAN_SCORE,
             "n_tasks n_tasks_wanted coverage",
         ),
         _fitting,
-        essential="rank model mean_score ci_low n_tasks coverage",
-        boards="judge_config split label",
+        essential=["rank", "model", "mean_score", "ci_low", "n_tasks", "coverage"],
+        boards=BY_LABEL,
         query="leaderboard",
         mark_note=(
             "A hollow dot or an asterisk marks a mean on fewer than 50 tasks, or with fewer than 10"
@@ -165,7 +154,7 @@ FAILURES = Figure(
         "judge_config split",
         Column("label", "Category"),
         "model failure_rate failure_share",
-        ColumnGroup("Criteria", Column("n_failed", "Not met"), "n_decided"),
+        ColumnGroup("Criteria", [Column("n_failed", "Not met"), "n_decided"]),
     ),
     tuple(
         charts.heat(
@@ -175,7 +164,7 @@ FAILURES = Figure(
             y="label",
             value=value,
             least=(0, 0),
-            tips="n_failed n_decided",
+            tips=["n_failed", "n_decided"],
         )
         for value, subject in (
             ("failure_rate", "Criteria not met"),
@@ -183,8 +172,8 @@ FAILURES = Figure(
         )
     ),
     breakdown="category",
-    essential="model failure_rate failure_share n_failed n_decided",
-    boards="judge_config split label",
+    essential=["model", "failure_rate", "failure_share", "n_failed", "n_decided"],
+    boards=BY_LABEL,
     query="categories/failures",
     mart="failure_rates",
 )
@@ -241,7 +230,7 @@ _WEAKNESSES = Figure(
     ),
     parameters={"model": None, "than": None},
     empty="No weakness is confirmed.",
-    essential="model capability value compared_value gap p_confirmed",
+    essential=["model", "capability", "value", "compared_value", "gap", "p_confirmed"],
     query="capabilities/weaknesses",
     mart="weaknesses",
 )
@@ -251,8 +240,8 @@ _SCORES = Figure(
     "The score of each model in each node of the trees, with 95 % intervals over tasks.",
     ("judge_config field level capability model", *_SCORE),
     listed=lambda rows: [row for row in rows if row["level"] <= 1],
-    essential="level capability model value ci_low n_tasks",
-    boards="judge_config field",
+    essential=["level", "capability", "model", "value", "ci_low", "n_tasks"],
+    boards=["judge_config", "field"],
     query="capabilities/capability_scores",
     mart="capability_scores",
 )
@@ -263,7 +252,7 @@ CANDIDATES = Figure(
     " half confirmed.",
     ("compared_model n_candidates n_confirmed",),
     parameters={"model": ""},
-    essential="compared_model n_candidates n_confirmed",
+    essential=["compared_model", "n_candidates", "n_confirmed"],
     query="capabilities/weakness_candidates",
 )
 EXAMPLES = Figure(
@@ -272,12 +261,8 @@ EXAMPLES = Figure(
     "The criteria of a model's weaknesses that it handled wrongly in every trial, those with the"
     " largest weight first.",
     ("capability task_id weight title",),
-    parameters={
-        "model": "",
-        "than": None,
-        "n_examples": 2,
-    },
-    essential="capability task_id weight title",
+    parameters={"model": "", "than": None, "n_examples": 2},
+    essential=["capability", "task_id", "weight", "title"],
     query="capabilities/weakness_examples",
 )
 """A further figure of `prbench weaknesses`."""

@@ -12,7 +12,17 @@ from tasks.compare.differences import apart, compare, rows_of, subject, with_ver
 from tasks.compare.pairs import Comparison
 from tasks.figures import charts
 from tasks.figures.addresses import side_by_side
-from tasks.figures.figure import Column, ColumnGroup, Figure, Interval, Kind, Row, Rows, grouped
+from tasks.figures.figure import (
+    BY_LABEL,
+    Column,
+    ColumnGroup,
+    Figure,
+    Interval,
+    Kind,
+    Row,
+    Rows,
+    grouped,
+)
 from tasks.figures.page import Page
 from tasks.figures.scope import Scope
 from tasks.rules.errors import UsageError
@@ -87,8 +97,8 @@ def _sentence(row: Row) -> str:
 
 def _detailed(rows: Rows) -> list[Row]:
     """Return the rows of all comparisons if there are few, else of the first one."""
-    comparisons = [*grouped(rows, *_SIDES).values()]
-    return [*rows] if len(comparisons) <= _MOST_DETAILED else comparisons[0]
+    comparisons = list(grouped(rows, *_SIDES).values())
+    return list(rows) if len(comparisons) <= _MOST_DETAILED else comparisons[0]
 
 
 def _worst(rows: Rows) -> list[Row]:
@@ -101,14 +111,10 @@ def _worst(rows: Rows) -> list[Row]:
 
 
 _FLIPS = ColumnGroup(
-    "Flips", Column("n_gained", "raise the score"), Column("n_lost", "lower the score")
+    "Flips", [Column("n_gained", "raise the score"), Column("n_lost", "lower the score")]
 )
 _COMMON: dict[str, Any] = {
-    "parameters": {
-        "names": (),
-        "of": None,
-        "n_flips": 10,
-    },
+    "parameters": {"names": (), "of": None, "n_flips": 10},
     "empty": "No criterion flipped.",
 }
 DIFF = Figure(
@@ -130,8 +136,8 @@ DIFF = Figure(
     compute=_part("differences"),
     heading=subject,
     notes=_sentences,
-    essential="first second difference ci_low p_adjusted",
-    boards="where split",
+    essential=["first", "second", "difference", "ci_low", "p_adjusted"],
+    boards=["where", "split"],
     **_COMMON,
 )
 CATEGORIES = Figure(
@@ -141,8 +147,8 @@ CATEGORIES = Figure(
     (*_SIDES, "category n_criteria", _FLIPS, "contribution"),
     compute=_part("categories"),
     listed=_detailed,
-    essential="category n_criteria n_gained n_lost contribution",
-    boards="first second where split",
+    essential=["category", "n_criteria", "n_gained", "n_lost", "contribution"],
+    boards=_SIDES,
     **_COMMON,
 )
 TASKS = Figure(
@@ -152,8 +158,8 @@ TASKS = Figure(
     (*_SIDES, "task_id first_score second_score difference", _FLIPS),
     compute=_part("tasks"),
     listed=_worst,
-    essential="task_id first_score second_score difference n_gained n_lost",
-    boards="first second where split",
+    essential=["task_id", "first_score", "second_score", "difference", "n_gained", "n_lost"],
+    boards=_SIDES,
     **_COMMON,
 )
 FLIPS = Figure(
@@ -167,8 +173,8 @@ FLIPS = Figure(
     ),
     compute=_part("flips"),
     listed=_detailed,
-    essential="title category weight first_decision second_decision effect",
-    boards="first second where split",
+    essential=["title", "category", "weight", "first_decision", "second_decision", "effect"],
+    boards=_SIDES,
     **_COMMON,
 )
 COMPARE = Page(
@@ -224,16 +230,12 @@ CONDITIONS = Page(
             f" better. {_TRUST}",
             (_COMPARISON, *_DIFFERENCE),
             charts.intervals(
-                "split",
-                value="difference",
-                label="name",
-                zero=True,
-                hollow="is_small",
+                "split", value="difference", label="name", zero=True, hollow="is_small"
             ),
             query="conditions/condition_differences",
             mart="condition_differences",
             parameters={"breakdown": "all"},
-            essential="shared_model condition difference ci_low p_holm n_tasks",
+            essential=["shared_model", "condition", "difference", "ci_low", "p_holm", "n_tasks"],
         ),
         Figure(
             "condition_categories",
@@ -254,8 +256,8 @@ CONDITIONS = Page(
             mart="condition_differences",
             breakdown="category",
             parameters={"breakdown": "category"},
-            essential="shared_model condition difference ci_low p_holm n_tasks",
-            boards="judge_config split label",
+            essential=["shared_model", "condition", "difference", "ci_low", "p_holm", "n_tasks"],
+            boards=BY_LABEL,
         ),
         Figure(
             "condition_responses",
@@ -276,7 +278,14 @@ CONDITIONS = Page(
             query="conditions/condition_differences",
             mart="condition_differences",
             parameters={"breakdown": "all"},
-            essential="shared_model condition chars_ratio tokens_ratio usd_ratio latency_ratio",
+            essential=[
+                "shared_model",
+                "condition",
+                "chars_ratio",
+                "tokens_ratio",
+                "usd_ratio",
+                "latency_ratio",
+            ],
         ),
         Figure(
             "condition_changes",
@@ -292,9 +301,17 @@ CONDITIONS = Page(
                 "points_lost points_net",
             ),
             essential=(
-                "shared_model condition n_compared n_changed points_gained points_lost points_net"
+                [
+                    "shared_model",
+                    "condition",
+                    "n_compared",
+                    "n_changed",
+                    "points_gained",
+                    "points_lost",
+                    "points_net",
+                ]
             ),
-            boards="judge_config split label",
+            boards=BY_LABEL,
             query="conditions/condition_changes",
         ),
         Figure(
@@ -314,8 +331,8 @@ CONDITIONS = Page(
                 ("baseline_model", "baseline_config_hash", "vintage"),
                 ("model_label", "model_config_hash", "vintage"),
             ),
-            essential="points criterion label task_id",
-            boards="judge_config shared_model condition",
+            essential=["points", "criterion", "label", "task_id"],
+            boards=["judge_config", "shared_model", "condition"],
             query="conditions/condition_criteria",
         ),
     ),
@@ -333,11 +350,12 @@ STOPPING = Page(
             "stopped_comparisons",
             "Last look at each comparison",
             "Mean $score of the compared model minus that of the model, or of a night minus earlier"
-            " nights, on the tasks evaluated by then, in random order. Intervals are valid for all looks at all comparisons together."
-            " A comparison is `different` if its interval excludes 0, and `equal` if it lies within"
-            " the least difference; of a night, `dropped` if it lies below minus the least"
-            " difference, and `not_dropped` if above. All others are `open`. A difference that"
-            " ended its own evaluation is too large on average; the unbiased difference is not.",
+            " nights, on the tasks evaluated by then, in random order. Intervals are valid for all"
+            " looks at all comparisons together. A comparison is `different` if its interval excludes"
+            " 0, and `equal` if it lies within the least difference; of a night, `dropped` if it lies"
+            " below minus the least difference, and `not_dropped` if above. All others are `open`. A"
+            " difference that ended its own evaluation is too large on average; the unbiased"
+            " difference is not.",
             (
                 "model compared_with judge decision difference",
                 Interval("ci", "signed", group="Interval at every look"),
@@ -346,13 +364,9 @@ STOPPING = Page(
                 "n_tasks_evaluated n_tasks_planned least_difference comparison_alpha looked_at",
             ),
             charts.intervals(
-                "judge",
-                required="difference",
-                value="difference",
-                label="comparison",
-                zero=True,
+                "judge", required="difference", value="difference", label="comparison", zero=True
             ),
-            essential="model compared_with decision difference ci_low",
+            essential=["model", "compared_with", "decision", "difference", "ci_low"],
             query="stopping/stopped_comparisons",
         ),
     ),

@@ -7,7 +7,7 @@ import yaml
 
 from tasks.cascade import CascadeResult, bound_of, evaluated, figures_of, rows_of
 from tasks.figures import charts
-from tasks.figures.figure import Column, Figure, Interval, Rows
+from tasks.figures.figure import BY_LABEL, Column, Figure, Interval, Rows
 from tasks.figures.page import Page
 from tasks.figures.scope import Scope
 from tasks.rules.cascades.evaluation import Evaluation
@@ -17,15 +17,11 @@ from tasks.rules.statistics.intervals import SMALL
 from tasks.run.judge_configs import judge_configs
 
 
-def _on_front(rows: Rows) -> list[dict[str, Any]]:
+def _on_front(rows: Rows) -> Rows:
     """Return the rules that no other rule beats; their names leave out the categories, which the
     table lists.
     """
     return [{**row, "name": row["rule"].partition(" (")[0]} for row in rows if row["is_on_front"]]
-
-
-def _priced(rows: Rows) -> list[dict[str, Any]]:
-    return [row for row in _on_front(rows) if row["thousand_usd"]]
 
 
 DECISIONS = Figure(
@@ -40,8 +36,8 @@ DECISIONS = Figure(
         "share n_failed cost_usd",
     ),
     reach="pooled",
-    essential="reason decided_by n share n_failed cost_usd",
-    boards="judge",
+    essential=["reason", "decided_by", "n", "share", "n_failed", "cost_usd"],
+    boards=["judge"],
     query="cascades/cascade_decisions",
 )
 """On the page of judges."""
@@ -58,11 +54,7 @@ _RULES = (
     Column("score_change", interval=True),
     "changed_model n_ranked_responses is_on_front n_paired n_tasks",
 )
-_AGREEMENT = {
-    "y": "agreement",
-    "y_title": "Agreement",
-    "name": "name",
-}
+_AGREEMENT: dict[str, Any] = {"y": "agreement", "y_title": "Agreement", "name": "name"}
 CASCADES = Page(
     "cascades",
     "Cascades",
@@ -81,7 +73,8 @@ CASCADES = Page(
                 charts.scatter(
                     "cascade",
                     "Cost",
-                    rows=_priced,
+                    rows=_on_front,
+                    only=lambda row: row["thousand_usd"],
                     x="thousand_usd",
                     usd=True,
                     **_AGREEMENT,
@@ -89,8 +82,8 @@ CASCADES = Page(
                 charts.scatter("cascade", "Calls", rows=_on_front, x="strong_calls", **_AGREEMENT),
             ),
             reach="pooled",
-            essential="rule strong_calls thousand_usd agreement",
-            boards="cascade",
+            essential=["rule", "strong_calls", "thousand_usd", "agreement"],
+            boards=["cascade"],
             query="cascades/cascade_rules",
         ),
     ),
@@ -123,9 +116,8 @@ def evaluated_rules(scope: Scope, parameters: Mapping[str, Any]) -> list[dict[st
         "strong": strong,
         "splits": list(parameters["splits"]),
     }
-    config_hashes = {
-        config.judge_config_hash for config in judge_configs(scope.job, scope.benchmark)
-    }
+    configs = judge_configs(scope.job, scope.benchmark)
+    config_hashes = {config.judge_config_hash for config in configs}
     result = evaluated(scope.reader, query_parameters, bound, configured=config_hashes)
     notes = _notes_on(result, cheap, strong)
     rows = rows_of(query_parameters, result)
@@ -208,26 +200,20 @@ CASCADE = Figure(
     " beats in both.",
     (*_RULES, "is_within_bound is_picked"),
     compute=evaluated_rules,
-    parameters={
-        "cheap": "",
-        "strong": "",
-        "splits": [],
-        "bound": None,
-        "is_all": False,
-    },
+    parameters={"cheap": "", "strong": "", "splits": [], "bound": None, "is_all": False},
     listed=lambda rows: [row for row in rows if row["is_on_front"] or row["is_picked"]],
     notes=lambda rows: rows[0]["notes"],
-    essential="rule thousand_usd agreement is_picked",
+    essential=["rule", "thousand_usd", "agreement", "is_picked"],
 )
 """The figures of `prbench cascade`."""
 
 
 _ESTIMATES = {
-    "judge": "judge's own",
-    "labels_alone": "labels alone",
-    "debiased": "debiased",
+    "judge's own": ("judge_score", "judge_ci"),
+    "labels alone": ("labels_alone", "labels_alone_ci"),
+    "debiased": ("debiased", "debiased_ci"),
 }
-"""The values of each model in charts: prefixes of column names."""
+"""The estimates of each model's score in charts: the columns of the mean, and of its interval."""
 _EMPTY = (
     "No verdict of a judge has a label of known probability. prbench export labelling --for"
     " leaderboard writes a sheet."
@@ -243,22 +229,22 @@ _COLUMNS = (
 )
 
 
-def _estimates(rows: Rows) -> list[dict[str, Any]]:
+def _estimates(rows: Rows) -> Rows:
     """Return a row for each estimate of a model's score: the judge's own, from labels alone, and
     debiased.
     """
-    return [
-        {
-            **row,
-            "estimate": name,
-            "mean": row["judge_score" if column == "judge" else column],
-            "ci_low": row[f"{column}_ci_low"],
-            "ci_high": row[f"{column}_ci_high"],
-        }
-        for row in rows
-        if row["debiased"] is not None
-        for column, name in _ESTIMATES.items()
-    ]
+    estimates = []
+    for row in rows:
+        for name, (mean, interval) in _ESTIMATES.items():
+            estimate = {
+                **row,
+                "estimate": name,
+                "mean": row[mean],
+                "ci_low": row[f"{interval}_low"],
+                "ci_high": row[f"{interval}_high"],
+            }
+            estimates.append(estimate)
+    return estimates
 
 
 _TRUST = (
@@ -283,7 +269,7 @@ DIFFERENCES = Figure(
     ),
     parameters={"first": "", "others": []},
     empty=_EMPTY,
-    essential="first_model second_model debiased_difference no_figure",
+    essential=["first_model", "second_model", "debiased_difference", "no_figure"],
     query="debiased/debiased_differences",
 )
 """The figures of `prbench diff --debiased`."""
@@ -301,6 +287,7 @@ DEBIASED = Page(
             charts.intervals(
                 "split",
                 rows=_estimates,
+                required="debiased",
                 label="model",
                 value="mean",
                 name="estimate",
@@ -310,7 +297,7 @@ DEBIASED = Page(
             query="debiased/debiased_scores",
             mart="debiased_scores",
             parameters={"breakdown": "all"},
-            essential="model judge_score debiased no_figure",
+            essential=["model", "judge_score", "debiased", "no_figure"],
         ),
         Figure(
             "debiased_categories",
@@ -322,8 +309,8 @@ DEBIASED = Page(
             query="debiased/debiased_scores",
             mart="debiased_scores",
             parameters={"breakdown": "category"},
-            essential="model judge_score debiased no_figure",
-            boards="judge_config split label",
+            essential=["model", "judge_score", "debiased", "no_figure"],
+            boards=BY_LABEL,
         ),
     ),
     needs="debiased_scores",

@@ -2,6 +2,7 @@
 criteria.
 """
 
+from dataclasses import replace
 from datetime import UTC
 
 from tasks.figures import charts
@@ -28,13 +29,13 @@ QUALITY = Figure(
     " the task, warn only reports it, fail stops the run.",
     (
         "outcome policy check_name meaning table_name",
-        ColumnGroup("Rows", "n_evaluated n_failed"),
+        ColumnGroup("Rows", ["n_evaluated", "n_failed"]),
         "some_keys n_more suite",
     ),
     empty="No check has been run yet; `prbench check` runs them.",
     notes=_summary,
     reach="warehouse",
-    essential="outcome policy check_name n_evaluated n_failed meaning",
+    essential=["outcome", "policy", "check_name", "n_evaluated", "n_failed", "meaning"],
     query="quality/quality",
 )
 REFUSALS = Figure(
@@ -44,7 +45,7 @@ REFUSALS = Figure(
     " scores.",
     ("check_name", Column("task_id", "Task", "text"), "splits policy detail"),
     listed=lambda rows: rows[:200],  # further rows usually have the same cause
-    essential="check_name task_id policy detail",
+    essential=["check_name", "task_id", "policy", "detail"],
     query="quality/refusals",
 )
 
@@ -68,7 +69,7 @@ def own_counts(breakdown: Breakdown, name: str = "", label: str = "") -> Figure:
             name_title=heading,
             is_upright=breakdown.kind in {"turns", *_COUNTED},
         ),
-        essential=f"label n_{noun} share",
+        essential=["label", f"n_{noun}", "share"],
         query="data/label_counts",
         parameters={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
         breakdown="" if breakdown.kind in _COUNTED else breakdown.kind,
@@ -113,15 +114,21 @@ DATA = Page(
                 "split",
                 ColumnGroup(
                     "Tasks",
-                    Column("n_tasks", "All"),
-                    "n_refused expert_share multi_turn_share with_negative_share n_with_references",
+                    [
+                        Column("n_tasks", "All"),
+                        "n_refused",
+                        "expert_share",
+                        "multi_turn_share",
+                        "with_negative_share",
+                        "n_with_references",
+                    ],
                 ),
                 Column("n_criteria", "All", group="Criteria"),
                 "criteria_min criteria_25 criteria_50 criteria_75 criteria_max turns_min",
                 "turns_25 turns_50 turns_75 turns_max",
             ),
-            essential="split n_tasks n_refused n_criteria criteria_50 turns_50",
-            boards="",
+            essential=["split", "n_tasks", "n_refused", "n_criteria", "criteria_50", "turns_50"],
+            boards=[],
             query="data/splits",
         ),
         QUALITY,
@@ -140,7 +147,6 @@ _TRUST = (
 )
 
 
-_FEW_TASKS = "A hollow dot rests on fewer than 50 tasks."
 _MEASURES = (
     Column("precision", interval=True),
     Column("recall", interval=True),
@@ -150,15 +156,31 @@ _MEASURES = (
 )
 
 
-_BY_KIND = charts.intervals(
-    "kind",
-    label="label",
-    value="f1",
-    hollow="is_small",
-    name="comparison",
-    least=(0, 1),
+_AVERAGE_AGREEMENT = Figure(
+    "annotation_agreement",
+    "Agreement on average",
+    "F1 of the annotator's labels beside the released ones, or beside another annotator's."
+    f" {_TRUST}",
+    (*_PAIR, Column("label", "Average"), *_MEASURES),
+    # Under each label or average, a dot with its interval for each comparison.
+    charts.intervals(
+        "kind", label="label", value="f1", hollow="is_small", name="comparison", least=(0, 1)
+    ),
+    query="annotations/agreement",
+    mart="annotation_agreement",
+    parameters={"is_average": True},
+    mark_note="A hollow dot rests on fewer than 50 tasks.",
+    essential=["annotator", "compared_with", "f1", "n_both", "n_tasks"],
+    boards=["kind", "label"],
 )
-"""Under each label or average, a dot with its interval for each comparison."""
+_LABEL_AGREEMENT = replace(
+    _AVERAGE_AGREEMENT,
+    name="annotation_labels",
+    title="Agreement on each label",
+    says=f"The same for each label. {_TRUST}",
+    shows=(*_PAIR, Column("label", "Label"), *_MEASURES),
+    parameters={"is_average": False},
+)
 
 
 ANNOTATIONS = Page(
@@ -176,36 +198,11 @@ ANNOTATIONS = Page(
                 Column("kind", "Kind of label"),
                 "annotator n_tasks n_annotations n_failed n_released n_used cost_usd",
             ),
-            essential="kind annotator n_tasks n_annotations n_failed cost_usd",
+            essential=["kind", "annotator", "n_tasks", "n_annotations", "n_failed", "cost_usd"],
             query="annotations/annotators",
         ),
-        Figure(
-            "annotation_agreement",
-            "Agreement on average",
-            "F1 of the annotator's labels beside the released ones, or beside another annotator's."
-            f" {_TRUST}",
-            (*_PAIR, Column("label", "Average"), *_MEASURES),
-            _BY_KIND,
-            query="annotations/agreement",
-            mart="annotation_agreement",
-            parameters={"is_average": True},
-            mark_note=_FEW_TASKS,
-            essential="annotator compared_with f1 n_both n_tasks",
-            boards="kind label",
-        ),
-        Figure(
-            "annotation_labels",
-            "Agreement on each label",
-            f"The same for each label. {_TRUST}",
-            (*_PAIR, Column("label", "Label"), *_MEASURES),
-            _BY_KIND,
-            query="annotations/agreement",
-            mart="annotation_agreement",
-            parameters={"is_average": False},
-            mark_note=_FEW_TASKS,
-            essential="annotator compared_with f1 n_both n_tasks",
-            boards="kind label",
-        ),
+        _AVERAGE_AGREEMENT,
+        _LABEL_AGREEMENT,
     ),
     has_judge=False,
     needs="task_annotations",
@@ -235,9 +232,9 @@ _AGREEMENT = Figure(
     ),
     empty="No person has reviewed a sampled criterion. prbench export review writes a sheet.",
     mark_note="A hollow dot is based on few tasks.",
-    measured=("is_small",),
-    essential="label agreeing_share ci_low n_criteria n_reviews n_tasks",
-    boards="breakdown",
+    measured="is_small",
+    essential=["label", "agreeing_share", "ci_low", "n_criteria", "n_reviews", "n_tasks"],
+    boards=["breakdown"],
     query="reviews/review_agreement",
 )
 _REVIEWERS = Figure(
@@ -254,8 +251,8 @@ _REVIEWERS = Figure(
     ),
     query="reviews/reviewer_agreement",
     mart="reviewer_agreement",
-    essential="reviewer_a reviewer_b agreement n n_tasks",
-    boards="review_check",
+    essential=["reviewer_a", "reviewer_b", "agreement", "n", "n_tasks"],
+    boards=["review_check"],
 )
 _CHECKS = Figure(
     "review_checks",
@@ -265,16 +262,16 @@ _CHECKS = Figure(
     " rubric, and not given away by the request.",
     ("reviewer kind review_check pass_share n_criteria n_tasks", Column("n_trials", "Repetitions")),
     charts.heat(
-        what="Checks by models",
-        rows=lambda rows: [row for row in rows if row["kind"] == "model"],
+        subject="Checks by models",
+        only=lambda row: row["kind"] == "model",
         x="review_check",
         y="reviewer",
         value="pass_share",
         domain=(0, 1),
         across=True,
-        tips="n_criteria",
+        tips=["n_criteria"],
     ),
-    essential="reviewer kind review_check pass_share n_criteria n_tasks",
+    essential=["reviewer", "kind", "review_check", "pass_share", "n_criteria", "n_tasks"],
     query="reviews/review_checks",
 )
 _PREDICTIONS = Figure(
@@ -305,9 +302,16 @@ _PREDICTIONS = Figure(
     mark_note="A hollow dot is based on few tasks or few criteria.",
     query="reviews/review_predictions",
     mart="review_predictions",
-    measured=("is_small",),
-    essential="reviewer review_check failing_rate passing_rate difference difference_ci_low",
-    boards="outcome",
+    measured="is_small",
+    essential=[
+        "reviewer",
+        "review_check",
+        "failing_rate",
+        "passing_rate",
+        "difference",
+        "difference_ci_low",
+    ],
+    boards=["outcome"],
 )
 _OBJECTIONS = Figure(
     "review_objections",
@@ -318,7 +322,7 @@ _OBJECTIONS = Figure(
     ("task_id title severity reviewer review_check explanation better_wording findings",),
     parameters={"n_criteria": None},
     listed=lambda rows: rows[:100],
-    essential="task_id title review_check explanation",
+    essential=["task_id", "title", "review_check", "explanation"],
     query="reviews/review_objections",
 )
 
@@ -327,7 +331,7 @@ REVIEW_FAILURES = Figure(
     "Failed reviews",
     "Reviews by models that failed, by cause.",
     ("reviewer status", Column("n", "Reviews")),
-    essential="reviewer status n",
+    essential=["reviewer", "status", "n"],
     query="reviews/review_failures",
 )
 """The other figures of `prbench reviews`."""

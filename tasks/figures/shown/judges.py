@@ -16,11 +16,7 @@ from tasks.figures.shown.corrections import DECISIONS
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
 from tasks.rules.statistics.intervals import means, none_if_nan, rest_on_few
 
-_AGREEMENT_MEASURES = {
-    "kappa": kappa,
-    "macro_f1": macro_f1,
-    "agreement": raw_agreement,
-}
+_AGREEMENT_MEASURES = {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement}
 _LABELS = 3
 """The possible decisions: unmet, partial, met."""
 
@@ -44,19 +40,14 @@ def against_people(counts: Rows) -> list[dict[str, Any]]:
 
 
 def _agreement_measures(counts: Rows) -> dict[str, Any]:
+    """Return the measures of one grader and label."""
     tasks = _tables(counts, "task_id")
     pairs = _tables(counts, "pair_grader", "person")
     if len(pairs) > 1 and counts[0]["grader"] != counts[0]["pair_grader"]:
         # The order of two people has no meaning, so if there are several pairs, each counts in both
         # orders.
         tasks = (tasks + tasks.swapaxes(1, 2)) / 2.0
-    pooled_table = tasks.sum(axis=0)
-    intervals = agreement_intervals(tasks[:, None], kappa, macro_f1, raw_agreement)
-    row: dict[str, Any] = {}
-    for (name, measure), ((low, high),) in zip(_AGREEMENT_MEASURES.items(), intervals, strict=True):
-        row[name] = none_if_nan(measure(pooled_table))
-        row[f"{name}_ci_low"] = none_if_nan(low)
-        row[f"{name}_ci_high"] = none_if_nan(high)
+    row = _pooled_measures(tasks)
     task_f1 = macro_f1(tasks)
     n_used_labels = ((tasks.sum(axis=1) + tasks.sum(axis=2)) > 0).sum(axis=1)
     f1_absent_as_0 = task_f1 * n_used_labels / counts[0]["n_classes"]
@@ -64,20 +55,25 @@ def _agreement_measures(counts: Rows) -> dict[str, Any]:
     row["macro_f1_task_mean_absent_as_0"] = float(f1_absent_as_0.mean())
     for name, measure in _AGREEMENT_MEASURES.items():
         row[f"{name}_pair_mean"] = none_if_nan(means(measure(pairs)))
-    row["n_people"] = _n_people(counts)
+    people = {row["person"] for row in counts} | {row["pair_grader"] for row in counts}
+    row["n_people"] = len(people - {counts[0]["grader"]})
     row["n_pairs"] = len(pairs)
     row["n_tasks"] = len(tasks)
-    row["n"] = int(pooled_table.sum())
+    row["n"] = int(tasks.sum())
     row["is_small"] = bool(rest_on_few(raw_agreement(tasks)[:, None])[0])
     return row
 
 
-def _n_people(counts: Rows) -> int:
-    people = {row["person"] for row in counts}
-    for row in counts:
-        if row["pair_grader"] != row["grader"]:
-            people.add(row["pair_grader"])
-    return len(people)
+def _pooled_measures(tasks: NDArray[np.float64]) -> dict[str, Any]:
+    """Return the measures of all decisions together, with intervals over tasks."""
+    pooled_table = tasks.sum(axis=0)
+    intervals = agreement_intervals(tasks[:, None], kappa, macro_f1, raw_agreement)
+    row: dict[str, Any] = {}
+    for (name, measure), ((low, high),) in zip(_AGREEMENT_MEASURES.items(), intervals, strict=True):
+        row[name] = none_if_nan(measure(pooled_table))
+        row[f"{name}_ci_low"] = none_if_nan(low)
+        row[f"{name}_ci_high"] = none_if_nan(high)
+    return row
 
 
 def _tables(counts: Rows, *names: str) -> NDArray[np.float64]:
@@ -95,8 +91,8 @@ def _tables(counts: Rows, *names: str) -> NDArray[np.float64]:
 _DECISIONS = ("met", "partly met", "not met")
 
 
-def _paired(rows: Rows) -> list[Row]:
-    return [row for row in rows if not row["is_member"]]
+def _is_independent(row: Row) -> bool:
+    return not row["is_member"]
 
 
 def _first_pairs(rows: Rows) -> list[Row]:
@@ -125,29 +121,21 @@ _AGREEMENT = Figure(
     (_PAIR, "label", *_MEASURES, "is_member"),
     (
         charts.heat(
-            what="Kappa of each pair",
-            rows=_paired,
+            subject="Kappa of each pair",
+            only=_is_independent,
             x="grader_a",
             y="grader_b",
             value="kappa",
             domain=(0, 1),
             across=True,
             down=True,
-            tips="n",
+            tips=["n"],
         ),
         charts.intervals(
-            what="Kappa",
-            rows=_paired,
-            label="pair",
-            value="kappa",
-            least=(0, 1),
+            subject="Kappa", only=_is_independent, label="pair", value="kappa", least=(0, 1)
         ),
         charts.intervals(
-            what="Macro-F1",
-            rows=_paired,
-            label="pair",
-            value="macro_f1",
-            least=(0, 1),
+            subject="Macro-F1", only=_is_independent, label="pair", value="macro_f1", least=(0, 1)
         ),
     ),
     parameters={"breakdown": "all"},
@@ -155,9 +143,9 @@ _AGREEMENT = Figure(
         "No two graders have decided the same criteria. Configure a second judge, or import human"
         " labels."
     ),
-    measured=("agreement",),
-    essential="grader_a grader_b kappa n n_tasks",
-    boards="label",
+    measured="agreement",
+    essential=["grader_a", "grader_b", "kappa", "n", "n_tasks"],
+    boards=["label"],
     query="judges/judge_agreement",
     mart="judge_agreement",
 )
@@ -173,15 +161,9 @@ _VARIANTS = Figure(
         Column("macro_f1", "Macro-F1, all criteria", interval=True),
         "macro_f1_task_mean macro_f1_task_mean_absent_as_0 kappa agreement n n_tasks",
     ),
-    charts.intervals(
-        label="variant",
-        value="macro_f1",
-        name="pair",
-        hollow="is_few",
-        least=(0, 1),
-    ),
-    essential="grader reference macro_f1 kappa n",
-    boards="rubric grading",
+    charts.intervals(label="variant", value="macro_f1", name="pair", hollow="is_few", least=(0, 1)),
+    essential=["grader", "reference", "macro_f1", "kappa", "n"],
+    boards=["rubric", "grading"],
     query="judges/variant_agreement",
     mart="variant_agreement",
 )
@@ -200,10 +182,10 @@ _CONFUSION = Figure(
         domain=(0, 1),
         across=_DECISIONS,
         down=_DECISIONS,
-        tips="n",
+        tips=["n"],
     ),
-    essential="says_a says_b n share",
-    boards="grader_a grader_b",
+    essential=["says_a", "says_b", "n", "share"],
+    boards=["grader_a", "grader_b"],
     query="judges/judge_confusion",
 )
 _BREAKDOWNS = Figure(
@@ -222,8 +204,8 @@ _BREAKDOWNS = Figure(
         least=(0, 1),
     ),
     mark_note="A hollow dot is based on fewer than 50 criteria.",
-    essential="label kappa n n_tasks",
-    boards="grader_a grader_b breakdown",
+    essential=["label", "kappa", "n", "n_tasks"],
+    boards=["grader_a", "grader_b", "breakdown"],
     query="judges/judge_breakdowns",
 )
 _RELIABILITY = Figure(
@@ -239,14 +221,10 @@ _RELIABILITY = Figure(
         Column("effective_votes", interval=True, few="effective_votes_is_small"),
         "effective_votes_note n n_tasks",
     ),
-    charts.intervals(
-        label="grader_set",
-        value="alpha",
-        least=(0, 1),
-    ),
+    charts.intervals(label="grader_set", value="alpha", least=(0, 1)),
     parameters={"breakdown": "all"},
-    essential="grader_set n_graders alpha unanimous_share n n_tasks",
-    boards="label",
+    essential=["grader_set", "n_graders", "alpha", "unanimous_share", "n", "n_tasks"],
+    boards=["label"],
     query="judges/judge_reliability",
     mart="grader_reliability",
 )
@@ -267,9 +245,9 @@ _CALIBRATION = Figure(
     ),
     query="judges/calibration",
     mart="calibration",
-    measured=("brier",),
-    essential="judge reference calibration_error met_share n",
-    boards="breakdown label",
+    measured="brier",
+    essential=["judge", "reference", "calibration_error", "met_share", "n"],
+    boards=["breakdown", "label"],
 )
 _DIAGRAM = Figure(
     "reliability_diagram",
@@ -279,17 +257,17 @@ _DIAGRAM = Figure(
     ("judge reference breakdown label bin mean_probability met_share n",),
     charts.dots(
         "reference",
-        rows=lambda rows: [row for row in rows if row["breakdown"] == "all"],
+        only=lambda row: row["breakdown"] == "all",
         x="mean_probability",
         y="met_share",
         n="n",
         colour="judge",
-        tips="judge mean_probability met_share n",
+        tips=["judge", "mean_probability", "met_share", "n"],
     ),
     query="judges/reliability_diagram",
     mart="calibration_curve",
-    essential="bin mean_probability met_share n",
-    boards="judge reference breakdown label",
+    essential=["bin", "mean_probability", "met_share", "n"],
+    boards=["judge", "reference", "breakdown", "label"],
 )
 _NEIGHBOURS = Figure(
     "neighbour_effects",
@@ -303,9 +281,9 @@ _NEIGHBOURS = Figure(
         Column("change", interval=True, few="is_small"),
         "before after n n_tasks",
     ),
-    measured=("change",),
-    essential="measure_of compared_with arrangement change n n_tasks",
-    boards="judge breakdown label",
+    measured="change",
+    essential=["measure_of", "compared_with", "arrangement", "change", "n", "n_tasks"],
+    boards=["judge", "breakdown", "label"],
     query="judges/neighbour_effects",
 )
 _LENIENCY = Figure(
@@ -315,17 +293,13 @@ _LENIENCY = Figure(
     " criteria, those with a negative weight included.",
     (
         "grader kind leniency",
-        ColumnGroup("Called met", Column("met_share", "by it"), "others_met_share"),
+        ColumnGroup("Called met", [Column("met_share", "by it"), "others_met_share"]),
         "n",
     ),
-    charts.bars(
-        name="grader",
-        value="leniency",
-        percent=True,
-    ),
+    charts.bars(name="grader", value="leniency", percent=True),
     query="judges/judge_leniency",
     mart="judge_leniency",
-    essential="grader kind leniency met_share others_met_share n",
+    essential=["grader", "kind", "leniency", "met_share", "others_met_share", "n"],
 )
 _FAVOURS = Figure(
     "judge_favours",
@@ -336,7 +310,7 @@ _FAVOURS = Figure(
         "grader model",
         Column("favour", few="is_small"),
         "difference",
-        ColumnGroup("Mean score", "own_mean others_mean"),
+        ColumnGroup("Mean score", ["own_mean", "others_mean"]),
         "n_tasks n_responses",
     ),
     charts.heat(
@@ -348,9 +322,9 @@ _FAVOURS = Figure(
         across=True,
         down=True,
         marked="is_small",
-        tips="difference n_tasks",
+        tips=["difference", "n_tasks"],
     ),
-    essential="grader model favour difference n_tasks n_responses",
+    essential=["grader", "model", "favour", "difference", "n_tasks", "n_responses"],
     query="judges/judge_favours",
 )
 _DRIFT = Figure(
@@ -364,7 +338,7 @@ _DRIFT = Figure(
         "grader night",
         Column("agreement", "Agreement"),
         "centre lower_limit min_agreement cause kappa",
-        ColumnGroup("Called met", "first_met_share", Column("met_share", "now")),
+        ColumnGroup("Called met", ["first_met_share", Column("met_share", "now")]),
         "n_members n_decided n_failed n_lost",
     ),
     charts.control(
@@ -374,11 +348,20 @@ _DRIFT = Figure(
         title="Agreement",
         marked="is_out_of_control",
         lines=["centre", "lower_limit", "min_agreement"],
-        tips="night agreement centre lower_limit min_agreement cause",
+        tips=["night", "agreement", "centre", "lower_limit", "min_agreement", "cause"],
     ),
     reach="warehouse",
-    essential="night agreement lower_limit cause kappa n_decided n_failed n_lost",
-    boards="grader",
+    essential=[
+        "night",
+        "agreement",
+        "lower_limit",
+        "cause",
+        "kappa",
+        "n_decided",
+        "n_failed",
+        "n_lost",
+    ],
+    boards=["grader"],
     query="judges/judge_drift",
 )
 _FAILURES = Figure(
@@ -394,14 +377,14 @@ _FAILURES = Figure(
         Column("attempts", "Calls", "count"),
     ),
     charts.bars(
-        rows=lambda rows: [row for row in rows if row["is_failure"]],
+        only=lambda row: row["is_failure"],
         name="grader",
         value="n",
         colour="status",
         whole=True,
         title="Failed verdicts",
     ),
-    essential="grader status n share",
+    essential=["grader", "status", "n", "share"],
     query="judges/judge_failures",
 )
 
@@ -425,8 +408,8 @@ PEOPLE = Figure(
     ),
     parameters={"breakdown": "all", "people": []},
     empty="No criterion has been decided by one of these people and by another grader.",
-    essential="grader kappa agreement n",
-    boards="label",
+    essential=["grader", "kappa", "agreement", "n"],
+    boards=["label"],
 )
 """The figures of `prbench judges --people`."""
 CRITERIA = Figure(
@@ -440,7 +423,7 @@ CRITERIA = Figure(
         "judge_trial vintage title",
     ),
     parameters={"which": "suspect", "n_criteria": 20},
-    essential="task_id weight met_share rest_correlation disagreement title",
+    essential=["task_id", "weight", "met_share", "rest_correlation", "disagreement", "title"],
     query="criteria/criteria",
 )
 """The figures of `prbench criteria`."""

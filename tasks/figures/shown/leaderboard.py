@@ -3,7 +3,16 @@
 from typing import Any
 
 from tasks.config.job import Job
-from tasks.figures.figure import Column, ColumnGroup, Figure, Interval, Row, Rows
+from tasks.figures.figure import (
+    BY_LABEL,
+    MEAN_SCORE,
+    Column,
+    ColumnGroup,
+    Figure,
+    Interval,
+    Row,
+    Rows,
+)
 from tasks.figures.scope import Scope
 from tasks.figures.selection import scores_on_selection
 from tasks.figures.shown.categories import CRITICAL
@@ -57,10 +66,7 @@ LEADERBOARD = Figure(
     " below 0.",
     (
         "judge_config split label rank model",
-        Column("mean_score", few="is_small"),
-        Interval("ci"),
-        "hidden_mean_score",
-        Interval("hidden_ci"),
+        *MEAN_SCORE,
         Interval("rank"),
         Column("mean_lower", end="low"),
         Column("mean_upper", end="high"),
@@ -68,13 +74,13 @@ LEADERBOARD = Figure(
         "met_share",
         Column("mean_chars_alnum", "Characters"),
         "responses_usd",
-        ColumnGroup("Cost", Column("verdicts_usd", "judging", "usd"), Column("cost_usd", "all")),
+        ColumnGroup("Cost", [Column("verdicts_usd", "judging", "usd"), Column("cost_usd", "all")]),
     ),
     parameters={"is_hard": None, **WHOLE},
     listed=lambda rows: rows,
     notes=judged_in_groups,
-    essential="rank model mean_score ci_low coverage met_share cost_usd",
-    boards="judge_config split label",
+    essential=["rank", "model", "mean_score", "ci_low", "coverage", "met_share", "cost_usd"],
+    boards=BY_LABEL,
     query="leaderboard",
 )
 

@@ -2,8 +2,6 @@
 shown as 0.
 """
 
-from typing import Any
-
 from tasks.figures import charts
 from tasks.figures.figure import Column, ColumnGroup, Figure, Interval, Rows, on_full_splits
 from tasks.figures.page import Page
@@ -12,20 +10,13 @@ from tasks.figures.shown.leaderboard import WHOLE
 _UNKNOWN = "An unknown price is left out, not counted as 0."
 
 
-def _parts(rows: Rows) -> list[dict[str, Any]]:
-    """Return the mean costs of a response and of judging it, without models for which one of the
-    two is unknown.
-    """
-    return [
-        {
-            **row,
-            "part": part,
-            "usd": row[column],
-        }
-        for row in rows
-        if row["task_usd"] is not None
-        for part, column in (("response", "response_usd"), ("judging", "verdicts_usd"))
-    ]
+def _parts(rows: Rows) -> Rows:
+    """Return the mean costs of a response and of judging it."""
+    parts = []
+    for row in rows:
+        parts.append({**row, "part": "response", "usd": row["response_usd"]})
+        parts.append({**row, "part": "judging", "usd": row["verdicts_usd"]})
+    return parts
 
 
 COSTS = Figure(
@@ -43,7 +34,7 @@ COSTS = Figure(
         charts.scatter(
             "split",
             "Score",
-            rows=lambda rows: [row for row in rows if row["response_usd"]],
+            only=lambda row: row["response_usd"],
             required="mean_score",
             x="response_usd",
             y="mean_score",
@@ -53,13 +44,22 @@ COSTS = Figure(
             "split",
             "Cost",
             rows=_parts,
+            required="task_usd",  # the sum, which is unknown if one of the two is
             name="model",
             value="usd",
             title="US dollars per task",
             colour="part",
         ),
     ),
-    essential="model mean_score ci_low coverage response_usd verdicts_usd task_usd",
+    essential=[
+        "model",
+        "mean_score",
+        "ci_low",
+        "coverage",
+        "response_usd",
+        "verdicts_usd",
+        "task_usd",
+    ],
     query="costs/costs",
 )
 TOKENS = Figure(
@@ -68,17 +68,22 @@ TOKENS = Figure(
     "Mean tokens of a response as the provider reported them, thinking included.",
     (
         "split model",
-        ColumnGroup("Tokens", "prompt_tokens cached_share completion_tokens reasoning_tokens"),
+        ColumnGroup(
+            "Tokens", ["prompt_tokens", "cached_share", "completion_tokens", "reasoning_tokens"]
+        ),
         "mean_chars_alnum latency_s n_responses n_failed",
     ),
-    charts.bars(
-        "split",
-        required="completion_tokens",
-        name="model",
-        value="completion_tokens",
-    ),
+    charts.bars("split", required="completion_tokens", name="model", value="completion_tokens"),
     essential=(
-        "model prompt_tokens completion_tokens reasoning_tokens latency_s n_responses n_failed"
+        [
+            "model",
+            "prompt_tokens",
+            "completion_tokens",
+            "reasoning_tokens",
+            "latency_s",
+            "n_responses",
+            "n_failed",
+        ]
     ),
     query="costs/response_tokens",
 )
@@ -88,24 +93,24 @@ JUDGE_COSTS = Figure(
     f"Each judge's verdicts on the responses of this report. {_UNKNOWN}",
     (
         "judged_by n_verdicts n_failed n_responses attempts",
-        ColumnGroup("Tokens of a verdict", "prompt_tokens cached_share completion_tokens"),
-        ColumnGroup("Cost", "thousand_usd", Column("cost_usd", "All"), "n_unpriced"),
+        ColumnGroup("Tokens of a verdict", ["prompt_tokens", "cached_share", "completion_tokens"]),
+        ColumnGroup("Cost", ["thousand_usd", Column("cost_usd", "All"), "n_unpriced"]),
     ),
     (
         charts.bars(
-            what="1,000 verdicts",
+            subject="1,000 verdicts",
             required="thousand_usd",
             name="judged_by",
             value="thousand_usd",
         ),
         charts.bars(
-            what="Cached prompts",
+            subject="Cached prompts",
             required="cached_share",
             name="judged_by",
             value="cached_share",
         ),
     ),
-    essential="judged_by n_verdicts n_failed attempts thousand_usd cost_usd",
+    essential=["judged_by", "n_verdicts", "n_failed", "attempts", "thousand_usd", "cost_usd"],
     query="costs/judge_costs",
 )
 SPEND = Figure(
@@ -115,17 +120,14 @@ SPEND = Figure(
     " price.",
     (
         "purpose called_model calls failed_calls",
-        ColumnGroup("Tokens", "prompt_tokens cached_share completion_tokens"),
+        ColumnGroup("Tokens", ["prompt_tokens", "cached_share", "completion_tokens"]),
         "cost_usd unpriced_calls n_runs first_day last_day",
     ),
     charts.bars(
-        rows=lambda rows: [row for row in rows if row["cost_usd"]],
-        name="called_model",
-        value="cost_usd",
-        colour="purpose",
+        only=lambda row: row["cost_usd"], name="called_model", value="cost_usd", colour="purpose"
     ),
     reach="warehouse",
-    essential="purpose called_model calls failed_calls cost_usd unpriced_calls",
+    essential=["purpose", "called_model", "calls", "failed_calls", "cost_usd", "unpriced_calls"],
     query="costs/spend",
 )
 
@@ -145,7 +147,7 @@ LENGTHS_AND_SCORES = Figure(
     ("judge_config split model", *_CORRELATIONS, Column("n", "Tasks or models"), "vintage"),
     parameters={"level": None},
     listed=lambda rows: rows,
-    essential="model length_in rank_correlation ci_low n",
+    essential=["model", "length_in", "rank_correlation", "ci_low", "n"],
     query="length_correlations",
 )
 """The figure of `prbench lengths`: both correlations in one table."""
@@ -165,13 +167,10 @@ LENGTHS = Page(
             query="leaderboard",
             parameters=WHOLE,
             charts=charts.scatter(
-                "split",
-                required="mean_score",
-                x="mean_chars_alnum",
-                y="mean_score",
+                "split", required="mean_score", x="mean_chars_alnum", y="mean_score"
             ),
             listed=lambda rows: on_full_splits([row for row in rows if row["is_judged"]]),
-            essential="model mean_chars_alnum mean_score ci_low n_tasks coverage",
+            essential=["model", "mean_chars_alnum", "mean_score", "ci_low", "n_tasks", "coverage"],
         ),
         Figure(
             "length_models",
@@ -181,7 +180,7 @@ LENGTHS = Page(
             ("judge_config split vintage", *_CORRELATIONS, Column("n", "Models")),
             query="length_correlations",
             parameters={"level": "models"},
-            essential="vintage length_in rank_correlation ci_low n",
+            essential=["vintage", "length_in", "rank_correlation", "ci_low", "n"],
         ),
         Figure(
             "length_tasks",
@@ -191,14 +190,14 @@ LENGTHS = Page(
             ("judge_config split model", *_CORRELATIONS, Column("n", "Tasks")),
             charts.bars(
                 "split",
-                rows=lambda rows: [row for row in rows if row["measure"] == "chars_alnum"],
+                only=lambda row: row["measure"] == "chars_alnum",
                 required="rank_correlation",
                 name="model",
                 value="rank_correlation",
             ),
             query="length_correlations",
             parameters={"level": "tasks"},
-            essential="model length_in rank_correlation ci_low n",
+            essential=["model", "length_in", "rank_correlation", "ci_low", "n"],
         ),
         Figure(
             "length_fifths",
@@ -218,10 +217,10 @@ LENGTHS = Page(
                 diverging=True,
                 marked="is_small",
                 across=True,
-                tips="mean_value n_responses max_chars_alnum",
+                tips=["mean_value", "n_responses", "max_chars_alnum"],
             ),
             mark_note="An asterisk marks a part with responses to fewer than 50 tasks.",
-            essential="model fifth mean_value difference n_responses n_tasks",
+            essential=["model", "fifth", "mean_value", "difference", "n_responses", "n_tasks"],
             query="lengths/length_fifths",
         ),
         COSTS,

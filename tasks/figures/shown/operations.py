@@ -51,18 +51,18 @@ _HISTORY = Figure(
     ),
     charts.over_time(
         "split",
-        rows=lambda rows: [row for row in rows if row["n_points"] > 1],
+        only=lambda row: row["n_points"] > 1,
         x="first_response_at",
         value="mean_score",
         colour="label",
         line="line",
         changed="changed",
         marked="is_drifted",
-        tips="label vintage mean_score ci_low ci_high n_tasks changed",
+        tips=["label", "vintage", "mean_score", "ci_low", "ci_high", "n_tasks", "changed"],
     ),
     listed=latest_points,
-    essential="label vintage mean_score ci_low change n_tasks coverage",
-    boards="judged_by split",
+    essential=["label", "vintage", "mean_score", "ci_low", "change", "n_tasks", "coverage"],
+    boards=["judged_by", "split"],
     query="history/history",
 )
 _COSTS = Figure(
@@ -74,21 +74,15 @@ _COSTS = Figure(
         "night purpose cost_usd calls failed_calls unpriced_calls",
         ColumnGroup(
             "Tokens",
-            Column("prompt_tokens", "in"),
-            "cached_tokens",
-            Column("completion_tokens", "out"),
+            [Column("prompt_tokens", "in"), "cached_tokens", Column("completion_tokens", "out")],
         ),
     ),
     charts.bars(
-        required="cost_usd",
-        name="night",
-        value="cost_usd",
-        colour="purpose",
-        is_upright=True,
+        required="cost_usd", name="night", value="cost_usd", colour="purpose", is_upright=True
     ),
     empty="No night has made a call yet; prbench nightly and prbench serve run nights.",
     reach="warehouse",
-    essential="night purpose cost_usd calls failed_calls unpriced_calls",
+    essential=["night", "purpose", "cost_usd", "calls", "failed_calls", "unpriced_calls"],
     query="history/night_costs",
 )
 _RUNS = Figure(
@@ -103,7 +97,7 @@ _RUNS = Figure(
     ),
     listed=lambda rows: rows[:200],
     reach="warehouse",
-    essential="started_at command outcome responses verdicts cost_usd",
+    essential=["started_at", "command", "outcome", "responses", "verdicts", "cost_usd"],
     query="history/runs",
 )
 
@@ -195,8 +189,8 @@ STATUS = Figure(
     ),
     compute=covered,
     parameters={"only_stored": False},
-    essential="model judge judge_trial missing failed share causes",
-    boards="vintage trial",
+    essential=["model", "judge", "judge_trial", "missing", "failed", "share", "causes"],
+    boards=["vintage", "trial"],
 )
 SPENT = Figure(
     "spend_by_day",
@@ -210,7 +204,7 @@ SPENT = Figure(
     parameters={"since": None},
     empty="nothing yet",
     reach="warehouse",
-    essential="day called_model calls failed_calls unpriced_calls cost_usd",
+    essential=["day", "called_model", "calls", "failed_calls", "unpriced_calls", "cost_usd"],
 )
 LATEST = Figure(
     "latest_runs",
@@ -224,7 +218,7 @@ LATEST = Figure(
     parameters={"since": None},
     empty="nothing yet",
     reach="warehouse",
-    essential="started_at command outcome responses verdicts cost_usd",
+    essential=["started_at", "command", "outcome", "responses", "verdicts", "cost_usd"],
 )
 DISK = Figure(
     "disk",
@@ -235,7 +229,7 @@ DISK = Figure(
     compute=lambda scope, _: disk_use(scope.job),
     empty="nothing yet",
     reach="warehouse",
-    essential="what n_files n_bytes",
+    essential=["what", "n_files", "n_bytes"],
 )
 BENCHMARKS = Figure(
     "benchmarks",
@@ -245,6 +239,6 @@ BENCHMARKS = Figure(
     compute=lambda scope, parameters: benchmark_rows(),
     notes=lambda _: ["The first grading is the default."],
     reach="warehouse",
-    essential="benchmark title ranks checks sample",
+    essential=["benchmark", "title", "ranks", "checks", "sample"],
 )
 FIGURES = (STATUS, SPENT, LATEST, DISK, BENCHMARKS)

@@ -6,7 +6,7 @@ The latter has the selected tasks, the stability of the selection, and the score
 
 from tasks.figures import charts
 from tasks.figures.addresses import side_by_side
-from tasks.figures.figure import Column, ColumnGroup, Figure, Interval, Rows, grouped
+from tasks.figures.figure import MEAN_SCORE, Column, ColumnGroup, Figure, Interval, Rows, grouped
 from tasks.figures.page import Page
 from tasks.figures.shown.leaderboard import LEADERBOARD, WHOLE
 
@@ -30,7 +30,7 @@ OVERVIEW = Page(
             ),
             charts.intervals("split", value="difference", zero=True),
             empty="No model has two vintages with the same judge configuration.",
-            essential="model difference ci_low p_adjusted earlier later",
+            essential=["model", "difference", "ci_low", "p_adjusted", "earlier", "later"],
             query="overview/changes",
         ),
         Figure(
@@ -46,7 +46,7 @@ OVERVIEW = Page(
                 ("model_label", "model_config_hash", "earlier"),
                 ("model_label", "model_config_hash", "later"),
             ),
-            essential="model task_id difference earlier_score later_score",
+            essential=["model", "task_id", "difference", "earlier_score", "later_score"],
             query="overview/changed_tasks",
         ),
     ),
@@ -83,7 +83,7 @@ _SELECTIONS = Figure(
     " resampled panels select it.",
     (
         "field",
-        ColumnGroup("Selected", "n_selected n_chosen_from", Column("n_tasks", "admitted")),
+        ColumnGroup("Selected", ["n_selected", "n_chosen_from", Column("n_tasks", "admitted")]),
         "highest_inside lowest_outside gap n_border_inside n_border mean_inclusion n_models",
         "selected_at",
     ),
@@ -91,7 +91,7 @@ _SELECTIONS = Figure(
     notes=lambda rows: [
         f"{row['field']} was chosen with the panel {', '.join(row['panel'])}." for row in rows
     ],
-    essential="field n_selected n_chosen_from gap n_border n_models",
+    essential=["field", "n_selected", "n_chosen_from", "gap", "n_border", "n_models"],
     query="hard/hard_selections",
 )
 _LEADERBOARD = Figure(
@@ -101,10 +101,7 @@ _LEADERBOARD = Figure(
     " low on them, so other models look better than they are.",
     (
         "judge_config split rank model",
-        Column("mean_score", few="is_small"),
-        Interval("ci"),
-        "hidden_mean_score",
-        Interval("hidden_ci"),
+        *MEAN_SCORE,
         Interval("rank"),
         Column("mean_lower", end="low"),
         Column("mean_upper", end="high"),
@@ -113,7 +110,7 @@ _LEADERBOARD = Figure(
     charts.intervals("split"),
     query="leaderboard",
     parameters={"is_hard": True, **WHOLE},
-    essential="rank model mean_score ci_low coverage met_share",
+    essential=["rank", "model", "mean_score", "ci_low", "coverage", "met_share"],
 )
 _TASKS = Figure(
     "hard_tasks",
@@ -130,12 +127,12 @@ _TASKS = Figure(
         colour="side",
         names=_SIDES,
         bounds=(0.05, 0.95),
-        tips="task_id topic rank mean_score inclusion_probability",
+        tips=["task_id", "topic", "rank", "mean_score", "inclusion_probability"],
     ),
     listed=lambda rows: [row for row in rows if row["is_selected"] or row["is_border"]],
     query="hard/tasks",
-    essential="rank task_id topic mean_score inclusion_probability is_selected",
-    boards="field",
+    essential=["rank", "task_id", "topic", "mean_score", "inclusion_probability", "is_selected"],
+    boards=["field"],
 )
 _BORDER = Figure(
     "hard_border",
@@ -153,8 +150,8 @@ _BORDER = Figure(
     ),
     query="hard/tasks",
     listed=around_border,
-    essential="rank task_id topic mean_score inclusion_probability is_selected",
-    boards="field",
+    essential=["rank", "task_id", "topic", "mean_score", "inclusion_probability", "is_selected"],
+    boards=["field"],
 )
 _TOPICS = Figure(
     "hard_topics",
@@ -164,8 +161,8 @@ _TOPICS = Figure(
     ("field topic selected_share n_selected n_chosen_from", Column("mean_score", "Mean score")),
     charts.bars("field", name="topic", value="selected_share"),
     breakdown="topic",
-    essential="topic selected_share n_selected n_chosen_from mean_score",
-    boards="field",
+    essential=["topic", "selected_share", "n_selected", "n_chosen_from", "mean_score"],
+    boards=["field"],
     query="hard/hard_topics",
 )
 _OVERLAPS = Figure(
@@ -176,12 +173,12 @@ _OVERLAPS = Figure(
     " by the panel without one of its models.",
     (
         "field kind compared_with shared_share",
-        ColumnGroup("Tasks", "n_shared", Column("n_selected", "here"), "n_compared"),
+        ColumnGroup("Tasks", ["n_shared", Column("n_selected", "here"), "n_compared"]),
         "jaccard",
     ),
     charts.bars("field", name="other", value="shared_share"),
-    essential="kind compared_with shared_share n_shared jaccard",
-    boards="field",
+    essential=["kind", "compared_with", "shared_share", "n_shared", "jaccard"],
+    boards=["field"],
     query="hard/hard_overlaps",
 )
 

@@ -22,7 +22,6 @@ from tasks.benchmarks.rows import (
 )
 from tasks.dataset.source import json_rows
 from tasks.imports.files import number_of
-from tasks.imports.results import records
 from tasks.imports.results.records import (
     MIN_NORMALIZED,
     PRIMARY,
@@ -32,6 +31,13 @@ from tasks.imports.results.records import (
     LoggedResponse,
     LogRow,
     LogSource,
+    call_failure,
+    cause_of,
+    finished,
+    located,
+    messages_of,
+    text_of,
+    usage_of,
 )
 from tasks.imports.results.trials import with_trials
 from tasks.llm.replies import PROVIDER_ERROR
@@ -84,7 +90,7 @@ def read_evalscope(source: LogSource) -> Log:
     """
     responses = list(with_trials(_responses(source)))
     # If a model lacks a task that another model has, its prediction failed, which leaves no row.
-    tasks_by_model: dict[str | None, set[str]] = defaultdict(set)
+    tasks_by_model = defaultdict(set)
     for response in responses:
         tasks_by_model[response.model].add(response.task_id or "")
     all_tasks = {response.task_id or "" for response in responses}
@@ -96,8 +102,8 @@ def read_evalscope(source: LogSource) -> Log:
     return Log("EvalScope", responses, notes)
 
 
-def _responses(source: LogSource) -> Iterator[tuple[str, LoggedResponse]]:
-    """Yield each response with its run, in the order of runs, models, parts and samples."""
+def _responses(source: LogSource) -> Iterator[LoggedResponse]:
+    """Yield each response, in the order of runs, models, parts and samples."""
     rows_by_sample: dict[_Sample, dict[str, LogRow]] = defaultdict(dict)
     for name, content in source.files.items():
         file = _file_of(name)
@@ -106,14 +112,14 @@ def _responses(source: LogSource) -> Iterator[tuple[str, LoggedResponse]]:
         for row in json_rows(source.path / name, content.decode("utf-8-sig").split("\n")):
             number = as_whole_number(row.get("index")) or 0
             rows_by_sample[_Sample(file.run, file.model, file.part, number)][file.folder] = row
-    for sample in sorted(rows_by_sample):
-        rows = rows_by_sample[sample]
+    for sample, rows in sorted(rows_by_sample.items()):
         where = f"{source.path / sample.run}: {sample.model}, {sample.part}, index {sample.number}"
-        prediction = rows.get("predictions", {})
-        yield sample.run, _response(where, sample, prediction, rows.get("reviews", {}))
+        with located(where):
+            prediction = rows.get("predictions", {})
+            response = _response(where, sample, prediction, rows.get("reviews", {}))
+        yield response
 
 
-@records.located
 def _response(where: str, sample: _Sample, prediction: LogRow, review: LogRow) -> LoggedResponse:
     sample_score = as_mapping(review.get("sample_score"))
     score = as_mapping(sample_score.get("score"))
@@ -122,19 +128,11 @@ def _response(where: str, sample: _Sample, prediction: LogRow, review: LogRow) -
         **as_mapping(sample_score.get("sample_metadata")),
     }
     output = as_mapping(prediction.get("model_output"))
-    messages = records.messages_of(prediction.get("messages") or review.get("messages"))
+    messages = messages_of(prediction.get("messages") or review.get("messages"))
     # One adapter shows the judge the response without its thinking, the other shows it all.
     judged = score.get("extracted_prediction" if "task" in metadata else "prediction")
-    text = as_text(judged, "the judged text") or records.text_of(output)
-    status, error = records.finished(output, text)
-    gradings = _gradings(where, score, as_list(metadata.get("rubrics")))
-    scores = _scores_of(score)
-    combined_scores: Mapping[str, float] = {}
-    if len(gradings) == 1:
-        gradings = [gradings[0]._replace(own_scores=scores)]
-    else:
-        # The scores of EvalScope combine all judges and repetitions.
-        combined_scores = scores
+    text = as_text(judged, "the judged text") or text_of(output)
+    status, error = finished(output, text)
     return LoggedResponse(
         where,
         cell_label(prediction, "model") or sample.model,
@@ -144,10 +142,11 @@ def _response(where: str, sample: _Sample, prediction: LogRow, review: LogRow) -
         error=error,
         trial=number_of(where, sample_score, "generation_index", lowest=0),
         messages=_sent_messages(messages),
+        run=sample.run,
         group=sample.part,
-        usage=records.usage_of(output),
-        gradings=gradings,
-        combined_scores=combined_scores,
+        usage=usage_of(output),
+        gradings=_gradings(where, score, as_list(metadata.get("rubrics"))),
+        combined_scores=_scores_of(score),
     )
 
 
@@ -166,25 +165,17 @@ def _gradings(where: str, score: LogRow, rubric: Sequence[Any]) -> list[Grading]
     attempts = as_list(as_mapping(score.get("metadata")).get("judge_attempts"))
     for attempt in map(as_mapping, attempts):
         case = (text_or_none(attempt.get("case_id")) or "").removeprefix("rubric_")
-        if not case.isdecimal():
-            continue
-        position = int(case)
-        judge = text_or_none(attempt.get("judge_id")) or ""
-        judge_trial = number_of(where, attempt, "repeat_id", lowest=0)
-        criterion = as_mapping(rubric[position]) if position < len(rubric) else {}
-        decision = _decision(attempt, position, criterion)
-        decisions_by_judge[judge, judge_trial][position] = decision
-    gradings = []
-    for (judge, judge_trial), decisions in decisions_by_judge.items():
-        gradings.append(
-            Grading(
-                judge or None,
-                list(decisions.values()),
-                judge_trial,
-                may_hide_failures=False,
-            )
-        )
-    return gradings
+        if case.isdecimal():
+            position = int(case)
+            judge = text_or_none(attempt.get("judge_id")) or ""
+            judge_trial = number_of(where, attempt, "repeat_id", lowest=0)
+            criterion = as_mapping(rubric[position]) if position < len(rubric) else {}
+            decision = _decision(attempt, position, criterion)
+            decisions_by_judge[judge, judge_trial][position] = decision
+    return [
+        Grading(judge or None, list(decisions.values()), judge_trial, may_hide_failures=False)
+        for (judge, judge_trial), decisions in decisions_by_judge.items()
+    ]
 
 
 def _scores_of(score: LogRow) -> Mapping[str, float]:
@@ -202,16 +193,16 @@ def _decision(attempt: LogRow, position: int, criterion: LogRow) -> Decision:
     is_met = parsed.get("criteria_met") if attempt.get("status") == "success" else None
     value = float(is_met) if isinstance(is_met, bool) else None
     output = as_mapping(attempt.get("model_output"))
-    cause = records.cause_of(attempt.get("error")) or text_or_none(attempt.get("status"))
+    cause = cause_of(attempt.get("error")) or text_or_none(attempt.get("status"))
     title = as_text(criterion.get("title") or criterion.get("criterion"))
     return Decision(
         cell_label(criterion, "id") or title,
         value,
         position,
-        status=PARSE_ERROR if output else records.call_failure(cause) or PROVIDER_ERROR,
+        status=PARSE_ERROR if output else call_failure(cause) or PROVIDER_ERROR,
         explanation=None if value is None else cell_text(parsed, "explanation"),
         error=cause if value is None else None,
         weight=as_number(criterion.get("weight", criterion.get("points"))),
-        usage={**records.usage_of(output), "latency_s": as_number(attempt.get("latency"))},
+        usage={**usage_of(output), "latency_s": as_number(attempt.get("latency"))},
         text=title,
     )

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import dropwhile
+from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from tasks.imports.files import (
     ImportRefused,
     NotHere,
     StoredRow,
+    count_notes,
     refuse_nothing,
     store,
     stored_cells,
@@ -91,7 +93,7 @@ def import_results(
         tasks = Tasks(reader, job.key)
         criteria = Criteria(job, reader)
         stored_rows = {kind: stored_cells(reader, kind) for kind in ("responses", "verdicts")}
-    imports: list[LogImport] = []
+    imports = []
     for file in files:
         source = LogSource(file)
         log = _read_log(source, format_name)
@@ -114,7 +116,7 @@ def import_results(
         if log_import.unfit and not skip_unknown:
             raise ImportRefused(f"{some(log_import.unfit, 1)} (--skip-unknown skips such rows)")
         if not cells["responses"].ids:
-            refuse_nothing(source.path, [*log.notes, *log_import.skipped_notes()])
+            refuse_nothing(source.path, log_import.remarks())
         imports.append(log_import)
     reports: list[StageReport] = []
     for log_import in imports:
@@ -186,7 +188,6 @@ class LogImport:
     def _add_response(self, logged: LoggedResponse, task_id: str, text: str | None) -> StoredRow:
         cell = response_cell(
             self.job,
-            self.job.key,
             task_id,
             self.tasks.conversations[task_id].conversation_id,
             model=self.models[logged.model],
@@ -195,7 +196,6 @@ class LogImport:
         )
         cell |= _known_columns(logged.usage, cell)
         cell |= _content_of(logged, text)
-        cell["import_batch"] = self.batch
         self.cells["responses"].put(logged.where, cell)
         return cell
 
@@ -254,15 +254,13 @@ class LogImport:
         row = verdict_cell(self.job, response, wording, judge, grading.judge_trial, self.grading)
         row |= _known_columns(decision.usage, row)
         row["may_hide_failures"] = grading.may_hide_failures
-        row["import_batch"] = self.batch
         row["value"] = decision.value
         row["explanation"] = decision.explanation
-        if decision.value is not None:
-            row["status"] = STATUS[decision.value]
-            row["error"] = None
-        else:
+        if decision.value is None:
             row["status"] = decision.status
-            row["error"] = one_line(decision.error) if decision.error else None
+            row["error"] = _one_line(decision.error)
+        else:
+            row["status"] = STATUS[decision.value]
         stored_row = self.cells["verdicts"].put(where, row)
         self.counts["may hide failures"] += bool(stored_row["may_hide_failures"])
 
@@ -295,17 +293,14 @@ class LogImport:
             "weights in the log differ from those of this revision": self.counts["other weight"],
             "responses have scores but no criteria that can be read": self.counts["no criteria"],
         }
-        for description, count in counts.items():
-            if count:
-                yield f"{count} {description}"
-        yield from self.log.notes
-        yield from self.skipped_notes()
+        yield from count_notes(counts)
+        yield from self.remarks()
 
-    def skipped_notes(self) -> list[str]:
-        """Return a note on entries that do not fit the data set, if there are any."""
-        if not self.unfit:
-            return []
-        return [f"{len(self.unfit)} rows skipped: {some(self.unfit, 3, '; ')}"]
+    def remarks(self) -> Iterator[str]:
+        """Yield the notes of the log, and one on entries that do not fit the data set."""
+        yield from self.log.notes
+        if self.unfit:
+            yield f"{len(self.unfit)} rows skipped: {some(self.unfit, 3, '; ')}"
 
     def _comparison(self) -> Iterator[str]:
         """Yield a line for each model, judge and score: the mean in the log and here."""
@@ -313,7 +308,7 @@ class LogImport:
         # A line names the judge if scores of several are compared, unless the harness combined
         # them.
         has_several_judges = len({scores.judges for scores in self.harness_scores}) > 1
-        scores_by_owner: dict[str, list[HarnessScores]] = defaultdict(list)
+        scores_by_owner = defaultdict(list)
         for scores in self.harness_scores:
             owner = scores.response["model"]
             if has_several_judges and len(scores.judges) == 1:
@@ -340,11 +335,8 @@ class LogImport:
                 grading=self.grading,
                 response_id=sorted(response_ids),
             )
-        scores = {}
-        for row in rows:
-            key = (row["response_id"], row["score_name"], row["judge"], row["judge_trial"])
-            scores[key] = row["value"]
-        return scores
+        key = itemgetter("response_id", "score_name", "judge", "judge_trial")
+        return {key(row): row["value"] for row in rows}
 
 
 ScoresHere = Mapping[tuple[str, str, str, int], float | None]
@@ -357,7 +349,7 @@ class ScorePair(NamedTuple):
     task_id: str
     in_log: float | None
     here: float | None
-    difference: str | None
+    difference: str = ""
 
 
 def _score_pair(
@@ -369,16 +361,17 @@ def _score_pair(
     values = [scores_here.get(key) for key in keys]
     decided = [value for value in values if value is not None]
     here = fmean(decided) if len(decided) == len(keys) else None
+    pair = ScorePair(response["task_id"], in_log, here)
     if in_log is None or here is None:
         is_same = in_log is here
     else:
         is_same = abs(in_log - here) <= 1e-9
     if is_same:
-        return ScorePair(response["task_id"], in_log, here, None)
+        return pair
     reason = ""
     if response["text"] is None:
         reason = ": the response failed"
-    elif not all(key in scores_here for key in keys):
+    elif not scores_here.keys() >= set(keys):
         reason = ": the checks have not admitted the task here"
     elif here is None:
         reason = ": not all criteria are decided here"
@@ -386,15 +379,12 @@ def _score_pair(
         reason = ": clipped for each response there"
     elif harness_scores.n_other_weights:
         reason = f": {harness_scores.n_other_weights} other weights"
-    difference = (
-        f"{response['task_id']} trial {response['trial']} ({_number(in_log)} and"
-        f" {_number(here)}{reason})"
-    )
-    return ScorePair(response["task_id"], in_log, here, difference)
+    scores = f"{_number(in_log)} and {_number(here)}"
+    difference = f"{pair.task_id} trial {response['trial']} ({scores}{reason})"
+    return pair._replace(difference=difference)
 
 
 def _outcome(pairs: Sequence[ScorePair], *, is_clipped: bool) -> str:
-    task_means_in_log = _task_means((pair.task_id, pair.in_log) for pair in pairs)
     task_means_here = _task_means((pair.task_id, pair.here) for pair in pairs)
     mean_here = fmean(task_means_here) if task_means_here else None
     outcome = f"equal on {counted(len(task_means_here), 'task')}"
@@ -404,13 +394,13 @@ def _outcome(pairs: Sequence[ScorePair], *, is_clipped: bool) -> str:
         if is_clipped and mean_here is not None:
             mean_here = max(mean_here, 0.0)
         outcome = f"differs on {some(differences, 5)}"
-    mean_in_log = fmean(task_means_in_log)
+    mean_in_log = fmean(_task_means((pair.task_id, pair.in_log) for pair in pairs))
     return f"{_number(mean_in_log)} in the log, {_number(mean_here)} here: {outcome}"
 
 
 def _task_means(scores: Iterable[tuple[str, float | None]]) -> list[float]:
     """Return the mean score of each task over its responses with a score."""
-    scores_by_task: dict[str, list[float]] = defaultdict(list)
+    scores_by_task = defaultdict(list)
     for task_id, score in scores:
         if score is not None:
             scores_by_task[task_id].append(score)
@@ -446,7 +436,7 @@ class Tasks:
         if task_id is not None and logged.transcript is not None:
             text = text_after(self.conversations[task_id].messages, logged.transcript)
             has_other_conversation = text is None
-        elif logged.transcript is None and logged.messages is not None:
+        elif logged.messages is not None:
             # Harnesses may put a system prompt before the conversation.
             conversation = tuple(dropwhile(lambda message: message[0] == "system", logged.messages))
             candidates = self._by_conversation.get(conversation_id(conversation), [])
@@ -476,7 +466,7 @@ def text_after(messages: Sequence[Message], transcript: str) -> str | None:
     beginning = "".join(turns) + "assistant: "
     if transcript == beginning.rstrip():
         return ""
-    return transcript[len(beginning) :] if transcript.startswith(beginning) else None
+    return transcript.removeprefix(beginning) if transcript.startswith(beginning) else None
 
 
 def matched(
@@ -486,7 +476,7 @@ def matched(
 
     Criteria with equal texts are distinguished by their order, or by weight.
     """
-    seen: Counter[str | None] = Counter()
+    seen = Counter[str | None]()
     for decision in decisions:
         seen.update({decision.criterion, decision.text} - {None})
         try:
@@ -505,7 +495,7 @@ def _wording(
     seen: Mapping[str | None, int],
 ) -> Wording:
     """Return the criterion of a decision; `seen` counts the decisions so far with each name."""
-    names = [name for name in (decision.criterion, decision.text) if name]
+    names = list(filter(None, (decision.criterion, decision.text)))
     if not names:
         rubric = criteria.originals[task_id]
         if len(rubric) != len(decisions) or decision.position is None:
@@ -567,24 +557,21 @@ def labels_of(
     """
     kind = {"--as": "model", "--by": "judge"}[option]
     placeholder = f"{{{kind}}}"
-    if label is None:
-        needs_names = kind == "model"
-    else:
-        needs_names = placeholder in label
-    lacks_name = needs_names and any(is_blank(name) for name in names)
-    if lacks_name or (label is not None and is_blank(label)):
+    pattern = placeholder if label is None else label
+    has_placeholder = placeholder in pattern
+    # A judge without a name and label is called `imported`.
+    needs_names = has_placeholder and (label is not None or kind == "model")
+    if is_blank(pattern) or (needs_names and any(map(is_blank, names))):
         raise UsageError(
             f"{path}: names no {kind}; give its label, which is not blank, with {option} LABEL,"
             f" without {placeholder} in it"
         )
-    if label is None:
-        return {name: name or "" for name in names}
-    if placeholder not in label and len(names) > 1:
-        all_names = ", ".join(sorted(str(name) for name in names))
+    if not has_placeholder and len(names) > 1:
+        all_names = ", ".join(sorted(map(str, names)))
         raise UsageError(
             f"{option} {label}: {path} has {all_names}; write {placeholder} where its name belongs"
         )
-    return {name: label.replace(placeholder, name or "") for name in names}
+    return {name: pattern.replace(placeholder, name or "") for name in names}
 
 
 def _known_columns(usage: Mapping[str, Any], row: Mapping[str, Any]) -> StoredRow:
@@ -599,8 +586,11 @@ def _content_of(logged: LoggedResponse, text: str | None) -> StoredRow:
     if text is not None and text.strip() in logged.failure_texts:
         status = logged.failure_texts[text.strip()]
         error = f"the harness stored {text.strip()!r}"
-    if status is None and text is not None and shows_nothing(text):
+    elif status is None and text is not None and shows_nothing(text):
         status = EMPTY
-    if status is None:
-        return content_columns(text, PROVIDER_ERROR, one_line(error) if error else None)
-    return content_columns(None, status, one_line(error) if error else None)
+    stored_text = text if status is None else None
+    return content_columns(stored_text, status or PROVIDER_ERROR, _one_line(error))
+
+
+def _one_line(error: str | None) -> str | None:
+    return one_line(error) if error else None

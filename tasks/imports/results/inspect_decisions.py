@@ -4,8 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, text_or_none
-from tasks.imports.results import records
-from tasks.imports.results.records import Decision, LogRow
+from tasks.imports.results.records import (
+    FAILURES,
+    Decision,
+    LogRow,
+    call_failure,
+    cause_of,
+    first_text,
+    marked,
+    value_of_decision,
+)
 from tasks.llm.replies import EMPTY
 from tasks.rules.text.characters import is_blank, one_line
 from tasks.rules.verdict import PARSE_ERROR
@@ -26,7 +34,7 @@ _DECISIONS = (
 )
 _DECISION_OR_ERROR = {*_DECISIONS, "error"}
 _EXPLANATIONS = ("explanation", "reason", "rationale")
-_FAILURES = records.FAILURES - {EMPTY} | {PARSE_ERROR}
+_FAILURE_STATUSES = FAILURES - {EMPTY} | {PARSE_ERROR}
 _UNDECIDED = {"not_judged", "no_response"}
 """Statuses in the logs of `prbench export inspect` that mean that there is no decision."""
 _DECIDED_WORDS = {"ok", "success", "completed", "complete", "done", "scored", "graded", "judged"}
@@ -59,8 +67,7 @@ def decisions_of(score: LogRow) -> ScoreDecisions | None:
     for name, stated in metadata.items():
         items = _items(stated)
         if items:
-            decided = [item for item in items if item.get("status") not in _UNDECIDED]
-            decisions = [_decision(item) for item in decided]
+            decisions = [_decision(item) for item in items if item.get("status") not in _UNDECIDED]
             # A scorer of inspect_evals writes this list, and counts a call without a decision as
             # unmet (see the README).
             may_hide = True if name == "detailed_results" else _may_hide(items)
@@ -69,23 +76,26 @@ def decisions_of(score: LogRow) -> ScoreDecisions | None:
     if isinstance(grades, list) and grades:
         return ScoreDecisions(_decisions_in_order(grades, metadata), may_hide_failures=True)
     explanation = text_or_none(score.get("explanation")) or ""
-    decisions = records.marked(explanation, {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE)
+    decisions = marked(explanation, {"✓": 1.0, "✗": 0.0}, "\n  ", _UNREADABLE)
     if decisions:
         return ScoreDecisions(decisions, may_hide_failures=True)
-    decisions_by_criterion = _by_criterion(score, metadata)
-    if not decisions_by_criterion:
+    items = [
+        {"criterion_id": name, **item} for name, item in _by_criterion(score, metadata).items()
+    ]
+    if not items:
         return None
-    items = [{"criterion_id": name, **item} for name, item in decisions_by_criterion.items()]
     decisions = [_decision(item)._replace(is_guess=True) for item in items]
     return ScoreDecisions(decisions, _may_hide(items))
 
 
 def _decisions_in_order(grades: Sequence[Any], metadata: LogRow) -> list[Decision]:
     weights = as_list(metadata.get("weights"))
+    if len(weights) != len(grades):
+        weights = [None] * len(grades)
     decisions = []
-    for position, grade in enumerate(grades):
-        weight = as_number(weights[position]) if len(weights) == len(grades) else None
-        decisions.append(Decision(None, records.decided(grade), position, weight=weight))
+    for position, (grade, weight) in enumerate(zip(grades, weights, strict=True)):
+        value = value_of_decision(grade)
+        decisions.append(Decision(None, value, position, weight=as_number(weight)))
     return decisions
 
 
@@ -123,16 +133,16 @@ def _flags(stated: LogRow) -> Mapping[str, LogRow]:
     decision.
     """
     decisions = [decision for decision in stated.values() if decision is not None]
-    if not decisions:
+    has_others = any(
+        not isinstance(decision, bool | str) or not _is_decision(decision) for decision in decisions
+    )
+    if has_others or not decisions:
         return {}
-    for decision in decisions:
-        if not isinstance(decision, bool | str) or not _is_decision(decision):
-            return {}
     return {name: {"met": decision} for name, decision in stated.items()}
 
 
 def _is_decision(stated: Any) -> bool:
-    return records.decided(stated) is not None
+    return value_of_decision(stated) is not None
 
 
 def _items(stated: Any) -> Sequence[LogRow]:
@@ -141,11 +151,9 @@ def _items(stated: Any) -> Sequence[LogRow]:
     At least one has a decision; others may state why they have none.
     """
     items = [as_mapping(item) for item in as_list(stated)]
-    has_decision = False
-    for item in items:
-        if item.keys().isdisjoint(_NAMES):
-            return []
-        has_decision = has_decision or not item.keys().isdisjoint(_DECISIONS)
+    if any(item.keys().isdisjoint(_NAMES) for item in items):
+        return []
+    has_decision = any(not item.keys().isdisjoint(_DECISIONS) for item in items)
     return items if has_decision else []
 
 
@@ -155,20 +163,17 @@ def _may_hide(items: Iterable[LogRow]) -> bool | None:
     This is known (None if not) if the log shows a failed call: stored as a decision, or as a
     failure. In logs of `prbench export inspect` each decision states it, so the result is None.
     """
-    shows_failure = False
-    hides_failure = False
+    may_hide = None
     for item in items:
         if _MAY_HIDE_FAILURES in item:
             return None
         stated = _stated_decision(item)
-        if _is_unreadable(item) and _is_decision(stated):
-            hides_failure = True
         lacks_decision = stated is None and not item.keys().isdisjoint(_DECISIONS)
-        if lacks_decision or _failure_of(item) is not None:
-            shows_failure = True
-    if hides_failure:
-        return True
-    return False if shows_failure else None
+        if _is_unreadable(item) and _is_decision(stated):
+            may_hide = True
+        elif may_hide is None and (lacks_decision or _failure_of(item) is not None):
+            may_hide = False
+    return may_hide
 
 
 def _stated_decision(item: LogRow) -> Any:
@@ -189,7 +194,7 @@ def _is_done(status: Any) -> bool:
 def _is_unreadable(item: LogRow) -> bool:
     explanation = _explanation(item) or ""
     if explanation == "No explanation provided":
-        return records.decided(_stated_decision(item)) == 0.0
+        return value_of_decision(_stated_decision(item)) == 0.0
     return explanation.startswith(_UNREADABLE)
 
 
@@ -210,30 +215,26 @@ class _Failure(NamedTuple):
 def _failure_of(item: LogRow) -> _Failure | None:
     """Return the failure that an item states by an error or by a status; None if it states none."""
     status = text_or_none(item.get("status"))
-    error = records.cause_of(item.get("error"))
+    error = cause_of(item.get("error"))
     is_usual_status = is_blank(status) or _is_done(status) or _is_decision(item.get("status"))
     if is_blank(error) and is_usual_status:
         return None
     cause = f"the log's status is {status}" if is_blank(error) else error or ""
-    if status in _FAILURES:
+    if status in _FAILURE_STATUSES:
         return _Failure(status, cause)
-    return _Failure(records.call_failure(cause) or PARSE_ERROR, cause)
+    return _Failure(call_failure(cause) or PARSE_ERROR, cause)
 
 
 def _decision(item: LogRow) -> Decision:
     # The criterion may be a separate object.
-    criterion = item
-    for name in _NAMES:
-        inner = as_mapping(item.get(name))
-        if inner:
-            criterion = inner
-            break
+    objects = (as_mapping(item.get(name)) for name in _NAMES)
+    criterion = next(filter(None, objects), item)
     stated = _stated_decision(item)
-    value = records.decided(stated)
+    value = value_of_decision(stated)
     explanation = _explanation(item)
     failure = _failure_of(item)
     if failure is None and _is_unreadable(item):
-        failure = _Failure(records.call_failure(explanation) or PARSE_ERROR, explanation or "")
+        failure = _Failure(call_failure(explanation) or PARSE_ERROR, explanation or "")
         explanation = None
     elif failure is None and stated is None:
         failure = _Failure(PARSE_ERROR, "the log has no decision")
@@ -248,11 +249,11 @@ def _decision(item: LogRow) -> Decision:
     if isinstance(item.get(_MAY_HIDE_FAILURES), bool):
         usage[_MAY_HIDE_FAILURES] = item[_MAY_HIDE_FAILURES]
     decision = Decision(
-        records.first_text(criterion, _NAMES),
+        first_text(criterion, _NAMES),
         value,
         explanation=explanation,
         weight=as_number(columns.get("weight", columns.get("points"))),
-        text=records.first_text(criterion, _TEXTS),
+        text=first_text(criterion, _TEXTS),
         usage=usage,
     )
     if failure is None:

@@ -5,9 +5,24 @@ from collections.abc import Iterator, Mapping
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, cell_label, text_or_none
 from tasks.imports.files import ImportRefused, number_of
-from tasks.imports.results import records
-from tasks.imports.results.inspect_decisions import ScoreDecisions, decisions_of
-from tasks.imports.results.records import Archive, Grading, Log, LoggedResponse, LogRow, LogSource
+from tasks.imports.results.inspect_decisions import decisions_of
+from tasks.imports.results.records import (
+    MIN_NORMALIZED,
+    PRIMARY,
+    Archive,
+    Grading,
+    Log,
+    LoggedResponse,
+    LogRow,
+    LogSource,
+    cause_of,
+    finished,
+    first_text,
+    located,
+    messages_of,
+    text_of,
+    usage_of,
+)
 from tasks.llm.replies import CONTEXT_LENGTH, PROVIDER_ERROR, TIMEOUT, TRUNCATED
 from tasks.rules.text.characters import one_line
 from tasks.rules.text.numbers import counted
@@ -25,7 +40,7 @@ _LABEL = "model_label"
 
 Older ones have the label as `model`.
 """
-_SCORE_NAMES = (records.PRIMARY, records.MIN_NORMALIZED)
+_SCORE_NAMES = (PRIMARY, MIN_NORMALIZED)
 
 
 def is_inspect(source: LogSource) -> bool:
@@ -54,11 +69,11 @@ def read_inspect(source: LogSource) -> Log:
         raise ImportRefused(
             f"{source.path}: the log is invalidated, and no sample says that it is; evaluate again"
         )
-    spec = as_mapping(header.get("eval"))
     responses = []
     for sample in valid_samples:
         where = f"{source.path}: sample {sample.get('id')}, epoch {sample.get('epoch')}"
-        responses.append(_response(where, spec, _with_scores(header, sample)))
+        with located(where):
+            responses.append(_response(where, header, sample))
     notes = []
     if n_invalid:
         notes.append(f"{counted(n_invalid, 'invalidated sample')} left out")
@@ -70,50 +85,51 @@ def read_inspect(source: LogSource) -> Log:
 
 def _content(source: LogSource) -> tuple[LogRow, list[LogRow]]:
     """Return the header and the samples of a log."""
-    if not source.is_zip:
-        header: LogRow = source.document
-        return header, [as_mapping(sample) for sample in as_list(header.get("samples"))]
-    archive = Archive(source.path, source.content)
-    header = as_mapping(archive.json(_HEADER if _HEADER in archive.names else _START))
-    names = [name for name in archive.names if name.startswith(_SAMPLES)]
-    return header, [as_mapping(archive.json(name)) for name in names]
+    header = source.document
+    samples = as_list(header.get("samples"))
+    if source.is_zip:
+        archive = Archive(source.path, source.content)
+        header = as_mapping(archive.json(_HEADER if _HEADER in archive.names else _START))
+        samples = [archive.json(name) for name in archive.names if name.startswith(_SAMPLES)]
+    return header, list(map(as_mapping, samples))
 
 
-def _with_scores(header: LogRow, sample: LogRow) -> LogRow:
-    """Return a sample with its scores by scorer.
-
-    Logs of version 1 have one scorer, which the results name.
-    """
-    score = sample.get("score")
-    if sample.get("scores") or score is None:
-        return sample
-    scorer = as_mapping(as_mapping(header.get("results")).get("scorer"))
-    return {**sample, "scores": {text_or_none(scorer.get("name")) or "": score}}
-
-
-@records.located
-def _response(where: str, spec: LogRow, sample: LogRow) -> LoggedResponse:
+def _response(where: str, header: LogRow, sample: LogRow) -> LoggedResponse:
+    spec = as_mapping(header.get("eval"))
     attachments = as_mapping(sample.get("attachments"))
     output = as_mapping(sample.get("output"))
-    text = _resolved(records.text_of(output), attachments)
+    text = _resolved(text_of(output), attachments)
     status, cause = _failure_of(sample, output, text)
-    conversation = []
-    for role, content in records.messages_of(sample.get("input")):
-        conversation.append((role, _resolved(content, attachments) or ""))
+    conversation = [
+        (role, _resolved(content, attachments) or "")
+        for role, content in messages_of(sample.get("input"))
+    ]
     names = {**as_mapping(sample.get("metadata")), "sample_id": sample.get("id")}
     label = text_or_none(as_mapping(spec.get("metadata")).get(_LABEL)) or cell_label(spec, "model")
     return LoggedResponse(
         where,
         label,
-        records.first_text(names, _TASK_NAMES),
+        first_text(names, _TASK_NAMES),
         text,
         status=status,
         error=cause,
         trial=number_of(where, sample, "epoch"),
         messages=conversation,
-        usage=records.usage_of(output, prompt_lacks_cached=True),
-        gradings=list(_gradings(spec, sample)),
+        usage=usage_of(output, prompt_lacks_cached=True),
+        gradings=list(_gradings(spec, sample, _scores_of(header, sample))),
     )
+
+
+def _scores_of(header: LogRow, sample: LogRow) -> Mapping[str, LogRow]:
+    """Return the scores of a sample by scorer.
+
+    Logs of version 1 have one scorer, which the results name.
+    """
+    scores = as_mapping(sample.get("scores"))
+    if not scores and sample.get("score") is not None:
+        scorer = as_mapping(as_mapping(header.get("results")).get("scorer"))
+        scores = {text_or_none(scorer.get("name")) or "": sample["score"]}
+    return {name: as_mapping(score) for name, score in scores.items()}
 
 
 def _failure_of(sample: LogRow, output: LogRow, text: str | None) -> tuple[str | None, str | None]:
@@ -124,11 +140,11 @@ def _failure_of(sample: LogRow, output: LogRow, text: str | None) -> tuple[str |
         reason = text_or_none(limit.get("reason")) or f"limit of {limit.get('limit')}"
         status = _LIMITS.get(kind, PROVIDER_ERROR)
         return status, one_line(f"stopped at the {kind} limit: {reason}")
-    error = records.cause_of(as_mapping(sample.get("error")).get("message"))
+    error = cause_of(as_mapping(sample.get("error")).get("message"))
     if error:
         # The error of a sample has the failed request first and the cause after it.
         error = re.split(r"\n\n|\\n\\n", error.strip())[-1]
-    return records.finished(output, text, error)
+    return finished(output, text, error)
 
 
 def _resolved(text: str | None, attachments: LogRow) -> str | None:
@@ -138,18 +154,19 @@ def _resolved(text: str | None, attachments: LogRow) -> str | None:
     return text_or_none(attachments.get(text.removeprefix(_ATTACHED))) or text
 
 
-def _gradings(spec: LogRow, sample: LogRow) -> Iterator[Grading]:
+def _gradings(spec: LogRow, sample: LogRow, scores: Mapping[str, LogRow]) -> Iterator[Grading]:
     """Yield a grading for each score with decisions.
 
     If no score has any, one grading without decisions.
     """
-    scores = {name: as_mapping(score) for name, score in as_mapping(sample.get("scores")).items()}
-    decided: dict[str, ScoreDecisions] = {}
+    decided = {}
+    certain_scorers = []
     for scorer, score in scores.items():
         score_decisions = decisions_of(score)
         if score_decisions is not None:
             decided[scorer] = score_decisions
-    certain_scorers = [scorer for scorer in decided if _is_certain(decided[scorer])]
+            if not any(decision.is_guess for decision in score_decisions.decisions):
+                certain_scorers.append(scorer)
     for scorer, score_decisions in decided.items():
         stated_judge = as_mapping(scores[scorer].get("metadata")).get("judge")
         judge = text_or_none(stated_judge) or _judge_of(spec, sample, scorer)
@@ -167,14 +184,10 @@ def _gradings(spec: LogRow, sample: LogRow) -> Iterator[Grading]:
         yield Grading(None, ())
 
 
-def _is_certain(score_decisions: ScoreDecisions) -> bool:
-    return not any(decision.is_guess for decision in score_decisions.decisions)
-
-
 def _own_scores(scores: Mapping[str, LogRow], scorer: str) -> dict[str, float]:
     """Return the scores that belong to the decisions of a scorer, under our names."""
     value = scores[scorer].get("value")
-    stated = {records.PRIMARY: value}
+    stated = {PRIMARY: value}
     for name in _SCORE_NAMES:
         if name in scores:
             stated[name] = scores[name].get("value")
@@ -186,7 +199,7 @@ def _own_scores(scores: Mapping[str, LogRow], scorer: str) -> dict[str, float]:
     if our_values:
         stated |= our_values
     elif len(similar) == 1:
-        stated[records.PRIMARY] = similar[0]
+        stated[PRIMARY] = similar[0]
     numbers = {name: as_number(inner) for name, inner in stated.items()}
     return {name: number for name, number in numbers.items() if number is not None}
 
@@ -200,11 +213,11 @@ def _judge_of(spec: LogRow, sample: LogRow, scorer: str) -> str | None:
     roles = as_mapping(spec.get("model_roles"))
     stated = {name: as_mapping(roles.get(name)).get("model") for name in _JUDGE_NAMES}
     stated[""] = as_mapping(spec.get("metadata")).get("judge")
-    judge = records.first_text(stated, ("", *_JUDGE_NAMES))
+    judge = first_text(stated, ("", *_JUDGE_NAMES))
     if judge:
         return judge
     for scorer_spec in map(as_mapping, as_list(spec.get("scorers"))):
-        judge = records.first_text(as_mapping(scorer_spec.get("options")), _JUDGE_OPTIONS)
+        judge = first_text(as_mapping(scorer_spec.get("options")), _JUDGE_OPTIONS)
         if scorer_spec.get("name") == scorer and judge:
             return judge
     other_models = set(as_mapping(sample.get("model_usage"))) - {text_or_none(spec.get("model"))}

@@ -1,7 +1,7 @@
 """The reader of results of the published PRBench harness (github.com/scaleapi/PRBench)."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tasks.benchmarks.rows import (
@@ -14,7 +14,6 @@ from tasks.benchmarks.rows import (
     text_or_none,
 )
 from tasks.imports.files import ImportRefused, number_of
-from tasks.imports.results import records
 from tasks.imports.results.records import (
     MIN_NORMALIZED,
     PRIMARY,
@@ -24,6 +23,7 @@ from tasks.imports.results.records import (
     LoggedResponse,
     LogRow,
     LogSource,
+    located,
 )
 from tasks.llm.replies import PROVIDER_ERROR
 
@@ -54,10 +54,24 @@ def read_published(source: LogSource) -> Log:
     for model, stored_outputs in as_mapping(document["outputs"]).items():
         outputs = as_mapping(stored_outputs)
         scores = _scores_of(document, model, len(outputs))
-        for index, (task, output) in enumerate(outputs.items()):
+        for (task, stored_output), own_scores in zip(outputs.items(), scores, strict=True):
             where = f"{source.path}: {model}, task {task}"
-            response = _response(where, model, task, as_mapping(output), judge, scores[index])
-            responses.append(response._replace(trial=trial))
+            output = as_mapping(stored_output)
+            with located(where):
+                decisions = list(_grades(where, output))
+                response = LoggedResponse(
+                    where,
+                    model,
+                    cell_label(output, "id") or task,
+                    text=None,
+                    trial=trial,
+                    transcript=cell_text(output, "convo") or "",
+                    failure_texts={"N/A": PROVIDER_ERROR},
+                    gradings=(
+                        Grading(judge, decisions, own_scores=own_scores, may_hide_failures=True),
+                    ),
+                )
+            responses.append(response)
     notes = []
     if config.get("web_search"):
         notes.append("the models had web search; --as gives them labels of their own")
@@ -66,12 +80,10 @@ def read_published(source: LogSource) -> Log:
 
 def _trial_of(source: LogSource, config: LogRow) -> int:
     """Return the trial that the configuration states, or else the name of the file."""
-    row = config
-    if config.get("trial_number") is None:
-        match = re.search(r"_trial_(\d+)_", source.path.name)
-        if match:
-            row = {"trial_number": match[1]}
-    return number_of(str(source.path), row, "trial_number", lowest=0)
+    match = re.search(r"_trial_(\d+)_", source.path.name)
+    if match and config.get("trial_number") is None:
+        config = {"trial_number": match[1]}
+    return number_of(str(source.path), config, "trial_number", lowest=0)
 
 
 def _scores_of(document: LogRow, model: str, n_outputs: int) -> list[dict[str, float]]:
@@ -83,36 +95,12 @@ def _scores_of(document: LogRow, model: str, n_outputs: int) -> list[dict[str, f
     scores: list[dict[str, float]] = [{} for _ in range(n_outputs)]
     for name, key in _SCORE_KEYS.items():
         values = as_list(as_mapping(document.get(key)).get(model))
-        if len(values) != n_outputs:
-            continue
-        for index, points in enumerate(values):
-            value = as_number(points)
-            if value is not None:
-                scores[index][name] = value
+        if len(values) == n_outputs:
+            for output_scores, points in zip(scores, values, strict=True):
+                value = as_number(points)
+                if value is not None:
+                    output_scores[name] = value
     return scores
-
-
-@records.located
-def _response(
-    where: str,
-    model: str,
-    task: str,
-    output: LogRow,
-    judge: str | None,
-    scores: Mapping[str, float],
-) -> LoggedResponse:
-    grading = Grading(
-        judge, list(_grades(where, output)), own_scores=scores, may_hide_failures=True
-    )
-    return LoggedResponse(
-        where,
-        model,
-        cell_label(output, "id") or task,
-        text=None,
-        transcript=cell_text(output, "convo") or "",
-        failure_texts={"N/A": PROVIDER_ERROR},
-        gradings=(grading,),
-    )
 
 
 def _grades(where: str, output: LogRow) -> Iterator[Decision]:

@@ -6,11 +6,11 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial, wraps
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Concatenate, NamedTuple, ParamSpec
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -36,7 +36,7 @@ from tasks.rules.text.json_text import read_json
 from tasks.rules.verdict import PARSE_ERROR, VALUES
 
 LogRow = Mapping[str, Any]
-P = ParamSpec("P")
+
 PRIMARY = "score"
 """The score that ranks in benchmarks of this kind: points over positive points."""
 MIN_NORMALIZED = "min_normalized"
@@ -93,6 +93,7 @@ class LoggedResponse(NamedTuple):
         transcript: one text of `role: content` turns that ends with the response.
         failure_texts: texts that the harness stores instead of a response -> their failures.
         usage: columns of a response.
+        run: the run of the harness that the response belongs to.
         group: the part of the data set that the harness reports on.
         combined_scores: the scores that the harness computed from all gradings.
     """
@@ -109,6 +110,7 @@ class LoggedResponse(NamedTuple):
     error: str | None = None
     failure_texts: Mapping[str, str] = {}
     usage: Mapping[str, Any] = {}
+    run: str = ""
     group: str = ""
     combined_scores: Mapping[str, float] = {}
 
@@ -122,11 +124,7 @@ class Log(NamedTuple):
 
 
 FAILURES = {REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY, TIMEOUT, PROVIDER_ERROR}
-_STOPPED = {
-    "max_tokens": TRUNCATED,
-    "content_filter": REFUSED,
-    "model_length": CONTEXT_LENGTH,
-}
+_STOPPED = {"max_tokens": TRUNCATED, "content_filter": REFUSED, "model_length": CONTEXT_LENGTH}
 """Why a model stopped -> the failure that this is."""
 _HTTP_STATUS = re.compile(
     r"\b(?:HTTP|status|code)\w*\W{0,4}([45]\d\d)\b|\b([45]\d\d) (?:Client|Server) Error",
@@ -167,12 +165,11 @@ def messages_of(conversation: Any) -> list[Message]:
     messages = []
     for message in map(as_mapping, as_list(conversation)):
         role = text_or_none(message.get("role")) or ""
-        text = message_text(message, skip_unknown=True) or ""
-        messages.append((role, text))
+        messages.append((role, message_text(message, skip_unknown=True) or ""))
     return messages
 
 
-def text_of(output: Mapping[str, Any]) -> str | None:
+def text_of(output: LogRow) -> str | None:
     """Return a model's text without its reasoning; None if there is no output."""
     choices = as_list(output.get("choices"))
     if not choices:
@@ -180,7 +177,7 @@ def text_of(output: Mapping[str, Any]) -> str | None:
     return judged_text(as_mapping(as_mapping(choices[0]).get("message")))
 
 
-def judged_text(message: Mapping[str, Any]) -> str:
+def judged_text(message: LogRow) -> str:
     """Return the text of a message that was judged, without the model's searches.
 
     Raises:
@@ -192,9 +189,7 @@ def judged_text(message: Mapping[str, Any]) -> str:
     return message_text({"content": content}) or ""
 
 
-def finished(
-    output: Mapping[str, Any], text: str | None, error: Any = None
-) -> tuple[str | None, str | None]:
+def finished(output: LogRow, text: str | None, error: Any = None) -> tuple[str | None, str | None]:
     """Return the failure of an output and its cause; two times None if it did not fail.
 
     An error, no text, and a text that was cut off are failures.
@@ -203,7 +198,7 @@ def finished(
     if reason in _STOPPED:
         return _STOPPED[reason], f"stopped: {reason}"
     cause = cause_of(error or output.get("error"))
-    if cause is None or not cause:
+    if not cause:
         return (None, None) if text is not None else (PROVIDER_ERROR, "the log has no output")
     if not is_blank(text):
         return None, None
@@ -231,7 +226,7 @@ def call_failure(cause: str | None) -> str | None:
     return PROVIDER_ERROR if _NO_REPLY.search(cause) else None
 
 
-def usage_of(output: Mapping[str, Any], *, prompt_lacks_cached: bool = False) -> dict[str, Any]:
+def usage_of(output: LogRow, *, prompt_lacks_cached: bool = False) -> dict[str, Any]:
     """Return the columns that describe a call: served model, tokens, cost and seconds."""
     usage = as_mapping(output.get("usage"))
     prompt_tokens = as_whole_number(usage.get("input_tokens"))
@@ -252,7 +247,7 @@ def usage_of(output: Mapping[str, Any], *, prompt_lacks_cached: bool = False) ->
     }
 
 
-decided = partial(as_value, words=_WORDS)
+value_of_decision = partial(as_value, words=_WORDS)
 
 
 def marked(
@@ -285,10 +280,13 @@ def marked(
     return decisions
 
 
-def first_text(item: Mapping[str, Any], names: Sequence[str]) -> str | None:
+def first_text(item: LogRow, names: Sequence[str]) -> str | None:
     """Return the text under the first of these keys for which a mapping has a text."""
-    texts = (text_or_none(item.get(name)) for name in names)
-    return next((text for text in texts if text is not None), None)
+    for name in names:
+        text = text_or_none(item.get(name))
+        if text is not None:
+            return text
+    return None
 
 
 def cause_of(error: Any) -> str | None:
@@ -298,19 +296,13 @@ def cause_of(error: Any) -> str | None:
     return text_or_none(error)
 
 
-def located(
-    read: Callable[Concatenate[str, P], LoggedResponse],
-) -> Callable[Concatenate[str, P], LoggedResponse]:
-    """Decorate a reader of responses: its errors name the location, which is its first argument."""
-
-    @wraps(read)
-    def read_at(where: str, /, *args: P.args, **kwargs: P.kwargs) -> LoggedResponse:
-        try:
-            return read(where, *args, **kwargs)
-        except RowError as error:
-            raise ImportRefused(f"{where}: {error}; correct the log") from error
-
-    return read_at
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Turn an error of reading a response into one that names its location."""
+    try:
+        yield
+    except RowError as error:
+        raise ImportRefused(f"{where}: {error}; correct the log") from error
 
 
 class LogSource:
@@ -338,14 +330,14 @@ class LogSource:
         self.is_zip = self.content.startswith(b"PK\x03\x04")
         with suppress(UnicodeDecodeError):
             self.text = "" if self.is_zip else self.content.decode("utf-8-sig")
-        self.rows: Sequence[Mapping[str, Any]] = []
-        self.document: Mapping[str, Any] = {}
+        self.rows: Sequence[LogRow] = []
+        self.document: LogRow = {}
         if self.text.lstrip().startswith("{"):
             try:
                 self.document = read_json(self.text)
+                self.rows = [self.document]
             except (ValueError, RecursionError):
                 self.rows = list(json_rows(path, self.text.split("\n")))
-            self.rows = self.rows or [self.document]
 
     def batch_with(self, *options: str | None) -> str:
         """Return the hash of all content and of the given options."""
@@ -360,7 +352,7 @@ _RESULT_FOLDERS = {"predictions", "reviews", "reports"}
 
 
 def _results_in(folder: Path) -> Mapping[str, bytes]:
-    contents: dict[str, bytes] = {}
+    contents = {}
     n_bytes = 0
     for file in foreign_files.files_inside(folder):
         if file.suffix not in {".json", ".jsonl"} or _RESULT_FOLDERS.isdisjoint(file.parts):

@@ -3,9 +3,8 @@
 import ast
 import html
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from tasks.benchmarks.rows import (
     as_list,
@@ -16,7 +15,6 @@ from tasks.benchmarks.rows import (
     cell_text,
 )
 from tasks.imports.files import ImportRefused
-from tasks.imports.results import records
 from tasks.imports.results.records import (
     PRIMARY,
     Decision,
@@ -25,6 +23,12 @@ from tasks.imports.results.records import (
     LoggedResponse,
     LogRow,
     LogSource,
+    cause_of,
+    judged_text,
+    located,
+    marked,
+    messages_of,
+    value_of_decision,
 )
 from tasks.imports.results.trials import with_trials
 from tasks.llm.replies import PROVIDER_ERROR
@@ -66,27 +70,28 @@ def read_simple(source: LogSource) -> Log:
     """
     examples = as_list(as_mapping(source.document.get("metadata")).get("example_level_metadata"))
     if examples:
-        responses = [
-            _response_of_example(f"{source.path}: example {number}", as_mapping(example))
-            for number, example in enumerate(examples, start=1)
-        ]
+        responses = _responses(f"{source.path}: example", map(as_mapping, examples))
     elif source.rows:
-        responses = [
-            _response_of_example(f"{source.path}: row {number}", row)
-            for number, row in enumerate(source.rows, start=1)
-        ]
+        responses = _responses(f"{source.path}: row", source.rows)
     else:
-        responses = list(_responses_of_report(source.path, source.text))
-    return Log("simple-evals", list(with_trials(("", response) for response in responses)))
+        responses = _responses_of_report(source.path, source.text)
+    return Log("simple-evals", list(with_trials(responses)))
 
 
-@records.located
-def _response_of_example(where: str, example: LogRow) -> LoggedResponse:
+def _responses(where: str, examples: Iterable[LogRow]) -> Iterator[LoggedResponse]:
+    """Yield the response of each example; messages have its number after `where`."""
+    for number, example in enumerate(examples, start=1):
+        with located(f"{where} {number}"):
+            response = _response(f"{where} {number}", example)
+        yield response
+
+
+def _response(where: str, example: LogRow) -> LoggedResponse:
     completion = example.get("completion")
     if not isinstance(completion, list):
         text = cell_text(example, "completion")
     elif completion:
-        text = records.judged_text(as_mapping(completion[-1]))
+        text = judged_text(as_mapping(completion[-1]))
     else:
         text = None
     usage = as_mapping(example.get("usage"))
@@ -101,7 +106,7 @@ def _response_of_example(where: str, example: LogRow) -> LoggedResponse:
         cell_label(example, "prompt_id"),
         text,
         failure_texts=_FAILURE_TEXTS,
-        messages=records.messages_of(example.get("prompt")) or None,
+        messages=messages_of(example.get("prompt")) or None,
         usage={column: as_whole_number(usage.get(name)) for column, name in _USAGE.items()},
         gradings=gradings,
     )
@@ -110,10 +115,10 @@ def _response_of_example(where: str, example: LogRow) -> LoggedResponse:
 def _decision(item: LogRow) -> Decision:
     return Decision(
         cell_text(item, "criterion"),
-        records.decided(item.get("criteria_met")),
+        value_of_decision(item.get("criteria_met")),
         explanation=cell_text(item, "explanation"),
         weight=as_number(item.get("points")),
-        error=records.cause_of(item.get("error")),
+        error=cause_of(item.get("error")),
     )
 
 
@@ -129,7 +134,7 @@ def _responses_of_report(path: Path, text: str) -> Iterator[LoggedResponse]:
         sampled_message = next(_messages(sampled), None)
         score = _SCORE.search(results)
         grades = results.partition(_GRADES)[2].rpartition("</p>")[0]
-        decisions = records.marked(
+        decisions = marked(
             grades.replace("<br>", "\n").strip("\n"),
             {"True": 1.0, "False": 0.0},
             "\n\tExplanation: ",
@@ -181,14 +186,15 @@ def read_m42(source: LogSource) -> Log:
         ImportRefused: the judge's decisions do not match the rubric, or are not the text of a
             Python list.
     """
-    responses = [
-        _response_of_m42(f"{source.path}: row {number}", row)
-        for number, row in enumerate(source.rows, start=1)
-    ]
-    return Log("m42", list(with_trials(("", response) for response in responses)))
+    where = f"{source.path}: row"
+    examples = (
+        _example_of_m42(f"{where} {number}", row) for number, row in enumerate(source.rows, start=1)
+    )
+    return Log("m42", list(with_trials(_responses(where, examples))))
 
 
-def _response_of_m42(where: str, row: Mapping[str, Any]) -> LoggedResponse:
+def _example_of_m42(where: str, row: LogRow) -> LogRow:
+    """Return a row of m42's code as an example of simple-evals."""
     rubric = as_list(row.get("rubrics"))
     stored_grades = row.get("responses")
     if isinstance(stored_grades, str):
@@ -204,5 +210,4 @@ def _response_of_m42(where: str, row: Mapping[str, Any]) -> LoggedResponse:
         if reply.get("explanation") == "None":
             reply = {"error": "the harness guessed from a reply that it could not read"}
         items.append({**reply, **as_mapping(criterion)})
-    example = {**row, "completion": row.get("prompt_response"), "rubric_items": items}
-    return _response_of_example(where, example)
+    return {**row, "completion": row.get("prompt_response"), "rubric_items": items}

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator
+from operator import attrgetter
 
 from tasks.imports.results.records import LoggedResponse
 
@@ -27,7 +28,7 @@ class _Numbers:
         return numbers[key]
 
 
-def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> Iterator[LoggedResponse]:
+def with_trials(responses: Iterable[LoggedResponse]) -> Iterator[LoggedResponse]:
     """Yield the responses of runs, given part by part, with unique trials.
 
     Responses with the same content in different parts are one response. Other content, or the same
@@ -35,16 +36,15 @@ def with_trials(responses: Iterable[tuple[str, LoggedResponse]]) -> Iterator[Log
     that is another repetition of the judge.
     """
     numbers = _Numbers()
-    for run, response in responses:
-        task = (run, response.model, response.task_id, tuple(response.messages or ()))
+    decision_of = attrgetter("criterion", "position", "value")
+    for response in responses:
+        messages = tuple(response.messages or ())
+        task = (response.run, response.model, response.task_id, messages)
         content = (response.text, response.status)
         trial = numbers.number_of(task, response.group, content, response.trial or 1)
         gradings = []
         for grading in response.gradings:
-            decisions = tuple(
-                (decision.criterion, decision.position, decision.value)
-                for decision in grading.decisions
-            )
+            decisions = tuple(map(decision_of, grading.decisions))
             subject = (task, trial, grading.judge)
             judge_trial = numbers.number_of(subject, response.group, decisions, grading.judge_trial)
             gradings.append(grading._replace(judge_trial=judge_trial))

@@ -20,7 +20,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tasks.console import notice
+from tasks.llm.bodies import Body, ReplyTooLarge
 from tasks.llm.calls.sending import chat_arguments
+from tasks.llm.cleaning import cleaned
 from tasks.llm.environment import filled_in, safe
 from tasks.llm.failures import failure_of, failure_of_status, status_of_error, with_hints
 from tasks.llm.ledger.entries import (
@@ -39,8 +41,9 @@ from tasks.llm.limiter import BudgetSpent, Limiter, Reservations, usage_of
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.reading import from_result
 from tasks.llm.replies import Reply
-from tasks.llm.request import NOTHING, Call, Messages, Target, most_of, prices_of
-from tasks.llm.transport import MOST_BYTES, Body, Exchange, ReplyTooLarge, cleaned, watched
+from tasks.llm.request import NOTHING, Call, Messages, Parameters, Target, most_of, prices_of
+from tasks.llm.transport import MOST_BYTES, Exchange, watched
+from tasks.llm.usage import JsonObject
 from tasks.rules.errors import PipelineError
 
 _URL = "/v1/chat/completions"
@@ -58,7 +61,12 @@ class BatchApi:
         self._target = target
         self._provider, _, self._model = target.name.partition("/")
 
-    def line(self, custom_id: str, messages: Messages, parameters: Mapping[str, Any]) -> str:
+    def line(
+        self,
+        custom_id: str,
+        messages: Messages,
+        parameters: Parameters,
+    ) -> str:
         """Return a request as a line of a batch's file, with the parameters as they are sent."""
         arguments = chat_arguments(parameters)
         for name in ("extra_headers", "api_key"):  # sent with the file
@@ -80,7 +88,11 @@ class BatchApi:
             }
         )
 
-    async def submit(self, submission: str, lines: Iterable[str]) -> str:
+    async def submit(
+        self,
+        submission: str,
+        lines: Iterable[str],
+    ) -> str:
         """Upload the requests, start the batch, and return its id."""
         content = ("\n".join(lines) + "\n").encode()
         file = await self._request(
@@ -147,7 +159,11 @@ class BatchApi:
             replies += [(custom_id, too_large) for custom_id in sorted(missing_ids)]
         return replies
 
-    def _read(self, line: bytes, location: str) -> tuple[str, Reply | None]:
+    def _read(
+        self,
+        line: bytes,
+        location: str,
+    ) -> tuple[str, Reply | None]:
         """Return a request's id and its reply; None if the batch ended before its turn.
 
         A failure is also a reply, with its status and cause.
@@ -159,7 +175,7 @@ class BatchApi:
             cause = f"{location}: cannot be read ({type(error).__name__})"
             return _id_in(line), failure_of(ValueError(cause)).reply
 
-    def _reply_in(self, content: Mapping[str, Any]) -> Reply | None:
+    def _reply_in(self, content: JsonObject) -> Reply | None:
         """Return the reply in a line, with the prices of a batch."""
         response = content.get("response") or {}
         body = response.get("body") or {"error": content.get("error")}
@@ -174,7 +190,7 @@ class BatchApi:
         if status != 200:
             return with_hints(failure_of_status(status, as_text(body)), self._target).reply
         try:
-            received = Body(0)
+            received = Body()
             received.look_at(body)
             reply = from_result(None, litellm().ModelResponse(**cleaned(body)), received)
             reply = reply.accepted(self._target.ends_ok)
@@ -250,12 +266,12 @@ class Submission(NamedTuple):
     calls: tuple[SubmittedCall, ...]
 
 
+@dataclass
 class Submissions:
     """The batches of one model at one endpoint."""
 
-    def __init__(self, ledger: Ledger, endpoint: str) -> None:
-        self._ledger = ledger
-        self._endpoint = endpoint
+    _ledger: Ledger
+    _endpoint: str
 
     def open(self) -> list[Submission]:
         """Return the batches that have not ended, the oldest first."""
@@ -298,7 +314,11 @@ class Submissions:
         """Record that the provider has the batch."""
         await self._ledger.write(_state(submission.name, SUBMITTED, batch_id))
 
-    async def ended(self, submission: Submission, results: Sequence[Entry] = ()) -> None:
+    async def ended(
+        self,
+        submission: Submission,
+        results: Sequence[Entry] = (),
+    ) -> None:
         """Record the results and the end of a batch in one transaction, so that no result is stored
         twice.
         """
@@ -307,7 +327,11 @@ class Submissions:
         )
 
 
-def _state(name: str, state: str, batch_id: str | None) -> Statement:
+def _state(
+    name: str,
+    state: str,
+    batch_id: str | None,
+) -> Statement:
     values = (name, state, batch_id, time.time())
     return "insert into submission_states values (?, ?, ?, ?)", [values]
 
@@ -336,7 +360,11 @@ class Batching:
         self._api = BatchApi(self.target)
         self._submissions = Submissions(self.ledger, self.target.endpoint_name)
 
-    async def submit_and_collect(self, calls: Sequence[Call], wait_s: float) -> None:
+    async def submit_and_collect(
+        self,
+        calls: Sequence[Call],
+        wait_s: float,
+    ) -> None:
         """Submit the calls that have neither a reply nor a batch, and wait for batches to end.
 
         The amount reserved for a batch that is running when the wait ends counts as used: it may
@@ -370,14 +398,18 @@ class Batching:
                 if budget.reserve(highest_usage):
                     budget.release(highest_usage, NOTHING)
 
-    async def _collect(self, calls: Sequence[Call], wait_s: float) -> Sequence[Call]:
+    async def _collect(
+        self,
+        calls: Sequence[Call],
+        wait_s: float,
+    ) -> Sequence[Call]:
         """Submit calls and wait for batches to end; submit those held back as soon as others
         release reservations.
 
         Returns:
             The calls that did not fit into the budget.
         """
-        until_s = time.monotonic() + self._left_s(wait_s)
+        until_s = time.monotonic() + min(wait_s, self.limiter.left_s)
         poll_s = _FIRST_POLL_S
         while True:
             n_submitted = self.n_submitted
@@ -418,7 +450,8 @@ class Batching:
                     await self._find_lost()
                     return await self._submit(calls)
                 except NotNow as error:
-                    if 2 * pause_s > self._left_s(self.limiter.outage_s):  # all pauses until then
+                    all_pauses_s = 2 * pause_s
+                    if all_pauses_s > min(self.limiter.outage_s, self.limiter.left_s):
                         raise
                     notice(f"{error}; submitting again in {pause_s:g} s")
             await asyncio.sleep(pause_s)
@@ -450,14 +483,14 @@ class Batching:
             is_elsewhere = self.ledger.call_locks.is_held(key)
             if key in keys or is_elsewhere or self._is_tried(call, parameters):
                 continue
-            if self._left_s(1.0) <= 0:
+            if self.limiter.left_s <= 0:
                 self.limiter.too_late += 1
             elif self._reservations.has_room(key, most_of(call, parameters)):
                 keys.add(key)
                 requests.append(
                     Request(
-                        call=SubmittedCall(key, call.cell, as_text(parameters)),
-                        line=self._api.line(key, call.messages, parameters),
+                        SubmittedCall(key, call.cell, as_text(parameters)),
+                        self._api.line(key, call.messages, parameters),
                     )
                 )
             else:
@@ -470,7 +503,7 @@ class Batching:
             self.n_submitted += len(chunk)
         return held_back
 
-    def _is_tried(self, call: Call, parameters: Mapping[str, Any]) -> bool:
+    def _is_tried(self, call: Call, parameters: Parameters) -> bool:
         """Return whether the ledger has a reply or a failure for a call."""
         history = self.ledger.history_of(call, parameters)
         history = history.after(call.after_attempt).accepting(call.target.ends_ok)
@@ -528,7 +561,12 @@ class Batching:
                 entries.append(self._entry(missing_calls.pop(key), reply))
         return entries
 
-    def _add_note(self, submission: Submission, batch: Any, n_missing: int) -> None:
+    def _add_note(
+        self,
+        submission: Submission,
+        batch: Any,
+        n_missing: int,
+    ) -> None:
         errors = getattr(batch.errors, "data", None) or ()
         messages = [str(getattr(error, "message", error)) for error in errors]
         cause = safe("; ".join(messages))
@@ -552,9 +590,6 @@ class Batching:
             is_final=reply.is_final,
             purpose=self.purpose,
         )
-
-    def _left_s(self, wait_s: float) -> float:
-        return min(wait_s, self.limiter.left_s)
 
 
 _MOST_CALLS = 20_000

@@ -6,13 +6,14 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.llm.calls.sending import NoSender, Sender, send
+from tasks.llm.endpoint_health import Admission, EndpointHealth
 from tasks.llm.ledger.entries import (
     ADD_SPEND,
     Entry,
@@ -23,13 +24,14 @@ from tasks.llm.ledger.entries import (
     total_usd,
 )
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Admission, EndpointHealth, Limiter, NotCalled
+from tasks.llm.limiter import Limiter, NotCalled
 from tasks.llm.replies import REFUSED, Failure, Kind, Paid, Reply
 from tasks.llm.request import (
     DECISIONS,
     EMBEDDING,
     RESPONSES,
     Call,
+    Parameters,
     Target,
     most_of,
     most_prompt_tokens,
@@ -56,7 +58,7 @@ class _Request(NamedTuple):
     """A call with the parameters of one attempt, and its key with these."""
 
     call: Call
-    parameters: Mapping[str, Any]
+    parameters: Parameters
     key: str
 
 
@@ -105,7 +107,11 @@ class Gateway:
         replies = await self._attempts(call, n_tried)
         return _summed_up([*failures, *replies], n_tried + len(replies))
 
-    async def _attempts(self, call: Call, n_tried: int) -> list[Reply]:
+    async def _attempts(
+        self,
+        call: Call,
+        n_tried: int,
+    ) -> list[Reply]:
         """Make the attempts that remain after `n_tried` earlier ones, and return their replies."""
         replies = []
         until_s = math.inf
@@ -129,7 +135,11 @@ class Gateway:
                 await asyncio.sleep(wait_s)
         return replies
 
-    def history(self, call: Call, parameters: Mapping[str, Any] | None = None) -> History:
+    def history(
+        self,
+        call: Call,
+        parameters: Parameters | None = None,
+    ) -> History:
         """Return the attempts of a call that the ledger holds, with its usual parameters or
         others.
         """
@@ -163,7 +173,12 @@ class Gateway:
         )
         return degraded_reply, failures
 
-    async def _attempt(self, call: Call, *, is_last: bool) -> list[Reply]:
+    async def _attempt(
+        self,
+        call: Call,
+        *,
+        is_last: bool,
+    ) -> list[Reply]:
         """Make an attempt, and repeat it if it was refused alone; return the replies."""
         last_resort = call.target.last_resort if is_last and self.attempts > 1 else None
         parameters = call.parameters(last_resort)
@@ -179,17 +194,18 @@ class Gateway:
         replies = [reply]
         endpoint = self.limiter.endpoints[call.target.endpoint_name]
         if failure is not None and failure.alone is not None and endpoint.is_doubtful(failure):
-            replies = await self._settled(request, reply, failure)
+            replies = await self._settled(request, endpoint, reply, failure)
         return [replace(reply, degraded=last_resort is not None) for reply in replies]
 
-    async def _settled(self, request: _Request, reply: Reply, failure: Failure) -> list[Reply]:
+    async def _settled(
+        self, request: _Request, endpoint: EndpointHealth, reply: Reply, failure: Failure
+    ) -> list[Reply]:
         """Return a refused reply when it is known whether the endpoint refuses a harmless request
         too.
 
         If it does, the endpoint is stopped. If it does not, the request is repeated, and its second
         refusal is its own. If neither is known, the next run tries again.
         """
-        endpoint = self.limiter.endpoints[request.call.target.endpoint_name]
         refused_s = time.monotonic()
         endpoint.refused()
         async with endpoint.asking:
@@ -216,7 +232,12 @@ class Gateway:
             second_reply = await self._replaced(request, second_reply, request_failure)
         return [reply, second_reply]
 
-    async def _replaced(self, request: _Request, reply: Reply, failure: Failure) -> Reply:
+    async def _replaced(
+        self,
+        request: _Request,
+        reply: Reply,
+        failure: Failure,
+    ) -> Reply:
         """Return a reply with another failure, also in the ledger."""
         other_reply = replace(reply, status=failure.status, failure=failure)
         (_, number), *_ = reply.paid
@@ -238,7 +259,7 @@ class Gateway:
         try:
             reply = await self.sender(call, parameters)
             harmless_failure = reply.failure
-            spend = spend_of_harmless(target, reply, self.run_id, self.purpose)
+            spend = spend_of(reply, self.run_id, self.purpose, target.name, time.time())
             await self.ledger.write((ADD_SPEND, [spend]))
         finally:
             self.limiter.release(admission, reply, is_lost=reply is None)
@@ -247,7 +268,12 @@ class Gateway:
         if harmless_failure is not None and harmless_failure.kind in {Kind.FATAL, failure.kind}:
             endpoint.stop(failure, harmless_failure)
 
-    async def _locked_attempt(self, request: _Request, *, goes_first: bool = False) -> Reply | None:
+    async def _locked_attempt(
+        self,
+        request: _Request,
+        *,
+        goes_first: bool = False,
+    ) -> Reply | None:
         """Make an attempt and return its reply, or one that exists by now; None if the call is
         being made elsewhere.
         """
@@ -297,7 +323,12 @@ class Gateway:
         await self.ledger.record(self._entry(request, number, reply))
         return replace(reply, paid=((request.key, number),))
 
-    def _entry(self, request: _Request, number: int, reply: Reply) -> Entry:
+    def _entry(
+        self,
+        request: _Request,
+        number: int,
+        reply: Reply,
+    ) -> Entry:
         """Return the ledger's entry of an attempt."""
         return Entry(
             call_key=request.key,
@@ -330,15 +361,19 @@ def backoff_s(attempt: int) -> float:
     """Return a wait that doubles, with jitter: calls that failed together should not be retried
     together.
     """
-    doubled_s = FIRST_BACKOFF_S * 2 ** (attempt - 1)
-    return float(min(60.0, doubled_s)) * random.uniform(0.5, 1.5)
+    doubled_s = FIRST_BACKOFF_S * 2.0 ** (attempt - 1)
+    return min(60.0, doubled_s) * random.uniform(0.5, 1.5)
 
 
 Probed = tuple[bool | None, str]
 """True if a model accepts calls (None: it was too busy), and a sentence about it."""
 
 
-async def probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> list[Probed]:
+async def probe(
+    targets: Sequence[Target],
+    ledger: Path | None,
+    run_id: str,
+) -> list[Probed]:
     """Call each model once, all at the same time, and add the cost to the spend of a ledger."""
     replies = await asyncio.gather(*[_probe_reply(target) for target in targets])
     results = []
@@ -346,7 +381,7 @@ async def probe(targets: Sequence[Target], ledger: Path | None, run_id: str) -> 
     for target, reply in zip(targets, replies, strict=True):
         results.append(_probed(target, reply))
         if reply.cost_usd:
-            spend.append(spend_of_harmless(target, reply, run_id, "doctor"))
+            spend.append(spend_of(reply, run_id, "doctor", target.name, time.time()))
     if spend and ledger is not None:
         # Other checks report problems of the warehouse.
         with suppress(PipelineError), closing(Ledger(ledger)) as open_ledger:
@@ -359,7 +394,10 @@ async def _probe_reply(target: Target) -> Reply:
     return await send(call, parameters)
 
 
-def harmless_call(target: Target, parameters: Mapping[str, Any]) -> tuple[Call, dict[str, Any]]:
+def harmless_call(
+    target: Target,
+    parameters: Parameters,
+) -> tuple[Call, dict[str, Any]]:
     """Return the shortest call with such parameters, which no content filter refuses, and its own
     parameters.
     """
@@ -382,25 +420,6 @@ def harmless_call(target: Target, parameters: Mapping[str, Any]) -> tuple[Call, 
 def _harmless_tokens(target: Target) -> int:
     """Return the lowest limit of a reply that providers accept: the responses API needs more."""
     return 16 if target.parameters.get("api") == RESPONSES else 1
-
-
-def spend_of_harmless(target: Target, reply: Reply, run_id: str, purpose: str) -> tuple[Any, ...]:
-    """Return the spend of a harmless call, which has no entry in the ledger: it is not for any
-    row.
-    """
-    entry = Entry(
-        call_key="",
-        attempt=1,
-        cell="",
-        run_id=run_id,
-        model=target.name,
-        endpoint=target.endpoint,
-        parameters="",
-        reply=reply,
-        is_final=False,
-        purpose=purpose,
-    )
-    return spend_of(entry)
 
 
 def _probed(target: Target, reply: Reply) -> Probed:

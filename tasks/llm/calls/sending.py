@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from tasks.llm.failures import failure_of, with_hints
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
 from tasks.llm.reading import from_result, logprobs_in
 from tasks.llm.replies import Reply
-from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES, Call, Target, prices_of
+from tasks.llm.request import DECISIONS, EMBEDDING, RESPONSES, Call, Parameters, Target, prices_of
 from tasks.llm.transport import Exchange, watched
 from tasks.rules.errors import PipelineError
 
@@ -24,7 +24,7 @@ _OTHER_IN_RESPONSES = frozenset({"max_tokens", "reasoning_effort", "response_for
 """Parameters that have another form in the responses API."""
 
 
-def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def chat_arguments(parameters: Parameters) -> dict[str, Any]:
     """Return our parameters in LiteLLM's form for chat completions."""
     converted: dict[str, Any] = {}
     if parameters.get("web_search"):
@@ -35,7 +35,7 @@ def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return arguments_of(parameters, converted)
 
 
-def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def response_arguments(parameters: Parameters) -> dict[str, Any]:
     """Return our parameters in LiteLLM's form for the responses API."""
     converted: dict[str, Any] = {}
     if "max_tokens" in parameters:
@@ -58,8 +58,8 @@ def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def arguments_of(
-    parameters: Mapping[str, Any],
-    converted: Mapping[str, Any],
+    parameters: Parameters,
+    converted: Parameters,
     omitted_names: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return LiteLLM's arguments, with secrets filled in: our parameters, without the omitted ones,
@@ -77,7 +77,7 @@ def arguments_of(
     return arguments
 
 
-Sender = Callable[[Call, Mapping[str, Any]], Awaitable[Reply]]
+Sender = Callable[[Call, Parameters], Awaitable[Reply]]
 """Makes one attempt of a call with these parameters, and returns its outcome. It keeps no state. A
 failed call is a reply and raises nothing; only `NoSender` is raised. `send` makes the attempt in
 this process; limits, budget, ledger and retries belong to the gateway.
@@ -88,7 +88,7 @@ class NoSender(PipelineError):
     """No process could make the attempt, so no request was sent."""
 
 
-async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
+async def send(call: Call, parameters: Parameters) -> Reply:
     """Make one attempt. A failure is also a reply, with its status and cause; it does not raise."""
     prices = prices_of(call.target)
     is_priced_by_litellm = (prices.price_table or "").startswith("litellm")
@@ -107,7 +107,7 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> Reply:
     return replace(reply, latency_s=time.monotonic() - started_s)
 
 
-async def _result_of(call: Call, parameters: Mapping[str, Any], exchange: Exchange) -> Any:
+async def _result_of(call: Call, parameters: Parameters, exchange: Exchange) -> Any:
     """Return LiteLLM's result of a call within the target's time limit."""
     messages = [dict(message) for message in call.messages]
     async with asyncio.timeout(call.target.timeout_s):
@@ -126,7 +126,7 @@ def _with_cost_by_litellm(reply: Reply, result: Any) -> Reply:
 
 
 def _failed_reply(
-    call: Call, parameters: Mapping[str, Any], error: Exception, exchange: Exchange
+    call: Call, parameters: Parameters, error: Exception, exchange: Exchange
 ) -> Reply:
     failure = with_hints(failure_of(exchange.fault or error, exchange), call.target)
     if call.questions or parameters.get("api") == EMBEDDING:  # these have no call of one token
@@ -138,7 +138,9 @@ def _failed_reply(
 
 
 async def _request(
-    target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]
+    target: Target,
+    messages: list[dict[str, str]],
+    parameters: Parameters,
 ) -> Any:
     """Send a request through LiteLLM, and return its result."""
     library = litellm()
@@ -181,7 +183,7 @@ async def _request(
     return await library.acompletion(**arguments)
 
 
-async def _streamed_completion(arguments: Mapping[str, Any]) -> Any:
+async def _streamed_completion(arguments: Parameters) -> Any:
     """Request a completion in pieces, and return it joined."""
     stream = await litellm().acompletion(
         **arguments, stream=True, stream_options={"include_usage": True}
@@ -197,7 +199,12 @@ async def _streamed_completion(arguments: Mapping[str, Any]) -> Any:
     return completion
 
 
-def _joined_stream(pieces: list[Any], messages: list[dict[str, str]], *, has_usage: bool) -> Any:
+def _joined_stream(
+    pieces: list[Any],
+    messages: list[dict[str, str]],
+    *,
+    has_usage: bool,
+) -> Any:
     """Return one completion from a stream's pieces, with only the provider's values, not LiteLLM's
     own.
     """

@@ -5,7 +5,6 @@ The spend is the sum over all attempts, including discarded ones; it stays when 
 
 import hashlib
 import json
-import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -67,7 +66,8 @@ ATTEMPT_COLUMNS = (
     "cost_usd",
     "finished_at_s",
 )
-Statement = tuple[str, Sequence[tuple[Any, ...]]]
+Values = tuple[Any, ...]
+Statement = tuple[str, Sequence[Values]]
 """An SQL statement and its rows of values."""
 SEALED = {
     "spent": ("call_key", "attempt"),
@@ -110,13 +110,11 @@ ENDED = "ended"
 """The states of a batch as they are stored."""
 
 
-def inserting(table: str) -> str:
-    """Return the statement that inserts a row of a sealed table, from the values before its
-    checksum.
-    """
-    numbers = range(1, len(SEALED[table]) + 1)
-    values = ", ".join(f"?{number}" for number in numbers)
-    return f"insert into {table} values ({values}, checksum_of({values}))"
+def inserting(table: str, verb: str = "insert") -> str:
+    """Return the statement that inserts a row of a table with checksums, from its other values."""
+    columns = SEALED.get(table, COLUMNS)
+    values = ", ".join(f"?{number}" for number in range(1, len(columns) + 1))
+    return f"{verb} into {table} values ({values}, checksum_of({values}))"
 
 
 def _updating(table: str, changes: Mapping[str, str]) -> str:
@@ -134,6 +132,9 @@ def _updating(table: str, changes: Mapping[str, str]) -> str:
     )
 
 
+_INSERT_CALL = inserting("calls", "insert or replace")
+_INSERT_LOGPROBS = inserting("logprobs", "insert or replace")
+_INSERT_ATTEMPT = f"insert into attempts values ({', '.join('?' * len(ATTEMPT_COLUMNS))})"
 SPENT = inserting("spent") + _updating("spent", {"attempt": "max(attempt, excluded.attempt)"})
 """Its values: a call key, and the number of the last attempt that is spent."""
 ADD_SPEND = inserting("spend") + _updating(
@@ -191,7 +192,7 @@ class Entry:
     is_late: bool = False
 
     @property
-    def values(self) -> tuple[Any, ...]:
+    def values(self) -> Values:
         """The entry's values in the order of `COLUMNS`."""
         reply = self.reply
         text = reply.unaccepted_text if reply.text is None else reply.text
@@ -205,7 +206,12 @@ class Entry:
         )
 
     @classmethod
-    def of(cls, row: Sequence[Any], logprobs: str | None, is_late: bool) -> "Entry | None":
+    def of(
+        cls,
+        row: Sequence[Any],
+        logprobs: str | None,
+        is_late: bool,
+    ) -> "Entry | None":
         """Return the entry of a row of the table, with its log-probabilities from another table.
 
         None if the row is damaged.
@@ -236,14 +242,8 @@ def checksum_of(values: Sequence[Any]) -> str:
     """Return the checksum of a row of the ledger (its other values in order), which shows
     damage.
     """
-    # SQLite has no NaN: it stores NULL.
-    stored_values = [None if _is_nan(value) else value for value in values]
-    text = json.dumps(stored_values, default=repr)
+    text = json.dumps(values, default=repr)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 def is_as_written(row: Sequence[Any]) -> bool:
@@ -251,12 +251,6 @@ def is_as_written(row: Sequence[Any]) -> bool:
     value.
     """
     return bool(row[-1] == checksum_of(row[:-1]))
-
-
-def _logprobs_row(entry: Entry) -> tuple[Any, ...]:
-    tokens = json.dumps(entry.reply.logprobs, ensure_ascii=False, separators=(",", ":"))
-    values = (entry.call_key, entry.attempt, tokens)
-    return (*values, checksum_of(values))
 
 
 def _logprobs_of(text: str | None) -> Logprobs | None:
@@ -291,7 +285,11 @@ class History(NamedTuple):
         """The attempts that count."""
         return [entry for entry in self.entries if entry.attempt > self.spent or entry.is_late]
 
-    def after(self, attempt: int, moment_s: float | None = None) -> "History":
+    def after(
+        self,
+        attempt: int,
+        moment_s: float | None = None,
+    ) -> "History":
         """Return the history after an attempt and a moment; of earlier entries it keeps only the
         last number.
         """
@@ -362,7 +360,13 @@ def total_usd(replies: Sequence[Reply]) -> float | None:
     return sum(known_costs) if known_costs else None
 
 
-def spend_of(entry: Entry) -> tuple[Any, ...]:
+def spend_of(
+    reply: Reply,
+    run_id: str,
+    purpose: str,
+    model: str,
+    finished_at_s: float,
+) -> Values:
     """Return the spend of one attempt, in the order of `SPEND_COLUMNS`; its day is the one on which
     it ended, in UTC.
 
@@ -370,14 +374,13 @@ def spend_of(entry: Entry) -> tuple[Any, ...]:
     price, or without a report of its usage. An attempt that the server rejected before any work
     cost nothing.
     """
-    reply = entry.reply
     is_unpaid = reply.failure is not None and reply.failure.is_unpaid
-    day = datetime.fromtimestamp(entry.finished_at_s, UTC).date().isoformat()
+    day = datetime.fromtimestamp(finished_at_s, UTC).date().isoformat()
     return (
-        entry.run_id,
+        run_id,
         day,
-        entry.purpose,
-        entry.model,
+        purpose,
+        model,
         1,
         int(reply.status != OK),
         int(reply.cost_usd is None and not is_unpaid),
@@ -388,7 +391,7 @@ def spend_of(entry: Entry) -> tuple[Any, ...]:
     )
 
 
-def attempt_of(entry: Entry) -> tuple[Any, ...]:
+def attempt_of(entry: Entry) -> Values:
     """Return an attempt without texts, in the order of `ATTEMPT_COLUMNS`; a rejected one is
     free.
     """
@@ -427,18 +430,20 @@ def replaced(entry: Entry) -> tuple[Statement, ...]:
 def recorded(entries: Sequence[Entry]) -> tuple[Statement, ...]:
     """Return the statements that record finished calls, with their costs."""
     calls = []
+    spend = []
     logprobs = []
+    attempts = []
     for entry in entries:
-        values = entry.values
-        calls.append((*values, checksum_of(values)))
-        if entry.reply.logprobs is not None:
-            logprobs.append(_logprobs_row(entry))
-    insert_call = f"insert or replace into calls values ({', '.join('?' * len(COLUMNS))}, ?)"
-    insert_logprobs = "insert or replace into logprobs values (?, ?, ?, ?)"
-    insert_attempt = f"insert into attempts values ({', '.join('?' * len(ATTEMPT_COLUMNS))})"
+        reply = entry.reply
+        calls.append(entry.values)
+        spend.append(spend_of(reply, entry.run_id, entry.purpose, entry.model, entry.finished_at_s))
+        if reply.logprobs is not None:
+            tokens = json.dumps(reply.logprobs, ensure_ascii=False, separators=(",", ":"))
+            logprobs.append((entry.call_key, entry.attempt, tokens))
+        attempts.append(attempt_of(entry))
     return (
-        (insert_call, calls),
-        (ADD_SPEND, [spend_of(entry) for entry in entries]),
-        (insert_logprobs, logprobs),
-        (insert_attempt, [attempt_of(entry) for entry in entries]),
+        (_INSERT_CALL, calls),
+        (ADD_SPEND, spend),
+        (_INSERT_LOGPROBS, logprobs),
+        (_INSERT_ATTEMPT, attempts),
     )

@@ -50,15 +50,8 @@ def repaired_path(path: Path) -> Path:
 def readable_path(folder: Path) -> Path | None:
     """Return the path of the readable ledger file, even during a repair; None if there is none."""
     ledger = ledger_path(folder)
-    for path in (repaired_path(ledger), ledger):
-        if path.exists():
-            return path
-    return None
-
-
-def damaged_path(path: Path) -> Path:
-    """Return a new name for a damaged file that is set aside."""
-    return path.with_name(f"damaged-{time.time_ns()}-{path.name}")
+    paths = (repaired_path(ledger), ledger)
+    return next((path for path in paths if path.exists()), None)
 
 
 def damaged_files(folder: Path) -> set[Path]:
@@ -90,7 +83,11 @@ def suspect(path: Path) -> None:
         suspicion_path(path).touch()
 
 
-def connected(path: Path, *, may_lack_checksums: bool = False) -> sqlite3.Connection:
+def connected(
+    path: Path,
+    *,
+    may_lack_checksums: bool = False,
+) -> sqlite3.Connection:
     """Return a connection for writing; a commit is on the disk when it returns, even if the machine
     loses power.
 
@@ -133,9 +130,26 @@ def read_only(path: Path) -> Iterator[sqlite3.Connection]:
         options = "mode=rw"
     elif not beside(path, "-wal").exists():
         options = "mode=ro&immutable=1"
-    address = f"{path.absolute().as_uri()}?{options}"
-    with contextlib.closing(sqlite3.connect(address, uri=True, timeout=30)) as connection:
+    with contextlib.closing(opened(path, options)) as connection:
         connection.execute("pragma query_only = on")
+        yield connection
+
+
+def opened(path: Path, options: str = "mode=ro") -> sqlite3.Connection:
+    """Return a connection to a file that exists, without any check."""
+    address = f"{path.absolute().as_uri()}?{options}"
+    return sqlite3.connect(address, uri=True, check_same_thread=False, timeout=30)
+
+
+@contextlib.contextmanager
+def opened_for_sums(path: Path) -> Iterator[sqlite3.Connection]:
+    """Yield a connection that changes nothing, to a file of a version that this program reads.
+
+    Raises:
+        PipelineError: the file cannot be read, or is of another version.
+    """
+    with refusing(path, "read"), read_only(path) as connection:
+        refuse_other_version(connection, path)
         yield connection
 
 
@@ -221,12 +235,13 @@ def is_damage(error: Exception, path: Path) -> bool:
     If so, the next opening checks all of it.
     """
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    is_so = code not in _NOT_OF_THE_FILE
-    if code == sqlite3.SQLITE_READONLY:  # a damaged header may forbid writing
-        is_so = os.access(path, os.W_OK)
-    if is_so:
-        suspect(path)
-    return is_so
+    if code in _NOT_OF_THE_FILE:
+        return False
+    # A damaged header may forbid writing.
+    if code == sqlite3.SQLITE_READONLY and not os.access(path, os.W_OK):
+        return False
+    suspect(path)
+    return True
 
 
 _DELETIONS = "deletions"

@@ -11,7 +11,7 @@ import contextlib
 import json
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -31,7 +31,7 @@ from tasks.llm.ledger.entries import (
     recorded,
 )
 from tasks.llm.replies import EMPTY
-from tasks.llm.request import Call
+from tasks.llm.request import Call, Parameters
 from tasks.rules.errors import PipelineError
 
 Result = TypeVar("Result")
@@ -62,7 +62,11 @@ class Ledger:
         PipelineError: the folder cannot be written, or a file is of another version.
     """
 
-    def __init__(self, folder: Path, why_lost: Callable[[], str | None] = lambda: None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        why_lost: Callable[[], str | None] = lambda: None,
+    ) -> None:
         self.path = files.ledger_path(folder)
         with files.refusing(folder, "written"):
             folder.mkdir(parents=True, exist_ok=True)
@@ -79,7 +83,7 @@ class Ledger:
         self._in_flight: set[asyncio.Task[Any]] = set()
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
 
-    def history_of(self, call: Call, parameters: Mapping[str, Any]) -> History:
+    def history_of(self, call: Call, parameters: Parameters) -> History:
         """Return all attempts of a call with these parameters; without any, those that were adopted
         for it.
 
@@ -90,9 +94,7 @@ class Ledger:
         if history.entries:
             return history
         adopted_key = call.adopted_key(parameters)
-        if adopted_key is None:
-            return history
-        return self.history(adopted_key)
+        return history if adopted_key is None else self.history(adopted_key)
 
     def refuse_if_broken(self) -> None:
         """Raise an error if the ledger cannot be written, so that no call is made whose reply would
@@ -204,13 +206,7 @@ class LedgerReader:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        address = f"{path.absolute().as_uri()}?mode=ro"
-        self._connection = sqlite3.connect(
-            address,
-            uri=True,
-            check_same_thread=False,
-            timeout=30,
-        )
+        self._connection = files.opened(path)
         # Decode damaged texts too, so that other rows stay readable; a row's checksum detects the
         # damage.
         self._connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
@@ -245,7 +241,12 @@ class LedgerReader:
         entries.sort(key=lambda entry: entry.attempt)
         return History(tuple(entries), spent or 0)
 
-    def _verified(self, checksum: str | None, values: tuple[Any, ...], description: str) -> Any:
+    def _verified(
+        self,
+        checksum: str | None,
+        values: tuple[Any, ...],
+        description: str,
+    ) -> Any:
         """Return the last of a row's values; None if there is no row, or if it is damaged."""
         has_row = checksum is not None or values[-1] is not None
         if has_row and checksum != checksum_of(values):
@@ -268,14 +269,14 @@ class LedgerReader:
         with files.refusing(self._path, "read"):
             return self._connection.execute(query, values).fetchall()
 
-    def replies_for(self, cells: Collection[str]) -> Iterator["KeptReply"]:
+    def replies_for(self, cells: Collection[str]) -> list["KeptReply"]:
         """Return the replies for some rows, including empty ones.
 
         Raises:
             PipelineError: the file is damaged.
         """
-        for row in self.rows(_REPLIES_FOR, json.dumps(sorted(cells))):
-            yield KeptReply(*row)
+        rows = self.rows(_REPLIES_FOR, json.dumps(sorted(cells)))
+        return [KeptReply(*row) for row in rows]
 
     def close(self) -> None:
         """Close the file."""
@@ -317,8 +318,7 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
     path = files.readable_path(folder)
     if path is None:
         return []
-    with files.refusing(path, "read"), files.read_only(path) as connection:
-        files.refuse_other_version(connection, path)
+    with files.opened_for_sums(path) as connection:
         flaw = opening.flaw_in(connection, ["spend"])
         if flaw is not None:
             raise PipelineError(opening.damage_line(path, flaw))
@@ -332,7 +332,10 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
 _ATTEMPTS_AT_ONCE = 50_000
 
 
-def move_attempts(folder: Path, store: Callable[[list[dict[str, Any]]], object]) -> None:
+def move_attempts(
+    folder: Path,
+    store: Callable[[list[dict[str, Any]]], object],
+) -> None:
     """Pass the attempts that the ledger holds to `store`, and remove them.
 
     A kill between the two passes the same attempts again; of two with one id the later one counts.
@@ -384,7 +387,10 @@ _LATEST_CALLS = """
 """
 
 
-def unfinished_replies(folder: Path, ended_runs: Collection[str]) -> dict[str, str]:
+def unfinished_replies(
+    folder: Path,
+    ended_runs: Collection[str],
+) -> dict[str, str]:
     """Return the final replies to models and judges in runs that have not ended: cell -> called
     model.
 
@@ -399,8 +405,7 @@ def unfinished_replies(folder: Path, ended_runs: Collection[str]) -> dict[str, s
     model_by_cell: dict[str, str] = {}
     ended_json = json.dumps(sorted(ended_runs))
     first_rowid = 2**63 - 1
-    with files.refusing(path, "read"), files.read_only(path) as connection:
-        files.refuse_other_version(connection, path)
+    with files.opened_for_sums(path) as connection:
         while True:
             n_earlier = len(model_by_cell)
             rows = connection.execute(_LATEST_CALLS, (ended_json, first_rowid, ROWS_AT_ONCE))

@@ -74,7 +74,11 @@ def _try_lock(lock: TextIO, operation: int) -> bool:
     return False
 
 
-def mend(folder: Path, *, verifies_calls: bool = False) -> str | None:
+def mend(
+    folder: Path,
+    *,
+    verifies_calls: bool = False,
+) -> str | None:
     """Repair the ledger if it is damaged, unless it is in use; return a line on what was damaged,
     None for nothing.
 
@@ -133,7 +137,10 @@ def damage_line(path: Path, flaw: str) -> str:
     )
 
 
-def flaw_in(connection: sqlite3.Connection, tables: Sequence[str]) -> str | None:
+def flaw_in(
+    connection: sqlite3.Connection,
+    tables: Sequence[str],
+) -> str | None:
     """Return what is wrong with some tables with checksums: their pages and indexes, or the content
     of a row.
 
@@ -157,9 +164,7 @@ def flaw_in(connection: sqlite3.Connection, tables: Sequence[str]) -> str | None
 def _flaw_by_sqlite(connection: sqlite3.Connection, check: str) -> str | None:
     """Return the first line of one of SQLite's own checks; None if all is well."""
     result: str = connection.execute(f"pragma {check}").fetchone()[0]
-    if result == "ok":
-        return None
-    return one_line(result)
+    return None if result == "ok" else one_line(result)
 
 
 def _prepare(path: Path) -> None:
@@ -214,16 +219,12 @@ def _flaw_at_opening(connection: sqlite3.Connection, path: Path) -> str | None:
 
     Calls are verified when they are used, and here only after damage was found.
     """
-    is_suspected = files.suspicion_path(path).exists()
-    is_small = path.stat().st_size <= MOST_CHECKED_BYTES
-    if is_suspected:
-        flaw = flaw_in(connection, _VERIFIED)
-    elif is_small:
-        flaw = flaw_in(connection, list(SEALED))
-    else:
-        return flaw_in(connection, ["spend", "spent"])
-    if flaw is None:
-        flaw = _flaw_by_sqlite(connection, "integrity_check(1)")
+    tables = tuple(SEALED)
+    if files.suspicion_path(path).exists():
+        tables = _VERIFIED
+    elif path.stat().st_size > MOST_CHECKED_BYTES:
+        return flaw_in(connection, ("spend", "spent"))
+    flaw = flaw_in(connection, tables) or _flaw_by_sqlite(connection, "integrity_check(1)")
     if flaw is not None:
         return flaw
     for table in TABLES.keys() - SEALED.keys() - {"calls"}:

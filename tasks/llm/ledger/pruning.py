@@ -94,7 +94,12 @@ def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
     return _shrunk(folder, remove)
 
 
-def adopt(folder: Path, model: str, address: str, cells: Mapping[str, str]) -> Pruned:
+def adopt(
+    folder: Path,
+    model: str,
+    address: str,
+    cells: Mapping[str, str],
+) -> Pruned:
     """Give replies that were stored without an address this one, so that calls to it find them.
 
     Attempts that ended in stored failures keep their keys. A ledger that is in use is left
@@ -128,7 +133,11 @@ def adopt(folder: Path, model: str, address: str, cells: Mapping[str, str]) -> P
     return _shrunk(folder, move)
 
 
-def _adopted(entry: Entry, address: str, cells: Mapping[str, str]) -> Entry:
+def _adopted(
+    entry: Entry,
+    address: str,
+    cells: Mapping[str, str],
+) -> Entry:
     return replace(
         entry,
         call_key=adopted_key(earlier_key=entry.call_key, address=address),
@@ -150,7 +159,10 @@ def _move(
         connection.executemany(query, earlier_keys)
 
 
-def _shrunk(folder: Path, remove: Callable[[sqlite3.Connection], int]) -> Pruned:
+def _shrunk(
+    folder: Path,
+    remove: Callable[[sqlite3.Connection], int],
+) -> Pruned:
     """Remove entries by a function that returns their number, and free their space."""
     if not folder.is_dir():
         return Pruned()

@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,7 @@ def finish_repair(path: Path) -> str | None:
     """
     if not files.repaired_path(path).exists():
         return None
-    damaged_path = files.damaged_path(path)
+    damaged_path = path.with_name(f"damaged-{time.time_ns()}-{path.name}")
     for suffix in files.FILE_PARTS:
         with contextlib.suppress(FileNotFoundError):
             files.beside(path, suffix).rename(files.beside(damaged_path, suffix))
@@ -78,8 +79,7 @@ def finish_repair(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def _opened_damaged(path: Path) -> Iterator[sqlite3.Connection]:
-    address = f"{path.absolute().as_uri()}?mode=ro"
-    with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
+    with contextlib.closing(files.opened(path)) as connection:
         with contextlib.suppress(*files.DAMAGE):
             connection.execute("pragma writable_schema = 1")  # also reads a truncated file
         yield connection
@@ -106,7 +106,10 @@ def _is_unsealed(source: sqlite3.Connection) -> bool:
         return False
 
 
-def _lost_spend(source: sqlite3.Connection, copy: sqlite3.Connection) -> list[SpendKey]:
+def _lost_spend(
+    source: sqlite3.Connection,
+    copy: sqlite3.Connection,
+) -> list[SpendKey]:
     """Return the keys of the sums that a damaged file holds and its copy lacks; if all keys are
     lost, those of calls.
 
@@ -154,7 +157,11 @@ def _readable_rows(
                 yield from _rows_between(source, table, rowid, rowid) or ()
 
 
-def _last_rowid(source: sqlite3.Connection, table: str, n_possible: int) -> int:
+def _last_rowid(
+    source: sqlite3.Connection,
+    table: str,
+    n_possible: int,
+) -> int:
     """Return the rowid up to which a table is read.
 
     Raises:

@@ -29,7 +29,7 @@ from tasks.llm.environment import guard_logs, missing_variables
 from tasks.llm.failures import failure_of
 from tasks.llm.litellm_setup import collect_seldom, warm_up
 from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply
-from tasks.llm.request import Call, Target
+from tasks.llm.request import Call, Parameters, Target
 from tasks.rules.errors import PipelineError, UsageError, install_extra
 
 LOCAL = "local"
@@ -84,7 +84,11 @@ class Cluster:
     it.
     """
 
-    def __init__(self, address: str, n_cores: int | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        n_cores: int | None = None,
+    ) -> None:
         """Connect; a local Ray gets `n_cores` cores (None: all).
 
         Raises:
@@ -285,6 +289,10 @@ class Equipment(NamedTuple):
         return "; ".join(differences)
 
 
+Attempt = tuple[int, Call, Parameters]
+"""The number of an attempt, its call, and the parameters that are sent with the messages."""
+
+
 class SenderProcess:
     """The sender in its own process. Its methods are called from the driver, through Ray."""
 
@@ -305,9 +313,11 @@ class SenderProcess:
         return Equipment(os.getpid(), local_versions(), lacking, time.monotonic())
 
     async def start(
-        self, attempts: Sequence[tuple[int, Call, Mapping[str, Any]]], heard_at_s: float
+        self,
+        attempts: Sequence[Attempt],
+        heard_at_s: float,
     ) -> None:
-        """Begin these attempts (number, call, parameters).
+        """Begin these attempts.
 
         `heard_at_s` is when the driver had last heard from this process, by this process's clock.
         If it is too long ago, because this process was stopped or cut off, the driver has given the
@@ -337,7 +347,12 @@ class SenderProcess:
             finished.append(self._finished.get_nowait())
         return time.monotonic(), finished
 
-    async def _make(self, number: int, call: Call, parameters: Mapping[str, Any]) -> None:
+    async def _make(
+        self,
+        number: int,
+        call: Call,
+        parameters: Parameters,
+    ) -> None:
         try:
             reply = await send(call, parameters)
         except Exception as error:  # noqa: BLE001 - the driver waits for it

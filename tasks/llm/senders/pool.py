@@ -6,8 +6,9 @@ import asyncio
 import itertools
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from click import unstyle
@@ -16,26 +17,30 @@ from tasks.console import notice
 from tasks.llm.calls.sending import NoSender, send
 from tasks.llm.environment import safe
 from tasks.llm.replies import PROVIDER_ERROR, Failure, Kind, Reply
-from tasks.llm.request import Call, Target
+from tasks.llm.request import Call, Parameters, Target
 from tasks.llm.senders import cluster as on_ray
-from tasks.llm.senders.cluster import Cluster, Equipment, Node, SenderProcess
+from tasks.llm.senders.cluster import Attempt, Cluster, Equipment, Node, SenderProcess
 from tasks.rules.errors import PipelineError
 
 
 class RemoteSender:
     """A process that makes attempts, on a node."""
 
-    def __init__(self, process: Any, node: Node, equipment: Equipment) -> None:
+    def __init__(
+        self,
+        process: Any,
+        node: Node,
+        equipment: Equipment,
+    ) -> None:
         self.node = node
-        self.pid = equipment.pid
-        self.lacking = equipment.lacking
+        self.equipment = equipment
         self._heard_at_s = equipment.at_s
         self._process = process
         self.in_hand: dict[int, asyncio.Future[Reply]] = {}
         self._numbers = itertools.count(1)
-        self._attempts: list[tuple[int, Call, Mapping[str, Any]]] = []
+        self._attempts: list[Attempt] = []
 
-    async def make(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
+    async def make(self, call: Call, parameters: Parameters) -> Reply:
         """Make an attempt on the sender; return a failure if the sender dies."""
         number = next(self._numbers)
         outcome: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
@@ -84,7 +89,7 @@ class RemoteSender:
         """The node, the process id, and the number of calls in progress."""
         return {
             "node": self.node.name,
-            "pid": self.pid,
+            "pid": self.equipment.pid,
             "n_in_hand": len(self.in_hand),
         }
 
@@ -109,21 +114,21 @@ there.
 """
 
 
+@dataclass
 class SenderPool:
     """The senders that make attempts; the first attempt connects to Ray.
 
-    `on_look` gets the states of the senders at each look at the nodes: for each its `node`, its
+    `address` is that of Ray, `n_senders` the number of senders (None: one per core), and `targets`
+    are all models that may be called. `on_look` gets the states of the senders at each look at the nodes: for each its `node`, its
     process (`pid`), and the number of its calls in progress (`n_in_hand`).
     """
 
-    def __init__(self, address: str, n_senders: int | None, targets: Sequence[Target]) -> None:
-        """Set the address of Ray, the number of senders (None: one per core), and all models that
-        may be called.
-        """
-        self._address = address
-        self._n_senders = n_senders
-        self._targets = targets
-        self.on_look: Callable[[list[dict[str, Any]]], object] = len
+    address: str
+    n_senders: int | None
+    targets: Sequence[Target]
+    on_look: Callable[[list[dict[str, Any]]], object] = len
+
+    def __post_init__(self) -> None:
         self._opening: asyncio.Future[Cluster] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._n_on: Counter[str] = Counter()
@@ -133,7 +138,7 @@ class SenderPool:
         self._error: PipelineError | None = None
         self.senders: list[RemoteSender] = []
 
-    async def __call__(self, call: Call, parameters: Mapping[str, Any]) -> Reply:
+    async def __call__(self, call: Call, parameters: Parameters) -> Reply:
         """Make one attempt on the sender with the fewest calls; the embedded model is called in
         this process.
 
@@ -148,9 +153,9 @@ class SenderPool:
 
     def start(self) -> None:
         """Begin to connect to Ray and to start senders, without waiting."""
-        if self._opening is None and not all(target.is_embedded for target in self._targets):
+        if self._opening is None and not all(target.is_embedded for target in self.targets):
             self._opening = asyncio.ensure_future(
-                asyncio.to_thread(Cluster, self._address, self._n_senders)
+                asyncio.to_thread(Cluster, self.address, self.n_senders)
             )
             self._run(self._keep_senders(self._opening))
 
@@ -197,12 +202,13 @@ class SenderPool:
         If there is none yet, wait for one.
         """
         while True:
-            able = [sender for sender in self.senders if target.endpoint_name not in sender.lacking]
+            endpoint = target.endpoint_name
+            able = [sender for sender in self.senders if endpoint not in sender.equipment.lacking]
             if able:
                 return min(able, key=lambda sender: len(sender.in_hand))
             if len(self.senders) == self._n_on.total() > 0:
-                names = ", ".join(self.senders[0].lacking[target.endpoint_name])
-                raise NoSender(f"{target.endpoint_name}: {names} is set on no node of Ray")
+                names = ", ".join(self.senders[0].equipment.lacking[endpoint])
+                raise NoSender(f"{endpoint}: {names} is set on no node of Ray")
             await self._next_change()
 
     async def _next_change(self) -> None:
@@ -221,11 +227,8 @@ class SenderPool:
             usable = [node for node in nodes if node.node_id not in self._refused]
             if nodes and not usable:
                 raise NoSender("; ".join(sorted(set(self._refused.values()))))
-            if nodes:
-                missed_since_s = None
-            else:
-                missed_since_s = self._missed_since_s(missed_since_s)
-            for node, n_senders in senders_by_node(usable, self._n_senders).items():
+            missed_since_s = None if nodes else self._missed_since_s(missed_since_s)
+            for node, n_senders in senders_by_node(usable, self.n_senders).items():
                 for _ in range(n_senders - self._n_on[node.node_id]):
                     self._n_on[node.node_id] += 1
                     self._run(self._have_sender(cluster, node))
@@ -236,17 +239,17 @@ class SenderPool:
         """Return the time since when there are no nodes; print a notice at first, and end the run
         after some time.
         """
-        if self._address == on_ray.LOCAL:
+        if self.address == on_ray.LOCAL:
             raise NoSender("Ray on this machine has ended; run again")
         if earlier_s is None:
             notice(
-                f"Ray at {self._address} has no node with a core; calls wait up to"
+                f"Ray at {self.address} has no node with a core; calls wait up to"
                 f" {WITHOUT_NODES_S:g} s for one"
             )
             return time.monotonic()
         if time.monotonic() - earlier_s > WITHOUT_NODES_S:
             raise NoSender(
-                f"Ray at {self._address} has had no node with a core for {WITHOUT_NODES_S:g} s"
+                f"Ray at {self.address} has had no node with a core for {WITHOUT_NODES_S:g} s"
             )
         return earlier_s
 
@@ -255,7 +258,7 @@ class SenderPool:
         process = cluster.started(SenderProcess, node)
         sender = None
         try:
-            equipment = await _equipment_of(process, self._targets)
+            equipment = await _equipment_of(process, self.targets)
             if equipment.other_versions:
                 self._refuse(node, f"it runs other versions: {equipment.other_versions}")
                 return
@@ -272,7 +275,12 @@ class SenderPool:
             self._n_on[node.node_id] -= 1
             self._changed.set()
 
-    def _died(self, node: Node, sender: RemoteSender | None, cause: str) -> None:
+    def _died(
+        self,
+        node: Node,
+        sender: RemoteSender | None,
+        cause: str,
+    ) -> None:
         self._deaths_on[node.node_id] += 1
         if self._deaths_on[node.node_id] == 1:  # all senders of a lost node are gone
             notice(f"a sender on {node.name} is gone: {cause}; its calls in flight are made again")
@@ -295,7 +303,10 @@ class SenderPool:
             notice(reason)
 
 
-def senders_by_node(nodes: Sequence[Node], n_senders: int | None) -> dict[Node, int]:
+def senders_by_node(
+    nodes: Sequence[Node],
+    n_senders: int | None,
+) -> dict[Node, int]:
     """Return the wanted number of senders of each node: one a core, or `n_senders` spread evenly
     over the nodes.
     """
@@ -337,7 +348,11 @@ async def inspect(
         return list(zip(nodes, problems, strict=True))
 
 
-async def _problem_of(cluster: Cluster, node: Node, targets: Sequence[Target]) -> str:
+async def _problem_of(
+    cluster: Cluster,
+    node: Node,
+    targets: Sequence[Target],
+) -> str:
     process = cluster.started(SenderProcess, node)
     try:
         equipment = await _equipment_of(process, targets)

@@ -25,7 +25,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 from isal import isal_zlib
@@ -92,6 +93,12 @@ class Subjects:
     entries: Sequence[Row]
     judge_configs: Sequence[Row]
 
+    @cached_property
+    def has_all_replies(self) -> bool:
+        """True if the replies of all verdicts are shown, not only those of failed ones."""
+        n_verdicts: int = self.scope.reader.value("select count(*) from verdicts")
+        return n_verdicts <= _MOST_VERDICTS
+
     def rows(
         self, name: str, blocks: Sequence[Block] | None = None, **parameters: Any
     ) -> list[tuple[Any, ...]]:
@@ -111,6 +118,7 @@ class Subjects:
             "marks": Table({"status": "varchar", "mark": "varchar"}, list(STATUSES.items())),
             "lost": STATUSES["no_response"],
             "unknown": STATUSES["unknown"],
+            "is_all": self.has_all_replies,
         }
         query = self.scope.filled(name, subjects | parameters)
         return self.scope.reader.table(query)[1]
@@ -202,20 +210,18 @@ an entry's responses together, and unpacks all their texts to find some of them.
 
 def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
     """Write the files that do not exist yet, and return all blocks."""
-    warehouse = subjects.scope.job.warehouse
-    has_all_replies = subjects.scope.reader.value("select count(*) from verdicts") <= _MOST_VERDICTS
+    job = subjects.scope.job
     # Read before the replies, so that a deletion in between changes the names in the next report.
-    reply_state = f"{has_all_replies} {deletion_mark(warehouse / LEDGER)}"
-    blocks = _blocks(subjects, reply_state, has_all_replies=has_all_replies)
-    replies = read_replies(subjects, _missing(blocks, site), has_all_replies=has_all_replies)
+    reply_state = f"{subjects.has_all_replies} {deletion_mark(job.warehouse / LEDGER)}"
+    blocks = _blocks(subjects, reply_state)
+    replies = _read_replies(subjects, _missing(blocks, site))
     if replies is None:
         # Other names, so that the next report writes these files again, with the replies.
-        blocks = _blocks(subjects, "not read", has_all_replies=has_all_replies)
+        blocks = _blocks(subjects, "not read")
         replies = {}
     missing_blocks = _missing(blocks, site)
-    is_quiet = subjects.scope.job.is_quiet
     with (
-        progress("report files", {"": len(missing_blocks)}, is_quiet=is_quiet),
+        progress("report files", {"": len(missing_blocks)}, is_quiet=job.is_quiet),
         ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
         for start in range(0, len(missing_blocks), _FILES_AT_ONCE):
@@ -226,14 +232,9 @@ def write_blocks(subjects: Subjects, site: Site) -> list[Block]:
     return blocks
 
 
-def _blocks(subjects: Subjects, reply_state: str, *, has_all_replies: bool) -> list[Block]:
+def _blocks(subjects: Subjects, reply_state: str) -> list[Block]:
     """Return all blocks; the state of the replies is part of the names of those with replies."""
-    rows = subjects.rows(
-        "report/drilldown/blocks",
-        program=hash_of_program(),
-        is_all=has_all_replies,
-        replies=reply_state,
-    )
+    rows = subjects.rows("report/drilldown/blocks", program=hash_of_program(), replies=reply_state)
     return [Block(*row) for row in rows]
 
 
@@ -251,10 +252,7 @@ def _sections(subjects: Subjects, blocks: Sequence[Block]) -> dict[tuple[str, in
 
 
 def _write_block(
-    site: Site,
-    sections: dict[tuple[str, int], list[Section]],
-    replies: Replies,
-    block: Block,
+    site: Site, sections: dict[tuple[str, int], list[Section]], replies: Replies, block: Block
 ) -> None:
     tasks = {}
     # `pop`, so that the rows of a block are freed as soon as they are written.
@@ -282,18 +280,14 @@ def _task_document(section: Section, replies: TaskReplies) -> dict[str, Any]:
     }
 
 
-def read_replies(
-    subjects: Subjects, blocks: Sequence[Block], *, has_all_replies: bool
-) -> Replies | None:
+def _read_replies(subjects: Subjects, blocks: Sequence[Block]) -> Replies | None:
     """Return the judges' replies on some blocks; None if the ledger cannot be read."""
     folder = subjects.scope.job.warehouse / LEDGER
     if not blocks or not folder.is_dir():
         return {}
-    rows = subjects.rows("report/drilldown/verdicts_with_replies", blocks, is_all=has_all_replies)
+    rows = subjects.rows("report/drilldown/verdicts_with_replies", blocks)
     verdicts = [JudgedVerdict(*row) for row in rows]
-    verdict_ids = set[str]()
-    for verdict in verdicts:
-        verdict_ids.update(verdict.verdict_ids)
+    verdict_ids = set(chain.from_iterable(verdict.verdict_ids for verdict in verdicts))
     replies_by_verdict: dict[str, list[KeptReply]] = defaultdict(list)
     try:
         with kept_replies(folder) as ledger:
@@ -306,7 +300,7 @@ def read_replies(
     for verdict in verdicts:
         candidates = list[KeptReply]()
         for verdict_id in verdict.verdict_ids:
-            candidates += replies_by_verdict.get(verdict_id, ())
+            candidates += replies_by_verdict[verdict_id]
         if candidates:
             replies[verdict.entry, verdict.task_id][verdict.key] = _exchange(verdict, candidates)
     return replies

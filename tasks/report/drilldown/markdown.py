@@ -53,11 +53,7 @@ _CLEANER = nh3.Cleaner(
         "hr",
         "br",
     },
-    attributes={
-        "*": set(),
-        "a": {"href"},
-        "ol": {"start"},
-    },
+    attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
     url_schemes={"http", "https", "mailto"},
     url_relative="deny",
     link_rel="noopener noreferrer nofollow",

@@ -8,6 +8,7 @@ that a page never mixes two reports.
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, TypedDict
 
 from tasks.figures.addresses import task_key
@@ -107,9 +108,7 @@ def _rubrics(subjects: Subjects) -> dict[str, Rubric]:
             if turn["role"] == "assistant":
                 turn["html"] = as_html(turn["content"])
         rubrics[task_id] = Rubric(
-            conversation=turns,
-            criteria=json.loads(criteria),
-            is_sent=json.loads(is_sent),
+            conversation=turns, criteria=json.loads(criteria), is_sent=json.loads(is_sent)
         )
     return rubrics
 
@@ -119,11 +118,15 @@ def _write_lists(subjects: Subjects, tasks: Rows, rubrics: Rubrics, site: Site) 
 
     `tasks` have their columns in the index.
     """
+    scope = subjects.scope
     blocks = write_blocks(subjects, site)
     index = {
-        **_titles(subjects.scope, tasks),
+        **_titles(scope, tasks),
         "statuses": {mark: status for status, mark in STATUSES.items()},
-        "main": _key_of_main(subjects),
+        "main": next(
+            (row["key"] for row in subjects.judge_configs if row["judge_config"] == scope.main),
+            None,
+        ),
         "tasks": [{**task, "key": task_key(task["task_id"])} for task in tasks],
         "criteria": write_data(site, _criteria(rubrics)),
         "templates": write_data(site, _templates(subjects)),
@@ -158,13 +161,6 @@ def _is_field(breakdown: Breakdown, tasks: Rows) -> bool:
         if labels != [task["field"]]:
             return False
     return True
-
-
-def _key_of_main(subjects: Subjects) -> str | None:
-    for judge_config in subjects.judge_configs:
-        if judge_config["judge_config"] == subjects.scope.main:
-            return str(judge_config["key"])
-    return None
 
 
 def _criteria(rubrics: Rubrics) -> dict[str, list[Any]]:
@@ -259,9 +255,7 @@ def _scores(
     An incomplete task has no score, and its bounds follow.
     """
     indices = {task_id: index for index, task_id in enumerate(rubrics)}
-    scores: dict[str, dict[str, Any]] = {}
-    for row in subjects.judge_configs:
-        scores[row["key"]] = defaultdict(dict)
+    scores: dict[str, Any] = defaultdict(partial(defaultdict, dict))
     for judge_config, entry, task_id, score, *bounds in subjects.rows("report/drilldown/scores"):
         if task_id in indices:
             values = [score, *bounds] if score is None else [score]
@@ -287,9 +281,7 @@ def _marks(subjects: Subjects, rubrics: Rubrics) -> dict[str, dict[str, dict[str
         trials[entry, judge_config, trial][task_id] = _line_up(
             letters_by_position, rubric_positions
         )
-    marks: dict[str, dict[str, dict[str, str]]] = {}
-    for row in subjects.entries:
-        marks[row["key"]] = defaultdict(dict)
+    marks: dict[str, Any] = defaultdict(partial(defaultdict, dict))
     for (entry, judge_config, trial), task_letters in sorted(trials.items()):
         letters = ""
         for task_id, rubric_positions in positions.items():

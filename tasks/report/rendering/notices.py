@@ -1,7 +1,7 @@
 """Notices to read before quoting a leaderboard or a report; and the size of a report."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from tasks.config.job import Job
@@ -19,20 +19,19 @@ def facts(scope: Scope) -> list[tuple[str, str, str]]:
     (row,) = scope.rows("figures/overview/facts")
     judges = {judge_config["judge"] for judge_config in scope.judge_configs}
     n_ways = len(scope.judge_configs)
-    n_unpriced = row["n_responses_unpriced"] + row["n_verdicts_unpriced"]
+    ways = f"in {n_ways:,} ways" if n_ways > len(judges) else ""
     costs = [row["responses_usd"], row["verdicts_usd"]]
     usd = [cost for cost in costs if cost is not None]
+    total = f"${sum(usd):,.2f}" if usd else "unknown"
+    n_unpriced = row["n_responses_unpriced"] + row["n_verdicts_unpriced"]
+    unpriced = f"{n_unpriced:,} of unknown price" if n_unpriced else ""
     return [
         ("Tasks", f"{row['n_tasks']:,}", counted(row["n_criteria"] or 0, "criterion", "criteria")),
         ("Models", f"{len(scope.entries):,}", ""),
-        ("Judges", f"{len(judges):,}", f"in {n_ways:,} ways" if n_ways > len(judges) else ""),
+        ("Judges", f"{len(judges):,}", ways),
         ("Responses", f"{row['n_responses']:,}", f"{row['n_responses_failed']:,} failed"),
         ("Verdicts", f"{row['n_verdicts']:,}", f"{row['n_failed']:,} failed"),
-        (
-            "Cost",
-            f"${sum(usd):,.2f}" if usd else "unknown",
-            f"{n_unpriced:,} of unknown price" if n_unpriced else "",
-        ),
+        ("Cost", total, unpriced),
     ]
 
 
@@ -46,7 +45,7 @@ class Notice(NamedTuple):
 
     level: Level
     text: str
-    link: str
+    link: str = "#leaderboard"
 
 
 def notices(scope: Scope) -> list[Notice]:
@@ -96,26 +95,28 @@ def board_notices(job: Job, rows: Rows) -> Iterator[Notice]:
     ]
     yield from _coverage_notices(job, called_rows or judged, rows)
     sampled = [row for row in rows if row.get("n_tasks_skipped")]
-    if sampled:
-        text = (
-            "On a random part of the tasks, since all comparisons of the model are settled; the"
-            " interval allows for it"
-        )
-        yield Notice("warn", f"{text}: {_models(sampled, rows)}", "#leaderboard")
+    yield from _warnings(
+        "On a random part of the tasks, since all comparisons of the model are settled; the"
+        " interval allows for it",
+        _models(sampled, rows),
+    )
     if any(row["ci_low"] is None for row in sampled):
         text = (
             "Some of these have no interval: too few tasks differ, or all tasks must be"
             " evaluated first."
         )
-        yield Notice("warn", text, "#leaderboard")
+        yield Notice("warn", text)
     for may_hide, meaning in _HIDING.items():
         hiding = [row for row in judged if row.get("may_hide_failures", False) is may_hide]
-        if hiding:
-            yield Notice("warn", f"{meaning}: {_models(hiding, rows)}", "judges.html")
+        yield from _warnings(meaning, _models(hiding, rows), "judges.html")
     if any(row.get("n_tasks", 0) > 1 and row["is_small"] is None for row in rows):
-        yield Notice(
-            "warn", "Some intervals are missing; `prbench aggregate` computes them.", "#leaderboard"
-        )
+        yield Notice("warn", "Some intervals are missing; `prbench aggregate` computes them.")
+
+
+def _warnings(text: str, names: Sequence[str], link: str = "#leaderboard") -> Iterator[Notice]:
+    """Yield a warning about what has these names, if there is any."""
+    if names:
+        yield Notice("warn", f"{text}: {some(names)}", link)
 
 
 def _embedded_judges(job: Job) -> set[str]:
@@ -131,42 +132,36 @@ def _embedded_judges(job: Job) -> set[str]:
 def _coverage_notices(job: Job, called_rows: Rows, rows: Rows) -> Iterator[Notice]:
     """Yield notices on models, vintages and trials that cover too little."""
     low = [row for row in called_rows if row.get("is_below_bar")]
-    if low:
-        text = (
-            f"Below the coverage bar of {job.settings.coverage.min:.0%}, so based on only part of"
-            " the split"
-        )
-        yield Notice("warn", f"{text}: {_models(low, rows)}", "#leaderboard")
+    bar = f"{job.settings.coverage.min:.0%}"
+    yield from _warnings(
+        f"Below the coverage bar of {bar}, so based on only part of the split", _models(low, rows)
+    )
     lowest = [row for row in low if row.get("n_vintages", 1) > 1]
-    if lowest:
-        text = "No vintage reaches the bar, so the one with most coverage is shown"
-        yield Notice("warn", f"{text}: {_models(lowest, rows)}", "#leaderboard")
-    newer = [
+    yield from _warnings(
+        "No vintage reaches the bar, so the one with most coverage is shown", _models(lowest, rows)
+    )
+    newer_vintages = [
         f"{row['model_label']} {row['newer_vintage']} ({coverage_text(row['newer_coverage'])} of"
         f" {row['split']})"
         for row in rows
         if row.get("newer_vintage")
     ]
-    if newer:
-        text = f"A newer vintage covers too little to be shown: {some(newer)}"
-        yield Notice("warn", text, "#leaderboard")
+    yield from _warnings("A newer vintage covers too little to be shown", newer_vintages)
     trials = [
         f"{row['model']} trial {', '.join(map(str, row['uncounted_trials']))}"
         for row in rows
         if row.get("uncounted_trials")
     ]
-    if trials:
-        text = "Begun beyond the configured trials, so not counted until as complete as these"
-        yield Notice("warn", f"{text}: {some(trials)}", "#leaderboard")
-
-
-def _models(some_rows: Rows, rows: Rows) -> str:
-    """Return the names of the models in some rows, with the judge if there are several."""
-    is_one_judge = len({row["judge_config"] for row in rows}) == 1
-    return some(
-        row["model"] if is_one_judge else f"{row['model']} ({row['judge_config']})"
-        for row in some_rows
+    yield from _warnings(
+        "Begun beyond the configured trials, so not counted until as complete as these", trials
     )
+
+
+def _models(some_rows: Rows, rows: Rows) -> list[str]:
+    """Return the names of the models in some rows, with the judge if there are several."""
+    if len({row["judge_config"] for row in rows}) == 1:
+        return [row["model"] for row in some_rows]
+    return [f"{row['model']} ({row['judge_config']})" for row in some_rows]
 
 
 _SMALL_MARKS = {
@@ -196,7 +191,7 @@ def terminal_notes(job: Job, rows: Rows) -> list[str]:
         lines.append(f"Without the bias of stopping: {', '.join(unbiased.values())}")
     unjudged = [row for row in rows if row.get("is_judged") is False]
     if unjudged:
-        lines.append(f"Not judged on a split by this judge: {_models(unjudged, rows)}")
+        lines.append(f"Not judged on a split by this judge: {some(_models(unjudged, rows))}")
     lines += _label_notes(rows)
     if "n_tasks_ranked" in rows[0]:
         lines += rank_notes(rows)
@@ -313,16 +308,15 @@ def _quality(scope: Scope) -> Iterator[Notice]:
     failures = scope.rows("figures/overview/last_checks")
     warnings = [row for row in failures if row["severity"] == "warn"]
     problems = [row for row in failures if row["severity"] != "warn"]
-    if problems:
-        yield _failed_checks("bad", "policy fail or quarantine", problems)
-    if warnings:
-        yield _failed_checks("warn", "warnings", warnings)
+    yield from _failed_checks("bad", "policy fail or quarantine", problems)
+    yield from _failed_checks("warn", "warnings", warnings)
 
 
-def _failed_checks(level: Level, policy: str, rows: Rows) -> Notice:
+def _failed_checks(level: Level, policy: str, rows: Rows) -> Iterator[Notice]:
     names = [f"{row['check_name']} ({row['n_failed']} of {row['n_evaluated']})" for row in rows]
-    text = f"Failed data checks ({policy}), {counted(len(names), 'check')}: {some(names)}."
-    return Notice(level, text, "data.html")
+    if names:
+        text = f"Failed data checks ({policy}), {counted(len(names), 'check')}: {some(names)}."
+        yield Notice(level, text, "data.html")
 
 
 def _words(statuses: Iterable[str]) -> str:

@@ -111,12 +111,11 @@ class PageFigure:
 
 def figures_of(page: Page, scope: Scope, site: Site) -> list[PageFigure]:
     """Return the drawn figures of a page, without those that are left out in this scope."""
-    figures = [
-        figure for figure in page.figures if not figure.breakdown or figure.breakdown in scope.kinds
-    ]
+    kinds = {"", *scope.kinds}
+    figures = [figure for figure in page.figures if figure.breakdown in kinds]
     if page.own:
-        figures += [page.own(breakdown) for breakdown in scope.own_breakdowns]
-    page_figures = [read_figure(_titled(figure, scope), scope, site) for figure in figures]
+        figures += map(page.own, scope.own_breakdowns)
+    page_figures = [_read_figure(_titled(figure, scope), scope, site) for figure in figures]
     return [page_figure for page_figure in page_figures if page_figure]
 
 
@@ -127,7 +126,7 @@ def _titled(figure: Figure, scope: Scope) -> Figure:
     return replace(figure, title=f"{figure.title} ({scope.category_title})")
 
 
-def read_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
+def _read_figure(figure: Figure, scope: Scope, site: Site) -> PageFigure | None:
     """Read the rows of a figure, write them and their SQL as files, and declare its charts.
 
     Return None if the figure is left out because it is optional and has no rows. In a report of

@@ -7,6 +7,7 @@ scripts and on paper.
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -52,7 +53,7 @@ def rankings(scope: Scope) -> list[Ranking]:
     """Return the ranking under each judge configuration, the main one first."""
     labels = [entry["entry"] for entry in scope.entries]
     judge_configs = {row["judge_config"]: row for row in scope.judge_configs}
-    hard_splits = set(scope.given_members["hard_splits"])
+    hard_splits = set(scope.benchmark.hard_splits.values())
     is_part = _shows_part(scope)
     ranked = []
     for judge_config, rows in grouped(scope.rows_of(LEADERBOARD), "judge_config").items():
@@ -70,7 +71,7 @@ def _shows_part(scope: Scope) -> bool:
     models = {entry["model"] for entry in scope.entries}
     n_shown = len(scope.entries)
     if scope.vintage != EVERY_VINTAGE:
-        n_shown = len({(entry["model"], entry["model_config_hash"]) for entry in scope.entries})
+        n_shown = len(grouped(scope.entries, "model", "model_config_hash"))
     return bool(scope.job.named_models) or len(models) < n_shown
 
 
@@ -92,10 +93,9 @@ def ranking_of(
     """Return the ranking of leaderboard rows under one judge, with the paper's scores by it."""
     splits = grouped(rows, "split", "is_own_hard")
     ordered_rows = list[Row]()
-    quotes: dict[Any, list[Reference]] = {}
+    quotes: dict[Any, list[Reference]] = defaultdict(list)
     for (split, is_own_hard), split_rows in splits.items():
         ordered_rows += split_rows
-        quotes[split, is_own_hard] = []
         for reference in references:
             if not is_own_hard and is_of(reference, split, split_rows):
                 quotes[split, is_own_hard].append(reference)
@@ -284,13 +284,9 @@ def _lines(rows: Rows, references: Sequence[Reference], axis: Axis) -> Rows:
         line["mean_score"] = reference.value
         lines.append(line)
     if references:
-        lines.sort(key=_sort_key)
+        lines.sort(key=lambda line: -math.inf if line["mean_score"] is None else line["mean_score"])
         lines.reverse()
     return [{**line, **_drawn(line, axis)} for line in lines]
-
-
-def _sort_key(row: Row) -> float:
-    return -math.inf if row["mean_score"] is None else row["mean_score"]
 
 
 def _drawn(row: Row, axis: Axis) -> Row:

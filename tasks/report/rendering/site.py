@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +67,8 @@ class Site:
         data = content if isinstance(content, bytes) else content.encode()
         path = self.folder / name
         self._hashes[name] = hashlib.sha256(data).hexdigest()[:_HASH_HEX]
-        if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
-            return
-        write_atomically(path, data)
+        if not path.is_file() or path.read_bytes() != data:
+            write_atomically(path, data)
 
     def keep(self, name: str) -> bool:
         """Return whether this report, or undamaged the one before, has a file of this name.
@@ -77,12 +78,10 @@ class Site:
         if name in self._hashes:
             return True
         path = self.folder / name
-        if name not in self._earlier_hashes or not path.is_file():
-            return False
-        current = hash_of(path)[:_HASH_HEX]
-        is_undamaged = current == self._earlier_hashes[name]
+        earlier_hash = self._earlier_hashes.get(name, "")
+        is_undamaged = path.is_file() and hash_of(path)[:_HASH_HEX] == earlier_hash
         if is_undamaged:
-            self._hashes[name] = current
+            self._hashes[name] = earlier_hash
         return is_undamaged
 
     def finish(self) -> int:
@@ -123,10 +122,6 @@ class Site:
         write_atomically(self.folder / _MARK, f"{json.dumps(mark, indent=0)}\n".encode())
 
 
-def _size(path: Path) -> int | None:
-    return path.stat().st_size if path.is_file() else None
-
-
 def _mark_of(folder: Path) -> dict[str, Any]:
     """Return the mark of a report; empty if it is missing, damaged or another tool's."""
     try:
@@ -152,7 +147,11 @@ def _listed(folder: Path) -> dict[str, int]:
 def is_whole(folder: Path) -> bool:
     """Return whether a folder has a report with all its files, each in the listed size."""
     sizes = _listed(folder)
-    return bool(sizes) and all(_size(folder / name) == size for name, size in sizes.items())
+    for name, size in sizes.items():
+        path = folder / name
+        if not path.is_file() or path.stat().st_size != size:
+            return False
+    return bool(sizes)
 
 
 @contextmanager
@@ -218,16 +217,16 @@ def copy_assets(site: Site, names: Collection[str] | None = None) -> None:
     Raises:
         PipelineError: a library is missing.
     """
-    paths = {path.name: path for path in sorted(ASSETS.iterdir())}
-    missing_names = LIBRARIES - paths.keys()
+    paths = sorted(ASSETS.iterdir())
+    missing_names = LIBRARIES - {path.name for path in paths}
     if missing_names:
         raise PipelineError(
             f"{ASSETS / min(missing_names)}: missing; `uv sync --reinstall-package"
             " prbench-pipeline` builds it"
         )
-    for name, path in paths.items():
-        if names is None or name in names:
-            site.write(f"assets/{name}", path.read_bytes())
+    for path in paths:
+        if names is None or path.name in names:
+            site.write(f"assets/{path.name}", path.read_bytes())
 
 
 POLICY = (
@@ -265,8 +264,9 @@ def templates() -> Environment:
 
 def _shown(value: Any) -> Any:
     """Return a value with its hidden characters visible; HTML is returned unchanged."""
-    is_text = isinstance(value, str) and not isinstance(value, Markup)
-    return visible(value) if is_text else value
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return visible(value)
+    return value
 
 
 def _json(value: Any, **_: Any) -> str:
@@ -275,12 +275,8 @@ def _json(value: Any, **_: Any) -> str:
 
 def grouped_pages(pages: Sequence[Page]) -> list[tuple[str, list[Page]]]:
     """Return the groups of the navigation that have pages, with these."""
-    groups: list[tuple[str, list[Page]]] = []
-    for group in GROUPS:
-        members = [page for page in pages if page.group == group]
-        if members:
-            groups.append((group, members))
-    return groups
+    ordered = sorted(pages, key=lambda page: GROUPS.index(page.group))
+    return [(group, list(members)) for group, members in groupby(ordered, attrgetter("group"))]
 
 
 def dated(text: str) -> Markup:

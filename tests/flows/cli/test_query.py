@@ -1,6 +1,5 @@
 """`prbench sql`: it is read-only, shows whole results, and describes the database."""
 
-import csv
 import io
 import json
 import os
@@ -16,7 +15,7 @@ import pytest
 
 from flows.cli.output import show_table
 from sql.cookbook import recipes
-from tests.flows.conftest import PRBENCH, PROJECT, Command, Run
+from tests.flows.conftest import PROJECT, Command, Run
 from tests.kit import Patch, Printed, row, until, written
 from tests.warehouse.test_contracts import PROMISED
 from warehouse import TABLES, Warehouse
@@ -51,59 +50,79 @@ def test_what_writes_is_refused(
     folder: Path, query: str, run_here: Run, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    before = (folder / "prbench.duckdb").read_bytes()
+    content = (folder / "prbench.duckdb").read_bytes()
+
     output = run_here.refusal("sql", query, code=(1, 2))
+
     assert "unexpected" not in output
     assert "LINE 1" not in output
-    assert before == (folder / "prbench.duckdb").read_bytes()
+    assert (folder / "prbench.duckdb").read_bytes() == content
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_format_holds_every_column_and_row(run_here: Run, tmp_path: Path) -> None:
-    query = "select 1 as a, 'x,y' as a, null::double as b union all select 2, 'z', 0.5 order by 1"
-    rows = [
-        {
-            "a": 1,
-            "a_1": "x,y",
-            "b": None,
-        },
-        {
-            "a": 2,
-            "a_1": "z",
-            "b": 0.5,
-        },
-    ]
-    assert run_here.json("sql", "select 'nan'::double as n") == [{"n": None}]
-    assert rows == json.loads(run_here("sql", query, "--format", "json"))
-    assert rows == [
-        json.loads(line) for line in run_here("sql", query, "--format", "jsonl").splitlines()
-    ]
-    as_csv = csv.reader(io.StringIO(run_here("sql", query, "--format", "csv")))
-    assert list(as_csv) == [["a", "a_1", "b"], ["1", "x,y", ""], ["2", "z", "0.5"]]
-    run_here("sql", query, "--format", "parquet", "-o", str(tmp_path / "rows.parquet"))
-    stored = pq.read_table(tmp_path / "rows.parquet")
-    assert rows == stored.to_pylist()
-    assert [str(field.type) for field in stored.schema] == ["int32", "string", "double"]
-    assert run_here("sql", query, "--format", "markdown").splitlines()[2] == "| 1 | x,y | – |"
+QUERY = "select 1 as a, 'x,y' as a, null::double as b union all select 2, 'z', 0.5 order by 1"
+ROWS = [{"a": 1, "a_1": "x,y", "b": None}, {"a": 2, "a_1": "z", "b": 0.5}]
 
 
-def test_a_file_is_in_the_format_of_its_ending_and_an_unknown_one_is_refused(
-    tmp_path: Path, run_here: Run
+@pytest.mark.parametrize(
+    ("file_format", "text"),
+    [
+        ("csv", 'a,a_1,b\n1,"x,y",\n2,z,0.5\n'),
+        ("jsonl", '{"a": 1, "a_1": "x,y", "b": null}\n{"a": 2, "a_1": "z", "b": 0.5}\n'),
+        ("markdown", "| a | a_1 | b |\n| --- | --- | --- |\n| 1 | x,y | – |\n| 2 | z | 0.5 |\n"),
+    ],
+)
+def test_every_format_holds_every_column_and_row(
+    run_here: Run, file_format: str, text: str
 ) -> None:
-    for name, content in (
-        ("q.csv", "a\n1\n"),
-        ("q.jsonl", '{"a": 1}\n'),
-        ("q.md", "| a |\n| --- |\n| 1 |\n"),
-    ):
-        run_here("sql", "select 1 as a", "-o", str(tmp_path / name))
-        assert content == (tmp_path / name).read_text()
-    run_here("sql", "select 1 as a", "--format", "jsonl", "-o", str(tmp_path / "q.csv"))
-    assert (tmp_path / "q.csv").read_text() == '{"a": 1}\n'
-    run_here("sql", "select 1 as a", "-o", str(tmp_path / "q.xlsx"))
-    assert openpyxl.load_workbook(tmp_path / "q.xlsx").worksheets[0]["A2"].value == 1
-    run_here("sql", "select 1 as a", "-o", str(tmp_path / "q.xls"), code=2)
+    assert run_here("sql", QUERY, "--format", file_format) == text
+
+
+def test_json_holds_every_column_and_row(run_here: Run) -> None:
+    assert run_here.json("sql", QUERY) == ROWS
+
+
+def test_json_has_null_for_what_is_no_number(run_here: Run) -> None:
+    assert run_here.json("sql", "select 'nan'::double as n") == [{"n": None}]
+
+
+def test_parquet_holds_every_column_and_row_with_its_type(run_here: Run, tmp_path: Path) -> None:
+    run_here("sql", QUERY, "-o", tmp_path / "rows.parquet")
+
+    table = pq.read_table(tmp_path / "rows.parquet")
+    assert table.to_pylist() == ROWS
+    assert [str(field.type) for field in table.schema] == ["int32", "string", "double"]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "text"),
+    [
+        ("q.csv", (), "a\n1\n"),
+        ("q.jsonl", (), '{"a": 1}\n'),
+        ("q.md", (), "| a |\n| --- |\n| 1 |\n"),
+        ("q.csv", ("--format", "jsonl"), '{"a": 1}\n'),
+    ],
+)
+def test_a_file_is_in_the_named_format_or_that_of_its_ending(
+    tmp_path: Path, run_here: Run, name: str, options: tuple[str, ...], text: str
+) -> None:
+    run_here("sql", "select 1 as a", *options, "-o", tmp_path / name)
+
+    assert (tmp_path / name).read_text() == text
+
+
+def test_a_file_of_its_ending_can_be_a_workbook(tmp_path: Path, run_here: Run) -> None:
+    run_here("sql", "select 1 as a", "-o", tmp_path / "q.xlsx")
+
+    [sheet] = openpyxl.load_workbook(tmp_path / "q.xlsx").worksheets
+    assert sheet["A2"].value == 1
+
+
+def test_a_file_of_an_unknown_ending_is_refused(tmp_path: Path, run_here: Run) -> None:
+    error = run_here("sql", "select 1 as a", "-o", tmp_path / "q.xls", code=2)
+
+    assert "q.xls: the ending is none of .csv, " in error
     assert not (tmp_path / "q.xls").exists()
-    assert "q.xls: the ending is none of .csv, " in run_here.err
 
 
 HOSTILE = (
@@ -115,71 +134,68 @@ HOSTILE = (
 def test_a_text_of_a_query_is_never_a_formula_and_numbers_stay_numbers(
     run_here: Run, tmp_path: Path
 ) -> None:
-    query = HOSTILE.replace("\\'", "'")
-    run_here("sql", query, "-o", str(tmp_path / "q.csv"))
-    with (tmp_path / "q.csv").open(encoding="utf-8", newline="") as file:
-        heading, row = csv.reader(file)
+    run_here("sql", HOSTILE, "-o", tmp_path / "q.csv")
 
-    assert heading == ["'=x", "label", "n", "mark"]
-    assert row == ["'=1+1", "<script>[a](javascript:b)|`c`", "-1.5", "''-1"]
-    assert run_here("sql", query, "--format", "csv") == (tmp_path / "q.csv").read_text("utf-8")
+    text = (tmp_path / "q.csv").read_text("utf-8")
+    assert text == "'=x,label,n,mark\n'=1+1,<script>[a](javascript:b)|`c`,-1.5,''-1\n"
+    assert run_here("sql", HOSTILE, "--format", "csv") == text
 
 
 def test_no_row_of_a_query_as_csv_begins_within_a_text(run_here: Run, tmp_path: Path) -> None:
-    run_here(
-        "sql", "select 'a' || chr(13) || '=1+1' as label, 1 as n", "-o", str(tmp_path / "q.csv")
-    )
+    query = "select 'a' || chr(13) || '=1+1' as label, 1 as n"
+
+    run_here("sql", query, "-o", tmp_path / "q.csv")
 
     assert (tmp_path / "q.csv").read_bytes() == b'label,n\n"a\r=1+1",1\n'
 
 
 def test_formats_for_machines_are_exact(run_here: Run, tmp_path: Path) -> None:
-    query = HOSTILE.replace("\\'", "'")
-    exact = {
-        "=x": "=1+1",
-        "label": "<script>[a](javascript:b)|`c`",
-        "n": -1.5,
-        "mark": "'-1",
-    }
-    run_here("sql", query, "-o", str(tmp_path / "q.parquet"))
+    row = {"=x": "=1+1", "label": "<script>[a](javascript:b)|`c`", "n": -1.5, "mark": "'-1"}
 
-    assert [exact] == run_here.json("sql", query)
-    assert exact == json.loads(run_here("sql", query, "--format", "jsonl"))
-    ((text, label, _, mark),) = (
-        row.values() for row in pq.read_table(tmp_path / "q.parquet").to_pylist()
-    )
-    assert text == "=1+1"
-    assert label == exact["label"]
-    assert mark == "'-1"
+    run_here("sql", HOSTILE, "-o", tmp_path / "q.parquet")
+
+    assert pq.read_table(tmp_path / "q.parquet").to_pylist() == [row]
+    assert run_here.json("sql", HOSTILE) == [row]
+    assert json.loads(run_here("sql", HOSTILE, "--format", "jsonl")) == row
 
 
 def test_markdown_of_a_query_holds_texts_alone(run_here: Run) -> None:
-    row = run_here("sql", HOSTILE.replace("\\'", "'"), "--format", "markdown").splitlines()[2]
+    row = run_here("sql", HOSTILE, "--format", "markdown").splitlines()[2]
+
     assert row == r"| =1+1 | &lt;script&gt;[a\]\(javascript:b)\|\`c\` | -1.5 | '-1 |"
 
 
-def test_a_query_of_several_lines_comes_whole_through_a_pipe(folder: Path) -> None:
-    done = subprocess.run(
-        [PRBENCH, "sql", "--json", "--warehouse", folder],
-        input="select 2\n as b;\n",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert json.loads(done.stdout) == [{"b": 2}]
-
-
-def test_without_a_query_it_says_what_to_ask(
-    folder: Path, tmp_path: Path, run: Run, run_here: Run, monkeypatch: Patch
+def test_a_query_of_several_lines_comes_whole_through_a_pipe(
+    run_here: Run, monkeypatch: Patch
 ) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("select 2\n as b;\n"))
+
+    assert run_here.json("sql") == [{"b": 2}]
+
+
+@pytest.fixture
+def stdin_terminal(monkeypatch: Patch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+
+
+@pytest.mark.usefixtures("stdin_terminal")
+def test_without_a_query_it_names_the_database_and_the_recipes(folder: Path, run_here: Run) -> None:
     output = run_here("sql")
+
     database = str(folder / "prbench.duckdb")
     assert f"-readonly {shlex.quote(database)}" in output
     assert all(recipe.name in output for recipe in recipes())
-    for refused in (["-o", str(tmp_path / "rows.csv")], ["--json"], ["--format", "csv"]):
-        assert "need a query" in run_here("sql", *refused, code=2)
-    assert "nothing is published here yet" in run("sql", "--warehouse", str(tmp_path), code=1)
+
+
+@pytest.mark.usefixtures("stdin_terminal")
+@pytest.mark.parametrize("options", [("-o", "rows.csv"), ("--json",), ("--format", "csv")])
+def test_options_of_rows_need_a_query(run_here: Run, options: tuple[str, ...]) -> None:
+    assert "need a query" in run_here("sql", *options, code=2)
+
+
+@pytest.mark.usefixtures("stdin_terminal")
+def test_without_a_query_and_a_database_nothing_is_published(tmp_path: Path, run: Run) -> None:
+    assert "nothing is published here yet" in run("sql", "--warehouse", tmp_path, code=1)
 
 
 def cpu_s(pid: int) -> float:
@@ -190,25 +206,24 @@ def cpu_s(pid: int) -> float:
 def test_ctrl_c_ends_a_query_of_hours(folder: Path) -> None:
     query = "select a.range from range(3000000) a, range(3000000) b where a.range + b.range < 0"
     with Command(folder).start("sql", query, "--warehouse", ".") as process:
-        until(
-            lambda: cpu_s(process.pid) > 3, process
-        )  # by then all is imported, and the query runs
+        # After three seconds all is imported, and the query runs.
+        until(lambda: cpu_s(process.pid) > 3, process)
         process.send_signal(signal.SIGINT)
         try:
             output = process.communicate(timeout=240)
         finally:
             process.kill()
+
     assert process.returncode == 130
     assert output == ("", "\nprbench: interrupted\n")
 
 
 def test_help_and_commands_that_only_read_import_nothing_heavy(folder: Path) -> None:
-    reading = [
+    commands = [
         ["sql", "--help"],
-        *(
-            [*each, "--warehouse", str(folder)]
-            for each in (["leaderboard"], ["status"], ["sql", "select 1"])
-        ),
+        ["leaderboard", "--warehouse", str(folder)],
+        ["status", "--warehouse", str(folder)],
+        ["sql", "select 1", "--warehouse", str(folder)],
     ]
     code = (
         "import json, sys; from flows.cli.main import main; heavy = {'prefect', 'litellm',"
@@ -217,17 +232,14 @@ def test_help_and_commands_that_only_read_import_nothing_heavy(folder: Path) -> 
         " 'warehouse', 'yaml'}, file=sys.stderr); [main(command) for command in"
         " json.loads(sys.argv[1])]; print(sys.modules.keys() & heavy, file=sys.stderr)"
     )
-    command = [sys.executable, "-c", code, json.dumps(reading)]
-    done = subprocess.run(
-        command,
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    errors = done.stderr.splitlines()
-    assert [errors[0], errors[-1]] == ["set()"] * 2, errors
-    assert "Usage: prbench sql" in done.stdout
+    command = [sys.executable, "-c", code, json.dumps(commands)]
+
+    process = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+
+    after_help, *_, after_commands = process.stderr.splitlines()
+    assert after_help == "set()"
+    assert after_commands == "set()"
+    assert "Usage: prbench sql" in process.stdout
 
 
 @pytest.fixture(scope="module")
@@ -243,35 +255,46 @@ def test_every_recipe_runs_where_there_is_nothing_yet(empty: Path, name: str, ru
 
 
 def test_show_prints_the_text_of_a_query_and_what_it_is_made_of(run_here: Run) -> None:
-    assert "there is no table or view model_runs" in run_here(
-        "sql", "--describe", "model_runs", code=2
-    )
-    of_query = run_here("sql", "--show", "run/missing_verdicts")
-    assert (
-        "-- query queries/run/missing_verdicts\n-- One row: a criterion of some responses"
-        in of_query
-    )
-    of_run = "with spend as (\n    -- One row: the sums over a run's calls on a day"
-    assert of_run in run_here("sql", "--show", "run_total")
+    missing_verdicts = run_here("sql", "--show", "run/missing_verdicts")
+    run_total = run_here("sql", "--show", "run_total")
+
+    assert "-- query queries/run/missing_verdicts\n-- One row: a criterion" in missing_verdicts
+    assert "with spend as (\n    -- One row: the sums over a run's calls on a day" in run_total
+
+
+def test_only_tables_and_views_are_described(run_here: Run) -> None:
+    error = run_here("sql", "--describe", "model_runs", code=2)
+
+    assert "there is no table or view model_runs" in error
 
 
 def test_a_terminal_too_narrow_names_the_columns_that_are_left_out(
     capsys: Printed, monkeypatch: Patch
 ) -> None:
     columns = [f"a_column_{i}" for i in range(12)]
-    rows = [[f"cell-{i}" for i in range(12)], [1.5] * 12]
     monkeypatch.setenv("COLUMNS", "80")
-    show_table(columns, rows)
-    assert "A wider terminal" not in capsys.readouterr().out
     # Rich treats this as a real terminal.
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
-    show_table(columns, rows)
-    *table, hidden = capsys.readouterr().out.partition("A wider terminal (or --wide) also shows: ")
-    assert "a_column_5" in table[0]
-    assert " ".join(columns[6:]) == " ".join(hidden.replace(",", "").split())
-    assert max(map(len, table[0].splitlines())) <= 80
+
+    show_table(columns, [["cell-text"] * 12, [1.5] * 12])
+
+    table, _, hidden = capsys.readouterr().out.partition("A wider terminal (or --wide) also shows:")
+    assert "a_column_5" in table
+    assert max(map(len, table.splitlines())) <= 80
+    assert hidden.replace(",", "").split() == columns[6:]
+
+
+def test_a_pipe_is_never_too_narrow(capsys: Printed, monkeypatch: Patch) -> None:
+    columns = [f"a_column_{i}" for i in range(12)]
+    monkeypatch.setenv("COLUMNS", "80")
+
+    show_table(columns, [["cell-text"] * 12])
+
+    output = capsys.readouterr().out
+    assert "a_column_11" in output
+    assert "A wider terminal" not in output
 
 
 def test_describe_begins_with_the_most_used_tables_and_groups_the_others_by_subject(
@@ -289,24 +312,26 @@ def test_describe_begins_with_the_most_used_tables_and_groups_the_others_by_subj
 
 def test_describe_lists_every_promised_table_and_internal_ones_only_with_all(run_here: Run) -> None:
     public = [table["table"] for table in run_here.json("sql", "--describe")]
-    every = run_here.json("sql", "--describe", "--all")
+    tables = run_here.json("sql", "--describe", "--all")
 
-    assert set(PROMISED) <= set(public)
-    assert [table["table"] for table in every[: len(public)]] == public
-    assert {table["subject"] for table in every[len(public) :]} == {"internal"}
-    assert {*TABLES} <= {table["table"] for table in every}
-    assert "use it with --describe" in run_here.refusal("sql", "select 1", "--all")
-    assert "use it with --describe" in run_here.refusal("sql", "--describe", "runs", "--all")
+    names = [table["table"] for table in tables]
+    internal = tables[len(public) :]
+    assert set(public) >= set(PROMISED)
+    assert names[: len(public)] == public
+    assert {table["subject"] for table in internal} == {"internal"}
+    assert set(names) >= set(TABLES)
+
+
+@pytest.mark.parametrize("arguments", [("select 1",), ("--describe", "runs")])
+def test_all_is_for_the_list_of_tables(run_here: Run, arguments: tuple[str, ...]) -> None:
+    assert "use it with --describe" in run_here.refusal("sql", *arguments, "--all")
 
 
 def test_describe_says_which_names_are_deprecated_and_they_can_be_read(run_here: Run) -> None:
-    columns = {
-        each["column"]: each["meaning"]
-        for each in run_here.json("sql", "--describe", "task_scores")
-    }
-    deprecated = {
-        name for name, meaning in columns.items() if meaning.startswith("Deprecated, use")
-    }
+    deprecated = set()
+    for column in run_here.json("sql", "--describe", "task_scores"):
+        if column["meaning"].startswith("Deprecated, use"):
+            deprecated.add(column["column"])
 
     assert deprecated == {"value", "value_lower", "value_upper"}
     assert run_here.json("sql", f"select {', '.join(deprecated)} from task_scores") == []

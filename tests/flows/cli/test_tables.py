@@ -119,7 +119,7 @@ def heading_of(shown: str) -> str:
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_has_at_most_eight_essential_columns_that_fit_80_characters(name: str) -> None:
     figure = FIGURES[name]
-    essential = figure.essential.split()
+    essential = figure.essential
     columns = [
         column.shortened
         for column in terminal_columns(figure.columns, [usual_row(figure)], essential)
@@ -128,7 +128,7 @@ def test_a_figure_has_at_most_eight_essential_columns_that_fit_80_characters(nam
 
     assert set(essential) == set(widths)
     assert 1 <= len(essential) <= 8
-    assert set(figure.boards.split()).isdisjoint(essential)
+    assert set(figure.boards).isdisjoint(essential)
     assert sum(widths.values()) + 2 * (len(widths) - 1) <= 80, widths
 
 
@@ -148,7 +148,7 @@ def test_no_essential_column_is_missing_and_no_line_is_too_long(
 
     shown = printed(capsys)
     assert max(map(cell_len, shown.splitlines())) <= width
-    for column in terminal_columns(figure.columns, rows, figure.essential.split()):
+    for column in terminal_columns(figure.columns, rows, figure.essential):
         if column.is_essential:
             assert all(word in heading_of(shown) for word in column.shortened.heading.split()), (
                 column.name
@@ -166,7 +166,7 @@ def test_a_pipe_has_the_essential_columns_and_a_wide_table_all_whatever_the_rows
 
     headings = []
     for rows in (full, empty):
-        show_figure(replace(figure, boards=""), rows)
+        show_figure(replace(figure, boards=()), rows)
         headings.append(sorted(heading_of(printed(capsys)).split()))
         show_figure(figure, rows, is_wide=True)
         headings.append(heading_of(printed(capsys)).split())

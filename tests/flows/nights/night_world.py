@@ -50,14 +50,12 @@ class Weather:
 
     def __call__(self, request: Request, number: int) -> HttpResponse:
         if request["model"] == self.refused:
-            return HttpResponse(
-                status=401,
-                error={
-                    "message": "wrong key",
-                    "type": "auth",
-                    "code": None,
-                },
-            )
+            error = {
+                "message": "wrong key",
+                "type": "auth",
+                "code": None,
+            }
+            return HttpResponse(status=401, error=error)
         if request["model"] in self.silent:
             return HttpResponse(cuts_connection=True)
         return HttpResponse(self._text(request, number), delay_s=self.delay_s)
@@ -69,8 +67,10 @@ class Weather:
             return json.dumps(
                 {"explanation": "as the test says", "criteria_met": self._is_met(request)}
             )
-        worse = _WORSE if self.has_regressed and request["model"] == "fresh" else ""
-        return f"{well_behaved(request, number).text} Take {number}.{worse}"
+        text = f"{well_behaved(request, number).text} Take {number}."
+        if self.has_regressed and request["model"] == "fresh":
+            text += _WORSE
+        return text
 
     def _is_met(self, request: Request) -> bool:
         prompt = _MARKER.sub("", _REPETITION.sub("", prompt_of(request)))
@@ -80,7 +80,7 @@ class Weather:
 
 
 @dataclass(frozen=True)
-class Seen:
+class NightRun:
     """The visible effects of a night: the command's output, the calls, the messages to receivers,
     and the pings.
     """
@@ -91,13 +91,13 @@ class Seen:
     n_pings: int
 
     @property
-    def sampled(self) -> list[str]:
+    def sampled_models(self) -> list[str]:
         """The models that were sampled, one for each call."""
         return [request["model"] for request in self.calls if not is_judge_request(request)]
 
     @property
-    def n_judged(self) -> int:
-        """The calls to judges."""
+    def n_judge_calls(self) -> int:
+        """The number of calls to judges."""
         return sum(map(is_judge_request, self.calls))
 
     @property
@@ -106,9 +106,13 @@ class Seen:
         if not self.messages:
             return {}
         (message,) = self.messages
-        by_kind = {alert["kind"]: alert for alert in message["alerts"]}
-        assert len(by_kind) == len(message["alerts"])
-        return by_kind
+        alerts = {alert["kind"]: alert for alert in message["alerts"]}
+        assert len(alerts) == len(message["alerts"])
+        return alerts
+
+    def lines(self, text: str) -> list[str]:
+        """The lines on standard error that contain a text."""
+        return [line for line in self.output.stderr.splitlines() if text in line]
 
 
 @dataclass
@@ -146,11 +150,11 @@ class NightWorld:
         self.settings.update(changes)
         self.command.configure(**self.settings)
 
-    def night(self, label: str, *options: str, code: int = 0, **weather: Any) -> Seen:
+    def night(self, label: str, *options: str, code: int = 0, **weather: Any) -> NightRun:
         """Run a night by the command."""
         return self.watched("nightly", "--night", label, *options, code=code, **weather)
 
-    def watched(self, *arguments: str, code: int = 0, **weather: Any) -> Seen:
+    def watched(self, *arguments: str, code: int = 0, **weather: Any) -> NightRun:
         """Run a command in this process, and return all that it caused."""
         self.server.behaviour = Weather(**weather)
         n_calls = len(self.server.book)
@@ -158,7 +162,12 @@ class NightWorld:
         n_pings = len(self.switch.seen)
         output = self.command(*arguments, "--warehouse", "data", code=code)
         messages = [call.json for call in self.receiver.seen[n_messages:]]
-        return Seen(output, self.server.book[n_calls:], messages, len(self.switch.seen) - n_pings)
+        return NightRun(
+            output,
+            calls=self.server.book[n_calls:],
+            messages=messages,
+            n_pings=len(self.switch.seen) - n_pings,
+        )
 
 
 @contextmanager

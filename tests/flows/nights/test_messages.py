@@ -11,7 +11,7 @@ from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from flows.run.record import run_row
 from tests.flows.conftest import CONCURRENCY, PROJECT
-from tests.flows.nights.night_world import NightWorld, Seen, night_world
+from tests.flows.nights.night_world import NightRun, NightWorld, night_world
 from tests.kit import at
 from warehouse import Warehouse
 
@@ -21,12 +21,12 @@ GUIDE = (PROJECT / "flows" / "operations.md").read_text(encoding="utf-8")
 PRICE = {"input_usd_per_mtok": 20.0, "output_usd_per_mtok": 100.0}
 
 
-def shown_messages() -> list[str]:
+def messages_in_guide() -> list[str]:
     """The messages in the guide: each title with its lines."""
     return re.findall(r"```text\n(.*?)\n```", GUIDE, re.DOTALL)
 
 
-def message_of(night: Seen, folder: Path) -> str:
+def message_of(night: NightRun, folder: Path) -> str:
     """The only message of a night, as if its folder were /srv/prbench."""
     (message,) = night.messages
     text = f"{message['title']}\n\n{message['message']}"
@@ -63,12 +63,13 @@ def record_kill(world: NightWorld, night: str) -> None:
 @pytest.mark.long
 def test_the_guide_shows_the_messages_that_nights_send(tmp_path: Path) -> None:
     with night_world(tmp_path) as world:
-        models = [
-            world.endpoint(label, resample="nightly", price=PRICE) for label in ("alpha", "fresh")
-        ]
+        alpha = world.endpoint("alpha", resample="nightly", price=PRICE)
+        fresh = world.endpoint("fresh", resample="nightly", price=PRICE)
+        strict = world.endpoint("strict", price=PRICE)
+        mild = world.endpoint("mild", price=PRICE)
         world.configure(
-            models=models,
-            judges=[world.endpoint(label, price=PRICE) for label in ("strict", "mild")],
+            models=[alpha, fresh],
+            judges=[strict, mild],
             limits={
                 "concurrency": CONCURRENCY,
                 "attempts": 2,
@@ -79,11 +80,11 @@ def test_the_guide_shows_the_messages_that_nights_send(tmp_path: Path) -> None:
         )
         clean = world.night("2026-11-26")
         record_kill(world, "2026-11-27")
-        fallen = world.night("2026-11-28", has_regressed=True)
+        regressed = world.night("2026-11-28", has_regressed=True)
         outage = world.night("2026-11-29", code=3, silent=("strict", "alpha"))
-        again = world.night("2026-11-30", code=3, silent=("strict", "alpha"))
+        second_outage = world.night("2026-11-30", code=3, silent=("strict", "alpha"))
 
-        messages = [message_of(night, tmp_path) for night in (clean, fallen, outage, again)]
-
-    assert list(map(without_cost, shown_messages())) == list(map(without_cost, messages))
-    assert [night.n_pings for night in (clean, fallen, outage, again)] == [1, 1, 0, 0]
+    nights = [clean, regressed, outage, second_outage]
+    messages = [without_cost(message_of(night, tmp_path)) for night in nights]
+    assert messages == [without_cost(message) for message in messages_in_guide()]
+    assert [night.n_pings for night in nights] == [1, 1, 0, 0]

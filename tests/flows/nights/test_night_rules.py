@@ -5,7 +5,8 @@ record has.
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +26,8 @@ from flows.run.config import load_job
 from flows.run.nights import night_of, stop_time
 from flows.run.outcomes import ENDINGS
 from flows.run.record import run_row
+from tasks.alerts.findings import Alert
+from tasks.alerts.sending import Delivery
 from tasks.config.job import Job
 from tasks.config.settings import Nightly
 from tasks.rules.errors import UsageError
@@ -43,21 +46,38 @@ def utc(hour: int, minute: int = 0) -> datetime:
 
 
 @pytest.mark.parametrize("now", [utc(1), utc(5, 30), utc(9), utc(23)])
-def test_a_late_night_stops_no_later_and_one_that_is_repeated_at_the_next_stop(
-    tmp_path: Path, now: datetime
+def test_a_late_night_stops_no_later(tmp_path: Path, now: datetime) -> None:
+    night_job = as_night(job(tmp_path, nightly={"stop_at": "07:00"}), now)
+
+    assert night_job.night == "2026-11-22"
+    assert night_job.stop_at == utc(7)
+
+
+@pytest.mark.parametrize(
+    ("now", "next_stop"),
+    [
+        (utc(1), utc(7)),
+        (utc(5, 30), utc(7)),
+        (utc(9), datetime(2026, 11, 23, 7, tzinfo=UTC)),
+        (utc(23), datetime(2026, 11, 23, 7, tzinfo=UTC)),
+    ],
+)
+def test_a_night_that_is_repeated_stops_at_the_next_stop_time(
+    tmp_path: Path, now: datetime, next_stop: datetime
 ) -> None:
-    tonight = job(tmp_path, nightly={"stop_at": "07:00"})
-    of_night = as_night(tonight, now)
-    assert of_night.night == "2026-11-22"
-    assert utc(7) == of_night.stop_at
-    again = tonight.model_copy(update={"night": "2026-11-20"})
-    assert utc(7) + timedelta(days=now > utc(7)) == as_night(again, now).stop_at
-    assert utc(10) == as_night(again.model_copy(update={"stop_at": utc(10)}), now).stop_at
+    configured = job(tmp_path, nightly={"stop_at": "07:00"})
+    repeated = configured.model_copy(update={"night": "2026-11-20"})
+    with_stop_time = repeated.model_copy(update={"stop_at": utc(10)})
+
+    assert as_night(repeated, now).stop_at == next_stop
+    assert as_night(with_stop_time, now).stop_at == utc(10)
 
 
 def test_a_night_after_its_stop_is_skipped_with_an_alert(tmp_path: Path, capsys: Printed) -> None:
     late = job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"})
+
     skipped = run_night(late, is_verbose=False, scheduled_at=utc(1))
+
     assert skipped.exit_code == 3
     assert skipped.outcome == "skipped"
     (alert,) = rows_in(tmp_path, "select kind, detail from alerts")
@@ -79,10 +99,10 @@ def test_a_complete_night_that_is_started_again_after_its_stop_is_no_skipped_nig
         )
     )
 
-    again = run_night(complete, is_verbose=False, scheduled_at=utc(1))
+    repeated = run_night(complete, is_verbose=False, scheduled_at=utc(1))
 
-    assert again.exit_code == 0
-    assert again.alerts == []
+    assert repeated.exit_code == 0
+    assert repeated.alerts == []
     assert rows_in(tmp_path, "from alerts") == []
     assert "did not take place" not in capsys.readouterr().err
 
@@ -90,12 +110,11 @@ def test_a_complete_night_that_is_started_again_after_its_stop_is_no_skipped_nig
 def test_a_night_that_began_and_is_started_again_after_its_stop_was_not_continued(
     tmp_path: Path, capsys: Printed
 ) -> None:
-    begun = prepared(job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"}))
-    night = begun.model_copy(update={"night": "2026-11-22"})
-    Warehouse(tmp_path).write("runs", [run_row(night, [], at(0), at(1), "stopped_at_time")])
-    Warehouse(tmp_path).publish()
+    configured = prepared(job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"}))
+    night_job = configured.model_copy(update={"night": "2026-11-22"})
+    record_run(run_row(night_job, [], at(0), at(1), "stopped_at_time"), tmp_path)
 
-    skipped = run_night(begun, is_verbose=False, scheduled_at=utc(1))
+    skipped = run_night(configured, is_verbose=False, scheduled_at=utc(1))
 
     assert skipped.exit_code == 3
     assert (
@@ -103,57 +122,72 @@ def test_a_night_that_began_and_is_started_again_after_its_stop_was_not_continue
     )
 
 
-@pytest.fixture
-def scheduled(tmp_path: Path, monkeypatch: Patch) -> Callable[..., tuple[list[Job], Any]]:
-    """Calls the deployment of nights as Prefect does for a time, and returns the nights that it
-    ran.
-    """
-    ran: list[Job] = []
+def record_run(run: dict[str, Any], folder: Path) -> None:
+    """Store a row of `runs`."""
+    Warehouse(folder).write("runs", [run])
+    Warehouse(folder).publish()
 
-    def run(job: Job, **_: Any) -> Execution:
-        ran.append(as_night(job))
+
+@dataclass
+class Scheduler:
+    """Calls the deployment of nights as Prefect does, and collects the nights that it ran."""
+
+    folder: Path
+    monkeypatch: Patch
+    nights: list[Job] = field(default_factory=list)
+
+    def start(self, scheduled_at: str, *tags: str) -> Any:
+        """Start the night that is scheduled for a time, and return the state in which it ended."""
+        flow_run = SimpleNamespace(
+            scheduled_start_time=datetime.fromisoformat(scheduled_at), tags=tags
+        )
+        self.monkeypatch.setattr(deployments, "flow_run", flow_run)
+        self.monkeypatch.setattr(deployments, "run_night", self._run)
+        configure(
+            self.folder,
+            dataset={"source": "sample"},
+            nightly={"timezone": "Europe/London", "stop_at": "07:00"},
+        )
+        return deployments.nightly.fn(
+            config=str(self.folder / "prbench.yaml"), warehouse=str(self.folder / "data")
+        )
+
+    def _run(self, job: Job, **_: Any) -> Execution:
+        self.nights.append(as_night(job))
         return Execution(job)
 
-    def start(time: str, *tags: str) -> tuple[list[Job], Any]:
-        stated = SimpleNamespace(scheduled_start_time=datetime.fromisoformat(time), tags=tags)
-        monkeypatch.setattr(deployments, "flow_run", stated)
-        monkeypatch.setattr(deployments, "run_night", run)
-        nights = {"timezone": "Europe/London", "stop_at": "07:00"}
-        configure(tmp_path, dataset={"source": "sample"}, nightly=nights)
-        state = deployments.nightly.fn(
-            config=str(tmp_path / "prbench.yaml"), warehouse=str(tmp_path / "data")
-        )
-        return ran, state
 
-    return start
+@pytest.fixture
+def scheduler(tmp_path: Path, monkeypatch: Patch) -> Scheduler:
+    return Scheduler(tmp_path, monkeypatch)
 
 
 def test_a_scheduled_night_has_the_label_and_the_stop_time_of_its_time_even_if_it_starts_early(
-    scheduled: Callable[..., tuple[list[Job], Any]],
+    scheduler: Scheduler,
 ) -> None:
-    [night], state = scheduled("2096-03-25T00:00:00+00:00", "auto-scheduled")
+    state = scheduler.start("2096-03-25T00:00:00+00:00", "auto-scheduled")
 
-    assert night.night == "2096-03-25"
-    assert night.stop_at == datetime(2096, 3, 25, 6, tzinfo=UTC)
+    (night_job,) = scheduler.nights
+    assert night_job.night == "2096-03-25"
+    assert night_job.stop_at == datetime(2096, 3, 25, 6, tzinfo=UTC)
     assert state.is_completed()
 
 
-def test_a_night_that_somebody_starts_stops_at_the_next_stop_time(
-    scheduled: Callable[..., tuple[list[Job], Any]],
-) -> None:
-    [night], _ = scheduled("2096-03-25T09:00:00+00:00")
+def test_a_night_that_somebody_starts_stops_at_the_next_stop_time(scheduler: Scheduler) -> None:
+    scheduler.start("2096-03-25T09:00:00+00:00")
 
-    assert night.night == "2096-03-25"
-    assert night.stop_at is not None
-    assert timedelta(0) < night.stop_at - datetime.now(UTC) <= timedelta(days=1, hours=1)
+    (night_job,) = scheduler.nights
+    assert night_job.night == "2096-03-25"
+    assert night_job.stop_at is not None
+    assert timedelta(0) < night_job.stop_at - datetime.now(UTC) <= timedelta(days=1, hours=1)
 
 
 def test_a_scheduled_night_is_missed_when_the_next_one_has_begun(
-    scheduled: Callable[..., tuple[list[Job], Any]], capsys: Printed
+    scheduler: Scheduler, capsys: Printed
 ) -> None:
-    ran, state = scheduled("2026-03-29T00:00:00+00:00", "auto-scheduled")
+    state = scheduler.start("2026-03-29T00:00:00+00:00", "auto-scheduled")
 
-    assert ran == []
+    assert scheduler.nights == []
     assert state.name == "Missed"
     assert not state.is_completed()
     assert ENDINGS["missed"].exit_code == 3
@@ -164,7 +198,7 @@ def test_a_scheduled_night_is_missed_when_the_next_one_has_begun(
 
 
 @pytest.fixture
-def executed(monkeypatch: Patch) -> list[str | None]:
+def executed_nights(monkeypatch: Patch) -> list[str | None]:
     """The labels of the nights whose flow was called; the flow does nothing here."""
     labels: list[str | None] = []
 
@@ -176,47 +210,70 @@ def executed(monkeypatch: Patch) -> list[str | None]:
     return labels
 
 
-def test_a_night_beside_another_is_skipped_or_waits(
-    tmp_path: Path, executed: list[str | None], capsys: Printed
+@pytest.fixture
+def night_in_progress(tmp_path: Path) -> Iterator[Job]:
+    """The job of a night in progress, in another run of this process."""
+    night_job = prepared(job(tmp_path)).model_copy(update={"night": "2026-11-22", "run_id": "r"})
+    with Warehouse(tmp_path).only_one("night-prbench", wait=False), Warehouse(tmp_path).living("r"):
+        record_run(run_row(night_job, [], at(0), None, "running"), tmp_path)
+        yield night_job
+
+
+def test_a_night_beside_another_is_skipped_with_an_alert(
+    night_in_progress: Job, executed_nights: list[str | None]
 ) -> None:
-    ready = prepared(job(tmp_path))
-    first, second = (
-        ready.model_copy(update={"night": f"2026-11-2{day}", "run_id": "r"}) for day in (2, 3)
-    )
+    next_night = night_in_progress.model_copy(update={"night": "2026-11-23"})
+
+    skipped = run_night(next_night, is_verbose=False)
+
+    assert executed_nights == []
+    assert skipped.outcome == "skipped"
+    assert skipped.exit_code == 3
+    (alert,) = skipped.alerts
+    assert f"process {os.getpid()} is at work" in alert["line"]
+
+
+def test_a_night_that_is_started_twice_is_skipped_without_an_alert(
+    night_in_progress: Job, executed_nights: list[str | None], capsys: Printed
+) -> None:
+    skipped = run_night(night_in_progress, is_verbose=False)
+
+    assert executed_nights == []
+    assert skipped.outcome == "skipped"
+    assert skipped.exit_code == 3
+    assert skipped.alerts == []
+    assert "skipped: the night of 2026-11-22 is already in progress" in capsys.readouterr().err
+
+
+def test_a_queued_night_waits_for_the_end_of_another(
+    tmp_path: Path, executed_nights: list[str | None]
+) -> None:
+    prepared(job(tmp_path))
     queued = job(tmp_path, nightly={"overlap": "queue"}).model_copy(update={"night": "2026-11-24"})
     waiting = threading.Thread(
         target=run_night,
         args=(queued,),
         kwargs={"is_verbose": False},
     )
-    with Warehouse(tmp_path).only_one("night-prbench", wait=False), Warehouse(tmp_path).living("r"):
-        Warehouse(tmp_path).write("runs", [run_row(first, [], at(0), None, "running")])
-        Warehouse(tmp_path).publish()
-        skipped, again = (run_night(each, is_verbose=False) for each in (second, first))
+
+    with Warehouse(tmp_path).only_one("night-prbench", wait=False):
         waiting.start()
-        assert executed == []
+        assert executed_nights == []
     waiting.join(60)
 
-    assert executed == ["2026-11-24"]
-    assert [(each.outcome, each.exit_code) for each in (skipped, again)] == [("skipped", 3)] * 2
-    # Starting the same night again causes no alert.
-    (alert,) = skipped.alerts
-    assert f"process {os.getpid()} is at work" in alert["line"]
-    assert again.alerts == []
-    assert "skipped: the night of 2026-11-22 is already in progress" in capsys.readouterr().err
+    assert executed_nights == ["2026-11-24"]
 
 
 def test_a_killed_night_is_an_alert_of_the_next_one(
-    tmp_path: Path, executed: list[str | None]
+    tmp_path: Path, executed_nights: list[str | None]
 ) -> None:
-    ready = prepared(job(tmp_path))
-    killed, tonight = (ready.model_copy(update={"night": f"2026-11-2{day}"}) for day in (2, 3))
-    Warehouse(tmp_path).write(
-        "runs", [run_row(killed, [], at(0), None, "running") | {"run_id": "r1"}]
-    )
+    killed = prepared(job(tmp_path)).model_copy(update={"night": "2026-11-22", "run_id": "r1"})
+    record_run(run_row(killed, [], at(0), None, "running"), tmp_path)
+    tonight = killed.model_copy(update={"night": "2026-11-23", "run_id": "r2"})
+
     (alert,) = run_night(tonight, is_verbose=False).alerts
 
-    assert executed == ["2026-11-23"]
+    assert executed_nights == ["2026-11-23"]
     assert alert["line"] == "the night of 2026-11-22 was killed (run r1, begun 00:00 UTC)"
 
 
@@ -235,10 +292,13 @@ def test_a_killed_night_is_an_alert_of_the_next_one(
 def test_a_secret_beside_a_reference_is_in_no_record_or_prefect(
     tmp_path: Path, receiver: dict[str, str]
 ) -> None:
-    of_night = job(tmp_path, alerts={"to": [receiver]})
-    assert SECRET not in run_row(of_night, [], at(0), None, "running")["config"]
-    assert SECRET not in of_night.model_dump_json()
-    assert SECRET in str(of_night.settings.alerts.to)
+    night_job = job(tmp_path, alerts={"to": [receiver]})
+
+    run = run_row(night_job, [], at(0), None, "running")
+
+    assert SECRET not in run["config"]
+    assert SECRET not in night_job.model_dump_json()
+    assert SECRET in str(night_job.settings.alerts.to)
 
 
 @pytest.mark.parametrize("label", ["base", "not a date", "2026-13-40", "2026-11-22T06", "20261122"])
@@ -250,17 +310,24 @@ def test_a_night_is_named_by_its_date(label: str) -> None:
 def test_a_night_that_is_refused_sends_its_alert_and_stores_nothing(
     tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    sent: list[str] = []
-    monkeypatch.setattr(
-        nightly, "deliver", lambda _, alerts, *__, **___: sent.extend(a.line for a in alerts) or []
-    )
+    sent_alerts: list[Alert] = []
+
+    def deliver(_: object, alerts: list[Alert], *__: object, **___: object) -> list[Delivery]:
+        sent_alerts.extend(alerts)
+        return []
+
+    monkeypatch.setattr(nightly, "deliver", deliver)
     monkeypatch.chdir(tmp_path)
     document = {"dataset": {"source": "gone.jsonl"}, "models": [{"name": "openai/m"}]}
     Path("prbench.yaml").write_text(json.dumps(document), encoding="utf-8")
 
-    assert main(["nightly", "--night", "2026-11-22"]) == 2
-    assert len(sent) == 1
-    assert sent[0].startswith("the night of 2026-11-22 failed: dataset.source: gone.jsonl is not")
+    exit_code = main(["nightly", "--night", "2026-11-22"])
+
+    assert exit_code == 2
+    (alert,) = sent_alerts
+    assert alert.line.startswith(
+        "the night of 2026-11-22 failed: dataset.source: gone.jsonl is not"
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["prbench.yaml"]
 
 
@@ -286,7 +353,7 @@ LATE = Nightly(cron="0 23 * * *", timezone="Europe/Berlin")
 def test_a_night_is_the_day_at_which_the_schedule_last_fired(
     nightly: Nightly, now: str, night: str
 ) -> None:
-    assert night == night_of(nightly, datetime.fromisoformat(now))
+    assert night_of(nightly, datetime.fromisoformat(now)) == night
 
 
 @given(
@@ -295,20 +362,21 @@ def test_a_night_is_the_day_at_which_the_schedule_last_fired(
     st.integers(0, 59),
 )
 def test_a_night_lasts_until_the_next_one_begins(moment: datetime, hour: int, minute: int) -> None:
-    begun = moment.replace(
+    schedule = Nightly(cron=f"{minute} {hour} * * *")
+    begin = moment.replace(
         hour=hour,
         minute=minute,
         second=0,
         microsecond=0,
     )
-    night = begun - timedelta(days=begun > moment)
-    assert f"{night:%Y-%m-%d}" == night_of(
-        Nightly(cron=f"{minute} {hour} * * *"), moment.replace(tzinfo=UTC)
-    )
+    if begin > moment:
+        begin -= timedelta(days=1)
+
+    assert night_of(schedule, moment.replace(tzinfo=UTC)) == f"{begin:%Y-%m-%d}"
 
 
 @pytest.mark.parametrize(
-    ("text", "stops"),
+    ("text", "moment"),
     [
         ("06:30", datetime(2026, 11, 22, 6, 30, tzinfo=BERLIN)),
         ("0:30", datetime(2026, 11, 23, 0, 30, tzinfo=BERLIN)),
@@ -316,8 +384,8 @@ def test_a_night_lasts_until_the_next_one_begins(moment: datetime, hour: int, mi
         ("2026-11-23T06:30+00:00", datetime(2026, 11, 23, 6, 30, tzinfo=UTC)),
     ],
 )
-def test_a_time_of_day_is_the_next_one(text: str, stops: datetime) -> None:
-    assert stops == stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=BERLIN))
+def test_a_time_of_day_is_the_next_one(text: str, moment: datetime) -> None:
+    assert stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=BERLIN)) == moment
 
 
 @pytest.mark.parametrize(
@@ -350,10 +418,12 @@ def test_what_is_no_stop_time_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        *(
-            ({"cron": cron}, "cron|five fields")
-            for cron in ("", "every night", "0 1 * *", "61 1 * * *", "0 0 1 * * *", "0 1 31 2 *")
-        ),
+        ({"cron": ""}, "cron|five fields"),
+        ({"cron": "every night"}, "cron|five fields"),
+        ({"cron": "0 1 * *"}, "cron|five fields"),
+        ({"cron": "61 1 * * *"}, "cron|five fields"),
+        ({"cron": "0 0 1 * * *"}, "cron|five fields"),
+        ({"cron": "0 1 31 2 *"}, "cron|five fields"),
         ({"timezone": "Mars/Olympus"}, "Europe/Berlin"),
     ],
 )

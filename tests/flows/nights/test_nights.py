@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.flows.conftest import CONCURRENCY, N_CRITERIA, N_TASKS
-from tests.flows.nights.night_world import N_CONTROL, NightWorld, Seen, night_world
+from tests.flows.nights.night_world import N_CONTROL, NightRun, NightWorld, night_world
 
 pytestmark = pytest.mark.slow
 
@@ -19,148 +20,163 @@ class Nights:
     """Five nights in a row: the third runs twice, the last fails."""
 
     world: NightWorld
-    first: Seen
-    second: Seen
-    regressed: Seen
-    regressed_again: Seen
-    drifted: Seen
-    failed: Seen
+    first: NightRun
+    second: NightRun
+    regressed: NightRun
+    regressed_again: NightRun
+    drifted: NightRun
+    failed: NightRun
 
 
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nights]:
     with night_world(tmp_path_factory.mktemp("nights")) as world:
-        data = world.command.folder / "tasks.jsonl"
-        away = world.command.folder / "away.jsonl"
-        gate = ("--fail-if", "worse", "--summary", str(world.command.folder / "summary.md"))
+        folder = world.command.folder
+        gate = ("--fail-if", "worse", "--summary", str(folder / "summary.md"))
         first = world.night("2026-11-01", *gate, code=1)
         second = world.night("2026-11-02", *gate)
         regressed = world.night("2026-11-03", "--json", has_regressed=True)
         regressed_again = world.night("2026-11-03", *gate, code=3)
         drifted = world.night("2026-11-04", judge_drifts=True)
-        data.rename(away)
+        (folder / "tasks.jsonl").rename(folder / "away.jsonl")
         failed = world.night("2026-11-05", code=2)
-        away.rename(data)
+        (folder / "away.jsonl").rename(folder / "tasks.jsonl")
         yield Nights(world, first, second, regressed, regressed_again, drifted, failed)
 
 
-def test_a_night_without_a_change_calls_for_nightly_models_and_controls_and_alerts_nobody(
-    nights: Nights,
-) -> None:
-    assert [night.messages for night in (nights.first, nights.second)] == [[], []]
-    assert Counter(nights.first.sampled) == {"pinned": N_TASKS, "fresh": N_TASKS}
-    assert nights.first.n_judged == 2 * N_CRITERIA + N_CONTROL
-    assert nights.second.sampled == ["fresh"] * N_TASKS
-    assert nights.second.n_judged == N_CRITERIA + N_CONTROL
+def test_the_first_night_samples_and_judges_all_models(nights: Nights) -> None:
+    assert Counter(nights.first.sampled_models) == {"pinned": N_TASKS, "fresh": N_TASKS}
+    assert nights.first.n_judge_calls == 2 * N_CRITERIA + N_CONTROL
+
+
+def test_a_later_night_calls_for_nightly_models_and_controls_alone(nights: Nights) -> None:
+    assert nights.second.sampled_models == ["fresh"] * N_TASKS
+    assert nights.second.n_judge_calls == N_CRITERIA + N_CONTROL
+
+
+def test_a_night_without_a_change_alerts_nobody(nights: Nights) -> None:
+    assert nights.first.messages == []
+    assert nights.second.messages == []
 
 
 def test_a_night_tidies_up_the_ledger_that_it_wrote_itself(nights: Nights) -> None:
-    (line,) = [
-        line for line in nights.second.output.stderr.splitlines() if line.startswith("compact: ")
-    ]
+    (line,) = nights.second.lines("compact: ")
+
     assert "0 raw replies older than 1 days deleted" in line
     assert "ledger files skipped" not in line
 
 
-def test_a_regression_is_sent_with_the_right_numbers(nights: Nights) -> None:
+def test_a_regression_is_an_alert_with_the_numbers_of_the_comparison(nights: Nights) -> None:
     (alert,) = nights.regressed.alerts.values()
-    facts = alert["facts"]
-    compared = ("diff", "2026-11-02", "2026-11-03", "--model", "fresh", "--warehouse", "data")
-    (shown,) = nights.world.command.json(*compared)["comparisons"]
+    (comparison,) = nights.world.command.json(
+        "diff", "2026-11-02", "2026-11-03", "--model", "fresh", "--warehouse", "data"
+    )["comparisons"]
 
     assert alert["kind"] == "score_drop"
     assert alert["subject"] == "fresh"
+    facts = alert["facts"]
     assert facts["first_vintage"] == "2026-11-02"
     assert facts["second_vintage"] == "2026-11-03"
-    for name in ("first_mean", "second_mean", "difference", "ci_low", "ci_high", "p_value"):
-        assert pytest.approx(shown[name]) == facts[name], name
-    assert facts["p_value"] == facts["p_adjusted"] < 0.05
-    assert facts["ci_low"] < facts["difference"] < facts["ci_high"] < 0
     assert facts["n_tasks"] == N_TASKS
     assert not facts["judge_drifted"]
+    for name in ("first_mean", "second_mean", "difference", "ci_low", "ci_high", "p_value"):
+        assert facts[name] == pytest.approx(comparison[name]), name
+
+
+def test_a_regression_is_significant_and_its_line_names_no_drift(nights: Nights) -> None:
+    (alert,) = nights.regressed.alerts.values()
+
+    facts = alert["facts"]
+    assert facts["p_value"] == facts["p_adjusted"] < 0.05
+    assert facts["ci_low"] < facts["difference"] < facts["ci_high"] < 0
     assert f"fresh fell by {-facts['difference']:.3f} on tasks" in alert["line"]
     assert "drifted" not in alert["line"]
 
 
-def test_a_night_whose_scores_fell_fails_a_job_that_asks_for_it(nights: Nights) -> None:
-    reasons = [
-        [line for line in night.output.stderr.splitlines() if line.startswith("exit code")]
-        for night in (nights.first, nights.second, nights.regressed_again)
-    ]
-    summary = (nights.world.command.folder / "summary.md").read_text(encoding="utf-8")
-    titles = [line for line in summary.splitlines() if line.startswith("## ")]
+def test_a_night_whose_scores_fell_fails_a_job_with_a_gate(nights: Nights) -> None:
+    (without_earlier_night,) = nights.first.lines("exit code")
+    (without_change,) = nights.second.lines("exit code")
+    (with_regression,) = nights.regressed_again.lines("exit code")
 
-    assert reasons[:2] == [
-        ["exit code 1 (not compared): the night of 2026-11-01 has no earlier one to compare with"],
-        ["exit code 0 (done)"],
+    assert without_earlier_night == (
+        "exit code 1 (not compared): the night of 2026-11-01 has no earlier one to compare with"
+    )
+    assert without_change == "exit code 0 (done)"
+    assert with_regression.startswith("exit code 3 (worse): fresh fell by ")
+
+
+def test_each_night_with_a_gate_adds_to_the_summary(nights: Nights) -> None:
+    summary = (nights.world.command.folder / "summary.md").read_text(encoding="utf-8")
+
+    assert [line for line in summary.splitlines() if line.startswith("## ")] == [
+        "## prbench, night 2026-11-01",
+        "## prbench, night 2026-11-02",
+        "## prbench, night 2026-11-03",
     ]
-    assert reasons[2][0].startswith("exit code 3 (worse): fresh fell by ")
-    assert titles == [f"## prbench, night 2026-11-0{day}" for day in (1, 2, 3)]
     assert "| fresh 2026-11-02 → fresh 2026-11-03 | tasks | judge | " in summary
 
 
 def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivered(
     nights: Nights,
 ) -> None:
-    again = nights.regressed_again
-    assert again.calls == []
-    assert again.messages == []
-    assert again.n_pings == 1
-    assert "alert: fresh fell on tasks: " in again.output.stderr
-    assert nights.world.command.sql(
-        "select count(*) as n from alerts where night = '2026-11-03'"
-    ) == [{"n": 1}]
+    stored_alerts = nights.world.command.sql("from alerts where night = '2026-11-03'")
+
+    assert nights.regressed_again.calls == []
+    assert nights.regressed_again.messages == []
+    assert nights.regressed_again.n_pings == 1
+    assert "alert: fresh fell on tasks: " in nights.regressed_again.output.stderr
+    assert len(stored_alerts) == 1
 
 
-def test_a_drifting_judge_is_an_alert_and_the_drop_of_its_night_names_it(nights: Nights) -> None:
-    alerts = nights.drifted.alerts
+def test_a_drifting_judge_is_an_alert(nights: Nights) -> None:
+    alert = nights.drifted.alerts["judge_drift"]
 
-    assert set(alerts) == {"judge_drift", "score_drop"}
-    assert alerts["judge_drift"]["subject"] == "judge"
-    facts = alerts["judge_drift"]["facts"]
+    assert alert["subject"] == "judge"
     # At first half of the control set was met, now none of it.
-    assert facts["n_decided"] == N_CONTROL
-    assert facts["agreement"] == 0.5
-    assert facts["met_share"] == 0.0
-    assert alerts["score_drop"]["facts"]["judge_drifted"] is True
-    assert "so the judge may be the cause, not the model" in alerts["score_drop"]["line"]
+    assert alert["facts"]["n_decided"] == N_CONTROL
+    assert alert["facts"]["agreement"] == 0.5
+    assert alert["facts"]["met_share"] == 0.0
 
 
-def test_a_receiver_that_fails_fails_no_night_and_stands_in_the_table(nights: Nights) -> None:
-    of_nights = "night <= '2026-11-05' and receiver <> 'ping'"
-    delivered = nights.world.command.sql(
-        f"from alert_deliveries where {of_nights} order by night, receiver"
+def test_a_drop_in_a_night_with_a_drifting_judge_names_the_judge(nights: Nights) -> None:
+    assert set(nights.drifted.alerts) == {"judge_drift", "score_drop"}
+    alert = nights.drifted.alerts["score_drop"]
+    assert alert["facts"]["judge_drifted"] is True
+    assert "so the judge may be the cause, not the model" in alert["line"]
+
+
+def test_a_receiver_that_fails_fails_no_night_and_is_recorded(nights: Nights) -> None:
+    deliveries = nights.world.command.sql(
+        "select night, receiver, status, n_alerts, error from alert_deliveries"
+        " where night <= '2026-11-05' and receiver <> 'ping' order by night, receiver"
     )
     outcomes = nights.world.command.sql(
         "select distinct outcome from runs where night < '2026-11-05'"
     )
 
-    assert [
-        ("2026-11-03", "webhook 1", "sent", 1),
-        *[("2026-11-03", "webhook 2", "failed", 1)] * 2,
-        ("2026-11-04", "webhook 1", "sent", 2),
-        ("2026-11-04", "webhook 2", "failed", 2),
-        ("2026-11-05", "webhook 1", "sent", 1),
-        ("2026-11-05", "webhook 2", "failed", 1),
-    ] == [(row["night"], row["receiver"], row["status"], row["n_alerts"]) for row in delivered]
-    assert {row["error"] for row in delivered} == {None, "the server responded with status 500"}
+    failure = "the server responded with status 500"
+    assert [tuple(row.values()) for row in deliveries] == [
+        ("2026-11-03", "webhook 1", "sent", 1, None),
+        ("2026-11-03", "webhook 2", "failed", 1, failure),
+        ("2026-11-03", "webhook 2", "failed", 1, failure),
+        ("2026-11-04", "webhook 1", "sent", 2, None),
+        ("2026-11-04", "webhook 2", "failed", 2, failure),
+        ("2026-11-05", "webhook 1", "sent", 1, None),
+        ("2026-11-05", "webhook 2", "failed", 1, failure),
+    ]
     assert outcomes == [{"outcome": "done"}]
 
 
 def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_shown(
     nights: Nights,
 ) -> None:
-    stored = (
-        nights.world.command.sql("select config from runs"),
-        nights.world.command.sql("from alert_deliveries"),
-    )
-    shown = [
-        night.output.stdout + night.output.stderr
-        for night in (nights.regressed, nights.drifted, nights.failed)
-    ]
-    assert "127.0.0.1" in str(stored)
+    stored_configs = nights.world.command.sql("select config from runs")
+    stored_deliveries = nights.world.command.sql("from alert_deliveries")
+    outputs = (nights.regressed.output, nights.drifted.output, nights.failed.output)
+
+    assert "127.0.0.1" in str(stored_configs)
     assert "a-secret-path" in nights.world.receiver.address
-    assert "a-secret-path" not in str(stored) + str(shown)
+    assert "a-secret-path" not in f"{stored_configs} {stored_deliveries} {outputs}"
 
 
 def test_a_night_that_fails_sends_one_line_that_says_why(nights: Nights) -> None:
@@ -171,13 +187,18 @@ def test_a_night_that_fails_sends_one_line_that_says_why(nights: Nights) -> None
     assert "tasks.jsonl is not a file" in alert["line"]
     assert nights.failed.calls == []
     assert nights.failed.output.stderr.count("prbench: ") == 1
-    # The dead-man's switch is called after each night that finished.
-    ended = (nights.first, nights.second, nights.regressed, nights.drifted, nights.failed)
-    assert [night.n_pings for night in ended] == [1, 1, 1, 1, 0]
+
+
+def test_the_dead_man_s_switch_is_called_after_each_night_that_finished(nights: Nights) -> None:
+    assert nights.first.n_pings == 1
+    assert nights.second.n_pings == 1
+    assert nights.regressed.n_pings == 1
+    assert nights.drifted.n_pings == 1
+    assert nights.failed.n_pings == 0
 
 
 @pytest.fixture(scope="module")
-def filled(nights: Nights) -> NightWorld:
+def enlarged_world(nights: Nights) -> NightWorld:
     """The world after these nights, with two more models that have no rows yet."""
     nights.world.configure(
         models=[nights.world.endpoint(label) for label in ("pinned", "late", "locked")]
@@ -188,77 +209,118 @@ def filled(nights: Nights) -> NightWorld:
 LATE_AND_LOCKED = ("backfill", "--model", "late", "--model", "locked")
 
 
-def test_a_dry_run_shows_the_plan_and_calls_nothing(filled: NightWorld) -> None:
-    shown = filled.watched(*LATE_AND_LOCKED, "--dry-run")
-    planned = filled.watched(*LATE_AND_LOCKED, "--dry-run", "--json")
-    one = ("--model", "late", "--task", "sample-leg-1", "--trial", "2")
-    narrow = filled.watched("backfill", *one, "--dry-run", "--json")
-    (n_criteria,) = filled.command.sql(
-        "select n_criteria as n from tasks where task_id = 'sample-leg-1'"
-    )
+def test_a_dry_run_shows_the_plan_and_calls_nothing(enlarged_world: NightWorld) -> None:
+    dry_run = enlarged_world.watched(*LATE_AND_LOCKED, "--dry-run")
+    json_run = enlarged_world.watched(*LATE_AND_LOCKED, "--dry-run", "--json")
 
-    assert shown.calls == planned.calls == narrow.calls == []
-    assert calls_of(planned) == {
+    assert dry_run.calls == []
+    assert json_run.calls == []
+    assert n_planned_calls(json_run) == {
         "late": N_TASKS,
         "locked": N_TASKS,
         "judge": 2 * N_CRITERIA,
     }
-    assert {"late": 1, "judge": n_criteria["n"]} == calls_of(narrow)
-    assert all(label in shown.output.stdout for label in calls_of(planned))
+    for label in ("late", "locked", "judge"):
+        assert label in dry_run.output.stdout
 
 
-def test_a_backfill_fills_in_what_is_missing_and_a_model_that_fails_holds_up_no_other(
-    filled: NightWorld,
-) -> None:
-    selections = "select selection_id, task_id from hard_subset order by all"
-    selected = filled.command.sql(selections)
+def test_a_dry_run_of_one_cell_plans_its_calls_alone(enlarged_world: NightWorld) -> None:
+    cell = ("--model", "late", "--task", "sample-leg-1", "--trial", "2")
 
-    rest = filled.watched(*LATE_AND_LOCKED, code=3, refused="locked")
-    sampled = Counter(rest.sampled)
-    assert sampled["late"] == N_TASKS
-    assert 1 <= sampled["locked"] <= CONCURRENCY + 1  # the last one is a harmless request
-    assert rest.n_judged == N_CRITERIA
-    (stopped,) = [
-        line for line in rest.output.stderr.splitlines() if "stopped for this run" in line
-    ]
-    assert stopped.strip().startswith("hosted_vllm/locked at ")
-    assert "wrong key" in stopped
-    assert "responses of locked, trial 1: 0 of 8 are done" in rest.output.stderr
+    dry_run = enlarged_world.watched("backfill", *cell, "--dry-run", "--json")
 
-    healed = filled.watched(*LATE_AND_LOCKED)
-    assert healed.sampled == ["locked"] * N_TASKS
-    assert healed.n_judged == N_CRITERIA
-    both = filled.command.sql(selections)
-    assert selected
-    assert all(row in both for row in selected)
-    assert len({row["selection_id"] for row in both}) > len(
-        {row["selection_id"] for row in selected}
+    (task,) = enlarged_world.command.sql(
+        "select n_criteria from tasks where task_id = 'sample-leg-1'"
     )
-    ranked = {row["model"] for row in filled.command.json("leaderboard", "--warehouse", "data")}
-    assert {"pinned", "late", "locked"} <= ranked
+    assert n_planned_calls(dry_run) == {"late": 1, "judge": task["n_criteria"]}
+    assert dry_run.calls == []
+
+
+@dataclass
+class Backfills:
+    """A backfill in which the calls of one model are refused, and its repetition.
+
+    The selections of hard tasks are those before the first and after the second one.
+    """
+
+    earlier_selections: list[dict[str, Any]]
+    refused: NightRun
+    repeated: NightRun
+    selections: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def backfills(enlarged_world: NightWorld) -> Backfills:
+    selections = "select distinct selection_id, task_id from hard_subset"
+    return Backfills(
+        earlier_selections=enlarged_world.command.sql(selections),
+        refused=enlarged_world.watched(*LATE_AND_LOCKED, code=3, refused="locked"),
+        repeated=enlarged_world.watched(*LATE_AND_LOCKED),
+        selections=enlarged_world.command.sql(selections),
+    )
+
+
+def test_a_model_that_fails_holds_up_no_other_in_a_backfill(backfills: Backfills) -> None:
+    n_sampled = Counter(backfills.refused.sampled_models)
+
+    assert n_sampled["late"] == N_TASKS
+    assert 1 <= n_sampled["locked"] <= CONCURRENCY + 1  # the last one is a harmless request
+    assert backfills.refused.n_judge_calls == N_CRITERIA
+
+
+def test_a_backfill_names_the_model_that_fails_and_its_cause(backfills: Backfills) -> None:
+    (stop_line,) = backfills.refused.lines("stopped for this run")
+
+    assert stop_line.strip().startswith("hosted_vllm/locked at ")
+    assert "wrong key" in stop_line
+    assert backfills.refused.lines("responses of locked, trial 1: 0 of 8 are done")
+
+
+def test_the_next_backfill_makes_the_missing_calls_alone(backfills: Backfills) -> None:
+    assert backfills.repeated.sampled_models == ["locked"] * N_TASKS
+    assert backfills.repeated.n_judge_calls == N_CRITERIA
+
+
+def test_a_backfill_adds_selections_of_hard_tasks_and_keeps_earlier_ones(
+    backfills: Backfills,
+) -> None:
+    earlier_ids = {row["selection_id"] for row in backfills.earlier_selections}
+    ids = {row["selection_id"] for row in backfills.selections}
+
+    assert earlier_ids
+    assert earlier_ids < ids
+    for row in backfills.earlier_selections:
+        assert row in backfills.selections
+
+
+def test_a_backfill_ranks_the_new_models(nights: Nights, backfills: Backfills) -> None:
+    assert backfills.repeated.calls
+    leaderboard = nights.world.command.json("leaderboard", "--warehouse", "data")
+    assert {"pinned", "late", "locked"} <= {row["model"] for row in leaderboard}
 
 
 @pytest.mark.long
 def test_a_night_and_a_backfill_with_a_decision_model_make_one_call_for_each_rubric(
     tmp_path: Path,
 ) -> None:
-    pieces = (
-        "select distinct verdicts.response_id from control_set inner join verdicts using"
-        " (verdict_id)"
-    )
     with night_world(tmp_path) as world:
         world.configure(judges=[world.endpoint("judge", kind="decisions", criteria_per_call="all")])
         night = world.night("2026-11-01")
-        assert 2 * N_TASKS + len(world.command.sql(pieces)) == night.n_judged
+        control_responses = world.command.sql(
+            "select distinct response_id from control_set inner join verdicts using (verdict_id)"
+        )
         world.configure(models=[world.endpoint("late")])
-        planned = world.watched("backfill", "--model", "late", "--dry-run", "--json")
-        assert calls_of(planned) == {"late": N_TASKS, "judge": N_TASKS}
-        assert world.watched("backfill", "--model", "late").n_judged == N_TASKS
+        dry_run = world.watched("backfill", "--model", "late", "--dry-run", "--json")
+        backfill = world.watched("backfill", "--model", "late")
+
+    assert night.n_judge_calls == 2 * N_TASKS + len(control_responses)
+    assert n_planned_calls(dry_run) == {"late": N_TASKS, "judge": N_TASKS}
+    assert backfill.n_judge_calls == N_TASKS
 
 
-def calls_of(planned: Seen) -> dict[str, int]:
-    """The planned calls by label."""
-    calls = [(each["label"], each["calls"]) for each in json.loads(planned.output.stdout)["calls"]]
-    return {
-        label: sum(n for of, n in calls if of == label) for label, _ in calls
-    }  # a row for each judge and model
+def n_planned_calls(dry_run: NightRun) -> Counter[str]:
+    """The numbers of planned calls by label; there is a row for each judge and model."""
+    n_calls = Counter[str]()
+    for row in json.loads(dry_run.output.stdout)["calls"]:
+        n_calls[row["label"]] += row["calls"]
+    return n_calls

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from flows.report_server.compare_page import compare_page
+from flows.report_server.compare_page import ComparePage, compare_page
 from tasks.compare.differences import apart, rows_of, with_verdicts
 from tasks.config.job import DataRevision, Job
 from tasks.figures.figure import terminal_columns
@@ -28,9 +27,11 @@ from tests.tasks.compare.comparisons import (
 )
 from warehouse import Reader
 
+DATA = DataRevision(name="made up", revision=REVISION, splits=("finance",))
 NIGHT = {"vintage": "2026-10-02", "created_at": at(5)}
 OLDER = "an-older-revision"
-PAIR = "From a-judge to second-judge "
+MODELS = {"of": "model", "first": "a", "second": "b"}
+JUDGES = {"of": "judge", "first": "a-judge", "second": "second-judge"}
 
 
 @pytest.fixture(scope="module")
@@ -40,20 +41,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reader(folder: Path) -> Iterator[Reader]:
-    runs = [
-        row(
-            "runs",
-            run_id=name,
-            command="prbench run",
-            started_at=at(n),
-            outcome="done",
-            ended_at=at(n + 1),
-            night=NIGHT["vintage"] if name == "later" else None,
-        )
-        for n, name in enumerate(("a-run", "later", "idle", "old-run"))
-    ]
+    runs = []
+    for number, name in enumerate(("a-run", "later", "idle", "old-run")):
+        times = {"started_at": at(number), "ended_at": at(number + 1)}
+        runs.append(row("runs", run_id=name, command="prbench run", outcome="done", **times))
     old = {"of_response": {"dataset_revision": OLDER}, "judge": "old-judge"}
-    by_second = [judged(MIXED, model, judge="second-judge")["verdicts"] for model in "ab"]
     with reading(
         folder,
         {"runs": runs},
@@ -63,7 +55,8 @@ def reader(folder: Path) -> Iterator[Reader]:
         judged(MIXED, "a", of_response=NIGHT, run_id="later"),
         # This judge judged nothing else, so there is nothing to compare with.
         judged(MIXED, "alone", judge="another-judge"),
-        *({"verdicts": verdicts} for verdicts in by_second),
+        {"verdicts": judged(MIXED, "a", judge="second-judge")["verdicts"]},
+        {"verdicts": judged(MIXED, "b", judge="second-judge")["verdicts"]},
         tasks_of(RUBRICS, split="retired", revision=OLDER),
         judged(ALL_MET, "old-a", **old),
         judged(MIXED, "old-b", **old, run_id="old-run"),
@@ -73,41 +66,32 @@ def reader(folder: Path) -> Iterator[Reader]:
 
 @pytest.fixture(scope="module")
 def job(folder: Path, reader: Reader) -> Job:
-    job = job_on("sample", folder)
-    return job.looking_up(
-        lambda: DataRevision(
-            name="made up",
-            revision=REVISION,
-            splits=("finance",),
-        )
-    )
+    return job_on("sample", folder).looking_up(lambda: DATA)
 
 
-def shown(job: Job, folder: Path = Path("nowhere"), **given: str) -> dict[str, PageFigure]:
-    page = compare_page(job, given, folder)
+def page_of(job: Job, choices: dict[str, str]) -> ComparePage:
+    return compare_page(job, choices, Path("nowhere"))
+
+
+def figures_of(job: Job, choices: dict[str, str]) -> dict[str, PageFigure]:
+    page = page_of(job, choices)
     assert page.trouble is None
-    return {each.figure.name: each for each in page.figures}
+    return {figure.figure.name: figure for figure in page.figures}
 
 
-def cells(drawn: PageFigure) -> list[list[str]]:
-    rows = re.findall(r"<tr><td.*?</tr>", drawn.table)
-    return [
-        [unescape(re.sub("<[^>]+>", "", cell)) for cell in re.findall(r"<td.*?</td>", row)]
-        for row in rows
-    ]
+def cells(figure: PageFigure) -> list[list[str]]:
+    """The rows of a figure's table, each as the texts of its cells."""
+    rows = []
+    for line in re.findall(r"<tr><td.*?</tr>", figure.table):
+        html_cells = re.findall(r"<td.*?</td>", line)
+        rows.append([unescape(re.sub("<[^>]+>", "", cell)) for cell in html_cells])
+    return rows
 
 
 def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations(job: Job) -> None:
-    flips = cells(
-        shown(
-            job,
-            of="model",
-            first="a",
-            second="b",
-            vintage="base",
-        )["diff_flips"]
-    )
+    figures = figures_of(job, MODELS | {"vintage": "base"})
 
+    flips = cells(figures["diff_flips"])
     assert [row[-7:] for row in flips[:2]] == [
         ["−10.00", "not met", "met", "−1.111", "t4", "why in a: 0.0", "why in b: 1"],
         ["7.00", "met", "not met", "−0.467", "t3", "why in a: 1.0", "why in b: 0"],
@@ -116,39 +100,23 @@ def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations
 
 
 def test_of_several_differences_the_chosen_one_is_explained(job: Job) -> None:
-    judges = {
-        "of": "judge",
-        "first": "a-judge",
-        "second": "second-judge",
-    }
+    page = page_of(job, JUDGES)
+    page_on_b = page_of(job, JUDGES | {"model": "b"})
 
-    pages = [compare_page(job, judges | chosen, Path("nowhere")) for chosen in ({}, {"model": "b"})]
-
-    assert [page.about.removeprefix(PAIR) for page in pages] == [
-        "on finance, model a",
-        "on finance",
-    ]
-    assert pages[0].figures[1].table != pages[1].figures[1].table
+    assert page.about == "From a-judge to second-judge on finance, model a"
+    assert page_on_b.about == "From a-judge to second-judge on finance"
+    assert page.figures[1].table != page_on_b.figures[1].table
 
 
 def test_runs_are_compared_as_the_command_does(job: Job) -> None:
-    page = compare_page(
-        job,
-        {
-            "of": "run",
-            "first": "a-run",
-            "second": "later",
-        },
-        Path("nowhere"),
-    )
+    page = page_of(job, {"of": "run", "first": "a-run", "second": "later"})
 
-    assert {each.name for each in COMPARE.figures} == {
-        each.figure.name for each in page.figures if each.n_rows
-    }
+    names = {figure.figure.name for figure in page.figures if figure.n_rows}
+    assert names == {figure.name for figure in COMPARE.figures}
 
 
 @pytest.mark.parametrize(
-    ("kind", "offered", "chosen"),
+    ("kind", "texts", "choices"),
     [
         ("model", ["a", "b"], ["a", "b"]),
         ("vintage", ["2026-10-02", "base"], ["base", "2026-10-02"]),
@@ -161,156 +129,94 @@ def test_runs_are_compared_as_the_command_does(job: Job) -> None:
     ],
 )
 def test_only_what_can_be_compared_is_offered_and_chosen(
-    job: Job, kind: str, offered: Any, chosen: Any
+    job: Job, kind: str, texts: list[str], choices: list[str]
 ) -> None:
-    page = compare_page(job, {"of": kind}, Path("nowhere"))
+    page = page_of(job, {"of": kind})
 
-    assert [offered, offered] == [[text for _, text in field.options] for field in page.fields[:2]]
-    assert chosen == [field.choice for field in page.fields[:2]]
+    first_field, second_field = page.fields[:2]
+    assert [text for _, text in first_field.options] == texts
+    assert [text for _, text in second_field.options] == texts
+    assert [first_field.choice, second_field.choice] == choices
     assert page.figures == ()
 
 
 def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Reader) -> None:
     result = ask(reader, "a", "b", judges=("a-judge",))
-    rows = [
-        *map(with_verdicts, rows_of(result), apart(reader, result, result.differences)["verdicts"])
-    ]
+    verdicts = apart(reader, result, result.differences)["verdicts"]
+    rows = list(map(with_verdicts, rows_of(result), verdicts))
 
-    difference = shown(
-        job,
-        of="model",
-        first="a",
-        second="b",
-        judge="a-judge",
-    )["diff"]
+    difference = figures_of(job, MODELS | {"judge": "a-judge"})["diff"]
 
     columns = terminal_columns(DIFF.columns, rows)
-    assert [[column.cells[0] for column in columns if not column.is_absent]] == cells(difference)
-    assert [*DIFF.notes_on(rows)] == [*difference.notes, *difference.table_notes]
+    assert cells(difference) == [[column.cells[0] for column in columns if not column.is_absent]]
+    assert [*difference.notes, *difference.table_notes] == list(DIFF.notes_on(rows))
     assert "No interval and no test: fewer than 5 tasks differ." in difference.notes
 
 
 @pytest.mark.parametrize(
     ("choices", "trouble"),
     [
+        ({"second": "nobody"}, "nobody: no model with verdicts has this name"),
+        ({"second": "a"}, "a: given twice"),
         (
-            {
-                "of": "model",
-                "first": "a",
-                "second": "nobody",
-            },
-            "nobody: no model with verdicts has this name",
+            {"second": "alone"},
+            "nothing to compare: a and alone share no combination of dataset revision, judge,"
+            " judge configuration",
         ),
-        (
-            {
-                "of": "model",
-                "first": "a",
-                "second": "a",
-            },
-            "a: given twice",
-        ),
-        (
-            {
-                "of": "model",
-                "first": "a",
-                "second": "alone",
-            },
-            (
-                "nothing to compare: a and alone share no combination of dataset revision, judge,"
-                " judge configuration"
-            ),
-        ),
-        (
-            {
-                "of": "model",
-                "first": "a",
-                "second": "b",
-                "split": "nowhere",
-            },
-            "the chosen splits have no admitted task",
-        ),
-        (
-            {
-                "of": "model",
-                "first": "a",
-                "second": "b",
-                "judge": "nobody",
-            },
-            "a has no verdict under these options",
-        ),
+        ({"split": "nowhere"}, "the chosen splits have no admitted task"),
+        ({"judge": "nobody"}, "a has no verdict under these options"),
     ],
 )
 def test_an_impossible_comparison_shows_its_reason_and_choices(
     job: Job, choices: dict[str, str], trouble: str
 ) -> None:
-    page = compare_page(job, choices, Path("nowhere"))
+    page = page_of(job, MODELS | choices)
 
     assert page.fields
     assert trouble in (page.trouble or "")
 
 
-def test_models_begin_in_their_current_vintages_and_another_one_can_be_chosen(job: Job) -> None:
-    page = compare_page(
-        job,
-        {
-            "of": "model",
-            "first": "a",
-            "second": "b",
-        },
-        Path("nowhere"),
-    )
-    [vintage] = [field for field in page.fields if field.name == "vintage"]
+def test_models_begin_in_their_current_vintages(job: Job) -> None:
+    page = page_of(job, MODELS)
 
-    assert vintage.choice == ""
-    assert [*vintage.options] == [
+    [vintage_field] = [field for field in page.fields if field.name == "vintage"]
+    assert vintage_field.choice == ""
+    assert list(vintage_field.options) == [
         ("", "current"),
         ("all", "all"),
         ("2026-10-02", "2026-10-02"),
         ("base", "base"),
     ]
     assert "why in a: 1" in page.figures[1].table
-    assert (
-        "why in a: 1.0"
-        in shown(
-            job,
-            of="model",
-            first="a",
-            second="b",
-            vintage="base",
-        )["diff_flips"].table
-    )
+
+
+def test_models_can_be_compared_in_another_vintage(job: Job) -> None:
+    figures = figures_of(job, MODELS | {"vintage": "base"})
+
+    assert "why in a: 1.0" in figures["diff_flips"].table
 
 
 def test_vintages_begin_with_the_current_one_even_if_an_earlier_one_was_completed_later(
     tmp_path: Path,
 ) -> None:
     """The base responses were completed after the night, which remains the current vintage."""
-    first, *later = RUBRICS
-    completed = {"created_at": at(9)}
-    with reading(
-        tmp_path / "data",
-        tasks_of(RUBRICS),
-        judged({first: ALL_MET[first]}, "a"),
-        judged({task: ALL_MET[task] for task in later}, "a", of_response=completed),
-        judged(MIXED, "a", of_response=NIGHT),
-    ):
-        data = DataRevision(
-            name="made up",
-            revision=REVISION,
-            splits=("finance",),
-        )
-        job = job_on("sample", tmp_path / "data").looking_up(lambda: data)
-        page = compare_page(job, {"of": "vintage"}, Path("nowhere"))
+    responses = judged(ALL_MET, "a")
+    for response in responses["responses"][1:]:
+        response["created_at"] = at(9)
+    night = judged(MIXED, "a", of_response=NIGHT)
+    with reading(tmp_path / "data", tasks_of(RUBRICS), responses, night):
+        job = job_on("sample", tmp_path / "data").looking_up(lambda: DATA)
+        page = page_of(job, {"of": "vintage"})
 
     assert [field.choice for field in page.fields[:2]] == ["base", "2026-10-02"]
 
 
-@pytest.mark.parametrize("given", [{"of": "password"}, {"first": "only one"}])
-def test_invalid_parameters_are_ignored(job: Job, given: dict[str, str]) -> None:
-    assert compare_page(job, given, Path("nowhere")).figures == ()
-    both = {
-        "of": "model",
-        "first": "a",
-        "second": "b",
-    }
-    assert shown(job, **both)["diff_flips"] == shown(job, **both, show="x")["diff_flips"]
+@pytest.mark.parametrize("choices", [{"of": "password"}, {"first": "only one"}])
+def test_incomplete_choices_show_no_figure(job: Job, choices: dict[str, str]) -> None:
+    assert page_of(job, choices).figures == ()
+
+
+def test_invalid_parameters_are_ignored(job: Job) -> None:
+    figures = figures_of(job, MODELS | {"show": "x"})
+
+    assert figures["diff_flips"] == figures_of(job, MODELS)["diff_flips"]

@@ -1,16 +1,15 @@
 """The content of the live page before the first publishing, during runs, and after them."""
 
 import json
-from collections import Counter
-from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flows.report_server.live import RANKING, LiveView, RunState, ranking_so_far, run_texts
-from flows.run.outcomes import DONE, RUNNING
+from flows.run.outcomes import DONE, KILLED, RUNNING
 from flows.run.record import job_of_run, run_row
 from tasks.aggregate import aggregate
 from tasks.benchmarks import load_benchmark
@@ -24,30 +23,26 @@ from warehouse import Warehouse
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
     """A job on made-up tasks."""
-    models, judges = ([{"name": f"x/{label}", "label": label}] for label in "mj")
     settings = {
-        "models": models,
-        "judges": judges,
+        "models": [{"name": "x/m", "label": "m"}],
+        "judges": [{"name": "x/j", "label": "j"}],
         "trials": 2,
         "limits": {"max_usd": 4},
     }
     job = job_on("sample", tmp_path / "data", run_id="r1", **settings)
-    return job.looking_up(
-        lambda: DataRevision(
-            name="made up",
-            revision=REVISION,
-            splits=("finance",),
-        )
-    )
+    return job.looking_up(lambda: data_on(("finance",)))
+
+
+def data_on(splits: tuple[str, ...]) -> DataRevision:
+    return DataRevision(name="made up", revision=REVISION, splits=splits)
 
 
 def store(job: Job, outcome: str, **values: Any) -> None:
     """Publish the row of a run."""
     warehouse = Warehouse(job.warehouse)
     ended_at = None if outcome == RUNNING else at(90)
-    warehouse.write(
-        "runs", [run_row(job, [], at(0), ended_at, RUNNING) | {"outcome": outcome} | values]
-    )
+    row = run_row(job, [], at(0), ended_at, RUNNING)
+    warehouse.write("runs", [row | {"outcome": outcome} | values])
     warehouse.publish()
 
 
@@ -81,36 +76,41 @@ def test_a_run_without_known_coverage_is_shown_with_the_reason(
 ) -> None:
     with Warehouse(job.warehouse).living("r1"):
         store(job, RUNNING, **record)
-        (run,) = (each["state"] for each in live(job)["runs"])
+        [run] = live(job)["runs"]
 
-    assert run.run_id == "r1"
-    assert trouble in (run.trouble or "")
+    assert run["state"].run_id == "r1"
+    assert trouble in run["state"].trouble
 
 
-def state(view: LiveView) -> tuple[list[str], tuple[str, str | None] | None]:
-    """The runs in progress, and the last one with its outcome."""
-    page = view.now()
-    last = page["last"] and page["last"]["state"]
-    return [run["state"].run_id for run in page["runs"]], last and (last.run_id, last.outcome)
+def running_in(page: dict[str, Any]) -> list[str]:
+    """The ids of the runs in progress."""
+    return [run["state"].run_id for run in page["runs"]]
 
 
 def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_view(
     job: Job,
 ) -> None:
     view = LiveView(job, job.report_index)
-    other = job.model_copy(update={"run_id": "r2"})
-    warehouse = Warehouse(job.warehouse)
-    written(job.warehouse, tasks_of(RUBRICS))
-    with ExitStack() as second:
-        second.enter_context(warehouse.living("r2"))
+    second_job = job.model_copy(update={"run_id": "r2"})
+    warehouse = written(job.warehouse, tasks_of(RUBRICS))
+    with warehouse.living("r2"):
         with warehouse.living("r1"):
             store(job, RUNNING)
-            store(other, RUNNING)
-            assert state(view) == (["r1", "r2"], None)
-        assert state(view) == (["r2"], ("r1", "killed"))
-        store(other, DONE)
-        assert view.now()["runs"] == []
-    assert state(view) == ([], ("r2", DONE))
+            store(second_job, RUNNING)
+            both_running = view.now()
+        first_killed = view.now()
+        store(second_job, DONE)
+        both_ended = view.now()
+
+    assert running_in(both_running) == ["r1", "r2"]
+    assert both_running["last"] is None
+    assert running_in(first_killed) == ["r2"]
+    assert first_killed["last"]["state"].run_id == "r1"
+    assert first_killed["last"]["state"].outcome == KILLED
+    assert running_in(both_ended) == []
+    last_run = view.now()["last"]["state"]
+    assert last_run.run_id == "r2"
+    assert last_run.outcome == DONE
 
 
 def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: Job) -> None:
@@ -118,39 +118,40 @@ def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: J
     limited = job.model_copy(update={"limit": 2})
     with Warehouse(job.warehouse).living("r1"):
         store(limited, RUNNING)
-        (run,) = (each["state"] for each in live(job)["runs"])
+        [run] = live(job)["runs"]
 
-    cells = [(cell.judge, cell.model, cell.trial, cell.due, cell.done) for cell in run.cells]
-    assert [
-        (judge, "m", trial, due, 0) for judge, due in ((None, 2), ("j", 4 + 2)) for trial in (1, 2)
-    ] == cells
-    assert run.job is not None
-    assert run.job.settings.limits.max_usd == 4
+    state = run["state"]
+    assert [(cell.judge, cell.trial, cell.due) for cell in state.cells] == [
+        (None, 1, 2),
+        (None, 2, 2),
+        ("j", 1, 6),
+        ("j", 2, 6),
+    ]
+    assert {cell.model for cell in state.cells} == {"m"}
+    assert {cell.done for cell in state.cells} == {0}
+    assert state.job.settings.limits.max_usd == 4
 
 
 @pytest.mark.parametrize(
-    ("served", "of_run"), [([], ["finance"]), (["finance"], ["legal", "finance"]), ([], [])]
+    ("viewed_splits", "run_splits", "splits"),
+    [
+        ([], ["finance"], ("finance",)),
+        (["finance"], ["legal", "finance"], ("legal", "finance")),
+        ([], [], ("all",)),
+    ],
 )
 def test_the_data_of_a_run_on_other_splits_is_known(
-    tmp_path: Path, served: list[str], of_run: list[str]
+    tmp_path: Path, viewed_splits: list[str], run_splits: list[str], splits: tuple[str, ...]
 ) -> None:
-    def on(splits: list[str]) -> Job:
-        return job_on(
-            "sample", tmp_path, dataset={"source": "a-folder-that-is-not-there", "splits": splits}
-        )
+    dataset = {"source": "a-folder-that-is-not-there"}
+    viewed_job = job_on("sample", tmp_path, dataset=dataset | {"splits": viewed_splits})
+    viewed_job = viewed_job.looking_up(lambda: data_on(tuple(viewed_splits) or ("all",)))
+    run_job = job_on("sample", tmp_path, dataset=dataset | {"splits": run_splits})
 
-    viewer = on(served).looking_up(
-        lambda: DataRevision(
-            name="n",
-            revision=REVISION,
-            splits=tuple(served) or ("all",),
-        )
-    )
-
-    data = job_of_run(viewer, run_row(on(of_run), [], at(0), None, RUNNING)).data
+    data = job_of_run(viewed_job, run_row(run_job, [], at(0), None, RUNNING)).data
 
     assert data.revision == REVISION
-    assert (tuple(of_run) or ("all",)) == data.splits
+    assert data.splits == splits
 
 
 def test_the_record_of_a_run_gives_back_its_job(job: Job) -> None:
@@ -166,15 +167,13 @@ def test_the_record_of_a_run_gives_back_its_job(job: Job) -> None:
     restored = job_of_run(job, run_row(narrowed_job, [], at(0), None, RUNNING))
 
     for name in (*narrowed, "night", "settings", "run_id", "warehouse"):
-        assert getattr(narrowed_job, name) == getattr(restored, name), name
+        assert getattr(restored, name) == getattr(narrowed_job, name), name
     assert "selection" not in json.loads(run_row(job, [], at(0), None, RUNNING)["config"])
 
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 PRBENCH = load_benchmark("prbench")
-CELL = CoverageCell(
-    "a", "base", 1, None, None, 200, 200, 120, failures=Counter(timeout=3, refused=1)
-)
+CELL = CoverageCell("a", "base", 1, None, None, 200, 200, 120)
 ROW = {
     "started_at": NOW - timedelta(hours=1, minutes=2),
     "ended_at": None,
@@ -183,52 +182,45 @@ ROW = {
 }
 
 
-def run(**values: Any) -> RunState:
-    return RunState("r1", **{"row": ROW, **values})
-
-
-def facts(shown: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    return {name: (value, beside) for name, value, beside in shown["facts"]}
+CALL = {
+    "purpose": "sample",
+    "called_model": "x/a",
+    "calls": 130,
+    "failed_calls": 7,
+    "unpriced_calls": 2,
+    "cost_usd": 1.5,
+}
 
 
 def test_a_run_says_what_is_done_and_what_it_cost_under_which_cap(tmp_path: Path) -> None:
-    calls = [
-        {
-            "purpose": "sample",
-            "called_model": "x/a",
-            "calls": 130,
-            "failed_calls": 7,
-            "unpriced_calls": 2,
-            "cost_usd": 1.5,
-        }
-    ]
-    going = run(
-        cells=[CELL],
-        calls=calls,
-        job=job_on("sample", tmp_path, limits={"max_usd": 5.0}),
-    )
+    job = job_on("sample", tmp_path, limits={"max_usd": 5.0})
+    run = RunState("r1", row=ROW, job=job, cells=[CELL], calls=[CALL])
 
-    shown = run_texts(going, NOW, PRBENCH)
+    texts = run_texts(run, NOW, PRBENCH)
 
-    assert facts(shown) == {
-        "Coverage": ("60.0%", "120 of 200 responses and verdicts, those of earlier runs included"),
-        "Cost so far": ("$1.50", "cap $5.00, 2 calls of unknown price"),
-        "Time": ("1:02:00", "started 2026-11-23 10:58 UTC"),
-    }
-    coverage, of_calls = shown["figures"]
-    assert [(each.figure.name, each.n_rows) for each in (coverage, of_calls)] == [
-        ("status-r1", 1),
-        ("calls-r1", 1),
+    assert texts["facts"] == [
+        (
+            "Coverage",
+            "60.0%",
+            "120 of 200 responses and verdicts, those of earlier runs included",
+        ),
+        ("Cost so far", "$1.50", "cap $5.00, 2 calls of unknown price"),
+        ("Time", "1:02:00", "started 2026-11-23 10:58 UTC"),
     ]
+    coverage, calls = texts["figures"]
+    assert coverage.figure.name == "status-r1"
+    assert coverage.n_rows == 1
+    assert calls.figure.name == "calls-r1"
+    assert calls.n_rows == 1
 
 
 def test_a_run_that_ended_has_its_outcome() -> None:
-    ended = run(outcome="stopped_at_budget", row=ROW | {"ended_at": NOW - timedelta(seconds=75)})
+    row = ROW | {"ended_at": NOW - timedelta(seconds=75)}
 
-    shown = run_texts(ended, NOW, PRBENCH)
+    texts = run_texts(RunState("r1", "stopped_at_budget", row), NOW, PRBENCH)
 
-    assert shown["outcome"] == "Stopped at the budget (0:01:15 ago)"
-    assert shown["level"] == "warn"
+    assert texts["outcome"] == "Stopped at the budget (0:01:15 ago)"
+    assert texts["level"] == "warn"
 
 
 def test_the_page_links_to_a_report_if_there_is_one(job: Job) -> None:
@@ -244,33 +236,33 @@ SMALL_RUBRICS = {f"t{n}": [(4, "Accuracy"), (n + 1, "Risk"), (3, "Clarity")] for
 
 
 def judged_rows(model: str, n_tasks: int) -> Rows:
-    return judged(
-        {f"t{n}": [1, n % 2, n % 3 == 0] for n in range(n_tasks)}, model, rubrics=SMALL_RUBRICS
-    )
+    decisions = {f"t{n}": [1, n % 2, n % 3 == 0] for n in range(n_tasks)}
+    return judged(decisions, model, rubrics=SMALL_RUBRICS)
 
 
-def shown(job: Job, warehouse: Warehouse) -> list[dict[str, Any]]:
-    with warehouse.reader() as reader:
-        return [
-            {each.name: row[each.name] for each in RANKING.columns}
-            for row in ranking_so_far(job, reader)
-        ]
+def ranking(job: Job) -> list[dict[str, Any]]:
+    """The columns of the ranking that the page shows."""
+    names = [column.name for column in RANKING.columns]
+    with Warehouse(job.warehouse).reader() as reader:
+        rows = ranking_so_far(job, reader)
+    return [dict(zip(names, itemgetter(*names)(row), strict=True)) for row in rows]
 
 
 def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_would_store(
     job: Job,
 ) -> None:
-    warehouse = written(
-        job.warehouse, combined(tasks_of(SMALL_RUBRICS), judged_rows("a", 7), judged_rows("few", 2))
-    )
-    warehouse.publish()
-    before = shown(job, warehouse)
+    rows = combined(tasks_of(SMALL_RUBRICS), judged_rows("a", 7), judged_rows("few", 2))
+    written(job.warehouse, rows).publish()
+
+    fresh_ranking = ranking(job)
     aggregate(job)
 
-    assert [(row["model"], row["n_tasks"], row["n_tasks_wanted"]) for row in before] == [
-        ("a", 7, 7),
-        ("few", 2, 7),
-    ]
-    assert before[0]["ci_low"] is not None
-    assert before[1]["ci_low"] is None
-    assert before == shown(job, warehouse)
+    assert fresh_ranking == ranking(job)
+    complete, partial = fresh_ranking
+    assert complete["model"] == "a"
+    assert complete["n_tasks"] == 7
+    assert complete["ci_low"] is not None
+    assert partial["model"] == "few"
+    assert partial["n_tasks"] == 2
+    assert partial["n_tasks_wanted"] == 7
+    assert partial["ci_low"] is None

@@ -2,7 +2,6 @@
 attacks in every text.
 """
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +11,9 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from flows.report_server.server import ReportServer, renderers_of
+from flows.report_server.server import renderers_of
 from tasks.config.job import Job
+from tests.flows.report_server.serving import serving
 from tests.tasks.report.browser import PHONE, Visit, visiting, whom_it_keeps_out
 from warehouse import Warehouse
 
@@ -21,20 +21,12 @@ pytestmark = pytest.mark.slow
 
 
 @contextmanager
-def visiting_server(browser: Browser, job: Job, site: Path, **more: Any) -> Iterator[Visit]:
-    with ReportServer(
-        site.parent, 0, renderers_of(job, site / "index.html", is_live=True)
-    ) as server:
-        threading.Thread(
-            target=server.serve_forever,
-            args=(0.02,),
-            daemon=True,
-        ).start()
-        with visiting(
-            browser, f"http://127.0.0.1:{server.server_port}/{site.name}", (1400, 900), **more
-        ) as visit:
+def visiting_server(browser: Browser, job: Job, site: Path, **settings: Any) -> Iterator[Visit]:
+    renderers = renderers_of(job, site / "index.html", is_live=True)
+    with serving(site.parent, renderers) as server:
+        address = f"http://127.0.0.1:{server.server_port}/{site.name}"
+        with visiting(browser, address, (1400, 900), **settings) as visit:
             yield visit
-        server.shutdown()
 
 
 def fits(page: Page) -> bool:
@@ -89,16 +81,13 @@ def test_the_live_page_renews_itself_and_keeps_what_is_open(
 def test_nothing_that_anybody_wrote_acts(
     browser: Browser, hostile_job: Job, hostile_site: Path
 ) -> None:
-    first, second = (model.label for model in hostile_job.settings.models[:2])
-    address = f"compare.html?of=model&first={quote(first)}&second={quote(second)}"
+    labels = [quote(model.label) for model in hostile_job.settings.models]
+    address = f"compare.html?of=model&first={labels[0]}&second={labels[1]}"
     with visiting_server(browser, hostile_job, hostile_site, color_scheme="dark") as visit:
         for name in (address, "compare.html?of=run", "live.html"):
             visit.open(name)
-            visit.value(
-                "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
-            )
+            visit.value("document.querySelectorAll('details').forEach((part) => part.open = true)")
             assert whom_it_keeps_out(visit) == []
-
             assert visit.faults == []
         visit.open(address)
         expect(visit.page.locator("#diff_flips tbody tr").first).to_be_visible(timeout=60_000)

@@ -59,19 +59,12 @@ def state(url: str, flow_name: str) -> tuple[str, str, str]:
 
 
 def flow_of(name: str, work: Callable[[Job], Any]) -> Any:
-    from prefect import flow  # it takes seconds to import
-
-    from flows.recorded import reported
-    from flows.ui import run_name
+    from flows.ui import recorded_flow  # it takes seconds to import
 
     async def run(job: Job) -> Any:
         return await work(job)
 
-    return flow(
-        name=name,
-        flow_run_name=run_name,
-        validate_parameters=False,
-    )(reported(run))
+    return recorded_flow(name)(run)
 
 
 def calling(stage: Any) -> Callable[[Job], Any]:

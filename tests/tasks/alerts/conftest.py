@@ -11,11 +11,11 @@ import trustme
 
 from tasks.alerts import sending
 from tasks.alerts.findings import Alert
+from tasks.config.job import Job
 from tasks.config.settings import Alerts
 from tests.kit import job_on
 from tests.tasks.alerts.servers import Hook
 
-NIGHT = job_on("sample", Path("warehouse/data")).model_copy(update={"night": "2026-11-22"})
 DROP = Alert(
     "score_drop",
     "a-model",
@@ -39,6 +39,39 @@ DRIFT = Alert(
 )
 
 
+FELL: dict[str, Any] = {
+    "model": "beta",
+    "judge": "strict",
+    "judge_trial": 1,
+    "split": "finance_hard",
+    "score": "score",
+    "first_vintage": "2026-11-21",
+    "second_vintage": "2026-11-22",
+    "first_mean": 0.53,
+    "second_mean": 0.41,
+    "difference": -0.12,
+    "ci_low": -0.15,
+    "ci_high": -0.09,
+    "p_value": 0.0002,
+    "n_tasks": 300,
+    "n_wanted": 300,
+}
+"""A nightly model compared with its last night."""
+DRIFTED: dict[str, Any] = {
+    "judge": "a-judge",
+    "night": "2026-11-22",
+    "n_decided": 200,
+    "agreement": 0.91,
+    "centre": 0.98,
+    "lower_limit": 0.953,
+    "min_agreement": None,
+    "met_share": 0.535,
+    "first_met_share": 0.5,
+    "cause": "limit",
+}
+"""A row of `judge_drift`."""
+
+
 @pytest.fixture(autouse=True)
 def _short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """The wait before the second attempt."""
@@ -47,14 +80,18 @@ def _short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def alerts_to(*receivers: dict[str, Any], **settings: Any) -> Alerts:
     """Settings with these receivers and short waits."""
-    return Alerts.model_validate(
-        {
-            "to": receivers,
-            "attempts": 3,
-            "timeout_s": 60.0,
-            **settings,
-        }
-    )
+    values = {"to": receivers, "attempts": 3, "timeout_s": 60.0}
+    return Alerts.model_validate(values | settings)
+
+
+def night_job(
+    folder: Path, night: str = "2026-11-22", run_id: str = "run-1", **settings: Any
+) -> Job:
+    """The job of a night on a warehouse."""
+    return job_on("sample", folder, run_id=run_id, **settings).model_copy(update={"night": night})
+
+
+NIGHT = night_job(Path("warehouse/data"), run_id="a-run")
 
 
 @dataclass(frozen=True)

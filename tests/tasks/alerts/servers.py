@@ -73,14 +73,13 @@ class Mailbox:
         return respond
 
     def authenticate(
-        self, _: SMTP, __: Session, ___: Envelope, ____: str, given: Any
+        self, _: SMTP, __: Session, ___: Envelope, ____: str, login: Any
     ) -> AuthResult:
-        assert isinstance(given, LoginPassword)
-        self.logins.append((given.login, given.password))
-        is_right = (given.login, given.password) == (USER.encode(), PASSWORD.encode())
-        return AuthResult(
-            success=is_right, handled=is_right
-        )  # if not handled, the server itself replies
+        assert isinstance(login, LoginPassword)
+        self.logins.append((login.login, login.password))
+        is_right = login == LoginPassword(USER.encode(), PASSWORD.encode())
+        # If it is not handled, the server itself replies.
+        return AuthResult(success=is_right, handled=is_right)
 
 
 @contextmanager
@@ -119,7 +118,7 @@ def serving_mail(
 
 
 @contextmanager
-def dripping(first: bytes) -> Iterator[int]:
+def dripping(beginning: bytes) -> Iterator[int]:
     """A server that sends the beginning of a reply and then single bytes without end; yields its
     port.
     """
@@ -127,17 +126,13 @@ def dripping(first: bytes) -> Iterator[int]:
     class Handler(BaseRequestHandler):
         def handle(self) -> None:
             with suppress(OSError):
-                self.request.sendall(first)
+                self.request.sendall(beginning)
                 while not ended.wait(0.05):
                     self.request.sendall(b"x")
 
     ended = threading.Event()
     with ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(
-            target=server.serve_forever,
-            args=(0.02,),
-            daemon=True,
-        ).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield server.server_address[1]
         ended.set()
         server.shutdown()

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -13,142 +12,82 @@ from tasks.alerts import findings
 from tasks.alerts.findings import Alert, alert_id, alerts_of_reports, drifts, drops
 from tasks.alerts.sending import Delivery, history_of, store
 from tasks.run.writing import StageReport
-from tests.kit import job_on, rows_in, values_in
-from tests.tasks.alerts.conftest import DRIFT, DROP
+from tests.kit import rows_in, values_in
+from tests.tasks.alerts.conftest import DRIFT, DRIFTED, DROP, FELL, night_job
 from warehouse import Warehouse
 
 FULL = findings.failure("out of disk")
-FELL: dict[str, Any] = {
-    "model": "a-model",
-    "judge": "a-judge",
-    "judge_trial": 1,
-    "split": "finance",
-    "score": "score",
-    "first_vintage": "2026-11-21",
-    "second_vintage": "2026-11-22",
-    "first_mean": 0.512,
-    "second_mean": 0.469,
-    "difference": -0.043,
-    "ci_low": -0.062,
-    "ci_high": -0.024,
-    "p_value": 0.0002,
-    "n_tasks": 300,
-    "n_wanted": 300,
-}
 
 
 def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
     """Holm's procedure as published: reject from the smallest p-value on, until one is above its
     share of alpha.
     """
-    left = sorted((value, index) for index, value in enumerate(p_values) if value is not None)
+    tests = sorted((value, index) for index, value in enumerate(p_values) if value is not None)
     rejected: set[int] = set()
-    while left and left[0][0] * len(left) <= alpha:
-        rejected.add(left.pop(0)[1])
+    for p_value, index in tests:
+        if p_value * (len(tests) - len(rejected)) > alpha:
+            break
+        rejected.add(index)
     return rejected
 
 
-def parts(first: int, last: int) -> st.SearchStrategy[float]:
+def parts(low: int, high: int) -> st.SearchStrategy[float]:
     """Multiples of 1/1024: their products and sums are exact."""
-    return st.integers(first, last).map(lambda part: part / 1024)
+    return st.integers(low, high).map(lambda part: part / 1024)
 
 
 _FALLS = st.lists(st.tuples(parts(-40, 40), st.none() | parts(0, 1024)), max_size=12)
+JUST_SIGNIFICANT = {"falls": [(-0.0625, 0.0625)], "least_drop": 0.0, "alpha": 0.0625}
+JUST_LARGE_ENOUGH = {"falls": [(-0.0625, 0.0)], "least_drop": 0.0625, "alpha": 0.5}
+NO_FALL = {"falls": [(0.0, 0.0)], "least_drop": 0.0, "alpha": 0.5}
 
 
-@given(
-    falls=_FALLS,
-    least_drop=parts(0, 30),
-    alpha=parts(1, 1023),
-)
-@example(
-    falls=[(-0.0625, 0.0625)],
-    least_drop=0.0,
-    alpha=0.0625,
-)  # just significant
-@example(
-    falls=[(-0.0625, 0.0)],
-    least_drop=0.0625,
-    alpha=0.5,
-)  # just large enough
-@example(
-    falls=[(0.0, 0.0)],
-    least_drop=0.0,
-    alpha=0.5,
-)  # no fall
+@given(falls=_FALLS, least_drop=parts(0, 30), alpha=parts(1, 1023))
+@example(**JUST_SIGNIFICANT)
+@example(**JUST_LARGE_ENOUGH)
+@example(**NO_FALL)
 def test_alerts_are_large_falls_that_step_down_rejects(
     falls: list[tuple[float, float | None]], least_drop: float, alpha: float
 ) -> None:
-    comparisons = [
-        FELL
-        | {
-            "model": str(i),
-            "difference": of,
-            "p_value": p,
-        }
-        for i, (of, p) in enumerate(falls)
-    ]
     rejected = stepped_down([p_value for _, p_value in falls], alpha)
-    expected = [
-        str(i) for i, (of, _) in enumerate(falls) if i in rejected and of < 0 and -of >= least_drop
-    ]
+    comparisons = []
+    expected_models = []
+    for number, (difference, p_value) in enumerate(falls):
+        model = str(number)
+        comparisons.append(FELL | {"model": model, "difference": difference, "p_value": p_value})
+        if number in rejected and difference < 0 and -difference >= least_drop:
+            expected_models.append(model)
 
-    assert [
-        alert.subject for alert in drops(comparisons, least_drop=least_drop, alpha=alpha)
-    ] == expected
+    alerts = drops(comparisons, least_drop=least_drop, alpha=alpha)
+
+    assert [alert.subject for alert in alerts] == expected_models
 
 
 def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures() -> None:
-    falls = [
-        FELL,
-        FELL
-        | {
-            "judge": "another-judge",
-            "n_tasks": 280,
-            "p_value": 0.00001,
-        },
-    ]
-    alert, other = drops(
-        falls,
-        least_drop=0.01,
-        alpha=0.05,
-        drifted_judges={"another-judge"},
+    second_fall = FELL | {"judge": "other", "n_tasks": 280, "p_value": 0.00001}
+
+    alert, alert_on_drifted = drops(
+        [FELL, second_fall], least_drop=0.01, alpha=0.05, drifted_judges={"other"}
     )
 
     assert alert.line == (
-        "a-model fell by 0.043 on finance (score, judged by a-judge): 0.469 in 2026-11-22, 0.512 in"
-        " 2026-11-21; 95 % interval -0.062 to -0.024, corrected p 0.0002, 300 tasks"
+        "beta fell by 0.120 on finance_hard (score, judged by strict): 0.410 in 2026-11-22, 0.530"
+        " in 2026-11-21; 95 % interval -0.150 to -0.090, corrected p 0.0002, 300 tasks"
     )
+    assert alert.facts == FELL | {"p_adjusted": 0.0002, "judge_drifted": False}
     assert (
-        "corrected p below 0.0001, 280 of 300 tasks; another-judge drifted the same night"
-        in other.line
+        "corrected p below 0.0001, 280 of 300 tasks; other drifted the same night"
+        in alert_on_drifted.line
     )
-    assert alert.facts == {
-        **FELL,
-        "p_adjusted": 0.0002,
-        "judge_drifted": False,
-    }
 
 
 def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning() -> None:
-    figures: dict[str, Any] = {
-        "judge": "a-judge",
-        "night": "2026-11-22",
-        "n_decided": 200,
-        "agreement": 0.91,
-        "centre": 0.98,
-        "lower_limit": 0.953,
-        "min_agreement": None,
-        "met_share": 0.535,
-        "first_met_share": 0.5,
-        "cause": "limit",
-    }
-
-    [alert] = drifts([figures])
+    [alert] = drifts([DRIFTED])
 
     assert alert.kind == "judge_drift"
     assert alert.subject == "a-judge"
-    assert figures == alert.facts
+    assert alert.facts == DRIFTED
     assert alert.line == (
         "a-judge repeated its first decision on 91.0% of 200 control verdicts in 2026-11-22, below"
         " the limit (usual 98.0%, limit 95.3%); criteria met: 53.5%, at first 50.0% (+3.5 points);"
@@ -157,44 +96,37 @@ def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning() -> 
 
 
 def test_data_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts() -> None:
-    refused = (
-        "1 of 9 tasks are left out: the rule is that weights are from -10 to 10 (weight_range): t1"
-    )
-    reports = [
-        StageReport(
-            "ingest",
-            is_below_bar=True,
-            warnings=["another_check (warn): 2 of 9 rows fail: t2", refused],
-        ),
-        StageReport(
-            "coverage", is_below_bar=True, warnings=["responses of m, trial 1: 1 of 2 are done"]
-        ),
-    ]
+    refusal = "1 of 9 tasks are left out: the rule is that weights are from -10 to 10: t1"
+    warnings = ["another_check (warn): 2 of 9 rows fail: t2", refusal]
+    ingest = StageReport("ingest", is_below_bar=True, warnings=warnings)
+    coverage = StageReport("coverage", is_below_bar=True, warnings=["1 of 2 are done"])
 
-    (quality,) = alerts_of_reports(reports)
+    [alert] = alerts_of_reports([ingest, coverage])
 
-    assert quality.kind == "quality"
-    assert f"ingest: data quality is below the bar: {refused}" == quality.line
-    assert [refused] == quality.facts["warnings"]
+    assert alert.kind == "quality"
+    assert alert.line == f"ingest: data quality is below the bar: {refusal}"
+    assert alert.facts["warnings"] == [refusal]
 
 
-@pytest.mark.parametrize("kind", ["budget", "stop_time"])
-def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "limit"), [("budget", "its budget"), ("stop_time", "its stop time")]
+)
+def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(
+    kind: str, limit: str
+) -> None:
     notice = "stopped at 5 USD or 06:30 UTC; finished work is kept"
-    skipped = {"sample": 3, "judge": 70}
-    about: Any = {
-        "warnings": ["a lane: stopped for this run: outage", notice],
-        f"is_at_{kind}": True,
-    }
+    reports = []
+    for stage, n_skipped in (("sample", 3), ("judge", 70)):
+        report = StageReport(stage, skipped=n_skipped)
+        report.warnings = ["a lane: stopped for this run: outage", notice]
+        setattr(report, f"is_at_{kind}", True)
+        reports.append(report)
 
-    [alert] = alerts_of_reports(
-        [StageReport(stage, skipped=number, **about) for stage, number in skipped.items()]
-    )
+    [alert] = alerts_of_reports(reports)
 
-    assert kind == alert.kind
-    reached = f"the run reached its {kind.replace('_', ' ')}"
-    assert f"{reached}; skipped: 3 in sample, 70 in judge; {notice}" == alert.line
-    assert skipped == alert.facts["skipped"]
+    assert alert.kind == kind
+    assert alert.line == f"the run reached {limit}; skipped: 3 in sample, 70 in judge; {notice}"
+    assert alert.facts["skipped"] == {"sample": 3, "judge": 70}
 
 
 def test_an_alert_holds_one_line_and_plain_values_and_no_secret(
@@ -215,19 +147,19 @@ FAILED = Delivery("slack 2", "failed", 4, "no connection", 3)
 
 
 def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path, run_id="run-1").model_copy(update={"night": "2026-11-22"})
+    job = night_job(tmp_path)
 
     store(job, [])
-    store(job, [DROP, DRIFT, FULL], [SENT, FAILED])
+    store(job, [DROP, DRIFT], [SENT, FAILED])
 
     Warehouse(tmp_path).publish()
-    falls = rows_in(
-        tmp_path, "select night, kind, subject, detail, facts from alerts order by kind"
-    )
-    assert [
-        ("2026-11-22", each.kind, each.subject, each.line, each.facts)
-        for each in (FULL, DRIFT, DROP)
-    ] == [(*list(row.values())[:-1], json.loads(str(row["facts"]))) for row in falls]
+    drift, drop = rows_in(tmp_path, "from alerts order by kind")
+    assert drift["kind"] == "judge_drift"
+    assert drift["night"] == "2026-11-22"
+    assert drift["subject"] == "a-judge"
+    assert drift["detail"] == "a-judge decided 80.0% as the first time"
+    assert json.loads(drift["facts"]) == {"agreement": 0.8}
+    assert drop["kind"] == "score_drop"
     assert values_in(
         tmp_path,
         "select run_id, receiver, status, attempts, error from alert_deliveries order by receiver",
@@ -240,21 +172,18 @@ def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
 def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for_all_nights(
     tmp_path: Path,
 ) -> None:
-    quality = alerts_of_reports(
-        [StageReport("check", warnings=["x (quarantine): 7 tasks"], is_below_bar=True)]
-    )
-    job = job_on("sample", tmp_path, run_id="run-1").model_copy(update={"night": "2026-11-22"})
-    sent = [Delivery("webhook 1", "sent", 1, None, 1, (alert_id(job, DROP),))]
-    for run_id, night in (
-        ("run-1", "2026-11-22"),
-        ("run-2", "2026-11-22"),
-        ("run-3", "2026-11-23"),
+    report = StageReport("check", warnings=["x (quarantine): 7 tasks"], is_below_bar=True)
+    drop_on_legal = replace(DROP, facts={"split": "legal"})
+    alerts = [DROP, drop_on_legal, FULL, *alerts_of_reports([report])]
+
+    for night, run_id in (
+        ("2026-11-22", "run-1"),
+        ("2026-11-22", "run-2"),
+        ("2026-11-23", "run-3"),
     ):
-        again = job.model_copy(update={"run_id": run_id, "night": night})
-        store(again, [DROP, replace(DROP, facts={"split": "legal"}), *quality, FULL], sent)
+        store(night_job(tmp_path, night, run_id), alerts)
         Warehouse(tmp_path).publish()
 
-    assert {("webhook 1", alert_id(job, DROP))} == history_of(job, []).sent
     assert values_in(
         tmp_path,
         "select kind, count(*) as n, min(run_id) as first from alerts group by kind order by kind",
@@ -263,3 +192,13 @@ def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for
         ("quality", 1, "run-1"),
         ("score_drop", 4, "run-1"),
     ]
+
+
+def test_the_history_names_who_was_sent_which_alert(tmp_path: Path) -> None:
+    job = night_job(tmp_path)
+    drop_id = alert_id(job, DROP)
+
+    store(job, [DROP], [Delivery("webhook 1", "sent", 1, None, 1, (drop_id,)), FAILED])
+    Warehouse(tmp_path).publish()
+
+    assert history_of(job, []).sent == {("webhook 1", drop_id)}

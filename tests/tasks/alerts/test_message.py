@@ -11,42 +11,13 @@ from hypothesis import strategies as st
 
 from tasks.alerts.findings import KINDS, Alert, alert_id, drifts, drops, failure
 from tasks.alerts.message import MOST_LINES, Results, escaped, night_message
-from tasks.alerts.sending import Delivery, History, deliver, history_of, store
+from tasks.alerts.sending import Delivery, deliver, history_of, store
 from tasks.config.job import Job
-from tests.kit import job_on, row
-from tests.tasks.alerts.conftest import NIGHT, alerts_to
+from tests.kit import row
+from tests.tasks.alerts.conftest import DRIFTED, FELL, NIGHT, alerts_to, night_job
 from tests.tasks.alerts.servers import Hook
 from warehouse import Warehouse
 
-FELL: dict[str, Any] = {
-    "model": "beta",
-    "judge": "strict",
-    "judge_trial": 1,
-    "split": "finance_hard",
-    "score": "score",
-    "first_vintage": "2026-11-21",
-    "second_vintage": "2026-11-22",
-    "first_mean": 0.53,
-    "second_mean": 0.41,
-    "difference": -0.12,
-    "ci_low": -0.15,
-    "ci_high": -0.09,
-    "p_value": 0.0002,
-    "n_tasks": 300,
-    "n_wanted": 300,
-}
-DRIFTED: dict[str, Any] = {
-    "judge": "a-judge",
-    "night": "2026-11-22",
-    "n_decided": 200,
-    "agreement": 0.91,
-    "centre": 0.98,
-    "lower_limit": 0.953,
-    "min_agreement": None,
-    "met_share": 0.535,
-    "first_met_share": 0.5,
-    "cause": "limit",
-}
 SCORES = [
     {
         "split": "finance_hard",
@@ -59,16 +30,16 @@ SCORES = [
     for model, score, coverage in (("alpha", 0.553, 1.0), ("beta", 0.41, 0.442))
 ]
 RESULTS = Results(SCORES, 1.234, 480)
+RESULTS_LINE = (
+    "Scores by strict: finance_hard: alpha .553, beta .410 (44.2% covered). Cost: 1.23 USD for 480"
+    " calls."
+)
 
 
 def silent(whom: str, share: float = 0.0) -> Alert:
     """An alert about an endpoint that gave no reply, such as `model gamma`."""
     kind, label = whom.split()
-    facts = {
-        "of": kind,
-        "happened": "gave no reply",
-        "share": share,
-    }
+    facts = {"of": kind, "happened": "gave no reply", "share": share}
     line = f"{whom} gave no reply: 0 of 40 responses; no reply for 60 s"
     return Alert("coverage", label, line, facts, whom=whom, happened="gave no reply")
 
@@ -77,28 +48,32 @@ def fell(**changes: Any) -> Alert:
     return drops([FELL | changes], least_drop=0.01, alpha=0.05)[0]
 
 
-def title(*alerts: Alert) -> str:
-    return night_message(NIGHT, alerts, RESULTS).title
+@pytest.mark.parametrize(
+    ("alerts", "title"),
+    [
+        ([fell()], "beta fell on finance_hard: .53 to .41"),
+        (
+            [silent("judge strict"), silent("model gamma")],
+            "2 endpoints gave no reply: judge strict, model gamma",
+        ),
+        (
+            [fell(), silent("model gamma")],
+            "model gamma gave no reply; beta fell on finance_hard: .53 to .41",
+        ),
+        (
+            [fell(split="a"), fell(split="b"), fell(split="c")],
+            "beta fell on a: .53 to .41; beta fell on b: .53 to .41; and 1 more",
+        ),
+    ],
+)
+def test_the_title_says_what_happened_to_whom(alerts: list[Alert], title: str) -> None:
+    message = night_message(NIGHT, alerts, RESULTS)
 
-
-def test_the_title_says_what_happened_to_whom() -> None:
-    assert title(fell()) == "beta fell on finance_hard: .53 to .41 (prbench, 2026-11-22)"
-    assert (
-        title(silent("judge strict"), silent("model gamma"))
-        == "2 endpoints gave no reply: judge strict, model gamma (prbench, 2026-11-22)"
-    )
-    assert (
-        title(fell(), silent("model gamma"))
-        == "model gamma gave no reply; beta fell on finance_hard: .53 to .41 (prbench, 2026-11-22)"
-    )
-    assert (
-        title(*(fell(split=split) for split in "abc"))
-        == "beta fell on a: .53 to .41; beta fell on b: .53 to .41; and 1 more (prbench, 2026-11-22)"
-    )
+    assert message.title == f"{title} (prbench, 2026-11-22)"
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "shown"),
+    ("first_mean", "second_mean", "text"),
     [
         (0.53, 0.41, ".53 to .41"),
         (0.512, 0.469, ".512 to .469"),
@@ -109,38 +84,30 @@ def test_the_title_says_what_happened_to_whom() -> None:
     ],
 )
 def test_means_have_as_many_decimals_as_their_difference_needs(
-    first: float, second: float, shown: str
+    first_mean: float, second_mean: float, text: str
 ) -> None:
     alert = fell(
-        first_mean=first,
-        second_mean=second,
-        difference=second - first,
+        first_mean=first_mean, second_mean=second_mean, difference=second_mean - first_mean
     )
 
-    assert f"beta fell on finance_hard: {shown}" == alert.headline
+    assert alert.headline == f"beta fell on finance_hard: {text}"
 
 
 def test_a_message_has_events_then_scores_and_cost_then_what_to_do(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path, report={"url": "https://evals.example.org/"})
-    night = job.model_copy(
-        update={"night": "2026-11-22", "location": ("--config /srv/prbench.yaml",)}
+    job = night_job(tmp_path, report={"url": "https://evals.example.org/"})
+    job = job.model_copy(update={"location": ("--config /srv/prbench.yaml",)})
+
+    message = night_message(job, [silent("model gamma")], RESULTS)
+
+    next_steps = (
+        "Next: `prbench status --night 2026-11-22 --config /srv/prbench.yaml` shows the errors;"
+        " `prbench nightly` with the same options tries again."
     )
-
-    message = night_message(night, [silent("model gamma")], RESULTS)
-
     assert message.lines == (
-        (
-            "model gamma gave no reply: 0 of 40 responses; no reply for 60 s",
-            (
-                "Scores by strict: finance_hard: alpha .553, beta .410 (44.2% covered). Cost: 1.23 USD"
-                " for 480 calls."
-            ),
-            (
-                "Next: `prbench status --night 2026-11-22 --config /srv/prbench.yaml` shows the errors;"
-                " `prbench nightly` with the same options tries again."
-            ),
-            "Report: https://evals.example.org/prbench/index.html",
-        )
+        "model gamma gave no reply: 0 of 40 responses; no reply for 60 s",
+        RESULTS_LINE,
+        next_steps,
+        "Report: https://evals.example.org/prbench/index.html",
     )
 
 
@@ -153,14 +120,10 @@ def test_the_same_drop_under_several_judges_is_one_line() -> None:
 
 
 def test_drops_under_a_judge_that_drifted_are_one_line_after_it() -> None:
-    fallen = drops(
-        [FELL | {"model": model, "judge": "a-judge"} for model in ("alpha", "beta", "gamma")],
-        least_drop=0.01,
-        alpha=0.05,
-        drifted_judges={"a-judge"},
-    )
+    falls = [FELL | {"model": model, "judge": "a-judge"} for model in ("alpha", "beta", "gamma")]
+    alerts = drops(falls, least_drop=0.01, alpha=0.05, drifted_judges={"a-judge"})
 
-    message = night_message(NIGHT, [*fallen, *drifts([DRIFTED])], RESULTS)
+    message = night_message(NIGHT, [*alerts, *drifts([DRIFTED])], RESULTS)
 
     assert message.title == "judge a-judge drifted (prbench, 2026-11-22)"
     assert (
@@ -173,29 +136,23 @@ def test_drops_under_a_judge_that_drifted_are_one_line_after_it() -> None:
 
 
 def test_a_drop_is_no_consequence_where_the_drift_is_known_already() -> None:
-    (alert,) = drops(
-        [FELL],
-        least_drop=0.01,
-        alpha=0.05,
-        drifted_judges={"strict"},
-    )
+    alerts = drops([FELL], least_drop=0.01, alpha=0.05, drifted_judges={"strict"})
 
-    assert "strict drifted the same night" in night_message(NIGHT, [alert], RESULTS).lines[0]
+    message = night_message(NIGHT, alerts, RESULTS)
+
+    assert "strict drifted the same night" in message.lines[0]
 
 
 def test_a_killed_night_is_continued_by_its_own_label() -> None:
-    alert = failure(
-        "the night of 2026-11-20 was killed (run r, begun 01:00 UTC)", {"night": "2026-11-20"}
-    )
+    alert = failure("the night of 2026-11-20 was killed", {"night": "2026-11-20"})
 
-    assert (
-        "Next: `prbench nightly --night 2026-11-20` continues it"
-        in night_message(NIGHT, [alert]).lines[-1]
-    )
+    message = night_message(NIGHT, [alert])
+
+    assert "Next: `prbench nightly --night 2026-11-20` continues it" in message.lines[-1]
 
 
 def test_a_clean_night_is_three_lines(tmp_path: Path) -> None:
-    job = job_on("sample", tmp_path).model_copy(update={"night": "2026-11-22"})
+    job = night_job(tmp_path)
     job.report_index.parent.mkdir(parents=True)
     job.report_index.touch()
 
@@ -203,14 +160,9 @@ def test_a_clean_night_is_three_lines(tmp_path: Path) -> None:
 
     assert message.title == "complete, no alerts (prbench, 2026-11-22)"
     assert message.lines == (
-        (
-            (
-                "Scores by strict: finance_hard: alpha .553, beta .410 (44.2% covered). Cost: 1.23 USD"
-                " for 480 calls."
-            ),
-            "Next: `prbench leaderboard --vintage 2026-11-22` shows more.",
-            f"Report: {job.report_index}",
-        )
+        RESULTS_LINE,
+        "Next: `prbench leaderboard --vintage 2026-11-22` shows more.",
+        f"Report: {job.report_index}",
     )
 
 
@@ -225,18 +177,15 @@ names = st.text(st.sampled_from("ab1 &<>@here\n\u202e'`"), min_size=1, max_size=
 
 @st.composite
 def any_alert(draw: st.DrawFn) -> Alert:
-    kind = draw(st.sampled_from(KINDS))
     whom = draw(names)
-    happened = draw(names)
-    cause = draw(st.sampled_from(["", "judge a"]))
     return Alert(
-        kind,
-        whom,
-        draw(names) * 99,
-        {"judge": draw(names)},
+        draw(st.sampled_from(KINDS)),
+        subject=whom,
+        line=draw(names) * 99,
+        facts={"judge": draw(names)},
         whom=whom,
-        happened=happened,
-        cause=cause,
+        happened=draw(names),
+        cause=draw(st.sampled_from(["", "judge a"])),
     )
 
 
@@ -258,34 +207,26 @@ def test_a_message_has_at_most_six_lines_whatever_happened(
 
 
 def night_of(folder: Path, day: int) -> Job:
-    return job_on("sample", folder, run_id=f"run-{day}").model_copy(
-        update={"night": f"2026-11-{day:02}"}
-    )
+    return night_job(folder, f"2026-11-{day:02}", f"run-{day}")
+
+
+def store_run(job: Job) -> None:
+    """Publish the row of a night's run."""
+    config = '{"benchmark": "prbench"}'
+    warehouse = Warehouse(job.warehouse)
+    warehouse.write("runs", [row("runs", run_id=job.run_id, night=job.night, config=config)])
+    warehouse.publish()
 
 
 def hold_nights(folder: Path, hook: Hook, *nights: list[Alert], when: str = "changes") -> list[str]:
     """Send the alerts of nights one after the other, and return the titles of the messages."""
     settings = alerts_to({"webhook": hook.address}, when=when)
-    warehouse = Warehouse(folder)
     for day, alerts in enumerate(nights, start=1):
         job = night_of(folder, day)
-        config = '{"benchmark": "prbench"}'
-        warehouse.write(
-            "runs",
-            [
-                row(
-                    "runs",
-                    run_id=job.run_id,
-                    night=job.night,
-                    config=config,
-                    outcome="done",
-                )
-            ],
-        )
-        warehouse.publish()
+        store_run(job)
         store(job, alerts)
         store(job, [], deliver(settings, alerts, job, RESULTS, history=history_of(job, alerts)))
-        warehouse.publish()
+        Warehouse(folder).publish()
     return [call.json["title"].partition(" (")[0] for call in hook.seen]
 
 
@@ -316,32 +257,18 @@ def test_an_alert_is_sent_again_when_it_changes_also_little_by_little(
 
 def test_another_cause_is_a_change(tmp_path: Path, hook: Hook) -> None:
     gamma = silent("model gamma")
-    refused = replace(
-        gamma, happened="refused all calls", facts={**gamma.facts, "happened": "refused all calls"}
-    )
+    facts = {**gamma.facts, "happened": "refused all calls"}
+    refusal = replace(gamma, happened="refused all calls", facts=facts)
 
-    assert len(hold_nights(tmp_path, hook, [gamma], [refused])) == 2
+    assert len(hold_nights(tmp_path, hook, [gamma], [refusal])) == 2
 
 
-def test_an_alert_that_was_not_delivered_is_sent_the_next_night(tmp_path: Path, hook: Hook) -> None:
+def test_an_alert_that_was_not_delivered_is_sent_the_next_night(tmp_path: Path) -> None:
     gamma = silent("model gamma")
     job = night_of(tmp_path, 1)
-    Warehouse(tmp_path).write(
-        "runs",
-        [
-            row(
-                "runs",
-                run_id=job.run_id,
-                night=job.night,
-                config='{"benchmark": "prbench"}',
-            )
-        ],
-    )
-    store(
-        job,
-        [gamma],
-        [Delivery("webhook 1", "failed", 4, "no connection", 1, (alert_id(job, gamma),))],
-    )
+    store_run(job)
+    failed = Delivery("webhook 1", "failed", 4, "no connection", 1, (alert_id(job, gamma),))
+    store(job, [gamma], [failed])
     Warehouse(tmp_path).publish()
 
     tonight = night_of(tmp_path, 2)
@@ -367,26 +294,24 @@ def test_with_always_there_is_a_message_every_night_and_only_one(
         "model gamma gave no reply",
         "nothing new; as before: model gamma gave no reply",
     ]
-    job = night_of(tmp_path, 3)
+
+
+@pytest.mark.parametrize("is_standing", [True, False])
+def test_with_always_a_night_that_is_run_again_sends_a_message_only_if_it_says_something_else(
+    tmp_path: Path, hook: Hook, is_standing: bool
+) -> None:
+    gamma = silent("model gamma")
+    hold_nights(tmp_path, hook, [], [gamma], when="always")
+    job = night_of(tmp_path, 2)
+    alerts = [gamma] if is_standing else []
+
     settings = alerts_to({"webhook": hook.address}, when="always")
-    assert deliver(settings, [gamma], job, RESULTS, history=history_of(job, [gamma])) == []
-    # A night that is run again and has no alert any more says so.
-    assert (
-        deliver(
-            settings,
-            [],
-            night_of(tmp_path, 2),
-            RESULTS,
-            history=history_of(night_of(tmp_path, 2), []),
-        )
-        != []
-    )
+    deliveries = deliver(settings, alerts, job, RESULTS, history=history_of(job, alerts))
+
+    assert len(deliveries) == (0 if is_standing else 1)
 
 
 def test_with_always_a_night_that_did_not_end_sends_only_its_alerts(hook: Hook) -> None:
-    assert (
-        deliver(
-            alerts_to({"webhook": hook.address}, when="always"), [], NIGHT, None, history=History()
-        )
-        == []
-    )
+    settings = alerts_to({"webhook": hook.address}, when="always")
+
+    assert deliver(settings, [], NIGHT) == []

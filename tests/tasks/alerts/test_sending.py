@@ -36,13 +36,13 @@ def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook: Hook) -> 
         alerts_to({"webhook": f"{hook.address}%2Fa?channel=a%20b"}), [DROP, DRIFT], NIGHT
     )
 
-    assert [Delivery("webhook 1", "sent", 1, None, 2)] == deliveries
+    assert deliveries == [Delivery("webhook 1", "sent", 1, None, 2)]
     [call] = hook.seen
     assert call.method == "POST"
     assert call.headers["content-type"] == "application/json"
     assert call.path == "/hooks/a-secret-path%2Fa?channel=a%20b"
     message = night_message(NIGHT, [DROP, DRIFT])
-    assert {
+    assert call.json == {
         "night": "2026-11-22",
         "run_id": "a-run",
         "benchmark": "prbench",
@@ -53,41 +53,54 @@ def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook: Hook) -> 
         "lines": list(message.lines),
         "results": None,
         "alerts": [vars(DRIFT), vars(DROP)],
-    } == call.json
+    }
 
 
 def test_slack_gets_one_text_without_links_and_mentions(hook: Hook, monkeypatch: Patch) -> None:
     monkeypatch.setenv("SLACK", f"{hook.address}\n")  # env files often add such a line break
     alerts = [DROP, Alert("failure", "", "<!channel> @here failed")]
 
-    assert [Delivery("slack 1", "sent", 1, None, 2)] == deliver(
-        alerts_to({"slack": "${SLACK}"}), alerts, NIGHT
-    )
+    deliveries = deliver(alerts_to({"slack": "${SLACK}"}), alerts, NIGHT)
+
+    assert deliveries == [Delivery("slack 1", "sent", 1, None, 2)]
     [call] = hook.seen
-    assert {"text": night_message(NIGHT, alerts).as_chat} == call.json
+    assert call.json == {"text": night_message(NIGHT, alerts).as_chat}
     assert "&lt;!channel&gt; @\u200bhere failed" in call.json["text"]
 
 
 def test_a_url_of_apprise_in_the_environment_is_a_receiver(hook: Hook, monkeypatch: Patch) -> None:
     monkeypatch.setenv("ANY_SERVICE", hook.address.replace("http://", "form://"))
+
+    delivery = sent_to("${ANY_SERVICE}", "apprise")
+
+    assert delivery == Delivery("apprise 1", "sent", 1, None, 1)
+    assert b"fell+by+0.043" in hook.seen[0].body
+
+
+def test_an_unknown_service_of_apprise_is_a_failure(monkeypatch: Patch) -> None:
     monkeypatch.setenv("UNKNOWN", "no-such-service://a-secret-token")
 
-    assert Delivery("apprise 1", "sent", 1, None, 1) == sent_to("${ANY_SERVICE}", "apprise")
-    assert b"fell+by+0.043" in hook.seen[0].body
+    delivery = sent_to("${UNKNOWN}", "apprise")
+
     error = "Apprise does not know such an address, or lacks a package for it"
-    assert Delivery("apprise 1", "failed", 1, error, 1) == sent_to("${UNKNOWN}", "apprise")
+    assert delivery == Delivery("apprise 1", "failed", 1, error, 1)
 
 
-def test_a_receiver_gets_only_alerts_that_it_did_not_get_before_and_none_is_called_without(
-    hook: Hook,
-) -> None:
+def test_a_receiver_gets_only_alerts_that_it_did_not_get_before(hook: Hook) -> None:
     settings = alerts_to({"webhook": hook.address}, {"webhook": hook.address})
-    assert [] == deliver(settings, [], NIGHT) == deliver(alerts_to(), [DROP], NIGHT) == hook.seen
-    drop, drift = (alert_id(NIGHT, each) for each in (DROP, DRIFT))
-    known = History(frozenset({("webhook 1", drop), ("webhook 1", drift), ("webhook 2", drop)}))
-    deliveries = deliver(settings, [DROP, DRIFT], NIGHT, history=known)
+    drop_id = alert_id(NIGHT, DROP)
+    drift_id = alert_id(NIGHT, DRIFT)
+    sent = {("webhook 1", drop_id), ("webhook 1", drift_id), ("webhook 2", drop_id)}
 
-    assert [("webhook 2", (drift,))] == [(each.receiver, each.alert_ids) for each in deliveries]
+    [delivery] = deliver(settings, [DROP, DRIFT], NIGHT, history=History(frozenset(sent)))
+
+    assert delivery.receiver == "webhook 2"
+    assert delivery.alert_ids == (drift_id,)
+
+
+def test_no_receiver_is_called_without_an_alert(hook: Hook) -> None:
+    assert deliver(alerts_to({"webhook": hook.address}), [], NIGHT) == []
+    assert hook.seen == []
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -96,10 +109,10 @@ def test_no_redirect_is_followed(hook: Hook, status: int, kind: str, monkeypatch
     from apprise.plugins.slack import NotifySlack
 
     monkeypatch.setattr(NotifySlack, "webhook_url", hook.address)
-    slack = f"https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/{'a' * 24}?redirect=yes"
+    slack_token = "T1JJ3T3L2/A1BRTD4JD/aaaaaaaaaaaaaaaaaaaaaaaa"
     urls = {
         "apprise json": f"{hook.address.replace('http', 'json')}?redirect=yes",
-        "apprise slack": slack,
+        "apprise slack": f"https://hooks.slack.com/services/{slack_token}?redirect=yes",
     }
     monkeypatch.setenv("ADDRESS", urls.get(kind, hook.address))
     with Hook() as elsewhere:
@@ -107,25 +120,28 @@ def test_no_redirect_is_followed(hook: Hook, status: int, kind: str, monkeypatch
         pinged = ping(alerts_to(ping=hook.address)) if kind == "ping" else None
         delivery = pinged or sent_to("${ADDRESS}", kind.partition(" ")[0])
 
-        assert elsewhere.seen == []
-        where = elsewhere.address.split("/")[2]
+    assert elsewhere.seen == []
+    assert len(hook.seen) == 1
     assert delivery.status == "failed"
     assert delivery.attempts == 1
-    assert len(hook.seen) == 1
-    refusal = (
-        f"HTTP {status}: {hook.address.split('/')[2]} redirects to {where}, which is not followed"
-    )
+    hosts = [server.address.split("/")[2] for server in (hook, elsewhere)]
+    refusal = f"HTTP {status}: {' redirects to '.join(hosts)}, which is not followed"
     assert refusal in str(delivery.error)
     assert "secret" not in str(delivery.error)
 
 
 def test_a_server_that_drips_a_reply_cannot_stretch_the_time_limit() -> None:
-    with dripping(b"SSH-2.0-something\r\n\r\n") as port:
-        assert sent_to(f"http://127.0.0.1:{port}/").error == "failed: ConnectionError"
-    with dripping(b"HTTP/1.1 200 OK\r\nX-Long: ") as port:  # forever
+    with dripping(b"HTTP/1.1 200 OK\r\nX-Long: ") as port:
         delivery = sent_to(f"http://127.0.0.1:{port}/", timeout_s=0.3, attempts=2)
 
-    assert Delivery("webhook 1", "failed", 2, "no response within 0.3 s", 1) == delivery
+    assert delivery == Delivery("webhook 1", "failed", 2, "no response within 0.3 s", 1)
+
+
+def test_a_server_of_another_protocol_is_a_failure() -> None:
+    with dripping(b"SSH-2.0-something\r\n\r\n") as port:
+        delivery = sent_to(f"http://127.0.0.1:{port}/")
+
+    assert delivery.error == "failed: ConnectionError"
 
 
 @pytest.mark.parametrize(
@@ -153,22 +169,22 @@ def test_a_server_that_drips_a_reply_cannot_stretch_the_time_limit() -> None:
 def test_an_unreachable_address_is_reported_in_one_line(
     address: str, attempts: int, cause: str
 ) -> None:
-    assert Delivery("webhook 1", "failed", attempts, cause, 1) == sent_to(address)
+    assert sent_to(address) == Delivery("webhook 1", "failed", attempts, cause, 1)
 
 
 def test_all_are_called_at_the_same_time_and_one_that_fails_stops_nobody(hook: Hook) -> None:
-    with Hook() as other:
-        hook.meeting = other.meeting = threading.Barrier(2)
+    with Hook() as second_hook:
+        hook.meeting = threading.Barrier(2)
+        second_hook.meeting = hook.meeting
         settings = alerts_to(
-            *({"webhook": to} for to in (hook.address, "http://127.0.0.1:1/", other.address))
+            {"webhook": hook.address},
+            {"webhook": "http://127.0.0.1:1/"},
+            {"webhook": second_hook.address},
         )
         deliveries = deliver(settings, [DROP], NIGHT)
 
-    assert [(delivery.receiver, delivery.status) for delivery in deliveries] == [
-        ("webhook 1", "sent"),
-        ("webhook 2", "failed"),
-        ("webhook 3", "sent"),
-    ]
+    statuses = {delivery.receiver: delivery.status for delivery in deliveries}
+    assert statuses == {"webhook 1": "sent", "webhook 2": "failed", "webhook 3": "sent"}
 
 
 def test_no_library_logs_an_address(
@@ -179,11 +195,11 @@ def test_no_library_logs_an_address(
     hook.plan = [Plain(500), Plain(400, body=lambda: [b"a-secret-path is unknown"]), Plain(404)]
 
     with caplog.at_level(logging.DEBUG):
-        assert [
-            sent_to("${WHERE_TO}", "apprise").status,
-            sent_to(hook.address).status,
-        ] == ["failed", "failed"]
+        apprise_delivery = sent_to("${WHERE_TO}", "apprise")
+        webhook_delivery = sent_to(hook.address)
 
+    assert apprise_delivery.status == "failed"
+    assert webhook_delivery.status == "failed"
     assert caplog.records
     assert "a-secret-path" not in caplog.text
     assert "127.0.0.1" not in caplog.text
@@ -194,88 +210,76 @@ def test_a_server_with_an_untrusted_certificate_gets_nothing(
 ) -> None:
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     with Hook(trust.server) as hook:
-        refused = sent_to(hook.address)
-        assert hook.seen == []
-        monkeypatch.setenv("SSL_CERT_FILE", str(trust.authority))
-        taken = sent_to(hook.address)
-        elsewhere = sent_to(hook.address.replace("127.0.0.1", "localhost"))
+        delivery = sent_to(hook.address)
 
-    assert [(d.status, d.attempts) for d in (refused, taken, elsewhere)] == [
-        ("failed", 1),
-        ("sent", 1),
-        ("failed", 1),
-    ]
-    assert UNTRUSTED in str(refused.error)
-    assert MISMATCH in str(elsewhere.error)
+    assert hook.seen == []
+    assert delivery.attempts == 1
+    assert UNTRUSTED in str(delivery.error)
+
+
+def test_a_certificate_is_trusted_only_for_its_own_host(trust: Trust, monkeypatch: Patch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(trust.authority))
+    with Hook(trust.server) as hook:
+        delivery = sent_to(hook.address)
+        mismatch = sent_to(hook.address.replace("127.0.0.1", "localhost"))
+
+    assert delivery.status == "sent"
+    assert mismatch.attempts == 1
+    assert MISMATCH in str(mismatch.error)
 
 
 def test_no_library_behind_a_service_follows_a_redirect(hook: Hook) -> None:
-    async def by_aiohttp() -> None:
+    async def post() -> None:
         async with aiohttp.ClientSession() as session:
             await session.post(hook.address)
 
-    for call in (
-        lambda: asyncio.run(by_aiohttp()),
-        lambda: requests.post(hook.address, timeout=30),
-    ):
-        hook.plan = [Plain(307, {"Location": f"{hook.address}/elsewhere"})]
-        with watched(), pytest.raises(Redirected):
-            call()
+    hook.plan = [Plain(307, {"Location": f"{hook.address}/elsewhere"})] * 2
+
+    with watched(), pytest.raises(Redirected):
+        asyncio.run(post())
+    with watched(), pytest.raises(Redirected):
+        requests.post(hook.address, timeout=30)
+
     assert len(hook.seen) == 2
 
 
-def mailed(
-    port: int, *, alerts: tuple[Alert, ...] = (DROP, DRIFT), timeout_s: float = 60.0, **email: Any
-) -> Delivery:
+def mailed(port: int, *alerts: Alert, **email: Any) -> Delivery:
     """Send alerts by mail and return the delivery; the connection is encrypted only if `security`
     says so.
     """
-    given = {
+    usual = {
         "to": ["evals@example.org"],
         "sender": "prbench@example.org",
         "host": "127.0.0.1",
         "port": port,
+        "security": "none",
     }
-    settings = alerts_to(
-        {
-            "email": {
-                **given,
-                "security": "none",
-                **email,
-            }
-        },
-        timeout_s=timeout_s,
-    )
-    [delivery] = deliver(settings, alerts, NIGHT)
+    [delivery] = deliver(alerts_to({"email": usual | email}), alerts, NIGHT)
     return delivery
 
 
 def test_each_address_gets_a_mail_with_all_alerts_whose_subject_says_which() -> None:
+    addresses = ["Evals <evals@example.org>", "lead@example.org"]
     with serving_mail() as mailbox:
-        delivery = mailed(mailbox.port, to=["Evals <evals@example.org>", "lead@example.org"])
+        delivery = mailed(mailbox.port, DROP, DRIFT, to=addresses)
 
-    assert Delivery("email 1", "sent", 1, None, 2) == delivery
+    assert delivery == Delivery("email 1", "sent", 1, None, 2)
     assert mailbox.recipients == [["evals@example.org"], ["lead@example.org"]]
-    for mail, to in zip(
-        mailbox.mails, ["Evals <evals@example.org>", "lead@example.org"], strict=True
-    ):
-        assert night_message(NIGHT, [DROP, DRIFT]).title == mail["Subject"]
-        assert mail["From"] == "prbench@example.org"
-        assert to == mail["To"]
-        assert mail.get_content_type() == "text/plain"
-        assert mail["Auto-Submitted"] == "auto-generated"
-        assert all(alert.line in mail.get_content() for alert in (DROP, DRIFT))
-        assert all(mail[name] for name in ("Date", "Message-ID"))
+    assert [mail["To"] for mail in mailbox.mails] == addresses
+    mail = mailbox.mails[0]
+    assert mail["Subject"] == night_message(NIGHT, [DROP, DRIFT]).title
+    assert mail["From"] == "prbench@example.org"
+    assert mail["Auto-Submitted"] == "auto-generated"
+    assert mail["Date"]
+    assert mail["Message-ID"]
+    assert mail.get_content_type() == "text/plain"
+    assert DROP.line in mail.get_content()
+    assert DRIFT.line in mail.get_content()
 
 
 def login_over_tls(mailbox: Mailbox, security: str, host: str = "127.0.0.1") -> Delivery:
-    return mailed(
-        mailbox.port,
-        security=security,
-        host=host,
-        user=USER,
-        password="${MAIL_PASSWORD}",
-    )
+    password = "${MAIL_PASSWORD}"
+    return mailed(mailbox.port, DROP, security=security, host=host, user=USER, password=password)
 
 
 @pytest.mark.filterwarnings("ignore:Requiring AUTH")  # aiosmtpd's, for TLS from the start
@@ -285,20 +289,19 @@ def test_a_password_is_sent_only_to_a_trusted_server(
 ) -> None:
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
-    how: Any = {security: trust.server}
-    with serving_mail(asks_login=True, **how) as mailbox:
-        unknown = login_over_tls(mailbox, security)
+    contexts: Any = {security: trust.server}
+    with serving_mail(asks_login=True, **contexts) as mailbox:
+        untrusted_delivery = login_over_tls(mailbox, security)
         monkeypatch.setenv("SSL_CERT_FILE", str(trust.authority))
-        elsewhere = login_over_tls(mailbox, security, "localhost")
-        assert mailbox.logins == []
-        trusted = login_over_tls(mailbox, security)
+        mismatch_delivery = login_over_tls(mailbox, security, "localhost")
+        delivery = login_over_tls(mailbox, security)
 
-    assert [(each.status, each.attempts) for each in (unknown, elsewhere)] == [("failed", 1)] * 2
-    assert trusted.status == "sent"
-    assert trusted.attempts == 1
-    assert UNTRUSTED in str(unknown.error)
-    assert MISMATCH in str(elsewhere.error)
-    assert [(USER.encode(), PASSWORD.encode())] == mailbox.logins
+    assert untrusted_delivery.attempts == 1
+    assert UNTRUSTED in str(untrusted_delivery.error)
+    assert mismatch_delivery.attempts == 1
+    assert MISMATCH in str(mismatch_delivery.error)
+    assert delivery == Delivery("email 1", "sent", 1, None, 1)
+    assert mailbox.logins == [(USER.encode(), PASSWORD.encode())]
     assert mailbox.were_encrypted == [True]
 
 
@@ -312,7 +315,7 @@ def test_a_wrong_password_is_tried_once(
     with serving_mail(asks_login=True, starttls=trust.server) as mailbox:
         delivery = login_over_tls(mailbox, "starttls")
 
-    assert Delivery("email 1", "failed", 1, "the server refused the mail: 535", 2) == delivery
+    assert delivery == Delivery("email 1", "failed", 1, "the server refused the mail: 535", 1)
     assert mailbox.mails == []
     assert "a-wrong-password" not in caplog.text
     assert USER not in caplog.text
@@ -321,10 +324,9 @@ def test_a_wrong_password_is_tried_once(
 def test_names_with_line_breaks_add_no_header() -> None:
     hostile = "a-model\r\nBcc: thief@example.org\r\n\r\nA body of its own"
     with serving_mail() as mailbox:
-        sent = mailed(mailbox.port, alerts=(Alert("score_drop", hostile, f"{hostile} fell"),))
+        mailed(mailbox.port, Alert("score_drop", hostile, f"{hostile} fell"))
 
     [mail] = mailbox.mails
-    assert sent.status == "sent"
     assert mail["Bcc"] is None
     assert mailbox.recipients == [["evals@example.org"]]
 
@@ -352,17 +354,25 @@ def test_what_may_pass_is_tried_again_and_the_cause_shows_nothing_of_the_address
     hook: Hook, plan: list[Plain], n_attempts: int, error: str | None
 ) -> None:
     hook.plan = list(plan)
-    status: Any = "failed" if error else "sent"
 
-    assert Delivery("webhook 1", status, n_attempts, error, 1) == sent_to(hook.address)
-    assert n_attempts == len(hook.seen)
+    delivery = sent_to(hook.address)
+
+    assert delivery.error == error
+    assert delivery.attempts == n_attempts
+    assert len(hook.seen) == n_attempts
 
 
 def test_the_dead_mans_switch_is_called_until_it_succeeds(hook: Hook) -> None:
     hook.plan = [Plain(502)]
 
-    assert Delivery("ping", "sent", 2, None, 0) == ping(alerts_to(ping=hook.address))
-    assert [(call.method, call.body) for call in hook.seen] == [("GET", b"")] * 2
+    delivery = ping(alerts_to(ping=hook.address))
+
+    assert delivery == Delivery("ping", "sent", 2, None, 0)
+    assert [call.method for call in hook.seen] == ["GET", "GET"]
+    assert [call.body for call in hook.seen] == [b"", b""]
+
+
+def test_without_a_dead_mans_switch_nothing_is_called() -> None:
     assert ping(alerts_to()) is None
 
 
@@ -384,20 +394,18 @@ def test_only_a_mail_put_off_is_sent_again(
 ) -> None:
     with serving_mail() as mailbox:
         mailbox.plan = plan
-        status: Any = "failed" if error else "sent"
-        assert Delivery("email 1", status, attempts, error, 2) == mailed(
-            mailbox.port, security=security
-        )
-    assert (error is None) == len(mailbox.mails)
+        delivery = mailed(mailbox.port, DROP, security=security)
+
+    assert delivery.error == error
+    assert delivery.attempts == attempts
+    assert len(mailbox.mails) == (1 if error is None else 0)
 
 
-def test_where_one_address_is_refused_the_others_get_the_mail_once_and_the_delivery_has_failed() -> (
-    None
-):
+def test_a_mail_that_one_address_refuses_has_failed_and_the_others_get_it_once() -> None:
     with serving_mail() as mailbox:
         mailbox.unknown = {"gone@example.org"}
-        delivery = mailed(mailbox.port, to=["gone@example.org", "evals@example.org"])
+        delivery = mailed(mailbox.port, DROP, to=["gone@example.org", "evals@example.org"])
 
     error = "1 of 2 addresses: the server refused the mail: 550"
-    assert Delivery("email 1", "failed", 1, error, 2) == delivery
+    assert delivery == Delivery("email 1", "failed", 1, error, 1)
     assert mailbox.recipients == [["evals@example.org"]]

@@ -10,25 +10,24 @@ Row = dict[str, Any]
 
 def spoiled(task_id: str, **changes: Any) -> Row:
     """A good row whose first criterion is changed, annotations and all."""
-    first, *others = good_rubric(task_id)
-    annotations = {
-        name: changes.pop(name) for name in list(changes) if name in first["annotations"]
-    }
-    first = first | {"annotations": first["annotations"] | annotations} | changes
-    return good_row(task_id, rubric=[first, *others])
+    rubric = good_rubric(task_id)
+    annotations = rubric[0]["annotations"]
+    for name, value in changes.items():
+        if name in annotations:
+            annotations[name] = value
+        else:
+            rubric[0][name] = value
+    return good_row(task_id, rubric=rubric)
 
 
 def all_negative(task_id: str) -> Row:
-    return good_row(
-        task_id, rubric=[hub_criterion(f"{task_id}-c{i}", "detrimental", -5) for i in range(10)]
-    )
+    rubric = [hub_criterion(f"{task_id}-c{i}", "detrimental", -5) for i in range(10)]
+    return good_row(task_id, rubric=rubric)
 
 
 def twice_the_same_id(task_id: str) -> Row:
-    return good_row(
-        task_id,
-        rubric=[*good_rubric(task_id, 9), good_rubric(task_id)[0] | {"title": "Another one."}],
-    )
+    rubric = good_rubric(task_id)
+    return good_row(task_id, rubric=[*rubric, rubric[0] | {"title": "Another one."}])
 
 
 REFUSED: dict[str, tuple[Row, set[str]]] = {
@@ -87,24 +86,19 @@ GOOD: dict[str, Row] = {
             hub_criterion("good-limits-low", "critically detrimental", -10),
         ],
     ),
-    "good-turns": good_row(
-        "good-turns",
-        turns=2,
-        response_0="It is cheap.",
-        prompt_1="Why?",
-    ),
+    "good-turns": good_row("good-turns", turns=2, response_0="It is cheap.", prompt_1="Why?"),
 }
 
-EXPECTED = {task: checks for task, (_, checks) in REFUSED.items()} | {
-    task: {"unique_task_id"} for task in TWICE
-}
+EXPECTED = {task: checks for task, (_, checks) in REFUSED.items()}
 """Task -> the checks that refuse it."""
+EXPECTED |= {task: {"unique_task_id"} for task in TWICE}
 ADMITTED = sorted([*GOOD, *WARNED])
 
 
 def all_rows() -> list[Row]:
     """All of them in one data set."""
-    bad = [row for row, _ in REFUSED.values()]
-    warned = [row for row, _ in WARNED.values()]
-    again = [TWICE["same-task-same-content"], good_row("same-task", prompt_0="Another question?")]
-    return [*GOOD.values(), *bad, *warned, *TWICE.values(), *again]
+    rows_by_task = GOOD | TWICE
+    for task, (row, _) in (REFUSED | WARNED).items():
+        rows_by_task[task] = row
+    duplicates = [TWICE["same-task-same-content"], good_row("same-task", prompt_0="Another one?")]
+    return list(rows_by_task.values()) + duplicates

@@ -14,7 +14,9 @@ from typing import Any
 import openpyxl
 import pytest
 
+from flows.cli.options import Context
 from flows.cli.output import show_json
+from flows.run.arguments import Arguments
 from tasks.exports.figure_files import figures_as_workbook
 from tasks.figures.csv_rows import as_csv
 from tasks.figures.figure import MISSING, terminal_columns, with_values
@@ -61,7 +63,7 @@ def test_six_forms_are_alike(name: str, scope: Scope, capsys: Printed) -> None:
         assert {each for each in expected if each != MISSING} <= {*cells, *parts}
 
     # For machines: all columns, under the same names, with the same values.
-    show_json(rows)
+    show_json(Context(Arguments(), is_verbose=False), rows)
     assert json.loads(json.dumps(rows, default=str)) == json.loads(capsys.readouterr().out)
     plain_rows = [[plain(value) for value in row.values()] for row in rows]
     heading, *lines = csv.reader(io.StringIO(as_csv(names, rows)))

@@ -40,7 +40,7 @@ def test_text_in_another_encoding_is_refused_and_not_guessed(tmp_path: Path, enc
     )
 
     with pytest.raises(DocumentRefused, match=f"{tmp_path / 'a.txt'}: .*{ENCODINGS[encoding]}"):
-        convert([tmp_path / "a.txt"], is_quiet=True)
+        convert([tmp_path / "a.txt"], tmp_path, is_quiet=True)
 
 
 def test_a_file_that_takes_too_long_is_refused(
@@ -49,7 +49,7 @@ def test_a_file_that_takes_too_long_is_refused(
     monkeypatch.setattr(documents, "LONGEST_S", 0.01)
 
     with pytest.raises(DocumentRefused, match="not converted within"):
-        convert([write_docx(tmp_path / "a.docx", "In Word.")], is_quiet=True)
+        convert([write_docx(tmp_path / "a.docx", "In Word.")], tmp_path, is_quiet=True)
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_without_the_extra_one_line_says_what_to_install(
 
     advice = "PDF and DOCX files need more libraries: `uv sync --extra documents`$"
     with pytest.raises(UsageError, match=f"^{tmp_path / name}: {advice}"):
-        convert([tmp_path / "no-such.md", tmp_path / name], is_quiet=True)
-    assert [each.text for each in convert([tmp_path / "b.md"], is_quiet=True).values()] == [
+        convert([tmp_path / "no-such.md", tmp_path / name], tmp_path, is_quiet=True)
+    assert [each.text for each in convert([tmp_path / "b.md"], tmp_path, is_quiet=True).values()] == [
         "Text needs no library."
     ]
 
@@ -81,7 +81,7 @@ def test_a_document_is_converted_beside_modules_of_the_user(
     file = write_docx(tmp_path / "a.docx", "In Word.")
     monkeypatch.chdir(tmp_path)
 
-    converted = convert([file], is_quiet=True)[file]
+    converted = convert([file], file.parent, is_quiet=True)[file]
 
     assert converted.text == "In Word.\n"
 

@@ -196,8 +196,8 @@ def _provider_key(monkeypatch: pytest.MonkeyPatch) -> None:
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the waits between attempts too short to notice."""
     monkeypatch.setattr("tasks.llm.calls.gateway.FIRST_BACKOFF_S", 0.01)
-    monkeypatch.setattr("tasks.llm.limiter.FIRST_PAUSE_S", 0.01)
-    monkeypatch.setattr("tasks.llm.limiter.BETWEEN_HARMLESS_S", 0.5)
+    monkeypatch.setattr("tasks.llm.endpoint_health.FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("tasks.llm.endpoint_health.BETWEEN_HARMLESS_S", 0.5)
 
 
 @pytest.fixture

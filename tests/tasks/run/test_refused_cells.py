@@ -38,7 +38,7 @@ N_CRITERIA = 10
 
 @pytest.fixture(autouse=True)
 def _many_harmless(monkeypatch: Patch) -> None:
-    monkeypatch.setattr("tasks.llm.limiter.BETWEEN_HARMLESS_S", 0.05)
+    monkeypatch.setattr("tasks.llm.endpoint_health.BETWEEN_HARMLESS_S", 0.05)
 
 
 @pytest.fixture

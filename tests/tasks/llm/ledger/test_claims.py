@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from tasks.llm.calls.gateway import Gateway
+from tasks.llm.endpoint_health import Admission
 from tasks.llm.ledger.call_locks import CallLocks
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limiter import Admission, Budget, Limiter
+from tasks.llm.limiter import Budget, Limiter
 from tests.faults.server import HttpResponse
 from tests.tasks.llm.conftest import Calling, Serve, call_to
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.limiter import Admission, Budget, BudgetSpent, Limiter, NotCalled, Reservations
+from tasks.llm.endpoint_health import Admission
+from tasks.llm.limiter import Budget, BudgetSpent, Limiter, NotCalled, Reservations
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Prices, Usage
 from tests.faults.server import FaultServer, HttpResponse

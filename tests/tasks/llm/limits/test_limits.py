@@ -18,11 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.llm.calls.gateway import Gateway
+from tasks.llm.endpoint_health import Admission, EndpointHealth
 from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.limiter import (
-    Admission,
     Budget,
-    EndpointHealth,
     Limiter,
     ModelStopped,
     NotCalled,
@@ -212,7 +211,7 @@ async def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
 def test_concurrency_goes_down_when_a_model_is_busy_and_up_again_when_it_replies(
     failure: Failure,
 ) -> None:
-    endpoint = EndpointHealth("a", 16, outage_s=1e9, now_s=0.0)
+    endpoint = EndpointHealth("a", 16, outage_s=1e9)
     levels = [endpoint.limit]
     for second in range(1, 30, 2):
         endpoint.failed(failure, float(second), 0.1)
@@ -225,14 +224,14 @@ def test_concurrency_goes_down_when_a_model_is_busy_and_up_again_when_it_replies
 
 
 def test_failures_of_one_moment_cut_the_concurrency_once() -> None:
-    endpoint = EndpointHealth("a", 16, outage_s=1e9, now_s=0.0)
+    endpoint = EndpointHealth("a", 16, outage_s=1e9)
     for _ in range(10):
         endpoint.failed(BUSY, 5.0, 0.1)
     assert 8 <= endpoint.limit < 16
 
 
 def test_a_second_cut_of_the_concurrency_is_possible_after_a_second() -> None:
-    endpoint = EndpointHealth("a", 16, outage_s=1e9, now_s=0.0)
+    endpoint = EndpointHealth("a", 16, outage_s=1e9)
     endpoint.failed(BUSY, now_s=5.0, latency_s=0.1)
     limit_after_first = endpoint.limit
 
@@ -397,7 +396,7 @@ def test_a_dead_endpoint_costs_few_calls_and_leaves_other_models_alone(
 
 
 def test_calls_that_time_out_at_once_do_not_stop_a_model_that_replied_a_second_ago() -> None:
-    endpoint = EndpointHealth("a", 16, outage_s=60.0, now_s=0.0)
+    endpoint = EndpointHealth("a", 16, outage_s=60.0)
     endpoint.succeeded(99.0)
     for _ in range(5):
         endpoint.failed(LATE, now_s=100.0, latency_s=99.0)
@@ -405,7 +404,7 @@ def test_calls_that_time_out_at_once_do_not_stop_a_model_that_replied_a_second_a
 
 
 def test_an_open_breaker_lets_one_call_try_after_a_pause() -> None:
-    endpoint = EndpointHealth("a", 8, outage_s=60.0, now_s=0.0)
+    endpoint = EndpointHealth("a", 8, outage_s=60.0)
     for _ in range(5):
         endpoint.failed(DOWN, now_s=10.0, latency_s=0.0)
     assert 0 < endpoint.wait_s(10.0) <= 1

@@ -347,7 +347,7 @@ def test_a_harmless_request_to_the_responses_api_is_not_too_short_for_it(
 def test_the_next_call_that_succeeds_settles_a_refusal(
     concurrency: int, calling: Calling, serve: Serve, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr("tasks.llm.limiter.BETWEEN_HARMLESS_S", 1e6)
+    monkeypatch.setattr("tasks.llm.endpoint_health.BETWEEN_HARMLESS_S", 1e6)
     server = serve(refusing(failed(403, "No.")))
     calling.concurrency = concurrency
     prompts = [

@@ -140,7 +140,7 @@ def test_a_killed_sender_costs_its_own_calls(
         await until(lambda: len(pool.senders) == 2)
         assert addresses_listened_on() <= {"127.0.0.1", "::ffff:127.0.0.1"}
         assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
-        first = [sender.pid for sender in pool.senders]
+        first = [sender.equipment.pid for sender in pool.senders]
         calls = [
             asyncio.create_task(gateway.complete(call_to(server, str(n)))) for n in range(N_CALLS)
         ]
@@ -152,7 +152,7 @@ def test_a_killed_sender_costs_its_own_calls(
         )
         os.kill(first[0], signal.SIGKILL)
         replies = await asyncio.gather(*calls)
-        await until(lambda: len({sender.pid for sender in pool.senders} - {first[0]}) == 2)
+        await until(lambda: len({sender.equipment.pid for sender in pool.senders} - {first[0]}) == 2)
         written = (path for folder in folders for path in folder.rglob("*"))
         kept = {
             path: path.read_bytes() for path in written if path.is_file() and not path.is_symlink()

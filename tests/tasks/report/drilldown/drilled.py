@@ -5,16 +5,18 @@ import csv
 import gzip
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tasks.config.job import Job
+from tasks.figures.addresses import entry_key
 from tasks.figures.scope import Scope
 from tasks.report.drilldown.pages import NAVIGATED, write_drilldown
 from tasks.report.rendering.site import Site, copy_assets
 from tests.kit import (
     Row,
+    Rows,
     admitted,
     combined,
     criterion,
@@ -36,52 +38,52 @@ def drill(job: Job, folder: Path) -> Path:
         site = Site(folder)
         scope = Scope(job, reader)
         copy_assets(site)
-        common = {
+        report = {
             "heading": "A report",
             "pages": NAVIGATED,
             "main": scope.main,
             "footer": "",
             "orders": {},
-            "models": [each["entry"] for each in scope.entries],
-            "judge_configs": [each["judge_config"] for each in scope.judge_configs],
+            "models": [entry["entry"] for entry in scope.entries],
+            "judge_configs": [row["judge_config"] for row in scope.judge_configs],
         }
         query = """
             select distinct model, model_config_hash, vintage, model || ', ' || vintage as entry
             from intermediate.model_runs where dataset_revision = ? order by all
         """
-        write_drilldown(scope, site, common, reader.rows(query, [scope.revision]))
+        write_drilldown(scope, site, report, reader.rows(query, [scope.revision]))
         site.finish()
     return folder
 
 
-def held(site: Path, name: str = "index") -> Any:
+def data_file(site: Path, name: str = "index") -> Any:
     """Return the content of a data file."""
     text = (site / f"data/{name}.js").read_text(encoding="ascii")
-    ((given, packed),) = re.findall(r'\Aprbench\.give\("(.*)","(.*)"\);\n\Z', text)
-    assert name == given
-    return json.loads(gzip.decompress(base64.b64decode(packed)))
+    match = re.fullmatch(r'prbench\.give\("(.*)","(.*)"\);\n', text)
+    assert match
+    assert match[1] == name
+    return json.loads(gzip.decompress(base64.b64decode(match[2])))
 
 
 def data(site: Path) -> dict[str, Any]:
     """Return the content of all data files in the index, by name; of a task, its rubric and each
     entry's section.
     """
-    index = held(site)
-    actual = {
-        "index": index,
-        **{name: held(site, index[name]) for name in ("criteria", "templates")},
-    }
-    actual |= {
-        f"scores-{each['key']}": held(site, each["scores"]) for each in index["judge_configs"]
-    }
-    actual |= {f"entry-{each['key']}": held(site, each["marks"]) for each in index["entries"]}
+    index = data_file(site)
+    contents = {"index": index}
+    for name in ("criteria", "templates"):
+        contents[name] = data_file(site, index[name])
+    for judge_config in index["judge_configs"]:
+        contents[f"scores-{judge_config['key']}"] = data_file(site, judge_config["scores"])
     for name in index["rubrics"].values():
-        actual |= {f"task-{key}": {"task": rubric} for key, rubric in held(site, name).items()}
+        for key, rubric in data_file(site, name).items():
+            contents[f"task-{key}"] = {"task": rubric}
     for entry in index["entries"]:
+        contents[f"entry-{entry['key']}"] = data_file(site, entry["marks"])
         for name in entry["blocks"].values():
-            for key, section in held(site, name).items():
-                actual[f"task-{key}"][entry["key"]] = section
-    return actual
+            for key, section in data_file(site, name).items():
+                contents[f"task-{key}"][entry["key"]] = section
+    return contents
 
 
 def numbers(site: Path, name: str) -> list[dict[str, str]]:
@@ -92,11 +94,16 @@ def numbers(site: Path, name: str) -> list[dict[str, str]]:
 
 def files(folder: Path) -> dict[str, bytes]:
     """All files of a folder."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+    contents = {}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            contents[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return contents
+
+
+def key_of(model: str) -> str:
+    """The key of a model's entry in a small warehouse."""
+    return entry_key({"model": model, "model_config_hash": "a-configuration", "vintage": "base"})
 
 
 def tiny_job(
@@ -106,18 +113,20 @@ def tiny_job(
     all responses.
     """
     job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
-    prompts = [({"task_id": each, "position": 0}, f"Why {each}?") for each in task_ids]
-    tables = admitted(task_ids, n_criteria=2) | {
-        "criteria": [each for task_id in task_ids for each in rubric(task_id)],
-        "message_rows": [
-            row("message_rows", role="user", content=text, **of) for of, text in prompts
-        ],
-        "conversation_turns": [
-            row("conversation_turns", prompt=text, **of) for of, text in prompts
-        ],
-    }
+    tables = combined(admitted(task_ids, n_criteria=2), *map(posed, task_ids))
     store(job, combined(tables, *(response_rows_of(task_ids, model) for model in models)))
     return job
+
+
+def posed(task_id: str) -> Rows:
+    """The rubric of a task, and its only turn, assembled."""
+    prompt = f"Why {task_id}?"
+    turn = {"task_id": task_id, "position": 0}
+    return {
+        "criteria": rubric(task_id),
+        "message_rows": [row("message_rows", role="user", content=prompt, **turn)],
+        "conversation_turns": [row("conversation_turns", prompt=prompt, **turn)],
+    }
 
 
 def rubric(task_id: str) -> list[Row]:
@@ -126,21 +135,23 @@ def rubric(task_id: str) -> list[Row]:
 
 
 def response_rows_of(
-    task_ids: Sequence[str], model: str, vintage: str = "base", **values: Any
-) -> dict[str, list[Row]]:
-    """A model's responses, which meet the first criterion and not the second."""
-    responses = [
-        response(t, model, vintage=vintage) | {"text": f"{model} says {t}."} | values
-        for t in task_ids
-    ]
-    for each in responses:
-        each["response_id"] += f"/{vintage}"
-    verdicts = [
-        verdict(each, of, value, explanation=f"{each['response_id']} {of['position']}")
-        for each in responses
-        for of, value in zip(rubric(each["task_id"]), (1.0, 0.0), strict=True)
-    ]
-    return {"responses": responses, "verdicts": verdicts}
+    task_ids: Iterable[str], model: str, vintage: str = "base", suffix: str = "", **values: Any
+) -> Rows:
+    """A model's responses, which meet the first criterion and not the second; their ids, and those
+    of the verdicts, end with the suffix.
+    """
+    tables: Rows = {"responses": [], "verdicts": []}
+    for task_id in task_ids:
+        response_row = response(task_id, model, vintage=vintage)
+        response_row |= {"text": f"{model} says {task_id}."} | values
+        response_row["response_id"] += f"/{vintage}{suffix}"
+        tables["responses"].append(response_row)
+        for criterion_row, value in zip(rubric(task_id), (1.0, 0.0), strict=True):
+            explanation = f"{response_row['response_id']} {criterion_row['position']}"
+            tables["verdicts"].append(
+                verdict(response_row, criterion_row, value, explanation=explanation)
+            )
+    return tables
 
 
 def store(job: Job, tables: Mapping[str, list[Row]]) -> None:

@@ -2,7 +2,7 @@
 
 import string
 from collections.abc import Iterator
-from itertools import groupby, product
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.figures.addresses import criterion_key, entry_key, judge_config_key, task_key
+from tasks.figures.figure import grouped
 from tests.tasks.report.drilldown.drilled import Row, files
 from tests.tasks.report.synthetic.texts import CANARY
 from warehouse import Warehouse
@@ -24,66 +25,46 @@ class Stored:
     """The stored rows of the revision that a job shows."""
 
     def __init__(self, job: Job) -> None:
-        revision = job.data.revision
         with Warehouse(job.warehouse).reader() as reader:
-            of = {
-                name: [
-                    row
-                    for row in reader.rows(f"select * from {name}")
-                    if row["dataset_revision"] == revision
-                ]
-                for name in (
-                    "tasks",
-                    "criteria",
-                    "responses",
-                    "verdicts",
-                    "message_rows",
-                    "conversation_turns",
-                )
+
+            def select(table: str) -> list[Row]:
+                rows = reader.select(table, "*", dataset_revision=job.data.revision)
+                return sorted(rows, key=lambda row: row.get("position", 0))
+
+            tasks = select("tasks")
+            responses = select("responses")
+            self.criteria = grouped(select("criteria"), "task_id")
+            self.turns = grouped(select("message_rows"), "task_id")
+            self.openings = {
+                row["task_id"]: row["prompt"]
+                for row in select("conversation_turns")
+                if row["position"] == 0
             }
-        self.tasks = {row["task_id"]: row for row in of["tasks"] if row["is_admitted"]}
+            verdicts = select("verdicts")
+        self.tasks = {row["task_id"]: row for row in tasks if row["is_admitted"]}
         self.responses = {
-            row["response_id"]: row for row in of["responses"] if row["task_id"] in self.tasks
-        }
-        self.criteria = self._by_task(of["criteria"])
-        self.turns = self._by_task(of["message_rows"])
-        self.openings = {
-            row["task_id"]: row["prompt"]
-            for row in of["conversation_turns"]
-            if row["position"] == 0
+            row["response_id"]: row for row in responses if row["task_id"] in self.tasks
         }
         # People label here, so they are not judges.
-        self.verdicts = dict(
-            self._cells([row for row in of["verdicts"] if row["source"] == "judged"])
-        )
+        self.verdicts = dict(self._cells(row for row in verdicts if row["source"] == "judged"))
 
-    def _by_task(self, rows: list[Row]) -> dict[str, list[Row]]:
-        in_order = sorted(rows, key=lambda row: (row["task_id"], row["position"]))
-        return {
-            task_id: list(of_task)
-            for task_id, of_task in groupby(in_order, lambda row: str(row["task_id"]))
-        }
-
-    def _cells(self, verdicts: list[Row]) -> Iterator[tuple[Cell, Row]]:
-        criteria = (row for rows in self.criteria.values() for row in rows)
-        positions = {
-            (row["task_id"], row["criterion_id"], row["content_hash"]): row["position"]
-            for row in criteria
-        }
+    def _cells(self, verdicts: Iterator[Row]) -> Iterator[tuple[Cell, Row]]:
+        positions = {}
+        for rows in self.criteria.values():
+            for row in rows:
+                criterion = (row["task_id"], row["criterion_id"], row["content_hash"])
+                positions[criterion] = row["position"]
         for row in verdicts:
-            position = positions.get((row["task_id"], row["criterion_id"], row["criterion_hash"]))
-            if position is not None and row["response_id"] in self.responses:
-                response = self.responses[row["response_id"]]
-                yield (
-                    (
-                        row["task_id"],
-                        entry_key(response),
-                        response["trial"],
-                        judge_config_key(row),
-                        position,
-                    ),
-                    row,
-                )
+            criterion = (row["task_id"], row["criterion_id"], row["criterion_hash"])
+            response = self.responses.get(row["response_id"])
+            if criterion in positions and response:
+                judge_config = judge_config_key(row)
+                yield (*trial_of(response), judge_config, positions[criterion]), row
+
+
+def trial_of(response: Row) -> tuple[str, str, int]:
+    """Return the task, the entry and the trial of a response."""
+    return response["task_id"], entry_key(response), response["trial"]
 
 
 @pytest.fixture(scope="module")
@@ -91,53 +72,57 @@ def stored(world_job: Job) -> Stored:
     return Stored(world_job)
 
 
-def test_every_admitted_task_is_listed_with_what_it_is_found_by(
-    held: dict[str, Any], stored: Stored
-) -> None:
-    listed = {row["task_id"]: row for row in held["index"]["tasks"]}
-
-    assert stored.tasks.keys() == listed.keys()
-    for task_id, row in listed.items():
-        same = (
-            "field",
-            "topic",
-            "turns",
-            "splits",
-            "decision_types",
-            "economic_pathways",
-            "expert",
-        )
-        assert {name: stored.tasks[task_id][name] for name in same} == {
-            name: row[name] for name in same
-        }
-        assert task_key(task_id) == row["key"]
-        assert len(stored.criteria[task_id]) == row["n_criteria"]
-        assert sorted({each["category"] for each in stored.criteria[task_id]}) == row["categories"]
-        assert stored.openings[task_id].startswith(row["opening"])
-    assert 0 < sum(row["is_hard"] for row in listed.values()) < len(listed)
-
-
-def test_the_conversation_and_the_criteria_are_as_they_were_sent(
-    held: dict[str, Any], stored: Stored
-) -> None:
+def sections(contents: Row, stored: Stored) -> Iterator[tuple[str, str, Row]]:
+    """Yield each task and entry with the responses and verdicts in its data file."""
     for task_id in stored.tasks:
-        part = held[f"task-{task_key(task_id)}"]["task"]
-        expected = stored.turns[task_id]
-        actual = part["conversation"]
-        assert [(t["role"], t["content"]) for t in expected] == [
-            (t["role"], t["content"]) for t in actual
-        ]
-        same = ("criterion_id", "title", "category", "severity", "weight", "position")
-        assert [
-            (criterion_key(row["criterion_id"]), *(row[name] for name in same))
-            for row in stored.criteria[task_id]
-        ] == [tuple(each[name] for name in ("key", *same)) for each in part["criteria"]]
+        for entry, section in contents[f"task-{task_key(task_id)}"].items():
+            if entry != "task":
+                yield task_id, entry, section
 
 
-def test_every_response_stands_in_the_file_of_its_task_word_for_word(
-    held: dict[str, Any], stored: Stored
+LISTED = ("field", "topic", "turns", "splits", "decision_types", "economic_pathways", "expert")
+
+
+def test_every_admitted_task_is_listed_with_its_labels(contents: Row, stored: Stored) -> None:
+    listed_tasks = {row["task_id"]: row for row in contents["index"]["tasks"]}
+
+    assert listed_tasks.keys() == stored.tasks.keys()
+    for task_id, task in listed_tasks.items():
+        categories = {row["category"] for row in stored.criteria[task_id]}
+        expected_labels = {name: stored.tasks[task_id][name] for name in LISTED}
+        assert {name: task[name] for name in LISTED} == expected_labels
+        assert task["key"] == task_key(task_id)
+        assert task["n_criteria"] == len(stored.criteria[task_id])
+        assert task["categories"] == sorted(categories)
+        assert stored.openings[task_id].startswith(task["opening"])
+
+
+def test_some_tasks_are_listed_as_hard(contents: Row) -> None:
+    assert {row["is_hard"] for row in contents["index"]["tasks"]} == {True, False}
+
+
+def test_the_conversation_is_as_it_was_sent(contents: Row, stored: Stored) -> None:
+    turn = itemgetter("role", "content")
+
+    for task_id in stored.tasks:
+        rubric = contents[f"task-{task_key(task_id)}"]["task"]
+        assert list(map(turn, rubric["conversation"])) == list(map(turn, stored.turns[task_id]))
+
+
+def test_the_criteria_are_as_they_were_sent(contents: Row, stored: Stored) -> None:
+    criterion = itemgetter("criterion_id", "title", "category", "severity", "weight", "position")
+
+    for task_id in stored.tasks:
+        criteria = contents[f"task-{task_key(task_id)}"]["task"]["criteria"]
+        assert list(map(criterion, criteria)) == list(map(criterion, stored.criteria[task_id]))
+        for row in criteria:
+            assert row["key"] == criterion_key(row["criterion_id"])
+
+
+def test_every_response_is_in_the_file_of_its_task_word_for_word(
+    contents: Row, stored: Stored
 ) -> None:
-    same = (
+    values = itemgetter(
         "status",
         "error",
         "text",
@@ -148,100 +133,97 @@ def test_every_response_stands_in_the_file_of_its_task_word_for_word(
         "latency_s",
         "source",
     )
-    rows = stored.responses.values()
-    expected = {
-        (row["task_id"], entry_key(row), row["trial"]): tuple(row[n] for n in same) for row in rows
-    }
-    actual = {
-        (task_id, entry, response["trial"]): tuple(response[name] for name in same)
-        for task_id in stored.tasks
-        for entry, part in held[f"task-{task_key(task_id)}"].items()
-        for response in part.get("responses", ())
-    }
+    expected = {trial_of(row): values(row) for row in stored.responses.values()}
+
+    actual = {}
+    for task_id, entry, section in sections(contents, stored):
+        for response in section["responses"]:
+            actual[task_id, entry, response["trial"]] = values(response)
 
     assert actual == expected
     assert {status for status, *_ in actual.values()} == {"ok", "refused", "truncated"}
 
 
-def test_every_verdict_of_every_judge_stands_beside_its_response(
-    held: dict[str, Any], stored: Stored
-) -> None:
-    same = ("status", "explanation", "error")
-    actual = {
-        (task_id, entry, *(verdict[name] for name in ("trial", "judge_config", "position"))): tuple(
-            verdict[name] for name in same
-        )
-        for task_id in stored.tasks
-        for entry, part in held[f"task-{task_key(task_id)}"].items()
-        for verdict in part.get("verdicts", ())
-    }
+def test_every_verdict_of_every_judge_is_beside_its_response(contents: Row, stored: Stored) -> None:
+    cell = itemgetter("trial", "judge_config", "position")
+    values = itemgetter("status", "explanation", "error")
 
-    assert {
-        cell: tuple(row[name] for name in same) for cell, row in stored.verdicts.items()
-    } == actual
-    assert (
-        len({judge_config for *_, judge_config, _ in actual}) == 3
-    )  # two judges, one with two configurations
+    actual = {}
+    for task_id, entry, section in sections(contents, stored):
+        for verdict in section["verdicts"]:
+            actual[task_id, entry, *cell(verdict)] = values(verdict)
+
+    assert actual == {cell: values(row) for cell, row in stored.verdicts.items()}
+    # two judges, one with two configurations
+    assert len({judge_config for *_, judge_config, _ in actual}) == 3
     assert {"met", "unmet", "timeout", "parse_error"} <= {status for status, *_ in actual.values()}
 
 
 def test_the_list_of_verdicts_has_a_letter_for_every_criterion(
-    held: dict[str, Any], stored: Stored
+    contents: Row, stored: Stored
 ) -> None:
-    index = held["index"]
-    criteria = held["criteria"]
-    rows = [row for task in index["tasks"] for row in stored.criteria[task["task_id"]]]
-    failed = {
-        (r["task_id"], entry_key(r), r["trial"])
-        for r in stored.responses.values()
-        if r["status"] != "ok"
-    }
-    listed = {
-        (row["task_id"], entry["key"], int(trial), judge_config, row["position"]): index[
-            "statuses"
-        ][mark]
-        for entry in index["entries"]
-        for judge_config, by_trial in held[f"entry-{entry['key']}"].items()
-        for trial, marks in by_trial.items()
-        for row, mark in zip(rows, marks, strict=True)
-    }
-    unjudged = {cell: "no_response" if cell[:3] in failed else "not_judged" for cell in listed}
+    index = contents["index"]
+    criteria: list[Row] = []
+    for task in index["tasks"]:
+        criteria += stored.criteria[task["task_id"]]
+    failed_responses = {trial_of(row) for row in stored.responses.values() if row["status"] != "ok"}
 
-    assert [row["title"] for row in rows] == criteria["title"]
-    assert (
-        unjudged | {cell: verdict["status"] for cell, verdict in stored.verdicts.items()} == listed
-    )
+    actual = {}
+    for entry in index["entries"]:
+        for judge_config, marks_by_trial in contents[f"entry-{entry['key']}"].items():
+            for trial, marks in marks_by_trial.items():
+                for row, mark in zip(criteria, marks, strict=True):
+                    response = (row["task_id"], entry["key"], int(trial))
+                    cell = (*response, judge_config, row["position"])
+                    actual[cell] = index["statuses"][mark]
+
+    expected = {}
+    for cell in actual:
+        unjudged = "no_response" if cell[:3] in failed_responses else "not_judged"
+        expected[cell] = stored.verdicts.get(cell, {"status": unjudged})["status"]
+    assert actual == expected
+    assert actual.keys() >= stored.verdicts.keys()
+    assert contents["criteria"]["title"] == [row["title"] for row in criteria]
 
 
-def test_scores_and_bounds_are_those_of_the_marts(world_job: Job, held: dict[str, Any]) -> None:
+def test_scores_and_bounds_are_those_of_the_marts(world_job: Job, contents: Row) -> None:
+    query = "from task_scores where score_name = 'score' and dataset_revision = ?"
     with Warehouse(world_job.warehouse).reader() as reader:
-        query = "from task_scores where score_name = 'score' and dataset_revision = ?"
-        stored_rows = reader.rows(query, [world_job.data.revision])
-        rows = {(judge_config_key(row), entry_key(row), row["task_id"]): row for row in stored_rows}
-    index = held["index"]
-    for judge_config, entry in product(
-        (each["key"] for each in index["judge_configs"]), index["entries"]
-    ):
-        shown = held[f"scores-{judge_config}"].get(entry["key"], {})
-        for number, task in enumerate(index["tasks"]):
-            row = rows.get((judge_config, entry["key"], task["task_id"]), {"value": None})
-            value, *bounds = shown.get(str(number), [None])
-            assert (row["value"] and pytest.approx(row["value"], abs=1e-5)) == value
-            if row["value"] is None and len(row) > 1:
-                assert pytest.approx([row["value_lower"], row["value_upper"]], abs=1e-5) == bounds
-    assert {row["value"] is None for row in rows.values()} == {True, False}
+        rows = reader.rows(query, [world_job.data.revision])
+    index = contents["index"]
+    task_ids = [task["task_id"] for task in index["tasks"]]
+    entries = {entry["key"] for entry in index["entries"]}
+    judge_configs = {judge_config["key"] for judge_config in index["judge_configs"]}
+    expected: dict[Any, Any] = {}
+    for row in rows:
+        cell = (judge_config_key(row), entry_key(row), row["task_id"])
+        if cell[0] in judge_configs and cell[1] in entries and cell[2] in task_ids:
+            values = [row["value"]]
+            if row["value"] is None:
+                values += [row["value_lower"], row["value_upper"]]
+            expected[cell] = pytest.approx(values, abs=1e-5)
+
+    actual = {}
+    for judge_config in judge_configs:
+        for entry, scores in contents[f"scores-{judge_config}"].items():
+            for number, values in scores.items():
+                actual[judge_config, entry, task_ids[int(number)]] = values
+
+    assert actual == expected
+    assert {len(values) for values in actual.values()} == {1, 3}
 
 
-def test_no_file_has_a_canary_or_ends_a_script(
-    world_drilldown: Path, hostile_site: Path, held: dict[str, Any]
+def test_no_file_has_a_canary(world_drilldown: Path, contents: Row) -> None:
+    for content in files(world_drilldown).values():
+        assert CANARY.encode() not in content
+    assert CANARY not in repr(contents)
+
+
+def test_no_data_file_has_a_character_that_could_end_a_script(
+    world_drilldown: Path, hostile_site: Path
 ) -> None:
-    plain = frozenset((string.ascii_letters + string.digits + '+/=-."{}[](),:;\n').encode())
+    plain_characters = set((string.ascii_letters + string.digits + '+/=-."{}[](),:;\n').encode())
 
-    assert [
-        name for name, content in files(world_drilldown).items() if CANARY.encode() in content
-    ] == []
-    assert CANARY not in repr(held)
     for site in (world_drilldown, hostile_site):
-        assert [
-            name for name, content in files(site / "data").items() if set(content) - plain
-        ] == []
+        for content in files(site / "data").values():
+            assert set(content) <= plain_characters

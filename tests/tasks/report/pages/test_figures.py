@@ -1,6 +1,6 @@
 """Figures in small cases computed by hand; charts; and histories of samplings."""
 
-from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,9 @@ import duckdb
 import pytest
 
 from tasks.benchmarks import load_benchmark
+from tasks.config.job import Job
 from tasks.figures.csv_rows import as_csv
+from tasks.figures.figure import Chart, grouped
 from tasks.figures.scope import Scope
 from tasks.figures.shown import COMPARE, PAGES
 from tasks.figures.shown.categories import CATEGORIES
@@ -31,250 +33,253 @@ from warehouse import Warehouse
 FIGURES = {figure.name: figure for page in PAGES for figure in page.figures}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["world", "research"])
-def test_every_figure_is_what_its_sql_gives(name: str, request: pytest.FixtureRequest) -> None:
-    job, site = (request.getfixturevalue(f"{name}_{what}") for what in ("job", "site"))
+def columns_of(rows: Sequence[Row], *names: str) -> list[tuple[Any, ...]]:
+    """Return the values of some columns."""
+    return [tuple(row[name] for name in names) for row in rows]
+
+
+def drawn_rows(charts: Sequence[Chart]) -> list[Row]:
+    """Return the rows of all charts."""
+    rows: list[Row] = []
+    for chart in charts:
+        rows += chart.declared["rows"]
+    return rows
+
+
+def refuse_other_rows(job: Job, site: Path) -> dict[str, list[Row]]:
+    """Run the SQL file of each figure, refuse other rows than those in its CSV file, and return
+    them.
+    """
+    rows_by_figure = {}
     with duckdb.connect(str(Warehouse(job.warehouse).database), read_only=True) as connection:
         connection.execute("set timezone = 'Pacific/Auckland'")
         for path in sorted((site / "figures").glob("*.sql")):
-            cursor = connection.execute(path.read_text(encoding="utf-8"))
-            columns = [column[0] for column in cursor.description or []]
-            rows = [dict(zip(columns, values, strict=True)) for values in cursor.fetchall()]
-            assert path.with_suffix(".csv").read_text(encoding="utf-8") == as_csv(columns, rows), (
-                path.name
-            )
-            figure = FIGURES.get(path.stem)
-            assert figure is None or {column.name for column in figure.columns} <= set(columns), (
-                path.name
-            )
-            if name == "world":
-                assert rows or path.stem == "cascade_decisions", (
-                    f"{path.stem} has no rows to look at"
-                )
+            relation = connection.sql(path.read_text(encoding="utf-8"))
+            rows = [
+                dict(zip(relation.columns, values, strict=True)) for values in relation.fetchall()
+            ]
+            content = path.with_suffix(".csv").read_text(encoding="utf-8")
+            assert content == as_csv(relation.columns, rows), path.name
+            if path.stem in FIGURES:
+                names = {column.name for column in FIGURES[path.stem].columns}
+                assert names <= set(relation.columns), path.name
+            rows_by_figure[path.stem] = rows
+    return rows_by_figure
+
+
+def test_every_figure_is_what_its_sql_gives(world_job: Job, world_site: Path) -> None:
+    rows_by_figure = refuse_other_rows(world_job, world_site)
+
+    empty_figures = [name for name, rows in rows_by_figure.items() if not rows]
+    assert empty_figures == []
+
+
+def test_every_figure_of_another_benchmark_is_what_its_sql_gives(
+    research_job: Job, research_site: Path
+) -> None:
+    assert refuse_other_rows(research_job, research_site)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [figure.name for figure in CATEGORIES.figures])
-def test_no_chart_shows_two_judges_or_splits_or_a_hard_split_beside_its_full_one(
-    name: str, scope: Scope
-) -> None:
-    rows = rows_of(FIGURES[name], scope)
-    plots = FIGURES[name].drawn(rows)
+def test_a_chart_shows_one_judge_on_one_full_split(name: str, scope: Scope) -> None:
+    figure = FIGURES[name]
 
-    titles = [plot.title for plot in plots]
-    assert all(len({each["judge_config"] for each in drawn([plot])}) == 1 for plot in plots)
+    charts = figure.drawn(rows_of(figure, scope))
+
+    titles = [chart.title for chart in charts]
     assert len(titles) == len(set(titles))
-    assert not [title for title in titles if "_hard" in title]
     for split in ("finance", "legal"):
         assert any(title.endswith(f"{split}, judged by {JUDGES[0]}") for title in titles)
-    listed = FIGURES[name].listed(rows)
-    assert {each["split"] for each in listed} == {"finance", "legal"}
+    for chart in charts:
+        assert "_hard" not in chart.title
+        assert len({row["judge_config"] for row in chart.declared["rows"]}) == 1
 
 
-def drawn(plots: list[Any]) -> list[Row]:
-    """The rows of all charts."""
-    return [each for plot in plots for each in plot.declared["rows"]]
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [figure.name for figure in CATEGORIES.figures])
+def test_a_table_lists_full_splits(name: str, scope: Scope) -> None:
+    figure = FIGURES[name]
+
+    table_rows = figure.listed(rows_of(figure, scope))
+
+    assert {row["split"] for row in table_rows} == {"finance", "legal"}
 
 
-def test_no_chart_of_cost_shows_a_model_without_a_price_or_people(scope: Scope) -> None:
-    unpriced = {IMPORTED_MODEL, *(each.label for each in CONTENDERS if each.usd_per_mtok is None)}
+def test_no_chart_of_cost_shows_a_model_without_a_price(scope: Scope) -> None:
+    unpriced = {contender.label for contender in CONTENDERS if contender.usd_per_mtok is None}
     rows = rows_of(FIGURES["costs"], scope)
-    shown = drawn(FIGURES["costs"].drawn(rows))
 
-    assert {each["model"] for each in rows} - unpriced == {each["model"] for each in shown}
-    assert all(each["usd" if "part" in each else "response_usd"] > 0 for each in shown)
-    judges = {each["judge_config"] for each in shown if "part" in each}
+    charted_rows = drawn_rows(FIGURES["costs"].drawn(rows))
+
+    priced = {row["model"] for row in rows} - unpriced - {IMPORTED_MODEL}
+    assert {row["model"] for row in charted_rows} == priced
+    for charted_row in charted_rows:
+        assert charted_row["usd" if "part" in charted_row else "response_usd"] > 0
+
+
+def test_no_chart_of_cost_shows_people(scope: Scope) -> None:
+    rows = rows_of(FIGURES["costs"], scope)
+
+    charted_rows = drawn_rows(FIGURES["costs"].drawn(rows))
+
+    judges = {row["judge_config"] for row in charted_rows if "part" in row}
     assert judges
-    assert PEOPLE not in judges, "what people cost is not known"
+    assert PEOPLE not in judges
 
 
-def one_response_each(
-    costs: dict[str, list[float | None]], **of_verdict: Any
-) -> dict[str, list[Row]]:
+def priced_responses(costs: Mapping[str, Sequence[float | None]]) -> dict[str, list[Row]]:
     """Models with responses to two tasks at these costs, all judged as met."""
-    criteria = {task: criterion(task, 0, 5.0) for task in ("t0", "t1")}
-    responses = [
-        response(task, model, cost_usd=cost, chars_alnum=10)
-        for model, of_model in costs.items()
-        for task, cost in zip(criteria, of_model, strict=True)
-    ]
-    verdicts = [
-        verdict(each, criteria[each["task_id"]], 1.0, cost_usd=0.01, **of_verdict)
-        for each in responses
-    ]
-    rows = {
-        "criteria": [*criteria.values()],
-        "responses": responses,
-        "verdicts": verdicts,
-    }
-    return admitted([*criteria], n_criteria=1) | rows
+    tables = admitted(["t0", "t1"], n_criteria=1)
+    tables |= {"criteria": [], "responses": [], "verdicts": []}
+    for number in range(2):
+        criterion_row = criterion(f"t{number}", 0, 5.0)
+        tables["criteria"].append(criterion_row)
+        for model, model_costs in costs.items():
+            cost = model_costs[number]
+            response_row = response(f"t{number}", model, cost_usd=cost, chars_alnum=10)
+            tables["responses"].append(response_row)
+            tables["verdicts"].append(verdict(response_row, criterion_row, 1.0, cost_usd=0.01))
+    return tables
 
 
 def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(
     tmp_path: Path,
 ) -> None:
-    scope = scope_of(
-        tmp_path,
-        one_response_each(
-            {
-                "dear": [2.0, None],
-                "free": [0.0, 0.0],
-                "odd": [None, None],
-            }
-        ),
-    )
-    rows = rows_of(FIGURES["costs"], scope)
+    tables = priced_responses({"dear": [2.0, None], "free": [0.0, 0.0], "odd": [None, None]})
 
-    columns = ("response_usd", "n_unpriced_responses", "all_responses_usd", "task_usd")
-    assert {each["model"]: tuple(each[name] for name in columns) for each in rows} == {
-        "dear": (2.0, 1, None, pytest.approx(2.01)),
-        "free": (0.0, 0, 0.0, pytest.approx(0.01)),
-        "odd": (None, 2, None, None),
-    }
-    assert [each["model"] for each in drawn(FIGURES["costs"].drawn(rows)[:1])] == ["dear"]
+    rows = rows_of(FIGURES["costs"], scope_of(tmp_path, tables))
+
+    names = ("model", "response_usd", "n_unpriced_responses", "all_responses_usd", "task_usd")
+    assert sorted(columns_of(rows, *names)) == [
+        ("dear", 2.0, 1, None, pytest.approx(2.01)),
+        ("free", 0.0, 0, 0.0, pytest.approx(0.01)),
+        ("odd", None, 2, None, None),
+    ]
+    score_chart = FIGURES["costs"].drawn(rows)[0]
+    assert columns_of(score_chart.rows, "model") == [("dear",)]
 
 
 def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> None:
-    tables = one_response_each({"one": [1.0, 1.0]}, source="judged")
-    tables["verdicts"] = [each | {"cost_usd": None} for each in tables["verdicts"]]
+    tables = priced_responses({"one": [1.0, 1.0]})
+    for verdict_row in tables["verdicts"]:
+        verdict_row["cost_usd"] = None
     scope = scope_of(tmp_path, tables)
-    (cost,), (judge,) = (rows_of(FIGURES[name], scope) for name in ("costs", "judge_costs"))
+
+    (cost,) = rows_of(FIGURES["costs"], scope)
+    (judge,) = rows_of(FIGURES["judge_costs"], scope)
 
     assert cost["response_usd"] == 1.0
     assert cost["verdicts_usd"] is None
     assert cost["task_usd"] is None
-    columns = ("thousand_usd", "cost_usd", "n_unpriced", "cached_share")
-    assert tuple(judge[name] for name in columns) == (None, None, 2, None)
+    assert judge["thousand_usd"] is None
+    assert judge["cost_usd"] is None
+    assert judge["cached_share"] is None
+    assert judge["n_unpriced"] == 2
     assert FIGURES["judge_costs"].drawn([judge]) == []
 
 
 def test_around_the_border_are_the_last_inside_and_the_first_outside() -> None:
-    rows: list[Row] = [
-        {
-            "field": field,
-            "is_selected": i < 20,
-            "rank": i,
-        }
-        for field in ("A", "B")
-        for i in range(40)
-    ]
+    rows = []
+    for field in ("A", "B"):
+        for rank in range(40):
+            rows.append({"field": field, "rank": rank, "is_selected": rank < 20})
 
     actual = FIGURES["hard_border"].listed(rows)
 
-    assert [(f, i) for f in ("A", "B") for i in range(12, 28)] == [
-        (each["field"], each["rank"]) for each in actual
-    ]
+    ranks = grouped(actual, "field")
+    assert columns_of(ranks["A"], "rank") == [(rank,) for rank in range(12, 28)]
+    assert columns_of(ranks["B"], "rank") == [(rank,) for rank in range(12, 28)]
 
 
-def checked(
-    run_id: str, suite: str, check_name: str, seconds: float, keys: list[str], **values: Any
+def check_row(
+    run_id: str, check_name: str, seconds: float, keys: Sequence[str] = (), **values: Any
 ) -> Row:
-    given = {
+    """The result of a check, which failed for some keys."""
+    usual = {
+        "suite": "ingest",
         "expectation": "odd: in(values=[True])",
         "table_name": "rubrics",
         "severity": "warn",
-    } | values
+    }
     return row(
         "checks",
         run_id=run_id,
-        suite=suite,
         check_name=check_name,
         success=not keys,
         n_evaluated=100,
         n_failed=len(keys),
-        failing_keys=keys,
+        failing_keys=list(keys),
         created_at=at(seconds),
-        **given,
+        **usual | values,
     )
 
 
-def test_the_last_run_of_each_suite_counts_and_failures_come_first_the_gravest_before_all(
+def test_the_last_run_of_each_suite_counts_and_the_gravest_failures_come_first(
     tmp_path: Path,
 ) -> None:
-    keys = [f"t{i}" for i in range(7)]
-    scope = scope_of(
-        tmp_path,
-        admitted(["t1"])
-        | {
-            "checks": [
-                checked("old", "ingest", "healed", 1, ["t1"]),
-                checked("old", "judge", "verdict_value", 1, ["v1"], severity="fail"),
-                checked("new", "ingest", "healed", 2, []),
-                checked("new", "ingest", "many", 2, keys),
-                checked("new", "ingest", "grave", 2, ["t1"], severity="quarantine"),
-            ]
-        },
-    )
-    rows = rows_of(FIGURES["quality"], scope)
-    notes = FIGURES["quality"].notes(rows)  # type: ignore[misc]
+    keys = [f"t{number}" for number in range(7)]
+    checks = [
+        check_row("old", "healed", 1, ["t1"]),
+        check_row("old", "verdict_value", 1, ["v1"], suite="judge", severity="fail"),
+        check_row("new", "healed", 2),
+        check_row("new", "many", 2, keys),
+        check_row("new", "grave", 2, ["t1"], severity="quarantine"),
+    ]
 
-    columns = ("outcome", "check_name", "run_id", "n_failed", "some_keys", "n_more")
-    assert [
+    rows = rows_of(FIGURES["quality"], scope_of(tmp_path, admitted(["t1"]) | {"checks": checks}))
+
+    names = ("outcome", "check_name", "run_id", "n_failed", "some_keys", "n_more")
+    assert columns_of(rows, *names) == [
         ("failed", "verdict_value", "old", 1, ["v1"], None),
         ("failed", "grave", "new", 1, ["t1"], None),
         ("failed", "many", "new", 7, keys[:5], 2),
         ("passed", "healed", "new", 0, [], None),
-    ] == [tuple(each[name] for name in columns) for each in rows]
-    assert notes[0].startswith("3 of 4 checks failed")
-    assert "ingest 2026-01-01 00:00 UTC" in notes[1]
+    ]
+    assert FIGURES["quality"].notes_on(rows) == [
+        "3 of 4 checks failed; they come first.",
+        "Checked: judge 2026-01-01 00:00 UTC, ingest 2026-01-01 00:00 UTC.",
+    ]
 
 
 def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unknown(
     tmp_path: Path,
 ) -> None:
-    row = response("t1")
-    criteria = [criterion("t1", position, 5.0) for position in range(5)]
-    decided = [
-        verdict(
-            row,
-            criteria[0],
+    response_row = response("t1")
+
+    def decided(position: int, value: float | None, **values: Any) -> Row:
+        usual = {"judge": "careful"}
+        return verdict(response_row, criterion("t1", position, 5.0), value, **usual | values)
+
+    verdicts = [
+        decided(0, 1.0, decided_by="cheap", cost_usd=0.1),
+        decided(1, 0.0, decided_by="cheap", cost_usd=0.2),
+        decided(
+            2,
             1.0,
-            judge="careful",
-            decided_by="cheap",
-            cost_usd=0.1,
-        ),
-        verdict(
-            row,
-            criteria[1],
-            0.0,
-            judge="careful",
-            decided_by="cheap",
-            cost_usd=0.2,
-        ),
-        verdict(
-            row,
-            criteria[2],
-            1.0,
-            judge="careful",
             decided_by="strong",
             cost_usd=0.5,
             escalated_because=["weight", "disagreement"],
         ),
-        verdict(
-            row,
-            criteria[3],
-            None,
-            judge="careful",
-            decided_by="strong",
-            escalated_because=["weight"],
-            status="refused",
-        ),
-        verdict(row, criteria[4], 1.0, judge="careful plain"),
+        decided(3, None, decided_by="strong", escalated_because=["weight"], status="refused"),
+        decided(4, 1.0, judge="careful plain"),
     ]
-    scope = scope_of(tmp_path, admitted(["t1"]) | {"responses": [row], "verdicts": decided})
+    tables = {"responses": [response_row], "verdicts": verdicts}
 
-    columns = ("reason", "decided_by", "n", "n_failed", "cost_usd", "share")
-    assert {tuple(each[name] for name in columns) for each in rows_of(DECISIONS, scope)} == {
+    rows = rows_of(DECISIONS, scope_of(tmp_path, admitted(["t1"]) | tables))
+
+    names = ("reason", "decided_by", "n", "n_failed", "cost_usd", "share")
+    assert sorted(columns_of(rows, *names)) == [
         ("decided at once", "cheap", 2, 0, 0.3, 0.5),
-        ("weight", "strong", 2, 1, None, 0.5),
         ("disagreement", "strong", 1, 0, 0.5, 0.25),
-    }
+        ("weight", "strong", 2, 1, None, 0.5),
+    ]
 
 
-def test_a_served_page_leads_only_to_pages_that_are_there(tmp_path: Path) -> None:
+def test_a_served_page_links_only_to_existing_pages(tmp_path: Path) -> None:
     for name in ("index", "judges"):
         (tmp_path / f"{name}.html").write_text("a page")
+
     html = served_page(COMPARE, load_benchmark("prbench"), tmp_path, (), comparison=None)
 
     assert "judges.html" in html
@@ -284,29 +289,35 @@ def test_a_served_page_leads_only_to_pages_that_are_there(tmp_path: Path) -> Non
 @pytest.fixture(scope="module")
 def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
     """The rows of the figure `history` by model, for a warehouse with all scenarios."""
-    samplings = [
-        replace(each, model=model) for model, of_model in SCENARIOS.items() for each in of_model
-    ]
-    scope = scope_of(tmp_path_factory.mktemp("histories"), {**rows_by_table(samplings), **DRIFT})
-    actual: dict[str, Rows] = defaultdict(list)
-    for each in rows_of(FIGURES["history"], scope):
-        actual[each["label"]].append(each)
+    samplings = []
+    for model, model_samplings in SCENARIOS.items():
+        samplings += [replace(sampling, model=model) for sampling in model_samplings]
+    tables = {**rows_by_table(samplings), **DRIFT}
+    scope = scope_of(tmp_path_factory.mktemp("histories"), tables)
+    rows = rows_of(FIGURES["history"], scope)
     scope.reader.close()
-    return actual
+    return grouped(rows, "label")
+
+
+def changed_after_first(cause: str) -> list[tuple[str, float | None, str | None]]:
+    """The points of three nights if something changed after the first."""
+    return [("n1", None, None), ("n2", None, cause), ("n3", 0.25, None)]
 
 
 @pytest.mark.parametrize(
-    ("what", "expected", "n_lines"),
+    ("scenario", "points", "n_lines"),
     [
         (
             "going on",
             [("base", None, None), ("n1", 0.25, None), ("n2", 0.25, None), ("n3", 0.25, None)],
             1,
         ),
-        *(
-            (word, [("n1", None, None), ("n2", None, word), ("n3", 0.25, None)], 2)
-            for word in ("data set", "model", "judge", "template", "grading", "data set, template")
-        ),
+        ("data set", changed_after_first("data set"), 2),
+        ("model", changed_after_first("model"), 2),
+        ("judge", changed_after_first("judge"), 2),
+        ("template", changed_after_first("template"), 2),
+        ("grading", changed_after_first("grading"), 2),
+        ("data set, template", changed_after_first("data set, template"), 2),
         (
             "changed back",
             [("n1", None, None), ("n2", None, "template"), ("n3", None, "template")],
@@ -333,13 +344,12 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
     ],
 )
 def test_a_line_ends_where_something_changed(
-    histories: Any, what: str, expected: list[Any], n_lines: int
+    histories: dict[str, Rows], scenario: str, points: list[Any], n_lines: int
 ) -> None:
-    # of each point: the sampling, the change of the score, and what changed in the setup
-    assert [
-        (each["vintage"], each["change"], each["changed"]) for each in histories[what]
-    ] == expected
-    assert n_lines == len({each["line"] for each in histories[what]})
+    rows = histories[scenario]
+
+    assert columns_of(rows, "vintage", "change", "changed") == points
+    assert len({row["line"] for row in rows}) == n_lines
 
 
 def test_each_judge_has_its_history_with_the_nights_in_which_it_was_out_of_control(
@@ -347,9 +357,13 @@ def test_each_judge_has_its_history_with_the_nights_in_which_it_was_out_of_contr
 ) -> None:
     rows = histories["two judges"]
 
-    expected = [("judge", False), ("judge", True), ("second", False), ("second", False)]
-    assert [(each["judged_by"], each["is_drifted"]) for each in rows] == expected
-    assert [each["judge_config"] for each in rows][2:] == [["second"], ["second"]]
+    assert columns_of(rows, "judged_by", "is_drifted") == [
+        ("judge", False),
+        ("judge", True),
+        ("second", False),
+        ("second", False),
+    ]
+    assert columns_of(rows[2:], "judge_config") == [(["second"],), (["second"],)]
 
 
 RUNS = [
@@ -396,8 +410,11 @@ RUNS = [
 ]
 
 
-SPEND = [
-    row(
+def spend_row(
+    run_id: str, model: str, cost_usd: float, calls: int, unpriced_calls: int, purpose: str
+) -> Row:
+    """The calls of a run to a model."""
+    return row(
         "spend",
         run_id=run_id,
         day="2026-01-01",
@@ -405,63 +422,53 @@ SPEND = [
         called_model=model,
         calls=calls,
         failed_calls=1,
-        unpriced_calls=unpriced,
+        unpriced_calls=unpriced_calls,
         cost_usd=cost_usd,
         prompt_tokens=10,
         cached_tokens=5,
         completion_tokens=2,
     )
-    for run_id, purpose, model, cost_usd, calls, unpriced in (
-        ("second", "judge", "one", 0.5, 10, 0),
-        ("second", "judge", "two", 0.25, 5, 2),
-        ("second", "sample", "three", 0.0, 4, 4),
-        ("third", "drift", "one", 0.125, 1, 0),
-        ("first", "judge", "one", 8.0, 9, 0),
-        ("elsewhere", "judge", "one", 16.0, 9, 0),
-    )
+
+
+SPEND = [
+    spend_row("second", "one", 0.5, 10, 0, "judge"),
+    spend_row("second", "two", 0.25, 5, 2, "judge"),
+    spend_row("second", "three", 0.0, 4, 4, "sample"),
+    spend_row("third", "one", 0.125, 1, 0, "drift"),
+    spend_row("first", "one", 8.0, 9, 0, "judge"),
+    spend_row("elsewhere", "one", 16.0, 9, 0, "judge"),
 ]
 
 
-def test_what_a_killed_run_made_is_counted_and_every_run_cost_what_its_calls_did(
+def test_the_output_of_a_killed_run_is_counted_and_a_run_costs_what_its_calls_did(
     tmp_path: Path,
 ) -> None:
     tables = rows_by_table([FIRST, SECOND])
-    for each in (*tables["responses"], *tables["verdicts"]):
-        is_killed = each["vintage"] == "n1"
-        each |= {
-            "run_id": "second" if is_killed else "third",
-            "cost_usd": 0.25 if is_killed else None,
-        }
-    rows = rows_of(
-        FIGURES["runs"],
-        scope_of(
-            tmp_path,
-            {
-                **tables,
-                "runs": RUNS,
-                "spend": SPEND,
-            },
-        ),
-    )
+    for stored_row in (*tables["responses"], *tables["verdicts"]):
+        is_killed = stored_row["vintage"] == "n1"
+        stored_row["run_id"] = "second" if is_killed else "third"
+        stored_row["cost_usd"] = 0.25 if is_killed else None
+    tables |= {"runs": RUNS, "spend": SPEND}
 
-    columns = ("run_id", "responses", "verdicts", "cost_usd", "unpriced_calls", "minutes")
-    assert [tuple(each[name] for name in columns) for each in rows] == [
+    rows = rows_of(FIGURES["runs"], scope_of(tmp_path, tables))
+
+    names = ("run_id", "responses", "verdicts", "cost_usd", "unpriced_calls", "minutes")
+    assert columns_of(rows, *names) == [
         ("third", 2, 4, 0.125, 0, None),
         ("second", 2, 4, 0.75, 6, None),
         ("first", 4, 9, 8.0, 0, 10.0),
     ]
-    assert at(2000).replace(tzinfo=None) == rows[0]["started_at"]
+    assert rows[0]["started_at"] == at(2000).replace(tzinfo=None)
 
 
 def test_a_score_below_0_goes_on_unclipped(tmp_path: Path) -> None:
     tables = rows_by_table([FIRST, replace(SECOND, values=(1, 0, 1, 0))])
-    for each in tables["criteria"]:
-        each["weight"] = 5.0 if each["position"] else -10.0
-    scope = scope_of(tmp_path, tables)
+    for criterion_row in tables["criteria"]:
+        criterion_row["weight"] = 5.0 if criterion_row["position"] else -10.0
 
-    first, second = rows_of(FIGURES["history"], scope)
-    assert [(each["mean_score"], each["raw_mean_score"]) for each in (first, second)] == [
-        (0.0, -1.0),
-        (0.0, -2.0),
+    rows = rows_of(FIGURES["history"], scope_of(tmp_path, tables))
+
+    assert columns_of(rows, "mean_score", "raw_mean_score", "change") == [
+        (0.0, -1.0, None),
+        (0.0, -2.0, -1.0),
     ]
-    assert second["change"] == -1.0
