@@ -6,8 +6,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
 
 import pytest
 
@@ -15,7 +14,7 @@ from tasks.benchmarks import load_benchmark
 from tests.faults.behaviours import HttpResponse, Request, prompt_of
 from tests.faults.server import FaultServer
 from tests.flows.conftest import Command
-from tests.kit import endpoint
+from tests.kit import Row, endpoint
 
 pytestmark = pytest.mark.slow
 KINDS = {
@@ -27,12 +26,13 @@ N_TASKS = 8
 
 
 def kind_of(prompt: str) -> str:
-    return next((kind for kind, words in KINDS.items() if words in prompt), "")
+    (kind,) = [kind for kind, words in KINDS.items() if words in prompt]
+    return kind
 
 
 def labels_in(prompt: str) -> list[str]:
-    listed = prompt.partition("Labels:\n")[2].partition("\n\n")[0]
-    return re.findall(r"^- (.+?): ", listed, re.MULTILINE) or ["DE", "US-CA", "EU", "NONE"]
+    listing = prompt.partition("Labels:\n")[2].partition("\n\n")[0]
+    return re.findall(r"^- (.+?): ", listing, re.MULTILINE) or ["DE", "US-CA", "EU", "NONE"]
 
 
 def labelled(request: Request, _: int) -> HttpResponse:
@@ -43,96 +43,129 @@ def labelled(request: Request, _: int) -> HttpResponse:
     labels = labels_in(prompt)
     seed = hashlib.sha256((request["model"] + prompt).encode()).digest()
     index = seed[0] % len(labels)
-    has_second = seed[1] % 3 == 0 and "further labels, at most 0" not in prompt
-    secondary = [labels[(index + 1) % len(labels)]] if has_second else []
-    return HttpResponse(
-        json.dumps(
-            {
-                "explanation": "so",
-                "primary": labels[index],
-                "secondary": secondary,
-            }
-        )
-    )
+    secondary = []
+    if seed[1] % 3 == 0 and "further labels, at most 0" not in prompt:
+        secondary = [labels[(index + 1) % len(labels)]]
+    reply = {"explanation": "so", "primary": labels[index], "secondary": secondary}
+    return HttpResponse(json.dumps(reply))
 
 
-@pytest.fixture
-def provider() -> Iterator[FaultServer]:
-    with FaultServer(labelled) as server:
-        yield server
-
-
-def ready(command: Command, provider: FaultServer, *annotators: dict[str, Any]) -> None:
-    """The sample, assembled, with these annotators."""
-    annotator = list(annotators) or endpoint("ann", provider.api_base)
+def assemble_sample(command: Command, *annotators: Row) -> None:
+    """Assemble the sample, with these annotators."""
     command.configure(
         dataset={"source": "sample"},
         warehouse="data",
         models=[],
         judges=[],
-        annotator=annotator,
+        annotator=list(annotators),
     )
     command("ingest", "-q")
     command("assemble", "-q")
 
 
-def test_each_task_is_labelled_once_by_each_vocabulary(
-    command: Command, provider: FaultServer
-) -> None:
-    ready(
-        command,
-        provider,
-        endpoint("ann", provider.api_base, trials=2),
-        endpoint("bob", provider.api_base),
-    )
-    labels = "select task_id, decision_types, economic_pathways from tasks order by task_id"
-    before = command.sql(labels)
-    command("annotate")
-    calls = Counter((kind_of(prompt_of(each)), each["model"]) for each in provider.book)
+@dataclass(frozen=True)
+class Annotation:
+    """The sample, labelled twice by one annotator and once by another.
 
-    assert {
-        (kind, name): N_TASKS * n for kind in KINDS for name, n in (("ann", 2), ("bob", 1))
-    } == calls
-    rows = command.sql("select * from task_annotations")
-    assert Counter(row["status"] for row in rows) == {"ok": 9 * N_TASKS}
-    known = load_benchmark("prbench").annotations
-    fields = {
-        row["task_id"]: row["field"] for row in command.sql("select task_id, field from tasks")
-    }
-    for row in rows:
-        allowed = known[row["kind"]].labels_of(fields[row["task_id"]])
-        assert {row["primary_label"], *row["secondary_labels"]} <= allowed.keys()
+    Attributes:
+        calls: those of the first execution.
+        n_calls: the number of calls of both executions.
+        released: the tasks with the data set's own labels, in order.
+        stderr: the messages of a second execution.
+    """
 
-    # The data set's own labels stay, and missing ones are used.
-    after = command.sql(labels)
-    sources = command.sql(
-        "select kind, source, count(distinct task_id)::int as n from labelled_tasks group by all"
-    )
-    n_of = {(row["kind"], row["source"]): row["n"] for row in sources}
-    for kind, column in (
-        ("decision_type", "decision_types"),
-        ("economic_pathway", "economic_pathways"),
-    ):
-        assert sum(bool(row[column]) for row in before) == n_of.get((kind, "released"), 0)
-        assert sum(not row[column] for row in before) == n_of.get((kind, "annotated"), 0)
-        assert all(row[column] for row in after)
-        assert all(
-            not was[column] or was[column] == row[column]
-            for was, row in zip(before, after, strict=True)
+    command: Command
+    calls: list[Request]
+    n_calls: int
+    released: list[Row]
+    stderr: str
+
+
+@pytest.fixture(scope="module")
+def annotation(tmp_path_factory: pytest.TempPathFactory) -> Annotation:
+    command = Command(tmp_path_factory.mktemp("annotated"))
+    with FaultServer(labelled) as provider:
+        assemble_sample(
+            command,
+            endpoint("ann", provider.api_base, trials=2),
+            endpoint("bob", provider.api_base),
         )
-    assert n_of["jurisdiction", "annotated"] == N_TASKS
+        released = command.sql(TASKS)
+        command("annotate")
+        calls = list(provider.book)
+        stderr = command("annotate").stderr
+        return Annotation(command, calls, len(provider.book), released, stderr)
 
-    done = command("annotate")
-    assert "nothing is missing, no model call made" in done.stderr
-    assert len(provider.book) == 9 * N_TASKS
+
+TASKS = "select task_id, field, decision_types, economic_pathways from tasks order by task_id"
+OWN_LABELS = pytest.mark.parametrize(
+    ("kind", "column"),
+    [("decision_type", "decision_types"), ("economic_pathway", "economic_pathways")],
+)
 
 
-def test_an_annotator_named_like_the_data_set_s_own_labels_is_refused(
-    command: Command, provider: FaultServer
+def test_each_task_is_labelled_once_by_each_annotator_with_each_vocabulary(
+    annotation: Annotation,
 ) -> None:
-    ready(command, provider, endpoint("released", provider.api_base))
+    counts = Counter((call["model"], kind_of(prompt_of(call))) for call in annotation.calls)
 
-    assert (
-        "the label 'released' stands for the data set's own labels"
-        in command("annotate", code=2).stderr
+    for kind in KINDS:
+        assert counts["ann", kind] == 2 * N_TASKS
+        assert counts["bob", kind] == N_TASKS
+
+
+def test_stored_labels_are_those_of_the_vocabulary(annotation: Annotation) -> None:
+    vocabularies = load_benchmark("prbench").annotations
+    fields = {row["task_id"]: row["field"] for row in annotation.released}
+
+    rows = annotation.command.sql("select * from task_annotations")
+
+    assert len(rows) == 9 * N_TASKS
+    for row in rows:
+        labels = vocabularies[row["kind"]].labels_of(fields[row["task_id"]])
+        assert row["status"] == "ok"
+        assert {row["primary_label"], *row["secondary_labels"]} <= labels.keys()
+
+
+@OWN_LABELS
+def test_the_own_labels_of_the_data_set_stay_and_missing_ones_are_filled(
+    annotation: Annotation, kind: str, column: str
+) -> None:
+    for released, row in zip(annotation.released, annotation.command.sql(TASKS), strict=True):
+        assert row[column]
+        assert row[column] == (released[column] or row[column])
+
+
+@OWN_LABELS
+def test_each_label_says_whether_the_data_set_or_an_annotator_has_set_it(
+    annotation: Annotation, kind: str, column: str
+) -> None:
+    rows = annotation.command.sql(
+        f"select distinct task_id, source from labelled_tasks where kind = '{kind}'"
     )
+
+    sources = {row["task_id"]: row["source"] for row in rows}
+    for row in annotation.released:
+        assert sources[row["task_id"]] == ("released" if row[column] else "annotated")
+
+
+def test_a_kind_without_own_labels_is_annotated_for_every_task(annotation: Annotation) -> None:
+    rows = annotation.command.sql(
+        "select distinct task_id, source from labelled_tasks where kind = 'jurisdiction'"
+    )
+
+    assert len(rows) == N_TASKS
+    assert {row["source"] for row in rows} == {"annotated"}
+
+
+def test_a_finished_annotation_makes_no_call(annotation: Annotation) -> None:
+    assert "nothing is missing, no model call made" in annotation.stderr
+    assert annotation.n_calls == len(annotation.calls)
+
+
+def test_an_annotator_named_like_the_data_set_s_own_labels_is_refused(command: Command) -> None:
+    assemble_sample(command, endpoint("released", "http://127.0.0.1:9/v1"))
+
+    stderr = command("annotate", code=2).stderr
+
+    assert "the label 'released' stands for the data set's own labels" in stderr

@@ -4,8 +4,7 @@ weaknesses.
 
 import json
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ import pytest
 from tests.faults.behaviours import HttpResponse, Request, criterion_of, prompt_of
 from tests.faults.server import FaultServer
 from tests.flows.conftest import Command
-from tests.kit import good_row, write_jsonl
+from tests.kit import Row, endpoint, good_row, write_jsonl
 from tests.tasks.dataset.rows import hub_criterion
 
 pytestmark = pytest.mark.slow
@@ -29,6 +28,8 @@ MANNERS = ("briefly", "precisely", "completely")
 N_TASKS = 50
 N_CRITERIA = 8
 WEAK = 1
+"""The topic that the model `weak` fails."""
+MODELS = ("weak", "even")
 
 
 def is_naming(request: Request) -> bool:
@@ -39,220 +40,231 @@ def describing(request: Request, _: int) -> HttpResponse:
     """Phrase a criterion by the topic in its title; name a group after its first phrase."""
     prompt = prompt_of(request)
     if is_naming(request):
-        return HttpResponse(
-            json.dumps({"name": f"Rules on {phrases_in(prompt)[0].partition(' of ')[0]}"})
-        )
-    title = criterion_of(prompt)
-    manner = MANNERS[int(title.split()[4].rstrip(":")) % 3]
-    return HttpResponse(
-        json.dumps({"capability": f"Applying the {title.partition(': ')[2]} {manner}"})
-    )
+        phrase, *_ = re.findall(r"phrase \d+ of \d+\]\n(.*)\n", prompt)
+        return HttpResponse(json.dumps({"name": f"Rules on {phrase.partition(' of ')[0]}"}))
+    point, _, topic = criterion_of(prompt).partition(": ")
+    manner = MANNERS[int(point.split()[-1]) % 3]
+    return HttpResponse(json.dumps({"capability": f"Applying the {topic} {manner}"}))
 
 
-def phrases_in(prompt: str) -> list[str]:
-    return re.findall(r"phrase \d+ of \d+\]\n(.*)\n", prompt)
+def configure(
+    command: Command, provider: FaultServer, embedding: Row | None = None, **settings: Any
+) -> None:
+    capabilities = {"model": endpoint("describer", provider.api_base)}
+    if embedding is not None:
+        capabilities["embedding"] = embedding
+    command.configure(warehouse="data", models=[], judges=[], capabilities=capabilities, **settings)
 
 
-@pytest.fixture
-def provider() -> Iterator[FaultServer]:
-    with FaultServer(describing) as server:
-        yield server
+def is_undesired(criterion_id: str) -> bool:
+    return criterion_id.endswith("-c7")
 
 
-def described_by(provider: FaultServer, **more: Any) -> dict[str, Any]:
-    return {
-        "model": {
-            "name": "hosted_vllm/describer",
-            "label": "d",
-            "api_base": provider.api_base,
-        },
-        **more,
-    }
+def topic_of(criterion_id: str) -> int:
+    return int(criterion_id[-1]) % len(TOPICS)
 
 
-def rows_and_verdicts() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Tasks with two criteria of each topic, one criterion negative; `weak` fails a topic, `even`
-    fails all equally.
+def planted_rows() -> tuple[list[Row], list[Row]]:
+    """Tasks with two criteria of each topic, one of them undesired, and verdicts on them.
+
+    The model `weak` fails a topic, `even` fails all equally.
     """
     dice = np.random.default_rng(5)
-    rows = []
+    tasks = []
     verdicts = []
     for number in range(N_TASKS):
         task = f"t{number:02}"
         rubric = []
         for index in range(N_CRITERIA):
-            topic = index % 4
-            is_bad = index == 7
-            of = f"{task}-c{index}"
-            title = {"title": f"Point {index} of task {number}: {TOPICS[topic]}"}
-            rubric.append(
-                hub_criterion(of, *(("detrimental", -5) if is_bad else ("important", 5))) | title
-            )
-            for model in ("weak", "even"):
-                is_right = dice.random() < (0.15 if (model, topic) == ("weak", WEAK) else 0.7)
-                decided = {"criterion": of, "criteria_met": bool(is_right != is_bad)}
-                verdicts.append(
-                    {
-                        "task": task,
-                        "model": model,
-                        **decided,
-                    }
-                )
-        rows.append(good_row(task, rubric=rubric))
-    return rows, verdicts
+            criterion_id = f"{task}-c{index}"
+            importance = ("important", 5)
+            if is_undesired(criterion_id):
+                importance = ("detrimental", -5)
+            title = f"Point {index} of task {number}: {TOPICS[topic_of(criterion_id)]}"
+            rubric.append(hub_criterion(criterion_id, *importance) | {"title": title})
+            for model in MODELS:
+                is_failed_topic = model == "weak" and topic_of(criterion_id) == WEAK
+                is_right = dice.random() < (0.15 if is_failed_topic else 0.7)
+                verdict = {
+                    "task": task,
+                    "model": model,
+                    "criterion": criterion_id,
+                    "criteria_met": bool(is_right != is_undesired(criterion_id)),
+                }
+                verdicts.append(verdict)
+        tasks.append(good_row(task, rubric=rubric))
+    return tasks, verdicts
 
 
 @dataclass(frozen=True)
 class Planted:
     """A benchmark with two models, one of which is weak in a topic; its verdicts; and the calls of
-    the analysis.
+    two executions of the analysis.
     """
 
     command: Command
-    verdicts: list[dict[str, Any]]
+    verdicts: list[Row]
     calls: list[Request]
-    calls_again: list[Request]
-    again: str
+    n_calls: int
+    second_stderr: str
+
+    def weaknesses(self, *options: str) -> Any:
+        return self.command.json("weaknesses", *options)
+
+    def members(self) -> dict[str, set[str]]:
+        """Node -> the ids of its criteria."""
+        members = defaultdict(set)
+        for row in self.command.sql("select node_id, criterion_id from capability_members"):
+            members[row["node_id"]].add(row["criterion_id"])
+        return members
 
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
     command = Command(tmp_path_factory.mktemp("planted"))
-    rows, verdicts = rows_and_verdicts()
-    write_jsonl(command.folder / "finance.jsonl", rows)
-    responses = [
-        {
-            "task": row["task"],
-            "model": model,
-            "response": f"{model} says",
-        }
-        for row in rows
-        for model in ("weak", "even")
-    ]
+    tasks, verdicts = planted_rows()
+    responses = []
+    for task in tasks:
+        for model in MODELS:
+            responses.append({"task": task["task"], "model": model, "response": f"{model} says"})
+    write_jsonl(command.folder / "finance.jsonl", tasks)
     write_jsonl(command.folder / "responses.jsonl", responses)
     write_jsonl(command.folder / "verdicts.jsonl", verdicts)
     with FaultServer(describing) as provider:
-        command.configure(
+        configure(
+            command,
+            provider,
             dataset={"source": "finance.jsonl"},
-            warehouse="data",
-            models=[],
-            judges=[],
             quality={"criteria_per_task": "warn"},
-            capabilities=described_by(provider),
         )
-        for line in (
-            "ingest -q",
-            "assemble -q",
-            "import responses responses.jsonl",
-            "import verdicts verdicts.jsonl",
-        ):
-            command(*line.split())
+        command("ingest", "-q")
+        command("assemble", "-q")
+        command("import", "responses", "responses.jsonl")
+        command("import", "verdicts", "verdicts.jsonl")
         command("capabilities")
         calls = list(provider.book)
-        again = command("capabilities").stderr
-        return Planted(command, verdicts, calls, provider.book[len(calls) :], again)
+        stderr = command("capabilities").stderr
+        return Planted(command, verdicts, calls, len(provider.book), stderr)
 
 
-def test_each_criterion_is_described_once_and_a_finished_analysis_makes_no_call(
+def test_each_criterion_is_described_once(planted: Planted) -> None:
+    descriptions = [call for call in planted.calls if not is_naming(call)]
+    rows = planted.command.sql("select criterion_id from criterion_capabilities")
+
+    assert len(descriptions) == N_TASKS * N_CRITERIA
+    assert len(rows) == N_TASKS * N_CRITERIA
+
+
+def test_each_node_has_a_name_of_its_own_and_all_criteria_are_in_its_leaves(
     planted: Planted,
 ) -> None:
-    command = planted.command
-    kinds = Counter("name" if is_naming(each) else "phrase" for each in planted.calls)
-    nodes = command.sql("select * from capability_nodes order by position")
+    n_namings = sum(map(is_naming, planted.calls))
 
-    assert kinds["phrase"] == N_TASKS * N_CRITERIA
-    assert (
-        command.sql("select count(*)::int as n from criterion_capabilities")[0]["n"]
-        == N_TASKS * N_CRITERIA
-    )
-    assert len(nodes) - 1 <= kinds["name"]
-    assert len({node["name"].casefold() for node in nodes}) == len(nodes) > 4
-    in_leaves = sum(each["n_criteria"] for each in nodes if each["is_leaf"])
-    assert N_TASKS * N_CRITERIA == nodes[0]["n_criteria"] == in_leaves
-    assert "nothing is missing, no model call made" in planted.again
-    assert planted.calls_again == []
+    nodes = planted.command.sql("select * from capability_nodes order by position")
+
+    names = {node["name"].casefold() for node in nodes}
+    leaves = [node for node in nodes if node["is_leaf"]]
+    assert 4 < len(nodes) <= n_namings + 1
+    assert len(names) == len(nodes)
+    assert nodes[0]["n_criteria"] == N_TASKS * N_CRITERIA
+    assert sum(leaf["n_criteria"] for leaf in leaves) == N_TASKS * N_CRITERIA
 
 
-def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confirmed(
-    planted: Planted,
-) -> None:
-    command = planted.command
-    members = defaultdict(set)
-    for row in command.sql("select node_id, task_id, criterion_id from capability_members"):
-        members[row["node_id"]].add(row["criterion_id"])
-    decided = {
-        (each["model"], each["criterion"]): each["criteria_met"] for each in planted.verdicts
-    }
-    right = {cell: is_met != cell[1].endswith("-c7") for cell, is_met in decided.items()}
-    for row in command.sql("from capability_scores"):
-        of_tasks = defaultdict(list)
-        for criterion in members[row["node_id"]]:
-            of_tasks[criterion.partition("-")[0]].append(right[row["model"], criterion])
+def test_a_finished_analysis_makes_no_call(planted: Planted) -> None:
+    assert "nothing is missing, no model call made" in planted.second_stderr
+    assert planted.n_calls == len(planted.calls)
+
+
+def test_scores_are_those_of_plain_loops(planted: Planted) -> None:
+    members = planted.members()
+
+    for score in planted.command.sql("from capability_scores"):
+        rightness = defaultdict(list)
+        for verdict in planted.verdicts:
+            criterion_id = verdict["criterion"]
+            if verdict["model"] == score["model"] and criterion_id in members[score["node_id"]]:
+                is_right = verdict["criteria_met"] != is_undesired(criterion_id)
+                rightness[verdict["task"]].append(is_right)
         # All weights have the same size here, so the min-normalised score is a plain share.
-        assert pytest.approx(row["value"]) == np.mean([np.mean(each) for each in of_tasks.values()])
-        assert row["n_tasks"] == len(of_tasks)
-        assert row["ci_low"] is None or row["ci_low"] < row["value"] < row["ci_high"]
+        expected = np.mean([np.mean(values) for values in rightness.values()])
+        assert score["value"] == pytest.approx(expected)
+        assert score["n_tasks"] == len(rightness)
+        assert score["ci_low"] is None or score["ci_low"] < score["value"] < score["ci_high"]
 
-    result = command.json("weaknesses", "weak")
-    weakness = result["weaknesses"][0]
-    weak_criteria = set().union(*(members[each["node_id"]] for each in result["weaknesses"]))
-    true = {
-        each["criterion"] for each in planted.verdicts if int(each["criterion"][-1]) % 4 == WEAK
+
+def test_the_planted_weakness_alone_is_confirmed(planted: Planted) -> None:
+    members = planted.members()
+    planted_criteria = {
+        verdict["criterion"]
+        for verdict in planted.verdicts
+        if topic_of(verdict["criterion"]) == WEAK
     }
-    assert true == weak_criteria
-    assert weakness["gap_ci_high"] < 0
-    assert weakness["p_confirmed"] < 0.01
-    assert weakness["n_tasks"] + weakness["n_tasks_found"] <= N_TASKS
-    assert {each["node_id"] for each in result["examples"]} == {
-        each["node_id"] for each in result["weaknesses"]
-    }
-    assert all(TOPICS[WEAK] in each["title"] for each in result["examples"])
-    assert command.json("weaknesses", "weak", "--than", "even")["weaknesses"]
-    assert command.json("weaknesses", "even")["weaknesses"] == []
-    shown = command("weaknesses", "weak").stdout
-    assert "Where models are weak" in shown
-    assert "\neven " in shown.partition("Candidates for weaknesses")[2]
-    assert "--model none: not found" in command("weaknesses", "none", code=2).stderr
+
+    weaknesses = planted.weaknesses("weak")["weaknesses"]
+
+    weak_criteria = set[str]()
+    for weakness in weaknesses:
+        weak_criteria |= members[weakness["node_id"]]
+    assert weak_criteria == planted_criteria
+    assert weaknesses[0]["gap_ci_high"] < 0
+    assert weaknesses[0]["p_confirmed"] < 0.01
+    assert weaknesses[0]["n_tasks"] + weaknesses[0]["n_tasks_found"] <= N_TASKS
+    assert planted.weaknesses("even")["weaknesses"] == []
 
 
-def test_vectors_of_phrases_come_from_the_embedding_model_once(
-    command: Command, provider: FaultServer
-) -> None:
-    embedding = {
-        "name": "hosted_vllm/embedder",
-        "label": "e",
-        "api_base": provider.api_base,
-    }
-    command.configure(
-        dataset={"source": "sample"},
-        warehouse="data",
-        models=[],
-        judges=[],
-        capabilities=described_by(provider, embedding=embedding),
-    )
-    provider.behaviour = whole_criterion
-    command("ingest", "-q")
-    command("assemble", "-q")
-    command("capabilities")
-    stored = command.sql(
-        "select phrase, status, len(vector)::int as length, prompt_tokens from phrase_embeddings"
-    )
-    embedded = [each for each in provider.entries if each.path == "/v1/embeddings"]
+def test_a_weakness_is_confirmed_compared_with_another_model_too(planted: Planted) -> None:
+    assert planted.weaknesses("weak", "--than", "even")["weaknesses"]
 
-    assert len(embedded) == len(stored) == len({row["phrase"] for row in stored})
-    assert {(row["status"], row["length"]) for row in stored} == {("ok", 64)}
-    assert sum(row["prompt_tokens"] for row in stored) > len(embedded)
-    assert [
-        each["vectors"] for each in command.sql("select distinct vectors from capability_trees")
-    ] == ["e"]
-    n_calls = len(provider.book)
-    command("capabilities")
-    assert n_calls == len(provider.book)
+
+def test_each_weakness_has_examples_of_its_topic(planted: Planted) -> None:
+    result = planted.weaknesses("weak")
+
+    weak_nodes = {weakness["node_id"] for weakness in result["weaknesses"]}
+    assert {example["node_id"] for example in result["examples"]} == weak_nodes
+    assert all(TOPICS[WEAK] in example["title"] for example in result["examples"])
+
+
+def test_the_page_shows_weaknesses_and_candidates(planted: Planted) -> None:
+    page = planted.command("weaknesses", "weak").stdout
+
+    assert "Where models are weak" in page
+    assert "\neven " in page.partition("Candidates for weaknesses")[2]
+
+
+def test_a_model_that_does_not_exist_is_refused(planted: Planted) -> None:
+    assert "--model none: not found" in planted.command("weaknesses", "none", code=2).stderr
 
 
 def whole_criterion(request: Request, number: int) -> HttpResponse:
+    """Phrase a criterion by itself, and return vectors for texts."""
     if is_naming(request):
         return describing(request, number)
     if "messages" not in request:
         return HttpResponse()
     return HttpResponse(json.dumps({"capability": criterion_of(prompt_of(request))}))
+
+
+def test_vectors_of_phrases_come_from_the_embedding_model_once(command: Command) -> None:
+    with FaultServer(whole_criterion) as provider:
+        configure(
+            command,
+            provider,
+            dataset={"source": "sample"},
+            embedding=endpoint("embedder", provider.api_base),
+        )
+        command("ingest", "-q")
+        command("assemble", "-q")
+        command("capabilities")
+        n_calls = len(provider.book)
+        command("capabilities")
+
+    vectors = command.sql("from phrase_embeddings")
+    trees = command.sql("select distinct vectors from capability_trees")
+    embedding_calls = [entry for entry in provider.entries if entry.path == "/v1/embeddings"]
+    assert len({row["phrase"] for row in vectors}) == len(vectors)
+    assert len(embedding_calls) == len(vectors)
+    assert {row["status"] for row in vectors} == {"ok"}
+    assert {len(row["vector"]) for row in vectors} == {64}
+    assert sum(row["prompt_tokens"] for row in vectors) > len(vectors)
+    assert trees == [{"vectors": "embedder"}]
+    assert len(provider.book) == n_calls

@@ -4,6 +4,7 @@ reviews` shows.
 
 import csv
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -13,35 +14,25 @@ from tests.flows.conftest import Command
 pytestmark = pytest.mark.slow
 
 
-def ready(command: Command) -> int:
-    """The assembled sample, and its number of criteria."""
-    command.configure(
-        dataset={"source": "sample"},
-        warehouse="data",
-        models=[],
-        judges=[],
-    )
+def assembled_sample(command: Command) -> int:
+    """Assemble the sample and return its number of criteria."""
+    command.configure(dataset={"source": "sample"}, warehouse="data", models=[], judges=[])
     command("ingest", "-q")
     command("assemble", "-q")
-    query = (
-        "select count(*)::int as n from criteria inner join tasks using (task_id) where is_admitted"
-    )
-    return int(command.sql(query)[0]["n"])
+    criteria = command.sql("from criteria semi join (from tasks where is_admitted) using (task_id)")
+    return len(criteria)
 
 
-def fill(source: Path, target: Path, reviewer_name: str, worst: int) -> Path:
-    """Enter a review in every row but the last; one in `worst` disagrees."""
+def reviewed(sheet: Path, reviewer: str, interval: int) -> Path:
+    """Enter a review in every row but the last; one of each `interval` disagrees."""
     csv.field_size_limit(2**31 - 1)
-    with source.open(encoding="utf-8-sig", newline="") as lines:
+    with sheet.open(encoding="utf-8-sig", newline="") as lines:
         rows = list(csv.DictReader(lines))
     for index, row in enumerate(rows[:-1]):
-        row |= {"reviewer": reviewer_name, "decision": "agree"}
-        if index % worst == 0:
-            row |= {
-                "decision": "disagree",
-                "reason": "vague",
-                "better_wording": "Says which.",
-            }
+        row |= {"reviewer": reviewer, "decision": "agree"}
+        if index % interval == 0:
+            row |= {"decision": "disagree", "reason": "vague", "better_wording": "Says which."}
+    target = sheet.with_name(f"{reviewer}.csv")
     with target.open("w", encoding="utf-8", newline="") as lines:
         writer = csv.DictWriter(lines, list(rows[0]), delimiter=";")
         writer.writeheader()
@@ -49,38 +40,92 @@ def fill(source: Path, target: Path, reviewer_name: str, worst: int) -> Path:
     return target
 
 
-def test_a_sheet_goes_out_comes_back_is_measured_shown_and_retracted(
-    command: Command, tmp_path: Path
-) -> None:
-    n_criteria = ready(command)
-    assert "No criterion has been reviewed yet." in command("reviews").stdout
-    stdout = command("export", "review", str(tmp_path / "sheet.csv"), "-n", "60").stdout
-    assert f"60 of {n_criteria} criteria" in stdout
-    assert "fill in reviewer: your name; decision: agree or disagree" in stdout
-    eva = fill(tmp_path / "sheet.csv", tmp_path / "eva.csv", "eva", 10)
-    ben = fill(tmp_path / "sheet.csv", tmp_path / "ben.csv", "ben", 7)
-    stdout = command("import", "reviews", str(eva), str(ben)).stdout
-    assert stdout.count("59 reviews imported, 0 already present") == 2
-    assert stdout.count("1 rows without a decision skipped") == 2
-    assert (
-        "Some figures are missing; `prbench aggregate` computes them." in command("reviews").stdout
-    )
-    command("aggregate", "-q")
-    reviews = command.json("reviews")
+@dataclass(frozen=True)
+class Reviews:
+    """Two reviews of the same 59 criteria, and what commands printed on the way to them."""
 
-    (share,) = [row for row in reviews["agreement"] if row["label"] == "these reviews"]
-    agreed = [(index % 10 != 0) / 2 + (index % 7 != 0) / 2 for index in range(59)]
-    assert pytest.approx(sum(agreed) / 59) == share["agreeing_share"]
+    command: Command
+    n_criteria: int
+    printed_before: str
+    printed_by_export: str
+    printed_by_import: str
+    printed_before_aggregating: str
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory: pytest.TempPathFactory) -> Reviews:
+    command = Command(tmp_path_factory.mktemp("reviews"))
+    n_criteria = assembled_sample(command)
+    printed_before = command("reviews").stdout
+    sheet = command.folder / "sheet.csv"
+    printed_by_export = command("export", "review", str(sheet), "-n", "60").stdout
+    eva = reviewed(sheet, "eva", 10)
+    ben = reviewed(sheet, "ben", 7)
+    printed_by_import = command("import", "reviews", str(eva), str(ben)).stdout
+    printed_before_aggregating = command("reviews").stdout
+    command("aggregate", "-q")
+    return Reviews(
+        command,
+        n_criteria,
+        printed_before,
+        printed_by_export,
+        printed_by_import,
+        printed_before_aggregating,
+    )
+
+
+def test_before_any_review_and_before_aggregating_the_page_says_what_is_missing(
+    reviews: Reviews,
+) -> None:
+    assert "No criterion has been reviewed yet." in reviews.printed_before
+    assert (
+        "Some figures are missing; `prbench aggregate` computes them."
+        in reviews.printed_before_aggregating
+    )
+
+
+def test_an_exported_sheet_says_how_to_fill_it_in(reviews: Reviews) -> None:
+    assert f"60 of {reviews.n_criteria} criteria" in reviews.printed_by_export
+    assert "fill in reviewer: your name; decision: agree or disagree" in reviews.printed_by_export
+
+
+def test_imported_sheets_are_counted(reviews: Reviews) -> None:
+    assert reviews.printed_by_import.count("59 reviews imported, 0 already present") == 2
+    assert reviews.printed_by_import.count("1 rows without a decision skipped") == 2
+
+
+def test_the_share_of_criteria_that_people_agree_with_is_measured(reviews: Reviews) -> None:
+    rows = reviews.command.json("reviews")["agreement"]
+
+    (share,) = [row for row in rows if row["label"] == "these reviews"]
+    # Eva disagrees with 6 of 59 criteria, ben with 9.
+    assert share["agreeing_share"] == pytest.approx((53 + 50) / (2 * 59))
     assert share["n_criteria"] == 59
     assert share["n_reviews"] == 118
-    assert n_criteria == share["n_population"]
-    (pair,) = [row for row in reviews["reviewers"] if row["reviewer_b"]]
-    alike = sum((index % 10 == 0) == (index % 7 == 0) for index in range(59))
-    assert pytest.approx(alike / 59) == pair["agreement"]
-    page = command("reviews").stdout
+    assert share["n_population"] == reviews.n_criteria
+
+
+def test_the_agreement_of_two_reviewers_is_measured(reviews: Reviews) -> None:
+    rows = reviews.command.json("reviews")["reviewers"]
+
+    (pair,) = [row for row in rows if row["reviewer_b"]]
+    # Both disagree with the first criterion only.
+    assert pair["agreement"] == pytest.approx((59 - 5 - 8) / 59)
+
+
+def test_reviews_are_shown_beside_those_of_the_paper(reviews: Reviews) -> None:
+    page = reviews.command("reviews").stdout
+
     assert "The benchmark's paper: 0.939 (arXiv 2511.11562, appendix E; no interval given)" in page
     assert "vague" in page
 
-    batch = re.findall(r"batch (\w+)", stdout)[0]
-    assert "59 reviews retracted" in command("import", "--retract", batch).stdout
-    assert command.sql("select distinct reviewer from criterion_reviews") == [{"reviewer": "ben"}]
+
+def test_a_batch_of_reviews_can_be_retracted(reviews: Reviews) -> None:
+    """It is the last test, because it removes reviews that the others read."""
+    batch, *_ = re.findall(r"batch (\w+)", reviews.printed_by_import)
+
+    stdout = reviews.command("import", "--retract", batch).stdout
+
+    reviewers = reviews.command.sql("select distinct reviewer from criterion_reviews")
+    assert "59 reviews retracted" in stdout
+    assert reviewers == [{"reviewer": "ben"}]

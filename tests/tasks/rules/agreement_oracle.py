@@ -10,12 +10,15 @@ def alpha_by_pairs(units: Sequence[Sequence[float]]) -> float:
     """One minus the disagreement within units divided by that between any two values; NaN if only
     one value occurs.
     """
-    pairable = [unit for unit in units if len(unit) > 1]
-    counts = Counter(value for unit in pairable for value in unit)
-    n = sum(counts.values())
-    within = sum(
-        sum(a != b for a, b in itertools.permutations(unit, 2)) / (len(unit) - 1)
-        for unit in pairable
-    )
+    within = 0.0
+    counts: Counter[float] = Counter()
+    for unit in units:
+        if len(unit) > 1:
+            counts.update(unit)
+            n_different = sum(a != b for a, b in itertools.permutations(unit, 2))
+            within += n_different / (len(unit) - 1)
+    n = counts.total()
     between = n * n - sum(count * count for count in counts.values())
-    return 1 - within * (n - 1) / between if between else math.nan
+    if not between:
+        return math.nan
+    return 1 - within * (n - 1) / between

@@ -8,6 +8,8 @@ from fractions import Fraction
 
 Trials = Sequence[Sequence[Sequence[int | Fraction]]]
 """Exact scores by task, model and trial; all tasks have the same trials."""
+Panel = tuple[tuple[int, tuple[int, ...]], ...]
+"""Each drawn model with its drawn trials."""
 
 
 def probabilities(scores: Trials, size: int) -> list[Fraction]:
@@ -17,29 +19,28 @@ def probabilities(scores: Trials, size: int) -> list[Fraction]:
     chances = [Fraction(0)] * len(scores)
     for panel, chance in panels([len(trials) for trials in scores[0]]):
         # Fractions, so that only true ties are ties.
-        means = [
-            sum(
-                Fraction(sum(of_task[model][trial] for trial in sampled)) / len(sampled)
-                for model, sampled in panel
-            )
-            for of_task in scores
-        ]
-        for task in sorted(range(len(scores)), key=lambda task: (means[task], task))[:size]:
+        keys = [(panel_sum(panel, scores[task]), task) for task in range(len(scores))]
+        for _, task in sorted(keys)[:size]:
             chances[task] += chance
     return chances
 
 
-def panels(
-    n_trials: Sequence[int],
-) -> Iterator[tuple[tuple[tuple[int, tuple[int, ...]], ...], Fraction]]:
-    """Every panel, a tuple of (model, drawn trials), with its chance."""
-    ways = [
-        (model, sampled, Fraction(1, len(n_trials) * n**n))
-        for model, n in enumerate(n_trials)
-        for sampled in itertools.product(range(n), repeat=n)
-    ]
-    for positions in itertools.product(ways, repeat=len(n_trials)):
+def panel_sum(panel: Panel, task_scores: Sequence[Sequence[int | Fraction]]) -> Fraction:
+    """The sum over a panel's models of their mean scores."""
+    total = Fraction(0)
+    for model, trials in panel:
+        total += Fraction(sum(task_scores[model][trial] for trial in trials)) / len(trials)
+    return total
+
+
+def panels(n_trials: Sequence[int]) -> Iterator[tuple[Panel, Fraction]]:
+    """Every panel with its chance."""
+    members = []
+    for model, n in enumerate(n_trials):
+        for trials in itertools.product(range(n), repeat=n):
+            members.append((model, trials))
+    for panel in itertools.product(members, repeat=len(n_trials)):
         chance = Fraction(1)
-        for _, _, share in positions:
-            chance *= share
-        yield tuple((model, sampled) for model, sampled, _ in positions), chance
+        for _, trials in panel:
+            chance /= len(n_trials) * len(trials) ** len(trials)
+        yield panel, chance

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.rules.conversation import (
+    CONVERSATION,
+    CRITERION,
     PLACEHOLDERS,
     build_messages,
     fill,
@@ -15,8 +17,6 @@ from tasks.rules.conversation import (
     unknown_opening,
 )
 from tasks.rules.records import Turn
-
-CONVERSATION, ITEM = PLACEHOLDERS
 
 
 def turn(prompt: str | None, response: str | None = None, *references: str) -> Turn:
@@ -28,15 +28,15 @@ def turn(prompt: str | None, response: str | None = None, *references: str) -> T
 
 def test_a_conversation_is_user_and_assistant_in_turn_without_a_system_prompt() -> None:
     messages = build_messages([turn("a", "b"), turn("c", None, "R")])
+
     assert messages == (("user", "a"), ("assistant", "b"), ("user", "Reference Text 0:\nR\n\nc"))
 
 
-@pytest.mark.parametrize("nothing", [None, "", " \n\t"])
-def test_a_blank_slot_makes_no_message(nothing: str | None) -> None:
-    assert build_messages([turn("a", nothing), turn("b"), turn(nothing)]) == (
-        ("user", "a"),
-        ("user", "b"),
-    )
+@pytest.mark.parametrize("blank", [None, "", " \n\t"])
+def test_a_blank_slot_has_no_message(blank: str | None) -> None:
+    messages = build_messages([turn("a", blank), turn("b"), turn(blank)])
+
+    assert messages == (("user", "a"), ("user", "b"))
 
 
 # templates
@@ -50,26 +50,28 @@ TEXTS = (
 
 @given(TEXTS, TEXTS)
 def test_a_filled_template_is_its_parts_with_the_texts_between(
-    conversation: str, item: str
+    conversation: str, criterion: str
 ) -> None:
-    filled = fill(f"one{ITEM}two{CONVERSATION}three", {CONVERSATION: conversation, ITEM: item})
+    template = f"one{CRITERION}two{CONVERSATION}three"
 
-    assert "one" + item + "two" + conversation + "three" == filled
+    filled = fill(template, {CONVERSATION: conversation, CRITERION: criterion})
+
+    assert filled == f"one{criterion}two{conversation}three"
 
 
-def test_a_template_is_told_what_it_lacks() -> None:
-    templates = (
-        f"C: {CONVERSATION}\nI: {ITEM}\nagain: {ITEM}",
-        CONVERSATION,
-        ITEM,
-        "<conversation>",
-    )
-    assert list(map(missing_placeholders, templates)) == [
-        [],
-        [ITEM],
-        [CONVERSATION],
-        [CONVERSATION, ITEM],
-    ]
+@pytest.mark.parametrize(
+    ("template", "placeholders"),
+    [
+        (f"C: {CONVERSATION}\nI: {CRITERION}\nagain: {CRITERION}", []),
+        (CONVERSATION, [CRITERION]),
+        (CRITERION, [CONVERSATION]),
+        ("<conversation>", [CONVERSATION, CRITERION]),
+    ],
+)
+def test_the_placeholders_that_a_template_lacks_are_listed(
+    template: str, placeholders: list[str]
+) -> None:
+    assert missing_placeholders(template, PLACEHOLDERS) == placeholders
 
 
 # replies
@@ -122,11 +124,11 @@ REPLIES = {
 
 
 @pytest.mark.parametrize("case", REPLIES)
-def test_the_final_text_is_what_was_said_and_not_what_was_thought(case: str) -> None:
-    text, wanted = REPLIES[case]
+def test_the_final_text_is_the_reply_without_its_thinking(case: str) -> None:
+    text, expected = REPLIES[case]
 
     # If a server omits the opening tag, everything up to the closing tag is thinking.
-    assert wanted == final_text(text, omits_think_tag="omitted: " in text)
+    assert final_text(text, omits_think_tag="omitted: " in text) == expected
 
 
 @given(
@@ -135,13 +137,15 @@ def test_the_final_text_is_what_was_said_and_not_what_was_thought(case: str) -> 
     st.text(max_size=20),
 )
 def test_a_text_that_does_not_start_with_thinking_is_kept_whole(
-    text: str, tag: str, more: str
+    text: str, tag: str, end: str
 ) -> None:
-    reply = f".{text}</{tag}>{more}."
+    reply = f".{text}</{tag}>{end}."
 
-    assert final_text(reply).replace("\n", "").replace("\r", "") == reply.replace("\n", "").replace(
-        "\r", ""
-    )
+    assert without_line_breaks(final_text(reply)) == without_line_breaks(reply)
+
+
+def without_line_breaks(text: str) -> str:
+    return text.replace("\n", "").replace("\r", "")
 
 
 ANALYSIS = "<|channel|>analysis<|message|>Is it <b>a debt</b>?"
@@ -209,7 +213,7 @@ def test_thinking_in_the_format_of_a_model_that_never_ends_leaves_nothing(text: 
     ],
 )
 def test_a_reply_that_begins_with_any_other_tag_stays_as_it_is(text: str) -> None:
-    assert text == final_text(text)
+    assert final_text(text) == text
 
 
 @pytest.mark.parametrize(
@@ -228,10 +232,10 @@ def test_a_reply_that_begins_with_any_other_tag_stays_as_it_is(text: str) -> Non
         ("I <think> so", None),
     ],
 )
-def test_an_unknown_opening_that_looks_like_thinking_is_found(
+def test_an_unknown_opening_that_looks_like_thinking_is_returned(
     text: str, opening: str | None
 ) -> None:
-    assert opening == unknown_opening(text)
+    assert unknown_opening(text) == opening
 
 
 BREAKS = {
@@ -249,22 +253,17 @@ BREAKS = {
 
 @pytest.mark.parametrize("text", BREAKS)
 def test_three_or_more_line_breaks_become_two(text: str) -> None:
-    assert BREAKS[text] == final_text(text)
+    assert final_text(text) == BREAKS[text]
 
 
-PIECES = [f"<{slash}{tag}>" for slash in ("", "/") for tag in TAGS] + [
-    "<",
-    ">",
-    "\n",
-    "x ",
-    "</",
-    "y",
-]
+OPENINGS = [f"<{tag}>" for tag in TAGS]
+CLOSINGS = [f"</{tag}>" for tag in TAGS]
+PIECES = st.sampled_from([*OPENINGS, *CLOSINGS, "<", ">", "\n", "x ", "</", "y"])
 
 
-@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+@given(st.lists(PIECES, max_size=30).map("".join))
 def test_nothing_is_added_to_a_reply(text: str) -> None:
-    assert Counter() == Counter(final_text(text)) - Counter(text)
+    assert Counter(final_text(text)) <= Counter(text)
 
 
 @pytest.mark.parametrize(

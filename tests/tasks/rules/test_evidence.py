@@ -13,23 +13,22 @@ from hypothesis import strategies as st
 from tasks.rules.evidence import NoRoom, cut, parse_evidence, shown
 from tasks.rules.verdict import VerdictError
 
-GOOD = {
-    "nothing": ('{"evidence": []}', ()),
-    "quotes": (
-        '{"evidence": ["It says so.", "Table 2 says 7."]}',
-        ("It says so.", "Table 2 says 7."),
-    ),
-    "fenced": ('```json\n{"evidence": ["a"]}\n```', ("a",)),
-    "behind thinking": ('<think>{"evidence": []}</think>{"evidence": ["a"]}', ("a",)),
-    "blank texts": ('{"evidence": ["", " \\n", " a "]}', ("a",)),
-    "a cut emoji": ('{"evidence": ["\\ud83d"]}', ("\ufffd",)),
-}
 
-
-@pytest.mark.parametrize("case", GOOD)
-def test_a_list_of_texts_is_read(case: str) -> None:
-    reply, expected = GOOD[case]
-    assert parse_evidence(reply) == expected
+@pytest.mark.parametrize(
+    ("reply", "evidence"),
+    [
+        pytest.param('{"evidence": []}', (), id="nothing"),
+        pytest.param('{"evidence": ["It is.", "7."]}', ("It is.", "7."), id="quotations"),
+        pytest.param('```json\n{"evidence": ["a"]}\n```', ("a",), id="fenced"),
+        pytest.param(
+            '<think>{"evidence": []}</think>{"evidence": ["a"]}', ("a",), id="behind thinking"
+        ),
+        pytest.param('{"evidence": ["", " \\n", " a "]}', ("a",), id="blank texts"),
+        pytest.param('{"evidence": ["\\ud83d"]}', ("\ufffd",), id="a cut emoji"),
+    ],
+)
+def test_a_list_of_texts_is_read(reply: str, evidence: tuple[str, ...]) -> None:
+    assert parse_evidence(reply) == evidence
 
 
 @pytest.mark.parametrize(
@@ -75,29 +74,30 @@ def larger_joined(text: str) -> int:
 
 
 @pytest.mark.parametrize("size_of", [lambda text: len(text.encode()), larger_joined])
-@given(text=LETTERS, most=st.integers(4, 200))
+@given(text=LETTERS, largest=st.integers(4, 200))
 def test_the_chunks_are_the_text_and_each_fits(
-    size_of: Callable[[str], int], text: str, most: int
+    size_of: Callable[[str], int], text: str, largest: int
 ) -> None:
-    chunks = cut(text, most, size_of)
+    chunks = cut(text, largest, size_of)
 
-    assert text == "".join(chunks)
-    assert all(0 < size_of(chunk) <= most for chunk in chunks)
+    assert "".join(chunks) == text
+    assert all(0 < size_of(chunk) <= largest for chunk in chunks)
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=30), st.integers(40, 100))
 def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(
-    lengths: list[int], most: int
+    lengths: list[int], largest: int
 ) -> None:
-    paragraphs = [f"{'x' * length}\n\n" for length in lengths]
-    chunks = cut("".join(paragraphs), most, len)
+    text = "".join(f"{'x' * length}\n\n" for length in lengths)
+
+    chunks = cut(text, largest, len)
 
     assert all(chunk.endswith("\n\n") for chunk in chunks)
-    assert all(len(one) + len(two) > most for one, two in pairwise(chunks))
+    assert all(len(a) + len(b) > largest for a, b in pairwise(chunks))
 
 
 @pytest.mark.parametrize(
-    ("text", "most", "expected"),
+    ("text", "largest", "expected"),
     [
         ("One.\n\nTwo.\n\nThree.", 14, ["One.\n\nTwo.\n\n", "Three."]),
         ("A b. C d.\r\n\r\nE.", 13, ["A b. C d.\r\n\r\n", "E."]),
@@ -111,9 +111,9 @@ def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(
     ],
 )
 def test_borders_are_those_of_paragraphs_then_sentences_then_words(
-    text: str, most: int, expected: list[str]
+    text: str, largest: int, expected: list[str]
 ) -> None:
-    assert cut(text, most, len) == expected
+    assert cut(text, largest, len) == expected
 
 
 def test_where_no_character_fits_there_is_no_room() -> None:
@@ -132,4 +132,4 @@ def test_where_no_character_fits_there_is_no_room() -> None:
     ],
 )
 def test_a_hostile_text_takes_no_longer_than_a_long_one(text: str) -> None:
-    assert text == "".join(cut(text, 5_000, len))
+    assert "".join(cut(text, 5_000, len)) == text

@@ -9,92 +9,75 @@ from hypothesis import strategies as st
 
 from tasks.rules.verdict import (
     WORDS,
+    Verdict,
     VerdictError,
+    VerdictOrError,
     parse_decisions,
     parse_group,
     parse_only,
     shares,
 )
 
-GOOD = [
-    {
-        "number": n,
-        "explanation": "so",
-        "criteria_met": n != 2,
-    }
-    for n in (1, 2, 3)
-]
-DECIDED = [
-    {
-        "type": "predicate",
-        "name": f"c{n}",
-        "probability": p,
-    }
-    for n, p in ((1, 0.9), (2, 0.1), (3, 0.5))
-]
-ODD: list[Any] = [
-    None,
-    True,
-    "0.9",
-    -0.1,
-    1.5,
-    float("nan"),
-    float("inf"),
-    [0.5],
-    {"value": 0.5},
-    10**400,
-]
-Read = list[float | None]
+MET = {"number": 1, "explanation": "so", "criteria_met": True}
+UNMET = {"number": 2, "explanation": "so", "criteria_met": False}
+THIRD = {"number": 3, "explanation": "so", "criteria_met": True}
+LIKELY = {"type": "predicate", "name": "c1", "probability": 0.9}
+UNLIKELY = {"type": "predicate", "name": "c2", "probability": 0.1}
+AT_THRESHOLD = {"type": "predicate", "name": "c3", "probability": 0.5}
+UNNAMED = {"name": None}
+Values = list[float | None]
+"""The value of each criterion; None for an error."""
 
 
-def of_chat(reply: Any) -> Read:
-    text = reply if isinstance(reply, str) else json.dumps(reply)
-    return [getattr(each, "value", None) for each in parse_group(text, 3, "binary")]
+def values_of(verdicts: list[VerdictOrError]) -> Values:
+    return [verdict.value if isinstance(verdict, Verdict) else None for verdict in verdicts]
 
 
-def of_decisions(given: Any, grading: str = "binary") -> Read:
-    text = given if isinstance(given, str) else json.dumps({"answers": given})
-    return [getattr(each, "value", None) for each in parse_decisions(text, 3, grading, 0.5)]
+def group_values(reply: str) -> Values:
+    return values_of(parse_group(reply, 3, "binary"))
 
 
+def decision_values(decisions: Any) -> Values:
+    return values_of(parse_decisions(json.dumps({"answers": decisions}), 3, "binary", 0.5))
+
+
+@pytest.mark.parametrize("template", ["{}", "```json\n{}\n```"])
 @pytest.mark.parametrize(
-    ("entries", "expected"),
+    ("entries", "values"),
     [
-        (GOOD, [1.0, 0.0, 1.0]),
-        (GOOD[::-1], [1.0, 0.0, 1.0]),
-        ({"verdicts": GOOD}, [1.0, 0.0, 1.0]),
-        (GOOD[:2], [1.0, 0.0, None]),
-        ([*GOOD, GOOD[0]], [None, 0.0, 1.0]),
-        ([*GOOD, {"number": 9}], [1.0, 0.0, 1.0]),
-        ([{**GOOD[0], "criteria_met": "true"}, *GOOD[1:]], [None, 0.0, 1.0]),
-        ([{**GOOD[0], "number": "1"}, *GOOD[1:]], [None, 0.0, 1.0]),
-        ([{**GOOD[0], "number": True}, *GOOD[1:]], [None, 0.0, 1.0]),
-        ([{**GOOD[0], "more": {"criteria_met": False}}, *GOOD[1:]], [None, 0.0, 1.0]),
-        (
-            (
-                '[{"number": 1, "criteria_met": true, "criteria_met": false}, {"number": 3,'
-                ' "criteria_met": true}]'
-            ),
-            [None, None, 1.0],
-        ),
+        ([MET, UNMET, THIRD], [1.0, 0.0, 1.0]),
+        ([THIRD, UNMET, MET], [1.0, 0.0, 1.0]),
+        ({"verdicts": [MET, UNMET, THIRD]}, [1.0, 0.0, 1.0]),
+        ([MET, UNMET], [1.0, 0.0, None]),
+        ([MET, UNMET, THIRD, MET], [None, 0.0, 1.0]),
+        ([MET, UNMET, THIRD, {"number": 9}], [1.0, 0.0, 1.0]),
+        ([MET | {"criteria_met": "true"}, UNMET, THIRD], [None, 0.0, 1.0]),
+        ([MET | {"number": "1"}, UNMET, THIRD], [None, 0.0, 1.0]),
+        ([MET | {"number": True}, UNMET, THIRD], [None, 0.0, 1.0]),
+        ([MET | {"more": {"criteria_met": False}}, UNMET, THIRD], [None, 0.0, 1.0]),
     ],
 )
 def test_a_missing_doubled_or_malformed_entry_is_no_verdict_and_the_others_are(
-    entries: Any, expected: Read
+    entries: Any, values: Values, template: str
 ) -> None:
-    assert of_chat(entries) == expected
-    assert (
-        of_chat(f"```json\n{entries if isinstance(entries, str) else json.dumps(entries)}\n```")
-        == expected
+    assert group_values(template.format(json.dumps(entries))) == values
+
+
+def test_an_entry_with_two_decisions_is_no_verdict() -> None:
+    reply = (
+        '[{"number": 1, "criteria_met": true, "criteria_met": false},'
+        ' {"number": 3, "criteria_met": true}]'
     )
+
+    assert group_values(reply) == [None, None, 1.0]
 
 
 @pytest.mark.parametrize(
     "reply",
     [
         (
-            '{"verdicts": [{"number": 1, "criteria_met": true}], "verdicts": [{"number": 1,'
-            ' "criteria_met": false}]}'
+            '{"verdicts": [{"number": 1, "criteria_met": true}],'
+            ' "verdicts": [{"number": 1, "criteria_met": false}]}'
         ),
         '[{"number": 1, "criteria_met": true, "confidence": NaN}]',
     ],
@@ -104,92 +87,106 @@ def test_a_list_that_is_doubled_or_holds_no_number_decides_nothing(reply: str) -
         parse_only(reply, "binary")
 
 
-@pytest.mark.parametrize("odds", [(0, 0, 0), (1, 1, 1), (0.5, 0.2, 0.1)])
-def test_probabilities_of_three_values_that_do_not_add_up_decide_nothing(
-    odds: tuple[float, ...],
-) -> None:
-    given = [{"value": word, "probability": each} for word, each in zip(WORDS, odds, strict=True)]
-    reply = json.dumps({"answers": [{"name": "c1", "probabilities": given}]})
-    (entry,) = parse_decisions(reply, 1, "ternary", 0.5)
-    assert isinstance(entry, VerdictError)
+def ternary(probabilities: Any) -> VerdictOrError:
+    reply = json.dumps({"answers": [{"name": "c1", "probabilities": probabilities}]})
+    (verdict,) = parse_decisions(reply, 1, "ternary", 0.5)
+    return verdict
 
 
-def test_decisions_that_are_given_twice_decide_nothing() -> None:
-    reply = '{"answers": {"c1": {"noul": 0.9}}, "answers": {"c1": {"noul": 0.1}}}'
-    with pytest.raises(VerdictError, match="no list or mapping"):
-        parse_decisions(reply, 1, "binary", 0.5)
-    doubled = (
-        '{"answers": {"c1": {"noul": 1}, "c1": {"noul": 0}, "c2": {"noul": 0}, "c3": {"noul": 1}}}'
-    )
-    first, *others = parse_decisions(doubled, 3, "binary", 0.5)
-    assert isinstance(first, VerdictError)
-    assert [each.value for each in others if not isinstance(each, VerdictError)] == [0.0, 1.0]
-
-
-@pytest.mark.parametrize("probability", ODD)
-def test_a_probability_that_is_none_fails_its_criterion_alone(probability: Any) -> None:
-    assert of_decisions([DECIDED[0], {**DECIDED[1], "probability": probability}, DECIDED[2]]) == [
-        1.0,
-        None,
-        1.0,
+def as_choices(probabilities: tuple[float, ...]) -> list[dict[str, Any]]:
+    return [
+        {"value": word, "probability": probability}
+        for word, probability in zip(WORDS, probabilities, strict=True)
     ]
-    assert of_decisions(
-        {
-            "c1": {"type": "noul", "noul": 0.9},
-            "c2": {"type": "noul", "noul": probability},
-            "c3": {"type": "noul", "noul": 0.5},
-        }
-    ) == [1.0, None, 1.0]
+
+
+@pytest.mark.parametrize("probabilities", [(0, 0, 0), (1, 1, 1), (0.5, 0.2, 0.1)])
+def test_probabilities_of_three_values_that_do_not_add_up_decide_nothing(
+    probabilities: tuple[float, ...],
+) -> None:
+    assert isinstance(ternary(as_choices(probabilities)), VerdictError)
 
 
 @pytest.mark.parametrize(
-    ("decisions", "expected"),
+    ("probabilities", "status", "expected", "confidence"),
     [
-        (DECIDED[::-1], [1.0, 0.0, 1.0]),
-        (DECIDED[1:], [None, 0.0, 1.0]),
-        ([*DECIDED, DECIDED[1]], [1.0, None, 1.0]),
-        ([{**each, "name": None} for each in DECIDED], [1.0, 0.0, 1.0]),
-        ([{**each, "name": None} for each in DECIDED[1:]], [None, None, None]),
+        ((0.25, 0.25, 0.5), "unmet", 0.375, 0.5),
+        ((0.375, 0.375, 0.25), "partial", 0.5625, 0.375),
+        ((0.375, 0.25, 0.375), "unmet", 0.5, 0.375),
+        ((0.5, 0.25, 0.25), "met", 0.625, 0.5),
+    ],
+)
+def test_of_three_values_the_likeliest_counts_or_the_lower_of_two(
+    probabilities: tuple[float, ...], status: str, expected: float, confidence: float
+) -> None:
+    value = {"unmet": 0.0, "partial": 0.5, "met": 1.0}[status]
+    verdict = Verdict(status, value, None, expected, confidence)
+
+    assert ternary(as_choices(probabilities)) == verdict
+    assert ternary(dict(zip(WORDS, probabilities, strict=True))) == verdict
+
+
+def test_an_expected_value_is_never_above_1() -> None:
+    """Rounded probabilities may add up to a little more than 1."""
+    assert ternary(as_choices((1.0, 0.04, 0.0))) == Verdict("met", 1.0, None, 1.0, 1.0)
+
+
+def test_decisions_that_are_stated_twice_decide_nothing() -> None:
+    reply = '{"answers": {"c1": {"noul": 0.9}}, "answers": {"c1": {"noul": 0.1}}}'
+
+    with pytest.raises(VerdictError, match="no list or mapping"):
+        parse_decisions(reply, 1, "binary", 0.5)
+
+
+def test_a_criterion_with_two_decisions_is_undecided_alone() -> None:
+    reply = (
+        '{"answers": {"c1": {"noul": 1}, "c1": {"noul": 0}, "c2": {"noul": 0}, "c3": {"noul": 1}}}'
+    )
+
+    assert values_of(parse_decisions(reply, 3, "binary", 0.5)) == [None, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "probability",
+    [
+        None,
+        True,
+        "0.9",
+        -0.1,
+        1.5,
+        float("nan"),
+        float("inf"),
+        [0.5],
+        {"value": 0.5},
+        10**400,
+    ],
+)
+def test_a_probability_that_is_none_fails_its_criterion_alone(probability: Any) -> None:
+    decision = UNLIKELY | {"probability": probability}
+    noul_by_name = {"c1": {"noul": 0.9}, "c2": {"noul": probability}, "c3": {"noul": 0.5}}
+
+    assert decision_values([LIKELY, decision, AT_THRESHOLD]) == [1.0, None, 1.0]
+    assert decision_values(noul_by_name) == [1.0, None, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("decisions", "values"),
+    [
+        ([AT_THRESHOLD, UNLIKELY, LIKELY], [1.0, 0.0, 1.0]),
+        ([UNLIKELY, AT_THRESHOLD], [None, 0.0, 1.0]),
+        ([LIKELY, UNLIKELY, AT_THRESHOLD, UNLIKELY], [1.0, None, 1.0]),
+        ([LIKELY | UNNAMED, UNLIKELY | UNNAMED, AT_THRESHOLD | UNNAMED], [1.0, 0.0, 1.0]),
+        ([UNLIKELY | UNNAMED, AT_THRESHOLD | UNNAMED], [None, None, None]),
         (
-            [
-                {
-                    **DECIDED[0],
-                    "type": "refusal",
-                    "probability": None,
-                },
-                *DECIDED[1:],
-            ],
+            [LIKELY | {"type": "refusal", "probability": None}, UNLIKELY, AT_THRESHOLD],
             [None, 0.0, 1.0],
         ),
     ],
 )
 def test_decisions_are_matched_by_name_and_by_order_only_if_none_has_a_name(
-    decisions: Any, expected: Read
+    decisions: Any, values: Values
 ) -> None:
-    assert of_decisions(decisions) == expected
-
-
-@pytest.mark.parametrize(
-    ("odds", "value"),
-    [
-        ((0.2, 0.2, 0.6), 0.0),
-        ((0.4, 0.4, 0.2), 0.5),
-        ((0.4, 0.2, 0.4), 0.0),
-        ((0.6, 0.2, 0.2), 1.0),
-    ],
-)
-def test_of_three_values_the_likeliest_counts_or_the_lower_of_two(
-    odds: tuple[float, ...], value: float
-) -> None:
-    of_values = dict(zip(("satisfied", "partially satisfied", "not satisfied"), odds, strict=True))
-    listed = [{"value": word, "probability": p} for word, p in of_values.items()]
-    for probabilities in (of_values, listed):
-        reply = json.dumps({"answers": [{"name": "c1", "probabilities": probabilities}]})
-        (read,) = parse_decisions(reply, 1, "ternary", 0.5)
-        assert not isinstance(read, VerdictError)
-        assert value == read.value
-        assert odds[0] + odds[1] / 2 == read.probability
-        assert max(odds) == read.confidence
+    assert decision_values(decisions) == values
 
 
 @pytest.mark.parametrize(
@@ -203,19 +200,9 @@ def test_a_reply_that_is_no_list_is_refused_whole(reply: str) -> None:
 
 
 @given(st.integers(0, 10**12), st.integers(1, 128))
-def test_shares_add_up_and_differ_by_one_at_most(total: int, n: int) -> None:
-    each = shares(total, n)
-    assert total == sum(each)
-    assert n == len(each)
-    assert max(each) - min(each) <= 1
+def test_shares_add_up_and_differ_by_one_at_most(total: int, n_shares: int) -> None:
+    parts = shares(total, n_shares)
 
-
-def test_an_expected_value_is_never_above_1() -> None:
-    """Rounded probabilities may add up to a little more than 1."""
-    probabilities = dict(zip(WORDS, (1.0, 0.04, 0.0), strict=True))
-    reply = json.dumps({"answers": [{"name": "c1", "probabilities": probabilities}]})
-
-    (read,) = parse_decisions(reply, 1, "ternary", 0.5)
-
-    assert not isinstance(read, VerdictError)
-    assert read.probability == 1.0
+    assert len(parts) == n_shares
+    assert sum(parts) == total
+    assert max(parts) - min(parts) <= 1

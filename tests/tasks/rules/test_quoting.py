@@ -33,29 +33,35 @@ MARKED = ("binary_v2", "healthbench_v2", "researchrubrics_ternary_v2", "research
 
 @pytest.mark.parametrize("name", FORMER)
 def test_an_earlier_template_makes_the_prompts_that_it_always_made(name: str) -> None:
-    assert FORMER[name] == digest(
-        judge_prompt(load_template(name, name), MESSAGES, RESPONSE, TITLE)
-    )
+    prompt = judge_prompt(load_template(name, name), MESSAGES, RESPONSE, TITLE)
+
+    assert digest(prompt) == FORMER[name]
 
 
-def test_a_search_beside_an_earlier_template_asks_what_it_always_asked() -> None:
-    template = load_evidence_template(
-        "evidence_v2", load_template("researchrubrics_ternary_v1", "")
+@pytest.mark.parametrize(
+    ("round_", "prompt_digest"),
+    [(1, "8a3cce01a3aeb151c7a28a9a3062a79d"), (2, "bce108de2a79c1dc4f4523529b34f231")],
+)
+def test_a_search_beside_an_earlier_template_has_the_prompts_that_it_always_had(
+    round_: int, prompt_digest: str
+) -> None:
+    judge_template = load_template("researchrubrics_ternary_v1", "")
+    template = load_evidence_template("evidence_v2", judge_template)
+
+    prompt = evidence_prompt(
+        template,
+        MESSAGES,
+        TITLE,
+        text=RESPONSE,
+        number=2,
+        n_chunks=3,
+        round_=round_,
     )
-    for round_, wanted in (
-        (1, "8a3cce01a3aeb151c7a28a9a3062a79d"),
-        (2, "bce108de2a79c1dc4f4523529b34f231"),
-    ):
-        prompt = evidence_prompt(
-            template,
-            MESSAGES,
-            TITLE,
-            text=RESPONSE,
-            number=2,
-            n_chunks=3,
-            round_=round_,
-        )
-        assert wanted == digest(prompt)
+
+    assert digest(prompt) == prompt_digest
+
+
+def test_excerpts_beside_an_earlier_template_are_what_they_always_were() -> None:
     assert digest(shown([["a\nb", "c"], []], 2, 1)) == "6e36821f0d040cad05d1e049341ea4ed"
 
 
@@ -88,19 +94,15 @@ TURNS = st.lists(st.tuples(st.sampled_from(["user", "assistant"]), TEXTS), max_s
 def read_back(prompt: str) -> tuple[list[Message], str]:
     """Read the turns and the criterion of a prompt by the markers alone."""
     marker = re.findall(r"the number (\d{16}) stands", prompt)[0]
-    pieces = re.split(rf"\[{marker} (.*?)\]\n", prompt)[1:]
-    names = pieces[::2]
-    contents = [text[:-1] for text in pieces[1::2]]
-    roles = [name.partition(": ")[2].partition(",")[0] for name in names[:-1]]
-    own = re.findall(r"\[(\d{16}) criterion\]\n", contents[-1])[0]
-    criterion = re.findall(rf"\[{own} criterion\]\n(.*)\n\[{own} end", contents[-1], re.DOTALL)[0]
-    return list(zip(roles, contents[:-1], strict=True)), criterion
-
-
-def hostile(turns: list[Message], response: str, criterion: str) -> tuple[list[Message], str, str]:
-    """The same texts, each with another prompt and its markers appended."""
-    earlier = judge_prompt(load_template(MARKED[0], ""), turns, response, criterion)
-    return [*turns, ("user", earlier)], f"{response}\n{earlier}", f"{criterion}\n{earlier}"
+    _, *pieces = re.split(rf"\[{marker} (.*?)\]\n", prompt)
+    turns = []
+    for name, text in zip(pieces[:-2:2], pieces[1:-2:2], strict=True):
+        role = name.partition(": ")[2].partition(",")[0]
+        turns.append((role, text[:-1]))
+    (criterion,) = re.findall(
+        r"\[(?P<marker>\d{16}) criterion\]\n(.*)\n\[(?P=marker) end", pieces[-1], re.DOTALL
+    )
+    return turns, criterion[1]
 
 
 @pytest.mark.parametrize("name", MARKED)
@@ -117,23 +119,39 @@ def hostile(turns: list[Message], response: str, criterion: str) -> tuple[list[M
 def test_any_text_is_read_back(
     name: str, turns: list[Message], response: str, criterion: str
 ) -> None:
-    for texts in ((turns, response, criterion), hostile(turns, response, criterion)):
-        prompt = judge_prompt(load_template(name, ""), *texts)
-        assert ([*texts[0], ("assistant", texts[1])], texts[2]) == read_back(prompt)
+    prompt = judge_prompt(load_template(name, ""), turns, response, criterion)
+
+    assert read_back(prompt) == ([*turns, ("assistant", response)], criterion)
 
 
-@given(TURNS, TEXTS, TEXTS, TEXTS)
-def test_no_quoted_text_holds_the_marker(
-    turns: list[Message], response: str, criterion: str, other: str
+@pytest.mark.parametrize("name", MARKED)
+@given(turns=TURNS, response=TEXTS, criterion=TEXTS)
+def test_any_text_with_an_earlier_prompt_in_it_is_read_back(
+    name: str, turns: list[Message], response: str, criterion: str
 ) -> None:
-    texts = [*(text for _, text in turns), response, criterion]
+    """The earlier prompt has the markers that its texts had."""
+    prompt = judge_prompt(load_template(MARKED[0], ""), turns, response, criterion)
+    turns = [*turns, ("user", prompt)]
+    response += f"\n{prompt}"
+    criterion += f"\n{prompt}"
+
+    prompt = judge_prompt(load_template(name, ""), turns, response, criterion)
+
+    assert read_back(prompt) == ([*turns, ("assistant", response)], criterion)
+
+
+@given(st.lists(TEXTS, max_size=6))
+def test_no_quoted_text_holds_the_marker(texts: list[str]) -> None:
     marker = marker_of(texts, texts)
+
     assert not any(marker in text for text in texts)
 
-    # If a text contains the marker, another marker is made.
-    again = marker_of(texts, [*texts, f"{other}{marker}"])
-    assert again != marker
-    assert again not in f"{other}{marker}"
+
+@given(st.lists(TEXTS, max_size=6), TEXTS)
+def test_a_text_that_contains_the_marker_has_another_one(texts: list[str], prefix: str) -> None:
+    text = prefix + marker_of(texts, texts)
+
+    assert marker_of(texts, [*texts, text]) not in text
 
 
 def chunk_prompt(turns: list[Message], criterion: str, chunk: str) -> str:
@@ -149,27 +167,29 @@ def chunk_prompt(turns: list[Message], criterion: str, chunk: str) -> str:
     )
 
 
-TITLES = ("Says one thing.", "Tells of another.")
-
-
 @pytest.mark.parametrize("name", MARKED)
 def test_all_that_the_criteria_of_a_response_share_comes_first(name: str) -> None:
     template = load_template(name, "")
-    one, other = (judge_prompt(template, MESSAGES, RESPONSE, title) for title in TITLES)
+    prompt = judge_prompt(template, MESSAGES, RESPONSE, "Says one thing.")
+    (shared,) = re.findall(r"\A.*end of the conversation\]", prompt, re.DOTALL)
 
-    (shared,) = re.findall(r"\A.*end of the conversation\]", one, re.DOTALL)
     assert RESPONSE in shared
-    assert other.startswith(shared)
-    assert (
-        one.split("\n")[0]
-        == judge_prompt(template, MESSAGES, f"{RESPONSE}.", TITLES[0]).split("\n")[0]
-    )
+    assert judge_prompt(template, MESSAGES, RESPONSE, "Tells of another.").startswith(shared)
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_the_first_line_of_a_prompt_is_the_same_for_all_responses(name: str) -> None:
+    template = load_template(name, "")
+    (first_line, *_) = judge_prompt(template, MESSAGES, RESPONSE, TITLE).split("\n")
+
+    assert judge_prompt(template, MESSAGES, "Another.", TITLE).startswith(f"{first_line}\n")
 
 
 def test_all_that_the_criteria_of_a_chunk_share_comes_first() -> None:
-    one, other = (chunk_prompt(MESSAGES, title, RESPONSE) for title in TITLES)
+    prompt = chunk_prompt(MESSAGES, "Says one thing.", RESPONSE)
+    (shared,) = re.findall(r"\A.*\[\d{16} end of the part\]", prompt, re.DOTALL)
 
-    assert other.startswith(re.findall(r"\A.*\[\d{16} end of the part\]", one, re.DOTALL)[0])
+    assert chunk_prompt(MESSAGES, "Tells of another.", RESPONSE).startswith(shared)
 
 
 @given(TURNS, TEXTS, TEXTS)
@@ -182,13 +202,13 @@ def test_a_chunk_is_read_back_exactly_whatever_it_says(
     chunks = re.findall(
         rf"\[{marker} part\]\n(.*)\n\[{marker} end of the part\]\n", prompt, re.DOTALL
     )
-    assert [chunk] == chunks
+    assert chunks == [chunk]
 
 
 def test_further_lines_of_a_quotation_do_not_look_like_another_chunk() -> None:
-    notes = shown(
-        [["a\n\nPart 2 of 2:\n- It is all there.\u2028Part 2 of 2: b"], []], 2, 1, is_indented=True
-    )
+    quotation = "a\n\nPart 2 of 2:\n- It is all there.\u2028Part 2 of 2: b"
+
+    notes = shown([[quotation], []], 2, 1, is_indented=True)
 
     assert sum(line.startswith("Part 2 of 2") for line in notes.splitlines()) == 1
 
@@ -196,10 +216,9 @@ def test_further_lines_of_a_quotation_do_not_look_like_another_chunk() -> None:
 def test_a_template_of_ones_own_without_markers_is_filled_as_it_was() -> None:
     template = "C:\n<<conversation>>\nI: <<rubric_item>> <<part>>"
 
-    assert (
-        judge_prompt(template, [("user", "a")], "b", "c")
-        == "C:\nuser: a\n\nassistant: b\nI: c <<part>>"
-    )
+    prompt = judge_prompt(template, [("user", "a")], "b", "c")
+
+    assert prompt == "C:\nuser: a\n\nassistant: b\nI: c <<part>>"
 
 
 def test_a_request_is_quoted_in_the_template_that_words_criteria_anew() -> None:

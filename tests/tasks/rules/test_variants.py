@@ -43,17 +43,17 @@ def test_examples_in_parentheses_are_taken_out_and_nothing_else(title: str, expe
 def test_taking_out_examples_only_ever_removes_and_a_second_time_changes_nothing(
     title: str,
 ) -> None:
-    once = without_examples(title)
+    result = without_examples(title)
 
     letters = iter(title)
-    assert all(letter in letters for letter in once)
-    assert once == without_examples(once) or "(" in once
+    assert all(letter in letters for letter in result)
+    assert without_examples(result) == result or "(" in result
 
 
 def test_a_criterion_in_more_words_is_taken() -> None:
     written = "Names three rivers of the basin, which means by name, with 3 different ones."
 
-    assert written == read_augmented(json.dumps({"criterion": f" {written}\n"}), PLAIN)
+    assert read_augmented(json.dumps({"criterion": f" {written}\n"}), PLAIN) == written
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from contextlib import suppress
 from dataclasses import FrozenInstanceError
 from typing import Any
 
@@ -11,9 +12,10 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tasks.rules import verdict as replies
-from tasks.rules.verdict import BINARY, TERNARY, Verdict, VerdictError, parse_verdict
+from tasks.rules.verdict import TERNARY, Verdict, VerdictError, parse_verdict
 
 MET = Verdict("met", 1.0, "")
+PARTIAL = Verdict("partial", 0.5, "")
 UNMET = Verdict("unmet", 0.0, "")
 
 GOOD: dict[str, tuple[str, Verdict]] = {
@@ -38,7 +40,7 @@ GOOD: dict[str, tuple[str, Verdict]] = {
 def test_a_clear_reply_is_read(case: str) -> None:
     reply, verdict = GOOD[case]
 
-    assert verdict == parse_verdict(reply)
+    assert parse_verdict(reply) == verdict
 
 
 BAD = {
@@ -98,7 +100,10 @@ def test_json_is_read_back(
     content = {"explanation": explanation, "criteria_met": met}
     reply = fence.replace("{}", json.dumps(content, ensure_ascii=is_ascii, indent=indent))
 
-    assert Verdict("met" if met else "unmet", float(met), explanation) == parse_verdict(reply)
+    verdict = parse_verdict(reply)
+
+    assert verdict.value == float(met)
+    assert verdict.explanation == explanation
 
 
 PIECES = (
@@ -127,24 +132,14 @@ REPLIES = (
 )
 
 
-def outcome(reply: str, grading: str = BINARY) -> Any:
-    try:
-        return parse_verdict(reply, grading)
-    except VerdictError as error:
-        return error
-
-
 @given(REPLIES)
 @example("\ud800")
 def test_a_text_is_an_error_or_met_where_it_holds_a_true_or_unmet_where_it_holds_a_false(
     reply: str,
 ) -> None:
-    result = outcome(reply)
-
-    assert (
-        isinstance(result, VerdictError)
-        or {"met": "true", "unmet": "false"}[result.status] in reply
-    )
+    with suppress(VerdictError):
+        word = {"met": "true", "unmet": "false"}[parse_verdict(reply).status]
+        assert word in reply
 
 
 PROSE = st.text(st.characters(exclude_categories=["Cs"]), max_size=30).filter(
@@ -175,112 +170,131 @@ SEPARATORS = st.one_of(
             ["</{}>", "<{}>", "<{}>so</{}>", "<{} />", "</{} >", "&lt;/{}&gt;", "[/{}]"]
         ),
         NAMES,
-    ).map(lambda both: both[0].replace("{}", both[1])),
+    ).map(lambda parts: parts[0].replace("{}", parts[1])),
 )
 VALID = st.tuples(st.sampled_from(["{}", "```json\n{}\n```", "```\n{}\n```"]), st.booleans()).map(
-    lambda both: both[0].replace("{}", json.dumps({"explanation": "so", "criteria_met": both[1]}))
+    lambda parts: parts[0].replace("{}", json.dumps({"explanation": "so", "criteria_met": parts[1]}))
 )
 
 
-def starts_with_a_whole_block(reply: str) -> bool:
-    return (
-        re.match(
-            r"\s*<(think|thinking|reasoning|reason)>.*?</\1>", reply, re.DOTALL | re.IGNORECASE
-        )
-        is not None
-    )
+BLOCK = re.compile(r"\s*<(think|thinking|reasoning|reason)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+"""A whole block of thinking at the start of a reply."""
 
 
 @settings(max_examples=500)
-@given(PROSE, st.lists(SEPARATORS, max_size=3), VALID, st.booleans())
-@example("The criterion is not met. It only says:", ["</think>"], '{"criteria_met": true}', False)
-def test_prose_before_valid_json_is_no_verdict(
-    prose: str, between: list[str], valid: str, is_thought: bool
+@given(PROSE, st.lists(SEPARATORS, max_size=3).map("".join), VALID)
+@example("The criterion is not met. It only says:", "</think>", '{"criteria_met": true}')
+def test_prose_before_valid_json_is_no_verdict(prose: str, separator: str, valid: str) -> None:
+    reply = prose + separator + valid
+    assume(not BLOCK.match(reply))
+
+    with pytest.raises(VerdictError):
+        parse_verdict(reply)
+
+
+@settings(max_examples=500)
+@given(PROSE, st.lists(SEPARATORS, max_size=3).map("".join), VALID)
+def test_prose_between_thinking_and_valid_json_is_no_verdict(
+    prose: str, separator: str, valid: str
 ) -> None:
-    reply = ("<think>so</think>" if is_thought else "") + "".join([prose, *between, valid])
-    assume(is_thought or not starts_with_a_whole_block(reply))
-
-    assert isinstance(outcome(reply), VerdictError)
+    with pytest.raises(VerdictError):
+        parse_verdict(f"<think>so</think>{prose}{separator}{valid}")
 
 
 @settings(max_examples=500)
-@given(VALID, st.lists(SEPARATORS | VALID, max_size=2), PROSE | VALID)
+@given(VALID, st.lists(SEPARATORS | VALID, max_size=2).map("".join), PROSE | VALID)
 def test_valid_json_and_then_anything_is_never_a_verdict(
-    valid: str, between: list[str], more: str
+    valid: str, separator: str, end: str
 ) -> None:
-    assert isinstance(outcome("".join([valid, *between, more])), VerdictError)
+    with pytest.raises(VerdictError):
+        parse_verdict(valid + separator + end)
 
 
-def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thinking() -> None:
-    reply = 'It says {"criteria_met": true}, but no.</think>\n{"criteria_met": false}'
+@pytest.mark.parametrize(
+    ("reply", "verdict"),
+    [
+        ('It says {"criteria_met": true}, but no.</think>\n{"criteria_met": false}', UNMET),
+        ('{"criteria_met": true}', MET),
+        (
+            '{"criteria_met": true, "explanation": "quotes </think>"}',
+            Verdict("met", 1.0, "quotes </think>"),
+        ),
+    ],
+)
+def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thinking(
+    reply: str, verdict: Verdict
+) -> None:
+    assert parse_verdict(reply, omits_think_tag=True) == verdict
 
-    assert parse_verdict(reply, omits_think_tag=True) == UNMET
-    assert parse_verdict('{"criteria_met": true}', omits_think_tag=True) == MET
-    quoting = '{"criteria_met": true, "explanation": "quotes </think>"}'
-    assert Verdict("met", 1.0, "quotes </think>") == parse_verdict(quoting, omits_think_tag=True)
-    for unclear in (
+
+@pytest.mark.parametrize(
+    "reply",
+    [
         'Not met. {"criteria_met": true}',
         'so</think>Not met. {"criteria_met": true}',
         "so</think>",
-    ):
-        with pytest.raises(VerdictError):
-            parse_verdict(unclear, omits_think_tag=True)
-
-
-def test_the_format_that_is_asked_for_takes_exactly_the_two_keys() -> None:
-    for most, explanation in (
-        (None, {"type": "string"}),
-        (80, {"type": "string", "maxLength": 80}),
-    ):
-        schema = replies.reply_format(most)["json_schema"]["schema"]
-        assert {"criteria_met": {"type": "boolean"}, "explanation": explanation} == schema[
-            "properties"
-        ]
-        assert sorted(schema["required"]) == ["criteria_met", "explanation"]
-        assert not schema["additionalProperties"]
-
-
-@pytest.mark.parametrize(
-    ("word", "status"),
-    [
-        ("satisfied", "met"),
-        (" Satisfied\n", "met"),
-        ("partially_satisfied", "partial"),
-        ("PARTIALLY-SATISFIED", "partial"),
-        ("Partially  Satisfied", "partial"),
-        ("not_satisfied", "unmet"),
-        ("Not Satisfied", "unmet"),
-        ("not-satisfied", "unmet"),
-        ("", None),
-        ("_", None),
-        ("notsatisfied", None),
-        ("satisfied_not", None),
-        ("satisfied, partially satisfied", None),
-        ("satisfied.", None),
-        ("not\u00a0satisfied", None),
-        ("sat\u0131sfied", None),
     ],
 )
-def test_a_word_is_read_however_its_parts_are_joined_and_another_is_no_verdict(
-    word: str, status: str | None
-) -> None:
-    values = {
-        "met": 1.0,
-        "partial": 0.5,
-        "unmet": 0.0,
-    }
-    read = outcome(json.dumps({"verdict": word}), TERNARY)
-
-    assert status == replies.status_of(word)
-    assert (
-        isinstance(read, VerdictError)
-        if status is None
-        else Verdict(status, values[status], "") == read
-    )
+def test_where_the_server_omits_the_opening_tag_prose_is_no_verdict_either(reply: str) -> None:
+    with pytest.raises(VerdictError):
+        parse_verdict(reply, omits_think_tag=True)
 
 
 @pytest.mark.parametrize(
-    ("parts", "grading", "wanted"),
+    ("explanation_chars", "explanation"),
+    [(None, {"type": "string"}), (80, {"type": "string", "maxLength": 80})],
+)
+def test_the_requested_format_takes_exactly_the_two_keys(
+    explanation_chars: int | None, explanation: dict[str, Any]
+) -> None:
+    schema = replies.reply_format(explanation_chars)["json_schema"]["schema"]
+
+    assert schema["properties"] == {
+        "criteria_met": {"type": "boolean"},
+        "explanation": explanation,
+    }
+    assert sorted(schema["required"]) == ["criteria_met", "explanation"]
+    assert not schema["additionalProperties"]
+
+
+@pytest.mark.parametrize(
+    ("word", "verdict"),
+    [
+        ("satisfied", MET),
+        (" Satisfied\n", MET),
+        ("partially_satisfied", PARTIAL),
+        ("PARTIALLY-SATISFIED", PARTIAL),
+        ("Partially  Satisfied", PARTIAL),
+        ("not_satisfied", UNMET),
+        ("Not Satisfied", UNMET),
+        ("not-satisfied", UNMET),
+    ],
+)
+def test_a_word_is_read_however_its_parts_are_joined(word: str, verdict: Verdict) -> None:
+    assert parse_verdict(json.dumps({"verdict": word}), TERNARY) == verdict
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "",
+        "_",
+        "notsatisfied",
+        "satisfied_not",
+        "satisfied, partially satisfied",
+        "satisfied.",
+        "not\u00a0satisfied",
+        "sat\u0131sfied",
+    ],
+)
+def test_another_word_is_no_verdict(word: str) -> None:
+    assert replies.status_of(word) is None
+    with pytest.raises(VerdictError):
+        parse_verdict(json.dumps({"verdict": word}), TERNARY)
+
+
+@pytest.mark.parametrize(
+    ("parts", "grading", "confidence"),
     [
         (
             [('{"', 1.0), ("criteria", 1.0), ('_met":', 0.9), (" true", 0.8), ("}", 0.7)],
@@ -313,22 +327,30 @@ def test_a_word_is_read_however_its_parts_are_joined_and_another_is_no_verdict(
             "binary",
             0.7,
         ),
-        ([("I cannot say.", 0.9)], "binary", None),
-        ([('{"verdict": "satisfied"}', 0.9)], "binary", None),
-        ([], "binary", None),
-        ([('{"criteria_met": ', 1.0), ("true", 0.0), ("}", 1.0)], "binary", None),
-        ([('{"criteria_met": ', 1.0), ("true", 1.5), ("}", 1.0)], "binary", None),
     ],
 )
 def test_confidence_is_that_of_the_decision(
-    parts: list[tuple[str, float]], grading: str, wanted: float | None
+    parts: list[tuple[str, float]], grading: str, confidence: float
 ) -> None:
-    tokens = [
-        (text, math.log(probability) if probability else -math.inf) for text, probability in parts
-    ]
-    assert (None if wanted is None else pytest.approx(wanted)) == replies.confidence_of(
-        tokens, grading
-    )
+    tokens = [(text, math.log(probability)) for text, probability in parts]
+
+    assert replies.confidence_of(tokens, grading) == pytest.approx(confidence)
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        pytest.param([("I cannot say.", -0.1)], id="no decision"),
+        pytest.param([('{"verdict": "satisfied"}', -0.1)], id="a decision of another grading"),
+        pytest.param([], id="no token"),
+        pytest.param([('{"criteria_met": ', 0.0), ("true", -math.inf)], id="no probability"),
+        pytest.param([('{"criteria_met": ', 0.0), ("true", 0.4)], id="a probability above 1"),
+    ],
+)
+def test_without_a_probability_of_the_decision_there_is_no_confidence(
+    tokens: list[tuple[str, float]],
+) -> None:
+    assert replies.confidence_of(tokens, "binary") is None
 
 
 def test_a_verdict_cannot_be_changed() -> None:

@@ -20,41 +20,35 @@ def noise(
     generator = np.random.default_rng(seed)
     shape = (n_tasks, n_models, n_criteria)
     strong = (generator.random(shape) < 0.6).astype(np.float64)
-    of_task = generator.beta(errs * 8, (1 - errs) * 8, (n_tasks, 1, 1))
-    wrong = generator.random((*shape, 2)) < of_task[..., None]
-    first = np.where(wrong, 1.0 - strong[..., None], strong[..., None]).reshape(-1, 2)
-    weights = (
-        np.broadcast_to(generator.integers(1, 11, (n_tasks, 1, n_criteria)), shape)
-        .ravel()
-        .astype(np.float64)
-    )
-    names = np.broadcast_to(
-        CATEGORIES[generator.integers(0, 4, (n_tasks, 1, n_criteria))], shape
-    ).ravel()
+    error_rates = generator.beta(errs * 8, (1 - errs) * 8, (n_tasks, 1, 1, 1))
+    is_wrong = generator.random((*shape, 2)) < error_rates
+    cheap = np.where(is_wrong, 1.0 - strong[..., None], strong[..., None])
+    weights = np.broadcast_to(generator.integers(1, 11, (n_tasks, 1, n_criteria)), shape)
+    categories = CATEGORIES[generator.integers(0, 4, (n_tasks, 1, n_criteria))]
     task, model, _ = np.indices(shape)
-    response = task * n_models + model
-    nothing = np.full(strong.size, "")
+    response = (task * n_models + model).ravel()
+    no_names = np.full(strong.size, "")
     facts = Facts(
-        first,
-        weights,
-        names,
-        generator.random(strong.size),
-        np.full(strong.size, np.nan),
-        nothing,
-        nothing,
+        first=cheap.reshape(-1, 2),
+        weights=weights.ravel().astype(np.float64),
+        categories=np.broadcast_to(categories, shape).ravel(),
+        confidence=generator.random(strong.size),
+        probability=np.full(strong.size, np.nan),
+        severities=no_names,
+        kinds=no_names,
     )
     return PairedVerdicts(
-        facts,
-        strong.ravel(),
-        task.ravel(),
-        response.ravel(),
-        tuple(f"{seed}-{index}" for index in range(n_tasks)),
-        task[..., 0].ravel(),
-        model[..., 0].ravel(),
-        tuple(f"model-{index}" for index in range(n_models)),
-        np.zeros(n_tasks * n_models),
-        np.bincount(response.ravel(), weights).astype(np.float64),
-        np.ones(strong.size, dtype=np.bool_),
+        facts=facts,
+        strong=strong.ravel(),
+        task=task.ravel(),
+        response=response,
+        tasks=tuple(f"{seed}-{index}" for index in range(n_tasks)),
+        task_of_response=task[..., 0].ravel(),
+        model_of_response=model[..., 0].ravel(),
+        models=tuple(f"model-{index}" for index in range(n_models)),
+        offset=np.zeros(n_tasks * n_models),
+        denominator=np.bincount(response, facts.weights),
+        has_second=np.ones(strong.size, dtype=np.bool_),
     )
 
 
@@ -70,7 +64,7 @@ class Outcome(NamedTuple):
 
 def of_picked(
     paired: PairedVerdicts,
-    tried: Sequence[CandidateRule],
+    candidates: Sequence[CandidateRule],
     bound: Bound,
     resamples: int,
     errs: float = 0.12,
@@ -81,15 +75,16 @@ def of_picked(
     that stays with the cheap judge is wrong with the mean probability `errs`; if repetitions must
     agree, with the probability that both are wrong: the mean square of a beta distribution.
     """
-    chosen = picked(evaluate(paired, tried, Costs(0.001, 0.02), resamples), bound)
-    when = chosen.candidate.when
-    figures = chosen.held_out
-    a = errs * 8
-    b = (1 - errs) * 8
-    stays_wrong = a * (a + 1) / ((a + b) * (a + b + 1)) if when and when.disagreement else errs
-    truth = 1.0 - stays_wrong * (0.0 if when is None else 1.0 - _share(when))
-    low = figures["agreement_ci_low"]
-    high = figures["agreement_ci_high"]
+    evaluation = picked(evaluate(paired, candidates, Costs(0.001, 0.02), resamples), bound)
+    when = evaluation.candidate.when
+    truth = 1.0
+    if when is not None:
+        error_rate = errs
+        if when.disagreement:
+            error_rate = errs * (8 * errs + 1) / 9
+        truth = 1.0 - error_rate * (1.0 - _share(when))
+    low = evaluation.held_out["agreement_ci_low"]
+    high = evaluation.held_out["agreement_ci_high"]
     return Outcome(str(when), low <= truth <= high, truth >= bound.lowest)
 
 

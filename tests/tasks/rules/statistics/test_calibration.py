@@ -17,10 +17,10 @@ from tasks.rules.statistics import calibration
 from tasks.rules.statistics.intervals import draws
 from tests.benchmarks.calibration_coverage import sums_of, world
 
-P = st.one_of(
-    st.integers(0, 20).map(lambda n: n / 20), st.integers(0, 1000).map(lambda n: n / 1000)
+PROBABILITY = st.integers(0, 20).map(lambda n: n / 20) | st.integers(0, 1000).map(
+    lambda n: n / 1000
 )
-CASES = st.lists(st.tuples(P, st.booleans()), min_size=1, max_size=80)
+CASES = st.lists(st.tuples(PROBABILITY, st.booleans()), min_size=1, max_size=80)
 EDGES = np.linspace(0, 1, calibration.BINS + 1)[1:-1]
 
 
@@ -28,53 +28,53 @@ EDGES = np.linspace(0, 1, calibration.BINS + 1)[1:-1]
 def test_brier_score_and_calibration_error_are_those_of_scikit_learn(
     cases: list[tuple[float, bool]],
 ) -> None:
-    p = np.array([each for each, _ in cases])
-    y = np.array([float(met) for _, met in cases])
-    sums = sums_of(p[None], y[None])[0]
+    p, y = np.array(cases, dtype=float).T
     shares, means = calibration_curve(y, p, n_bins=calibration.BINS)
-    sizes = np.bincount(np.searchsorted(EDGES, p), minlength=calibration.BINS)
-    sizes = sizes[sizes > 0] / len(p)
+    counts = np.bincount(np.searchsorted(EDGES, p), minlength=calibration.BINS)
+    sizes = counts[counts > 0] / len(p)
 
-    assert np.isclose(brier_score_loss(y, p), calibration.brier(sums))
-    assert np.isclose(
-        (sizes * np.abs(shares - means)).sum(), calibration.calibration_error(sums), atol=1e-9
-    )
-    assert np.isclose(
-        (sizes * (shares - means) ** 2).sum(), calibration.reliability(sums), atol=1e-9
-    )
+    sums = sums_of(p[None], y[None])[0]
+
+    error = (sizes * np.abs(shares - means)).sum()
+    reliability = (sizes * (shares - means) ** 2).sum()
+    assert calibration.brier(sums) == pytest.approx(brier_score_loss(y, p))
+    assert calibration.calibration_error(sums) == pytest.approx(error, abs=1e-9)
+    assert calibration.reliability(sums) == pytest.approx(reliability, abs=1e-9)
 
 
 def test_a_probability_at_the_edge_of_a_bin_is_in_the_bin_of_scikit_learn() -> None:
+    hundredths = [n / 100 for n in range(101)]
     (expression,) = re.findall(
         r"(greatest.*) as bin", sql.read("intermediate/agreement/calibration_bins")
     )
-    hundredths = [n / 100 for n in range(101)]
-    bins = duckdb.execute(
-        f"select {expression} from (select unnest(?) as probability)", [hundredths]
-    ).fetchall()
 
-    assert np.searchsorted(EDGES, hundredths).tolist() == [each for (each,) in bins]
+    bins = duckdb.execute(
+        f"select {expression} as bin from (select unnest(?) as probability)", [hundredths]
+    ).fetchnumpy()["bin"]
+
+    assert bins.tolist() == np.searchsorted(EDGES, hundredths).tolist()
 
 
 @given(CASES)
 def test_the_parts_of_the_brier_score_add_up_if_each_bin_has_one_probability(
     cases: list[tuple[float, bool]],
 ) -> None:
-    n_bins = calibration.BINS
-    p = np.array([(np.floor(min(each, 0.999) * n_bins) + 0.5) / n_bins for each, _ in cases])
-    sums = sums_of(p[None], np.array([[float(met) for _, met in cases]]))[0]
+    p, y = np.array(cases, dtype=float).T
+    middles = (np.floor(np.minimum(p, 0.999) * calibration.BINS) + 0.5) / calibration.BINS
 
-    parts = (
-        calibration.reliability(sums) - calibration.resolution(sums) + calibration.uncertainty(sums)
-    )
-    assert np.isclose(calibration.brier(sums), parts, atol=1e-9)
+    sums = sums_of(middles[None], y[None])[0]
+
+    bins = calibration.reliability(sums) - calibration.resolution(sums)
+    total = bins + calibration.uncertainty(sums)
+    assert calibration.brier(sums) == pytest.approx(total, abs=1e-9)
 
 
 def test_what_noise_adds_to_the_error_of_a_calibrated_judge_is_taken_off() -> None:
     generator = np.random.default_rng(20261126)
     p = generator.random((60, 10))
     sums = sums_of(p, (generator.random(p.shape) < p).astype(float))
-    value, low, high = calibration.corrected_error(sums, draws(len(p), 500, 1))
+
+    value, low, high = calibration.corrected_error(sums, draws(60, 500, 1))
 
     assert value < calibration.calibration_error(sums.sum(axis=0))
     assert 0.0 <= low <= value <= high
@@ -92,13 +92,13 @@ def test_calibrated_judges_are_rarely_called_miscalibrated_even_if_verdicts_of_a
     shared: float, n_tasks: int
 ) -> None:
     sampled = draws(n_tasks, 500, 1)
-    lows = [
-        calibration.corrected_error(judged(n_tasks, 1.0, shared, seed), sampled)[1]
-        for seed in range(120)
-    ]
+    n_miscalibrated = 0
+    for seed in range(120):
+        _, low, _ = calibration.corrected_error(judged(n_tasks, 1.0, shared, seed), sampled)
+        n_miscalibrated += low > 0.0
 
-    n_called = sum(low > 0.0 for low in lows)
-    assert n_called <= 8  # of 120: three are expected
+    # Three are expected.
+    assert n_miscalibrated <= 8
 
 
 def test_an_error_that_chance_does_not_explain_has_an_interval_above_zero_around_the_truth() -> (
@@ -107,12 +107,13 @@ def test_an_error_that_chance_does_not_explain_has_an_interval_above_zero_around
     sampled = draws(100, 500, 1)
     p, true_p, _ = world(20_000, 0.2, 2.0, np.random.default_rng(1))
     truth = float(calibration.calibration_error(sums_of(p, true_p).sum(axis=0)))
-    ends = [
-        calibration.corrected_error(judged(100, 2.0, 0.2, seed), sampled)[1:] for seed in range(60)
+    errors = [
+        calibration.corrected_error(judged(100, 2.0, 0.2, seed), sampled) for seed in range(60)
     ]
 
-    assert all(low > 0.0 for low, _ in ends)
-    assert sum(low <= truth <= high for low, high in ends) >= 53
+    _, lows, highs = np.array(errors).T
+    assert (lows > 0.0).all()
+    assert ((lows <= truth) & (truth <= highs)).sum() >= 53
 
 
 def test_too_few_tasks_that_differ_have_no_interval_rather_than_one_from_zero() -> None:

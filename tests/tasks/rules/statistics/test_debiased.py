@@ -18,107 +18,162 @@ from tasks.rules.statistics.debiased import (
 )
 
 N = 200
+ALL_TASKS = np.arange(N)
 
 
 def one_verdict_a_task(
-    people: np.ndarray, judge: np.ndarray, every: int
+    people: np.ndarray, judge: np.ndarray, interval: int
 ) -> tuple[KnownTasks, Labels]:
-    """Tasks with one verdict; one verdict in `every` has a label."""
-    indices = np.arange(0, len(people), every)
-    nothing = np.zeros(len(people))
+    """Tasks with one verdict; one verdict of each `interval` has a label."""
+    zeros = np.zeros(len(people))
     ones = np.ones(len(people))
-    labels = Labels(indices, ones[indices], people[indices], judge[indices], every * ones[indices])
-    return KnownTasks(nothing, ones, nothing, judge), labels
+    indices = np.arange(0, len(people), interval)
+    labels = Labels(
+        task=indices,
+        contribution=ones[indices],
+        label=people[indices],
+        judge=judge[indices],
+        factor=interval * ones[indices],
+    )
+    return KnownTasks(offset=zeros, positive=ones, negative=zeros, judged=judge), labels
+
+
+def random_verdicts(seed: int, share: float = 0.6) -> np.ndarray:
+    return (np.random.default_rng(seed).random(N) < share).astype(float)
 
 
 def test_with_a_label_for_every_verdict_the_judge_does_not_matter() -> None:
-    dice = np.random.default_rng(1)
-    people = dice.random(N) < 0.6
-    judge = dice.random(N) < 0.3
-    known, labels = one_verdict_a_task(people.astype(float), judge.astype(float), every=1)
-    result = estimate(corrected(known, labels))
+    people = random_verdicts(1)
+    tasks, labels = one_verdict_a_task(people, random_verdicts(9, 0.3), interval=1)
 
-    assert pytest.approx(people.mean()) == result.mean
-    assert pytest.approx(people.std(ddof=1) / N**0.5, rel=0.02) == result.error
+    result = estimate(corrected(tasks, labels))
+
+    assert result.mean == pytest.approx(people.mean())
+    assert result.error == pytest.approx(people.std(ddof=1) / N**0.5, rel=0.02)
 
 
 def test_a_judge_that_is_always_right_is_left_as_it_is_and_used_fully() -> None:
-    people = (np.random.default_rng(2).random(N) < 0.6).astype(float)
-    known, labels = one_verdict_a_task(people, people, every=4)
-    result = corrected(known, labels)
+    people = random_verdicts(2)
+    tasks, labels = one_verdict_a_task(people, people, interval=4)
 
+    result = corrected(tasks, labels)
+
+    labels_alone = corrected(tasks, labels, uses_judge=False)
     assert result.power == pytest.approx(1.0)
-    assert pytest.approx(people.mean()) == estimate(result).mean
-    assert estimate(result).error < estimate(corrected(known, labels, uses_judge=False)).error
+    assert estimate(result).mean == pytest.approx(people.mean())
+    assert estimate(result).error < estimate(labels_alone).error
 
 
 def test_a_judge_that_says_the_opposite_is_not_used() -> None:
-    people = (np.random.default_rng(3).random(N) < 0.6).astype(float)
-    known, labels = one_verdict_a_task(people, 1.0 - people, every=4)
-    debiased = corrected(known, labels)
-    alone = corrected(known, labels, uses_judge=False)
+    people = random_verdicts(3)
+    tasks, labels = one_verdict_a_task(people, 1.0 - people, interval=4)
 
-    assert debiased.power == 0.0
-    assert estimate(alone) == estimate(debiased)
+    result = corrected(tasks, labels)
+
+    labels_alone = corrected(tasks, labels, uses_judge=False)
+    assert result.power == 0.0
+    assert estimate(result) == estimate(labels_alone)
 
 
-def test_a_difference_is_that_of_the_means_where_both_have_all_tasks() -> None:
-    dice = np.random.default_rng(6)
-    values = [[(dice.random(N) < p).astype(float) for p in (share, 0.5)] for share in (0.4, 0.7)]
-    resampled = [corrected(*one_verdict_a_task(*each, every=3)) for each in values]
-    everywhere = np.arange(N)
-    result = estimated_difference(resampled[0], resampled[1], (everywhere, everywhere))
+@pytest.fixture(scope="module")
+def two_models() -> tuple[Corrected, Corrected]:
+    """Two models with shares of 0.4 and 0.7 and the same poor judge, a third of it labelled."""
+    judge = random_verdicts(6, 0.5)
+    model_a = corrected(*one_verdict_a_task(random_verdicts(7, 0.4), judge, interval=3))
+    model_b = corrected(*one_verdict_a_task(random_verdicts(8, 0.7), judge, interval=3))
+    return model_a, model_b
 
-    assert pytest.approx(estimate(resampled[1]).mean - estimate(resampled[0]).mean) == result.mean
+
+def test_a_difference_is_that_of_the_means_where_both_have_all_tasks(
+    two_models: tuple[Corrected, Corrected],
+) -> None:
+    model_a, model_b = two_models
+
+    result = estimated_difference(model_a, model_b, (ALL_TASKS, ALL_TASKS))
+
+    assert result.mean == pytest.approx(estimate(model_b).mean - estimate(model_a).mean)
     assert result.low < 0.3 < result.high
-    some = np.arange(0, N, 2)
-    of_some = estimated_difference(resampled[0], resampled[1], (some, some))
-    assert pytest.approx((resampled[1].values - resampled[0].values)[some].mean()) == of_some.mean
 
 
-def test_two_models_that_meet_everything_differ_by_nothing_with_an_interval_all_the_same() -> None:
-    """All verdicts and labels are met: no task differs from another, so no part has any
-    variance.
-    """
+def test_a_difference_is_over_the_common_tasks_alone(
+    two_models: tuple[Corrected, Corrected],
+) -> None:
+    model_a, model_b = two_models
+    half = ALL_TASKS[::2]
+
+    result = estimated_difference(model_a, model_b, (half, half))
+
+    assert result.mean == pytest.approx(np.mean(model_b.values[::2] - model_a.values[::2]))
+
+
+@pytest.mark.parametrize("uses_judge", [True, False])
+def test_two_models_that_meet_everything_differ_by_nothing_with_an_interval_all_the_same(
+    uses_judge: bool,
+) -> None:
+    """No task differs from another, so no part has any variance."""
     all_met = np.ones(N)
-    known, labels = one_verdict_a_task(all_met, all_met, every=4)
-    everywhere = np.arange(N)
-    for uses_judge in (True, False):
-        some = corrected(known, labels, uses_judge=uses_judge)
-        result = estimated_difference(some, some, (everywhere, everywhere))
-        assert result.mean == 0.0
-        assert result.low < 0.0 < result.high
-    # With a label for every verdict nothing is unknown.
-    whole = corrected(*one_verdict_a_task(all_met, all_met, every=1))
-    nothing = replace(
-        whole,
-        values=all_met,
-        spread=all_met,
-        extra_variance=0.0,
-    )
-    assert estimated_difference(nothing, nothing, (everywhere, everywhere)).error == 0.0
+    tasks, labels = one_verdict_a_task(all_met, all_met, interval=4)
+    model = corrected(tasks, labels, uses_judge=uses_judge)
+
+    result = estimated_difference(model, model, (ALL_TASKS, ALL_TASKS))
+
+    assert result.mean == 0.0
+    assert result.low < 0.0 < result.high
+
+
+def test_without_any_variance_a_difference_has_no_error() -> None:
+    all_met = np.ones(N)
+    labelled = corrected(*one_verdict_a_task(all_met, all_met, interval=1))
+    model = replace(labelled, values=all_met, spread=all_met, extra_variance=0.0)
+
+    assert estimated_difference(model, model, (ALL_TASKS, ALL_TASKS)).error == 0.0
+
+
+def test_labels_of_equal_weight_are_enough() -> None:
+    tasks, labels = one_verdict_a_task(np.ones(N), np.ones(N), interval=4)
+
+    assert outweighed(corrected(tasks, labels).effective_labels) is None
 
 
 def test_few_labels_that_outweigh_all_others_are_too_few() -> None:
-    known, labels = one_verdict_a_task(np.ones(N), np.ones(N), every=4)
-    heavy = np.where(np.arange(len(labels.task)) < 3, 50.0, 0.1)
+    tasks, labels = one_verdict_a_task(np.ones(N), np.ones(N), interval=4)
+    contribution = np.where(np.arange(len(labels.task)) < 3, 50.0, 0.1)
 
-    assert outweighed(corrected(known, labels).effective_labels) is None
-    weighed = Labels(
-        labels.task, labels.contribution * heavy, labels.label, labels.judge, labels.factor
+    result = corrected(tasks, replace(labels, contribution=contribution))
+
+    assert outweighed(result.effective_labels) == (
+        "a few labels outweigh the others, which are worth 3 equal ones"
     )
-    assert "3 equal ones" in (outweighed(corrected(known, weighed).effective_labels) or "")
 
 
 def test_an_interval_reaches_further_to_the_side_that_few_tasks_show() -> None:
     """Nine in ten tasks are right; a sample that misses the few others gives too high a mean."""
-    share = np.random.default_rng(7).beta(9.0, 0.3, 40)
-    everything = np.arange(40)
-    known = KnownTasks(np.zeros(40), np.ones(40), np.zeros(40), share)
-    result = estimate(corrected(known, Labels(everything, np.ones(40), share, share, np.ones(40))))
+    shares = np.random.default_rng(7).beta(9.0, 0.3, 40)
+
+    result = estimate(corrected(*one_verdict_a_task(shares, shares, interval=1)))
 
     assert result.mean - result.low > 1.2 * (result.high - result.mean)
     assert result.high - result.mean > 2.0 * result.error
+
+
+def labelled_alone(people: np.ndarray, contribution: np.ndarray, factor: float) -> Corrected:
+    """Correct tasks with one label each, without a judge."""
+    n_tasks = len(people)
+    zeros = np.zeros(n_tasks)
+    tasks = KnownTasks(
+        offset=zeros,
+        positive=np.maximum(contribution, 0.0),
+        negative=np.minimum(contribution, 0.0),
+        judged=zeros,
+    )
+    labels = Labels(
+        task=np.arange(n_tasks),
+        contribution=contribution,
+        label=people,
+        judge=zeros,
+        factor=np.full(n_tasks, factor),
+    )
+    return corrected(tasks, labels, uses_judge=False)
 
 
 def test_a_residual_counts_more_for_standard_errors_the_more_its_label_has_pulled_the_fit() -> None:
@@ -127,22 +182,8 @@ def test_a_residual_counts_more_for_standard_errors_the_more_its_label_has_pulle
     """
     contribution = np.array([3.0] + 19 * [1.0])
     people = np.array(10 * [1.0, 0.0])
-    nothing = np.zeros(20)
-    known = KnownTasks(
-        offset=nothing,
-        positive=contribution,
-        negative=nothing,
-        judged=nothing,
-    )
-    labels = Labels(
-        task=np.arange(20),
-        contribution=contribution,
-        label=people,
-        judge=nothing,
-        factor=np.ones(20),
-    )
 
-    result = corrected(known, labels, uses_judge=False)
+    result = labelled_alone(people, contribution, factor=1.0)
 
     constant = (9.0 + 9.0) / 28.0
     leverage = np.array([9.0] + 19 * [1.0]) / 28.0
@@ -151,26 +192,6 @@ def test_a_residual_counts_more_for_standard_errors_the_more_its_label_has_pulle
     assert result.spread == pytest.approx(
         contribution * (constant + residual / np.sqrt(1.0 - leverage))
     )
-
-
-def labelled_alone(people: np.ndarray, contribution: np.ndarray, factor: float) -> Corrected:
-    """Correct tasks with one label each, without a judge."""
-    n_tasks = len(people)
-    nothing = np.zeros(n_tasks)
-    known = KnownTasks(
-        offset=nothing,
-        positive=np.maximum(contribution, 0.0),
-        negative=np.minimum(contribution, 0.0),
-        judged=nothing,
-    )
-    labels = Labels(
-        task=np.arange(n_tasks),
-        contribution=contribution,
-        label=people,
-        judge=nothing,
-        factor=np.full(n_tasks, factor),
-    )
-    return corrected(known, labels, uses_judge=False)
 
 
 @pytest.mark.parametrize(

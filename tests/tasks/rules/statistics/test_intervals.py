@@ -3,13 +3,14 @@
 import math
 import random
 from collections import Counter
-from statistics import NormalDist, fmean, stdev
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from scipy import stats
 
 from tasks.rules.statistics import intervals
 
@@ -22,10 +23,10 @@ FEW = 400
 """Few resamples, for properties that hold for any number."""
 
 
-def random_scores(n_tasks: int, n_figures: int, missing: float = 0.0) -> np.ndarray:
+def random_scores(n_tasks: int, n_figures: int, missing_share: float = 0.0) -> np.ndarray:
     dice = np.random.default_rng(7)
     values = dice.normal(0.4, 0.2, size=(n_tasks, n_figures))
-    values[dice.random(values.shape) < missing] = np.nan
+    values[dice.random(values.shape) < missing_share] = np.nan
     return values
 
 
@@ -33,43 +34,51 @@ def by_hand(
     numerators: list[float], denominators: list[float], resamples: int
 ) -> tuple[float, float]:
     """The studentised bootstrap of a ratio of sums, one drawn task after another."""
-    pairs = list(zip(numerators, denominators, strict=True))
-
-    def ratio_and_error(some: list[tuple[float, float]]) -> tuple[float, float]:
-        under = sum(d for _, d in some)
-        ratio = sum(n for n, _ in some) / under
-        return ratio, math.sqrt(sum((n - ratio * d) ** 2 for n, d in some)) / under
-
+    tasks = list(zip(numerators, denominators, strict=True))
+    ratio, error = ratio_and_error(tasks)
     dice = random.Random(1)
-    ratio, error = ratio_and_error(pairs)
-    resampled = [ratio_and_error(dice.choices(pairs, k=len(pairs))) for _ in range(resamples)]
-    steps = sorted((each - ratio) / spread for each, spread in resampled)
-    return (
-        ratio - steps[int(0.975 * resamples)] * error,
-        ratio - steps[int(0.025 * resamples)] * error,
-    )
+    steps = []
+    for _ in range(resamples):
+        resampled_ratio, resampled_error = ratio_and_error(dice.choices(tasks, k=len(tasks)))
+        steps.append((resampled_ratio - ratio) / resampled_error)
+    low_step, high_step = np.quantile(steps, [0.025, 0.975])
+    return ratio - high_step * error, ratio - low_step * error
+
+
+def ratio_and_error(tasks: list[tuple[float, float]]) -> tuple[float, float]:
+    """The ratio of sums of numerators and denominators, and its standard error."""
+    total = sum(denominator for _, denominator in tasks)
+    ratio = sum(numerator for numerator, _ in tasks) / total
+    squares = sum((numerator - ratio * denominator) ** 2 for numerator, denominator in tasks)
+    return ratio, math.sqrt(squares) / total
 
 
 @pytest.mark.parametrize("n_tasks", [2, 40])
 def test_every_resample_draws_as_many_tasks_as_there_are(n_tasks: int) -> None:
     sampled = intervals.draws(n_tasks, resamples=2_500)
 
-    assert (2_500, n_tasks) == sampled.shape
-    assert np.float32 == sampled.dtype
+    assert sampled.shape == (2_500, n_tasks)
+    assert sampled.dtype == np.float32
     assert (sampled.sum(axis=1) == n_tasks).all()
     assert sampled.mean(axis=0) == pytest.approx(1.0, abs=0.1)
-    assert not (sampled[:1_000] == sampled[1_000:2_000]).all(axis=1).all()
-    assert (sampled != intervals.draws(n_tasks, resamples=2_500, seed=2)).any()
+
+
+def test_resamples_differ_and_depend_on_the_seed() -> None:
+    sampled = intervals.draws(40, resamples=2)
+
+    assert (sampled[0] != sampled[1]).any()
+    assert (sampled != intervals.draws(40, resamples=2, seed=2)).any()
 
 
 @settings(max_examples=50)
 @given(SCORES)
 def test_an_interval_lies_within_the_scores_and_around_their_mean(scores: np.ndarray) -> None:
     scores = scores[:, intervals.n_differing(scores) >= intervals.FEWEST_OTHERS]
-    low, high = intervals.mean_intervals(scores, sampled=intervals.draws(len(scores), FEW)).T
-    in_order = np.stack([scores.min(axis=0), low, scores.mean(axis=0), high, scores.max(axis=0)])
 
-    assert (np.diff(in_order, axis=0) >= -1e-12).all()
+    low, high = intervals.mean_intervals(scores, sampled=intervals.draws(len(scores), FEW)).T
+
+    ascending = np.stack([scores.min(axis=0), low, scores.mean(axis=0), high, scores.max(axis=0)])
+    assert (np.diff(ascending, axis=0) >= -1e-12).all()
 
 
 @settings(max_examples=50)
@@ -77,14 +86,14 @@ def test_an_interval_lies_within_the_scores_and_around_their_mean(scores: np.nda
 def test_where_too_few_tasks_differ_from_the_commonest_value_there_is_no_interval(
     scores: np.ndarray,
 ) -> None:
-    others = [
-        len(column) - max(Counter(column.tolist()).values()) for column in np.round(scores, 9).T
-    ]
-    has_interval = ~np.isnan(
-        intervals.mean_intervals(np.round(scores, 9), sampled=intervals.draws(len(scores), FEW))
-    )
+    scores = np.round(scores, 9)
 
-    assert [[n >= intervals.FEWEST_OTHERS] * 2 for n in others] == has_interval.tolist()
+    ends = intervals.mean_intervals(scores, sampled=intervals.draws(len(scores), FEW))
+
+    for column, (low, high) in zip(scores.T, ends, strict=True):
+        n_differing = len(column) - max(Counter(column.tolist()).values())
+        assert np.isnan(low) == (n_differing < 5)
+        assert np.isnan(high) == (n_differing < 5)
 
 
 def test_values_that_are_equal_but_for_rounding_are_one_value() -> None:
@@ -95,43 +104,41 @@ def test_values_that_are_equal_but_for_rounding_are_one_value() -> None:
     assert intervals.n_differing(np.empty((0, 1))).tolist() == [0]
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.4])
-def test_a_figure_has_the_same_interval_alone_and_among_many(missing: float) -> None:
-    scores = random_scores(50, 230, missing)
+@pytest.mark.parametrize("missing_share", [0.0, 0.4])
+def test_a_figure_has_the_same_interval_alone_and_among_many(missing_share: float) -> None:
+    scores = random_scores(50, 230, missing_share)
     sampled = intervals.draws(50, 1_000)
-    among = intervals.mean_intervals(scores, sampled=sampled)
-    alone = [
-        intervals.mean_intervals(scores[:, i : i + 1], sampled=sampled)[0] for i in (0, 101, 229)
-    ]
 
-    assert pytest.approx(among[[0, 101, 229]], abs=SINGLE) == np.array(alone)
+    ends = intervals.mean_intervals(scores, sampled=sampled)
+
+    for figure in (0, 101, 229):
+        (expected,) = intervals.mean_intervals(scores[:, [figure]], sampled=sampled)
+        assert ends[figure] == pytest.approx(expected, abs=SINGLE)
 
 
 def test_tasks_that_do_not_count_are_as_good_as_absent() -> None:
     scores = random_scores(60, 3)
     sampled = intervals.draws(60)
     scores[40:, 1] = np.nan
-    among = intervals.mean_intervals(scores, sampled=sampled)[1]
-    # A figure leaves out resamples without any of its tasks.
-    own = np.concatenate([sampled[:, :40], np.zeros((300, 40), dtype=np.float32)])
 
-    assert (
-        pytest.approx(among, abs=SINGLE)
-        == intervals.mean_intervals(scores[:40, [1]], sampled=own)[0]
-    )
-    assert (
-        pytest.approx(among, abs=0.05 * (among[1] - among[0]))
-        == intervals.mean_intervals(scores[:40, [1]])[0]
-    )
+    low, high = intervals.mean_intervals(scores, sampled=sampled)[1]
+
+    # A figure leaves out resamples without any of its tasks.
+    sampled_of_figure = np.concatenate([sampled[:, :40], np.zeros((300, 40), dtype=np.float32)])
+    (expected,) = intervals.mean_intervals(scores[:40, [1]], sampled=sampled_of_figure)
+    (expected_of_fresh_draws,) = intervals.mean_intervals(scores[:40, [1]])
+    assert [low, high] == pytest.approx(expected, abs=SINGLE)
+    assert [low, high] == pytest.approx(expected_of_fresh_draws, abs=0.05 * (high - low))
 
 
 @pytest.mark.parametrize("n_tasks", [0, 1])
-def test_fewer_than_two_tasks_have_no_interval(n_tasks: int) -> None:
-    few = np.full((n_tasks, 2), 0.5)
-    for scores in (few, np.concatenate([few, np.full((5, 2), np.nan)])):
-        assert np.isnan(
-            intervals.mean_intervals(scores, sampled=intervals.draws(len(scores), FEW))
-        ).all()
+@pytest.mark.parametrize("n_missing", [0, 5])
+def test_fewer_than_two_tasks_have_no_interval(n_tasks: int, n_missing: int) -> None:
+    scores = np.repeat([[0.5, 0.5], [np.nan, np.nan]], [n_tasks, n_missing], axis=0)
+
+    ends = intervals.mean_intervals(scores, sampled=intervals.draws(len(scores), FEW))
+
+    assert np.isnan(ends).all()
 
 
 @pytest.mark.parametrize("n_tasks", [8, 60])
@@ -139,20 +146,15 @@ def test_an_interval_is_the_wider_of_what_drawing_whole_tasks_gives_and_students
     n_tasks: int,
 ) -> None:
     scores = random_scores(n_tasks, 1)
-    low, high = by_hand(scores[:, 0].tolist(), [1.0] * n_tasks, 6_000)
-    half = (
-        float(intervals.student_quantile(0.975, np.asarray(n_tasks - 2.0)))
-        * scores.std(ddof=1)
-        / math.sqrt(n_tasks)
-    )
-    low = min(low, scores.mean() - half)
-    high = max(high, scores.mean() + half)
-    low = max(low, scores.min())
-    high = min(high, scores.max())
+    error = scores.std(ddof=1) / math.sqrt(n_tasks)
+    student_low, student_high = stats.t.interval(0.95, n_tasks - 2, scores.mean(), error)
+    bootstrap_low, bootstrap_high = by_hand(scores[:, 0].tolist(), [1.0] * n_tasks, 6_000)
+    low = max(min(bootstrap_low, student_low), scores.min())
+    high = min(max(bootstrap_high, student_high), scores.max())
 
-    assert (
-        pytest.approx((low, high), abs=0.06 * (high - low)) == intervals.mean_intervals(scores)[0]
-    )
+    (interval,) = intervals.mean_intervals(scores)
+
+    assert interval == pytest.approx([low, high], abs=0.06 * (high - low))
 
 
 def test_students_t_has_the_degrees_of_freedom_of_the_tasks_that_differ() -> None:
@@ -160,7 +162,9 @@ def test_students_t_has_the_degrees_of_freedom_of_the_tasks_that_differ() -> Non
     scores[:8, 0] = [1, -1, 1, -1, 1, -1, 1, -1]
     half = 2.364624 * scores.std(ddof=1) / 10  # 7 degrees
 
-    assert pytest.approx((-half, half), abs=SINGLE) == intervals.mean_intervals(scores)[0]
+    (interval,) = intervals.mean_intervals(scores)
+
+    assert interval == pytest.approx([-half, half], abs=SINGLE)
 
 
 @pytest.mark.parametrize("outlier", [1.0, 100.0])
@@ -171,74 +175,85 @@ def test_one_task_far_from_nearly_equal_ones_does_not_blow_an_interval_up(
     # Many resamples miss this task and have hardly any spread.
     scores = np.random.default_rng(3).normal(0.0, spread, size=(100, 1))
     scores[0] = outlier
+    error = scores.std(ddof=1) / 10
+
     ((low, high),) = intervals.mean_intervals(scores)
 
-    error = scores.std(ddof=1) / 10
     assert scores.mean() + error < high < scores.mean() + 2 * intervals.WIDEST * error
     assert scores.mean() - 2 * intervals.WIDEST * error < low <= scores.mean()
 
 
-def test_a_pooled_share_has_the_interval_that_drawing_whole_tasks_gives() -> None:
+def random_cases(fewest: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of met and of all cases of 50 tasks."""
     dice = np.random.default_rng(2)
-    cases = dice.integers(0, 12, size=(50, 1)).astype(float)
-    met = dice.binomial(cases.astype(int), 0.3).astype(float)
+    cases = dice.integers(fewest, 12, size=(50, 1))
+    return dice.binomial(cases, 0.3).astype(float), cases.astype(float)
+
+
+def test_a_pooled_share_has_the_interval_that_drawing_whole_tasks_gives() -> None:
+    met, cases = random_cases(fewest=0)
     low, high = by_hand(met[:, 0].tolist(), cases[:, 0].tolist(), 6_000)
 
-    assert (
-        pytest.approx((low, high), abs=0.06 * (high - low))
-        == intervals.ratio_intervals(met, cases)[0]
-    )
+    (interval,) = intervals.ratio_intervals(met, cases)
+
+    assert interval == pytest.approx([low, high], abs=0.06 * (high - low))
 
 
 @settings(max_examples=40)
 @given(GRADED)
 def test_a_pooled_share_of_one_case_a_task_is_a_mean(values: np.ndarray) -> None:
     sampled = intervals.draws(len(values), FEW)
-    shares = intervals.ratio_intervals(3 * values, np.full(values.shape, 3.0), sampled=sampled)
+    tolerance = SINGLE * max(1.0, np.ptp(values))
 
-    means = intervals.mean_intervals(values, sampled=sampled)
-    assert pytest.approx(means, abs=SINGLE * max(1.0, np.ptp(values)), nan_ok=True) == shares
+    ends = intervals.ratio_intervals(3 * values, np.full(values.shape, 3.0), sampled=sampled)
+
+    expected = intervals.mean_intervals(values, sampled=sampled)
+    assert ends == pytest.approx(expected, abs=tolerance, nan_ok=True)
 
 
 @given(arrays.arrays(np.float64, (2, 30), elements=st.floats(-5, 5)), st.floats(0.001, 0.4))
 def test_quantiles_are_those_of_numpy_without_the_missing(rows: np.ndarray, tail: float) -> None:
     rows[1, ::3] = np.nan
     rows = rows[:, ::-1].copy()
-    expected = [np.quantile(row[~np.isnan(row)], [tail, 1 - tail]) for row in rows]
+    expected = np.nanquantile(rows, [tail, 1 - tail], axis=1).T
 
-    assert pytest.approx(np.array(expected), abs=1e-12) == intervals.quantile_pairs(
-        rows, np.full(2, tail)
-    )
-    assert np.isnan(intervals.quantile_pairs(np.full((1, 5), np.nan), np.array([tail]))).all()
+    assert intervals.quantile_pairs(rows, np.full(2, tail)) == pytest.approx(expected, abs=1e-12)
 
 
-def test_expanded_tails_are_wider_for_few_tasks_and_nominal_for_many() -> None:
-    # Student's t is 12.706, 2.776 and 2.262 with 1, 4 and 9 degrees of freedom, and 1.960 with
-    # many.
-    normal = NormalDist()
-    expected = [
-        normal.cdf(-math.sqrt(n / (n - 1)) * t)
-        for n, t in ((2, 12.7062), (5, 2.77645), (10, 2.26216))
-    ]
+def test_a_row_without_any_value_has_no_quantiles() -> None:
+    assert np.isnan(intervals.quantile_pairs(np.full((1, 5), np.nan), np.array([0.1]))).all()
 
-    actual = intervals.expanded_tails(np.array([2.0, 5.0, 10.0, 1e9]), 0.95)
-    assert pytest.approx([*expected, 0.025], abs=1e-6) == actual
+
+@pytest.mark.parametrize(
+    ("n_tasks", "student"), [(2.0, 12.7062), (5.0, 2.77645), (10.0, 2.26216), (1e9, 1.95996)]
+)
+def test_expanded_tails_are_wider_for_few_tasks_and_nominal_for_many(
+    n_tasks: float, student: float
+) -> None:
+    # `student` is the 97.5 % quantile of Student's t with `n_tasks - 1` degrees of freedom.
+    expected = NormalDist().cdf(-math.sqrt(n_tasks / (n_tasks - 1)) * student)
+
+    assert intervals.expanded_tails(n_tasks) == pytest.approx(expected, abs=1e-6)
 
 
 def test_three_repetitions_have_the_interval_of_the_tables() -> None:
     # Student's t with two degrees of freedom: 4.303 for 95 %.
     scores = [0.50, 0.52, 0.51]
-    half = 4.302653 * stdev(scores) / math.sqrt(3)
+    half = 4.302653 * 0.01 / math.sqrt(3)
 
-    assert pytest.approx(
-        (fmean(scores), 0.51 - half, 0.51 + half), abs=1e-6
-    ) == intervals.repeated_interval(scores)
-    assert intervals.repeated_interval(scores[:1]) is None
+    result = intervals.repeated_interval(scores)
+
+    assert result == pytest.approx((0.51, 0.51 - half, 0.51 + half), abs=1e-6)
+
+
+def test_one_repetition_has_no_interval() -> None:
+    assert intervals.repeated_interval([0.5]) is None
 
 
 def test_a_figure_rests_on_few_when_tasks_are_few_or_hardly_any_differs() -> None:
     rare = np.zeros((200, 4))
-    rare[:9, 0], rare[:10, 1] = 1.0, 1.0  # nine and ten tasks that differ
+    rare[:9, 0] = 1.0  # nine tasks that differ
+    rare[:10, 1] = 1.0  # ten tasks that differ
     rare[:, 2] = np.arange(200)
     rare[49:, 2] = np.nan  # 49 tasks
     rare[:, 3] = 0.5  # no spread at all
@@ -261,14 +276,11 @@ def test_the_unit_of_the_values_does_not_decide_which_are_equal(scale: float) ->
 
 
 def test_a_pooled_share_has_the_same_interval_if_every_case_counts_twice() -> None:
-    dice = np.random.default_rng(2)
-    cases = dice.integers(1, 12, size=(50, 1)).astype(float)
-    met = dice.binomial(cases.astype(int), 0.3).astype(float)
+    met, cases = random_cases(fewest=1)
 
-    once = intervals.ratio_intervals(met, cases)
-    twice = intervals.ratio_intervals(2.0 * met, 2.0 * cases)
+    ends = intervals.ratio_intervals(2.0 * met, 2.0 * cases)
 
-    assert twice == pytest.approx(once, abs=SINGLE)
+    assert ends == pytest.approx(intervals.ratio_intervals(met, cases), abs=SINGLE)
 
 
 def studentised(ratio: float, steps: np.ndarray, n_tasks: int) -> intervals.Studentised:

@@ -8,56 +8,77 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import jaccard_score, precision_recall_fscore_support
 
-from tasks.rules.statistics.agreement import MACRO, MICRO, TASKS, label_agreement
+from tasks.rules.statistics.agreement import MACRO, MICRO, TASKS, LabelMeasure, label_agreement
 
-LABELS = [*"abcd"]
+LABELS = ["a", "b", "c", "d"]
 AVERAGES = {
     MICRO: "micro",
     MACRO: "macro",
     TASKS: "samples",
 }
+LABEL_SETS = st.sets(st.integers(0, len(LABELS) - 1), min_size=1, max_size=3)
 
 
-def flags(named: list[set[int]]) -> Any:
-    return np.array([[index in labels for index in range(len(LABELS))] for labels in named])
+def flags(*label_sets: set[int]) -> Any:
+    rows = np.zeros((len(label_sets), len(LABELS)), dtype=bool)
+    for row, labels in zip(rows, label_sets, strict=True):
+        row[list(labels)] = True
+    return rows
 
 
-label_sets = st.sets(st.integers(0, len(LABELS) - 1), min_size=1, max_size=3)
+def values_of(measures: dict[str, LabelMeasure]) -> list[float]:
+    return [measure.value for measure in measures.values()]
 
 
 @settings(max_examples=25)
-@given(st.lists(st.tuples(label_sets, label_sets), min_size=1, max_size=12))
+@given(st.lists(st.tuples(LABEL_SETS, LABEL_SETS), min_size=1, max_size=12))
 def test_measures_and_averages_are_those_of_scikit_learn(
     tasks: list[tuple[set[int], set[int]]],
 ) -> None:
-    named = flags([each for each, _ in tasks])
-    expected = flags([other for _, other in tasks])
-    used = np.flatnonzero(named.any(axis=0) | expected.any(axis=0))
-    assume(len(used) > 1)  # scikit-learn treats a single label as another kind of data
-    result = label_agreement(named, expected, LABELS)
-    both = (expected[:, used], named[:, used])
+    annotated_sets, expected_sets = zip(*tasks, strict=True)
+    annotated = flags(*annotated_sets)
+    expected = flags(*expected_sets)
+    columns = np.flatnonzero(annotated.any(axis=0) | expected.any(axis=0))
+    assume(len(columns) > 1)  # scikit-learn treats a single label as another kind of data
 
-    assert {LABELS[index] for index in used} | set(AVERAGES) == set(result)
+    result = label_agreement(annotated, expected, LABELS)
+
+    arrays = (expected[:, columns], annotated[:, columns])
+    assert set(result) == {*AVERAGES, *(LABELS[column] for column in columns)}
     for name, average in AVERAGES.items():
-        wanted = precision_recall_fscore_support(*both, average=average, zero_division=np.nan)[:3]
-        shared = jaccard_score(*both, average=average)
-        assert pytest.approx([*wanted, shared], nan_ok=True) == [
-            value for value, *_ in result[name].values()
-        ]
-    each = precision_recall_fscore_support(*both, average=None, zero_division=np.nan)
-    for index, column in enumerate(used):
-        values = [value for value, *_ in result[LABELS[column]].values()]
-        wanted = [float(measure[index]) for measure in each[:3]]
-        assert pytest.approx(wanted, nan_ok=True) == values[:3]
+        scores = precision_recall_fscore_support(*arrays, average=average, zero_division=np.nan)
+        jaccard = jaccard_score(*arrays, average=average)
+        assert values_of(result[name]) == pytest.approx([*scores[:3], jaccard], nan_ok=True)
+    scores = precision_recall_fscore_support(*arrays, average=None, zero_division=np.nan)
+    for index, column in enumerate(columns):
+        values = values_of(result[LABELS[column]])[:3]
+        assert values == pytest.approx([score[index] for score in scores[:3]], nan_ok=True)
 
 
-def test_a_figure_that_hardly_any_task_could_change_has_no_interval() -> None:
-    expected = flags([{0}] * 30 + [{1}] * 30)
-    named = expected.copy()
-    named[:4] = flags([{2}] * 4)
-    result = label_agreement(named, expected, LABELS)
+@pytest.fixture
+def few_changes() -> dict[str, dict[str, LabelMeasure]]:
+    """The agreement on sixty tasks, of which four have another label than expected."""
+    expected = flags(*[{0}] * 30, *[{1}] * 30)
+    annotated = flags(*[{2}] * 4, *[{0}] * 26, *[{1}] * 30)
+    return label_agreement(annotated, expected, LABELS)
 
-    value, *ends, _ = result["a"]["recall"]
-    assert value == pytest.approx(26 / 30)
-    assert np.isnan([*ends, *result[MACRO]["f1"][1:3]]).all()
-    assert tuple(result["a"][name][3] for name in ("precision", "recall", "f1")) == (26, 30, 26)
+
+def test_a_figure_that_hardly_any_task_could_change_has_no_interval(
+    few_changes: dict[str, dict[str, LabelMeasure]],
+) -> None:
+    recall = few_changes["a"]["recall"]
+    macro_f1 = few_changes[MACRO]["f1"]
+
+    assert recall.value == pytest.approx(26 / 30)
+    assert np.isnan([recall.ci_low, recall.ci_high]).all()
+    assert np.isnan([macro_f1.ci_low, macro_f1.ci_high]).all()
+
+
+def test_a_measure_has_the_number_of_labels_that_it_is_a_share_of(
+    few_changes: dict[str, dict[str, LabelMeasure]],
+) -> None:
+    measures = few_changes["a"]
+
+    assert measures["precision"].n_labels == 26
+    assert measures["recall"].n_labels == 30
+    assert measures["f1"].n_labels == 26

@@ -11,149 +11,181 @@ from hypothesis import strategies as st
 
 from tasks.rules.statistics import sampling
 
-SIZES = st.dictionaries(
+STRATUM_SIZES = st.dictionaries(
     st.text("abc", min_size=1, max_size=3), st.integers(1, 40), min_size=1, max_size=6
 )
 
 
-@given(SIZES, st.integers(0, 200))
+@given(STRATUM_SIZES, st.integers(0, 200))
 def test_an_allocation_gives_each_stratum_a_share_that_none_can_envy(
-    of: dict[str, int], more: int
+    sizes: dict[str, int], n_further: int
 ) -> None:
-    n_wanted = len(of) + more
-    taken = sampling.even_allocation(of, n_wanted)
+    n_wanted = len(sizes) + n_further
 
-    assert min(n_wanted, sum(of.values())) == sum(taken.values())
-    assert all(1 <= taken[name] <= of[name] for name in of)
-    # A stratum gives less than others (by more than the remainder) only if it has no more units.
-    most = max(taken.values())
-    assert all(taken[name] >= most - 1 or taken[name] == of[name] for name in of)
+    allocation = sampling.even_allocation(sizes, n_wanted)
+
+    assert sum(allocation.values()) == min(n_wanted, sum(sizes.values()))
+    largest = max(allocation.values())
+    for stratum, size in sizes.items():
+        assert 1 <= allocation[stratum] <= size
+        # A stratum gives fewer than others, by more than the remainder, only if it has no more.
+        assert allocation[stratum] == size or allocation[stratum] >= largest - 1
 
 
-@given(SIZES, st.integers(0, 200), st.integers(0, 5))
+@given(STRATUM_SIZES, st.integers(0, 200), st.integers(0, 5))
 def test_a_sample_has_its_allocation_and_its_probabilities(
-    of: dict[str, int], more: int, seed: int
+    sizes: dict[str, int], n_further: int, seed: int
 ) -> None:
-    strata = [name for name, size in of.items() for _ in range(size)]
-    keys = [str(i) for i in range(len(strata))]
-    sampled = sampling.stratified_sample(keys, strata, len(of) + more, seed)
+    n_wanted = len(sizes) + n_further
+    strata = list(Counter(sizes).elements())
+    keys = [str(position) for position in range(len(strata))]
 
-    assert sampling.even_allocation(of, len(of) + more) == Counter(each.stratum for each in sampled)
-    assert sorted({each.position for each in sampled}) == [each.position for each in sampled]
-    assert all(
-        strata[each.position] == each.stratum and 0 < each.probability <= 1 for each in sampled
-    )
-    # The sum of one over the probability, over a stratum's sample, is the stratum's size.
-    for name, size in of.items():
-        assert pytest.approx(size) == sum(
-            1 / each.probability for each in sampled if each.stratum == name
-        )
+    units = sampling.stratified_sample(keys, strata, n_wanted, seed)
+
+    positions = [unit.position for unit in units]
+    assert positions == sorted(set(positions))
+    assert [unit.stratum for unit in units] == [strata[position] for position in positions]
+    allocation = sampling.even_allocation(sizes, n_wanted)
+    assert Counter(unit.stratum for unit in units) == allocation
+    for unit in units:
+        expected = allocation[unit.stratum] / sizes[unit.stratum]
+        assert unit.probability == pytest.approx(expected)
 
 
 def test_every_unit_is_drawn_as_often_as_its_probability_says() -> None:
     strata = ["large"] * 30 + ["small"] * 6
-    keys = [f"unit {i}" for i in range(len(strata))]
+    keys = [f"unit {position}" for position in range(36)]
     n_seeds = 3_000
-    counts: Counter[int] = Counter()
+    counts = np.zeros(36)
     for seed in range(n_seeds):
-        counts.update(each.position for each in sampling.stratified_sample(keys, strata, 10, seed))
-    expected = np.array([5 / 30] * 30 + [5 / 6] * 6)
-    result = np.array([counts[i] / n_seeds for i in range(len(strata))])
+        units = sampling.stratified_sample(keys, strata, 10, seed)
+        counts[[unit.position for unit in units]] += 1
 
-    assert np.abs(result - expected).max() < 4.5 * np.sqrt(0.25 / n_seeds)
+    probabilities = np.array([5 / 30] * 30 + [5 / 6] * 6)
+    assert np.abs(counts / n_seeds - probabilities).max() < 4.5 * np.sqrt(0.25 / n_seeds)
 
 
 def test_a_larger_sample_of_the_same_seed_holds_the_smaller_one() -> None:
-    keys = [str(i) for i in range(50)]
-    small, large = (sampling.stratified_sample(keys, ["all"] * 50, n, 7) for n in (10, 30))
+    keys = [str(position) for position in range(50)]
 
-    assert {each.position for each in small} <= {each.position for each in large}
+    small = sampling.stratified_sample(keys, ["all"] * 50, 10, 7)
+    large = sampling.stratified_sample(keys, ["all"] * 50, 30, 7)
+
+    assert {unit.position for unit in small} <= {unit.position for unit in large}
 
 
 @given(st.lists(st.floats(0.01, 1000.0), min_size=1, max_size=60), st.integers(1, 70))
 def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(
-    size: list[float], n: int
+    sizes: list[float], n_wanted: int
 ) -> None:
-    result = sampling.inclusion_probabilities(np.array(size), n)
+    probabilities = sampling.inclusion_probabilities(np.array(sizes), n_wanted)
 
-    assert pytest.approx(min(n, len(size))) == result.sum()
-    assert ((result > 0) & (result <= 1)).all()
-    below = result < 1
-    if below.any():
-        ratio = result[below] / np.array(size)[below]
-        assert pytest.approx(np.full(len(ratio), ratio[0])) == ratio
+    assert probabilities.sum() == pytest.approx(min(n_wanted, len(sizes)))
+    assert (probabilities > 0).all()
+    assert (probabilities <= 1).all()
+    ratios = (probabilities / sizes)[probabilities < 1]
+    assert ratios == pytest.approx(np.resize(ratios, 1).repeat(len(ratios)))
 
 
 @given(
     st.lists(st.floats(0.01, 100.0), min_size=2, max_size=40), st.integers(1, 39), st.integers(0, 5)
 )
-def test_a_sample_has_the_number_wanted_and_the_same_seed_draws_the_same(
-    size: list[float], n: int, seed: int
+def test_a_sample_has_the_number_wanted_from_all_and_from_each_group(
+    sizes: list[float], n_wanted: int, seed: int
 ) -> None:
-    probabilities = sampling.inclusion_probabilities(np.array(size), min(n, len(size)))
-    keys = [f"k{index}" for index in range(len(size))]
+    n_wanted = min(n_wanted, len(sizes))
+    probabilities = sampling.inclusion_probabilities(np.array(sizes), n_wanted)
+    keys = [f"k{index}" for index in range(len(sizes))]
     groups = [key[-1] for key in keys]
-    result = sampling.systematic_sample(probabilities, keys, seed, groups)
 
-    assert len(result) == len(set(result.tolist())) == min(n, len(size))
-    assert result.tolist() == sampling.systematic_sample(probabilities, keys, seed, groups).tolist()
-    assert set(np.flatnonzero(probabilities == 1.0)) <= set(result.tolist())
+    indices = sampling.systematic_sample(probabilities, keys, seed, groups)
+
+    assert len(set(indices.tolist())) == n_wanted
+    assert set(np.flatnonzero(probabilities == 1.0)) <= set(indices)
+    is_sampled = np.isin(np.arange(len(sizes)), indices)
     for group in set(groups):
-        of_group = [index for index, each in enumerate(groups) if each == group]
-        assert abs(len({*of_group} & {*result.tolist()}) - probabilities[of_group].sum()) < 1 + 1e-9
+        is_in_group = np.array(groups) == group
+        n_sampled = is_sampled[is_in_group].sum()
+        assert abs(n_sampled - probabilities[is_in_group].sum()) < 1 + 1e-9
+
+
+def test_the_same_seed_draws_the_same_verdicts_and_another_seed_others() -> None:
+    keys = [f"k{index}" for index in range(40)]
+    samples = [
+        sampling.systematic_sample(np.full(40, 0.25), keys, seed, keys).tolist()
+        for seed in (1, 1, 2)
+    ]
+
+    assert samples[0] == samples[1]
+    assert samples[0] != samples[2]
 
 
 def test_each_verdict_is_drawn_as_often_as_its_probability_says() -> None:
-    size = np.random.default_rng(0).pareto(1.5, 60) + 0.1
-    probabilities = sampling.inclusion_probabilities(size, 12)
+    sizes = np.random.default_rng(0).pareto(1.5, 60) + 0.1
+    probabilities = sampling.inclusion_probabilities(sizes, 12)
     keys = [f"k{index}" for index in range(60)]
+    groups = [key[-1] for key in keys]
     n_draws = 1_000
-    sampled = np.zeros(60)
+    counts = np.zeros(60)
     for seed in range(n_draws):
-        sampled[
-            sampling.systematic_sample(probabilities, keys, seed, [key[-1] for key in keys])
-        ] += 1
+        counts[sampling.systematic_sample(probabilities, keys, seed, groups)] += 1
 
-    off = (sampled / n_draws - probabilities) / np.sqrt(
-        np.maximum(probabilities * (1 - probabilities), 1e-9) / n_draws
+    is_certain = probabilities == 1
+    errors = np.sqrt(probabilities * (1 - probabilities) / n_draws)
+    deviations = np.abs(counts / n_draws - probabilities)
+    assert (deviations <= 4 * errors).all()
+    assert (counts[is_certain] == n_draws).all()
+
+
+def test_a_group_whose_labels_were_wrong_is_expected_to_be_wrong_more_often() -> None:
+    groups = np.repeat([0, 1], 40)
+    squared_errors = np.repeat([0.0, 1.0], 40)
+
+    right, wrong, unlabelled = sampling.group_errors(groups, squared_errors, np.arange(3))
+
+    assert right < unlabelled < wrong
+
+
+def test_without_labels_the_expected_error_is_that_of_an_unknown_judge() -> None:
+    no_groups = np.array([], dtype=np.int64)
+
+    errors = sampling.group_errors(no_groups, np.array([]), np.arange(1))
+
+    assert errors.tolist() == [pytest.approx(0.15)]
+
+
+def test_a_verdict_that_others_disagree_with_is_expected_to_be_wrong_more_often() -> None:
+    alone, agreeing, disagreeing = sampling.expected_errors(
+        group_rates=np.full(3, 0.1),
+        disagreement=np.array([0.0, 0.0, 1.0]),
+        n_others=np.array([0.0, 2.0, 2.0]),
     )
-    assert np.abs(off[probabilities < 1]).max() < 4
-    assert (sampled[probabilities == 1] == n_draws).all()
+
+    assert agreeing < alone < disagreeing
 
 
-def test_verdicts_that_others_disagree_with_or_whose_group_was_wrong_are_expected_to_be_wrong_more_often() -> (
-    None
-):
-    of_group = sampling.group_errors(np.repeat([0, 1], 40), np.repeat([0.0, 1.0], 40), np.arange(3))
-    of_nothing = sampling.group_errors(np.array([], dtype=np.int64), np.array([]), np.arange(1))
-    assert of_group[0] < of_group[2] < of_group[1]
-    assert of_nothing.tolist() == [pytest.approx(sampling.PRIOR_ERROR)]
+def test_no_verdict_is_expected_to_be_right_for_certain() -> None:
+    errors = sampling.expected_errors(np.zeros(1), np.zeros(1), np.ones(1))
 
-    result = sampling.expected_errors(
-        np.full(3, 0.1), np.array([0.0, 0.0, 1.0]), np.array([0.0, 2.0, 2.0])
-    )
-    assert result[1] < result[0] < result[2]
-    assert sampling.expected_errors(np.zeros(1), np.zeros(1), np.ones(1)).tolist() == [
-        sampling.LEAST_ERROR
-    ]
+    assert errors.tolist() == [0.04]
 
 
-def test_more_labels_are_expected_to_narrow_an_interval_and_all_of_them_leave_the_spread_of_tasks() -> (
-    None
-):
-    contributions = np.full(100, 0.01)
-    errors = np.full(100, 0.2)
-    widths = [
-        sampling.expected_width(
-            0.0004, [sampling.label_variance(contributions, errors, np.full(100, n / 100))], [n]
+def test_more_labels_narrow_an_interval_and_all_of_them_leave_the_spread_of_tasks() -> None:
+    widths = []
+    for n_labels in (30, 60, 100):
+        variance = sampling.label_variance(
+            np.full(100, 0.01), np.full(100, 0.2), np.full(100, n_labels / 100)
         )
-        for n in (30, 60, 100)
-    ]
-    assert sorted(widths, reverse=True) == widths
+        widths.append(sampling.expected_width(0.0004, [variance], [n_labels]))
+
+    assert widths == sorted(widths, reverse=True)
     assert widths[-1] == pytest.approx(2 * 1.96 * 0.02, rel=0.02)
-    # Labels that represent only themselves add degrees of freedom.
-    few = sampling.expected_width(0.0004, [0.0], [8])
-    assert sampling.expected_width(0.0004, [0.0], [8], n_known=1_000) < 0.9 * few
+
+
+def test_labels_that_represent_only_themselves_add_degrees_of_freedom() -> None:
+    width = sampling.expected_width(0.0004, [0.0], [8])
+
+    assert sampling.expected_width(0.0004, [0.0], [8], n_known=1_000) < 0.9 * width
 
 
 def test_the_variance_of_labels_is_that_worked_by_hand() -> None:

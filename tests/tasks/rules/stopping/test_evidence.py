@@ -32,33 +32,38 @@ def test_models_that_just_differ_by_more_are_called_equal_in_at_most_5_percent_o
 
 
 def test_all_pairs_of_models_together_are_wrong_in_at_most_5_percent_of_runs() -> None:
-    assert (
-        stopping_evidence.models_beside_each_other(5, 80, 300, seed=3)
-        <= 0.05 + 3 * (0.05 * 0.95 / 300) ** 0.5
-    )
+    share = stopping_evidence.false_share_of_models(5, 80, 300, seed=3)
+
+    assert share <= 0.05 + 3 * (0.05 * 0.95 / 300) ** 0.5
 
 
-def test_a_clear_difference_saves_half_of_the_tasks_and_no_difference_saves_little() -> None:
-    dice = np.random.default_rng(4)
-    rule = stopping_evidence.rule(100)
-    tasks, differs, _ = stopping_evidence.tasks_until_decision(
-        dice.normal(0.1, 0.15, (100, 300)), rule
-    )
-    assert differs.mean() > 0.97
-    assert np.median(tasks) <= 50
-    tasks, differs, equals = stopping_evidence.tasks_until_decision(
-        dice.normal(0.0, 0.15, (100, 300)), rule
-    )
-    assert differs.mean() <= 0.1
-    assert np.median(tasks) == 100
-    assert equals.mean() == 0
+def decided_comparisons(mean: float) -> tuple[np.ndarray, stopping_evidence.Decisions]:
+    """The number of tasks of 300 comparisons until they are settled, and the decisions."""
+    differences = np.random.default_rng(4).normal(mean, 0.15, (100, 300))
+    return stopping_evidence.tasks_until_decision(differences, stopping_evidence.rule(100))
+
+
+def test_a_clear_difference_saves_half_of_the_tasks() -> None:
+    n_tasks, decisions = decided_comparisons(0.1)
+
+    assert decisions.differs.mean() > 0.97
+    assert np.median(n_tasks) <= 50
+
+
+def test_no_difference_saves_little() -> None:
+    n_tasks, decisions = decided_comparisons(0.0)
+
+    assert decisions.differs.mean() <= 0.1
+    assert decisions.equals.mean() == 0
+    assert np.median(n_tasks) == 100
 
 
 @pytest.mark.slow
 def test_the_plain_difference_after_stopping_is_too_large_and_the_unbiased_one_is_not() -> None:
-    result = stopping_evidence.bias(0.06, 100, 500, seed=5)
-    mean, error = result["difference"]
-    assert mean > max(4 * error, 0.005)
-    for name in ("unbiased difference", "unbiased score"):
-        mean, error = result[name]
-        assert abs(mean) < 3 * error
+    difference, unbiased_difference, _, unbiased_score = stopping_evidence.bias_of_two(
+        0.06, 100, 500, seed=5
+    )
+
+    assert difference.mean > max(4 * difference.standard_error, 0.005)
+    assert abs(unbiased_difference.mean) < 3 * unbiased_difference.standard_error
+    assert abs(unbiased_score.mean) < 3 * unbiased_score.standard_error

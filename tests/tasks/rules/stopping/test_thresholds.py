@@ -3,7 +3,6 @@ tasks.
 """
 
 from collections import Counter
-from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from tasks.rules import stopping
 from tasks.rules.stopping import (
-    FEWEST_TASKS,
+    Claim,
     Rule,
     block_ends,
     mixture,
@@ -23,54 +22,62 @@ from tasks.rules.stopping import (
 
 
 def test_one_look_has_the_textbook_threshold() -> None:
-    square = thresholds([100], 0.05)[100]
-    assert pytest.approx(NormalDist().inv_cdf(0.975) ** 2, rel=1e-3) == square
+    assert thresholds([100], 0.05) == {100: pytest.approx(1.959964**2, rel=1e-3)}
 
 
-def test_two_equal_looks_cross_as_often_as_in_the_literature() -> None:
+@pytest.mark.parametrize(("n_looks", "constant"), [(2, 2.178), (5, 2.413), (10, 2.555)])
+def test_equal_looks_cross_as_often_as_in_the_literature(n_looks: int, constant: float) -> None:
     # Pocock's constants for two-sided 5 % (Biometrika 1977, table 1).
-    for n_looks, constant in ((2, 2.178), (5, 2.413), (10, 2.555)):
-        ends = np.arange(1.0, n_looks + 1)
-        assert stopping.crossing_chance(ends, np.full(n_looks, constant**2)) == pytest.approx(
-            0.05, abs=2e-4
-        )
+    ends = np.arange(1.0, n_looks + 1)
+
+    chance = stopping.crossing_chance(ends, np.full(n_looks, constant**2))
+
+    assert chance == pytest.approx(0.05, abs=2e-4)
 
 
 @pytest.mark.parametrize(
     ("n_tasks", "block", "alpha"), [(100, 20, 0.05), (100, 5, 0.05), (300, 20, 0.01)]
 )
-def test_sums_of_normal_values_cross_the_thresholds_as_often_as_asked(
+def test_sums_of_normal_values_cross_the_thresholds_in_a_share_of_alpha(
     n_tasks: int, block: int, alpha: float
 ) -> None:
     squares = thresholds(block_ends(n_tasks, block), alpha)
-    looks = np.array(list(squares))
-    sums = np.random.default_rng(1).normal(size=(40_000, n_tasks)).cumsum(axis=1)[:, looks - 1]
-    crossed = (sums**2 / looks >= np.array(list(squares.values()))).any(axis=1).mean()
-    assert pytest.approx(alpha, abs=4 * np.sqrt(alpha / 40_000)) == crossed
+
+    crossing_share = simulated_crossing_share(squares)
+
+    assert crossing_share == pytest.approx(alpha, abs=4 * np.sqrt(alpha / N_SUMS))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("n_tasks", "block", "of"), [(4_951, 50, 190), (10_001, 100, 1), (100_001, 1_000, 1)]
+    ("n_tasks", "block", "alpha"),
+    [(4_951, 50, 0.05 / 190), (10_001, 100, 0.05), (100_001, 1_000, 0.05)],
 )
 def test_a_small_last_block_does_not_evade_the_thresholds(
-    n_tasks: int, block: int, of: int
+    n_tasks: int, block: int, alpha: float
 ) -> None:
-    alpha = 0.05 / of
     squares = thresholds(block_ends(n_tasks, block), alpha)
-    looks = np.array(list(squares), dtype=np.float64)
-    assert n_tasks == looks[-1]
+
+    crossing_share = simulated_crossing_share(squares)
+
+    assert max(squares) == n_tasks
+    assert crossing_share <= alpha + 4 * np.sqrt(alpha / N_SUMS)
+
+
+N_SUMS = 40_000
+
+
+def simulated_crossing_share(squares: dict[int, float]) -> float:
+    """The share of sums of normal values that cross their bounds at any look."""
+    looks = np.array(list(squares), dtype=float)
+    bounds = np.array(list(squares.values()))
     dice = np.random.default_rng(6)
-    crossed = 0
-    n_sums = 40_000
+    n_crossing = 0
     for _ in range(5):
-        steps = dice.normal(size=(n_sums // 5, len(looks))) * np.sqrt(np.diff(looks, prepend=0.0))
-        crossed += (
-            (steps.cumsum(axis=1) ** 2 / looks >= np.array(list(squares.values())))
-            .any(axis=1)
-            .sum()
-        )
-    assert crossed / n_sums <= alpha + 4 * np.sqrt(alpha / n_sums)
+        steps = dice.normal(size=(N_SUMS // 5, len(looks))) * np.sqrt(np.diff(looks, prepend=0.0))
+        is_crossed = steps.cumsum(axis=1) ** 2 / looks >= bounds
+        n_crossing += is_crossed.any(axis=1).sum()
+    return n_crossing / N_SUMS
 
 
 def test_only_the_last_of_two_looks_next_to_each_other_is_taken() -> None:
@@ -78,98 +85,133 @@ def test_only_the_last_of_two_looks_next_to_each_other_is_taken() -> None:
     assert 180 in thresholds(block_ends(190, 20), 0.05)
 
 
-def test_no_look_is_taken_at_few_tasks_and_with_very_many_looks_the_mixture_stands() -> None:
-    assert min(thresholds(block_ends(100, 5), 0.05)) == FEWEST_TASKS
+def test_no_look_is_taken_at_few_tasks() -> None:
+    assert min(thresholds(block_ends(100, 5), 0.05)) == 20
     assert thresholds(block_ends(10, 5), 0.05) == {}
-    # Also if the chance cannot be computed precisely enough.
-    for n_tasks, block, alpha in ((400, 2, 0.05), (2_000, 20, 1e-300)):
-        squares = thresholds(block_ends(n_tasks, block), alpha)
-        looks = np.array(list(squares), dtype=np.float64)
-        assert pytest.approx(list(mixture(looks, alpha, n_tasks))) == list(squares.values())
 
 
-def test_an_interval_shifts_with_its_values_and_few_differing_tasks_have_none() -> None:
-    dice = np.random.default_rng(2)
-    values = dice.normal(size=(60, 3))
+@pytest.mark.parametrize(
+    ("n_tasks", "block", "alpha"),
+    [
+        pytest.param(400, 2, 0.05, id="very many looks"),
+        pytest.param(2_000, 20, 1e-300, id="a chance that cannot be computed precisely"),
+    ],
+)
+def test_the_mixture_stands_where_its_level_is_not_raised(
+    n_tasks: int, block: int, alpha: float
+) -> None:
+    squares = thresholds(block_ends(n_tasks, block), alpha)
+
+    expected = mixture(np.array(list(squares), dtype=float), alpha, n_tasks)
+    assert list(squares.values()) == pytest.approx(expected.tolist())
+
+
+def test_an_interval_shifts_and_turns_with_its_values() -> None:
+    values = np.random.default_rng(2).normal(size=(60, 3))
+
     ends = sequence_ends(values, 6.0)
-    assert pytest.approx(ends + 5.0) == sequence_ends(values + 5.0, 6.0)
-    assert pytest.approx(-ends[:, ::-1]) == sequence_ends(-values, 6.0)
-    with_gaps = np.concatenate([values, np.full((10, 3), np.nan)])
-    assert pytest.approx(ends) == sequence_ends(with_gaps, 6.0)
-    sparse = np.zeros((60, 2))
-    sparse[:6, 0] = 0.1
-    sparse[:12, 1] = dice.normal(size=12)
-    assert np.isnan(sequence_ends(sparse, 6.0)).all(axis=1).tolist() == [True, False]
-    assert np.isnan(sequence_ends(np.ones((60, 1)), 6.0)).all()
+
+    assert sequence_ends(values + 5.0, 6.0) == pytest.approx(ends + 5.0)
+    assert sequence_ends(-values, 6.0) == pytest.approx(-ends[:, ::-1])
+
+
+def test_tasks_that_do_not_count_leave_an_interval_as_it_is() -> None:
+    values = np.random.default_rng(2).normal(size=(60, 3))
+
+    ends = sequence_ends(np.concatenate([values, np.full((10, 3), np.nan)]), 6.0)
+
+    assert ends == pytest.approx(sequence_ends(values, 6.0))
+
+
+@pytest.mark.parametrize(("n_differing", "has_interval"), [(0, False), (6, False), (12, True)])
+def test_few_differing_tasks_have_no_interval(n_differing: int, has_interval: bool) -> None:
+    values = np.zeros((60, 1))
+    values[:n_differing, 0] = np.linspace(0.1, 1.0, n_differing)
+
+    ends = sequence_ends(values, 6.0)
+
+    assert np.isfinite(ends).tolist() == [[has_interval, has_interval]]
 
 
 def test_a_long_tail_makes_the_interval_longer_on_its_side() -> None:
     values = np.random.default_rng(3).exponential(size=(80, 1))
-    (low, high) = sequence_ends(values, 6.0)[0]
-    mean = values.mean()
-    assert high - mean > 1.3 * (mean - low)
+
+    ((low, high),) = sequence_ends(values, 6.0)
+
+    assert high - values.mean() > 1.3 * (values.mean() - low)
 
 
 def test_no_end_is_nearer_to_the_mean_than_what_unseen_tasks_may_move_it_by() -> None:
     values = np.random.default_rng(5).normal(0.05, 0.001, (40, 2))
-    rule = Rule("different", 0.05, 0.02, (20, 40, 60))
     values[20:, 1] = np.nan
     mean = np.nanmean(values, axis=0)
-    low, high = rule.ends_at(values).T
-    # The half width is 3/4 * log(20) / n, for 40 and for 20 tasks.
-    assert pytest.approx(high - mean) == mean - low
-    assert pytest.approx([0.75 * np.log(20) / 40, 0.75 * np.log(20) / 20]) == high - mean
+    # 3/4 * log(20) / n, for 40 and for 20 tasks.
+    half_widths = pytest.approx([0.75 * np.log(20) / 40, 0.75 * np.log(20) / 20])
+
+    low, high = Rule("different", 0.05, 0.02, (20, 40, 60)).ends_at(values).T
+
+    assert mean - low == half_widths
+    assert high - mean == half_widths
+
+
+def test_without_a_task_that_counts_there_is_no_interval() -> None:
+    rule = Rule("different", 0.05, 0.02, (20, 40, 60))
+
     assert np.isnan(rule.ends_at(np.full((40, 1), np.nan))).all()
 
 
-def test_an_interval_decides_what_it_excludes() -> None:
-    differ, drop = (Rule(claim, 0.05, 0.02, (20, 40)) for claim in ("different", "dropped"))  # type: ignore[arg-type]
-    ends = [
-        (0.01, 0.2),
-        (-0.2, -0.001),
-        (-0.01, 0.019),
-        (-0.03, 0.01),
-        (float("nan"), float("nan")),
-    ]
-    different = stopping.DIFFERENT
-    equal = stopping.EQUAL
-    still_open = stopping.OPEN
-    assert [different, different, equal, still_open, still_open] == differ.decisions(
-        np.array(ends)
-    ).tolist()
-    ends = [(-0.2, -0.021), (-0.2, -0.019), (-0.019, 0.3), (0.1, 0.2)]
-    expected = [stopping.DROPPED, still_open, stopping.NOT_DROPPED, stopping.NOT_DROPPED]
-    assert drop.decisions(np.array(ends)).tolist() == expected
+@pytest.mark.parametrize(
+    ("claim", "low", "high", "decision"),
+    [
+        ("different", 0.01, 0.2, "different"),
+        ("different", -0.2, -0.001, "different"),
+        ("different", -0.01, 0.019, "equal"),
+        ("different", -0.03, 0.01, "open"),
+        ("different", np.nan, np.nan, "open"),
+        ("dropped", -0.2, -0.021, "dropped"),
+        ("dropped", -0.2, -0.019, "open"),
+        ("dropped", -0.019, 0.3, "not_dropped"),
+        ("dropped", 0.1, 0.2, "not_dropped"),
+    ],
+)
+def test_an_interval_decides_what_it_excludes(
+    claim: Claim, low: float, high: float, decision: str
+) -> None:
+    rule = Rule(claim, 0.05, 0.02, (20, 40))
+
+    assert rule.decisions(np.array([[low, high]])).tolist() == [decision]
 
 
-STRATA = {f"t{i}": "Finance" if i % 4 else "Legal" for i in range(100)}
+STRATA = {f"t{number}": "Legal" if number % 4 == 0 else "Finance" for number in range(100)}
 
 
-def test_the_order_depends_on_the_seed_and_the_tasks_and_not_on_the_order_given() -> None:
-    backwards = dict(reversed(STRATA.items()))
-    assert task_order(STRATA, "1") == task_order(backwards, "1") != task_order(STRATA, "2")
-    assert sorted(STRATA) == sorted(task_order(STRATA, "1"))
+def test_the_order_depends_on_the_seed_and_the_tasks_and_not_on_their_first_order() -> None:
+    order = task_order(STRATA, "1")
+
+    assert sorted(order) == sorted(STRATA)
+    assert task_order(dict(reversed(STRATA.items())), "1") == order
+    assert task_order(STRATA, "2") != order
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=80), st.integers(0, 5))
 def test_every_beginning_holds_its_share_of_each_stratum(fields: list[str], seed: int) -> None:
-    strata = {f"t{i}": field for i, field in enumerate(fields)}
+    strata = {f"t{number}": field for number, field in enumerate(fields)}
     sizes = Counter(fields)
+
     order = task_order(strata, str(seed))
-    for n in range(1, len(order) + 1):
-        seen = Counter(strata[task] for task in order[:n])
-        assert all(
-            abs(seen[field] - n * size / len(order)) <= len(sizes) for field, size in sizes.items()
-        )
+
+    counts: Counter[str] = Counter()
+    for n_tasks, task in enumerate(order, start=1):
+        counts[strata[task]] += 1
+        for field, size in sizes.items():
+            assert abs(counts[field] - n_tasks * size / len(order)) <= len(sizes)
 
 
-def test_the_last_block_holds_the_rest() -> None:
-    assert [block_ends(n_tasks, 20) for n_tasks in (50, 40, 7, 0)] == [
-        [20, 40, 50],
-        [20, 40],
-        [7],
-        [],
-    ]
+@pytest.mark.parametrize(
+    ("n_tasks", "ends"), [(50, [20, 40, 50]), (40, [20, 40]), (7, [7]), (0, [])]
+)
+def test_the_last_block_holds_the_rest(n_tasks: int, ends: list[int]) -> None:
+    assert block_ends(n_tasks, 20) == ends
 
 
 def test_alpha_is_divided_among_all_comparisons() -> None:
@@ -197,7 +239,7 @@ def test_an_end_is_extended_by_four_times_the_skewness_of_the_sample() -> None:
     reach = np.sqrt(6.0 * 18 / 13)
     error = np.sqrt(0.16 / 19)
 
-    low, high = sequence_ends(values[:, None], 6.0)[0]
+    ((low, high),) = sequence_ends(values[:, None], 6.0)
 
     extension = 4 * 1.62447 * reach / (3 * np.sqrt(20))
     assert 0.2 - low == pytest.approx(error * reach, rel=1e-4)

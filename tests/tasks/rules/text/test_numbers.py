@@ -6,7 +6,7 @@ from tasks.rules.text.numbers import coverage_text, number, rank_notes, some, tr
 
 
 @pytest.mark.parametrize(
-    ("value", "form", "shown"),
+    ("value", "form", "text"),
     [
         (-0.1234, "z.3f", "−0.123"),
         (-0.0001, "z.3f", "0.000"),
@@ -16,9 +16,9 @@ from tasks.rules.text.numbers import coverage_text, number, rank_notes, some, tr
     ],
 )
 def test_a_number_has_a_true_minus_sign_and_none_before_a_rounded_zero(
-    value: float, form: str, shown: str
+    value: float, form: str, text: str
 ) -> None:
-    assert shown == number(value, form)
+    assert number(value, form) == text
 
 
 def test_in_a_text_only_what_begins_a_number_is_a_minus_sign() -> None:
@@ -28,7 +28,7 @@ def test_in_a_text_only_what_begins_a_number_is_a_minus_sign() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "shown"),
+    ("share", "text"),
     [
         (0.99999, "99.9%"),
         (1.0, "100.0%"),
@@ -39,9 +39,9 @@ def test_in_a_text_only_what_begins_a_number_is_a_minus_sign() -> None:
     ],
 )
 def test_a_coverage_is_rounded_down_so_that_only_a_complete_one_reads_100(
-    share: float | None, shown: str
+    share: float | None, text: str
 ) -> None:
-    assert shown == coverage_text(share)
+    assert coverage_text(share) == text
 
 
 @pytest.mark.parametrize(
