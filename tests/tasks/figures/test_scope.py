@@ -98,7 +98,9 @@ def resampled(judge: str, *vintages: str, **columns: Any) -> list[Sampling]:
     samplings = []
     for vintage in vintages:
         values = (1, 1, 1, vintage == "base")
-        samplings.append(Sampling(vintage, times_s[vintage], values, "cedar", judge, other=columns))
+        samplings.append(
+            Sampling(vintage, times_s[vintage], values, "cedar", judge, verdict_columns=columns)
+        )
     return samplings
 
 

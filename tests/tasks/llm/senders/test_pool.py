@@ -152,7 +152,9 @@ def test_a_killed_sender_costs_its_own_calls(
         )
         os.kill(first[0], signal.SIGKILL)
         replies = await asyncio.gather(*calls)
-        await until(lambda: len({sender.equipment.pid for sender in pool.senders} - {first[0]}) == 2)
+        await until(
+            lambda: len({sender.equipment.pid for sender in pool.senders} - {first[0]}) == 2
+        )
         written = (path for folder in folders for path in folder.rglob("*"))
         kept = {
             path: path.read_bytes() for path in written if path.is_file() and not path.is_symlink()
