@@ -5,6 +5,7 @@ decisions.
 import random
 from itertools import combinations
 from statistics import fmean
+from typing import Any
 
 import pytest
 from sklearn.metrics import cohen_kappa_score, f1_score
@@ -30,7 +31,7 @@ NOISE = {
     "p3": 0.6,
     "p4": 0.0,
 }
-GIVEN = {
+PARAMETERS = {
     "benchmark": "prbench",
     "dataset_revision": REVISION,
     "breakdown": "all",
@@ -39,81 +40,122 @@ GIVEN = {
 }
 
 
-def decisions() -> dict[str, dict[Cell, float]]:
-    """Return each grader's decisions; two people decide all 120 criteria, one nine, and one a
-    single one.
+Decisions = dict[str, dict[Cell, float]]
+"""Grader -> cell -> decision."""
+Pair = tuple[str, str]
+
+
+@pytest.fixture(scope="module")
+def decisions() -> Decisions:
+    """Each grader's decisions; two people decide all 120 criteria, one nine, and one a single
+    one.
     """
     dice = random.Random(4)
-    cells = [(task, index) for task in range(N_TASKS) for index in range(N_CRITERIA)]
+    cells = [(task, position) for task in range(N_TASKS) for position in range(N_CRITERIA)]
     truth = {cell: float(dice.random() < 0.6) for cell in cells}
-    return {
-        grader: {
-            cell: float(truth[cell] != (dice.random() < noise))
-            for cell in cells[: SIZES.get(grader, 120)]
-        }
-        for grader, noise in NOISE.items()
-    }
+    decided: Decisions = {}
+    for grader, noise in NOISE.items():
+        decided[grader] = {}
+        for cell in cells[: SIZES.get(grader, 120)]:
+            decided[grader][cell] = float(truth[cell] != (dice.random() < noise))
+    return decided
 
 
-def rows_of(decided: dict[str, dict[Cell, float]]) -> Rows:
-    names = [f"t{task:02d}" for task in range(N_TASKS)]
-    responses = [response(name) for name in names]
-    rubrics = [[criterion(name, index, 5) for index in range(N_CRITERIA)] for name in names]
-    tables = admitted(names, n_criteria=N_CRITERIA)
-    tables |= {"responses": responses, "criteria": [each for rubric in rubrics for each in rubric]}
-    tables["verdicts"] = [
-        verdict(
-            responses[task],
-            rubrics[task][index],
-            value,
-            judge=grader,
-            source="judged" if grader == "judge" else "imported",
-        )
-        for grader, of_grader in decided.items()
-        for (task, index), value in of_grader.items()
-    ]
+def stored_rows(decisions: Decisions) -> Rows:
+    """Return the rows, by table, of the decisions."""
+    task_ids = [f"t{task:02d}" for task in range(N_TASKS)]
+    tables = admitted(task_ids, n_criteria=N_CRITERIA)
+    tables |= {"responses": list(map(response, task_ids)), "criteria": [], "verdicts": []}
+    for task, task_id in enumerate(task_ids):
+        for position in range(N_CRITERIA):
+            criterion_row = criterion(task_id, position, 5)
+            tables["criteria"].append(criterion_row)
+            for grader, values in decisions.items():
+                if (task, position) in values:
+                    verdict_row = verdict(
+                        tables["responses"][task],
+                        criterion_row,
+                        values[task, position],
+                        judge=grader,
+                        source="judged" if grader == "judge" else "imported",
+                    )
+                    tables["verdicts"].append(verdict_row)
     return tables
 
 
-def of_pairs(*pairs: tuple[str, str]) -> list[list[tuple[float, float]]]:
-    decided = decisions()
-    return [
-        [(decided[a][cell], decided[b][cell]) for cell in decided[a] if cell in decided[b]]
-        for a, b in pairs
-    ]
+@pytest.fixture(scope="module")
+def rows(decisions: Decisions, published: Fill) -> dict[str, dict[str, Any]]:
+    """The rows of the figure, by grader."""
+    reader = published(stored_rows(decisions))
+    counts = reader.rows(filled(sql.read("figures/people/people"), PARAMETERS))
+    return {row["grader"]: row for row in against_people(counts)}
 
 
-def test_decisions_are_pooled_so_that_one_of_a_single_criterion_hardly_counts(
-    published: Fill,
+def decided_by(decisions: Decisions, *pairs: Pair) -> tuple[list[float], list[float]]:
+    """Return the decisions of each side on the cells that both graders of a pair decided."""
+    first_values: list[float] = []
+    second_values: list[float] = []
+    for first, second in pairs:
+        for cell in decisions[first]:
+            if cell in decisions[second]:
+                first_values.append(decisions[first][cell])
+                second_values.append(decisions[second][cell])
+    return first_values, second_values
+
+
+JUDGE_PAIRS = [("judge", person) for person in SIZES]
+PEOPLE = "(people with each other)"
+
+
+def test_all_decisions_of_a_judge_and_people_are_counted(rows: dict[str, dict[str, Any]]) -> None:
+    judge = rows["judge"]
+
+    assert judge["n"] == 250
+    assert judge["n_people"] == 4
+    assert judge["n_pairs"] == 4
+    assert judge["n_tasks"] == 60
+
+
+def test_each_pair_of_people_is_counted_once(rows: dict[str, dict[str, Any]]) -> None:
+    people = rows[PEOPLE]
+
+    assert people["n"] == 120 + 2 * 9 + 3 * 1
+    assert people["n_people"] == 4
+    assert people["n_pairs"] == 6
+
+
+def test_the_decisions_of_a_judge_are_pooled(
+    decisions: Decisions, rows: dict[str, dict[str, Any]]
 ) -> None:
-    with_judge = of_pairs(*(("judge", person) for person in SIZES))
-    among_people = of_pairs(*combinations(SIZES, 2))
-    reader = published(rows_of(decisions()))
-    actual = {
-        row["grader"]: row
-        for row in against_people(reader.rows(filled(sql.read("figures/people/people"), GIVEN)))
-    }
-    judge = actual["judge"]
-    people = actual["(people with each other)"]
+    values, people_values = decided_by(decisions, *JUDGE_PAIRS)
 
-    assert tuple(judge[name] for name in ("n", "n_people", "n_pairs", "n_tasks")) == (250, 4, 4, 60)
-    assert tuple(people[name] for name in ("n", "n_people", "n_pairs")) == (
-        120 + 2 * 9 + 3 * 1,
-        4,
-        6,
-    )
-    for row, pairs in ((judge, with_judge), (people, among_people)):
-        mine, theirs = zip(*(pair for of_one in pairs for pair in of_one), strict=True)
-        assert pytest.approx(f1_score(mine, theirs, average="macro")) == row["macro_f1"]
-    mine, theirs = zip(*(pair for pairs in with_judge for pair in pairs), strict=True)
-    assert pytest.approx(cohen_kappa_score(mine, theirs)) == judge["kappa"]
-    assert (
-        pytest.approx(fmean(a == b for a, b in zip(mine, theirs, strict=True)))
-        == judge["agreement"]
-    )
-    each = [f1_score(*zip(*pairs, strict=True), average="macro") for pairs in with_judge]
-    assert pytest.approx(fmean(each)) == judge["macro_f1_pair_mean"]
+    judge = rows["judge"]
+
+    agreements = [value == other for value, other in zip(values, people_values, strict=True)]
+    assert judge["kappa"] == pytest.approx(cohen_kappa_score(values, people_values))
+    assert judge["macro_f1"] == pytest.approx(f1_score(values, people_values, average="macro"))
+    assert judge["agreement"] == pytest.approx(fmean(agreements))
+
+
+def test_the_mean_over_pairs_gives_a_single_decision_as_much_weight_as_many(
+    decisions: Decisions, rows: dict[str, dict[str, Any]]
+) -> None:
+    scores = []
+    for pair in JUDGE_PAIRS:
+        scores.append(f1_score(*decided_by(decisions, pair), average="macro"))
+
+    judge = rows["judge"]
+
+    assert judge["macro_f1_pair_mean"] == pytest.approx(fmean(scores))
     assert abs(judge["macro_f1_pair_mean"] - judge["macro_f1"]) > 0.05
-    # Each pair of people counts once, in both orders.
-    mine, theirs = zip(*(pair for pairs in among_people for pair in pairs), strict=True)
-    assert pytest.approx(cohen_kappa_score(mine + theirs, theirs + mine)) == people["kappa"]
+
+
+def test_each_pair_of_people_counts_in_both_orders(
+    decisions: Decisions, rows: dict[str, dict[str, Any]]
+) -> None:
+    first, second = decided_by(decisions, *combinations(SIZES, 2))
+
+    people = rows[PEOPLE]
+
+    assert people["macro_f1"] == pytest.approx(f1_score(first, second, average="macro"))
+    assert people["kappa"] == pytest.approx(cohen_kappa_score(first + second, second + first))

@@ -19,38 +19,36 @@ from warehouse import Warehouse
 IMPORTED = {**PEOPLE, "source": "imported"}
 LABELLERS = {"labellers": [row("labellers", judge="eva", import_batch="a-sheet")]}
 PARTS = (("vintage", "{}"), ("model_config_hash", "{:.8}"))
-few = st.sampled_from(["a", "a base", "base", "b", "a (2)", "", "none"])
-rows = st.lists(st.tuples(few, few, few), unique=True, max_size=8)
+names = st.sampled_from(["a", "a base", "base", "b", "a (2)", "", "none"])
 
 
-@given(rows)
-def test_labels_are_unique_and_begin_with_the_name(named: list[tuple[str, str, str]]) -> None:
-    given_rows = [
-        dict(zip(("model", "vintage", "model_config_hash"), row, strict=True)) for row in named
+def sampling_row(model: str, vintage: str, configuration: str) -> dict[str, Any]:
+    """A sampling of a model, without a label."""
+    return {"model": model, "vintage": vintage, "model_config_hash": configuration}
+
+
+@given(st.lists(st.tuples(names, names, names), unique=True, max_size=8))
+def test_labels_are_unique_and_begin_with_the_name(samplings: list[tuple[str, str, str]]) -> None:
+    rows = [sampling_row(*sampling) for sampling in samplings]
+
+    labelled_rows = with_labels(rows, "entry", "model", PARTS)
+
+    assert len({row["entry"] for row in labelled_rows}) == len(samplings)
+    for labelled_row, sampling in zip(labelled_rows, samplings, strict=True):
+        assert labelled_row["entry"].startswith(labelled_row["model"])
+        assert labelled_row == sampling_row(*sampling) | {"entry": labelled_row["entry"]}
+
+
+def test_samplings_and_configurations_of_one_model_are_labelled_by_what_differs() -> None:
+    rows = [
+        sampling_row("gpt", "base", "0123456789ab"),
+        sampling_row("gpt", "night", "0123456789ab"),
+        sampling_row("gpt", "night", "ba9876543210"),
     ]
 
-    labelled = with_labels(given_rows, "entry", "model", PARTS)
+    labelled_rows = with_labels(rows, "entry", "model", PARTS)
 
-    assert len(named) == len({row["entry"] for row in labelled})
-    assert all(row["entry"].startswith(row["model"]) for row in labelled)
-    assert given_rows == [{name: row[name] for name in row if name != "entry"} for row in labelled]
-
-
-def test_samplings_and_configurations_of_one_model_are_told_apart_by_what_differs() -> None:
-    named = [
-        {
-            "model": "gpt",
-            "vintage": vintage,
-            "model_config_hash": configuration,
-        }
-        for vintage, configuration in [
-            ("base", "0123456789ab"),
-            ("night", "0123456789ab"),
-            ("night", "ba9876543210"),
-        ]
-    ]
-
-    assert [row["entry"] for row in with_labels(named, "entry", "model", PARTS)] == [
+    assert [row["entry"] for row in labelled_rows] == [
         "gpt base",
         "gpt night 01234567",
         "gpt night ba987654",
@@ -61,74 +59,77 @@ def test_samplings_and_configurations_of_one_model_are_told_apart_by_what_differ
 @pytest.mark.parametrize(
     ("vintage", "nights"), [(None, {"base", NIGHTS[-1]}), ("all", {"base", *NIGHTS})]
 )
-def test_the_latest_samplings_are_shown_unless_asked(
+def test_the_latest_samplings_are_shown_unless_a_vintage_is_named(
     world_job: Job, vintage: str | None, nights: set[str]
 ) -> None:
     with Warehouse(world_job.warehouse).reader() as reader:
-        scope = Scope(world_job, reader, vintage)
-        of_one = Scope(
-            world_job.model_copy(update={"named_models": ("elm-chat",)}), reader, vintage
-        )
+        entries = Scope(world_job, reader, vintage).entries
 
-        assert nights == {entry["vintage"] for entry in scope.entries}
-        assert world_job.settings.judges[0].label == scope.main
-        assert {entry["model"] for entry in of_one.entries} == {"elm-chat"}
+    assert {entry["vintage"] for entry in entries} == nights
+
+
+def test_only_named_models_are_shown(world_job: Job, scope: Scope) -> None:
+    job = world_job.model_copy(update={"named_models": ("elm-chat",)})
+
+    entries = Scope(job, scope.reader).entries
+
+    assert {entry["model"] for entry in entries} == {"elm-chat"}
 
 
 def test_after_a_new_template_the_judge_as_configured_comes_first(scope: Scope) -> None:
-    (now,) = [each for each in scope.judge_configs if each["judge_config"] == scope.main]
+    (current,) = [row for row in scope.judge_configs if row["judge_config"] == scope.main]
     # The configuration with an earlier template is listed first, as if it had more verdicts.
-    before = {
-        **now,
+    earlier = {
+        **current,
         "template_hash": "an earlier one",
         "judge_config": "strict-judge template an earli",
     }
 
-    first = first_judge_config(scope.job, scope.benchmark, [before, *scope.judge_configs])
-    assert first is not None
-    assert "strict-judge" == scope.main == first["judge_config"]
+    judge_config = first_judge_config(scope.job, scope.benchmark, [earlier, *scope.judge_configs])
+
+    assert scope.main == "strict-judge"
+    assert judge_config is not None
+    assert judge_config["judge_config"] == "strict-judge"
 
 
-def resampled(judge: str, *vintages: str, **other: Any) -> list[Sampling]:
+def resampled(judge: str, *vintages: str, **columns: Any) -> list[Sampling]:
     """Return samplings of a model in several vintages, a day apart, with verdicts of a judge."""
-    days = {
-        "base": 0,
-        "n1": 86_400,
-        "n2": 2 * 86_400,
-    }
-    return [
-        Sampling(each, days[each], (1, 1, 1, each == "base"), "cedar", judge, other=other)
-        for each in vintages
-    ]
+    times_s = {"base": 0, "n1": 86_400, "n2": 2 * 86_400}
+    samplings = []
+    for vintage in vintages:
+        values = (1, 1, 1, vintage == "base")
+        samplings.append(
+            Sampling(vintage, times_s[vintage], values, "cedar", judge, verdict_columns=columns)
+        )
+    return samplings
 
 
 @pytest.mark.parametrize(
-    ("others", "expected"),
+    ("samplings", "judges", "vintages"),
     [
-        (resampled("eva", "base", **IMPORTED), ({"judge"}, {"n1"})),
+        (resampled("eva", "base", **IMPORTED), {"judge"}, {"n1"}),
         # `elsewhere` is not known to label, so it is a judge; it has only judged `base`.
-        (resampled("elsewhere", "base", **IMPORTED), ({"judge", "elsewhere"}, {"base", "n1"})),
-        (resampled("second", "base"), ({"judge", "second"}, {"base", "n1"})),
-        (resampled("second", "n2"), ({"judge", "second"}, {"n1", "n2"})),
+        (resampled("elsewhere", "base", **IMPORTED), {"judge", "elsewhere"}, {"base", "n1"}),
+        (resampled("second", "base"), {"judge", "second"}, {"base", "n1"}),
+        (resampled("second", "n2"), {"judge", "second"}, {"n1", "n2"}),
     ],
     ids=["people who label", "an imported judge", "a judge that saw less", "a judge that saw more"],
 )
 def test_the_current_vintage_under_each_judge_is_shown(
-    tmp_path: Path, others: list[Sampling], expected: tuple[set[str], set[str]]
+    tmp_path: Path, samplings: list[Sampling], judges: set[str], vintages: set[str]
 ) -> None:
-    scope = scope_of(
-        tmp_path, {**rows_by_table([*resampled("judge", "base", "n1"), *others]), **LABELLERS}
-    )
+    tables = rows_by_table([*resampled("judge", "base", "n1"), *samplings])
 
-    assert (
-        (
-            {each["judge"] for each in scope.judge_configs},
-            {each["vintage"] for each in scope.entries},
-        )
-    ) == expected
+    scope = scope_of(tmp_path, tables | LABELLERS)
+
+    assert {row["judge"] for row in scope.judge_configs} == judges
+    assert {entry["vintage"] for entry in scope.entries} == vintages
 
 
 def test_people_who_label_are_shown_where_nobody_else_judged(tmp_path: Path) -> None:
-    scope = scope_of(tmp_path, {**rows_by_table(resampled("eva", "base", **IMPORTED)), **LABELLERS})
+    tables = rows_by_table(resampled("eva", "base", **IMPORTED))
 
-    assert [(scope.main, entry["entry"]) for entry in scope.entries] == [("eva", "cedar")]
+    scope = scope_of(tmp_path, tables | LABELLERS)
+
+    assert scope.main == "eva"
+    assert [entry["entry"] for entry in scope.entries] == ["cedar"]

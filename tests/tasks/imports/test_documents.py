@@ -69,9 +69,9 @@ def test_without_the_extra_one_line_says_what_to_install(
     advice = "PDF and DOCX files need more libraries: `uv sync --extra documents`$"
     with pytest.raises(UsageError, match=f"^{tmp_path / name}: {advice}"):
         convert([tmp_path / "no-such.md", tmp_path / name], tmp_path, is_quiet=True)
-    assert [each.text for each in convert([tmp_path / "b.md"], tmp_path, is_quiet=True).values()] == [
-        "Text needs no library."
-    ]
+    assert [
+        each.text for each in convert([tmp_path / "b.md"], tmp_path, is_quiet=True).values()
+    ] == ["Text needs no library."]
 
 
 def test_a_document_is_converted_beside_modules_of_the_user(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 _SWITCHES = (
     "--no-sandbox",
@@ -79,6 +79,10 @@ class Visit:
             self.page.wait_for_selector("html[data-rendered]", state="attached")
         return self
 
+    def open_all_details(self) -> None:
+        """Open everything that is folded."""
+        self.value("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+
     def value(self, expression: str) -> Any:
         """Return the value of a script in the page."""
         return self.page.evaluate(expression)
@@ -86,19 +90,22 @@ class Visit:
     @property
     def faults(self) -> list[str]:
         """All faults of the page so far."""
-        attacked = self.value("window.attacked")
-        return [*self.complaints, *self.requests, *([f"attacked: {attacked}"] if attacked else [])]
+        faults = self.complaints + self.requests
+        attack = self.value("window.attacked")
+        if attack:
+            faults.append(f"attacked: {attack}")
+        return faults
 
 
 @contextmanager
 def visiting(
-    browser: Browser, site: Path | str, size: tuple[int, int] = DESKTOP, **more: Any
+    browser: Browser, site: Path | str, size: tuple[int, int] = DESKTOP, **options: Any
 ) -> Iterator[Visit]:
-    """Visit the pages of a report, from disk or an address, in a new page; `more` goes to the
-    browser context.
+    """Visit the pages of a report, from disk or an address, in a new page; `options` are those of
+    the browser context.
     """
-    viewport: Any = dict(zip(("width", "height"), size, strict=True))
-    context = browser.new_context(viewport=viewport, reduced_motion="reduce", **more)
+    viewport = ViewportSize(width=size[0], height=size[1])
+    context = browser.new_context(viewport=viewport, reduced_motion="reduce", **options)
     try:
         yield Visit(context.new_page(), site if isinstance(site, str) else site.resolve().as_uri())
     finally:
@@ -108,10 +115,10 @@ def visiting(
 def whom_it_keeps_out(visit: Visit) -> list[tuple[str, list[str]]]:
     """Return the serious accessibility findings of axe: the rule, and some of the elements."""
     # Not `preload`: it requests the stylesheets again, which the content security policy forbids.
-    actual = (
-        Axe()
-        .run(visit.page, options={"resultTypes": ["violations"], "preload": False})
-        .response["violations"]
-    )
-    grave = [each for each in actual if each["impact"] in {"serious", "critical"}]
-    return [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in grave]
+    options = {"resultTypes": ["violations"], "preload": False}
+    findings = []
+    for violation in Axe().run(visit.page, options=options).response["violations"]:
+        if violation["impact"] in {"serious", "critical"}:
+            elements = [node["html"] for node in violation["nodes"][:3]]
+            findings.append((violation["id"], elements))
+    return findings

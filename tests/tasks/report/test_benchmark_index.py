@@ -10,8 +10,10 @@ import pytest
 from playwright.sync_api import Browser
 
 from tasks.config.job import Job
+from tasks.figures.scope import Scope
 from tasks.report.build import REVISION, write_benchmark_index
-from tests.kit import admitted, combined, criterion
+from tests import kit
+from tests.kit import Rows, admitted, combined, criterion
 from tests.tasks.report.browser import PHONE, Visit, visiting
 from tests.tasks.report.drilldown.drilled import files
 from tests.tasks.report.synthetic.research import MODELS
@@ -25,34 +27,46 @@ class Sections:
     """The text and the links of each section of a page, by its id."""
 
     def __init__(self, page: Path) -> None:
+        self.texts: dict[str, str] = {}
+        self.links: dict[str, list[str]] = {}
         text = page.read_text(encoding="utf-8")
-        actual = re.findall(r'<section[^>]* id="(.*?)"[^>]*>(.*?)</section>', text, re.DOTALL)
-        inside = {unescape(name): text for name, text in actual}
-        self.texts = {
-            name: " ".join(unescape(re.sub("<[^>]*>", " ", text)).split())
-            for name, text in inside.items()
-        }
-        self.links = {
-            name: re.findall(r'<a[^>]* href="(.*?)"', text) for name, text in inside.items()
-        }
+        section = r'<section[^>]* id="(.*?)"[^>]*>(.*?)</section>'
+        for name, html in re.findall(section, text, re.DOTALL):
+            words = unescape(re.sub("<[^>]*>", " ", html)).split()
+            self.texts[unescape(name)] = " ".join(words)
+            self.links[unescape(name)] = re.findall(r'<a[^>]* href="(.*?)"', html)
 
 
-def test_each_benchmark_has_leaders_of_its_own_and_a_way_into_its_report_or_a_command(
-    research_site: Path,
+@pytest.fixture(scope="module")
+def sections(research_site: Path) -> Sections:
+    """The sections of the first page of two benchmarks, of which one has a report."""
+    return Sections(research_site.parent / "index.html")
+
+
+def test_each_benchmark_has_leaders_of_its_own(sections: Sections) -> None:
+    assert list(sections.texts) == ["prbench", "researchrubrics"]
+    assert re.search(r"\bm1\b", sections.texts["prbench"])
+    assert not re.search(r"\bm1\b", sections.texts["researchrubrics"])
+    for model in MODELS:
+        assert model in sections.texts["researchrubrics"]
+        assert model not in sections.texts["prbench"]
+
+
+def test_the_first_page_has_the_size_of_a_benchmark_and_a_link_to_its_report(
+    sections: Sections,
 ) -> None:
-    actual = Sections(research_site.parent / "index.html")
+    text = sections.texts["researchrubrics"]
 
-    assert list(actual.texts) == ["prbench", "researchrubrics"]
-    own = actual.texts["researchrubrics"]
-    other = actual.texts["prbench"]
-    assert all(model in own and model not in other for model in MODELS)
-    assert re.search(r"\bm1\b", other)
-    assert not re.search(r"\bm1\b", own)
-    assert "mean compliance score, judged by careful." in own
-    assert "Tasks 12 Criteria 240 Models 3 Judges 3 Last judged 2026-01-01 00:00 UTC" in own
-    assert actual.links["researchrubrics"] == ["researchrubrics/index.html"]
-    assert "prbench report --benchmark prbench" in other
-    assert actual.links["prbench"] == []
+    assert "mean compliance score, judged by careful." in text
+    assert "Tasks 12 Criteria 240 Models 3 Judges 3 Last judged 2026-01-01 00:00 UTC" in text
+    assert sections.links["researchrubrics"] == ["researchrubrics/index.html"]
+
+
+def test_the_first_page_has_the_command_for_a_report_that_is_not_written(
+    sections: Sections,
+) -> None:
+    assert "prbench report --benchmark prbench" in sections.texts["prbench"]
+    assert sections.links["prbench"] == []
 
 
 def test_a_build_leaves_the_folders_of_other_benchmarks_alone(
@@ -67,10 +81,10 @@ def test_a_build_leaves_the_folders_of_other_benchmarks_alone(
     with Warehouse(research_job.warehouse).reader() as reader:
         write_benchmark_index(tmp_path, reader, "researchrubrics")
 
-    assert before == files(tmp_path / "prbench")
+    assert files(tmp_path / "prbench") == before
     assert (tmp_path / "notes.md").read_text() == "mine"
-    # Existing reports are linked, whichever benchmark's report is built now.
-    assert (Sections(tmp_path / "index.html").links) == {
+    # Existing reports are linked, whichever benchmark's report is built.
+    assert Sections(tmp_path / "index.html").links == {
         "prbench": ["prbench/index.html"],
         "researchrubrics": [],
     }
@@ -84,38 +98,63 @@ def test_the_page_of_one_benchmark_alone_goes_straight_to_its_report(world_site:
     assert world_site.name == "prbench"
 
 
-def test_revisions_and_benchmarks_that_this_version_does_not_know_are_told_and_not_linked(
-    tmp_path: Path,
+ATTACK = "<script>window.attacked='name'</script>/.."
+
+
+def unjudged_task(**changes: str) -> Rows:
+    """The rows, by table, of a task with a criterion; of another benchmark or revision."""
+    tables = admitted(["t1"], n_criteria=1) | {"criteria": [criterion("t1", 0, 1.0)]}
+    for rows in tables.values():
+        for row in rows:
+            row.update({name: value for name, value in changes.items() if name in row})
+    return tables
+
+
+@pytest.fixture(scope="module")
+def unjudged_scope(tmp_path_factory: pytest.TempPathFactory) -> Scope:
+    """The scope of two revisions, in a warehouse with a benchmark that this version does not
+    know.
+    """
+    tables = combined(
+        unjudged_task(),
+        unjudged_task(dataset_revision="an-older-revision"),
+        unjudged_task(benchmark=ATTACK),
+    )
+    return scope_of(tmp_path_factory.mktemp("unjudged"), tables)
+
+
+def test_a_benchmark_that_this_version_does_not_know_is_named_and_not_linked(
+    unjudged_scope: Scope, tmp_path: Path
 ) -> None:
-    attack = "<script>window.attacked='name'</script>/.."
-    own = {**admitted(["t1"], n_criteria=1), "criteria": [criterion("t1", 0, 1.0)]}
-    others = ({"dataset_revision": "an-older-revision"}, {"benchmark": attack})
-    tables = [
-        {name: [row | {k: of[k] for k in of if k in row} for row in own[name]] for name in own}
-        for of in others
-    ]
-    stored = combined(own, *tables)
-    scope = scope_of(tmp_path / "warehouse", stored)
+    write_benchmark_index(tmp_path, unjudged_scope.reader, "prbench")
 
-    write_benchmark_index(tmp_path / "report", scope.reader, "prbench")
+    sections = Sections(tmp_path / "index.html")
+    assert sections.links[ATTACK] == []
+    assert ATTACK in sections.texts[ATTACK]
+    assert "<script>window" not in (tmp_path / "index.html").read_text(encoding="utf-8")
 
-    text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
-    actual = Sections(tmp_path / "report/index.html")
-    assert "<script>window" not in text
-    assert actual.links[attack] == []
-    assert attack in actual.texts[attack]
-    assert "No response has been judged in full yet." in actual.texts["prbench"]
 
-    (tmp_path / "report/prbench").mkdir()
-    (tmp_path / "report/prbench/index.html").write_text("a report")
-    for shown in (scope.revision, "an-older-revision"):
-        (tmp_path / "report/prbench" / REVISION).write_text(shown)
-        write_benchmark_index(tmp_path / "report", scope.reader, "prbench")
-        text = Sections(tmp_path / "report/index.html").texts["prbench"]
-        assert (
-            f"Revision {shown[:8]} Tasks 1 Criteria 1 Models 0 Judges 0 Last judged never" in text
-        )
-        assert text.index("Revision") == text.index(f"Revision {shown[:8]}")
+def test_a_benchmark_without_verdicts_has_no_leaders(unjudged_scope: Scope, tmp_path: Path) -> None:
+    write_benchmark_index(tmp_path, unjudged_scope.reader, "prbench")
+
+    text = Sections(tmp_path / "index.html").texts["prbench"]
+    assert "No response has been judged in full yet." in text
+
+
+@pytest.mark.parametrize("revision", [kit.REVISION, "an-older-revision"])
+def test_the_revision_of_the_report_comes_first(
+    unjudged_scope: Scope, tmp_path: Path, revision: str
+) -> None:
+    (tmp_path / "prbench").mkdir()
+    (tmp_path / "prbench/index.html").write_text("a report")
+    (tmp_path / "prbench" / REVISION).write_text(revision)
+
+    write_benchmark_index(tmp_path, unjudged_scope.reader, "prbench")
+
+    text = Sections(tmp_path / "index.html").texts["prbench"]
+    facts = f"Revision {revision[:8]} Tasks 1 Criteria 1 Models 0 Judges 0 Last judged never"
+    assert facts in text
+    assert text.index("Revision") == text.index(facts)
 
 
 def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_site: Path) -> None:
@@ -132,17 +171,7 @@ def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_
         assert visit.faults == []
 
 
-def _lines(visit: Visit, number: int) -> list[tuple[str, str]]:
-    """The judges listed for a criterion, with the decision of each."""
-    rows = visit.page.locator("#criteria tbody").nth(number).locator("tr:not(.criterion)")
-    cells = [
-        (row.locator("th").inner_text(), row.locator(".badge").first.inner_text())
-        for row in rows.all()
-    ]
-    return [(judge, badge.split(maxsplit=1)[1]) for judge, badge in cells]
-
-
-def test_labels_filter_tasks_and_three_steps_are_told_with_their_reading(
+def test_tasks_are_filtered_by_the_labels_of_the_benchmark(
     browser: Browser, research_site: Path
 ) -> None:
     with visiting(browser, research_site) as visit:
@@ -155,24 +184,44 @@ def test_labels_filter_tasks_and_three_steps_are_told_with_their_reading(
         visit.page.wait_for_function(
             "() => document.getElementById('count').textContent === '4 of 12 tasks'"
         )
+        assert visit.faults == []
 
+
+def test_a_task_and_its_criteria_have_the_labels_of_the_benchmark(
+    browser: Browser, research_site: Path
+) -> None:
+    with visiting(browser, research_site) as visit:
         visit.open("task.html")
+
         assert "Conceptual breadth" in visit.page.locator("#about").inner_text()
         assert visit.page.locator("#criteria .tag", has_text="mandatory").count() == 8
-        facts = [_lines(visit, number) for number in range(20)]
-        for lines in facts:
-            steps = dict(lines)
+        assert visit.faults == []
+
+
+def decisions(visit: Visit, number: int) -> dict[str, str]:
+    """Return the decision of each judge that is listed for a criterion."""
+    rows = visit.page.locator("#criteria tbody").nth(number).locator("tr:not(.criterion)")
+    decision_by_judge = {}
+    for row in rows.all():
+        badge = row.locator(".badge").first.inner_text()
+        decision_by_judge[row.locator("th").inner_text()] = badge.split(maxsplit=1)[1]
+    return decision_by_judge
+
+
+def test_a_ternary_decision_is_listed_as_binary_only_if_that_differs(
+    browser: Browser, research_site: Path
+) -> None:
+    with visiting(browser, research_site) as visit:
+        visit.open("task.html")
+
+        n_disputed = 0
+        for number in range(20):
+            decision_by_judge = decisions(visit, number)
+            ternary = [decision_by_judge[judge] for judge in ("careful", "lenient", "historian")]
+            n_disputed += len(set(ternary)) > 1
             for judge in ("careful", "lenient", "historian"):
-                # The binary reading is listed only if its decision differs.
-                assert ("not met" if steps[judge] == "partly met" else None) == steps.get(
-                    f"{judge} (as binary)"
-                )
-        disputed = visit.page.locator("#criteria .tag.dispute").count()
-        assert (
-            sum(
-                len({step for judge, step in lines if not judge.endswith(")")}) > 1
-                for lines in facts
-            )
-            == disputed
-        )
+                is_partly_met = decision_by_judge[judge] == "partly met"
+                binary = decision_by_judge.get(f"{judge} (as binary)")
+                assert binary == ("not met" if is_partly_met else None)
+        assert visit.page.locator("#criteria .tag.dispute").count() == n_disputed
         assert visit.faults == []

@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -112,14 +113,14 @@ LONG = {
 }
 
 
-class Seen(HTMLParser):
+class ParsedHtml(HTMLParser):
     """The elements, attributes and text of HTML."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.words = ""
-        self.others: list[str] = []
+        self.comments: list[str] = []
         self.feed(html)
         self.close()
 
@@ -130,27 +131,27 @@ class Seen(HTMLParser):
         self.words += data
 
     def handle_comment(self, data: str) -> None:
-        self.others.append(data)
+        self.comments.append(data)
 
     handle_decl = handle_pi = unknown_decl = handle_comment
 
 
 def faults(html: str) -> list[object]:
     """Return the elements, attributes and addresses in HTML that it must not contain."""
-    seen = Seen(html)
-    wrong: list[object] = [each for each in seen.elements if each[0] not in ELEMENTS]
-    for tag, attributes in seen.elements:
-        allowed = {"a": {"href", "target", "rel"}, "ol": {"start"}}.get(tag, set())
-        wrong += [(tag, name) for name in attributes if name not in allowed]
+    parsed = ParsedHtml(html)
+    wrong_parts: list[object] = [*parsed.comments]
+    for tag, attributes in parsed.elements:
+        if tag not in ELEMENTS:
+            wrong_parts.append(tag)
+        allowed_names = {"a": {"href", "target", "rel"}, "ol": {"start"}}.get(tag, set())
+        wrong_parts += [(tag, name) for name in attributes if name not in allowed_names]
         if tag == "a":
             assert attributes["target"] == "_blank"
             assert attributes["rel"] == "noopener noreferrer nofollow"
-            wrong += [
-                href
-                for href in [attributes.get("href")]
-                if href and not re.match(r"(https?|mailto):", href)
-            ]
-    return wrong + seen.others
+            address = attributes.get("href")
+            if address and not re.match(r"(https?|mailto):", address):
+                wrong_parts.append(address)
+    return wrong_parts
 
 
 def test_characters_that_hide_or_reorder_text_are_visible() -> None:
@@ -161,11 +162,11 @@ def test_characters_that_hide_or_reorder_text_are_visible() -> None:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 @pytest.mark.parametrize(
-    "around",
+    "markup",
     ["{}", "> - {}", "**{}**", "[{}](http://x)", "[x]({})", "|a|\n|-|\n|{}|", "`{}", "<{}>"],
 )
-def test_an_attack_becomes_nothing_but_text_and_harmless_elements(attack: str, around: str) -> None:
-    html = as_html(around.replace("{}", attack))
+def test_an_attack_becomes_nothing_but_text_and_harmless_elements(attack: str, markup: str) -> None:
+    html = as_html(markup.replace("{}", attack))
 
     assert html is not None
     assert faults(html) == []
@@ -199,7 +200,7 @@ def test_markdown_is_set() -> None:
         " i\n\n|j|k|\n|-|-:|\n|1|2|\n\n```py\nl < m\n```\n"
     )
 
-    actual = [name for name, _ in Seen(as_html(text) or "").elements]
+    actual = [name for name, _ in ParsedHtml(as_html(text) or "").elements]
 
     assert actual == [
         "h4",
@@ -229,16 +230,13 @@ def test_markdown_is_set() -> None:
 
 
 def test_a_link_opens_elsewhere_and_an_image_is_a_link_and_not_loaded() -> None:
-    seen = Seen(
-        as_html(
-            "![chart](https://example.org/a.png) [b](mailto:x@example.org) [c](/local) [d](ftp://x)"
-        )
-        or ""
-    )
+    text = "![chart](https://example.org/a.png) [b](mailto:x@example.org) [c](/local) [d](ftp://x)"
 
-    addresses = [attributes.get("href") for name, attributes in seen.elements if name == "a"]
+    parsed = ParsedHtml(as_html(text) or "")
+
+    addresses = [attributes.get("href") for name, attributes in parsed.elements if name == "a"]
     assert addresses == ["https://example.org/a.png", "mailto:x@example.org", None, None]
-    assert seen.words.strip() == "!chart b c d"
+    assert parsed.words.strip() == "!chart b c d"
 
 
 @pytest.mark.parametrize("name", LONG)
@@ -258,13 +256,13 @@ def test_a_library_that_panics_leaves_the_text_as_it_is(monkeypatch: Patch) -> N
     class PanicException(BaseException):
         """The exception's name in Rust libraries."""
 
-    def fail(error: BaseException) -> None:
-        monkeypatch.setattr(
-            markdown.pyromark, "html", lambda *_, **__: (_ for _ in ()).throw(error)
-        )
+    monkeypatch.setattr(markdown.pyromark, "html", Mock(side_effect=PanicException))
 
-    fail(PanicException())
     assert as_html("text") is None
-    fail(KeyboardInterrupt())
+
+
+def test_a_key_that_interrupts_a_library_ends_the_program(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(markdown.pyromark, "html", Mock(side_effect=KeyboardInterrupt))
+
     with pytest.raises(KeyboardInterrupt):
         as_html("text")

@@ -14,17 +14,17 @@ import pytest
 import sql
 from tasks.config.job import Job
 from tasks.dataset.source import with_revision
-from tasks.figures.addresses import entry_key
 from tasks.report.build import build
 from tasks.report.drilldown import blocks
 from tasks.report.rendering import program
 from tasks.report.rendering.site import Site
-from tests.kit import Patch, combined
+from tests.kit import Patch, Rows, combined
 from tests.tasks.report.drilldown.drilled import (
     data,
+    data_file,
     drill,
     files,
-    held,
+    key_of,
     response_rows_of,
     store,
     tiny_job,
@@ -54,20 +54,25 @@ def site(built: Path, tmp_path: Path) -> Path:
     return shutil.copytree(built, tmp_path / "site")
 
 
-def parts(site: Path) -> set[str]:
-    """The files of entries' responses."""
-    return {name for entry in held(site)["entries"] for name in entry["blocks"].values()}
+def block_names(site: Path) -> set[str]:
+    """Return the names of the files of entries' responses."""
+    names: set[str] = set()
+    for entry in data_file(site)["entries"]:
+        names.update(entry["blocks"].values())
+    return names
 
 
-def written(job: Job, site: Path) -> set[str]:
-    """The files of entries' responses that a build writes."""
-    before = {path.stem: path.stat().st_mtime_ns for path in (site / "data").iterdir()}
+def modified_at_ns(site: Path) -> dict[str, int]:
+    """Return when each data file was written."""
+    return {path.stem: path.stat().st_mtime_ns for path in (site / "data").iterdir()}
+
+
+def build_again(job: Job, site: Path) -> set[str]:
+    """Build, and return the names of the files of entries' responses that were written."""
+    before = modified_at_ns(site)
     drill(job, site)
-    return {
-        name
-        for name in parts(site)
-        if (site / f"data/{name}.js").stat().st_mtime_ns != before.get(name)
-    }
+    after = modified_at_ns(site)
+    return {name for name in block_names(site) if after[name] != before.get(name)}
 
 
 def test_a_report_of_texts_that_exceed_the_memory_limit_is_built_without_it(
@@ -77,59 +82,54 @@ def test_a_report_of_texts_that_exceed_the_memory_limit_is_built_without_it(
     monkeypatch.setattr("warehouse.reader.memory", lambda *_, **__: "10MB")
     build(job, tmp_path / "unbounded")
 
-    contents = [
-        {
-            path.relative_to(folder): path.read_bytes()
-            for path in folder.rglob("*")
-            if path.is_file()
-        }
-        for folder in (tmp_path / "bounded", tmp_path / "unbounded")
-    ]
-    assert contents[0] == contents[1]
+    assert files(tmp_path / "bounded") == files(tmp_path / "unbounded")
 
 
-def test_a_second_build_makes_nothing_and_touches_no_file(job: Job, site: Path) -> None:
-    before = {path: path.stat().st_mtime_ns for path in (site / "data").iterdir()}
+def test_a_second_build_writes_no_data_file(job: Job, site: Path) -> None:
+    before = modified_at_ns(site)
 
-    assert written(job, site) == set()
-    assert before == {path: path.stat().st_mtime_ns for path in (site / "data").iterdir()}
-
-
-def test_a_night_of_one_model_makes_its_files_alone_and_the_next_build_deletes_old_ones(
-    tmp_path: Path,
-) -> None:
-    job = tiny_job(tmp_path, TASKS)
-    site = tmp_path / "site"
     drill(job, site)
-    first = files(site)
+
+    assert modified_at_ns(site) == before
+
+
+def test_a_night_of_one_model_writes_its_files_alone(tmp_path: Path) -> None:
+    job = tiny_job(tmp_path, TASKS)
+    site = drill(job, tmp_path / "site")
     store(job, response_rows_of(TASKS[:2], "m1", "night", created_at=None))
 
-    new = written(job, site)
+    new_names = build_again(job, site)
 
     # The sampling before the night stays, to compare with: the first two tasks have another file.
-    assert len(parts(site) - new) == 6
-    assert len(new) == 2
-    fresh = files(drill(job, tmp_path / "afresh"))
-    assert {*fresh, *first} == files(site).keys() > fresh.keys()
+    assert len(new_names) == 2
+    assert len(block_names(site) - new_names) == 6
+
+
+def test_old_files_are_deleted_by_the_build_after_the_next(tmp_path: Path) -> None:
+    job = tiny_job(tmp_path, TASKS)
+    site = drill(job, tmp_path / "site")
+    old_files = files(site)
+    store(job, response_rows_of(TASKS[:2], "m1", "night", created_at=None))
+    new_files = files(drill(job, tmp_path / "afresh"))
+
     drill(job, site)
-    assert fresh == files(site)
+    assert files(site).keys() == old_files.keys() | new_files.keys()
+
+    drill(job, site)
+    assert files(site) == new_files
 
 
-def test_a_verdict_that_comes_later_renews_its_own_file_and_no_other(tmp_path: Path) -> None:
+def test_a_later_verdict_renews_its_own_file_and_no_other(tmp_path: Path) -> None:
     job = tiny_job(tmp_path, TASKS, ("m1",))
-    site = tmp_path / "site"
-    rows = response_rows_of(TASKS, "m2")
-    failed = rows["verdicts"][2] | {
-        "status": "timeout",
-        "value": None,
-        "explanation": None,
-        "error": "no reply",
-    }
-    store(job, rows | {"verdicts": [*rows["verdicts"][:2], failed, *rows["verdicts"][3:]]})
-    drill(job, site)
-    store(job, {"verdicts": [rows["verdicts"][2]]})
+    tables = response_rows_of(TASKS, "m2")
+    verdict = tables["verdicts"][2]
+    failure = {"status": "timeout", "value": None, "explanation": None, "error": "no reply"}
+    tables["verdicts"][2] = verdict | failure
+    store(job, tables)
+    site = drill(job, tmp_path / "site")
+    store(job, {"verdicts": [verdict]})
 
-    assert len(written(job, site)) == 1
+    assert len(build_again(job, site)) == 1
 
 
 @pytest.mark.parametrize(
@@ -141,61 +141,80 @@ def test_a_verdict_that_comes_later_renews_its_own_file_and_no_other(tmp_path: P
         Path.unlink,
     ],
 )
-def test_a_file_that_is_damaged_cut_off_or_gone_is_made_again(
+def test_a_file_that_is_damaged_cut_off_or_gone_is_written_again(
     job: Job, site: Path, harm: Callable[[Path], object]
 ) -> None:
-    name = min(parts(site))
+    name = min(block_names(site))
     path = site / f"data/{name}.js"
-    whole = path.read_bytes()
+    content = path.read_bytes()
     harm(path)
 
-    assert {name} == written(job, site)
-    assert whole == path.read_bytes()
+    assert build_again(job, site) == {name}
+    assert path.read_bytes() == content
+
+
+def die(site: Site, name: str, _content: bytes) -> None:
+    """Write a part of a file, and end."""
+    (site.folder / "data" / f".{'0' * 32}.tmp").write_text(f"{name}, cut off")
+    raise KeyboardInterrupt
 
 
 def test_a_killed_build_leaves_the_report_to_the_next_one(
     tmp_path: Path, monkeypatch: Patch
 ) -> None:
     job = tiny_job(tmp_path, TASKS)
-    site = tmp_path / "site"
-    drill(job, site)
+    site = drill(job, tmp_path / "site")
     before = data(site)
     store(job, response_rows_of(TASKS, "m1", "night", created_at=None))
     with monkeypatch.context() as killed:
-        killed.setattr(blocks, "write_packed", _die)
+        killed.setattr(blocks, "write_packed", die)
         with pytest.raises(KeyboardInterrupt):
             drill(job, site)
 
-    assert before == data(site)
+    assert data(site) == before
     drill(job, site)
     drill(job, site)
-    assert files(drill(job, tmp_path / "afresh")) == files(site)
-
-
-def _die(site: Site, name: str, _content: bytes) -> None:
-    (site.folder / "data" / f".{'0' * 32}.tmp").write_text(f"{name}, cut off")
-    raise KeyboardInterrupt
+    assert files(site) == files(drill(job, tmp_path / "afresh"))
 
 
 def drill_with_another_version(document: str, site: Path) -> None:
     """Build in a new process, with another version of a library: a process reads versions only
     once.
     """
-    given = program.version
-    program.version = lambda name: "99" if name == "pyromark" else given(name)
+    installed_version = program.version
+    program.version = lambda name: "99" if name == "pyromark" else installed_version(name)
     drill(with_revision(Job.model_validate_json(document)), site)
 
 
-def test_another_version_of_a_library_makes_all_again(job: Job, site: Path) -> None:
-    before = parts(site)
-    with ProcessPoolExecutor(1, get_context("spawn")) as others:
-        others.submit(drill_with_another_version, job.model_dump_json(), site).result()
+def test_all_files_are_written_again_with_another_version_of_a_library(
+    job: Job, site: Path
+) -> None:
+    before = block_names(site)
 
-    assert not before & parts(site)
+    with ProcessPoolExecutor(1, get_context("spawn")) as processes:
+        processes.submit(drill_with_another_version, job.model_dump_json(), site).result()
+
+    assert block_names(site).isdisjoint(before)
+
+
+def responses_to(conversation_id: str, status: str) -> Rows:
+    """A response to a conversation, with verdicts if it is usable; those on the current
+    conversation are the opposite of the others.
+    """
+    tables = response_rows_of(
+        ["t1"], "m1", suffix=f"/{conversation_id}", conversation_id=conversation_id, status=status
+    )
+    if status != "ok":
+        return {"responses": tables["responses"]}
+    if conversation_id == "a-conversation":
+        first, second = tables["verdicts"]
+        first |= {"value": 0.0, "status": "unmet"}
+        second |= {"value": 1.0, "status": "met"}
+    return tables
 
 
 @pytest.mark.parametrize(
-    ("older", "newer", "listed"),
+    ("older_status", "newer_status", "marks"),
     [
         ("ok", "ok", "um"),
         ("ok", "refused", "nn"),
@@ -203,34 +222,18 @@ def test_another_version_of_a_library_makes_all_again(job: Job, site: Path) -> N
         ("ok", None, "mu"),
     ],
 )
-def test_of_two_responses_in_a_trial_todays_counts(
-    tmp_path: Path, older: str, newer: str | None, listed: str
+def test_of_two_responses_in_a_trial_that_to_the_current_conversation_counts(
+    tmp_path: Path, older_status: str, newer_status: str | None, marks: str
 ) -> None:
     job = tiny_job(tmp_path, ("t1",), models=("other",))
-    parts_of = []
-    for conversation_id, status in (("a-conversation", newer), ("an earlier one", older)):
-        rows = response_rows_of(["t1"], "m1", conversation_id=conversation_id, status=status)
-        for each in (*rows["responses"], *rows["verdicts"]):
-            each["response_id"] += f"/{conversation_id}"
-        for each in rows["verdicts"]:
-            each["verdict_id"] += f"/{conversation_id}"
-            if conversation_id == "a-conversation":
-                each |= {
-                    "value": 1 - each["value"],
-                    "status": "unmet" if each["status"] == "met" else "met",
-                }
-        if status:
-            parts_of.append(rows if status == "ok" else {"responses": rows["responses"]})
-    store(job, combined(*parts_of))
+    tables = responses_to("an earlier one", older_status)
+    if newer_status:
+        tables = combined(responses_to("a-conversation", newer_status), tables)
+    store(job, tables)
 
-    key = entry_key(
-        {
-            "model": "m1",
-            "model_config_hash": "a-configuration",
-            "vintage": "base",
-        }
-    )
-    assert [{"1": listed}] == [*data(drill(job, tmp_path / "site"))[f"entry-{key}"].values()]
+    contents = data(drill(job, tmp_path / "site"))
+
+    assert list(contents[f"entry-{key_of('m1')}"].values()) == [{"1": marks}]
 
 
 _FUNCTIONS = {"coalesce", "if", "is", "null", "or", "ternary_as_binary", "varchar"}
@@ -243,15 +246,13 @@ def words(text: str) -> set[str]:
 
 def test_everything_that_the_pages_show_is_in_the_fingerprint() -> None:
     query = sql.queries("report/drilldown")["sections"]
-    shown = re.findall(r"list\((?:to_json\()?\{(.*?)\}", query, re.DOTALL)
-    values = [
-        each.partition(":")[2]
-        for one in shown
-        for each in re.split(r",(?=\s+(?:--[^\n]*\s+)*\w+:)", one)
-    ]
+    structures = re.findall(r"list\((?:to_json\()?\{(.*?)\}", query, re.DOTALL)
+    values: list[str] = []
+    for structure in structures:
+        for member in re.split(r",(?=\s+(?:--[^\n]*\s+)*\w+:)", structure):
+            values.append(member.partition(":")[2])
 
-    assert len(shown) == 3
+    assert len(structures) == 3
     assert len(values) == 40
-    assert set().union(*map(words, values)) - _FUNCTIONS <= words(
-        sql.read("report/drilldown/blocks")
-    )
+    names = words(" ".join(values)) - _FUNCTIONS
+    assert names <= words(sql.read("report/drilldown/blocks"))

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -54,15 +55,17 @@ def entry(
 def judged(job: Job, rows: dict[str, list[Row]], at_s: float = OLD_S) -> None:
     """Store responses and verdicts, each verdict with the reply of a call of its own."""
     store(job, rows)
-    cells = [each["verdict_id"] for each in rows["verdicts"]]
+    cells = [verdict["verdict_id"] for verdict in rows["verdicts"]]
     recorded(job, *(entry(cell, f"reply on {cell}", at_s=at_s) for cell in cells))
 
 
 def replies(site: Path, task_id: str = "t1") -> dict[str, list[Any]]:
-    """Return the replies of a task in the report, by their location."""
-    parts = data(site)[f"task-{task_key(task_id)}"]
-    of_parts = [reply for each in parts.values() for reply in each.get("replies", {}).items()]
-    return {index.partition(" ")[2]: reply for index, reply in of_parts}
+    """Return the replies of a task in the report, by trial and position of the criterion."""
+    replies_by_cell = {}
+    for section in data(site)[f"task-{task_key(task_id)}"].values():
+        for key, texts in section.get("replies", {}).items():
+            replies_by_cell[key.partition(" ")[2]] = texts
+    return replies_by_cell
 
 
 @pytest.fixture
@@ -81,20 +84,12 @@ def site(job: Job, tmp_path: Path) -> Path:
 
 def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_path: Path) -> None:
     job = tiny_job(tmp_path, TASKS, models=())
-    first, second, other = (
-        response_rows_of(["t1"], "m1", trial=trial, text=text)
-        for trial, text in ((1, "The same."), (2, "The same."), (3, "Another."))
-    )
-    for trial, rows in enumerate((first, second, other), start=1):
-        for table, key in (
-            ("responses", "response_id"),
-            ("verdicts", "verdict_id"),
-            ("verdicts", "response_id"),
-        ):
-            for each in rows[table]:
-                each[key] += f"/{trial}"
-        store(job, rows)
-    recorded(job, entry(first["verdicts"][0]["verdict_id"], "met, says the judge"))
+    verdicts = []
+    for trial, text in ((1, "The same."), (2, "The same."), (3, "Another.")):
+        tables = response_rows_of(["t1"], "m1", suffix=f"/{trial}", trial=trial, text=text)
+        store(job, tables)
+        verdicts += tables["verdicts"]
+    recorded(job, entry(verdicts[0]["verdict_id"], "met, says the judge"))
 
     assert replies(drill(job, tmp_path / "site")) == {
         "1 0": ["met, says the judge"],
@@ -108,7 +103,7 @@ def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminde
     job = tiny_job(tmp_path, TASKS, models=())
     rows = response_rows_of(["t1"], "m1")
     store(job, rows)
-    reminded, again = (each["verdict_id"] for each in rows["verdicts"])
+    reminded, again = (verdict["verdict_id"] for verdict in rows["verdicts"])
     recorded(
         job,
         entry(reminded, "no JSON", "a", OLD_S),
@@ -126,53 +121,55 @@ def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminde
 def test_a_night_reads_its_own_replies(
     job: Job, site: Path, monkeypatch: Patch, tmp_path: Path
 ) -> None:
-    looked_up = []
-    given = LedgerReader.replies_for
-    lookup = lambda self, cells: looked_up.append({*cells}) or given(self, cells)  # noqa: E731
-    monkeypatch.setattr(LedgerReader, "replies_for", lookup)
+    lookups = []
+    replies_for = LedgerReader.replies_for
+
+    def look_up(reader: LedgerReader, cells: set[str]) -> Iterator[KeptReply]:
+        lookups.append(cells)
+        return replies_for(reader, cells)
+
+    monkeypatch.setattr(LedgerReader, "replies_for", look_up)
     rows = response_rows_of(TASKS[:1], "m1", "night", created_at=None, text="Another response.")
     judged(job, rows)
 
     drill(job, site)
 
-    assert [{each["verdict_id"] for each in rows["verdicts"]}] == looked_up
+    assert lookups == [{verdict["verdict_id"] for verdict in rows["verdicts"]}]
     assert len(replies(site)) == 2  # one of each sampling
     drill(job, site)
-    assert files(drill(job, tmp_path / "afresh")) == files(site)
+    assert files(site) == files(drill(job, tmp_path / "afresh"))
 
 
 def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(
     job: Job, site: Path, tmp_path: Path
 ) -> None:
-    kept = response_rows_of(TASKS[:1], "m1")["verdicts"][0]["verdict_id"]
+    verdict_id = response_rows_of(TASKS[:1], "m1")["verdicts"][0]["verdict_id"]
 
-    prune(job.warehouse / "ledger", NEW_S, lambda cells: {cell: cell != kept for cell in cells})
+    prune(
+        job.warehouse / "ledger", NEW_S, lambda cells: {cell: cell != verdict_id for cell in cells}
+    )
     drill(job, site)
 
-    assert replies(site) == {"1 0": [f"reply on {kept}"]}
+    assert replies(site) == {"1 0": [f"reply on {verdict_id}"]}
     assert replies(site, "t2") == {}
     drill(job, site)
-    assert files(drill(job, tmp_path / "afresh")) == files(site)
+    assert files(site) == files(drill(job, tmp_path / "afresh"))
 
 
 def test_an_unreadable_ledger_is_read_by_the_next_build(
     job: Job, site: Path, monkeypatch: Patch
 ) -> None:
-    whole = files(site)
+    contents = files(site)
     shutil.rmtree(site)
     with monkeypatch.context() as broken:
-        broken.setattr(LedgerReader, "replies_for", _fail)
+        broken.setattr(LedgerReader, "replies_for", Mock(side_effect=OSError))
         drill(job, site)
     assert replies(site) == {}
 
     drill(job, site)
     drill(job, site)  # the next build deletes what the previous one left
 
-    assert whole == files(site)
-
-
-def _fail(*_: Any) -> Iterator[KeptReply]:
-    raise OSError("the disk refuses")
+    assert files(site) == contents
 
 
 def test_of_too_many_verdicts_failed_ones_have_replies(
@@ -182,10 +179,13 @@ def test_of_too_many_verdicts_failed_ones_have_replies(
     rows["verdicts"][0] |= {"status": "timeout", "value": None}
     judged(job, rows)
     value = Reader.value
-    counted = {"select count(*) from verdicts": 200_001}
-    monkeypatch.setattr(
-        Reader, "value", lambda self, query, *more: counted.get(query) or value(self, query, *more)
-    )
+
+    def value_with_many_verdicts(reader: Reader, query: str, *parameters: Any) -> Any:
+        if query == "select count(*) from verdicts":
+            return 200_001
+        return value(reader, query, *parameters)
+
+    monkeypatch.setattr(Reader, "value", value_with_many_verdicts)
 
     drill(job, site)
 

@@ -2,7 +2,6 @@
 began.
 """
 
-import itertools
 import json
 import re
 from dataclasses import replace
@@ -19,7 +18,7 @@ from tasks.figures.scope import Scope
 from tasks.figures.shown import FIGURES, PAGES
 from tasks.figures.shown.leaderboard import LEADERBOARD
 from tasks.report.rendering.notices import facts, notices
-from tests.kit import at, row
+from tests.kit import at
 from tests.tasks.report.browser import visiting
 from tests.tasks.report.drilldown.drilled import (
     data,
@@ -36,42 +35,46 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("night", [NIGHTS[2], NIGHTS[3]])
-def test_a_named_sampling_is_compared_with_the_one_before_it(
+def test_a_night_is_compared_with_the_last_one_in_which_the_judge_had_not_drifted(
     world_job: Job, scope: Scope, night: str
 ) -> None:
-    actual = Scope(world_job, scope.reader, night, changes(world_job, night)).rows(
-        "figures/overview/changes"
-    )
+    night_scope = Scope(world_job, scope.reader, night, changes(world_job, night))
 
-    # The judge had drifted on the second night, so the third one is compared with an earlier one.
-    strict = {
-        (row["model"], row["earlier"], row["later"])
-        for row in actual
-        if row["judge_config"] == "strict-judge"
-    }
-    assert {(model, NIGHTS[1], night) for model in (DROPPING, "elm-chat")} == strict
+    rows = night_scope.rows("figures/overview/changes")
+
+    strict_rows = [row for row in rows if row["judge_config"] == "strict-judge"]
+    assert {row["model"] for row in strict_rows} == {DROPPING, "elm-chat"}
+    assert {row["earlier"] for row in strict_rows} == {NIGHTS[1]}
+    assert {row["later"] for row in strict_rows} == {night}
 
 
-def test_what_is_wrong_is_said_the_fall_first_and_the_steady_model_is_not_named(
-    scope: Scope,
-) -> None:
-    actual = notices(scope)
+def texts(scope: Scope, level: str) -> list[str]:
+    """Return the texts of the notices of a level."""
+    return [notice.text for notice in notices(scope) if notice.level == level]
 
-    assert actual[0].level == "bad"
-    for expected in (
-        f"{DROPPING} fell since",
-        "Below the coverage bar of 99%",
-        "dogwood-open",
-        "criteria_per_task (1 of 49).",
-        "1 task refused and left out of all scores.",
-    ):
-        assert any(expected in each.text for each in actual), expected
-    assert not any("elm-chat" in each.text for each in actual if each.level == "bad")
+
+@pytest.mark.parametrize(
+    ("level", "words"),
+    [
+        ("bad", f"{DROPPING} fell since"),
+        ("bad", "criteria_per_task (1 of 49)."),
+        ("warn", "Below the coverage bar of 99%"),
+        ("warn", "dogwood-open"),
+        ("warn", "1 task refused and left out of all scores."),
+    ],
+)
+def test_a_notice_says_what_is_wrong(scope: Scope, level: str, words: str) -> None:
+    assert words in "\n".join(texts(scope, level))
+
+
+def test_the_gravest_notices_come_first_and_do_not_name_the_steady_model(scope: Scope) -> None:
+    assert notices(scope)[0].level == "bad"
+    assert "elm-chat" not in "\n".join(texts(scope, "bad"))
 
 
 def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope) -> None:
-    named = {"name": "embedded/smollm2-135m-instruct"}
-    judges = tuple(judge.model_copy(update=named) for judge in world_job.settings.judges)
+    change = {"name": "embedded/smollm2-135m-instruct"}
+    judges = tuple(judge.model_copy(update=change) for judge in world_job.settings.judges)
     settings = world_job.settings.model_copy(update={"judges": judges})
     embedded = replace(scope, job=world_job.model_copy(update={"settings": settings}))
 
@@ -82,30 +85,31 @@ def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope) -
 
 def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
     job = tiny_job(tmp_path)
-    for folder in ("one", "other"):
-        write_report(job, tmp_path / folder)
 
-    one = files(tmp_path / "one")
-    other = files(tmp_path / "other")
-    assert len(one) > 50
-    assert {name for name, _ in one.items() ^ other.items()} == set()
+    write_report(job, tmp_path / "first")
+    write_report(job, tmp_path / "second")
+
+    contents = files(tmp_path / "first")
+    assert len(contents) > 50
+    assert files(tmp_path / "second") == contents
 
 
-def test_file_names_hold_nothing_that_came_from_data(hostile_site: Path) -> None:
-    names = [path.relative_to(hostile_site).as_posix() for path in hostile_site.rglob("*")]
+def test_names_of_files_have_nothing_from_the_data(hostile_site: Path) -> None:
+    for path in hostile_site.rglob("*"):
+        assert re.fullmatch(r"[\w./-]+", path.relative_to(hostile_site).as_posix(), re.ASCII)
 
-    assert [
-        name
-        for name in names
-        if not all(c.isascii() and (c.isalnum() or c in "._-/") for c in name)
-    ] == []
+
+def test_a_file_marks_a_folder_as_a_report(hostile_site: Path) -> None:
     assert json.loads((hostile_site / "report.json").read_text())["format"] == "prbench-report"
 
 
-WHOLE = {each.name for page in PAGES for each in page.figures if each.reach == "warehouse"}
+WAREHOUSE_FIGURES = set()
+for _page in PAGES:
+    WAREHOUSE_FIGURES |= {figure.name for figure in _page.figures if figure.reach == "warehouse"}
 
 
 def narrowed(job: Job, *splits: str) -> Job:
+    """Return a job on some splits."""
     dataset = job.settings.dataset.model_copy(update={"splits": splits})
     return job.model_copy(update={"settings": job.settings.model_copy(update={"dataset": dataset})})
 
@@ -118,216 +122,234 @@ def finance(world_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / world_job.settings.benchmark
 
 
-def test_every_link_to_a_task_leads_to_one_that_the_report_has(finance: Path) -> None:
-    known = {task["key"] for task in data(finance)["index"]["tasks"]}
-    links = [
-        key
-        for page in finance.glob("*.html")
-        for key in re.findall(r'href="task\.html#task=([^&"]+)', page.read_text(encoding="utf-8"))
-    ]
-
-    assert len(known) == 24
-    assert len(links) > 20
-    assert set(links) <= known
+@pytest.fixture(scope="module")
+def finance_pages(finance: Path) -> dict[str, str]:
+    """The pages of figures in the report of one split."""
+    paths = [finance / f"{page.name}.html" for page in PAGES]
+    return {path.stem: path.read_text(encoding="utf-8") for path in paths if path.exists()}
 
 
-def test_each_page_says_which_splits_it_is_of_and_figures_of_more_say_so_or_are_left_out(
-    finance: Path, world_site: Path
+def test_every_link_to_a_task_leads_to_one_of_the_report(
+    finance: Path, finance_pages: dict[str, str]
 ) -> None:
-    written = [page for page in PAGES if (finance / f"{page.name}.html").exists()]
-    texts = [(finance / f"{page.name}.html").read_text(encoding="utf-8") for page in written]
-    pooled = [figure for page in written for figure in page.figures if figure.reach == "pooled"]
+    keys = {task["key"] for task in data(finance)["index"]["tasks"]}
 
-    assert pooled
-    assert all("only split finance" in text for text in texts)
-    assert not [
-        figure.name for figure in pooled if list((finance / "figures").glob(f"{figure.name}.*"))
-    ]
+    links = re.findall(r'href="task\.html#task=([^&"]+)', "".join(finance_pages.values()))
+
+    assert len(keys) == 24
+    assert len(links) > 20
+    assert set(links) <= keys
+
+
+def test_each_page_says_which_split_it_is_of(finance_pages: dict[str, str]) -> None:
+    for text in finance_pages.values():
+        assert "only split finance" in text
+
+
+def test_a_pooled_figure_is_not_shown_on_a_part_of_the_splits(
+    finance: Path, finance_pages: dict[str, str], world_site: Path
+) -> None:
+    pooled_figures = []
+    for page in PAGES:
+        if page.name in finance_pages:
+            pooled_figures += [figure for figure in page.figures if figure.reach == "pooled"]
+
+    # A figure that the report of all splits leaves out, because it has no rows, is left out here
+    # too.
+    n_pages = 0
+    for figure in pooled_figures:
+        assert not list((finance / "figures").glob(f"{figure.name}.*"))
+        n_pages += (world_site / f"figures/{figure.name}.csv").exists()
     sentence = "Measured over all splits at once, but this report shows only split finance."
-    # A figure that is left out of the report of all splits, because it has no rows, is left out
-    # here too.
-    listed = [figure for figure in pooled if (world_site / f"figures/{figure.name}.csv").exists()]
-    assert len(pooled) > len(listed) == "".join(texts).count(sentence)
-    shown = [name for name in WHOLE if numbers(finance, name)]
-    assert (
-        "".join(texts).count("This covers the whole warehouse, not only split finance.")
-        >= len(shown)
-        > 0
-    )
+    assert len(pooled_figures) > n_pages > 0
+    assert "".join(finance_pages.values()).count(sentence) == n_pages
+
+
+def test_a_figure_of_the_whole_warehouse_says_so_on_a_part_of_the_splits(
+    finance: Path, finance_pages: dict[str, str]
+) -> None:
+    figures_with_rows = [name for name in WAREHOUSE_FIGURES if numbers(finance, name)]
+
+    sentence = "This covers the whole warehouse, not only split finance."
+    assert figures_with_rows
+    assert "".join(finance_pages.values()).count(sentence) >= len(figures_with_rows)
 
 
 def test_no_number_is_of_the_tasks_of_another_split(finance: Path) -> None:
-    names = {path.stem for path in (finance / "figures").glob("*.csv")}
+    names = {path.stem for path in (finance / "figures").glob("*.csv")} - WAREHOUSE_FIGURES
 
-    assert len(names - WHOLE) > 25
-    for name in names - WHOLE:
-        rows = numbers(finance, name)
-        assert {row["split"] for row in rows if "split" in row} <= {
-            "finance",
-            "Finance (own hard)",
-        }, name
-        assert {row["field"] for row in rows if "field" in row} <= {"Finance"}, name
-        assert not [
-            cell for row in rows for cell in row.values() if str(cell).startswith("legal-")
-        ], name
+    assert len(names) > 25
+    for name in names:
+        for figure_row in numbers(finance, name):
+            assert figure_row.get("split") in {None, "", "finance", "Finance (own hard)"}, name
+            assert figure_row.get("field") in {None, "", "Finance"}, name
+            for cell in figure_row.values():
+                assert not cell.startswith("legal-"), name
 
 
-@pytest.mark.parametrize(
-    ("splits", "part", "fields"),
-    [
-        ((), "", ["Finance", "Legal"]),
-        (("finance", "legal"), "", ["Finance", "Legal"]),
-        (("finance",), "split finance", ["Finance"]),
-        (("finance_hard",), "split finance_hard", []),
-        (("finance", "legal_hard"), "splits finance, legal_hard", ["Finance"]),
-    ],
-)
+PARTS = [
+    ((), "", ["Finance", "Legal"]),
+    (("finance", "legal"), "", ["Finance", "Legal"]),
+    (("finance",), "split finance", ["Finance"]),
+    (("finance_hard",), "split finance_hard", []),
+    (("finance", "legal_hard"), "splits finance, legal_hard", ["Finance"]),
+]
+"""Splits, how a report names them if they are a part, and the fields whose own hard selections are
+in the part.
+"""
+
+
+@pytest.mark.parametrize(("splits", "_", "fields"), PARTS)
 def test_a_part_shows_only_hard_selections_of_its_own(
-    scope: Scope, splits: Any, part: str, fields: list[str]
+    scope: Scope, splits: Any, _: str, fields: list[str]
 ) -> None:
-    scope = Scope(narrowed(scope.job, *splits), scope.reader)
-    boards = [f"{field} (own hard)" for field in fields]
+    part = Scope(narrowed(scope.job, *splits), scope.reader)
 
-    own = {row["split"] for row in scope.rows_of(FIGURES["leaderboard"]) if row["is_own_hard"]}
-    assert (
-        sorted(own)
-        == sorted({row["split"] for row in scope.rows_of(FIGURES["hard_leaderboard"])})
-        == boards
-    )
+    leaderboard = part.rows_of(LEADERBOARD)
+    hard_leaderboard = part.rows_of(FIGURES["hard_leaderboard"])
+
+    own_splits = {f"{field} (own hard)" for field in fields}
+    assert {row["split"] for row in leaderboard if row["is_own_hard"]} == own_splits
+    assert {row["split"] for row in hard_leaderboard} == own_splits
     for query in ("figures/hard/hard_selections", "figures/hard/tasks"):
-        assert set(fields) == {row["field"] for row in scope.rows(query)}
-    assert part == scope.narrowed_to
+        assert {row["field"] for row in part.rows(query)} == set(fields)
+
+
+@pytest.mark.parametrize(("splits", "name", "_"), PARTS)
+def test_a_notice_says_that_a_report_is_of_a_part(
+    scope: Scope, splits: Any, name: str, _: list[str]
+) -> None:
+    part = Scope(narrowed(scope.job, *splits), scope.reader)
+
     text = (
-        f"This report shows only {part}. It includes own hard selections if all their tasks are in"
+        f"This report shows only {name}. It includes own hard selections if all their tasks are in"
         " it, and leaves out figures that are measured over all splits at once."
     )
-    assert [text][: bool(part)] == [
-        each.text for each in notices(scope) if each.text.startswith("This report shows")
-    ]
+    assert part.narrowed_to == name
+    assert (text in texts(part, "warn")) == bool(name)
 
 
 TASKS = ("t1", "t2", "t3")
 
 
-def scope_of(job: Job, **more: Any) -> Scope:
-    return Scope(job, Warehouse(job.warehouse).reader(), **more)
+def scope_of(job: Job) -> Scope:
+    """Return the scope of a job on its published state."""
+    return Scope(job, Warehouse(job.warehouse).reader())
 
 
-def texts(scope: Scope, level: str) -> list[str]:
-    return [each.text for each in notices(scope) if each.level == level]
-
-
-def test_responses_without_a_verdict_are_told_counted_and_priced_and_can_be_read(
-    tmp_path: Path,
-) -> None:
-    job = tiny_job(tmp_path, TASKS, models=())
-    of_models = [
-        row for model in ("m1", "m2") for row in response_rows_of(TASKS[:2], model)["responses"]
-    ]
-    responses = [each | {"cost_usd": 0.25} for each in of_models]
-    refusal = row(
-        "refusals",
-        task_id="t3",
-        check_name="criteria_per_task",
-        severity="quarantine",
-    )
-    store(job, {"responses": responses, "refusals": [refusal]})
+@pytest.fixture(scope="module")
+def unjudged_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A job with the report of two models whose responses are not judged."""
+    job = tiny_job(tmp_path_factory.mktemp("unjudged"), TASKS, models=())
+    for model in ("m1", "m2"):
+        tables = response_rows_of(TASKS[:2], model, cost_usd=0.25)
+        store(job, {"responses": tables["responses"]})
     write_report(job)
-    scope = scope_of(job)
-    site = job.report_index.parent
+    return job
 
-    assert texts(scope, "bad")[0].startswith(
-        "No response has been judged yet, so there are no scores"
-    )
-    assert "1 task refused and left out of all scores." in texts(scope, "warn")
-    shown = {name: (value, beside) for name, value, beside in facts(scope)}
-    assert shown["Models"][0] == "2"
-    assert shown["Responses"][0] == "4"
-    assert shown["Cost"][0] == "$1.00"
+
+def test_a_report_without_verdicts_says_that_nothing_is_judged(unjudged_job: Job) -> None:
+    (text,) = texts(scope_of(unjudged_job), "bad")
+
+    assert text.startswith("No response has been judged yet, so there are no scores")
+
+
+def test_responses_without_a_verdict_are_counted_and_priced(unjudged_job: Job) -> None:
+    scope = scope_of(unjudged_job)
+
+    numbers_by_name = {name: number for name, number, _ in facts(scope)}
     costs = scope.rows("figures/costs/costs")
-    priced = [
-        (each["model"], each["split"], each["response_usd"], each["mean_score"]) for each in costs
-    ]
-    assert priced == [("m1", "finance", 0.25, None), ("m2", "finance", 0.25, None)]
-    parts = [
-        part
-        for name, task in data(site).items()
-        if name.startswith("task-")
-        for part in task.values()
-    ]
-    texts_of = sorted(each["text"] for part in parts for each in part.get("responses", ()))
-    assert texts_of == ["m1 says t1.", "m1 says t2.", "m2 says t1.", "m2 says t2."]
+
+    assert numbers_by_name["Models"] == "2"
+    assert numbers_by_name["Responses"] == "4"
+    assert numbers_by_name["Cost"] == "$1.00"
+    assert [cost["model"] for cost in costs] == ["m1", "m2"]
+    assert {cost["response_usd"] for cost in costs} == {0.25}
+    assert {cost["mean_score"] for cost in costs} == {None}
+
+
+def test_responses_without_a_verdict_can_be_read(unjudged_job: Job) -> None:
+    contents = data(unjudged_job.report_index.parent)
+
+    response_texts = []
+    for name, sections in contents.items():
+        if name.startswith("task-"):
+            for section in sections.values():
+                response_texts += [response["text"] for response in section.get("responses", ())]
+    assert sorted(response_texts) == ["m1 says t1.", "m1 says t2.", "m2 says t1.", "m2 says t2."]
 
 
 def test_a_report_of_tasks_alone_says_that_there_is_nothing_to_rank(tmp_path: Path) -> None:
     job = tiny_job(tmp_path, TASKS, models=())
+
     write_report(job)
+
     text = job.report_index.read_text(encoding="utf-8")
     assert "There are no responses yet, so there is nothing to rank." in text
 
 
-def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(
-    tmp_path: Path,
-) -> None:
+def test_a_model_without_a_verdict_is_listed_beside_judged_ones(tmp_path: Path) -> None:
     job = tiny_job(tmp_path, TASKS, models=("m1",))
-    store(
-        job,
-        {
-            "responses": [
-                *response_rows_of(TASKS, "m2")["responses"],
-                *response_rows_of(TASKS, "m1", "2026-10-01", created_at=at(9000))["responses"],
-            ]
-        },
-    )
+    unjudged = response_rows_of(TASKS, "m2")["responses"]
+    unjudged += response_rows_of(TASKS, "m1", "2026-10-01", created_at=at(9000))["responses"]
+    store(job, {"responses": unjudged})
 
     scope = scope_of(job)
 
-    assert [each["entry"] for each in scope.entries] == ["m1", "m2"]
+    judged_row, unjudged_row = scope.rows_of(LEADERBOARD)
+    assert [entry["entry"] for entry in scope.entries] == ["m1", "m2"]
     assert "Not judged yet, so without scores: m2." in texts(scope, "warn")
-    scored = [(each["model"], each["mean_score"] is None) for each in scope.rows_of(LEADERBOARD)]
-    assert scored == [("m1", False), ("m2", True)]
+    assert judged_row["model"] == "m1"
+    assert judged_row["mean_score"] is not None
+    assert unjudged_row["model"] == "m2"
+    assert unjudged_row["mean_score"] is None
 
 
-def test_many_failed_responses_and_verdicts_are_grave_and_few_are_not(tmp_path: Path) -> None:
-    job = tiny_job(tmp_path, [f"t{i}" for i in range(20)], models=("m1",))
-    of_m2 = response_rows_of(["t0", "t1", "t2"], "m2")["responses"]
-    of_m2[2] |= {
-        "status": "timeout",
-        "text": None,
-        "error": "no reply within 600 s",
-    }
-    store(job, {"responses": of_m2})
-    one = response_rows_of(["t0"], "m3")
-    refused = [each | {"value": None, "status": "refused"} for each in one["verdicts"]]
-    store(job, {"responses": one["responses"], "verdicts": refused})
+def test_many_failed_responses_are_grave_and_few_failed_verdicts_are_not(tmp_path: Path) -> None:
+    job = tiny_job(tmp_path, [f"t{number}" for number in range(20)], models=("m1",))
+    responses = response_rows_of(["t0", "t1", "t2"], "m2")["responses"]
+    responses[2] |= {"status": "timeout", "text": None, "error": "no reply within 600 s"}
+    refused = response_rows_of(["t0"], "m3")
+    for verdict_row in refused["verdicts"]:
+        verdict_row |= {"value": None, "status": "refused"}
+    store(job, {"responses": responses + refused["responses"], "verdicts": refused["verdicts"]})
 
     assert texts(scope_of(job), "bad") == ["1 of 3 responses of m2 failed (timeout)."]
 
 
-def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(
-    tmp_path: Path, browser: Browser
-) -> None:
-    job = tiny_job(tmp_path, TASKS, models=())
-    for model, vintage in itertools.product(("m1", "m2"), ("base", "2026-10-01")):
-        rows = response_rows_of(TASKS, model, vintage)
-        failed = {
-            "value": None,
-            "status": "parse_error",
-            "error": "no JSON object",
-        }
-        store(job, rows | {"verdicts": [each | failed for each in rows["verdicts"]]})
-    notice = "12 of 12 verdicts of a-judge failed (parse error): there are no scores."
-    assert [notice] == texts(scope_of(job), "bad")
+@pytest.fixture(scope="module")
+def undecided_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A job with the report of two models, all of whose verdicts failed."""
+    job = tiny_job(tmp_path_factory.mktemp("undecided"), TASKS, models=())
+    for model in ("m1", "m2"):
+        for vintage in ("base", "2026-10-01"):
+            tables = response_rows_of(TASKS, model, vintage)
+            for verdict_row in tables["verdicts"]:
+                verdict_row |= {"value": None, "status": "parse_error", "error": "no JSON object"}
+            store(job, tables)
     write_report(job)
-    site = job.report_index.parent
-    page = (site / "index.html").read_text(encoding="utf-8")
+    return job
 
-    assert "No model has a score by a-judge yet." in page
-    assert "Not drawn, because no value is known: finance" in (site / "categories.html").read_text(
-        encoding="utf-8"
-    )
-    assert 'id="leaderboard"' in page
-    with visiting(browser, site) as visit:
-        for path in sorted({*site.glob("*.html")} - {site / "compare.html"}):  # it has no chart
-            visit.open(path.name)
+
+def test_a_report_without_a_decision_says_why_there_are_no_scores(undecided_job: Job) -> None:
+    folder = undecided_job.report_index.parent
+
+    overview = (folder / "index.html").read_text(encoding="utf-8")
+    categories = (folder / "categories.html").read_text(encoding="utf-8")
+
+    assert texts(scope_of(undecided_job), "bad") == [
+        "12 of 12 verdicts of a-judge failed (parse error): there are no scores."
+    ]
+    assert "No model has a score by a-judge yet." in overview
+    assert 'id="leaderboard"' in overview
+    assert "Not drawn, because no value is known: finance" in categories
+
+
+def test_pages_without_a_decision_open_without_faults(undecided_job: Job, browser: Browser) -> None:
+    folder = undecided_job.report_index.parent
+    with visiting(browser, folder) as visit:
+        for path in sorted(folder.glob("*.html")):
+            if path.name != "compare.html":  # it has no chart
+                visit.open(path.name)
+
         assert visit.faults == []

@@ -57,11 +57,11 @@ def test_pages_are_in_groups_whose_first_ones_are_on_screen(
     with visiting(browser, world_site, size) as visit:
         visit.open("index.html")
         groups = visit.page.locator(".group strong").all_inner_texts()
-        results, *others = visit.value(_LINKS_ON_SCREEN)
+        results, *other_groups = visit.value(_LINKS_ON_SCREEN)
 
         assert groups == ["Results", "Tasks and verdicts", "Judges", "Data"]
         assert results[:3] == ["Overview", "Categories", "Capabilities"]
-        assert others == [
+        assert other_groups == [
             ["Tasks", "Verdicts"],
             ["Judges", "Debiased scores", "Cascades"],
             ["Data", "Annotations", "Reviews"],
@@ -118,33 +118,34 @@ def test_a_page_works_alone_and_keeps_nobody_out(
         assert visit.faults == []
 
 
-def test_on_a_phone_the_response_comes_first_and_differences_are_on_screen(
+def test_on_a_phone_the_leader_comes_first_and_differences_are_on_screen(
     browser: Browser, world_site: Path
 ) -> None:
     with visiting(browser, world_site, PHONE) as visit:
         visit.open("index.html")
-        response, notice = (
-            visit.page.locator(each).first.bounding_box() for each in (".leader", ".notice")
-        )
+        leader = visit.page.locator(".leader").first.bounding_box()
+        notice = visit.page.locator(".notice").first.bounding_box()
         boxes = [chart.bounding_box() for chart in visit.page.locator("#changes .chart svg").all()]
 
-        assert response
+        assert leader
         assert notice
-        assert response["y"] < notice["y"]
+        assert leader["y"] < notice["y"]
         assert boxes
-        assert all(box and box["x"] + box["width"] <= PHONE[0] for box in boxes)
+        for box in boxes:
+            assert box
+            assert box["x"] + box["width"] <= PHONE[0]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_that_a_model_or_a_judge_wrote_does_anything(
+def test_no_text_of_a_model_or_a_judge_does_anything(
     browser: Browser, hostile_site: Path, name: str
 ) -> None:
     with visiting(browser, hostile_site) as visit:
         visit.open(name)
-        visit.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        visit.open_all_details()
         # By events: a table only has the cells in view, and the mouse could not reach others.
-        over = "(each) => each.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))"
-        visit.value(f"document.querySelectorAll('td, .tabulator-cell').forEach({over})")
+        move = "(cell) => cell.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}))"
+        visit.value(f"document.querySelectorAll('td, .tabulator-cell').forEach({move})")
 
         assert visit.faults == []
         assert visit.value("document.documentElement.scrollWidth") <= DESKTOP[0]
@@ -154,6 +155,11 @@ def _column(visit: Visit, figure: str, heading: str) -> list[str]:
     return visit.page.locator(
         f"#{figure} .tabulator-cell[tabulator-field$='{heading}']"
     ).all_inner_texts()
+
+
+def _scores(visit: Visit) -> list[float]:
+    texts = _column(visit, "leaderboard", "leaderboard-mean_score")
+    return [float(text.removesuffix("*")) for text in texts]
 
 
 def _open_leaderboard(visit: Visit) -> None:
@@ -172,13 +178,13 @@ def test_a_table_is_sorted_by_the_keyboard_and_filtered_by_a_word(
         )
 
         heading.get_by_role("button").press("Enter")
-        rising = _column(visit, "leaderboard", "leaderboard-mean_score")
+        ascending_scores = _scores(visit)
         heading.get_by_role("button").press("Enter")
-        falling = _column(visit, "leaderboard", "leaderboard-mean_score")
+        descending_scores = _scores(visit)
 
-        assert len(set(rising)) > 5
-        scores = [[float(text.removesuffix("*")) for text in texts] for texts in (rising, falling)]
-        assert [sorted(scores[0]), sorted(scores[1], reverse=True)] == scores
+        assert len(set(ascending_scores)) > 5
+        assert ascending_scores == sorted(ascending_scores)
+        assert descending_scores == sorted(descending_scores, reverse=True)
         assert heading.get_attribute("aria-sort") == "descending"
 
         visit.page.get_by_label("Filter the rows").first.fill("LEGAL_hard")
@@ -244,7 +250,7 @@ def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(
     with visiting(browser, world_site) as visit:
         visit.open("categories.html")
         count = visit.page.locator("#n-models")
-        chosen = visit.page.locator("#choice input:checked")
+        checked_boxes = visit.page.locator("#choice input:checked")
         assert count.inner_text() == "6 of 7 shown, the best by strict-judge"
         visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
         assert count.inner_text() == "6 of 7 shown, the best by mild-judge"
@@ -252,7 +258,7 @@ def test_a_page_shows_the_best_models_of_the_judge_on_one_axis_a_figure(
             row for row in numbers(world_site, "leaderboard") if row["judge_config"] == "mild-judge"
         ]
         worst = max(ranks, key=lambda row: int(row["rank"] or 0))
-        assert worst["model"] not in [box.get_attribute("value") for box in chosen.all()]
+        assert worst["model"] not in [box.get_attribute("value") for box in checked_boxes.all()]
         ticks = visit.value(_TICKS)
         assert len(ticks) > 1
         assert len(set(ticks)) == 1

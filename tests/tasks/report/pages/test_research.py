@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tasks.figures.figure import grouped
 from tasks.figures.page import formula
 from tasks.figures.shown import PAGES
 from tasks.rules.records import ScoreDefinition
@@ -17,7 +18,6 @@ from tests.tasks.report.synthetic.research import JUDGES, PERSON, VALUES
 
 pytestmark = pytest.mark.slow
 
-FAMILIES = ("domain", "conceptual_breadth", "logical_nesting", "exploration")
 OTHERS_WORDS = re.compile(
     r"topic|pathway|decision type|equation 2|figure \d+ of|min.normali[sz]ed|legal|finance", re.I
 )
@@ -31,23 +31,28 @@ def explanations(site: Path, page: str) -> dict[str, str]:
 
 
 def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_site: Path) -> None:
-    pages = [page.name for page in PAGES if (research_site / f"{page.name}.html").is_file()]
-    actual = {
-        name: says for page in pages for name, says in explanations(research_site, page).items()
-    }
+    texts: dict[str, str] = {}
+    for page in PAGES:
+        if (research_site / f"{page.name}.html").is_file():
+            texts |= explanations(research_site, page.name)
 
-    assert "conditions" not in pages
-    assert [name for name, text in actual.items() if OTHERS_WORDS.search(text) or "$" in text] == []
-    assert "Mean compliance score" in actual["leaderboard"]
-    assert "criteria that are met (half the weight of those partly met)" in actual["leaderboard"]
-    assert "Mean paper score" in actual["categories"]
-    assert "points / (positive − negative)" in actual["categories"]
-    assert "Mean compliance score on the tasks" in actual["breakdown_domain"]
+    for text in texts.values():
+        assert not OTHERS_WORDS.search(text)
+        assert "$" not in text
+    assert "Mean compliance score" in texts["leaderboard"]
+    assert "criteria that are met (half the weight of those partly met)" in texts["leaderboard"]
+    assert "Mean paper score" in texts["categories"]
+    assert "points / (positive − negative)" in texts["categories"]
+    assert "Mean compliance score on the tasks" in texts["breakdown_domain"]
+    assert texts["failures"].endswith("counts a mistake that was not made as one.")
     assert (
         "Mean paper score (points / (positive − negative)) over the criteria"
-        in actual["breakdown_necessity"]
+        in texts["breakdown_necessity"]
     )
-    assert actual["failures"].endswith("counts a mistake that was not made as one.")
+
+
+def test_a_page_is_left_out_if_the_benchmark_has_no_rows_in_its_table(research_site: Path) -> None:
+    assert not (research_site / "conditions.html").exists()
 
 
 def test_the_first_benchmark_still_names_where_its_paper_shows_the_like(world_site: Path) -> None:
@@ -73,43 +78,59 @@ def test_a_formula_is_that_of_the_declared_factors(
 
 
 @pytest.fixture(scope="module")
-def held(research_site: Path) -> dict[str, Any]:
+def research_contents(research_site: Path) -> dict[str, Any]:
     """The content of the data files."""
     return data(research_site)
 
 
-def test_the_index_tells_the_labels_and_calls_the_field_what_the_benchmark_does(
-    held: dict[str, Any],
+def test_the_index_has_the_labels_and_the_benchmarks_name_for_the_field(
+    research_contents: dict[str, Any],
 ) -> None:
-    index = held["index"]
+    index = research_contents["index"]
 
     assert index["field_title"] == "Domain"
-    assert [*FAMILIES[1:], "necessity"] == [each["kind"] for each in index["breakdowns"]]
-    assert {each["kind"] for each in index["tasks"][0]["labels"]} == set(FAMILIES)
-    assert {each["label"] for of in held["criteria"]["labels"] for each in of} == {
-        "mandatory",
-        "optional",
-    }
+    kinds = [breakdown["kind"] for breakdown in index["breakdowns"]]
+    assert kinds == ["conceptual_breadth", "logical_nesting", "exploration", "necessity"]
+    task_labels = index["tasks"][0]["labels"]
+    assert {label["kind"] for label in task_labels} == {"domain", *kinds[:3]}
 
 
-def test_a_reading_points_at_what_it_reads_and_repeats_no_explanation(held: dict[str, Any]) -> None:
-    judge_configs = {each["label"]: each for each in held["index"]["judge_configs"]}
-    assert judge_configs["careful"]["key"] == judge_configs["careful (as binary)"]["reads"]
-    scales = {
-        f"{name}{reading}": n
-        for name in (*JUDGES, PERSON)
-        for reading, n in (("", 3), (" (as binary)", 2))
-    }
-    assert scales == {label: each["scale"] for label, each in judge_configs.items()}
+def test_criteria_have_the_labels_of_the_benchmark(research_contents: dict[str, Any]) -> None:
+    labels = set()
+    for criterion_labels in research_contents["criteria"]["labels"]:
+        labels.update(label["label"] for label in criterion_labels)
 
-    name = next(name for name in held if name.startswith("task-"))
-    verdicts = [each for part in held[name].values() for each in part.get("verdicts", [])]
-    careful, read = (
-        [each for each in verdicts if each["judge_config"] == judge_configs[label]["key"]]
-        for label in ("careful", "careful (as binary)")
-    )
-    assert {(each["explanation"], each["status"]) for each in read} == {
-        (None, "met"),
-        (None, "unmet"),
-    }
-    assert {each["status"] for each in careful} == set(VALUES)
+    assert labels == {"mandatory", "optional"}
+
+
+@pytest.fixture(scope="module")
+def judge_configs(research_contents: dict[str, Any]) -> dict[str, Any]:
+    """The judge configurations of the index, by label."""
+    return {row["label"]: row for row in research_contents["index"]["judge_configs"]}
+
+
+def test_a_ternary_judge_read_as_binary_is_a_judge_configuration(
+    judge_configs: dict[str, Any],
+) -> None:
+    assert len(judge_configs) == 2 * len((*JUDGES, PERSON))
+    for label in (*JUDGES, PERSON):
+        binary = judge_configs[f"{label} (as binary)"]
+        assert judge_configs[label]["scale"] == 3
+        assert binary["scale"] == 2
+        assert binary["reads"] == judge_configs[label]["key"]
+
+
+def test_verdicts_read_as_binary_repeat_no_explanation(
+    research_contents: dict[str, Any], judge_configs: dict[str, Any]
+) -> None:
+    name = next(name for name in research_contents if name.startswith("task-"))
+    verdicts: list[dict[str, Any]] = []
+    for section in research_contents[name].values():
+        verdicts += section.get("verdicts", [])
+    verdicts_by_judge = grouped(verdicts, "judge_config")
+
+    ternary = verdicts_by_judge[judge_configs["careful"]["key"]]
+    binary = verdicts_by_judge[judge_configs["careful (as binary)"]["key"]]
+    assert {verdict["status"] for verdict in ternary} == set(VALUES)
+    assert {verdict["status"] for verdict in binary} == {"met", "unmet"}
+    assert {verdict["explanation"] for verdict in binary} == {None}

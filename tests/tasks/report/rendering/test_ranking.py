@@ -11,11 +11,19 @@ from tasks.benchmarks.base import Reference
 from tasks.benchmarks.prbench import BENCHMARK
 from tasks.config.models import Judge
 from tasks.report.rendering.page_figures import table
-from tasks.report.rendering.ranking import called_names, is_of, leaders, order_of, ranking_of, ticks
+from tasks.report.rendering.ranking import (
+    Ranking,
+    called_names,
+    is_of,
+    leaders,
+    order_of,
+    ranking_of,
+    ticks,
+)
 from tasks.run.judge_configs import judge_target
 
 
-def row(model: str, rank: int | None, **more: Any) -> dict[str, Any]:
+def row(model: str, rank: int | None, **values: Any) -> dict[str, Any]:
     """A row of a leaderboard, for a model whose interval allows only its own rank, and that is tied
     with no other.
     """
@@ -29,7 +37,7 @@ def row(model: str, rank: int | None, **more: Any) -> dict[str, Any]:
         "mean_score": 1 - (rank or 0) / 10,
         "may_be_first": rank == 1,
     }
-    return usual | more
+    return usual | values
 
 
 HARD = [row("bob", 1, split="hard"), row("cy", 1, split="mine", is_own_hard=True)]
@@ -63,12 +71,16 @@ HARD = [row("bob", 1, split="hard"), row("cy", 1, split="mine", is_own_hard=True
 def test_leaders_are_named_with_those_that_could_be_first(
     rows: list[dict[str, Any]], sentence: str
 ) -> None:
-    assert f"Judged by j, {sentence}" == leaders(rows, {"hard"}, "j")
+    assert leaders(rows, {"hard"}, "j") == f"Judged by j, {sentence}"
 
 
-def test_of_a_part_the_highest_score_is_told_and_where_there_is_none_that_there_is_none() -> None:
-    part = leaders([row("ada", 3)], set(), "j", is_part=True)
-    assert part == "Judged by j, ada has the highest score shown on finance, 0.700."
+def test_a_part_of_the_models_has_a_highest_score_instead_of_leaders() -> None:
+    sentence = leaders([row("ada", 3)], set(), "j", is_part=True)
+
+    assert sentence == "Judged by j, ada has the highest score shown on finance, 0.700."
+
+
+def test_without_a_score_no_model_is_named() -> None:
     assert leaders([row("ada", None)], set(), "j") == "No model has a score by j yet."
 
 
@@ -95,17 +107,17 @@ def test_models_are_ordered_by_their_mean_rank_and_those_without_one_come_last()
 def test_ticks_are_round_numbers_within_what_is_shown(
     low: float, high: float, expected: list[float]
 ) -> None:
-    assert pytest.approx(expected) == ticks(low, high)
+    assert ticks(low, high) == pytest.approx(expected)
 
 
-def test_a_judge_is_known_by_the_name_of_its_model_without_provider_and_date() -> None:
+def test_a_judge_is_identified_by_the_name_of_its_model_without_provider_and_date() -> None:
     judge = Judge(name="openai/o4-mini-2025-04-16", label="mine")
 
     assert called_names(judge_target(judge).config_hash, [judge]) == {"o4-mini"}
 
 
 @pytest.mark.parametrize(
-    "given",
+    "settings",
     [
         {"name": "openai/gpt-4.1-mini", "label": "o4-mini"},
         {"name": "openai/o4-mini", "temperature": 0.0},
@@ -114,29 +126,39 @@ def test_a_judge_is_known_by_the_name_of_its_model_without_provider_and_date() -
     ],
 )
 def test_a_label_or_a_name_makes_no_judge_the_papers_without_its_configuration(
-    given: dict[str, Any],
+    settings: dict[str, Any],
 ) -> None:
-    judge = Judge(**given)
+    judge = Judge(**settings)
+
     assert "o4-mini" not in called_names(judge_target(judge).config_hash, [judge])
 
 
 def test_the_papers_scores_are_of_splits_that_the_benchmark_has_and_of_its_judge() -> None:
-    assert {each.judge for each in BENCHMARK.references} == {"o4-mini"}
-    assert set(BENCHMARK.hard_splits.values()) <= {each.split for each in BENCHMARK.references}
-    assert all(0 < each.value < 1 and each.source for each in BENCHMARK.references)
+    references = BENCHMARK.references
+
+    assert {reference.judge for reference in references} == {"o4-mini"}
+    assert {reference.split for reference in references} >= set(BENCHMARK.hard_splits.values())
+    for reference in references:
+        assert 0 < reference.value < 1
+        assert reference.source
 
 
 @pytest.mark.parametrize(
-    ("split", "n_tasks", "n"), [("finance", 590, 1), ("finance", 24, 0), ("legal", 600, 0)]
+    ("split", "n_tasks", "is_whole_split"),
+    [("finance", 590, True), ("finance", 24, False), ("legal", 600, False)],
 )
-def test_a_score_of_the_paper_is_of_the_whole_split_only(split: str, n_tasks: int, n: int) -> None:
-    assert n == sum(
-        is_of(each, split, [{"n_tasks_wanted": n_tasks}]) for each in BENCHMARK.references
-    )
+def test_a_score_of_the_paper_is_of_the_whole_split_only(
+    split: str, n_tasks: int, is_whole_split: bool
+) -> None:
+    reference = Reference("finance", 600, "o4-mini", "somebody", 0.4, "table 1")
+
+    assert is_of(reference, split, [{"n_tasks_wanted": n_tasks}]) == is_whole_split
 
 
-def test_a_score_of_the_paper_stands_between_the_models_without_a_rank() -> None:
-    own = {
+@pytest.fixture(scope="module")
+def ranking() -> Ranking:
+    """The ranking of two models with a score of the paper between theirs."""
+    values = {
         "ci_low": 0.3,
         "ci_high": 0.5,
         "rank_high": 2,
@@ -146,24 +168,39 @@ def test_a_score_of_the_paper_stands_between_the_models_without_a_rank() -> None
         "is_below_bar": True,
         "n_tasks_wanted": 600,
     }
-    rows = [row("ada", 1, mean_score=0.45, **own), row("<b>", 2, mean_score=0.35, **own)]
-    quoted = Reference("finance", 600, "o4-mini", "somebody", 0.4, "table 1")
-    ranking = ranking_of(rows, [quoted], "A sentence.", ["ada", "<b>"])
-    ((_, lines),) = ranking.boards
-    html = table("board", ranking.columns, lines)
+    rows = [row("ada", 1, mean_score=0.45, **values), row("<b>", 2, mean_score=0.35, **values)]
+    reference = Reference("finance", 600, "o4-mini", "somebody", 0.4, "table 1")
+    return ranking_of(rows, [reference], "A sentence.", ["ada", "<b>"])
 
-    names = [(1, "ada"), (None, "somebody <small>paper</small>"), (2, "<b>")]
-    assert names == [(line["rank"], line["model"]) for line in lines]
-    assert re.findall(r'<td headers="board-coverage".*?>(.*?)</td>', html) == [
-        "99.9%",
-        "–",
-        "99.9%",
-    ]
-    drawn = re.findall(
+
+@pytest.fixture(scope="module")
+def html(ranking: Ranking) -> str:
+    """The board of the ranking."""
+    return table("board", ranking.columns, ranking.boards[0][1])
+
+
+def test_a_score_of_the_paper_is_between_the_models_without_a_rank(ranking: Ranking) -> None:
+    ((_, lines),) = ranking.boards
+
+    assert [line["model"] for line in lines] == ["ada", "somebody <small>paper</small>", "<b>"]
+    assert [line["rank"] for line in lines] == [1, None, 2]
+    assert "the paper's own scores (table 1)" in ranking.notes[-1]
+
+
+def test_a_score_of_the_paper_has_neither_coverage_nor_interval(html: str) -> None:
+    coverages = re.findall(r'<td headers="board-coverage".*?>(.*?)</td>', html)
+    drawings = re.findall(
         r'<td headers="board-drawn".*?><svg class="(.*?)" role="img" aria-label="(.*?)"', html
     )
-    interval = "0.300 to 0.500"
-    assert [("tied", interval), ("quoted", "no interval"), ("", interval)] == drawn
-    assert "the paper's own scores (table 1)" in ranking.notes[-1]
+
+    assert coverages == ["99.9%", "–", "99.9%"]
+    assert drawings == [
+        ("tied", "0.300 to 0.500"),
+        ("quoted", "no interval"),
+        ("", "0.300 to 0.500"),
+    ]
+
+
+def test_the_name_of_a_model_is_text_on_a_board(html: str) -> None:
     assert "<b>" not in html
     assert "&lt;b&gt;" in html

@@ -23,7 +23,7 @@ def _cells(html: str, tag: str) -> list[tuple[dict[str, str], str]]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "shown"),
+    ("kind", "value", "text"),
     [
         ("count", 12345, "12,345"),
         ("count", -3, "−3"),
@@ -52,9 +52,11 @@ def _cells(html: str, tag: str) -> list[tuple[dict[str, str], str]]:
         ),
     ],
 )
-def test_a_value_is_written_as_its_kind_says(kind: Kind, value: object, shown: str) -> None:
-    ((_, content),) = _cells(table("figure", [Column("it", "It", kind)], [{"it": value}]), "td")
-    assert shown == content
+def test_a_value_is_written_as_its_kind_says(kind: Kind, value: object, text: str) -> None:
+    html = table("figure", [Column("it", "It", kind)], [{"it": value}])
+
+    ((_, content),) = _cells(html, "td")
+    assert content == text
 
 
 HIDING = "\u202egpj.txet\u202c a\u2066b\u200ec\u200bd\x1b[31m"
@@ -74,22 +76,17 @@ def test_characters_that_hide_or_reorder_text_are_visible_in_cells(kind: Kind) -
 
 def test_characters_that_hide_or_reorder_text_are_visible_everywhere_on_a_page() -> None:
     page = Page("tasks", HIDING, "", (), template="list.html")
-    names = {
+    report = {
+        "heading": HIDING,
+        "pages": [page],
+        "footer": HIDING,
         "judge_configs": [HIDING],
         "models": [HIDING],
         "main": HIDING,
         "orders": {HIDING: [HIDING]},
     }
 
-    html = render(
-        page,
-        {
-            "heading": HIDING,
-            "pages": [page],
-            "footer": HIDING,
-            **names,
-        },
-    )
+    html = render(page, report)
 
     assert SHOWN in html
     assert SHOWN.replace("\\", "\\\\") in html  # in JSON
@@ -99,60 +96,51 @@ def test_characters_that_hide_or_reorder_text_are_visible_everywhere_on_a_page()
 
 def test_a_page_tells_its_scripts_the_characters_that_hide_or_reorder_text() -> None:
     page = Page("tasks", "Tasks", "", (), template="list.html")
-    names = {
+    report = {
+        "heading": "x",
+        "pages": [page],
+        "footer": "",
         "judge_configs": [],
         "models": [],
         "main": "",
         "orders": {},
     }
-    html = render(
-        page,
-        {
-            "heading": "x",
-            "pages": [page],
-            "footer": "",
-            **names,
-        },
-    )
+
+    html = render(page, report)
 
     (pattern,) = re.findall(r'data-hidden="([^"]*)"', html)
-
-    hidden = re.compile(
-        re.sub(r"\\u\{(\w+)\}", lambda code: f"\\U{int(code[1], 16):08x}", unescape(pattern))
-    )
-    assert [
-        n for n in range(0x110000) if bool(hidden.search(chr(n))) != (visible(chr(n)) != chr(n))
-    ] == []
+    codes = re.sub(r"\\u\{(\w+)\}", lambda code: f"\\U{int(code[1], 16):08x}", unescape(pattern))
+    for number in range(0x110000):
+        is_hidden = re.search(codes, chr(number)) is not None
+        assert is_hidden == (visible(chr(number)) != chr(number)), number
 
 
-def test_each_cell_names_its_heading_and_that_of_the_group_above_and_an_empty_column_is_left_out() -> (
-    None
-):
+def test_each_cell_names_its_heading_and_that_of_its_group() -> None:
     columns = [
         Column("model", "Model"),
-        Column("cost", "Cost", "usd"),
         Column("low", "from", group="Interval"),
         Column("high", "to", group="Interval"),
     ]
-    html = table(
-        "figure",
-        columns,
-        [
-            {
-                "model": "a",
-                "cost": None,
-                "low": 1,
-                "high": 2,
-            }
-        ],
-    )
-    headings = {
-        attributes["id"]: (text, attributes["scope"]) for attributes, text in _cells(html, "th")
-    }
 
+    html = table("figure", columns, [{"model": "a", "low": 1, "high": 2}])
+
+    headings = {}
+    for attributes, text in _cells(html, "th"):
+        headings[attributes["id"]] = (text, attributes["scope"])
     group = ("Interval", "colgroup")
-    of_cells = [
-        [headings[each] for each in attributes["headers"].split()]
-        for attributes, _ in _cells(html, "td")
+    cell_headings = []
+    for attributes, _ in _cells(html, "td"):
+        cell_headings.append([headings[name] for name in attributes["headers"].split()])
+    assert cell_headings == [
+        [("Model", "col")],
+        [group, ("from", "col")],
+        [group, ("to", "col")],
     ]
-    assert [[("Model", "col")], [group, ("from", "col")], [group, ("to", "col")]] == of_cells
+
+
+def test_a_column_without_a_value_is_left_out() -> None:
+    columns = [Column("model", "Model"), Column("cost", "Cost", "usd")]
+
+    html = table("figure", columns, [{"model": "a", "cost": None}])
+
+    assert [text for _, text in _cells(html, "th")] == ["Model"]

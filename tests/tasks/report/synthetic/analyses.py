@@ -16,28 +16,30 @@ AREAS = ("DE", "FR", "US-CA")
 
 def annotation_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> list[Row]:
     """The rows of `task_annotations`; the labels depend on the numbers of task and annotator."""
-    names = [taint.name(name) for name in ANNOTATORS]
-    tasks = ((each, which, name) for each in posed_tasks for which, name in enumerate(names))
-    return [
-        row for each, which, name in tasks for row in _of_task(each, which, name, taint, revision)
-    ]
+    rows: list[Row] = []
+    for posed in posed_tasks:
+        for annotator, name in enumerate(ANNOTATORS):
+            rows += _task_annotations(posed, annotator, taint.name(name), taint, revision)
+    return rows
 
 
-def _of_task(each: PosedTask, which: int, name: str, taint: Taint, revision: str) -> Iterator[Row]:
-    area = AREAS[(each.number // 3 + which * (each.number % 4 == 0)) % len(AREAS)]
-    released = list(each.task.decision_types)
+def _task_annotations(
+    posed: PosedTask, annotator: int, name: str, taint: Taint, revision: str
+) -> Iterator[Row]:
+    area = AREAS[(posed.number // 3 + annotator * (posed.number % 4 == 0)) % len(AREAS)]
+    released_labels = list(posed.task.decision_types)
     labels = {
         "jurisdiction": [area],
-        "decision_type": released[: 1 + which] or [f"None of {each.number % 2}"],
+        "decision_type": released_labels[: 1 + annotator] or [f"None of {posed.number % 2}"],
     }
     for kind, (primary, *secondary) in labels.items():
-        has_failed = (kind, which, each.number) == ("jurisdiction", 0, 0)
+        has_failed = (kind, annotator, posed.number) == ("jurisdiction", 0, 0)
         yield row(
             "task_annotations",
             dataset_revision=revision,
-            task_id=each.task.task_id,
-            annotation_id=f"{kind} {which} {each.number}",
-            conversation_id=each.task.conversation_id,
+            task_id=posed.task.task_id,
+            annotation_id=f"{kind} {annotator} {posed.number}",
+            conversation_id=posed.task.conversation_id,
             kind=kind,
             annotator=name,
             annotator_config_hash="a-configuration",
@@ -61,9 +63,11 @@ def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> 
     position.
     """
     criteria = [
-        (each.task.task_id, criterion) for each in posed_tasks for criterion in each.task.criteria
+        (posed.task.task_id, criterion)
+        for posed in posed_tasks
+        for criterion in posed.task.criteria
     ]
-    placed = [
+    leaves = [
         (task_id, criterion, (1, 3, 4)[criterion.position % 3]) for task_id, criterion in criteria
     ]
     tree = {
@@ -72,7 +76,7 @@ def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> 
         "field": "Finance",
     }
     members = {
-        node: [number for number in placed if node in _way(number[2])]
+        node: [number for number in leaves if node in _way(number[2])]
         for node in range(len(PARENTS))
     }
     return {
@@ -87,8 +91,8 @@ def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> 
                 criterion_hash=criterion.content_hash,
                 is_leaf=node not in PARENTS,
             )
-            for node, of_node in members.items()
-            for task_id, criterion, _ in of_node
+            for node, node_leaves in members.items()
+            for task_id, criterion, _ in node_leaves
         ],
         "capability_node_rows": [
             row(
@@ -111,17 +115,17 @@ def tree_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -> 
                 **tree,
                 vectors="tfidf",
                 method="made up",
-                n_criteria=len(placed),
+                n_criteria=len(leaves),
                 n_tasks=len(posed_tasks),
             ),
         ],
     }
 
 
-def weakness_rows(measured: Sequence[dict[str, Any]]) -> Rows:
+def weakness_rows(measures: Sequence[dict[str, Any]]) -> Rows:
     """A confirmed weakness for the first score, and one that is not confirmed for the second."""
     actual = []
-    for number, score in enumerate(measured[:2]):
+    for number, score in enumerate(measures[:2]):
         common = {
             name: score[name]
             for name in score.keys() - {"n_criteria", "n_decided", "ci_low", "ci_high"}
@@ -164,21 +168,37 @@ def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -
     """
     reviewed = [
         (
-            each.number,
+            posed.number,
             criterion.position,
             {
                 "dataset_revision": revision,
-                "task_id": each.task.task_id,
+                "task_id": posed.task.task_id,
                 "criterion_id": criterion.criterion_id,
                 "criterion_hash": criterion.content_hash,
             },
         )
-        for each in posed_tasks
-        for criterion in each.task.criteria
+        for posed in posed_tasks
+        for criterion in posed.task.criteria
     ]
-    sampled = [one for one in reviewed if (one[0] + one[1]) % 2 == 0]
+    sample = [criterion for criterion in reviewed if (criterion[0] + criterion[1]) % 2 == 0]
     people = [taint.name(name) for name in PEOPLE]
     model = taint.name(MODEL)
+    expert_reviews = []
+    for reviewer, name in enumerate(people):
+        for number, position, key in sample:
+            is_bad = (number * 7 + position * 3 + reviewer) % 11 == 0
+            review = row(
+                "expert_reviews",
+                **key,
+                review_id=f"{name} {number} {position}",
+                reviewer=name,
+                sample_id="a-sample",
+                value=float(not is_bad),
+                explanation=taint("Two experts would differ.") if is_bad else None,
+                better_wording=taint("Says which year.") if is_bad else None,
+                import_batch="a-batch",
+            )
+            expert_reviews.append(review)
     return {
         "review_samples": [
             row(
@@ -191,24 +211,9 @@ def review_rows(posed_tasks: Sequence[PosedTask], revision: str, taint: Taint) -
                 stratum="all",
                 probability=_PROBABILITY,
             )
-            for _, _, key in sampled
+            for _, _, key in sample
         ],
-        "expert_reviews": [
-            row(
-                "expert_reviews",
-                **key,
-                review_id=f"{name} {number} {position}",
-                reviewer=name,
-                sample_id="a-sample",
-                value=float(not is_bad),
-                explanation=taint("Two experts would differ.") if is_bad else None,
-                better_wording=taint("Says which year.") if is_bad else None,
-                import_batch="a-batch",
-            )
-            for which, name in enumerate(people)
-            for number, position, key in sampled
-            for is_bad in [(number * 7 + position * 3 + which) % 11 == 0]
-        ],
+        "expert_reviews": expert_reviews,
         "model_reviews": [
             row(
                 "model_reviews",
@@ -251,13 +256,15 @@ def label_rows(people: str, revision: str, tables: Rows) -> Rows:
     """The rows, by table, that make people's verdicts labels, with a sheet that draws every second
     one.
     """
-    names = ("verdicts", "responses")
-    own = {
-        name: [each for each in tables[name] if each["dataset_revision"] == revision]
-        for name in names
-    }
-    sampled = [each for each in own["verdicts"] if each["judge"] == people][::2]
-    responses = sorted({each["response_id"] for each in own["responses"]})
+    verdicts = []
+    for verdict in tables["verdicts"]:
+        if verdict["dataset_revision"] == revision and verdict["judge"] == people:
+            verdicts.append(verdict)
+    sample = verdicts[::2]
+    responses = set()
+    for response in tables["responses"]:
+        if response["dataset_revision"] == revision:
+            responses.add(response["response_id"])
     return {
         "labellers": [row("labellers", judge=people, import_batch="batch-of-labels")],
         "label_sheets": [
@@ -268,9 +275,9 @@ def label_rows(people: str, revision: str, tables: Rows) -> Rows:
                 design="drawn for leaderboard",
                 covered_breakdown="all",
                 covered_label="",
-                covered_responses=responses,
-                n_population=10 * len(sampled),
-                n_drawn=len(sampled),
+                covered_responses=sorted(responses),
+                n_population=10 * len(sample),
+                n_drawn=len(sample),
                 seed=0,
             )
         ],
@@ -281,7 +288,7 @@ def label_rows(people: str, revision: str, tables: Rows) -> Rows:
                 probability=0.1,
                 is_known=False,
                 **{
-                    name: each[name]
+                    name: verdict[name]
                     for name in (
                         "dataset_revision",
                         "task_id",
@@ -291,45 +298,43 @@ def label_rows(people: str, revision: str, tables: Rows) -> Rows:
                     )
                 },
             )
-            for each in sampled
+            for verdict in sample
         ],
     }
 
 
 def debiased_rows(judged: Iterable[Row]) -> Rows:
     """Measures with made-up values, instead of those that note that there are too few labels."""
-    return {
-        "measures": [
-            each
-            | {
+    measures = []
+    for judge_score in judged:
+        for name, value, margin in (
+            ("debiased", judge_score["value"] + _OFF, 0.06),
+            ("labels_alone", judge_score["value"] + 2 * _OFF, 0.11),
+            ("judge_power", 0.7, 0.0),
+            ("effective_labels", 60.0, 0.0),
+        ):
+            measure = {
                 "measure": name,
                 "value": value,
-                "ci_low": value - off,
-                "ci_high": value + off,
+                "ci_low": value - margin,
+                "ci_high": value + margin,
                 "note": None,
             }
-            for each in judged
-            for name, value, off in (
-                ("debiased", each["value"] + _OFF, 0.06),
-                ("labels_alone", each["value"] + 2 * _OFF, 0.11),
-                ("judge_power", 0.7, 0.0),
-                ("effective_labels", 60.0, 0.0),
-            )
-        ]
-    }
+            measures.append(judge_score | measure)
+    return {"measures": measures}
 
 
 def look_rows(board: list[dict[str, Any]]) -> Rows:
     """The looks at comparisons of a leaderboard's first model with the next two, with the first
     row's judge columns.
     """
-    first, *others = board[:3]
+    best, *compared_rows = board[:3]
     judge_config = {
-        name: first[name]
+        name: best[name]
         for name in ("dataset_revision", "judge", "judge_config_hash", "template_hash")
     }
     actual = []
-    for number, other in enumerate(others):
+    for number, compared in enumerate(compared_rows):
         for block in (1, 2):
             is_open = number == 1 or block == 1
             actual.append(
@@ -337,15 +342,15 @@ def look_rows(board: list[dict[str, Any]]) -> Rows:
                     "stopping_looks",
                     **judge_config,
                     stopping_id="made up",
-                    grading=first["grading"],
+                    grading=best["grading"],
                     judge_trial=1,
                     score_name="score",
-                    model=first["model"],
-                    model_config_hash=first["model_config_hash"],
-                    vintage=first["vintage"],
-                    compared_model=other["model"],
-                    compared_config_hash=other["model_config_hash"],
-                    compared_vintage=other["vintage"],
+                    model=best["model"],
+                    model_config_hash=best["model_config_hash"],
+                    vintage=best["vintage"],
+                    compared_model=compared["model"],
+                    compared_config_hash=compared["model_config_hash"],
+                    compared_vintage=compared["vintage"],
                     block=block,
                     n_tasks=20 * block - 1,
                     n_tasks_evaluated=20 * block,

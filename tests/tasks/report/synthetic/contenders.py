@@ -50,8 +50,8 @@ class Contender:
             "api_base": "http://127.0.0.1:9/v1",
         }
         if self.usd_per_mtok is not None:
-            given, responded = self.usd_per_mtok
-            actual["price"] = {"input_usd_per_mtok": given, "output_usd_per_mtok": responded}
+            input_usd, output_usd = self.usd_per_mtok
+            actual["price"] = {"input_usd_per_mtok": input_usd, "output_usd_per_mtok": output_usd}
         return actual | ({"resample": "nightly"} if self.is_nightly else {})
 
     def ability(self, field: str, category: str, night: str) -> float:
@@ -86,13 +86,13 @@ DRIFTED = (0.3, 0.02)
 
 
 def is_met(
-    who: Contender, number: int, field: str, criterion: Criterion, trial: int, night: str
+    contender: Contender, number: int, field: str, criterion: Criterion, trial: int, night: str
 ) -> bool:
     """Return whether a response meets a criterion, before any judge decides; `number` is the
     task's.
     """
-    cell = f"{who.label} {number} {criterion.position}"
-    ability = who.ability(field, criterion.category or "", night)
+    cell = f"{contender.label} {number} {criterion.position}"
+    ability = contender.ability(field, criterion.category or "", night)
     is_wanted = (criterion.weight or 0.0) > 0
     logit = ability - difficulty(number, criterion.position) if is_wanted else -1.2 - 0.8 * ability
     return logit + _chance(cell, 1.3) + _chance(f"{cell} {trial} {night}", 0.7) > 0
@@ -100,8 +100,8 @@ def is_met(
 
 def difficulty(number: int, position: int | None = None) -> float:
     """Return the difficulty of a task, or of one of its criteria, in logits."""
-    of_task = 0.1 + _chance(f"task {number}", 0.7)
-    return of_task if position is None else of_task + _chance(f"{number} {position}", 0.8)
+    difficulty = 0.1 + _chance(f"task {number}", 0.7)
+    return difficulty if position is None else difficulty + _chance(f"{number} {position}", 0.8)
 
 
 @cache

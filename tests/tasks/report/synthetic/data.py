@@ -28,7 +28,7 @@ class Names:
     nights: dict[str, str]
 
 
-def write_data(folder: Path, taint: Taint, every: int = 1) -> list[PosedTask]:
+def write_data(folder: Path, taint: Taint, step: int = 1) -> list[PosedTask]:
     """Write the splits with one task in `every`; return the tasks in order, the one that will be
     refused last.
     """
@@ -37,7 +37,7 @@ def write_data(folder: Path, taint: Taint, every: int = 1) -> list[PosedTask]:
     matters = [matter for matter in MATTERS for _ in range(matter.n_tasks)] + [MATTERS[0]]
     posed_tasks = []
     rows = {}
-    for number, matter in list(enumerate(matters))[::every]:
+    for number, matter in list(enumerate(matters))[::step]:
         task_id = taint(f"{matter.field.lower()}-{number:02}")
         row = hub_task(
             matter, task_id, number, taint, _REFUSED_CRITERIA if number == _REFUSED else None
@@ -45,7 +45,7 @@ def write_data(folder: Path, taint: Taint, every: int = 1) -> list[PosedTask]:
         rows[number] = row | {"topic": topics[matter.topic]}
         posed_tasks.append(PosedTask(number, matter, BENCHMARK.parse_row(rows[number])))
     for field in ("Finance", "Legal"):
-        numbers = [each.number for each in posed_tasks if each.matter.field == field]
+        numbers = [posed.number for posed in posed_tasks if posed.matter.field == field]
         write_jsonl(folder / f"{field.lower()}.jsonl", [rows[number] for number in numbers])
         write_jsonl(
             folder / f"{field.lower()}_hard.jsonl", [rows[number] for number in _hardest(numbers)]
@@ -65,7 +65,9 @@ def _hardest(numbers: list[int]) -> list[int]:
 
 def job_for(data: Path, warehouse: Path, names: Names) -> Job:
     """The job of the last night; nothing listens at the addresses of its models."""
-    models = [{**each.settings, "label": names.labels[each.label]} for each in CONTENDERS]
+    models = [
+        {**contender.settings, "label": names.labels[contender.label]} for contender in CONTENDERS
+    ]
     judges = [
         {
             "name": f"hosted_vllm/{judge}",
@@ -75,8 +77,8 @@ def job_for(data: Path, warehouse: Path, names: Names) -> Job:
         }
         for judge, price in zip(JUDGES, _JUDGE_PRICES, strict=True)
     ]
-    alder, birch, cedar = (names.labels[each.label] for each in CONTENDERS[:3])
-    elm, fir = (names.labels[each.label] for each in CONTENDERS if each.is_nightly)
+    alder, birch, cedar = (names.labels[contender.label] for contender in CONTENDERS[:3])
+    elm, fir = (names.labels[contender.label] for contender in CONTENDERS if contender.is_nightly)
     as_one = {
         "without": birch,
         f"search {alder}": alder,

@@ -38,10 +38,10 @@ def control_rows(
 
     `nights` are the labels of the nights, by day.
     """
-    decided = [each for each in verdicts if each["value"] is not None and each["trial"] == 1]
-    chosen = decided[:: len(decided) // N_CONTROL][:N_CONTROL]
-    set_id = digest("control set", [each["verdict_id"] for each in chosen])
-    same = (
+    decided = [row for row in verdicts if row["value"] is not None and row["trial"] == 1]
+    control_set = decided[:: len(decided) // N_CONTROL][:N_CONTROL]
+    set_id = digest("control set", [verdict["verdict_id"] for verdict in control_set])
+    names = (
         "dataset_revision",
         "task_id",
         "judge",
@@ -57,86 +57,78 @@ def control_rows(
         "trial",
         "vintage",
     )
-    members = [
-        row(
+    members = []
+    for verdict in control_set:
+        member = row(
             "control_set",
             set_id=set_id,
-            conversation_id=conversations[each["task_id"]],
-            first_value=each["value"],
+            conversation_id=conversations[verdict["task_id"]],
+            first_value=verdict["value"],
             run_id=BASE_RUN,
-            created_at=chosen[0]["created_at"],
-            **{name: each[name] for name in same},
+            created_at=control_set[0]["created_at"],
+            **{name: verdict[name] for name in names},
         )
-        for each in chosen
-    ]
-    again = [
-        row(
-            "control_verdicts",
-            set_id=set_id,
-            judge_vintage=label,
-            explanation=each["explanation"],
-            served_model=each["judge"],
-            run_id=run_of(night),
-            created_at=datetime.fromisoformat(f"{night}T01:25Z"),
-            **{name: each[name] for name in same if name != "verdict_id"},
-            **_decided_anew(each, night, is_drift=night == DRIFT_NIGHT),
-        )
-        for night, label in nights.items()
-        for each in chosen
-    ]
+        members.append(member)
+    repetitions = []
+    for night, label in nights.items():
+        for verdict in control_set:
+            repetition = row(
+                "control_verdicts",
+                set_id=set_id,
+                judge_vintage=label,
+                explanation=verdict["explanation"],
+                served_model=verdict["judge"],
+                run_id=run_of(night),
+                created_at=datetime.fromisoformat(f"{night}T01:25Z"),
+                **{name: verdict[name] for name in names if name != "verdict_id"},
+                **_decided_again(verdict, night),
+            )
+            repetitions.append(repetition)
     return {
         "control_set": members,
-        "control_verdicts": again,
-        "control_limits": _limits(set_id, chosen, again),
+        "control_verdicts": repetitions,
+        "control_limits": _limits(set_id, control_set, repetitions),
     }
 
 
-def _decided_anew(first: Row, night: str, *, is_drift: bool) -> Row:
-    dice = random.Random(f"control {first['criterion_id']} {first['task_id']} {night}")
-    value = first["value"]
-    if is_drift:
+def _decided_again(verdict: Row, night: str) -> Row:
+    dice = random.Random(f"control {verdict['criterion_id']} {verdict['task_id']} {night}")
+    value = verdict["value"]
+    if night == DRIFT_NIGHT:
         value = 1.0 if dice.random() < _DRIFT_SHARE else value
     elif dice.random() < _USUAL_SHARE:
         value = 1 - value
-    tokens = {
-        "prompt_tokens": first["prompt_tokens"],
+    columns = {
+        "prompt_tokens": verdict["prompt_tokens"],
         "cached_tokens": 0,
         "completion_tokens": 60,
+        "cost_usd": verdict["cost_usd"],
     }
-    called = {"cost_usd": first["cost_usd"], **tokens}
     if dice.random() < _FAILED_SHARE:
-        return {
-            "status": "parse_error",
-            "value": None,
-            "error": CAUSES["parse_error"],
-            **called,
-        }
-    return {
-        "status": "met" if value else "unmet",
-        "value": value,
-        **called,
-    }
+        return columns | {"status": "parse_error", "value": None, "error": CAUSES["parse_error"]}
+    return columns | {"status": "met" if value else "unmet", "value": value}
 
 
-def _limits(set_id: str, chosen: Sequence[Row], again: Sequence[Row]) -> list[Row]:
-    first = {(each["response_id"], each["criterion_id"]): each["value"] for each in chosen}
-    counts: dict[str, list[bool]] = defaultdict(list)
-    for each in again:
-        if each["value"] is not None:
-            counts[each["judge_vintage"]].append(
-                each["value"] == first[each["response_id"], each["criterion_id"]]
-            )
-    nights = [
-        {
+def _limits(set_id: str, control_set: Sequence[Row], repetitions: Sequence[Row]) -> list[Row]:
+    first_values = {}
+    for verdict in control_set:
+        first_values[verdict["response_id"], verdict["criterion_id"]] = verdict["value"]
+    nights = []
+    for label, verdicts in _by("judge_vintage", repetitions).items():
+        agreements = []
+        for verdict in verdicts:
+            if verdict["value"] is not None:
+                first_value = first_values[verdict["response_id"], verdict["criterion_id"]]
+                agreements.append(verdict["value"] == first_value)
+        night = {
             "night": label,
-            "n_decided": len(alike),
-            "n_agreeing": sum(alike),
+            "n_decided": len(agreements),
+            "n_agreeing": sum(agreements),
             "min_agreement": 0.8,
         }
-        for label, alike in counts.items()
-    ]
+        nights.append(night)
     return [
-        row("control_limits", set_id=set_id, method=METHOD, **night) for night in limits(nights)
+        row("control_limits", set_id=set_id, method=METHOD, **limit) for limit in limits(nights)
     ]
 
 
@@ -145,19 +137,10 @@ def check_rows(revision: str, tasks: Sequence[Task], refused: str, tables: Rows)
     refused.
     """
     benchmark = load_benchmark("prbench")
-    failing = {
-        "criteria_per_task": [refused],
-        "weight_in_band": [
-            f"{task.task_id}/{each.criterion_id}"
-            for task in tasks
-            for each in task.criteria
-            for low, high in [SEVERITIES[each.severity or ""]]
-            if not low <= (each.weight or 0.0) <= high
-        ],
-    }
-    judged = {
-        (each["response_id"], each["judge"], each["judge_trial"]) for each in tables["verdicts"]
-    }
+    failing_keys = {"criteria_per_task": [refused], "weight_in_band": _outside_band(tasks)}
+    judged = set()
+    for verdict in tables["verdicts"]:
+        judged.add((verdict["response_id"], verdict["judge"], verdict["judge_trial"]))
     sizes = {
         "rubrics": len(tasks),
         "criteria": sum(len(task.criteria) for task in tasks),
@@ -166,26 +149,26 @@ def check_rows(revision: str, tasks: Sequence[Task], refused: str, tables: Rows)
         "verdicts": len(tables["verdicts"]),
     }
     run_id = run_of(NIGHTS[-1])
-    now = datetime.fromisoformat(f"{NIGHTS[-1]}T00:59:00+00:00")
-    checks = [
-        row(
+    checked_at = datetime.fromisoformat(f"{NIGHTS[-1]}T00:59:00+00:00")
+    checks = []
+    for expectation in expectations_of(benchmark):
+        keys = failing_keys.get(expectation.check, [])
+        check = row(
             "checks",
             run_id=run_id,
             dataset_revision=revision,
-            suite=each.suite,
-            check_name=each.check,
-            expectation=each.text,
-            table_name=each.table,
-            severity=default_policy(each),
+            suite=expectation.suite,
+            check_name=expectation.check,
+            expectation=expectation.text,
+            table_name=expectation.table,
+            severity=default_policy(expectation),
             success=not keys,
-            n_evaluated=sizes[each.table],
+            n_evaluated=sizes[expectation.table],
             n_failed=len(keys),
             failing_keys=keys,
-            created_at=now,
+            created_at=checked_at,
         )
-        for each in expectations_of(benchmark)
-        for keys in [failing.get(each.check, [])]
-    ]
+        checks.append(check)
     refusal = row(
         "refusals",
         run_id=run_id,
@@ -194,9 +177,20 @@ def check_rows(revision: str, tasks: Sequence[Task], refused: str, tables: Rows)
         check_name="criteria_per_task",
         severity="quarantine",
         detail=f"a task has 10 to 30 criteria: {refused}: n_criteria is 7",
-        created_at=now,
+        created_at=checked_at,
     )
     return {"refusals": [refusal], "checks": checks}
+
+
+def _outside_band(tasks: Sequence[Task]) -> list[str]:
+    """Return the criteria whose weight is outside the band of their severity."""
+    keys = []
+    for task in tasks:
+        for criterion in task.criteria:
+            low, high = SEVERITIES[criterion.severity or ""]
+            if not low <= (criterion.weight or 0.0) <= high:
+                keys.append(f"{task.task_id}/{criterion.criterion_id}")
+    return keys
 
 
 _TABLES = {
@@ -218,34 +212,35 @@ def run_rows(settings: Settings, nights: dict[str, str], tables: Rows, taint: Ta
         IMPORT_RUN: (None, "prbench import responses grove.jsonl", "done"),
         "20260930T190000-killed": (None, "prbench run --limit 4", "killed"),
         "20261003T120000-failed": (None, taint("prbench run --config other.yaml"), "failed"),
-    } | {
-        run_of(night): (label, "prbench nightly", "below_bar" if night == NIGHTS[-1] else "done")
-        for night, label in nights.items()
     }
-    # Imported rows had no calls.
-    called = {purpose: _by("run_id", tables[table]) for purpose, table in _TABLES.items()}
-    for by_run in called.values():
-        by_run.pop(IMPORT_RUN, None)
+    for night, label in nights.items():
+        outcome = "below_bar" if night == NIGHTS[-1] else "done"
+        runs[run_of(night)] = (label, "prbench nightly", outcome)
+    calls = {purpose: _by("run_id", tables[table]) for purpose, table in _TABLES.items()}
+    spend = []
+    for purpose, rows_by_run in calls.items():
+        rows_by_run.pop(IMPORT_RUN, None)  # imported rows had no calls
+        for run_id, run_calls in rows_by_run.items():
+            models = _by("model" if purpose == "sample" else "judge", run_calls)
+            for model, model_calls in models.items():
+                spend.append(_spent(run_id, purpose, model, model_calls))
     document = settings.model_dump(mode="json")
     document["dataset"]["source"] = "data"  # the real folder differs from build to build
     config = json.dumps(document, sort_keys=True)
     return {
-        "runs": [_run(run_id, facts, config, called) for run_id, facts in runs.items()],
-        "spend": [
-            _spent(run_id, purpose, model, of_model)
-            for purpose, by_run in called.items()
-            for run_id, rows in by_run.items()
-            for model, of_model in _by("model" if purpose == "sample" else "judge", rows).items()
-        ],
+        "runs": [_run(run_id, facts, config, calls) for run_id, facts in runs.items()],
+        "spend": spend,
     }
 
 
 def _run(
-    run_id: str, facts: tuple[str | None, str, str], config: str, called: dict[str, Rows]
+    run_id: str, facts: tuple[str | None, str, str], config: str, calls: dict[str, Rows]
 ) -> Row:
     night, command, outcome = facts
-    rows = [each for by_run in called.values() for each in by_run.get(run_id, [])]
-    costs = [each["cost_usd"] for each in rows]
+    rows: list[Row] = []
+    for rows_by_run in calls.values():
+        rows += rows_by_run.get(run_id, [])
+    costs = [call["cost_usd"] for call in rows]
     start = datetime.strptime(run_id[:15], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
     return row(
         "runs",
@@ -257,9 +252,9 @@ def _run(
         started_at=start,
         ended_at=None if outcome == "killed" else start + timedelta(minutes=32),
         git_commit="0123456789" * 4,
-        calls=sum(each["attempts"] for each in rows),
-        responses_made=len(called["sample"].get(run_id, [])),
-        verdicts_made=len(called["judge"].get(run_id, [])),
+        calls=sum(call["attempts"] for call in rows),
+        responses_made=len(calls["sample"].get(run_id, [])),
+        verdicts_made=len(calls["judge"].get(run_id, [])),
         cached_share=0.5 if rows else None,
         cost_usd=None if None in costs else sum(costs),
         **_totals(rows),
@@ -267,28 +262,32 @@ def _run(
 
 
 def _spent(run_id: str, purpose: str, model: str, rows: Sequence[Row]) -> Row:
-    first = min(each["created_at"] for each in rows)
+    started_at = min(call["created_at"] for call in rows)
     return row(
         "spend",
         run_id=run_id,
-        day=first.date().isoformat(),
+        day=started_at.date().isoformat(),
         purpose=purpose,
         called_model=f"hosted_vllm/{model}",
-        calls=sum(each["attempts"] for each in rows),
+        calls=sum(call["attempts"] for call in rows),
         failed_calls=0,
-        unpriced_calls=sum(each["cost_usd"] is None for each in rows),
-        cost_usd=sum(each["cost_usd"] or 0.0 for each in rows),
-        created_at=first,
+        unpriced_calls=sum(call["cost_usd"] is None for call in rows),
+        cost_usd=sum(call["cost_usd"] or 0.0 for call in rows),
+        created_at=started_at,
         **_totals(rows),
     )
 
 
 def _by(column: str, rows: Iterable[Row]) -> Rows:
-    actual: Rows = defaultdict(list)
-    for each in rows:
-        actual[each[column]].append(each)
-    return actual
+    groups: Rows = defaultdict(list)
+    for call in rows:
+        groups[call[column]].append(call)
+    return groups
 
 
 def _totals(rows: Sequence[Row]) -> dict[str, Any]:
-    return {name: sum(each[name] or 0 for each in rows) for name in _TOTALS}
+    totals = dict.fromkeys(_TOTALS, 0)
+    for call in rows:
+        for name in _TOTALS:
+            totals[name] += call[name] or 0
+    return totals

@@ -17,10 +17,9 @@ def few_resamples(resamples: int) -> Iterator[None]:
     """
     few = partial(draws, resamples=resamples)
 
-    def with_few(tables: Any, *measures: Any, sampled: Any) -> Any:
-        return agreement_intervals(
-            tables, *measures, sampled=few(len(tables)) if tables.shape[1] > 1 else sampled
-        )
+    def with_few(tables: Any, *measures: Any) -> Any:
+        sampled = few(len(tables)) if tables.shape[1] > 1 else None
+        return agreement_intervals(tables, *measures, sampled=sampled)
 
     with (
         patch("tasks.measures.scores.draws", few),

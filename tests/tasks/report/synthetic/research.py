@@ -94,7 +94,7 @@ def research_job(folder: Path, taint: Taint | None = None) -> Job:
     taint = taint or Taint(is_hostile=False)
     warehouse = tiny_job(folder).warehouse
     rows = [research_row(number, taint) for number in range(_N_TASKS)]
-    called, *_ = MODELS
+    called_model, *_ = MODELS
     endpoint = {
         "api_base": "http://127.0.0.1:9/v1",
         "price": {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 4.0},
@@ -105,8 +105,8 @@ def research_job(folder: Path, taint: Taint | None = None) -> Job:
         benchmark=BENCHMARK.name,
         models=[
             {
-                "name": f"hosted_vllm/{called}",
-                "label": called,
+                "name": f"hosted_vllm/{called_model}",
+                "label": called_model,
                 **endpoint,
             }
         ],
@@ -120,7 +120,7 @@ def research_job(folder: Path, taint: Taint | None = None) -> Job:
         ],
         hard_subset={"share": 0.5, "min_coverage": 0.8},
     )
-    written(warehouse, _written(job, [BENCHMARK.parse_row(each) for each in rows]))
+    written(warehouse, _written(job, [BENCHMARK.parse_row(data_row) for data_row in rows]))
     ingest(job)
     assemble(job)
     with few_resamples(_RESAMPLES):
@@ -174,7 +174,7 @@ def _judge_columns(job: Job) -> Iterator[Row]:
 
 
 def _report(job: Job, key: Row, model: str, number: int, task: Task) -> Row:
-    hashes = {each.label: model_hash(each) for each in job.settings.models}
+    hashes = {model.label: model_hash(model) for model in job.settings.models}
     text = f"# {model} on {task.conversation[0].prompt}\n\n" + "A paragraph with *evidence*. " * (
         5 + 3 * number
     )

@@ -50,7 +50,7 @@ class PosedTask:
 class Sampling:
     """A model in one vintage, with the label and configuration under which its rows are stored."""
 
-    who: Contender
+    contender: Contender
     label: str
     config_hash: str
     vintage: str
@@ -72,31 +72,31 @@ def response_rows(
     sampling: Sampling, posed_tasks: Sequence[PosedTask], revision: str, taint: Taint
 ) -> Iterator[tuple[PosedTask, Row]]:
     """The responses of a sampling, each with its task; two trials, for the imported model one."""
-    is_import = sampling.who is OUTSIDER
-    for each in posed_tasks:
+    is_import = sampling.contender is OUTSIDER
+    for posed in posed_tasks:
         for trial in TRIALS[:1] if is_import else TRIALS:
-            yield each, _response(sampling, each, trial, revision, taint)
+            yield posed, _response(sampling, posed, trial, revision, taint)
 
 
-def _response(sampling: Sampling, each: PosedTask, trial: int, revision: str, taint: Taint) -> Row:
-    who = sampling.who
-    task = each.task
-    is_import = sampling.who is OUTSIDER
-    dice = random.Random(f"answer {who.label} {each.number} {trial} {sampling.night}")
+def _response(sampling: Sampling, posed: PosedTask, trial: int, revision: str, taint: Taint) -> Row:
+    contender = sampling.contender
+    task = posed.task
+    is_import = sampling.contender is OUTSIDER
+    dice = random.Random(f"answer {contender.label} {posed.number} {trial} {sampling.night}")
     met = [
         c.title
         for c in task.criteria
-        if is_met(who, each.number, task.field or "", c, trial, sampling.night)
+        if is_met(contender, posed.number, task.field or "", c, trial, sampling.night)
     ]
-    text = taint(response_text(each.matter, met, who.style, dice))
-    status, error = _fate(who, each.number, trial)
+    text = taint(response_text(posed.matter, met, contender.style, dice))
+    status, error = _fate(contender, posed.number, trial)
     prompt = sum(tokens_of(turn.prompt or "") for turn in task.conversation)
     completion = tokens_of(text)
-    prices = who.usd_per_mtok or (None, None)
+    prices = contender.usd_per_mtok or (None, None)
     cost = (
         None if prices[0] is None else (prompt * prices[0] + completion * (prices[1] or 0.0)) / 1e6
     )
-    called = (
+    call_columns = (
         {}
         if is_import
         else {
@@ -104,7 +104,7 @@ def _response(sampling: Sampling, each: PosedTask, trial: int, revision: str, ta
             "cached_tokens": prompt // 3,
             "completion_tokens": completion,
             "cost_usd": cost,
-            "reasoning_tokens": 3 * completion if who.style == 4 else 0,
+            "reasoning_tokens": 3 * completion if contender.style == 4 else 0,
             "latency_s": 1.5 + completion / 90,
             "input_usd_per_mtok": prices[0],
             "output_usd_per_mtok": prices[1],
@@ -141,15 +141,15 @@ def _response(sampling: Sampling, each: PosedTask, trial: int, revision: str, ta
         error=None if error is None else taint(error),
         degraded=dice.random() < 0.01 and not is_import,
         run_id=IMPORT_RUN if is_import else sampling.run_id,
-        created_at=sampling.at + timedelta(seconds=40 * each.number + trial),
-        **{"attempts": 0, **called},
+        created_at=sampling.at + timedelta(seconds=40 * posed.number + trial),
+        **{"attempts": 0, **call_columns},
     )
 
 
-def _fate(who: Contender, number: int, trial: int) -> tuple[str, str | None]:
+def _fate(contender: Contender, number: int, trial: int) -> tuple[str, str | None]:
     """Return the status and error of a response: one is refused, one is truncated."""
     lost = {(LOST_TASKS["Legal"][0], 2): "refused", (LOST_TASKS["Finance"][0], 1): "truncated"}
-    status = lost.get((number, trial), "ok") if who is CONTENDERS[3] else "ok"
+    status = lost.get((number, trial), "ok") if contender is CONTENDERS[3] else "ok"
     return status, CAUSES.get(status)
 
 
@@ -177,10 +177,10 @@ def verdict_rows(
     grader: Grader, sampling: Sampling, responded: Iterable[tuple[PosedTask, Row]], taint: Taint
 ) -> Iterator[Row]:
     """A grader's verdicts on every criterion of the usable responses."""
-    for each, response in responded:
-        if response["status"] == "ok" and not _is_missing(grader, response, each.number):
-            for criterion in each.task.criteria:
-                yield _verdict(grader, sampling, each, response, criterion, taint)
+    for posed, response in responded:
+        if response["status"] == "ok" and not _is_missing(grader, response, posed.number):
+            for criterion in posed.task.criteria:
+                yield _verdict(grader, sampling, posed, response, criterion, taint)
 
 
 def _is_missing(grader: Grader, response: Row, number: int) -> bool:
@@ -194,26 +194,28 @@ def _is_missing(grader: Grader, response: Row, number: int) -> bool:
 def _verdict(
     grader: Grader,
     sampling: Sampling,
-    each: PosedTask,
+    posed: PosedTask,
     response: Row,
     criterion: Criterion,
     taint: Taint,
 ) -> Row:
-    cell = f"{grader.name} {grader.columns['judge_trial']} {sampling.who.label} {sampling.night}"
-    dice = random.Random(f"{cell} {each.number} {response['trial']} {criterion.position}")
+    cell = (
+        f"{grader.name} {grader.columns['judge_trial']} {sampling.contender.label} {sampling.night}"
+    )
+    dice = random.Random(f"{cell} {posed.number} {response['trial']} {criterion.position}")
     truth = is_met(
-        sampling.who,
-        each.number,
-        each.task.field or "",
+        sampling.contender,
+        posed.number,
+        posed.task.field or "",
         criterion,
         response["trial"],
         sampling.night,
     )
     met = decides(grader.name, truth, dice, sampling.night)
-    failed = _failed(grader, sampling, each.number, response["trial"], criterion.position)
+    failed = _failed(grader, sampling, posed.number, response["trial"], criterion.position)
     text = explanation(criterion.title, met, (criterion.weight or 0) < 0, dice)
     tokens = tokens_of(response["text"]) + 400
-    called = (
+    call_columns = (
         {}
         if grader.is_import
         else {
@@ -225,7 +227,7 @@ def _verdict(
             "served_model": grader.columns["judge"],
         }
     )
-    shared = ("response_id", "dataset_revision", "task_id", "model", "trial", "vintage")
+    names = ("response_id", "dataset_revision", "task_id", "model", "trial", "vintage")
     return row(
         "verdicts",
         verdict_id=verdict_id(
@@ -249,10 +251,10 @@ def _verdict(
         import_batch="batch-of-labels" if grader.is_import else None,
         run_id=IMPORT_RUN if grader.is_import else sampling.run_id,
         created_at=response["created_at"] + timedelta(seconds=5 + criterion.position),
-        **{name: response[name] for name in shared},
+        **{name: response[name] for name in names},
         **grader.columns,
         **{"attempts": 0 if grader.is_import else 1},
-        **called,
+        **call_columns,
     )
 
 
@@ -268,6 +270,6 @@ def _failed(
         and sampling.vintage == BASE_VINTAGE
         and not grader.is_import
     )
-    if is_there and (sampling.who.label, number, trial) == cell and position < len(CAUSES):
+    if is_there and (sampling.contender.label, number, trial) == cell and position < len(CAUSES):
         return list(CAUSES)[position]
     return None

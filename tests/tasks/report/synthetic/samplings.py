@@ -15,7 +15,7 @@ class Sampling:
     """A model's responses to both tasks at a time, and a judge's values on the four criteria, two
     for each task.
 
-    `judged_s` is the time of judging, if different; `other` are changed columns of the verdicts.
+    `judged_s` is the time of judging, if different; `verdict_columns` are changed columns of the verdicts.
     """
 
     vintage: str
@@ -26,35 +26,39 @@ class Sampling:
     revision: str = REVISION
     configuration: str = "a-configuration"
     judged_s: float | None = None
-    other: Mapping[str, Any] = field(default_factory=dict)
+    verdict_columns: Mapping[str, Any] = field(default_factory=dict)
 
 
 def rows_by_table(samplings: Sequence[Sampling]) -> Rows:
     """Return the stored rows of samplings: tasks, criteria, responses and verdicts."""
-    revisions = dict.fromkeys((REVISION, *(each.revision for each in samplings)))
+    revisions = dict.fromkeys((REVISION, *(sampling.revision for sampling in samplings)))
     tables = combined(
-        *(tasks_of(RUBRICS, revision=each) for each in revisions), *map(_rows, samplings)
+        *(tasks_of(RUBRICS, revision=revision) for revision in revisions), *map(_rows, samplings)
     )
     # Several judge configurations of one sampling share its responses.
-    tables["responses"] = list({each["response_id"]: each for each in tables["responses"]}.values())
+    tables["responses"] = list(
+        {response_row["response_id"]: response_row for response_row in tables["responses"]}.values()
+    )
     return tables
 
 
 def _rows(sampling: Sampling) -> Rows:
     judged_s = sampling.responded_s if sampling.judged_s is None else sampling.judged_s
-    of_response = {
+    response_columns = {
         "vintage": sampling.vintage,
         "created_at": at(sampling.responded_s),
         "dataset_revision": sampling.revision,
         "model_config_hash": sampling.configuration,
     }
-    of_verdict = {
+    verdict_columns = {
         "judge": sampling.judge,
         "created_at": at(judged_s + 1),
-        **sampling.other,
+        **sampling.verdict_columns,
     }
     decided = {"t0": sampling.values[:2], "t1": sampling.values[2:]}
-    return judged(decided, sampling.model, rubrics=RUBRICS, of_response=of_response, **of_verdict)
+    return judged(
+        decided, sampling.model, rubrics=RUBRICS, of_response=response_columns, **verdict_columns
+    )
 
 
 FIRST = Sampling("n1", 100, (1, 0, 0, 0))
@@ -63,9 +67,9 @@ THIRD = Sampling("n3", 300, (1, 1, 1, 0))
 PEOPLE = {"judge_config_hash": "imported", "template_hash": "imported"}
 
 
-def then(**other: Any) -> list[Sampling]:
+def then(**changes: Any) -> list[Sampling]:
     """The second and third night, with something changed since the first."""
-    return [replace(each, **other) for each in (SECOND, THIRD)]
+    return [replace(sampling, **changes) for sampling in (SECOND, THIRD)]
 
 
 SCENARIOS: dict[str, list[Sampling]] = {
@@ -73,15 +77,15 @@ SCENARIOS: dict[str, list[Sampling]] = {
     # The scope is of the later revision, so the first night has the other one.
     "data set": [replace(FIRST, revision="another"), SECOND, THIRD],
     "model": [FIRST, *then(configuration="second-configuration")],
-    "judge": [FIRST, *then(other={"judge_config_hash": "another"})],
-    "template": [FIRST, *then(other={"template_hash": "another"})],
-    "grading": [FIRST, *then(other={"grading": "ternary"})],
+    "judge": [FIRST, *then(verdict_columns={"judge_config_hash": "another"})],
+    "template": [FIRST, *then(verdict_columns={"template_hash": "another"})],
+    "grading": [FIRST, *then(verdict_columns={"grading": "ternary"})],
     "data set, template": [
-        replace(FIRST, revision="another", other={"template_hash": "another"}),
+        replace(FIRST, revision="another", verdict_columns={"template_hash": "another"}),
         SECOND,
         THIRD,
     ],
-    "changed back": [FIRST, replace(SECOND, other={"template_hash": "another"}), THIRD],
+    "changed back": [FIRST, replace(SECOND, verdict_columns={"template_hash": "another"}), THIRD],
     "judged by both": [
         FIRST,
         SECOND,
@@ -89,13 +93,13 @@ SCENARIOS: dict[str, list[Sampling]] = {
             SECOND,
             values=(1, 1, 1, 1),
             judged_s=250,
-            other={"template_hash": "of the second"},
+            verdict_columns={"template_hash": "of the second"},
         ),
-        replace(THIRD, other={"template_hash": "of the second"}),
+        replace(THIRD, verdict_columns={"template_hash": "of the second"}),
     ],
     "a night lost": [
         FIRST,
-        replace(SECOND, values=(None, 1, None, 1), other={"template_hash": "lost"}),
+        replace(SECOND, values=(None, 1, None, 1), verdict_columns={"template_hash": "lost"}),
         THIRD,
     ],
     "two judges": [
@@ -105,7 +109,7 @@ SCENARIOS: dict[str, list[Sampling]] = {
         replace(SECOND, values=(1, 1, 1, 0), judge="second"),
     ],
     "taken over": [FIRST, SECOND, replace(THIRD, judge="second")],
-    "people": [FIRST, replace(SECOND, judge="people", other=PEOPLE)],
+    "people": [FIRST, replace(SECOND, judge="people", verdict_columns=PEOPLE)],
 }
 """Model -> its samplings."""
 CONTROLLED = {

@@ -37,7 +37,7 @@ class Matter:
 
 
 TEXTS = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
-MATTERS = tuple(Matter(**each) for each in TEXTS["matters"])
+MATTERS = tuple(Matter(**matter) for matter in TEXTS["matters"])
 CANARY = "canary-3d1f:never-beside-a-text"
 """The beginning of every task's canary."""
 ACCURACY = {"Finance": "Financial Accuracy", "Legal": "Legal Accuracy"}
@@ -103,12 +103,14 @@ def _rubric(
     matter: Matter, task_id: str, words: dict[str, str], dice: random.Random, taint: Taint
 ) -> list[dict[str, Any]]:
     points = [(ACCURACY[matter.field], f"States that {point}.") for point in matter.points]
-    titled = (*TEXTS["general"][matter.field], *TEXTS["shared"])
-    general = [(category, title.format(**words)) for category, title in titled]
+    titles = (*TEXTS["general"][matter.field], *TEXTS["shared"])
+    general = [(category, title.format(**words)) for category, title in titles]
     good = dice.sample(points, min(len(points), dice.randint(5, 7))) + dice.sample(
         general, dice.randint(4, 6)
     )
-    rubric = [(*each, dice.choices(list(SEVERITIES)[:3], (35, 45, 20))[0]) for each in good]
+    rubric = [
+        (*criterion, dice.choices(list(SEVERITIES)[:3], (35, 45, 20))[0]) for criterion in good
+    ]
     for category, severity, title in dice.sample(TEXTS["mistakes"], dice.randint(1, 3)):
         rubric.append((category.format(**words), title.format(**words), severity))
     if taint.is_hostile and dice.random() < 0.2:
@@ -140,7 +142,7 @@ def response_text(matter: Matter, met: Sequence[str], style: int, dice: random.R
     ]
     parts = [dice.choice(TEXTS["openings"]).format(matter.subject), "## What decides it"]
     parts.append(
-        "\n".join(f"{i}. {each}" for i, each in enumerate(sentences, 1))
+        "\n".join(f"{i}. {sentence}" for i, sentence in enumerate(sentences, 1))
         or "Too little is known to say."
     )
     if style >= 2:

@@ -62,16 +62,16 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     times.
     """
     taint = Taint(hostile)
-    everybody = (*(each.label for each in (*CONTENDERS, OUTSIDER)), *JUDGES, PEOPLE)
+    everybody = (*(contender.label for contender in (*CONTENDERS, OUTSIDER)), *JUDGES, PEOPLE)
     labels = {name: taint.name(name) for name in everybody}
     names = Names(labels, {night: taint(night) for night in (OLDER_NIGHT, *NIGHTS)})
     job = job_for(folder / "data", folder / "warehouse", names)
     older = job_for(folder / "older", job.warehouse, names)
-    _, _, earlier = _filled(older, names, (OLDER_NIGHT,), taint, every=2)
+    _, _, older_tables = _filled(older, names, (OLDER_NIGHT,), taint, step=2)
     # Half of the tasks are enough for several copies of each attack.
-    job, posed_tasks, tables = _filled(job, names, (_PINNED, *NIGHTS), taint, every=1 + hostile)
+    job, posed_tasks, tables = _filled(job, names, (_PINNED, *NIGHTS), taint, step=1 + hostile)
     tables |= _control(job, names, posed_tasks, tables)
-    tables |= {table: rows + tables[table] for table, rows in earlier.items()}
+    tables |= {table: rows + tables[table] for table, rows in older_tables.items()}
     written(job.warehouse, tables | run_rows(job.settings, names.nights, tables, taint))
     written(
         job.warehouse,
@@ -93,14 +93,14 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
             "select * from capability_measures where node_id <> 'node-0' order by judge, model,"
             " node_id limit 2"
         )
-        measured = reader.rows(query)
-        given = {
+        measures = reader.rows(query)
+        cascade_parameters = {
             **job.key,
             "splits": [],
             "cheap": names.labels[JUDGES[1]],
             "strong": names.labels[JUDGES[0]],
         }
-        cascades = evaluated(reader, given, None, _RESAMPLES)
+        cascades = evaluated(reader, cascade_parameters, None, _RESAMPLES)
         labelled = reader.rows(
             "select measures.* from measures inner join intermediate.debiased_figures using"
             " (figure_id, basis) where measure = 'judge_score' and breakdown = 'all' and"
@@ -111,31 +111,31 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
             " ? order by all"
         )
         board = reader.rows(f"{query} limit 3", [job.data.revision])
-    looks = {"cascade_rules": rows_of(given, cascades)} | analyses.look_rows(board)
-    written(job.warehouse, analyses.weakness_rows(measured) | looks)
+    looks = {"cascade_rules": rows_of(cascade_parameters, cascades)} | analyses.look_rows(board)
+    written(job.warehouse, analyses.weakness_rows(measures) | looks)
     written(job.warehouse, analyses.debiased_rows(labelled))
     Warehouse(job.warehouse).publish()
     return job
 
 
 def _filled(
-    job: Job, names: Names, nights: Sequence[str], taint: Taint, every: int = 1
+    job: Job, names: Names, nights: Sequence[str], taint: Taint, step: int = 1
 ) -> tuple[Job, list[PosedTask], Rows]:
     """Write and ingest a job's data set with one task in `every`; return the job, its tasks, and
     rows of nights.
     """
-    *posed_tasks, refused = write_data(Path(job.settings.dataset.source), taint, every)
+    *posed_tasks, refused = write_data(Path(job.settings.dataset.source), taint, step)
     job = with_revision(job)
     revision = job.data.revision
     tables: Rows = {"responses": [], "verdicts": []}
     for sampling in _samplings(job, names, nights):
         responded = list(response_rows(sampling, posed_tasks, revision, taint))
         tables["responses"] += [response for _, response in responded]
-        for grader, of_responses in _graded(job, names, sampling, responded):
-            tables["verdicts"] += verdict_rows(grader, sampling, of_responses, taint)
+        for grader, graded_responses in _graded(job, names, sampling, responded):
+            tables["verdicts"] += verdict_rows(grader, sampling, graded_responses, taint)
     # The rows of the checks are written before the tasks, so that tasks are admitted as soon as
     # they are ingested.
-    tasks = [each.task for each in (*posed_tasks, refused)]
+    tasks = [posed.task for posed in (*posed_tasks, refused)]
     written(job.warehouse, check_rows(revision, tasks, refused.task.task_id, tables))
     ingest(job)
     return job, posed_tasks, tables
@@ -145,10 +145,10 @@ def _samplings(job: Job, names: Names, nights: Sequence[str]) -> Iterator[Sampli
     hashes = {model.label: model_hash(model) for model in job.settings.models}
     for night in nights:
         vintage = names.nights.get(night, BASE_VINTAGE)
-        for who in CONTENDERS:
-            if who.is_nightly == (night != _PINNED):
-                label = names.labels[who.label]
-                yield Sampling(who, label, hashes[label], vintage, night)
+        for contender in CONTENDERS:
+            if contender.is_nightly == (night != _PINNED):
+                label = names.labels[contender.label]
+                yield Sampling(contender, label, hashes[label], vintage, night)
         if night == _PINNED:
             yield Sampling(OUTSIDER, names.labels[OUTSIDER.label], IMPORTED, vintage, night)
 
@@ -160,14 +160,14 @@ def _graded(
     graded all.
     """
     strict, mild = map(Grader.of_judge_config, JUDGES, judge_configs(job, BENCHMARK))
-    first = [each for each in responded if each[1]["trial"] == 1]
+    first_trials = [each for each in responded if each[1]["trial"] == 1]
     yield strict, responded
     if sampling.night in (_PINNED, *NIGHTS[3:]):
         yield mild, [each for each in responded if each[0].number % 3 == 0]
-    if sampling.who in (CONTENDERS[0], CONTENDERS[2]):
-        again = Grader(strict.name, {**strict.columns, "judge_trial": 2}, strict.usd_per_mtok)
-        yield again, [each for each in first if each[0].number % 4 == 1]
-    if sampling.who in (CONTENDERS[0], CONTENDERS[1], OUTSIDER):
+    if sampling.contender in (CONTENDERS[0], CONTENDERS[2]):
+        repetition = Grader(strict.name, {**strict.columns, "judge_trial": 2}, strict.usd_per_mtok)
+        yield repetition, [each for each in first_trials if each[0].number % 4 == 1]
+    if sampling.contender in (CONTENDERS[0], CONTENDERS[1], OUTSIDER):
         columns = {
             "judge": names.labels[PEOPLE],
             "judge_config_hash": IMPORTED,
@@ -181,17 +181,19 @@ def _graded(
                 "judge_trial": 1,
             },
         )
-        yield people, [each for each in first if each[0].number % 5 == 0]
+        yield people, [each for each in first_trials if each[0].number % 5 == 0]
 
 
 def _control(job: Job, names: Names, posed_tasks: Sequence[PosedTask], tables: Rows) -> Rows:
     """The first judge's control set, chosen from its verdicts on pinned responses, and its
     nights.
     """
-    wanted = {"vintage": BASE_VINTAGE, **judge_configs(job, BENCHMARK)[0].columns}.items()
-    own = [each for each in tables["verdicts"] if wanted <= each.items()]
-    conversations = {each.task.task_id: each.task.conversation_id for each in posed_tasks}
-    return control_rows(own, conversations, {night: names.nights[night] for night in NIGHTS})
+    columns = {"vintage": BASE_VINTAGE, **judge_configs(job, BENCHMARK)[0].columns}.items()
+    judge_verdicts = [verdict for verdict in tables["verdicts"] if columns <= verdict.items()]
+    conversations = {posed.task.task_id: posed.task.conversation_id for posed in posed_tasks}
+    return control_rows(
+        judge_verdicts, conversations, {night: names.nights[night] for night in NIGHTS}
+    )
 
 
 _DRIFT_LINE = (
@@ -203,14 +205,14 @@ _DRIFT_LINE = (
 
 def _alert(job: Job, night: str, label: str) -> None:
     """Store the alerts of a night, as a night does."""
-    of_night = job.model_copy(update={"night": label, "run_id": run_of(night)})
-    judges = drifted(of_night)
-    actual = [Alert("judge_drift", each["judge"], _DRIFT_LINE.format(**each)) for each in judges]
-    drifting = {each["judge"] for each in judges}
+    night_job = job.model_copy(update={"night": label, "run_id": run_of(night)})
+    judges = drifted(night_job)
+    actual = [Alert("judge_drift", judge["judge"], _DRIFT_LINE.format(**judge)) for judge in judges]
+    drifting = {judge["judge"] for judge in judges}
     actual += drops(
-        comparisons(of_night),
+        comparisons(night_job),
         least_drop=0.01,
         alpha=0.05,
         drifted_judges=drifting,
     )
-    sending.store(of_night, actual)
+    sending.store(night_job, actual)
