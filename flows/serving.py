@@ -246,7 +246,10 @@ async def _deployments(
 
 
 async def _named_deployments(
-    job: Job, arguments: Arguments, suffix: str, job_variables: dict[str, Any] | None
+    job: Job,
+    arguments: Arguments,
+    suffix: str,
+    job_variables: dict[str, Any] | None,
 ) -> list[RunnerDeployment]:
     # The runs are processes of their own, so paths are absolute.
     config = config_file(arguments.config)

@@ -102,7 +102,9 @@ def _with_calls(job: Job, candidates: Sequence[Callee], kinds: Collection[str]) 
 
 
 def _labels_with_calls(
-    job: Job, reader: Reader, called_kinds: Collection[str]
+    job: Job,
+    reader: Reader,
+    called_kinds: Collection[str],
 ) -> dict[str, set[str]]:
     """Return the labels of the models, judges and rubric writers with missing work, by kind."""
     job_tasks = missing_work.wanted_tasks(job, reader)
@@ -278,7 +280,10 @@ class RunContext:
             )
 
     async def submit_and_collect(
-        self, target: Target, calls: Sequence[Call], report: StageReport
+        self,
+        target: Target,
+        calls: Sequence[Call],
+        report: StageReport,
     ) -> None:
         """Submit the calls that are in no batch yet, and collect the batches that have ended, for a
         report's stage.
@@ -287,7 +292,11 @@ class RunContext:
         the wait ends stay missing until a later run.
         """
         batching = Batching(
-            target, self.ledger, self.limiters[report.stage], self._job.run_id, report.stage
+            target,
+            self.ledger,
+            self.limiters[report.stage],
+            self._job.run_id,
+            report.stage,
         )
         await batching.submit_and_collect(calls, self._job.settings.limits.batch_wait_s)
         report.warnings += batching.notes
@@ -330,7 +339,8 @@ a parameter.
 
 @asynccontextmanager
 async def open_run_context(
-    job: Job, kinds: Collection[str] = CALLED_KINDS
+    job: Job,
+    kinds: Collection[str] = CALLED_KINDS,
 ) -> AsyncIterator[RunContext]:
     """Open the context of a run until the block ends; an inner block shares the outer one's.
 
@@ -400,7 +410,10 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
 
 
 def unbounded(
-    job: Job, kinds: Collection[str] = CALLED_KINDS, *, in_usd: bool = True
+    job: Job,
+    kinds: Collection[str] = CALLED_KINDS,
+    *,
+    in_usd: bool = True,
 ) -> Iterator[str]:
     """Yield the reasons why a cap, in USD or on tokens alone, cannot be enforced: a line for each
     model.
