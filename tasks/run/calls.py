@@ -129,8 +129,10 @@ def read_reply(reply: Reply, read: Callable[[str], Parsed]) -> tuple[Reply, Pars
     try:
         return reply, read(reply.text or "")
     except Exception as error:  # noqa: BLE001 - a model may write anything
-        kind = "" if isinstance(error, VerdictError) else f"{type(error).__name__}: "
-        cause = one_line(f"{kind}{error}; reply: {(reply.text or '')[:300]!r}")
+        reason = str(error)
+        if not isinstance(error, VerdictError):
+            reason = f"{type(error).__name__}: {error}"
+        cause = one_line(f"{reason}; reply: {(reply.text or '')[:300]!r}")
         return replace(reply, status=PARSE_ERROR, error=cause), None
 
 

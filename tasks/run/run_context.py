@@ -302,8 +302,9 @@ class RunContext:
         report.warnings += batching.notes
         n_failed = sum(not reply.is_final for reply in batching.replies)
         if n_failed:
-            is_live = any(call.allows_live for call in calls)
-            follow_up = "live calls follow" if is_live else "the next run submits them again"
+            follow_up = "the next run submits them again"
+            if any(call.allows_live for call in calls):
+                follow_up = "live calls follow"
             report.warnings.append(f"{n_failed} calls failed in a batch; {follow_up}")
         if batching.n_submitted:
             report.notes.append(f"{batching.n_submitted} calls submitted as batches")
