@@ -115,9 +115,9 @@ def nightly(
     # Prefect may start a run some seconds early, when the night before is still the current one.
     scheduled_at = flow_run.scheduled_start_time
     night_job = as_night(job, scheduled_at)
-    now = datetime.now(UTC)
-    if is_over(schedule, scheduled_at, now):
-        reason = f"it was missed, and the night of {night_of(schedule, now)} has started"
+    present = datetime.now(UTC)
+    if is_over(schedule, scheduled_at, present):
+        reason = f"it was missed, and the night of {night_of(schedule, present)} has started"
         return _state(skip_night(night_job, reason, outcome=MISSED))
     if AUTO_SCHEDULED not in flow_run.tags:
         # A person started it, so the stop time is the next one.
@@ -165,7 +165,9 @@ def backfill(
 
 @flow(name="prbench-check", flow_run_name=_name)
 def check(
-    config: str | None = None, warehouse: str | None = None, benchmark: str | None = None
+    config: str | None = None,
+    warehouse: str | None = None,
+    benchmark: str | None = None,
 ) -> State[Any]:
     """Check the quality of the stored data.
 

@@ -85,7 +85,10 @@ class Execution:
 
 
 def execute(
-    job: Job, work: Callable[[], Sequence[StageReport]], *, verifies_calls: bool = False
+    job: Job,
+    work: Callable[[], Sequence[StageReport]],
+    *,
+    verifies_calls: bool = False,
 ) -> Execution:
     """Do work on a warehouse as a run, whose row in `runs` gets its outcome at the end.
 
@@ -113,7 +116,9 @@ def execute(
 
 
 def _do_work(
-    execution: Execution, work: Callable[[], Sequence[StageReport]], started_at: datetime
+    execution: Execution,
+    work: Callable[[], Sequence[StageReport]],
+    started_at: datetime,
 ) -> None:
     """Do the work of a run, and record its outcome, also that of work that raises."""
     job = execution.job

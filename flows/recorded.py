@@ -57,7 +57,9 @@ _results: ContextVar[list[Any]] = ContextVar("results")
 
 
 async def call(
-    work: Recordable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    work: Recordable[Arguments, Result],
+    *args: Arguments.args,
+    **kwargs: Arguments.kwargs,
 ) -> Result:
     """Call a flow or a task: recorded within a recorded run, else as a plain function.
 

@@ -20,7 +20,11 @@ _BASIS_FILE = "report-basis.txt"
 
 
 def write_report(
-    job: Job, folder: Path | None = None, vintage: str | None = None, *, is_of_run: bool = False
+    job: Job,
+    folder: Path | None = None,
+    vintage: str | None = None,
+    *,
+    is_of_run: bool = False,
 ) -> int:
     """Write the report of the published data, and return its size in bytes.
 
@@ -96,5 +100,5 @@ def basis_of(job: Job) -> str:
     # These settings change nothing in a report.
     settings = job.settings.model_dump_json(exclude={"alerts", "limits"})
     return hash_of_document(
-        [settings, job.data.revision, job.vintage, deletions, parts, hash_of_program()]
+        [settings, job.data.revision, job.vintage, deletions, parts, hash_of_program()],
     )

@@ -246,14 +246,19 @@ async def _deployments(
 
 
 async def _named_deployments(
-    job: Job, arguments: Arguments, suffix: str, job_variables: dict[str, Any] | None
+    job: Job,
+    arguments: Arguments,
+    suffix: str,
+    job_variables: dict[str, Any] | None,
 ) -> list[RunnerDeployment]:
     # The runs are processes of their own, so paths are absolute.
     config = config_file(arguments.config)
     data = {"config": str(config.absolute()) if config else None, "warehouse": str(job.warehouse)}
     deployments = []
     for flow in (nightly, run, backfill, check, compact):
-        parameters = data if flow is compact else data | {"benchmark": arguments.benchmark}
+        parameters = dict(data)
+        if flow is not compact:
+            parameters["benchmark"] = arguments.benchmark
         deployment = await flow.ato_deployment(
             flow.name.removeprefix("prbench-") + suffix,
             schedule=schedule_of(job.settings.nightly) if flow is nightly else None,

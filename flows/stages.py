@@ -80,7 +80,7 @@ async def judge_flow(job: Job) -> StageReport:
         if config.judge.mode == "batch" and responses:
             response_ids = [response.response_id for response in responses]
             first_batches.append(
-                batch(provider_batches, f"batches of {label}", job, config, response_ids)
+                batch(provider_batches, f"batches of {label}", job, config, response_ids),
             )
         for number, response_ids in enumerate(_response_batches(responses), start=1):
             batches.append(

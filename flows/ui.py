@@ -92,7 +92,9 @@ async def _close_ended_runs(client: PrefectClient, job: Job) -> None:
     """
     warehouse_tag = warehouse_name(job.warehouse)
     shown_runs = await _runs(
-        client, {"any_": [warehouse_tag]}, ["PENDING", "RUNNING", "CANCELLING"]
+        client,
+        {"any_": [warehouse_tag]},
+        ["PENDING", "RUNNING", "CANCELLING"],
     )
     with Warehouse(job.warehouse).reader() as reader:
         rows = reader.select("runs", "run_id, outcome")
@@ -106,7 +108,9 @@ async def _close_ended_runs(client: PrefectClient, job: Job) -> None:
 
 
 async def _runs(
-    client: PrefectClient, tag_filter: Mapping[str, Sequence[str]], states: Sequence[str]
+    client: PrefectClient,
+    tag_filter: Mapping[str, Sequence[str]],
+    states: Sequence[str],
 ) -> list[FlowRun]:
     document = {"tags": tag_filter, "state": {"type": {"any_": states}}}
     return await client.read_flow_runs(flow_run_filter=FlowRunFilter.model_validate(document))
@@ -167,7 +171,11 @@ def warehouse_name(folder: Path) -> str:
 
 
 async def _show(
-    job: Job, subject: str, kind: type[artifacts.Artifact], description: str, **content: Any
+    job: Job,
+    subject: str,
+    kind: type[artifacts.Artifact],
+    description: str,
+    **content: Any,
 ) -> None:
     """Show an artifact; a failure changes nothing about the run.
 

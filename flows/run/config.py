@@ -107,7 +107,10 @@ def _narrowed_settings(settings: Settings, arguments: Arguments, file: Path | No
 
 
 def _location(
-    arguments: Arguments, file: Path | None, warehouse: Path, source: str
+    arguments: Arguments,
+    file: Path | None,
+    warehouse: Path,
+    source: str,
 ) -> tuple[str, ...]:
     """Return the options of a command that name the same configuration, data and benchmark."""
     options = []
@@ -221,7 +224,9 @@ class _UniqueKeys(yaml.SafeLoader):
 
 
 def benchmark_document(
-    document: dict[str, Any], source: str, benchmark: str | None
+    document: dict[str, Any],
+    source: str,
+    benchmark: str | None,
 ) -> dict[str, Any]:
     """Return the document with a benchmark's own settings instead of the shared ones.
 
@@ -279,7 +284,9 @@ _EMBEDDED_DATA = Path("warehouse/embedded")
 
 
 def warehouse_folder(
-    option: Path | str | None, configured: str | None, config_file: Path | None
+    option: Path | str | None,
+    configured: str | None,
+    config_file: Path | None,
 ) -> tuple[Path, str]:
     """Return the absolute path of the warehouse's folder, and the source of the choice.
 
@@ -316,7 +323,9 @@ def warehouse_folder(
 
 
 def _chosen_folder(
-    option: Path | str | None, configured: str | None, config_file: Path | None
+    option: Path | str | None,
+    configured: str | None,
+    config_file: Path | None,
 ) -> tuple[Path | str, str]:
     """Return the path of the warehouse's folder as it was given, and the source of the choice."""
     variable = os.environ.get(VARIABLE)

@@ -10,7 +10,9 @@ from tasks.run.writing import StageReport
 
 
 def coverage_report(
-    job: Job, stage: str = "evaluate", earlier_reports: Sequence[StageReport] = ()
+    job: Job,
+    stage: str = "evaluate",
+    earlier_reports: Sequence[StageReport] = (),
 ) -> StageReport:
     """Compare the coverage of a stage (or of all stages) with the configured bar.
 

@@ -96,10 +96,10 @@ def end_of(nightly: Nightly, moment: datetime) -> datetime | None:
     return end.replace(tzinfo=zone).astimezone(UTC).astimezone(zone)
 
 
-def stop_time(text: str, now: datetime) -> datetime:
+def stop_time(text: str, present: datetime) -> datetime:
     """Return the next moment of a time such as `06:30`, or the moment of a date with a time.
 
-    The time is in the zone of `now`; without a zone, `now` and the result are in this machine's.
+    The time is in the zone of `present`; without a zone, `present` and the result are in this machine's.
 
     Raises:
         UsageError: the text is neither, or the moment has passed.
@@ -108,7 +108,7 @@ def stop_time(text: str, now: datetime) -> datetime:
     try:
         if hour_and_minute:
             time_of_day = time(int(hour_and_minute[1]), int(hour_and_minute[2]))
-            today = datetime.combine(now.date(), time_of_day)
+            today = datetime.combine(present.date(), time_of_day)
             # The clock may show a time twice.
             times = [today, today.replace(fold=1), today + _DAY]
         else:
@@ -119,8 +119,8 @@ def stop_time(text: str, now: datetime) -> datetime:
         ) from error
     # Times of one zone would be compared by the clock alone.
     for clock_time in times:
-        zone = clock_time.tzinfo or now.tzinfo
+        zone = clock_time.tzinfo or present.tzinfo
         moment = clock_time.replace(tzinfo=zone).astimezone(UTC)
-        if moment > now.astimezone(UTC):
-            return moment.astimezone(now.tzinfo)
+        if moment > present.astimezone(UTC):
+            return moment.astimezone(present.tzinfo)
     raise UsageError(f"--stop-at {text}: has passed")

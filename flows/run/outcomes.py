@@ -103,7 +103,9 @@ def outcome_of(reports: Sequence["StageReport"]) -> str:
 
 
 def message_of(
-    reports: Sequence["StageReport"], outcome: str, headlines: Sequence[str] = ()
+    reports: Sequence["StageReport"],
+    outcome: str,
+    headlines: Sequence[str] = (),
 ) -> str:
     """Return the message of a run in Prefect.
 

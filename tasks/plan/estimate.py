@@ -213,7 +213,9 @@ def planned_calls(
 
 
 def _range_of(
-    purpose: str, per_call: PerCall, reply_limit: int | None
+    purpose: str,
+    per_call: PerCall,
+    reply_limit: int | None,
 ) -> tuple[PerCall, PerCall, list[str]]:
     """Return the shortest and longest mean call that the known lengths allow, and the assumptions."""
     is_known = per_call.prompt is not None and per_call.completion is not None

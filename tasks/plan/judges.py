@@ -73,7 +73,11 @@ def measured_judge_call(reader: Reader, judge_config: JudgeConfig) -> PerCall:
 
 
 def plan_measured(
-    reader: Reader, judge_config: JudgeConfig, stage: str, n_calls: int, label: str
+    reader: Reader,
+    judge_config: JudgeConfig,
+    stage: str,
+    n_calls: int,
+    label: str,
 ) -> Planned:
     """Return some calls of a judge, with the lengths of its stored ones."""
     prices = prices_of(judge_target(judge_config.judge))
@@ -122,7 +126,9 @@ def judges_to_call(
 
 
 def _failed_second(
-    reader: Reader, judge_config: JudgeConfig, responses: Sequence[MissingVerdicts]
+    reader: Reader,
+    judge_config: JudgeConfig,
+    responses: Sequence[MissingVerdicts],
 ) -> dict[str, int]:
     """Return, by response, the missing criteria on which a cascade's second judge failed."""
     parameters = {
@@ -136,7 +142,9 @@ def _failed_second(
 
 
 def _decided_by_first(
-    cascade: CascadeConfigs, n_failed: Mapping[str, int], responses: Sequence[MissingVerdicts]
+    cascade: CascadeConfigs,
+    n_failed: Mapping[str, int],
+    responses: Sequence[MissingVerdicts],
 ) -> Mapping[str, int]:
     """Return, by response, the pieces for which the first judge's replies are in the ledger.
 
@@ -152,7 +160,10 @@ def _decided_by_first(
 
 
 def _escalated_share(
-    reader: Reader, job_tasks: WantedTasks, judge_config: JudgeConfig, cascade: CascadeConfigs
+    reader: Reader,
+    job_tasks: WantedTasks,
+    judge_config: JudgeConfig,
+    cascade: CascadeConfigs,
 ) -> tuple[float, str]:
     """Return the share of criteria that a cascade escalates, and its source in words."""
     counts = "count(*) as n_verdicts, count(escalated_because) as n_escalated"

@@ -82,7 +82,8 @@ def _expected_tasks(planning: Planning) -> dict[str, list[str]]:
 
 
 def _samples(
-    planning: Planning, expected_tasks: Mapping[str, Sequence[str]]
+    planning: Planning,
+    expected_tasks: Mapping[str, Sequence[str]],
 ) -> Iterator[PlannedWork]:
     """Yield the calls of each model for its responses."""
     for model in planning.job.settings.models:
@@ -94,7 +95,12 @@ def _samples(
             messages = messages_to(model, planning.conversations[task_id])
             prompts.append("\n".join(text for _, text in messages))
         planned = _calls(
-            planning.reader, "sample", model, len(task_ids), "responses", prompts=prompts
+            planning.reader,
+            "sample",
+            model,
+            len(task_ids),
+            "responses",
+            prompts=prompts,
         )
         yield PlannedWork(planned, [(model.label, task_id, 1) for task_id in task_ids])
 

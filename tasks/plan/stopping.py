@@ -103,7 +103,8 @@ def _history(job_comparisons: JobComparisons, reader: Reader) -> list[Difference
 
 
 def simulated(
-    progress: Sequence[Progress], history: Sequence[Differences]
+    progress: Sequence[Progress],
+    history: Sequence[Differences],
 ) -> tuple[Needed, list[ExpectedRow]]:
     """Return the tasks that each comparison needs in each random order, and a row for each
     comparison.
@@ -137,7 +138,10 @@ def simulated(
 
 
 def _simulated(
-    state: Progress, differences: Differences, pool: Sequence[str], samples: NDArray[np.int64]
+    state: Progress,
+    differences: Differences,
+    pool: Sequence[str],
+    samples: NDArray[np.int64],
 ) -> tuple[Floats, float | None]:
     """Return the tasks that a comparison needs in each random order, and the share decided then.
 
@@ -154,7 +158,9 @@ def _simulated(
 
 
 def _until_decided(
-    state: Progress, differences: Differences, sampled: Floats
+    state: Progress,
+    differences: Differences,
+    sampled: Floats,
 ) -> tuple[Floats, float]:
     """Return the number of tasks after which each random order is decided, and the share that is.
 

@@ -65,13 +65,19 @@ class ResponsesToJudge:
     @property
     def cells(self) -> list[tuple[str, str, int]]:
         """Model, task, and number of missing verdicts."""
-        stored = [(response.task_id, response.n_criteria) for response in self.stored_responses]
-        expected = [(task_id, self.n_criteria[task_id]) for task_id in self.expected_tasks]
-        return [(self.model, task_id, n_missing) for task_id, n_missing in stored + expected]
+        stored_cells = [
+            (response.task_id, response.n_criteria) for response in self.stored_responses
+        ]
+        expected_cells = [(task_id, self.n_criteria[task_id]) for task_id in self.expected_tasks]
+        return [
+            (self.model, task_id, n_missing) for task_id, n_missing in stored_cells + expected_cells
+        ]
 
 
 def plan_verdicts(
-    planning: Planning, judge_calls: JudgeCalls, responses: ResponsesToJudge
+    planning: Planning,
+    judge_calls: JudgeCalls,
+    responses: ResponsesToJudge,
 ) -> PlannedWork:
     """Return the calls of a judge on the responses of a model."""
     judge_config = judge_calls.judge_config
@@ -82,7 +88,11 @@ def plan_verdicts(
     per_call = measured_judge_call(planning.reader, judge_config)
     must_read = fit is not None or per_call.prompt is None
     prompts, calls = _prompts_on(
-        planning, judge_config, fit, responses.stored_responses, must_read=must_read
+        planning,
+        judge_config,
+        fit,
+        responses.stored_responses,
+        must_read=must_read,
     )
     n_expected = responses.n_expected_pieces(piece_size)
     n_calls = judge_calls.n_calls(calls, n_expected)
@@ -160,7 +170,9 @@ def _texts_of(reader: Reader, responses: Sequence[MissingVerdicts]) -> dict[str,
 
 
 def _listed_criteria(
-    planning: Planning, judge_config: JudgeConfig, task_ids: Collection[str]
+    planning: Planning,
+    judge_config: JudgeConfig,
+    task_ids: Collection[str],
 ) -> dict[str, str]:
     """Return, by task, about the text of the criteria in one call of a judge of groups.
 
@@ -169,7 +181,10 @@ def _listed_criteria(
     if judge_config.piece_size is None or not task_ids:
         return {}
     rows = planning.reader.select(
-        "criteria", "task_id, title", **planning.job_tasks.key, task_id=sorted(task_ids)
+        "criteria",
+        "task_id, title",
+        **planning.job_tasks.key,
+        task_id=sorted(task_ids),
     )
     titles = defaultdict(list)
     for row in rows:

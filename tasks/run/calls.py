@@ -4,7 +4,7 @@ call for each row.
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby, starmap
 from operator import attrgetter
@@ -53,7 +53,9 @@ class ReplySpec(NamedTuple, Generic[Parsed_co]):
 
 
 async def call_and_parse(
-    gateway: Gateway, call: Call, reply_spec: ReplySpec[Parsed]
+    gateway: Gateway,
+    call: Call,
+    reply_spec: ReplySpec[Parsed],
 ) -> tuple[Reply, Parsed | None]:
     """Call a model, and once more if its reply cannot be read; return the last reply, and what was
     read or None.
@@ -127,8 +129,10 @@ def read_reply(reply: Reply, read: Callable[[str], Parsed]) -> tuple[Reply, Pars
     try:
         return reply, read(reply.text or "")
     except Exception as error:  # noqa: BLE001 - a model may write anything
-        kind = "" if isinstance(error, VerdictError) else f"{type(error).__name__}: "
-        cause = one_line(f"{kind}{error}; reply: {(reply.text or '')[:300]!r}")
+        reason = str(error)
+        if not isinstance(error, VerdictError):
+            reason = f"{type(error).__name__}: {error}"
+        cause = one_line(f"{reason}; reply: {(reply.text or '')[:300]!r}")
         return replace(reply, status=PARSE_ERROR, error=cause), None
 
 
@@ -214,15 +218,13 @@ class Analysis(NamedTuple):
         """
         key = {"benchmark": job.settings.benchmark, "purpose": self.stage}
         stored_rows = reader.select("analysts", "analyst, analyst_config_hash", **key)
-        changed = []
+        new_rows = []
         for analyst in self.analysts(job):
-            row = {
-                "analyst": analyst.label,
-                "analyst_config_hash": target_of(analyst).config_hash,
-            }
+            config_hash = target_of(analyst).config_hash
+            row = {"analyst": analyst.label, "analyst_config_hash": config_hash}
             if row not in stored_rows:
-                changed.append({**key, **row, "created_at": datetime.now(UTC)})
-        return changed
+                new_rows.append({**key, **row, "created_at": datetime.now(UTC)})
+        return new_rows
 
 
 def _is_retried(job: Job, row: Mapping[str, Any], accepted: Sequence[str]) -> bool:
@@ -233,43 +235,78 @@ def _is_retried(job: Job, row: Mapping[str, Any], accepted: Sequence[str]) -> bo
 
 
 async def analyse_items(
-    job: Job, context: RunContext, analysis: Analysis, label: str, row_ids: Collection[str]
+    job: Job,
+    context: RunContext,
+    analysis: Analysis,
+    label: str,
+    row_ids: Collection[str],
 ) -> StageReport:
     """Call an analyst for its missing items with these ids, and write their rows, failed ones
     too.
     """
     report = StageReport(analysis.stage)
-    with context.warehouse.reader() as reader:
-        missing_items = await asyncio.to_thread(analysis.missing, job, reader)
-    items = [item for item in missing_items[label] if item.row_id in row_ids]
+    items = await asyncio.to_thread(_missing_items, job, context, analysis, label)
+    items = [item for item in items if item.row_id in row_ids]
     (analyst,) = [analyst for analyst in analysis.analysts(job) if analyst.label == label]
     target = target_of(analyst)
     if analyst.mode == "batch" and not context.is_held_back(analysis.stage, label):
         calls = [_call(analyst, target, item, 0) for item in items]
         await context.submit_and_collect(target, calls, report)
-    gateway = context.gateway(analysis.stage, label)
     with PartWriter(context.warehouse, analysis.table, context.ledger, report) as writer:
-
-        async def analyse(item: Item, group_number: int) -> None:
-            call = _call(analyst, target, item, group_number)
-            reply, parsed = await call_and_parse(gateway, call, item.reply_spec)
-            row = {
-                **item.columns,
-                **call_columns(job, reply),
-                **(parsed or {}),
-                analysis.key: item.row_id,
-                "status": reply.status if parsed is None else OK,
-            }
-            writer.add(row, reply, label)
-
-        async def analyse_group(group_number: int, group: Sequence[Item]) -> None:
-            # The first call goes alone.
-            await report.counted(analyse(group[0], group_number))
-            await run_all(report.counted(analyse(item, group_number)) for item in group[1:])
-
+        calls_of_items = _ItemCalls(
+            job,
+            analysis.key,
+            analyst,
+            target,
+            context.gateway(analysis.stage, label),
+            writer,
+            report,
+        )
         groups = [list(group) for _, group in groupby(items, key=attrgetter("group"))]
-        await run_all(starmap(analyse_group, enumerate(groups)))
+        await run_all(starmap(calls_of_items.analyse_group, enumerate(groups)))
     return report
+
+
+@dataclass(frozen=True)
+class _ItemCalls:
+    """The calls of an analyst for single items, and where their rows go; `key` is the column of a
+    row's id.
+    """
+
+    job: Job
+    key: str
+    analyst: Analyst
+    target: Target
+    gateway: Gateway
+    writer: PartWriter
+    report: StageReport
+
+    async def analyse_group(self, group_number: int, group: Sequence[Item]) -> None:
+        """Analyse items whose prompts begin alike; the first call goes alone."""
+        await self.report.counted(self._analyse(group[0], group_number))
+        await run_all(self.report.counted(self._analyse(item, group_number)) for item in group[1:])
+
+    async def _analyse(self, item: Item, group_number: int) -> None:
+        call = _call(self.analyst, self.target, item, group_number)
+        reply, parsed = await call_and_parse(self.gateway, call, item.reply_spec)
+        row = {
+            **item.columns,
+            **call_columns(self.job, reply),
+            **(parsed or {}),
+            self.key: item.row_id,
+            "status": reply.status if parsed is None else OK,
+        }
+        self.writer.add(row, reply, self.analyst.label)
+
+
+def _missing_items(
+    job: Job,
+    context: RunContext,
+    analysis: Analysis,
+    label: str,
+) -> list[Item]:
+    with context.warehouse.reader() as reader:
+        return analysis.missing(job, reader)[label]
 
 
 def _call(analyst: Analyst, target: Target, item: Item, group_number: int) -> Call:

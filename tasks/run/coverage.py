@@ -203,7 +203,9 @@ class _Matrix:
         return models
 
     def _counts(
-        self, judge_columns: CoverageRow | None, task_ids: Iterable[str]
+        self,
+        judge_columns: CoverageRow | None,
+        task_ids: Iterable[str],
     ) -> list[dict[str, Any]]:
         """Return the numbers of the responses that count, or of their verdicts under a judge
         configuration.
@@ -216,7 +218,10 @@ class _Matrix:
         return self._rows(query, tasks=sorted(task_ids), counting=counting, **(judge_columns or {}))
 
     def _due(
-        self, responses: Iterable[CoverageRow], n_of_model: int, count_column: str
+        self,
+        responses: Iterable[CoverageRow],
+        n_of_model: int,
+        count_column: str,
     ) -> DueCounts:
         """Return how many responses or verdicts are due; `count_column` has their number.
 
@@ -242,7 +247,10 @@ class _Matrix:
         return due
 
     def _cells(
-        self, judge_columns: CoverageRow | None, rows: Iterable[CoverageRow], due: DueCounts
+        self,
+        judge_columns: CoverageRow | None,
+        rows: Iterable[CoverageRow],
+        due: DueCounts,
     ) -> list[CoverageCell]:
         """Return the cells of responses, or those of verdicts under a judge configuration."""
         columns = judge_columns or {}

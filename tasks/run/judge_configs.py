@@ -154,7 +154,9 @@ def judge_configs(job: Job, benchmark: Benchmark) -> list[JudgeConfig]:
 
 
 def first_judge_config(
-    job: Job, benchmark: Benchmark, stored_configs: Sequence[Mapping[str, Any]]
+    job: Job,
+    benchmark: Benchmark,
+    stored_configs: Sequence[Mapping[str, Any]],
 ) -> Mapping[str, Any] | None:
     """Return the first configured judge's stored configuration, else one with a configured label,
     else the first.
@@ -169,7 +171,10 @@ def first_judge_config(
 
 
 def configs_of(
-    judge: Judge, benchmark: Benchmark, *, reads_address: bool = True
+    judge: Judge,
+    benchmark: Benchmark,
+    *,
+    reads_address: bool = True,
 ) -> list[JudgeConfig]:
     """Return the configurations of a judge, one for each judge trial.
 
@@ -204,7 +209,10 @@ def configs_of(
 
 
 def _cascade_config(
-    judge: Judge, cascade: Cascade, config_hash: str, benchmark: Benchmark
+    judge: Judge,
+    cascade: Cascade,
+    config_hash: str,
+    benchmark: Benchmark,
 ) -> JudgeConfig:
     """Return the configuration of a cascade, with those of its judges."""
     when = cascade.when.rule

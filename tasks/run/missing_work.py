@@ -196,7 +196,10 @@ class MissingVerdicts(NamedTuple):
 
 
 def missing_verdicts(
-    job: Job, job_tasks: WantedTasks, reader: Reader, judge_config: JudgeConfig
+    job: Job,
+    job_tasks: WantedTasks,
+    reader: Reader,
+    judge_config: JudgeConfig,
 ) -> list[MissingVerdicts]:
     """Return the responses that lack verdicts under a judge configuration.
 
@@ -294,7 +297,10 @@ class UnwordedCriterion(NamedTuple):
 
 
 def unworded_criteria(
-    job: Job, job_tasks: WantedTasks, reader: Reader, rubric: str
+    job: Job,
+    job_tasks: WantedTasks,
+    reader: Reader,
+    rubric: str,
 ) -> list[UnwordedCriterion]:
     """Return the criteria of the wanted tasks without a wording in a rubric variant, in the
     rubric's order.
@@ -318,7 +324,11 @@ def imported_models(job: Job, job_tasks: WantedTasks, reader: Reader) -> list[st
     if job.named_models is None and job.settings.models:
         return []
     rows = reader.select(
-        "responses", "distinct model", **job_tasks.key, vintage=job.vintage, source=IMPORTED
+        "responses",
+        "distinct model",
+        **job_tasks.key,
+        vintage=job.vintage,
+        source=IMPORTED,
     )
     named_labels = job.named_models
     return [row["model"] for row in rows if named_labels is None or row["model"] in named_labels]
@@ -332,7 +342,9 @@ class Conversation(NamedTuple):
 
 
 def conversations_of(
-    reader: Reader, job_tasks: WantedTasks, task_ids: Iterable[str]
+    reader: Reader,
+    job_tasks: WantedTasks,
+    task_ids: Iterable[str],
 ) -> dict[str, Conversation]:
     """Return the conversations of some tasks, by task id; tasks that are not assembled are left
     out.

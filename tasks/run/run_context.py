@@ -102,7 +102,9 @@ def _with_calls(job: Job, candidates: Sequence[Callee], kinds: Collection[str]) 
 
 
 def _labels_with_calls(
-    job: Job, reader: Reader, called_kinds: Collection[str]
+    job: Job,
+    reader: Reader,
+    called_kinds: Collection[str],
 ) -> dict[str, set[str]]:
     """Return the labels of the models, judges and rubric writers with missing work, by kind."""
     job_tasks = missing_work.wanted_tasks(job, reader)
@@ -278,7 +280,10 @@ class RunContext:
             )
 
     async def submit_and_collect(
-        self, target: Target, calls: Sequence[Call], report: StageReport
+        self,
+        target: Target,
+        calls: Sequence[Call],
+        report: StageReport,
     ) -> None:
         """Submit the calls that are in no batch yet, and collect the batches that have ended, for a
         report's stage.
@@ -287,14 +292,19 @@ class RunContext:
         the wait ends stay missing until a later run.
         """
         batching = Batching(
-            target, self.ledger, self.limiters[report.stage], self._job.run_id, report.stage
+            target,
+            self.ledger,
+            self.limiters[report.stage],
+            self._job.run_id,
+            report.stage,
         )
         await batching.submit_and_collect(calls, self._job.settings.limits.batch_wait_s)
         report.warnings += batching.notes
         n_failed = sum(not reply.is_final for reply in batching.replies)
         if n_failed:
-            is_live = any(call.allows_live for call in calls)
-            follow_up = "live calls follow" if is_live else "the next run submits them again"
+            follow_up = "the next run submits them again"
+            if any(call.allows_live for call in calls):
+                follow_up = "live calls follow"
             report.warnings.append(f"{n_failed} calls failed in a batch; {follow_up}")
         if batching.n_submitted:
             report.notes.append(f"{batching.n_submitted} calls submitted as batches")
@@ -330,7 +340,8 @@ a parameter.
 
 @asynccontextmanager
 async def open_run_context(
-    job: Job, kinds: Collection[str] = CALLED_KINDS
+    job: Job,
+    kinds: Collection[str] = CALLED_KINDS,
 ) -> AsyncIterator[RunContext]:
     """Open the context of a run until the block ends; an inner block shares the outer one's.
 
@@ -400,7 +411,10 @@ def refuse_unready(job: Job, kinds: Collection[str] = CALLED_KINDS) -> None:
 
 
 def unbounded(
-    job: Job, kinds: Collection[str] = CALLED_KINDS, *, in_usd: bool = True
+    job: Job,
+    kinds: Collection[str] = CALLED_KINDS,
+    *,
+    in_usd: bool = True,
 ) -> Iterator[str]:
     """Yield the reasons why a cap, in USD or on tokens alone, cannot be enforced: a line for each
     model.

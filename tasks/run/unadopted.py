@@ -42,7 +42,11 @@ def changed_identities(job: Job) -> Iterator[ChangedIdentity]:
         if not model.is_imported and target.address_variable is not None:
             earlier_hash = target_of(model, reads_address=False).config_hash
             yield ChangedIdentity(
-                "responses", model.label, (target,), earlier_hash, target.config_hash
+                "responses",
+                model.label,
+                (target,),
+                earlier_hash,
+                target.config_hash,
             )
     benchmark = load_benchmark(job.settings.benchmark)
     for judge in job.settings.judges:

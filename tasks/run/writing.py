@@ -48,10 +48,15 @@ STAGES = {
     "judge": Stage((JUDGE,), "verdicts", {"verdicts": "judge"}),
     "drift": Stage((JUDGE,), "control sets", {"control_verdicts": "judge"}, is_assumed=False),
     "neighbours": Stage(
-        (JUDGE,), "verdicts in other arrangements", {"neighbour_verdicts": "judge"}
+        (JUDGE,),
+        "verdicts in other arrangements",
+        {"neighbour_verdicts": "judge"},
     ),
     "derive": Stage(
-        (RUBRIC_WRITER,), "rewritten criteria", {"criterion_variants": "model"}, is_assumed=False
+        (RUBRIC_WRITER,),
+        "rewritten criteria",
+        {"criterion_variants": "model"},
+        is_assumed=False,
     ),
     "annotate": Stage((ANNOTATOR,), "labels of tasks", {"task_annotations": None}),
     "review": Stage((REVIEWER,), "reviews of criteria", {"model_reviews": None}),
@@ -98,7 +103,11 @@ class PartWriter:
     """
 
     def __init__(
-        self, warehouse: Warehouse, table: str, ledger: Ledger, report: "StageReport | None" = None
+        self,
+        warehouse: Warehouse,
+        table: str,
+        ledger: Ledger,
+        report: "StageReport | None" = None,
     ) -> None:
         self._warehouse = warehouse
         self._table = table

@@ -209,7 +209,9 @@ def comparisons_of(
 
 
 def _pairs_of_models(
-    stopping: Stopping, sides: Mapping[str, ComparedModel], fields: Mapping[str, str]
+    stopping: Stopping,
+    sides: Mapping[str, ComparedModel],
+    fields: Mapping[str, str],
 ) -> list[OrderedPair]:
     """Return all pairs of models, or the configured ones of which both models are compared."""
     order = tuple(task_order(fields, str(stopping.seed)))
@@ -248,7 +250,9 @@ def _pairs_of_nights(
 
 
 def earlier_values(
-    reader: Reader, score_parameters: Mapping[str, Any], tonight: ComparedModel
+    reader: Reader,
+    score_parameters: Mapping[str, Any],
+    tonight: ComparedModel,
 ) -> dict[str, float]:
     """Return by task the value of a model in the latest earlier night, or in its base sampling."""
     parameters = {
@@ -277,7 +281,9 @@ def _planned(stopping: Stopping, pairs: Sequence[OrderedPair]) -> list[PlannedCo
 
 
 def _progress(
-    comparisons: Sequence[PlannedComparison], stopping_id: str, reader: Reader
+    comparisons: Sequence[PlannedComparison],
+    stopping_id: str,
+    reader: Reader,
 ) -> tuple[Progress, ...]:
     """Return the progress of each comparison, from its stored looks; a decision is final."""
     looks = reader.select("stopping_looks", order="block", stopping_id=stopping_id)

@@ -85,7 +85,9 @@ def next_block(progress: Iterable[Progress], last_number: int) -> TaskBlock | No
 
 
 def upcoming_block(
-    job: Job, job_comparisons: JobComparisons, last_number: int = 0
+    job: Job,
+    job_comparisons: JobComparisons,
+    last_number: int = 0,
 ) -> TaskBlock | None:
     """Return the next block in which a model of this run takes part (see `next_block`)."""
     labels = _labels_of(job)
@@ -152,7 +154,9 @@ def last_looks(job_comparisons: JobComparisons, reader: Reader) -> list[LookRow]
 
 
 def _values_of(
-    job_comparisons: JobComparisons, comparisons: Sequence[PlannedComparison], reader: Reader
+    job_comparisons: JobComparisons,
+    comparisons: Sequence[PlannedComparison],
+    reader: Reader,
 ) -> Values:
     """Return the scores of both sides of some comparisons."""
     parameters = job_comparisons.score_parameters
@@ -170,7 +174,9 @@ def _values_of(
 
 
 def _scores_of_sides(
-    values: Values, comparison: PlannedComparison, task_ids: Sequence[str]
+    values: Values,
+    comparison: PlannedComparison,
+    task_ids: Sequence[str],
 ) -> list[Floats]:
     """Return the scores of the first and of the second side, in the order of the tasks."""
     sides = (comparison.first_side, comparison.second_side)
@@ -296,7 +302,9 @@ def _store_scores(job: Job, job_comparisons: JobComparisons, *, must_store: bool
 
 
 def _score_rows(
-    job_comparisons: JobComparisons, label: str, reader: Reader
+    job_comparisons: JobComparisons,
+    label: str,
+    reader: Reader,
 ) -> list[StoppingScoreRow]:
     """Return a model's scores without run and time.
 
@@ -327,7 +335,10 @@ def _score_rows(
 
 
 def _figures_of(
-    job_comparisons: JobComparisons, decisive: Progress, label: str, reader: Reader
+    job_comparisons: JobComparisons,
+    decisive: Progress,
+    label: str,
+    reader: Reader,
 ) -> list[StoppingScoreRow]:
     """Return the figures of a model that rest on the evaluated tasks alone, with their scores."""
     comparison = decisive.comparison

@@ -33,23 +33,22 @@ CONCURRENCY = 8
 
 def settings(server: FaultServer, **changes: Any) -> dict[str, Any]:
     """A configuration with two models, one judge and two trials on the sample."""
-    alpha, beta, judge = (endpoint(label, server.api_base) for label in ("alpha", "beta", "judge"))
     return {
         "dataset": {"source": "sample"},
-        "models": [alpha, beta],
-        "judges": [judge],
+        "models": [endpoint("alpha", server.api_base), endpoint("beta", server.api_base)],
+        "judges": [endpoint("judge", server.api_base)],
         "trials": 2,
         "limits": {"concurrency": CONCURRENCY, "attempts": 2},
         **changes,
     }
 
 
-def commands_of(group: click.Group = cli, before: str = "") -> Iterator[tuple[str, click.Command]]:
+def commands_of(group: click.Group = cli, prefix: str = "") -> Iterator[tuple[str, click.Command]]:
     """Yield every command with its full name, those of groups too."""
     for name, command in group.commands.items():
-        yield f"{before}{name}", command
+        yield f"{prefix}{name}", command
         if isinstance(command, click.Group):
-            yield from commands_of(command, f"{before}{name} ")
+            yield from commands_of(command, f"{prefix}{name} ")
 
 
 class Terminal(io.StringIO):
@@ -109,10 +108,10 @@ class Command:
         stdout = io.StringIO()
         stderr = io.StringIO()
         with redirect_stdout(stdout), redirect_stderr(stderr), contextlib.chdir(self.folder):
-            returned = main(arguments)
-        done = Done(stdout.getvalue(), stderr.getvalue())
-        assert code == returned, f"exit {returned}, expected {code}\n{done.stdout}\n{done.stderr}"
-        return done
+            exit_code = main(arguments)
+        output = Done(stdout.getvalue(), stderr.getvalue())
+        assert exit_code == code, f"{output.stdout}\n{output.stderr}"
+        return output
 
     def json(self, *arguments: str, code: int = 0) -> Any:
         return json.loads(self(*arguments, "--json", code=code).stdout)
@@ -130,18 +129,19 @@ class Command:
 class Run:
     """The command `prbench` in this process, with the same options at the end of every call."""
 
-    def __init__(self, capsys: Printed, *where: str | Path) -> None:
+    def __init__(self, capsys: Printed, *location: str | Path) -> None:
         self._capsys = capsys
-        self._where = where
-        self.out = self.err = ""
+        self._location = location
+        self.out = ""
+        self.err = ""
 
     def __call__(self, *arguments: str | Path, code: int | tuple[int, ...] = 0) -> str:
         """Run a command and return its output, or its error if it must fail; `out` and `err` hold
         both.
         """
-        returned = main([str(each) for each in (*arguments, *self._where)])
+        exit_code = main([*map(str, arguments), *map(str, self._location)])
         self.out, self.err = self._capsys.readouterr()
-        assert returned in (code if isinstance(code, tuple) else (code,)), self.err
+        assert exit_code in (code if isinstance(code, tuple) else (code,)), self.err
         return self.err if code else self.out
 
     def refusal(self, *arguments: str | Path, code: int | tuple[int, ...] = 2) -> str:

@@ -61,14 +61,14 @@ def serving_prefect(home: Path, shared: Path) -> Iterator[PrefectServer]:
         making.enter_context(file_lock(shared / "prefect.lock", wait=True))
         if take_database(shared, home):
             making.close()
-        given = (listening.fileno(), file.fileno(), file.fileno())
-        command = [sys.executable, "-P", "-m", "flows.server", *map(str, given), str(home), "3600"]
+        files = (listening.fileno(), file.fileno(), file.fileno())
+        command = [sys.executable, "-P", "-m", "flows.server", *map(str, files), str(home), "3600"]
         with (
             log.open("w") as output,
             subprocess.Popen(
                 command,
                 env=environment | {"PREFECT_HOME": str(home)},
-                pass_fds=given,
+                pass_fds=files,
                 stdout=output,
                 stderr=output,
             ) as process,
@@ -100,17 +100,17 @@ def browser(url: str, secret: str | None = None) -> httpx.Client:
 
 def artifacts_of(url: str, key: str, run_id: str) -> list[str]:
     """The artifacts with a key that belong to a run."""
-    wanted = {"artifacts": {"key": {"like_": key}}}
-    listed = browser(url).post("/artifacts/filter", json=wanted).raise_for_status().json()
-    return [each["data"] for each in listed if run_id in (each["description"] or "")]
+    key_filter = {"artifacts": {"key": {"like_": key}}}
+    artifacts = browser(url).post("/artifacts/filter", json=key_filter).raise_for_status().json()
+    return [artifact["data"] for artifact in artifacts if run_id in (artifact["description"] or "")]
 
 
 def _keep_database(home: Path, shared: Path) -> None:
     if not (shared / _DATABASE).exists():
-        copy = shared / f".{_DATABASE}"
+        path = shared / f".{_DATABASE}"
         with (
             closing(sqlite3.connect(home / _DATABASE)) as source,
-            closing(sqlite3.connect(copy)) as kept,
+            closing(sqlite3.connect(path)) as copy,
         ):
-            source.backup(kept)
-        copy.rename(shared / _DATABASE)
+            source.backup(copy)
+        path.rename(shared / _DATABASE)

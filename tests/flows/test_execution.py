@@ -27,53 +27,63 @@ def interrupt(*_: object, **__: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def outcomes(folder: Path) -> list[Any]:
-    return [row["outcome"] for row in rows_in(folder, "select outcome from runs")]
-
-
 @pytest.mark.parametrize(
-    ("owner", "name", "recorded"),
+    ("owner", "name"),
     [
-        (Warehouse, "verify", None),
-        (execution, "mark_killed", ["interrupted"]),
-        (execution, "damage_reports", ["interrupted"]),
+        (Warehouse, "verify"),
+        (execution, "mark_killed"),
+        (execution, "damage_reports"),
     ],
 )
 def test_ctrl_c_at_any_moment_of_a_run_interrupts_it(
     owner: object,
     name: str,
-    recorded: list[str] | None,
     tmp_path: Path,
     monkeypatch: Patch,
     capsys: Printed,
 ) -> None:
     monkeypatch.setattr(owner, name, interrupt)
-    ended = execute(job_on("sample", tmp_path), lambda: [StageReport("judge")])
-    monkeypatch.undo()
 
-    assert ended.outcome == "interrupted"
-    assert ended.exit_code == 130
-    assert ended.was_interrupted
+    run = execute(job_on("sample", tmp_path), lambda: [StageReport("judge")])
+
+    assert run.outcome == "interrupted"
+    assert run.exit_code == 130
+    assert run.was_interrupted
     assert capsys.readouterr().err.count("interrupted: finished work is kept") == 1
-    # A run has no effect before its row is written.
-    assert recorded == (outcomes(tmp_path) if Warehouse(tmp_path).database.exists() else None)
+
+
+def test_a_run_that_is_interrupted_before_its_row_is_written_has_no_effect(
+    tmp_path: Path,
+    monkeypatch: Patch,
+) -> None:
+    monkeypatch.setattr(Warehouse, "verify", interrupt)
+
+    execute(job_on("sample", tmp_path), lambda: [StageReport("judge")])
+
+    assert not Warehouse(tmp_path).database.exists()
 
 
 @pytest.mark.parametrize(
-    ("fails", "outcome"), [(interrupt, "interrupted"), (lambda: 1 / 0, "failed")]
+    ("work", "outcome"),
+    [(interrupt, "interrupted"), (lambda: 1 / 0, "failed")],
 )
 def test_work_cut_short_is_recorded_with_its_outcome(
-    fails: Callable[[], Any], outcome: str, tmp_path: Path
+    work: Callable[[], Any],
+    outcome: str,
+    tmp_path: Path,
 ) -> None:
     with suppress(ZeroDivisionError):
-        execute(job_on("sample", tmp_path), fails)
-    assert [outcome] == outcomes(tmp_path)
+        execute(job_on("sample", tmp_path), work)
+
+    assert rows_in(tmp_path, "select outcome from runs") == [{"outcome": outcome}]
 
 
-def mounted(folder: Path, *options: str) -> bool:
+def mount(folder: Path, *options: str) -> bool:
+    """Mount a disk, and return whether that worked."""
+    if shutil.which("mount") is None:
+        return False
     command = ["mount", *options, str(folder)]
-    is_there = shutil.which("mount") is not None
-    return is_there and subprocess.run(command, capture_output=True, check=False).returncode == 0
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @pytest.fixture
@@ -81,74 +91,109 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 64 kB."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    if not mounted(folder, "-t", "tmpfs", "-o", "size=64k", "tmpfs"):
+    if not mount(folder, "-t", "tmpfs", "-o", "size=64k", "tmpfs"):
         pytest.skip("mounts a small disk, which only root may")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_filled", [0, 65_536])
+@pytest.mark.parametrize("n_used_bytes", [0, 65_536])
 def test_a_full_disk_is_named(
-    disk: Path, n_filled: int, tmp_path: Path, monkeypatch: Patch, run: Run
+    disk: Path,
+    n_used_bytes: int,
+    tmp_path: Path,
+    monkeypatch: Patch,
+    run: Run,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (disk / ".filled").write_bytes(bytes(n_filled))
-    line = run("ingest", "--warehouse", str(disk / "data"), code=1)
-    *progress, reason = line.splitlines()
-    assert progress == ["ingest: started"]
-    assert f"{disk / 'data'}" in reason
-    assert "No space left on device" in reason
+    (disk / ".filler").write_bytes(bytes(n_used_bytes))
+
+    lines = run("ingest", "--warehouse", str(disk / "data"), code=1).splitlines()
+
+    assert lines[:-1] == ["ingest: started"]
+    assert str(disk / "data") in lines[-1]
+    assert "No space left on device" in lines[-1]
 
 
-READING = (["leaderboard"], ["status"], ["sql", "from verdicts"], ["figure", "runs"])
+READING_COMMANDS = (["leaderboard"], ["status"], ["sql", "from verdicts"], ["figure", "runs"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("has_tables", [False, True])
-def test_a_command_that_finds_nothing_on_a_full_disk_names_the_disk_and_not_a_command_that_fails_there(
-    has_tables: bool, disk: Path, tmp_path: Path, monkeypatch: Patch, run: Run
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    data = disk / "data"
-    if has_tables:  # a first run was cut short before it stored any task
-        assert mounted(disk, "-o", "remount,size=16m")
-        execute(job_on("sample", data), list)
-    with suppress(OSError), (disk / ".filled").open("wb") as file:
+def fill(disk: Path) -> None:
+    with suppress(OSError), (disk / ".filler").open("wb") as file:
         while True:
             file.write(bytes(4096))
             file.flush()
-    for command in (["status"],) if has_tables else READING:
-        line = run(*command, "--warehouse", str(data), code=1)
 
-        assert (
-            f"nothing can be written to {data} (No space left on device); free some space" in line
-        )
-        assert "prbench ingest" not in line
-        assert line.count("\n") == 1
+
+def assert_disk_is_named(line: str, data: Path) -> None:
+    """Check the message of a command that finds nothing on a full disk: it names no command that
+    would fail there.
+    """
+    assert f"nothing can be written to {data} (No space left on device); free some space" in line
+    assert "prbench ingest" not in line
+    assert line.count("\n") == 1
 
 
 @pytest.mark.slow
-def test_a_command_that_finds_nothing_on_a_read_only_disk_says_so(
-    disk: Path, tmp_path: Path, monkeypatch: Patch, run: Run
+@pytest.mark.parametrize("command", READING_COMMANDS)
+def test_a_command_that_finds_nothing_on_a_full_disk_names_the_disk(
+    command: list[str],
+    disk: Path,
+    tmp_path: Path,
+    monkeypatch: Patch,
+    run: Run,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert mounted(disk, "-o", "remount,ro")
+    fill(disk)
 
-    for command in READING:
-        line = run(*command, "--warehouse", str(disk / "data"), code=1)
+    line = run(*command, "--warehouse", str(disk / "data"), code=1)
 
-        assert (
-            f"nothing can be written to {disk / 'data'} (Read-only file system); make it writable"
-            in line
-        )
+    assert_disk_is_named(line, disk / "data")
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_named_after_a_run_that_was_cut_short_before_it_stored_a_task(
+    disk: Path,
+    tmp_path: Path,
+    monkeypatch: Patch,
+    run: Run,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert mount(disk, "-o", "remount,size=16m")
+    execute(job_on("sample", disk / "data"), list)
+    fill(disk)
+
+    line = run("status", "--warehouse", str(disk / "data"), code=1)
+
+    assert_disk_is_named(line, disk / "data")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", READING_COMMANDS)
+def test_a_command_that_finds_nothing_on_a_read_only_disk_says_so(
+    command: list[str],
+    disk: Path,
+    tmp_path: Path,
+    monkeypatch: Patch,
+    run: Run,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert mount(disk, "-o", "remount,ro")
+
+    line = run(*command, "--warehouse", str(disk / "data"), code=1)
+
+    assert (
+        f"nothing can be written to {disk / 'data'} (Read-only file system); make it writable"
+        in line
+    )
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
 def test_too_many_open_files_are_a_line_with_the_limit_to_raise(number: int) -> None:
-    assert explained(OSError(number, os.strerror(number), "/data/x"))[1].endswith(
-        "or lower `limits.concurrency`"
-    )
+    _, line = explained(OSError(number, os.strerror(number), "/data/x"))
+
+    assert line.endswith("or lower `limits.concurrency`")
 
 
 def test_a_folder_that_can_be_written_gets_the_advice_and_no_file(tmp_path: Path) -> None:
@@ -158,35 +203,42 @@ def test_a_folder_that_can_be_written_gets_the_advice_and_no_file(tmp_path: Path
 
 @pytest.mark.slow
 def test_a_read_only_warehouse_can_be_read(
-    disk: Path, tmp_path: Path, monkeypatch: Patch, capsys: Printed
+    disk: Path,
+    tmp_path: Path,
+    monkeypatch: Patch,
+    capsys: Printed,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    at = ["--warehouse", str(disk / "data")]
-    assert mounted(disk, "-o", "remount,size=64m")
-    assert main(["ingest", *at]) == 0
+    location = ["--warehouse", str(disk / "data")]
+    assert mount(disk, "-o", "remount,size=64m")
+    assert main(["ingest", *location]) == 0
     Ledger(disk / "data" / "ledger").close()
-    assert mounted(disk, "-o", "remount,ro")
+    assert mount(disk, "-o", "remount,ro")
 
-    assert main(["status", "--spend", *at]) == 0
-    capsys.readouterr()
-    for command in ("run", "aggregate"):
-        assert main([command, *at]) == 1
-        assert (
-            f"{disk / 'data'}: cannot be written: Read-only file system" in capsys.readouterr().err
-        )
+    assert main(["status", "--spend", *location]) == 0
+    assert main(["run", *location]) == 1
+    assert main(["aggregate", *location]) == 1
+
+    refusal = f"{disk / 'data'}: cannot be written: Read-only file system"
+    assert capsys.readouterr().err.count(refusal) == 2
 
 
 def test_of_the_outcomes_that_apply_the_first_in_order_of_exit_codes_counts() -> None:
-    reports: list[StageReport] = []
-    outcomes = [outcome_of(reports)]
-    for name in ("is_below_bar", "has_failed", "is_at_stop_time", "is_at_budget"):
-        reports.append(StageReport("judge", **{name: True}))  # type: ignore[arg-type]
-        outcomes.append(outcome_of(reports))
+    reports = [
+        StageReport("judge"),
+        StageReport("judge", is_below_bar=True),
+        StageReport("judge", has_failed=True),
+        StageReport("judge", is_at_stop_time=True),
+        StageReport("judge", is_at_budget=True),
+    ]
+
+    outcomes = [outcome_of(reports[:n_reports]) for n_reports in range(1, 6)]
+
     assert outcomes == ["done", "below_bar", "failed", "stopped_at_time", "stopped_at_budget"]
 
 
 @pytest.mark.parametrize(
-    ("failures", "n_rows", "more", "outcome"),
+    ("failures", "n_rows", "facts", "outcome"),
     [
         ({"provider_error": 3, "timeout": 1}, 4, {"is_below_bar": True}, "failed"),
         ({"provider_error": 4}, 4, {"stopped": ["m: wrong key"]}, "failed"),
@@ -202,34 +254,52 @@ def test_of_the_outcomes_that_apply_the_first_in_order_of_exit_codes_counts() ->
     ],
 )
 def test_a_run_without_replies_fails(
-    failures: dict[str, int], n_rows: int, more: dict[str, Any], outcome: str
+    failures: dict[str, int],
+    n_rows: int,
+    facts: dict[str, Any],
+    outcome: str,
 ) -> None:
-    sampled = StageReport("sample", rows=n_rows, failures=Counter(failures))
-    assert outcome == outcome_of(
-        [StageReport("ingest", rows=9), sampled, StageReport("coverage", **more)]
-    )
+    reports = [
+        StageReport("ingest", rows=9),
+        StageReport("sample", rows=n_rows, failures=Counter(failures)),
+        StageReport("coverage", **facts),
+    ]
+
+    assert outcome_of(reports) == outcome
 
 
 @pytest.mark.parametrize("outcome", ENDINGS)
-def test_a_state_has_the_name_of_its_outcome_and_says_what_to_know(outcome: str) -> None:
+def test_a_state_has_the_type_and_name_of_its_outcome(outcome: str) -> None:
     from flows.recorded import state_of  # Prefect takes seconds to import
 
-    warned = [
-        StageReport("sample"),
-        StageReport("judge", notes=["9 made"], warnings=["half is missing"]),
-    ]
-    state = state_of(outcome, message_of(warned, outcome))
-    assert (*ENDINGS[outcome][1:], "half is missing") == (
-        state.type.value,
-        state.name,
-        state.message,
-    )
-    assert message_of([StageReport("judge", notes=["9 made"])], outcome) == "9 made"
-    assert ENDINGS[outcome].state_name == message_of([], outcome)
-    assert [outcome] == [
-        name for name, ending in ENDINGS.items() if ending.state_name == state.name
-    ]
+    state = state_of(outcome, "half is missing")
+
+    assert state.type.value == ENDINGS[outcome].state_type
+    assert state.name == ENDINGS[outcome].state_name
+    assert state.message == "half is missing"
     assert (outcome == "done") == (state.name == "Completed")
+
+
+def test_each_outcome_has_a_state_of_its_own() -> None:
+    assert len({ending.state_name for ending in ENDINGS.values()}) == len(ENDINGS)
+
+
+@pytest.mark.parametrize(
+    ("reports", "message"),
+    [
+        (
+            [
+                StageReport("sample"),
+                StageReport("judge", notes=["9 made"], warnings=["half is missing"]),
+            ],
+            "half is missing",
+        ),
+        ([StageReport("judge", notes=["9 made"])], "9 made"),
+        ([], "Below the bar"),
+    ],
+)
+def test_the_message_of_a_run_says_what_to_know(reports: list[StageReport], message: str) -> None:
+    assert message_of(reports, "below_bar") == message
 
 
 @pytest.mark.parametrize(
@@ -242,8 +312,9 @@ def test_a_state_has_the_name_of_its_outcome_and_says_what_to_know(outcome: str)
     ],
 )
 def test_a_warehouse_is_named_after_its_folder_or_after_the_one_with_the_default_folder(
-    folder: str, name: str
+    folder: str,
+    name: str,
 ) -> None:
     from flows.ui import warehouse_name
 
-    assert name == warehouse_name(Path(folder))
+    assert warehouse_name(Path(folder)) == name

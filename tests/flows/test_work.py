@@ -2,7 +2,8 @@
 
 import asyncio
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tasks.judge.rubric_variants import derive
 from tasks.report.rendering.program import hash_of_program
 from tasks.report.rendering.site import Site
 from tests.faults.server import FaultServer, HttpResponse, well_behaved
-from tests.kit import ROOT, job_on, judged, prepared, row, sampled, written
+from tests.kit import ROOT, endpoint, job_on, judged, prepared, row, sampled, written
 from tests.tasks.hard_subset.hard_world import SIZE, TASKS, TENTHS, job_with, with_rule
 from warehouse import Warehouse, sample_path
 
@@ -36,35 +37,43 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def test_ingest_has_work_for_data_that_is_not_stored_or_not_checked_and_only_then(
-    data: Path, tmp_path: Path
-) -> None:
+def test_ingest_has_work_until_the_data_is_stored_and_checked(data: Path, tmp_path: Path) -> None:
     job = job_on(data, tmp_path / "data")
+
     assert has_work(job, "ingest")
     ingest(job)
     assert has_work(job, "ingest")
     check(job, ("ingest",), reuse=True)
     assert not has_work(job, "ingest")
+
+
+def test_ingest_has_work_for_other_data_and_other_checks(data: Path, tmp_path: Path) -> None:
+    prepared(job_on(data, tmp_path / "data"))
+
     assert has_work(job_on("sample", tmp_path / "data"), "ingest")
     assert has_work(job_on(data, tmp_path / "data", quality={"weights": "warn"}), "ingest")
+
+
+@pytest.mark.parametrize("name", ["ingest", "evaluate"])
+def test_there_is_work_for_a_new_split(name: str, data: Path, tmp_path: Path) -> None:
+    prepared(job_on(data, tmp_path / "data"))
+
     shutil.copy(data / "a.jsonl", data / "b.jsonl")
-    assert has_work(job_on(data, tmp_path / "data"), "ingest")
-    assert has_work(job_on(data, tmp_path / "data"), "evaluate")
+
+    assert has_work(job_on(data, tmp_path / "data"), name)
 
 
-def test_select_hard_has_work_until_what_is_configured_now_is_selected(tmp_path: Path) -> None:
+def test_select_hard_has_work_until_the_configured_subset_is_selected(tmp_path: Path) -> None:
     job = job_with(tmp_path, TENTHS, {"finance": TASKS})
+
     aggregate(job)
     assert has_work(job, "select_hard")
     select_hard(job)
     aggregate(job)
     assert not has_work(job, "select_hard")
-    for changed in (
-        {"share": {"Finance": SIZE + 1}},
-        {"panel": sorted(TENTHS)[:2]},
-        {"panel": ["unknown"]},
-    ):
-        assert has_work(with_rule(job, **changed), "select_hard"), changed
+    assert has_work(with_rule(job, share={"Finance": SIZE + 1}), "select_hard")
+    assert has_work(with_rule(job, panel=sorted(TENTHS)[:2]), "select_hard")
+    assert has_work(with_rule(job, panel=["unknown"]), "select_hard")
 
 
 STAGES: list[tuple[str, Callable[[Job], object]]] = [
@@ -78,76 +87,135 @@ STAGES: list[tuple[str, Callable[[Job], object]]] = [
 """The stages of a run in their order, each with a function that does its work."""
 
 
-@pytest.mark.slow
-def test_each_stage_of_a_run_has_work_until_it_was_done_and_so_has_the_run(tmp_path: Path) -> None:
+@dataclass
+class FinishedRun:
+    """A run whose stages are done, and the stages whose `has_work` was wrong before or after."""
+
+    server: FaultServer
+    settings: dict[str, Any]
+    folder: Path
+    stages_without_work_before: list[str] = field(default_factory=list)
+    stages_with_work_after: list[str] = field(default_factory=list)
+
+    def job(self, **changes: Any) -> Job:
+        """A job with some other settings on the same folder."""
+        return job_on("sample", self.folder, **self.settings | changes)
+
+    def endpoint(self, label: str, **changes: Any) -> dict[str, Any]:
+        return endpoint(label, self.server.api_base, name="hosted_vllm/m", **changes)
+
+
+@pytest.fixture(scope="module")
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
     with FaultServer() as server:
-        at = {"name": "hosted_vllm/m", "api_base": server.api_base}
-        judge = {
-            **at,
-            "label": "judge",
-            "rubric": "examples_removed",
-        }
-        settings = {
-            "models": [{**at, "label": "a"}],
-            "judges": [judge, {**at, "label": "plain"}],
+        run = FinishedRun(server, {}, tmp_path_factory.mktemp("finished") / "data")
+        run.settings = {
+            "models": [run.endpoint("a")],
+            "judges": [run.endpoint("judge", rubric="examples_removed"), run.endpoint("plain")],
             "drift": {"verdicts": 5},
             "limits": {"attempts": 1},
             "report": {"enabled": False},
         }
-        job = job_on("sample", tmp_path / "data", **settings)
         for name, work in STAGES:
-            assert has_work(job, name), name
-            assert has_work(job, "evaluate"), name
-            work(job)
-            assert not has_work(job, name), name
-        done = len(server.book)
-        for name in ("evaluate", "backfill", "assemble"):
-            assert not has_work(job, name), name
-        ingested, covered = without_work(job, "evaluate")
-        assert ingested.stage == "ingest"
-        assert covered.stage == "coverage"
-        assert not covered.is_below_bar
-        assert done == len(server.book)
-
-        night = job.model_copy(update={"night": "2026-11-22"})
-        assert has_work(night, "night")
-        assert not has_work(night, "evaluate")
-        # A finished night still has work while a control set lacks verdicts.
-        ended = row(
-            "runs",
-            night=night.night,
-            outcome="done",
-            config='{"benchmark": "prbench"}',
-        )
-        written(job.warehouse, {"runs": [ended]}).publish()
-        assert has_work(night, "night")
-        choose_control_set(night)
-        for behaviour, is_left in (
-            (lambda _, __: HttpResponse(status=500, error={"message": "x"}), True),
-            (well_behaved, False),
-        ):
-            server.behaviour = behaviour
-            asyncio.run(judge_control_set(night))
-            assert is_left == has_work(night, "night")
-    changed: dict[str, dict[str, Any]] = {
-        "a model": {"models": [*settings["models"], {**at, "label": "b"}]},
-        "a judge": {"judges": [judge, {**at, "label": "j"}]},
-        "another rubric": {"judges": [{**at, "label": "judge"}]},
-        "a trial": {"trials": 2},
-        "a majority": {"majorities": {"all": ["a", "b", "c"]}},
-        "the report": {"report": {"enabled": True}},
-        "a hard subset": {"hard_subset": {"share": 0.25}},
-    }
-    for what, more in changed.items():
-        assert has_work(job_on("sample", tmp_path / "data", **(settings | more)), "evaluate"), what
+            if not has_work(run.job(), name) or not has_work(run.job(), "evaluate"):
+                run.stages_without_work_before.append(name)
+            work(run.job())
+            if has_work(run.job(), name):
+                run.stages_with_work_after.append(name)
+        yield run
 
 
-def test_unknown_work_counts_as_work(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_each_stage_of_a_run_has_work_until_it_was_done(finished_run: FinishedRun) -> None:
+    assert finished_run.stages_without_work_before == []
+    assert finished_run.stages_with_work_after == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["evaluate", "backfill", "assemble"])
+def test_a_flow_has_no_work_when_its_stages_are_done(name: str, finished_run: FinishedRun) -> None:
+    assert not has_work(finished_run.job(), name)
+
+
+@pytest.mark.slow
+def test_a_run_without_work_reports_on_data_and_coverage_and_calls_nothing(
+    finished_run: FinishedRun,
+) -> None:
+    n_calls = len(finished_run.server.book)
+
+    data_report, coverage_report = without_work(finished_run.job(), "evaluate")
+
+    assert data_report.stage == "ingest"
+    assert coverage_report.stage == "coverage"
+    assert not coverage_report.is_below_bar
+    assert len(finished_run.server.book) == n_calls
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"trials": 2},
+        {"majorities": {"all": ["a", "b", "c"]}},
+        {"report": {"enabled": True}},
+        {"hard_subset": {"share": 0.25}},
+    ],
+)
+def test_a_run_has_work_after_a_change_of_the_settings(
+    changes: dict[str, Any],
+    finished_run: FinishedRun,
+) -> None:
+    assert has_work(finished_run.job(**changes), "evaluate")
+
+
+@pytest.mark.slow
+def test_a_run_has_work_for_a_new_model_judge_or_rubric(finished_run: FinishedRun) -> None:
+    endpoint_of = finished_run.endpoint
+    models = [endpoint_of("a"), endpoint_of("b")]
+    judges = [endpoint_of("judge", rubric="examples_removed"), endpoint_of("j")]
+
+    assert has_work(finished_run.job(models=models), "evaluate")
+    assert has_work(finished_run.job(judges=judges), "evaluate")
+    assert has_work(finished_run.job(judges=[endpoint_of("judge")]), "evaluate")
+
+
+@pytest.mark.slow
+def test_a_night_has_work_until_it_has_ended_and_its_control_sets_have_verdicts(
+    finished_run: FinishedRun,
+) -> None:
+    night = finished_run.job().model_copy(update={"night": "2026-11-22"})
+    finished_night = row(
+        "runs",
+        night=night.night,
+        outcome="done",
+        config='{"benchmark": "prbench"}',
+    )
+
+    assert has_work(night, "night")
+    assert not has_work(night, "evaluate")
+    written(night.warehouse, {"runs": [finished_night]}).publish()
+    assert has_work(night, "night")
+    choose_control_set(night)
+    finished_run.server.behaviour = lambda _, __: HttpResponse(status=500, error={"message": "x"})
+    asyncio.run(judge_control_set(night))
+    assert has_work(night, "night")
+    finished_run.server.behaviour = well_behaved
+    asyncio.run(judge_control_set(night))
+    assert not has_work(night, "night")
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_without_data_every_flow_has_work(name: str, tmp_path: Path) -> None:
+    assert has_work(job_on("sample", tmp_path / "data"), name)
+
+
+@pytest.mark.parametrize("name", ["check", "compact"])
+def test_a_flow_whose_work_is_not_known_always_has_work(name: str, tmp_path: Path) -> None:
     job = job_on("sample", tmp_path / "data")
-    assert all(has_work(job, name) for name in FLOWS)
+
     assemble(prepared(job))
-    assert has_work(job, "check")
-    assert has_work(job, "compact")
+
+    assert has_work(job, name)
 
 
 @pytest.fixture
@@ -194,7 +262,10 @@ def test_another_vintage_rewrites_a_report(written_report: Job) -> None:
     ],
 )
 def test_a_changed_figure_query_or_page_rewrites_a_report(
-    name: str, written_report: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    written_report: Job,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     program = tmp_path / "program"
     (program / name).parent.mkdir(parents=True)
@@ -234,16 +305,7 @@ def test_a_cut_page_rewrites_a_report(name: str, written_report: Job) -> None:
 
 
 def test_newly_published_rows_rewrite_a_report(written_report: Job) -> None:
-    label = {
-        "benchmark": "prbench",
-        "field": "f",
-        "kind": "k",
-        "label": "l",
-    }
-    warehouse = Warehouse(written_report.warehouse)
-
-    warehouse.write("labels", [label])
-    warehouse.publish()
+    written(written_report.warehouse, {"labels": [row("labels")]}).publish()
 
     assert not is_up_to_date(written_report)
 
@@ -251,6 +313,5 @@ def test_newly_published_rows_rewrite_a_report(written_report: Job) -> None:
 def test_every_flow_that_commands_start_can_be_loaded() -> None:
     from prefect import Flow  # it takes seconds to import
 
-    kinds = {name: type(prefect_flow(name)) for name in FLOWS}
-
-    assert kinds == dict.fromkeys(FLOWS, Flow)
+    for name in FLOWS:
+        assert isinstance(prefect_flow(name), Flow)

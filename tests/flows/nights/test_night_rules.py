@@ -45,16 +45,16 @@ def utc(hour: int, minute: int = 0) -> datetime:
     return datetime(2026, 11, 22, hour, minute, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("now", [utc(1), utc(5, 30), utc(9), utc(23)])
-def test_a_late_night_stops_no_later(tmp_path: Path, now: datetime) -> None:
-    night_job = as_night(job(tmp_path, nightly={"stop_at": "07:00"}), now)
+@pytest.mark.parametrize("moment", [utc(1), utc(5, 30), utc(9), utc(23)])
+def test_a_late_night_stops_no_later(tmp_path: Path, moment: datetime) -> None:
+    night_job = as_night(job(tmp_path, nightly={"stop_at": "07:00"}), moment)
 
     assert night_job.night == "2026-11-22"
     assert night_job.stop_at == utc(7)
 
 
 @pytest.mark.parametrize(
-    ("now", "next_stop"),
+    ("moment", "next_stop"),
     [
         (utc(1), utc(7)),
         (utc(5, 30), utc(7)),
@@ -63,14 +63,16 @@ def test_a_late_night_stops_no_later(tmp_path: Path, now: datetime) -> None:
     ],
 )
 def test_a_night_that_is_repeated_stops_at_the_next_stop_time(
-    tmp_path: Path, now: datetime, next_stop: datetime
+    tmp_path: Path,
+    moment: datetime,
+    next_stop: datetime,
 ) -> None:
     configured = job(tmp_path, nightly={"stop_at": "07:00"})
     repeated = configured.model_copy(update={"night": "2026-11-20"})
     with_stop_time = repeated.model_copy(update={"stop_at": utc(10)})
 
-    assert as_night(repeated, now).stop_at == next_stop
-    assert as_night(with_stop_time, now).stop_at == utc(10)
+    assert as_night(repeated, moment).stop_at == next_stop
+    assert as_night(with_stop_time, moment).stop_at == utc(10)
 
 
 def test_a_night_after_its_stop_is_skipped_with_an_alert(tmp_path: Path, capsys: Printed) -> None:
@@ -87,7 +89,9 @@ def test_a_night_after_its_stop_is_skipped_with_an_alert(tmp_path: Path, capsys:
 
 
 def test_a_complete_night_that_is_started_again_after_its_stop_is_no_skipped_night(
-    tmp_path: Path, monkeypatch: Patch, capsys: Printed
+    tmp_path: Path,
+    monkeypatch: Patch,
+    capsys: Printed,
 ) -> None:
     monkeypatch.setattr(nightly, "has_work", lambda *_: False)
     complete = prepared(
@@ -108,7 +112,8 @@ def test_a_complete_night_that_is_started_again_after_its_stop_is_no_skipped_nig
 
 
 def test_a_night_that_began_and_is_started_again_after_its_stop_was_not_continued(
-    tmp_path: Path, capsys: Printed
+    tmp_path: Path,
+    capsys: Printed,
 ) -> None:
     configured = prepared(job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"}))
     night_job = configured.model_copy(update={"night": "2026-11-22"})
@@ -183,7 +188,8 @@ def test_a_night_that_somebody_starts_stops_at_the_next_stop_time(scheduler: Sch
 
 
 def test_a_scheduled_night_is_missed_when_the_next_one_has_begun(
-    scheduler: Scheduler, capsys: Printed
+    scheduler: Scheduler,
+    capsys: Printed,
 ) -> None:
     state = scheduler.start("2026-03-29T00:00:00+00:00", "auto-scheduled")
 
@@ -220,7 +226,8 @@ def night_in_progress(tmp_path: Path) -> Iterator[Job]:
 
 
 def test_a_night_beside_another_is_skipped_with_an_alert(
-    night_in_progress: Job, executed_nights: list[str | None]
+    night_in_progress: Job,
+    executed_nights: list[str | None],
 ) -> None:
     next_night = night_in_progress.model_copy(update={"night": "2026-11-23"})
 
@@ -234,7 +241,9 @@ def test_a_night_beside_another_is_skipped_with_an_alert(
 
 
 def test_a_night_that_is_started_twice_is_skipped_without_an_alert(
-    night_in_progress: Job, executed_nights: list[str | None], capsys: Printed
+    night_in_progress: Job,
+    executed_nights: list[str | None],
+    capsys: Printed,
 ) -> None:
     skipped = run_night(night_in_progress, is_verbose=False)
 
@@ -246,7 +255,8 @@ def test_a_night_that_is_started_twice_is_skipped_without_an_alert(
 
 
 def test_a_queued_night_waits_for_the_end_of_another(
-    tmp_path: Path, executed_nights: list[str | None]
+    tmp_path: Path,
+    executed_nights: list[str | None],
 ) -> None:
     prepared(job(tmp_path))
     queued = job(tmp_path, nightly={"overlap": "queue"}).model_copy(update={"night": "2026-11-24"})
@@ -265,7 +275,8 @@ def test_a_queued_night_waits_for_the_end_of_another(
 
 
 def test_a_killed_night_is_an_alert_of_the_next_one(
-    tmp_path: Path, executed_nights: list[str | None]
+    tmp_path: Path,
+    executed_nights: list[str | None],
 ) -> None:
     killed = prepared(job(tmp_path)).model_copy(update={"night": "2026-11-22", "run_id": "r1"})
     record_run(run_row(killed, [], at(0), None, "running"), tmp_path)
@@ -290,7 +301,8 @@ def test_a_killed_night_is_an_alert_of_the_next_one(
     ],
 )
 def test_a_secret_beside_a_reference_is_in_no_record_or_prefect(
-    tmp_path: Path, receiver: dict[str, str]
+    tmp_path: Path,
+    receiver: dict[str, str],
 ) -> None:
     night_job = job(tmp_path, alerts={"to": [receiver]})
 
@@ -308,7 +320,8 @@ def test_a_night_is_named_by_its_date(label: str) -> None:
 
 
 def test_a_night_that_is_refused_sends_its_alert_and_stores_nothing(
-    tmp_path: Path, monkeypatch: Patch
+    tmp_path: Path,
+    monkeypatch: Patch,
 ) -> None:
     sent_alerts: list[Alert] = []
 
@@ -336,7 +349,7 @@ LATE = Nightly(cron="0 23 * * *", timezone="Europe/Berlin")
 
 
 @pytest.mark.parametrize(
-    ("nightly", "now", "night"),
+    ("schedule", "moment", "night"),
     [
         (LATE, "2026-11-21T22:00:00Z", "2026-11-21"),  # 23:00 in Berlin
         (LATE, "2026-11-22T03:00:00Z", "2026-11-21"),  # begun again after midnight, the same night
@@ -351,9 +364,11 @@ LATE = Nightly(cron="0 23 * * *", timezone="Europe/Berlin")
     ],
 )
 def test_a_night_is_the_day_at_which_the_schedule_last_fired(
-    nightly: Nightly, now: str, night: str
+    schedule: Nightly,
+    moment: str,
+    night: str,
 ) -> None:
-    assert night_of(nightly, datetime.fromisoformat(now)) == night
+    assert night_of(schedule, datetime.fromisoformat(moment)) == night
 
 
 @given(

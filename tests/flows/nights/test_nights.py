@@ -69,7 +69,13 @@ def test_a_night_tidies_up_the_ledger_that_it_wrote_itself(nights: Nights) -> No
 def test_a_regression_is_an_alert_with_the_numbers_of_the_comparison(nights: Nights) -> None:
     (alert,) = nights.regressed.alerts.values()
     (comparison,) = nights.world.command.json(
-        "diff", "2026-11-02", "2026-11-03", "--model", "fresh", "--warehouse", "data"
+        "diff",
+        "2026-11-02",
+        "2026-11-03",
+        "--model",
+        "fresh",
+        "--warehouse",
+        "data",
     )["comparisons"]
 
     assert alert["kind"] == "score_drop"

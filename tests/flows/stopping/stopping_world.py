@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -45,51 +46,55 @@ class Script:
     def __call__(self, request: Request, number: int) -> HttpResponse:
         if not is_judge_request(request):
             return HttpResponse(f"{well_behaved(request, number).text} Version {self.version}.")
-        model = next(name for name in self.shares if f" by {name}." in prompt_of(request))
-        met = [_digit(each, model) < self.shares[model] for each in criteria_of(prompt_of(request))]
-        verdicts = [
-            {
-                "number": n,
+        prompt = prompt_of(request)
+        model = next(name for name in self.shares if f" by {name}." in prompt)
+        verdicts = []
+        for position, criterion in enumerate(criteria_of(prompt), start=1):
+            verdict = {
+                "number": position,
                 "explanation": "as scripted",
-                "criteria_met": each,
+                "criteria_met": _digit(criterion, model) < self.shares[model],
             }
-            for n, each in enumerate(met, 1)
-        ]
+            verdicts.append(verdict)
         return HttpResponse(json.dumps(verdicts))
 
 
 def mean_score(model: str) -> float:
     """A model's mean score on all tasks: all criteria have the same weight."""
-    digits = [
-        _digit(_title(number, at), model) for number in range(N_TASKS) for at in range(N_CRITERIA)
-    ]
-    return sum(digit < SHARES[model] for digit in digits) / len(digits)
+    n_met = 0
+    for task_number, point in product(range(N_TASKS), range(N_CRITERIA)):
+        n_met += _digit(_title(task_number, point), model) < SHARES[model]
+    return n_met / (N_TASKS * N_CRITERIA)
 
 
-def _title(number: int, at: int) -> str:
-    return f"Names point {at} of case {number}"
+def _title(task_number: int, point: int) -> str:
+    return f"Names point {point} of case {task_number}"
 
 
 def _digit(criterion: str, model: str) -> int:
     digest = hashlib.sha256(criterion.strip().encode()).digest()
     # `twin` is like the others on 19 of 20 criteria.
-    return digest[2] % 10 if model == "twin" and digest[1] % 20 == 0 else digest[0] % 10
+    differs = model == "twin" and digest[1] % 20 == 0
+    return digest[2 if differs else 0] % 10
 
 
-def write_tasks(path: Path, n_tasks: int = N_TASKS) -> Path:
+def write_tasks(path: Path) -> Path:
     """Write a data set of made-up tasks in both fields, and return its path."""
     rows = []
-    for number in range(n_tasks):
+    for number in range(N_TASKS):
         row = good_row(f"task-{number:03}", prompt_0=f"What about case {number}?")
         row["field"] = "Finance" if number % 3 else "Legal"
-        for at, criterion in enumerate(row["rubric"]):
-            criterion["title"] = _title(number, at)
+        for point, criterion in enumerate(row["rubric"]):
+            criterion["title"] = _title(number, point)
         rows.append(row)
     return write_jsonl(path, rows)
 
 
 def settings(
-    server: FaultServer, data: Path, labels: Sequence[str] = tuple(SHARES), **changes: Any
+    server: FaultServer,
+    data: Path,
+    labels: Sequence[str] = tuple(SHARES),
+    **changes: Any,
 ) -> dict[str, Any]:
     """A configuration with these models; a call for each rubric is enough here."""
     judge = endpoint("judge", server.api_base, criteria_per_call=N_CRITERIA)
@@ -102,8 +107,7 @@ def settings(
     }
 
 
-def sampled(entries: Sequence[Entry]) -> Counter[str]:
+def n_samples(entries: Sequence[Entry]) -> Counter[str]:
     """Return the number of requested responses, by model."""
-    return Counter(
-        entry.request["model"] for entry in entries if not is_judge_request(entry.request)
-    )
+    requests = [entry.request for entry in entries]
+    return Counter(request["model"] for request in requests if not is_judge_request(request))

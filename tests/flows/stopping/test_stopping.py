@@ -5,7 +5,6 @@ socket.
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from tests.faults.server import Entry, FaultServer
 from tests.flows.conftest import Command
 from tests.flows.stopping import stopping_world
-from tests.flows.stopping.stopping_world import BLOCK, N_TASKS, Script, mean_score, sampled
+from tests.flows.stopping.stopping_world import BLOCK, N_TASKS, Script, mean_score, n_samples
 from tests.golden.outputs import DIGITS, kept
 
 pytestmark = pytest.mark.slow
@@ -22,130 +21,168 @@ _LOOKS = (
     "select model, compared_model, block, decision, mean_difference, unbiased_difference,"
     " sequence_low, sequence_high from stopping_looks order by block, model, compared_model"
 )
-_BOARD = "select * exclude (first_response_at) from leaderboard order by model, score_name"
+_BOARD = "select * exclude (first_response_at) from leaderboard where is_primary order by model"
 Rows = list[dict[str, Any]]
 
 
 @dataclass
-class Stopped:
-    """A run of three models that stops, the same run again, and a run that fills in the rest."""
+class StoppedRun:
+    """A run of three models that stops, first at a cap and then by itself; the same run again; and
+    a run that fills in the rest.
+    """
 
-    looks_at_cap: Rows
-    first: list[Entry]
-    again: list[Entry]
+    capped_looks: Rows
+    entries: list[Entry]
+    repeated_entries: list[Entry]
     looks: Rows
     board: Rows
-    filled: list[Entry]
+    filling_entries: list[Entry]
     filled_board: Rows
 
 
 @pytest.fixture(scope="module")
-def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stopped]:
+def stopped_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoppedRun]:
     command = Command(tmp_path_factory.mktemp("stopped"))
     with FaultServer(Script()) as server:
-        given = stopping_world.settings(
-            server, stopping_world.write_tasks(command.folder / "tasks.jsonl")
-        )
-        for each in (*given["models"], *given["judges"]):
-            each["max_tokens"] = 100
-        command.configure(**given, stopping=STOPPING)
+        data = stopping_world.write_tasks(command.folder / "tasks.jsonl")
+        settings = stopping_world.settings(server, data)
+        for endpoint in (*settings["models"], *settings["judges"]):
+            endpoint["max_tokens"] = 100
+        command.configure(**settings, stopping=STOPPING)
         command("run", "--warehouse", "data", "--max-tokens", "40000", code=4)
-        looks_at_cap = command.sql(_LOOKS)
+        capped_looks = command.sql(_LOOKS)
         command("run", "--warehouse", "data")
-        first = list(server.entries)
+        n_entries = len(server.entries)
         command("run", "--warehouse", "data")
-        again = server.entries[len(first) :]
+        n_repeated = len(server.entries)
         looks = command.sql(_LOOKS)
         board = command.sql(_BOARD)
-        command.configure(**given)
+        command.configure(**settings)
         command("run", "--warehouse", "data")
-        filled = server.entries[len(first) + len(again) :]
-        yield Stopped(looks_at_cap, first, again, looks, board, filled, command.sql(_BOARD))
+        yield StoppedRun(
+            capped_looks=capped_looks,
+            entries=server.entries[:n_entries],
+            repeated_entries=server.entries[n_entries:n_repeated],
+            looks=looks,
+            board=board,
+            filling_entries=server.entries[n_repeated:],
+            filled_board=command.sql(_BOARD),
+        )
 
 
 def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(
-    stopped: Stopped,
+    stopped_run: StoppedRun,
 ) -> None:
     # `tests/golden` has the output of `status` and of the leaderboard.
-    assert sampled(stopped.first) == {
+    assert n_samples(stopped_run.entries) == {
         "good": N_TASKS,
         "twin": N_TASKS,
         "bad": BLOCK,
     }
-    assert stopped.again == []
+    assert stopped_run.repeated_entries == []
 
 
-def test_what_rests_on_a_random_part_has_an_interval_that_allows_for_stopping(
-    stopped: Stopped,
+def test_a_score_on_a_random_part_has_an_interval_that_allows_for_stopping(
+    stopped_run: StoppedRun,
 ) -> None:
-    boards = (stopped.board, stopped.filled_board)
-    bad, full = (
-        next(row for row in board if row["model"] == "bad" and row["is_primary"])
-        for board in boards
-    )
-    assert bad["ci_high"] - bad["ci_low"] > full["ci_high"] - full["ci_low"]
-    assert bad["ci_low"] < full["mean_score"] < bad["ci_high"]
-    assert abs(bad["unbiased_mean_score"] - full["mean_score"]) < 0.1
+    (stopped,) = [row for row in stopped_run.board if row["model"] == "bad"]
+    (full,) = [row for row in stopped_run.filled_board if row["model"] == "bad"]
+
+    assert stopped["ci_high"] - stopped["ci_low"] > full["ci_high"] - full["ci_low"]
+    assert stopped["ci_low"] < full["mean_score"] < stopped["ci_high"]
+    assert stopped["unbiased_mean_score"] == pytest.approx(full["mean_score"], abs=0.1)
 
 
 def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stopped(
-    stopped: Stopped,
+    stopped_run: StoppedRun,
 ) -> None:
-    assert sampled(stopped.filled) == {"bad": N_TASKS - BLOCK}
-    for row in (row for row in stopped.filled_board if row["is_primary"]):
-        assert pytest.approx(mean_score(row["model"])) == row["mean_score"]
+    assert n_samples(stopped_run.filling_entries) == {"bad": N_TASKS - BLOCK}
+    for row in stopped_run.filled_board:
+        assert row["mean_score"] == pytest.approx(mean_score(row["model"]))
         assert row["n_tasks"] == N_TASKS
         assert row["coverage"] == 1.0
-    assert all(row["n_tasks_skipped"] is None for row in stopped.filled_board)
+        assert row["n_tasks_skipped"] is None
 
 
 def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(
-    stopped: Stopped,
+    stopped_run: StoppedRun,
 ) -> None:
-    assert stopped.looks[: len(stopped.looks_at_cap)] == stopped.looks_at_cap
-    assert len(stopped.looks_at_cap) < len(stopped.looks)
-    # The uninterrupted run in `tests/golden` has the same looks.
-    (golden,) = (lines for name, lines in kept().items() if "from stopping_looks" in name)
-    names = ("model", "compared_model", "block", "decision", "mean_difference")
-    of_both = json.loads("\n".join(golden[1:])), stopped.looks
-    uninterrupted, actual = (
-        [{name: each[name] for name in names} for each in looks] for looks in of_both
-    )
-    assert uninterrupted == [
-        each | {"mean_difference": round(each["mean_difference"], DIGITS)} for each in actual
-    ]
+    n_looks = len(stopped_run.capped_looks)
+
+    assert n_looks < len(stopped_run.looks)
+    assert stopped_run.looks[:n_looks] == stopped_run.capped_looks
+
+
+def test_a_run_that_was_interrupted_by_its_budget_has_the_same_looks(
+    stopped_run: StoppedRun,
+) -> None:
+    # The uninterrupted run is that of `tests/golden`.
+    (lines,) = [lines for name, lines in kept().items() if "from stopping_looks" in name]
+    uninterrupted_looks = json.loads("\n".join(lines[1:]))
+
+    assert len(stopped_run.looks) == len(uninterrupted_looks)
+    for look, uninterrupted in zip(stopped_run.looks, uninterrupted_looks, strict=True):
+        assert round(look["mean_difference"], DIGITS) == uninterrupted["mean_difference"]
+        for name in ("model", "compared_model", "block", "decision"):
+            assert look[name] == uninterrupted[name]
+
+
+@dataclass
+class StoppedNights:
+    """Three nights of a model that drops in the second one: the output and the number of sampled
+    responses of each, and the last look of the third.
+    """
+
+    outputs: list[dict[str, Any]]
+    n_samples: list[int]
+    last_look: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def stopped_nights(tmp_path_factory: pytest.TempPathFactory) -> StoppedNights:
+    command = Command(tmp_path_factory.mktemp("nights"))
+    outputs = []
+    sample_counts = []
+    with FaultServer() as server:
+        data = stopping_world.write_tasks(command.folder / "tasks.jsonl")
+        settings = stopping_world.settings(server, data, ["good"])
+        settings["models"][0]["resample"] = "nightly"
+        command.configure(**settings, stopping={**STOPPING, "pairs": "earlier_nights"})
+        for number, share in enumerate((8, 3, 3), start=1):
+            server.behaviour = Script({"good": share}, version=number)
+            n_entries = len(server.entries)
+            night = f"2026-11-0{number}"
+            outputs.append(command.json("nightly", "--warehouse", "data", "--night", night))
+            sample_counts.append(n_samples(server.entries[n_entries:])["good"])
+    (look,) = command.sql("from stopped_comparisons where vintage = '2026-11-03'")
+    return StoppedNights(outputs, sample_counts, look)
 
 
 @pytest.mark.long
-def test_a_night_asks_whether_a_model_has_dropped_and_stops_when_it_knows(tmp_path: Path) -> None:
-    command = Command(tmp_path)
-    script = Script()
-    with FaultServer(script) as server:
-        given = stopping_world.settings(
-            server, stopping_world.write_tasks(command.folder / "tasks.jsonl"), ["good"]
-        )
-        given["models"][0]["resample"] = "nightly"
-        command.configure(**given, stopping={**STOPPING, "pairs": "earlier_nights"})
-        first = command.json("nightly", "--warehouse", "data", "--night", "2026-11-01")
-        assert sampled(server.entries) == {"good": N_TASKS}  # there is nothing to compare with
-        assert first["alerts"] == []
+def test_a_first_night_has_nothing_to_compare_with(stopped_nights: StoppedNights) -> None:
+    assert stopped_nights.n_samples[0] == N_TASKS
+    assert stopped_nights.outputs[0]["alerts"] == []
 
-        script.version = 2
-        script.shares["good"] = 3
-        second = command.json("nightly", "--warehouse", "data", "--night", "2026-11-02")
-        assert sampled(server.entries) == {"good": N_TASKS + BLOCK}
-        (alert,) = second["alerts"]
-        assert alert["kind"] == "score_drop"
-        assert alert["subject"] == "good"
-        facts = alert["facts"]
-        assert facts["decision"] == "dropped"
-        assert facts["n_tasks_evaluated"] == BLOCK
-        assert facts["sequence_high"] < -facts["least_difference"]
 
-        # The next night is compared with the latest value of each task, whatever its night.
-        script.version = 3
-        third = command.json("nightly", "--warehouse", "data", "--night", "2026-11-03")
-        (look,) = command.sql("select * from stopped_comparisons where vintage = '2026-11-03'")
-        assert look["n_tasks_planned"] == N_TASKS
-        assert look["compared_vintage"] == "earlier nights"
-        assert third["outcome"] == "done"
+@pytest.mark.long
+def test_a_night_stops_when_it_knows_that_the_model_has_dropped(
+    stopped_nights: StoppedNights,
+) -> None:
+    (alert,) = stopped_nights.outputs[1]["alerts"]
+
+    assert stopped_nights.n_samples[1] == BLOCK
+    assert alert["kind"] == "score_drop"
+    assert alert["subject"] == "good"
+    facts = alert["facts"]
+    assert facts["decision"] == "dropped"
+    assert facts["n_tasks_evaluated"] == BLOCK
+    assert facts["sequence_high"] < -facts["least_difference"]
+
+
+@pytest.mark.long
+def test_a_night_is_compared_with_the_latest_value_of_each_task(
+    stopped_nights: StoppedNights,
+) -> None:
+    assert stopped_nights.outputs[2]["outcome"] == "done"
+    assert stopped_nights.last_look["n_tasks_planned"] == N_TASKS
+    assert stopped_nights.last_look["compared_vintage"] == "earlier nights"

@@ -7,10 +7,11 @@ import json
 import os
 import re
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -18,7 +19,7 @@ from tasks.config.models import Judge, Model
 from tasks.llm.calls.sending import send
 from tasks.llm.environment import address_variables
 from tasks.llm.litellm_setup import litellm
-from tasks.llm.request import Call
+from tasks.llm.request import Call, Target
 from tasks.rules.errors import UsageError
 from tasks.run.judge_configs import judge_target, model_hash, target_of
 from tests.faults.anything import AnyServer, Plain
@@ -39,38 +40,40 @@ def _without_addresses(monkeypatch: Patch) -> None:
 
 @pytest.fixture
 def servers() -> Iterator[tuple[FaultServer, FaultServer]]:
-    with FaultServer() as first, FaultServer() as second:
-        yield first, second
+    with FaultServer() as server, FaultServer() as other_server:
+        yield server, other_server
 
 
 def test_replies_of_one_server_are_not_reused_for_another(
-    tmp_path: Path, monkeypatch: Patch, servers: tuple[FaultServer, FaultServer]
+    tmp_path: Path,
+    monkeypatch: Patch,
+    servers: tuple[FaultServer, FaultServer],
 ) -> None:
-    first, second = servers
-    named = {
-        "models": [{"name": "openai/m", "label": "m"}],
-        "judges": [{"name": "openai/judge", "label": "judge"}],
-    }
-    job = prepared(job_on("sample", tmp_path, **named).model_copy(update={"limit": 2}))
+    server, other_server = servers
+    models = [{"name": "openai/m", "label": "m"}]
+    judges = [{"name": "openai/judge", "label": "judge"}]
+    configured = job_on("sample", tmp_path, models=models, judges=judges)
+    job = prepared(configured.model_copy(update={"limit": 2}))
 
-    for server in (first, second, first):
-        monkeypatch.setenv("OPENAI_BASE_URL", server.api_base)
+    for named_server in (server, other_server, server):
+        monkeypatch.setenv("OPENAI_BASE_URL", named_server.api_base)
         sampled(job)
         judged(job)
 
-    assert len(first.samples) == 2
-    assert len(second.samples) == 2
-    assert len(second.judge_requests) == len(first.judge_requests) > 0
-    assert values_in(job, "select count(distinct model_config_hash), count(*) from responses") == [
-        (2, 4)
-    ]
+    assert len(server.samples) == 2
+    assert len(other_server.samples) == 2
+    assert len(other_server.judge_requests) == len(server.judge_requests) > 0
+    hashes = values_in(job, "select distinct model_config_hash from responses")
+    assert len(hashes) == 2
 
 
 @pytest.mark.parametrize(
-    "address", [ADDRESS, f"{ADDRESS}/", ADDRESS.replace("http", "HTTP"), "https://Host.example/V1"]
+    "address",
+    [ADDRESS, f"{ADDRESS}/", ADDRESS.replace("http", "HTTP"), "https://Host.example/V1"],
 )
 def test_an_address_of_the_environment_is_identity_as_if_it_were_configured(
-    address: str, monkeypatch: Patch
+    address: str,
+    monkeypatch: Patch,
 ) -> None:
     configured = model_hash(Model(name="openai/m", api_base=address))
     monkeypatch.setenv("OPENAI_BASE_URL", address)
@@ -82,10 +85,10 @@ def test_an_address_of_the_environment_changes_nothing_for_a_configured_one(
     monkeypatch: Patch,
 ) -> None:
     configured = Model(name="openai/m", api_base="http://localhost:1/v1")
-    kept = model_hash(configured)
+    config_hash = model_hash(configured)
     monkeypatch.setenv("OPENAI_BASE_URL", ADDRESS)
 
-    assert model_hash(configured) == kept
+    assert model_hash(configured) == config_hash
 
 
 def test_hashes_without_an_address_of_the_environment_are_the_kept_ones() -> None:
@@ -137,7 +140,8 @@ def test_an_empty_variable_is_no_address(monkeypatch: Patch) -> None:
     ],
 )
 def test_an_address_that_no_request_can_use_is_refused_with_its_variable(
-    address: str, monkeypatch: Patch
+    address: str,
+    monkeypatch: Patch,
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", address)
     monkeypatch.setenv("OPENAI_API_BASE", ADDRESS)
@@ -158,13 +162,14 @@ def test_the_embedded_model_has_no_address_of_the_environment(monkeypatch: Patch
     "address", ["https://user:hidden-0011@host/v1", "https://host/v1?api_key=hidden-0011"]
 )
 def test_a_secret_in_an_address_of_the_environment_is_refused_as_in_a_configured_one(
-    address: str, monkeypatch: Patch
+    address: str,
+    monkeypatch: Patch,
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", address)
 
-    with pytest.raises(UsageError, match="OPENAI_BASE_URL") as refused:
+    with pytest.raises(UsageError, match="OPENAI_BASE_URL") as refusal:
         target_of(Model(name="openai/m"))
-    assert "hidden-0011" not in str(refused.value)
+    assert "hidden-0011" not in str(refusal.value)
 
 
 NOT_OF_MODELS = frozenset(
@@ -214,26 +219,26 @@ def names_in_litellm() -> set[str]:
     folder = Path(litellm().__file__).parent
     sources = [folder / "main.py", *folder.glob("litellm_core_utils/*.py")]
     sources += [*folder.glob("llms/**/*.py"), *folder.glob("llms/**/*.json")]
-    quoted = re.compile(r"[\"']([A-Z][A-Z0-9_]*_(?:API_BASE|BASE_URL))[\"']")
-    return {
-        name for source in sources for name in quoted.findall(source.read_text(encoding="utf-8"))
-    }
+    texts = "\n".join(source.read_text(encoding="utf-8") for source in sources)
+    return set(re.findall(r"[\"']([A-Z][A-Z0-9_]*_(?:API_BASE|BASE_URL))[\"']", texts))
 
 
 def providers() -> set[str]:
     file = Path(litellm().__file__).parent / "llms/openai_like/providers.json"
-    listed = {str(provider.value) for provider in litellm().provider_list}
-    return (
-        listed
-        | set(litellm().openai_compatible_providers)
-        | set(json.loads(file.read_text(encoding="utf-8")))
-    )
+    return {
+        *(str(provider.value) for provider in litellm().provider_list),
+        *litellm().openai_compatible_providers,
+        *json.loads(file.read_text(encoding="utf-8")),
+    }
+
+
+def names_of_providers() -> set[str]:
+    """The variables from which the pipeline takes addresses."""
+    return set(chain.from_iterable(map(address_variables, providers())))
 
 
 def test_every_address_that_litellm_reads_from_the_environment_belongs_to_a_provider() -> None:
-    known = {name for provider in providers() for name in address_variables(provider)}
-
-    assert names_in_litellm() - known - NOT_OF_MODELS == set()
+    assert names_in_litellm() - names_of_providers() - NOT_OF_MODELS == set()
 
 
 NOT_CALLED = {"aiohttp_openai", "chatgpt", "github_copilot", "claude_code", "microsoft_365_copilot"}
@@ -259,59 +264,91 @@ used as ours is.
 """
 
 
-@pytest.mark.parametrize("chosen", [USUAL, pytest.param((), marks=pytest.mark.slow, id="all")])
-def test_a_model_is_called_where_litellm_alone_would_call_it(
-    chosen: Sequence[str], monkeypatch: Patch
-) -> None:
-    names = names_in_litellm() | {
-        name for provider in providers() for name in address_variables(provider)
-    }
+class CalledPaths(NamedTuple):
+    """The paths of the server that calls of a provider's model went to; empty without a request.
+
+    Each variable with an address has a path of its own.
+    """
+
+    provider: str
+    variable: str | None
+    path: str
+    path_of_litellm: str
+
+
+@pytest.fixture
+def address_server(monkeypatch: Patch) -> Iterator[AnyServer]:
+    """A server that refuses calls, at the addresses in all variables; no other can be reached."""
+    resolve = socket.getaddrinfo
+
+    def resolve_here(host: Any, *arguments: Any, **options: Any) -> Any:
+        if host not in {"127.0.0.1", "localhost", b"127.0.0.1"}:
+            raise socket.gaierror(-2, "not from a test")
+        return resolve(host, *arguments, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve_here)
     refusal = Plain(
         400,
         {"content-type": "application/json"},
         lambda: [b'{"error": {"message": "no", "code": 400}}'],
     )
-    called: dict[str, list[str]] = {}
-    called_by_litellm: dict[str, list[str]] = {}
-    variables: dict[str, str | None] = {}
-    monkeypatch.setattr(socket, "getaddrinfo", _only_from_here(socket.getaddrinfo))
-
     with AnyServer(refusal) as server:
-        for name in names:
+        for name in names_in_litellm() | names_of_providers():
             monkeypatch.setenv(name, f"{server.address}/{name}")
+        yield server
 
-        async def call_all() -> None:
-            for provider in chosen or sorted(providers() - NOT_CALLED - OWN):
-                monkeypatch.setenv(f"{provider.upper()}_API_KEY", "none")
-                target = target_of(Model(name=f"{provider}/m", timeout_s=6))
-                variables[provider] = target.address_variable
-                for paths, variant in (
-                    (called_by_litellm, replace(target, api_base=None)),
-                    (called, target),
-                ):
-                    server.seen.clear()
-                    await send(Call(variant, [{"role": "user", "content": "Hi"}], ""), {})
-                    paths[provider] = [seen.path for seen in server.seen][-1:]
 
-        asyncio.run(call_all())
+async def called_paths(
+    server: AnyServer,
+    called_providers: Sequence[str],
+    monkeypatch: Patch,
+) -> list[CalledPaths]:
+    """Call a model of each provider, by the pipeline and by LiteLLM alone."""
+
+    async def path_of(target: Target) -> str:
+        server.seen.clear()
+        await send(Call(target, [{"role": "user", "content": "Hi"}], ""), {})
+        return server.seen[-1].path if server.seen else ""
+
+    paths = []
+    for provider in called_providers:
+        monkeypatch.setenv(f"{provider.upper()}_API_KEY", "none")
+        target = target_of(Model(name=f"{provider}/m", timeout_s=6))
+        paths.append(
+            CalledPaths(
+                provider,
+                target.address_variable,
+                path_of_litellm=await path_of(replace(target, api_base=None)),
+                path=await path_of(target),
+            )
+        )
+    return paths
+
+
+@pytest.mark.parametrize(
+    ("called_providers", "least_reached"),
+    [
+        (USUAL, len(USUAL) - 1),
+        pytest.param((), 89, marks=pytest.mark.slow, id="all"),
+    ],
+)
+def test_a_model_is_called_where_litellm_alone_would_call_it(
+    called_providers: Sequence[str],
+    least_reached: int,
+    address_server: AnyServer,
+    monkeypatch: Patch,
+) -> None:
+    all_providers = sorted(providers() - NOT_CALLED - OWN)
+
+    paths = asyncio.run(
+        called_paths(address_server, called_providers or all_providers, monkeypatch),
+    )
 
     # LiteLLM takes some providers' addresses from nowhere; ours is then the variable that is named
     # like all others.
-    reached = {provider: paths for provider, paths in called_by_litellm.items() if paths}
-    assert {provider: called[provider] for provider in reached} == reached
-    elsewhere = {
-        each
-        for each, paths in called.items()
-        if paths and not paths[0].startswith(f"/{variables[each]}")
-    }
-    assert elsewhere == set()
-    assert len(reached) >= len(chosen or range(90)) - 1
-
-
-def _only_from_here(resolve: Callable[..., Any]) -> Callable[..., Any]:
-    def resolved(host: Any, *arguments: Any, **options: Any) -> Any:
-        if host not in {"127.0.0.1", "localhost", b"127.0.0.1"}:
-            raise socket.gaierror(-2, "not from a test")
-        return resolve(host, *arguments, **options)
-
-    return resolved
+    paths_in_litellm = [call for call in paths if call.path_of_litellm]
+    assert len(paths_in_litellm) >= least_reached
+    for call in paths_in_litellm:
+        assert call.path == call.path_of_litellm, call
+    for call in paths:
+        assert not call.path or call.path.startswith(f"/{call.variable}"), call

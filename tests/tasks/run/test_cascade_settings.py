@@ -48,65 +48,81 @@ def judge_config_of(*judges: dict[str, Any], benchmark: str = "prbench") -> Judg
     return judge_config
 
 
-def test_judges_that_a_cascade_names_are_asked_by_it_alone() -> None:
+def test_judges_that_a_cascade_names_judge_only_within_it() -> None:
     job = job_of(CHEAP, STRONG, cascade(), {"name": "openai/gpt-4o", "label": "other"})
 
     assert [judge.label for judge in job.settings.judges] == ["careful", "other"]
     assert [judge.label for judge in job.settings.called_judges] == ["cheap", "strong", "other"]
-    assert [each.label for each in callees(job)] == ["cheap", "strong", "other"]
-    assert [each.cascade for each in callees(job)] == ["careful", "careful", None]
+    assert [(callee.label, callee.cascade) for callee in callees(job)] == [
+        ("cheap", "careful"),
+        ("strong", "careful"),
+        ("other", None),
+    ]
 
 
 def test_a_named_judge_that_judges_only_within_a_cascade_is_refused() -> None:
     job = job_of(CHEAP, STRONG, cascade()).model_copy(update={"named_judges": ("cheap",)})
+
     with pytest.raises(UsageError, match=r"^--judge cheap: .* judges only within a cascade$"):
         refuse_unknown_names(job)
 
 
 def test_settings_survive_being_written_down_and_read_again() -> None:
-    settings = job_of(
-        CHEAP, STRONG, cascade(when={"disagreement": True, "categories": ["b", "a"]})
-    ).settings
-    again = Settings.model_validate(settings.model_dump(mode="json"))
-    assert settings == again
-    assert [judge.cascade.members for judge in again.judges if judge.cascade] == [
-        tuple(settings.called_judges)
-    ]
+    when = {"disagreement": True, "categories": ["b", "a"]}
+    settings = job_of(CHEAP, STRONG, cascade(when=when)).settings
+
+    restored = Settings.model_validate(settings.model_dump(mode="json"))
+
+    assert restored == settings
+    (judge,) = restored.judges
+    assert judge.cascade is not None
+    assert judge.cascade.members == tuple(settings.called_judges)
 
 
-def test_a_cascade_is_known_by_its_judges_and_its_rule_and_by_nothing_else() -> None:
-    hashes = {
-        judge_config_of(*judges).judge_config_hash
-        for judges in (
-            (CHEAP, STRONG, cascade()),
-            (CHEAP | {"temperature": 0.5}, STRONG, cascade()),
-            (CHEAP, STRONG | {"seed": 1}, cascade()),
-            (CHEAP, STRONG, cascade(when={"weight_above": 8})),
-            (CHEAP, STRONG, cascade(when={"weight_above": 0})),
-            (CHEAP, STRONG, cascade(when={"categories": ["a", "b"]})),
-            (CHEAP, STRONG, cascade(when={"disagreement": True})),
-            (CHEAP | {"trials": 3}, STRONG, cascade(when={"disagreement": True})),
-        )
-    }
-    assert len(hashes) == 8
-    quick = CHEAP | {
-        "logprobs": False,
-        "trials": 5,
-        "timeout_s": 1.0,
-    }
-    renamed = {**CHEAP, "label": "c"}, {**STRONG, "label": "s"}, cascade(first="c", then="s")
-    same = ((CHEAP, STRONG, cascade()), (quick, STRONG, cascade()), renamed)
-    assert len({judge_config_of(*judges).judge_config_hash for judges in same}) == 1
+CASCADES = [
+    (CHEAP, STRONG, cascade()),
+    (CHEAP | {"temperature": 0.5}, STRONG, cascade()),
+    (CHEAP, STRONG | {"seed": 1}, cascade()),
+    (CHEAP, STRONG, cascade(when={"weight_above": 8})),
+    (CHEAP, STRONG, cascade(when={"weight_above": 0})),
+    (CHEAP, STRONG, cascade(when={"categories": ["a", "b"]})),
+    (CHEAP, STRONG, cascade(when={"disagreement": True})),
+    (CHEAP | {"trials": 3}, STRONG, cascade(when={"disagreement": True})),
+]
 
 
-def test_the_template_is_that_of_both_judges_or_made_of_both() -> None:
-    alone = judge_config_of(STRONG)
-    assert alone.template_hash == judge_config_of(CHEAP, STRONG, cascade()).template_hash
-    mixed = judge_config_of(CHEAP | {"template": "binary_v1"}, STRONG, cascade())
-    assert mixed.template_hash not in {
-        alone.template_hash,
-        judge_config_of(CHEAP | {"trials": 1}).template_hash,
-    }
+def test_a_cascade_is_identified_by_its_judges_and_its_rule() -> None:
+    hashes = {judge_config_of(*judges).judge_config_hash for judges in CASCADES}
+
+    assert len(hashes) == len(CASCADES)
+
+
+@pytest.mark.parametrize(
+    "judges",
+    [
+        (CHEAP | {"logprobs": False, "trials": 5, "timeout_s": 1.0}, STRONG, cascade()),
+        (CHEAP | {"label": "c"}, STRONG | {"label": "s"}, cascade(first="c", then="s")),
+    ],
+)
+def test_nothing_else_identifies_a_cascade(judges: tuple[dict[str, Any], ...]) -> None:
+    usual = judge_config_of(CHEAP, STRONG, cascade())
+
+    assert judge_config_of(*judges).judge_config_hash == usual.judge_config_hash
+
+
+def test_a_cascade_has_the_template_of_both_judges() -> None:
+    strong = judge_config_of(STRONG)
+
+    assert judge_config_of(CHEAP, STRONG, cascade()).template_hash == strong.template_hash
+
+
+def test_a_cascade_of_two_templates_has_an_identity_made_of_both() -> None:
+    binary = CHEAP | {"template": "binary_v1"}
+
+    cascade_hash = judge_config_of(binary, STRONG, cascade()).template_hash
+
+    assert cascade_hash != judge_config_of(STRONG).template_hash
+    assert cascade_hash != judge_config_of(binary | {"trials": 1}).template_hash
 
 
 @pytest.mark.parametrize(
@@ -162,19 +178,19 @@ def test_the_template_is_that_of_both_judges_or_made_of_both() -> None:
     ],
 )
 def test_what_no_cascade_can_be_is_refused_with_the_path_of_its_key(
-    judges: list[dict[str, Any]], printed: str
+    judges: list[dict[str, Any]],
+    printed: str,
 ) -> None:
     _, problems = sound_settings({"dataset": {"source": "sample"}, "judges": judges})
-    assert any(problem.removeprefix("judges: ").startswith(printed) for problem in problems), (
-        problems
-    )
+
+    assert f"\n{printed}" in "\n" + "\n".join(problems).replace("judges: ", "")
 
 
 def test_judges_that_grade_in_different_ways_are_refused_where_the_benchmark_says_how() -> None:
     judges = (CHEAP | {"grading": "binary"}, STRONG, cascade())
+    (judge,) = job_of(*judges).settings.judges
+
     assert judge_config_of(*judges).grading == "binary"
     message = "judge careful: its judges grade in different ways: cheap binary, strong tern"
     with pytest.raises(UsageError, match=message):
-        refuse_unlike_gradings(
-            job_of(*judges).settings.judges[0], load_benchmark("researchrubrics")
-        )
+        refuse_unlike_gradings(judge, load_benchmark("researchrubrics"))

@@ -77,7 +77,9 @@ OTHERS = ("researchrubrics", "healthbench")
     "benchmark", ["prbench", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 )
 def test_a_run_has_the_frozen_identities(
-    benchmark: str, tmp_path: Path, monkeypatch: Patch
+    benchmark: str,
+    tmp_path: Path,
+    monkeypatch: Patch,
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("GOLDEN_TEAM", "any")

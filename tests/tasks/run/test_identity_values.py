@@ -31,8 +31,8 @@ def _without_addresses(monkeypatch: Patch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
 
 
-def cascade(first: dict[str, Any] = CHEAP, **when: Any) -> Judge:
-    members = Cascade(first=Judge(**first), then=Judge(**STRONG), when=Escalation(**when))
+def cascade(cheap: dict[str, Any] = CHEAP, **when: Any) -> Judge:
+    members = Cascade(first=Judge(**cheap), then=Judge(**STRONG), when=Escalation(**when))
     return Judge(label="cascade", cascade=members, name="openai/strong")
 
 
@@ -59,10 +59,14 @@ def cascade(first: dict[str, Any] = CHEAP, **when: Any) -> Judge:
             id="in another order",
         ),
         pytest.param(
-            {"headers": {"X-Team": "eval"}}, "cd4864c15758c62192770993d8a28695", id="headers"
+            {"headers": {"X-Team": "eval"}},
+            "cd4864c15758c62192770993d8a28695",
+            id="headers",
         ),
         pytest.param(
-            {"system_prompt": "Be brief."}, "d7070434133afaff1e91ea61b3655667", id="system prompt"
+            {"system_prompt": "Be brief."},
+            "d7070434133afaff1e91ea61b3655667",
+            id="system prompt",
         ),
         pytest.param({"omits_think_tag": True}, "ea494bc04edfa8b6715cb604e5fff4d1", id="thinking"),
         pytest.param({"api": "responses"}, "def33f11272c7f7783bc18817e50b673", id="responses API"),
@@ -72,7 +76,9 @@ def cascade(first: dict[str, Any] = CHEAP, **when: Any) -> Judge:
             id="without influence",
         ),
         pytest.param(
-            {"fallback": {"max_tokens": 100}}, "050f0c4e7f8a2a1ef0c138d86a1c455f", id="fallback"
+            {"fallback": {"max_tokens": 100}},
+            "050f0c4e7f8a2a1ef0c138d86a1c455f",
+            id="fallback",
         ),
         pytest.param({"resample": "nightly"}, "050f0c4e7f8a2a1ef0c138d86a1c455f", id="nightly"),
     ],
@@ -99,10 +105,14 @@ def test_a_model_keeps_its_hash(settings: dict[str, Any], expected: str) -> None
             id="parameters",
         ),
         pytest.param(
-            {"explanation_chars": 300}, "34891ff53cae7a48422c82c1fbb2c9fd", id="explanation"
+            {"explanation_chars": 300},
+            "34891ff53cae7a48422c82c1fbb2c9fd",
+            id="explanation",
         ),
         pytest.param(
-            {"structured_output": True}, "a504bd995b5fd023593ec28df5a8fc61", id="structured output"
+            {"structured_output": True},
+            "a504bd995b5fd023593ec28df5a8fc61",
+            id="structured output",
         ),
         pytest.param(
             {"structured_output": False},
@@ -112,11 +122,15 @@ def test_a_model_keeps_its_hash(settings: dict[str, Any], expected: str) -> None
         pytest.param({"rubric": "augmented"}, "5fb0d735cd7eb203c1c5e058f8d24678", id="rubric"),
         pytest.param({"criteria_per_call": 4}, "9e9e0afe30c7154bbe20bc61ca545e6e", id="groups"),
         pytest.param(
-            {"criteria_per_call": "all"}, "6f58efb0621d52acf73b0c838c2bc020", id="whole rubrics"
+            {"criteria_per_call": "all"},
+            "6f58efb0621d52acf73b0c838c2bc020",
+            id="whole rubrics",
         ),
         pytest.param({"omits_think_tag": True}, "e35a32b5e4a945ff7000c20f392980b8", id="thinking"),
         pytest.param(
-            {"headers": {"X-Team": "eval"}}, "510ebe0bb307ed94952ec3742385b498", id="headers"
+            {"headers": {"X-Team": "eval"}},
+            "510ebe0bb307ed94952ec3742385b498",
+            id="headers",
         ),
         pytest.param(
             {
@@ -162,7 +176,9 @@ def test_a_judge_keeps_its_hash(settings: dict[str, Any], expected: str) -> None
     ("judge", "expected"),
     [
         pytest.param(
-            cascade(disagreement=True), "c274693628aaf53a02a47e7215e9174e", id="disagreement"
+            cascade(disagreement=True),
+            "c274693628aaf53a02a47e7215e9174e",
+            id="disagreement",
         ),
         pytest.param(cascade(weight_above=5.0), "1fada4b0044b8049aa74423f2c02eefc", id="weight"),
         pytest.param(
@@ -215,7 +231,10 @@ def test_a_cascade_keeps_its_hash(judge: Judge, expected: str) -> None:
         ),
         pytest.param("healthbench", {}, "3734bd51b87b250e7f5136c3359723e4", id="healthbench"),
         pytest.param(
-            "researchrubrics", {}, "389b34f90cfbb3de989b4066a59671b7", id="researchrubrics"
+            "researchrubrics",
+            {},
+            "389b34f90cfbb3de989b4066a59671b7",
+            id="researchrubrics",
         ),
         pytest.param(
             "researchrubrics",
@@ -232,7 +251,9 @@ def test_a_cascade_keeps_its_hash(judge: Judge, expected: str) -> None:
     ],
 )
 def test_a_judge_keeps_the_hash_of_its_template(
-    benchmark: str, settings: dict[str, Any], expected: str
+    benchmark: str,
+    settings: dict[str, Any],
+    expected: str,
 ) -> None:
     judge = Judge(**({"name": "openai/j", "label": "j"} | settings))
 
@@ -266,7 +287,10 @@ def test_a_cascade_of_two_templates_keeps_the_hash_of_both() -> None:
             id="another canary",
         ),
         pytest.param(
-            "healthbench", HEALTH_ROW, "62d9e8b74b9f9669e5392bf5cc4ca5d1", id="healthbench"
+            "healthbench",
+            HEALTH_ROW,
+            "62d9e8b74b9f9669e5392bf5cc4ca5d1",
+            id="healthbench",
         ),
         pytest.param(
             "researchrubrics",
@@ -287,7 +311,10 @@ def test_a_task_keeps_its_content_hash(benchmark: str, row: dict[str, Any], expe
     [
         pytest.param("prbench", hub_row("t1"), "6cab098c1db829ca18c5fd4c595bcd0e", id="prbench"),
         pytest.param(
-            "healthbench", HEALTH_ROW, "ef8bc345ba11c9241bed46a53df6c49b", id="healthbench"
+            "healthbench",
+            HEALTH_ROW,
+            "ef8bc345ba11c9241bed46a53df6c49b",
+            id="healthbench",
         ),
         pytest.param(
             "researchrubrics",
@@ -298,7 +325,9 @@ def test_a_task_keeps_its_content_hash(benchmark: str, row: dict[str, Any], expe
     ],
 )
 def test_a_task_keeps_the_id_of_its_conversation(
-    benchmark: str, row: dict[str, Any], expected: str
+    benchmark: str,
+    row: dict[str, Any],
+    expected: str,
 ) -> None:
     task = load_benchmark(benchmark).parse_row(row)
 
@@ -313,7 +342,10 @@ PROMPT = [{"role": "user", "content": "Is it met?"}]
     [
         pytest.param({}, {}, "b5c43e16dfd49dbca6df36f28a2ddc42", id="plain"),
         pytest.param(
-            {}, {"cell": "another"}, "b5c43e16dfd49dbca6df36f28a2ddc42", id="another cell"
+            {},
+            {"cell": "another"},
+            "b5c43e16dfd49dbca6df36f28a2ddc42",
+            id="another cell",
         ),
         pytest.param(
             {},
@@ -323,7 +355,10 @@ PROMPT = [{"role": "user", "content": "Is it met?"}]
         ),
         pytest.param({}, {"trial": 2}, "f9081feb94ff6a64608e3c2f86c57582", id="trial"),
         pytest.param(
-            {}, {"vintage": "2026-11-28"}, "e415e1897c4893d6cead8866cca303d5", id="vintage"
+            {},
+            {"vintage": "2026-11-28"},
+            "e415e1897c4893d6cead8866cca303d5",
+            id="vintage",
         ),
         pytest.param(
             {},
@@ -344,11 +379,17 @@ PROMPT = [{"role": "user", "content": "Is it met?"}]
             id="parameters",
         ),
         pytest.param(
-            {"headers": {"X-Team": "eval"}}, {}, "3baed78be282e339977d1124f47de26a", id="headers"
+            {"headers": {"X-Team": "eval"}},
+            {},
+            "3baed78be282e339977d1124f47de26a",
+            id="headers",
         ),
         pytest.param({"api_base": ADDRESS}, {}, "b05abc877321c285b89924bc9977f7a9", id="address"),
         pytest.param(
-            {"explanation_chars": 300}, {}, "b5c43e16dfd49dbca6df36f28a2ddc42", id="not sent"
+            {"explanation_chars": 300},
+            {},
+            "b5c43e16dfd49dbca6df36f28a2ddc42",
+            id="not sent",
         ),
         pytest.param(
             {"kind": "decisions"},
@@ -359,7 +400,9 @@ PROMPT = [{"role": "user", "content": "Is it met?"}]
     ],
 )
 def test_the_call_of_a_judge_keeps_its_key(
-    settings: dict[str, Any], changed: dict[str, Any], expected: str
+    settings: dict[str, Any],
+    changed: dict[str, Any],
+    expected: str,
 ) -> None:
     judge = Judge(**({"name": "openai/j", "label": "j"} | settings))
     call = Call(**({"target": judge_target(judge), "messages": PROMPT, "cell": "v"} | changed))

@@ -51,16 +51,19 @@ def new_each_time(request: Request, number: int) -> HttpResponse:
 
 
 def data(
-    folder: Path, split: str = "finance", n_tasks: int = TASKS, **changed: dict[str, Any]
+    folder: Path,
+    split: str = "finance",
+    n_tasks: int = TASKS,
+    **changes: dict[str, Any],
 ) -> Path:
     """A split of tasks, some with changed columns."""
-    rows = [good_row(f"{split}-{i}", **changed.get(f"t{i}", {})) for i in range(n_tasks)]
+    rows = [good_row(f"{split}-{n}", **changes.get(f"t{n}", {})) for n in range(n_tasks)]
     folder.mkdir(exist_ok=True)
     return write_jsonl(folder / f"{split}.jsonl", rows).parent
 
 
 class World:
-    """A warehouse and a provider that counts calls: `does` runs the stages and returns the
+    """A warehouse and a provider that counts calls: `run` runs the stages and returns the
     numbers.
     """
 
@@ -68,13 +71,10 @@ class World:
         self.server = server
         self.folder = folder
         data(folder / "data", "legal", 2)
-        dataset = {"source": str(data(folder / "data")), "splits": ["finance"]}
-        models = [self.model("pinned")]
-        judges = [self.judge("judge")]
         self.settings: dict[str, Any] = {
-            "dataset": dataset,
-            "models": models,
-            "judges": judges,
+            "dataset": {"source": str(data(folder / "data")), "splits": ["finance"]},
+            "models": [self.model("pinned")],
+            "judges": [self.judge("judge")],
         }
 
     def model(self, label: str, **settings: Any) -> dict[str, Any]:
@@ -85,15 +85,19 @@ class World:
     def job(self, **narrowed: Any) -> Job:
         return job_on("given", self.folder / "w", **self.settings).model_copy(update=narrowed)
 
-    def does(self, **narrowed: Any) -> tuple[int, int]:
+    def run(self, **narrowed: Any) -> tuple[int, int]:
         """Run the stages; return the numbers of calls for responses and for verdicts, from the
         provider's book.
         """
-        before = len(self.server.samples), len(self.server.judge_requests)
+        n_samples = len(self.server.samples)
+        n_judge_calls = len(self.server.judge_requests)
         job = prepared(self.job(**narrowed))
         sampled(job)
         judged(job)
-        return len(self.server.samples) - before[0], len(self.server.judge_requests) - before[1]
+        return (
+            len(self.server.samples) - n_samples,
+            len(self.server.judge_requests) - n_judge_calls,
+        )
 
     def count(self, table: str, where: str = "true") -> int:
         with Warehouse(self.folder / "w").reader() as reader:
@@ -101,19 +105,18 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def shared_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A world in which a pinned model has responses with verdicts; tests work on copies of it."""
     with FaultServer(new_each_time) as server:
-        world = World(server, tmp_path_factory.mktemp("begun"))
-        assert world.does() == (TASKS, VERDICTS)
+        world = World(server, tmp_path_factory.mktemp("shared"))
+        assert world.run() == (TASKS, VERDICTS)
         yield world
 
 
 @pytest.fixture
-def world(begun: World, tmp_path: Path) -> Iterator[World]:
-    shutil.copytree(begun.folder / "w", tmp_path / "w")
-    yield World(begun.server, tmp_path)
-    begun.server.behaviour = new_each_time
+def world(shared_world: World, tmp_path: Path) -> World:
+    shutil.copytree(shared_world.folder / "w", tmp_path / "w")
+    return World(shared_world.server, tmp_path)
 
 
 def another_template(world: World) -> None:
@@ -150,14 +153,17 @@ INCREMENTS: dict[str, tuple[Callable[[World], Any], tuple[int, int]]] = {
 
 @pytest.mark.parametrize("increment", INCREMENTS)
 def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(
-    world: World, increment: str
+    world: World,
+    increment: str,
 ) -> None:
-    change, cost = INCREMENTS[increment]
+    change, (n_samples, n_judge_calls) = INCREMENTS[increment]
+
     change(world)
-    assert cost == world.does()
-    assert world.does() == (0, 0)
-    assert TASKS + cost[0] == world.count("responses")
-    assert VERDICTS + cost[1] == world.count("verdicts")
+
+    assert world.run() == (n_samples, n_judge_calls)
+    assert world.run() == (0, 0)
+    assert world.count("responses") == TASKS + n_samples
+    assert world.count("verdicts") == VERDICTS + n_judge_calls
 
 
 @pytest.mark.long
@@ -166,74 +172,73 @@ def test_a_revision_costs_only_what_reads_differently(world: World) -> None:
     heavier = good_rubric("finance-1")
     reworded[3]["title"] = "Names the risk in other words."
     heavier[0]["annotations"]["important_weight"] = 4
-    changed = {
-        "t0": {"rubric": reworded},
-        "t1": {"rubric": heavier},
-        "t2": {"prompt_0": "What else about finance-2?"},
-    }
-    data(world.folder / "data", **changed)
+    data(
+        world.folder / "data",
+        t0={"rubric": reworded},
+        t1={"rubric": heavier},
+        t2={"prompt_0": "What else about finance-2?"},
+    )
+
     # A reworded criterion is judged again, a changed prompt is sampled and judged; a changed weight
     # costs nothing.
-    assert world.does() == (1, 1 + CRITERIA)
+    assert world.run() == (1, 1 + CRITERIA)
+    assert world.run() == (0, 0)
     assert world.count("responses") == 2 * TASKS
     assert world.count("verdicts") == 2 * VERDICTS
-    assert world.does() == (0, 0)
 
 
-def test_a_night_samples_anew_only_the_models_that_are_to_be(world: World) -> None:
+def test_a_night_samples_only_nightly_models_again(world: World) -> None:
     world.settings["models"].append(world.model("fresh", resample="nightly"))
-    assert world.does() == (TASKS, VERDICTS)
-    assert world.does(night="2026-11-21") == (TASKS, VERDICTS)
-    assert world.does(night="2026-11-21") == (0, 0)
-    assert world.does(night="2026-11-22") == (TASKS, VERDICTS)
+
+    assert world.run() == (TASKS, VERDICTS)
+    assert world.run(night="2026-11-21") == (TASKS, VERDICTS)
+    assert world.run(night="2026-11-21") == (0, 0)
+    assert world.run(night="2026-11-22") == (TASKS, VERDICTS)
     assert world.count("responses", "model = 'pinned'") == TASKS
     assert world.count("responses", "model = 'fresh'") == 3 * TASKS
-    rows = {
-        (each.model, each.vintage, each.judge): each.share
-        for each in coverage(world.job(night="2026-11-22"))
-    }
-    assert set(rows.values()) == {1.0}
-    assert {(model, vintage) for model, vintage, _ in rows} == {
+
+
+def test_a_night_covers_pinned_and_nightly_models(world: World) -> None:
+    world.settings["models"].append(world.model("fresh", resample="nightly"))
+    world.run(night="2026-11-22")
+
+    cells = coverage(world.job(night="2026-11-22"))
+
+    assert {cell.share for cell in cells} == {1.0}
+    assert {(cell.model, cell.vintage) for cell in cells} == {
         ("pinned", "base"),
         ("fresh", "2026-11-22"),
     }
 
 
 def test_named_trials_and_tasks_are_filled_in_and_nothing_else(world: World) -> None:
-    assert world.does(named_trials=(3,), named_tasks=("finance-1",)) == (1, CRITERIA)
+    assert world.run(named_trials=(3,), named_tasks=("finance-1",)) == (1, CRITERIA)
     assert world.count("responses", "trial = 3") == 1
-    assert world.does(named_trials=(3,)) == (TASKS - 1, VERDICTS - CRITERIA)
+    assert world.run(named_trials=(3,)) == (TASKS - 1, VERDICTS - CRITERIA)
     assert world.count("responses", "trial = 2") == 0
 
 
 def test_a_task_that_is_not_there_is_refused_by_name(world: World) -> None:
     with pytest.raises(UsageError, match="--task nobody: not an admitted task"):
-        world.does(named_tasks=("nobody",))
+        world.run(named_tasks=("nobody",))
 
 
 def test_an_imported_response_fills_its_cell_in_pinned_sampling_alone(
-    world: World, tmp_path: Path
+    world: World,
+    tmp_path: Path,
 ) -> None:
-    given = tmp_path / "given.json"
-    given.write_text(json.dumps({"finance-0": "A response that was made elsewhere."}))
+    responses = tmp_path / "responses.json"
+    responses.write_text(json.dumps({"finance-0": "A response that was made elsewhere."}))
     world.settings["models"] = [world.model("fresh", resample="nightly")]
-    import_responses(world.job(), given, "fresh")
-    assert world.does() == (TASKS - 1, VERDICTS)
-    assert world.does(night="2026-11-22") == (TASKS, VERDICTS)
+    import_responses(world.job(), responses, "fresh")
+
+    assert world.run() == (TASKS - 1, VERDICTS)
+    assert world.run(night="2026-11-22") == (TASKS, VERDICTS)
 
 
-IMPORTED = {
-    "named": ([], ("elsewhere",), CRITERIA),
-    "listed": ([{"label": "elsewhere", "source": "imported"}], None, CRITERIA),
-    "listed but not there": ([{"label": "elsewere", "source": "imported"}], None, 0),
-    "no model is": (None, None, CRITERIA),
-}
-
-
-@pytest.mark.parametrize("case", IMPORTED)
-def test_imported_responses_are_judged_where_listed_or_named_or_alone(
-    case: str, world: World, tmp_path: Path
-) -> None:
+@pytest.fixture
+def importing_world(world: World) -> World:
+    """A world with two imported responses, to one task in two trials, of which one is wanted."""
     rows = [
         {
             "task": "finance-0",
@@ -242,22 +247,48 @@ def test_imported_responses_are_judged_where_listed_or_named_or_alone(
         }
         for trial in (1, 2)
     ]
-    listed, named, n_judged = IMPORTED[case]
-    (line,) = import_responses(
-        world.job(), write_jsonl(tmp_path / "given.jsonl", rows), "elsewhere"
-    ).warnings
-    assert line.startswith(
+    responses = write_jsonl(world.folder / "responses.jsonl", rows)
+    (warning,) = import_responses(world.job(), responses, "elsewhere").warnings
+    assert warning.startswith(
         "elsewhere: not configured, so no run judges these responses; run with --model, or"
     )
-    world.settings["models"] = [*world.settings["models"], *listed] if listed is not None else []
-    narrowed = {"named_models": named} if named else {}
-    job = world.job(**narrowed)
-    if named:
-        job = job.model_copy(update={"settings": job.settings.model_copy(update={"models": ()})})
+    return world
 
-    assert n_judged == sum(each.calls for each in plan(job) if each.purpose == "judge")
-    assert (0, n_judged) == world.does(**narrowed)
-    cells = [each for each in coverage(job) if each.model.startswith("else")]
-    assert {each.trial for each in cells} == {1}
-    assert all(each.done == each.due for each in cells)
-    assert {each.wanted for each in cells} == {TASKS, VERDICTS}
+
+def imported(label: str) -> dict[str, str]:
+    return {"label": label, "source": "imported"}
+
+
+@pytest.mark.parametrize(
+    ("add_models", "named_models", "n_judged"),
+    [
+        pytest.param(lambda models: None, ("elsewhere",), CRITERIA, id="named"),
+        pytest.param(
+            lambda models: models.append(imported("elsewhere")),
+            None,
+            CRITERIA,
+            id="listed",
+        ),
+        pytest.param(lambda models: models.append(imported("elsewere")), None, 0, id="mistyped"),
+        pytest.param(lambda models: models.clear(), None, CRITERIA, id="no model"),
+    ],
+)
+def test_imported_responses_are_judged_where_listed_or_named_or_alone(
+    add_models: Callable[[list[Any]], None],
+    named_models: tuple[str, ...] | None,
+    n_judged: int,
+    importing_world: World,
+) -> None:
+    add_models(importing_world.settings["models"])
+    job = importing_world.job(named_models=named_models)
+    if named_models:
+        job = job.with_settings(models=())
+    planned = plan(job)
+
+    assert sum(row.calls for row in planned if row.purpose == "judge") == n_judged
+    assert importing_world.run(named_models=named_models) == (0, n_judged)
+    cells = [cell for cell in coverage(job) if cell.model.startswith("else")]
+    assert {cell.trial for cell in cells} == {1}
+    assert {cell.wanted for cell in cells} == {TASKS, VERDICTS}
+    for cell in cells:
+        assert cell.done == cell.due

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,22 +17,23 @@ SPLITS = st.lists(st.lists(st.sampled_from("abcdefghijklmnop"), unique=True), ma
 
 @given(SPLITS, st.integers(1, 20))
 def test_a_limit_is_of_tasks_in_all_however_many_splits_share_them(
-    splits: list[list[str]], limit: int
+    splits: list[list[str]],
+    limit: int,
 ) -> None:
-    drawn = drawn_in_turn(splits, limit)
-
     n_tasks = len(set().union(*splits))
-    assert len(drawn) == min(limit, n_tasks)
+
+    assert len(drawn_in_turn(splits, limit)) == min(limit, n_tasks)
 
 
 @given(SPLITS, st.integers(1, 20))
 def test_no_split_with_tasks_left_has_two_tasks_fewer_than_another_has_drawn(
-    splits: list[list[str]], limit: int
+    splits: list[list[str]],
+    limit: int,
 ) -> None:
-    drawn = drawn_in_turn(splits, limit)
+    task_ids = drawn_in_turn(splits, limit)
 
-    least = limit // max(len(splits), 1)
-    assert all(len(drawn.intersection(split)) >= min(least, len(split)) for split in splits)
+    for split in splits:
+        assert len(task_ids.intersection(split)) >= min(limit // len(splits), len(split))
 
 
 @given(SPLITS, st.integers(1, 20))
@@ -39,31 +41,37 @@ def test_a_higher_limit_keeps_the_tasks_of_a_lower_one(splits: list[list[str]], 
     assert drawn_in_turn(splits, limit) <= drawn_in_turn(splits, limit + 1)
 
 
-def test_the_first_tasks_of_each_split_are_drawn_in_its_own_order(tmp_path: Path) -> None:
-    stored = admitted(["f1", "f2", "f3", "l1", "l2"], split="all")
-    for split, task_ids in {
-        "finance": "f1 f2 f3",
-        "finance_hard": "f3 f1",
-        "legal": "l1 l2",
-    }.items():
-        stored["split_members"] += admitted(task_ids.split(), split)["split_members"]
-    data = DataRevision(
-        name="a-name",
-        revision=REVISION,
-        splits=("finance", "finance_hard", "legal"),
-    )
+SPLIT_MEMBERS = {
+    "finance": ["f1", "f2", "f3"],
+    "finance_hard": ["f3", "f1"],
+    "legal": ["l1", "l2"],
+}
+
+
+@pytest.mark.parametrize(
+    ("limit", "task_ids"),
+    [
+        (1, ("f1",)),
+        (3, ("f1", "f3", "l1")),
+        (4, ("f1", "f2", "f3", "l1")),
+        (9, ("f1", "f2", "f3", "l1", "l2")),
+    ],
+)
+def test_the_first_tasks_of_each_split_are_drawn_in_its_own_order(
+    limit: int,
+    task_ids: tuple[str, ...],
+    tmp_path: Path,
+) -> None:
+    rows = admitted(["f1", "f2", "f3", "l1", "l2"], split="all")
+    for split, members in SPLIT_MEMBERS.items():
+        rows["split_members"] += admitted(members, split)["split_members"]
+    data = DataRevision(name="a-name", revision=REVISION, splits=tuple(SPLIT_MEMBERS))
     job = job_on("sample", tmp_path).looking_up(lambda: data)
 
-    with reading(tmp_path, stored) as reader:
-        tasks = {
-            limit: wanted_tasks(job.model_copy(update={"limit": limit}), reader).task_ids
-            for limit in (1, 3, 4, 9)
-        }
+    with reading(tmp_path, rows) as reader:
+        job_tasks = wanted_tasks(job.model_copy(update={"limit": limit}), reader)
 
-    assert tasks[1] == ("f1",)
-    assert tasks[3] == ("f1", "f3", "l1")
-    assert tasks[4] == ("f1", "f2", "f3", "l1")
-    assert tasks[9] == ("f1", "f2", "f3", "l1", "l2")
+    assert job_tasks.task_ids == task_ids
 
 
 def test_a_refused_task_puts_only_a_run_of_all_tasks_below_the_bar(tmp_path: Path) -> None:
@@ -71,9 +79,9 @@ def test_a_refused_task_puts_only_a_run_of_all_tasks_below_the_bar(tmp_path: Pat
     job = job_on(write_jsonl(tmp_path / "finance.jsonl", rows), tmp_path / "data")
     ingest(job)
 
-    of_all = check(job, ("ingest",))
-    of_one = check(job.model_copy(update={"limit": 1}), ("ingest",))
+    full_report = check(job, ("ingest",))
+    limited_report = check(job.model_copy(update={"limit": 1}), ("ingest",))
 
-    assert of_all.is_below_bar
-    assert not of_one.is_below_bar
-    assert of_one.warnings == of_all.warnings[:-1]
+    assert full_report.is_below_bar
+    assert not limited_report.is_below_bar
+    assert limited_report.warnings == full_report.warnings[:-1]

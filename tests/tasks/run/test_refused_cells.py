@@ -85,74 +85,93 @@ def statuses(job: Job, table: str) -> dict[str, int]:
     return dict(values_in(job, f"select status, count(*) from {table} group by all order by all"))
 
 
-@pytest.mark.parametrize("refused", ["t0", "t3", "t5"])
+@pytest.mark.parametrize("task_id", ["t0", "t3", "t5"])
 def test_a_prompt_that_is_refused_costs_no_other_response(
-    refused: str, job: Callable[..., Job], server: FaultServer
+    task_id: str,
+    job: Callable[..., Job],
+    server: FaultServer,
 ) -> None:
-    server.behaviour = refusing(f"What does {refused} cost")
-    given = job()
+    server.behaviour = refusing(f"What does {task_id} cost")
+    configured = job()
 
-    report = sampled(given)
+    report = sampled(configured)
 
     assert report.stopped == []
-    assert statuses(given, "responses") == {"ok": N_TASKS - 1, "refused": 1}
+    assert statuses(configured, "responses") == {"ok": N_TASKS - 1, "refused": 1}
+
+
+def test_a_refused_prompt_is_not_sent_again(job: Callable[..., Job], server: FaultServer) -> None:
+    server.behaviour = refusing("What does t0 cost")
+    configured = job()
+    sampled(configured)
     n_calls = len(server.book)
-    sampled(given)
+
+    sampled(configured)
+
     assert len(server.book) == n_calls
 
 
 def test_a_criterion_that_is_refused_costs_no_other_verdict(
-    job: Callable[..., Job], server: FaultServer
+    job: Callable[..., Job],
+    server: FaultServer,
 ) -> None:
-    given = job()
-    sampled(given)
+    configured = job()
+    sampled(configured)
     server.behaviour = refusing("States what t0-c0", "States what t3-c9")
 
-    report = judged(given)
+    report = judged(configured)
 
     assert report.stopped == []
-    assert statuses(given, "verdicts")["refused"] == 2
-    assert sum(statuses(given, "verdicts").values()) == N_TASKS * N_CRITERIA
+    counts = statuses(configured, "verdicts")
+    assert counts["refused"] == 2
+    assert sum(counts.values()) == N_TASKS * N_CRITERIA
 
 
 def test_a_group_of_criteria_that_is_refused_costs_no_other_group(
-    job: Callable[..., Job], server: FaultServer
+    job: Callable[..., Job],
+    server: FaultServer,
 ) -> None:
-    given = job(criteria_per_call=4)
-    sampled(given)
+    configured = job(criteria_per_call=4)
+    sampled(configured)
     server.behaviour = refusing("States what t0-c0")
 
-    report = judged(given)
+    report = judged(configured)
 
     assert report.stopped == []
-    assert statuses(given, "verdicts")["refused"] == 4
-    assert sum(statuses(given, "verdicts").values()) == N_TASKS * N_CRITERIA
+    counts = statuses(configured, "verdicts")
+    assert counts["refused"] == 4
+    assert sum(counts.values()) == N_TASKS * N_CRITERIA
 
 
 def test_the_next_run_begins_with_other_cells_than_the_last_one_ended_with(
-    job: Callable[..., Job], server: FaultServer
+    job: Callable[..., Job],
+    server: FaultServer,
 ) -> None:
     prompts = ["What does t0", "What does t1", "What does t2"]
     server.behaviour = refusing(*prompts, harmless=failed(403, "Not with this key."))
-    given = job()
+    configured = job()
 
-    reports = [sampled(given) for _ in range(4)]
+    reports = [sampled(configured) for _ in range(4)]
 
     assert reports[0].stopped
-    assert statuses(given, "responses") == {"ok": N_TASKS - 3, "provider_error": 3}
+    assert statuses(configured, "responses") == {"ok": N_TASKS - 3, "provider_error": 3}
 
 
 def test_the_next_run_begins_with_other_responses_than_the_last_one_ended_with(
-    job: Callable[..., Job], server: FaultServer
+    job: Callable[..., Job],
+    server: FaultServer,
 ) -> None:
-    given = job()
-    sampled(given)
+    configured = job()
+    sampled(configured)
     server.behaviour = refusing(
-        "States what t0-c0", "States what t2-c0", harmless=failed(403, "Not with this key.")
+        "States what t0-c0",
+        "States what t2-c0",
+        harmless=failed(403, "Not with this key."),
     )
 
-    reports = [judged(given) for _ in range(6)]
+    reports = [judged(configured) for _ in range(6)]
 
     assert reports[0].stopped
-    assert statuses(given, "verdicts")["provider_error"] == 2
-    assert sum(statuses(given, "verdicts").values()) == N_TASKS * N_CRITERIA
+    counts = statuses(configured, "verdicts")
+    assert counts["provider_error"] == 2
+    assert sum(counts.values()) == N_TASKS * N_CRITERIA

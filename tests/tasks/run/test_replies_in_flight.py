@@ -21,15 +21,13 @@ N_TASKS = 2
 
 def by_model(request: Request, _number: int) -> HttpResponse:
     """A response at once, or after a while."""
-    return (
-        HttpResponse("From the quick one.")
-        if request["model"] == "quick"
-        else HttpResponse("Late.", delay_s=1.0)
-    )
+    if request["model"] == "quick":
+        return HttpResponse("From the quick one.")
+    return HttpResponse("Late.", delay_s=1.0)
 
 
 def job_in(folder: Path, server: FaultServer) -> Job:
-    models = [endpoint(label, server.api_base) for label in ("quick", "slow")]
+    models = [endpoint("quick", server.api_base), endpoint("slow", server.api_base)]
     return prepared(job_on("sample", folder, models=models)).model_copy(update={"limit": N_TASKS})
 
 
@@ -39,7 +37,8 @@ def calls_of(server: FaultServer, model: str) -> int:
 
 @pytest.mark.usefixtures("without_scores")
 def test_an_error_in_the_work_on_one_model_loses_no_reply_of_another(
-    tmp_path: Path, monkeypatch: Patch
+    tmp_path: Path,
+    monkeypatch: Patch,
 ) -> None:
     def fails(text: str, **options: Any) -> str:
         if "quick" in text:
@@ -53,15 +52,15 @@ def test_an_error_in_the_work_on_one_model_loses_no_reply_of_another(
             with pytest.raises(ExceptionGroup):
                 sampled(job)
         sampled(job)
-        assert calls_of(server, "slow") == N_TASKS
-        assert calls_of(server, "quick") == N_TASKS
-    rows = rows_in(job, "select status from responses")
-    assert [row["status"] for row in rows] == ["ok"] * 2 * N_TASKS
+
+    assert calls_of(server, "slow") == N_TASKS
+    assert calls_of(server, "quick") == N_TASKS
+    assert rows_in(job, "select status from responses") == [{"status": "ok"}] * 2 * N_TASKS
 
 
 @pytest.mark.usefixtures("without_scores")
 def test_a_run_that_is_stopped_does_not_wait_for_replies(tmp_path: Path) -> None:
-    async def stopped(job: Job) -> None:
+    async def stop_sampling(job: Job) -> None:
         cells = plan_samples(job)["slow"]
         async with open_run_context(job) as context:
             work = asyncio.create_task(sample_cells(job, context, "slow", cells))
@@ -69,9 +68,9 @@ def test_a_run_that_is_stopped_does_not_wait_for_replies(tmp_path: Path) -> None
             work.cancel()
             await work
 
-    late = HttpResponse("Late.", delay_s=60.0)
+    response = HttpResponse("Late.", delay_s=60.0)
     with (
-        FaultServer(lambda _request, _number: late) as server,
+        FaultServer(lambda _request, _number: response) as server,
         pytest.raises(asyncio.CancelledError),
     ):
-        asyncio.run(asyncio.wait_for(stopped(job_in(tmp_path, server)), 30.0))
+        asyncio.run(asyncio.wait_for(stop_sampling(job_in(tmp_path, server)), 30.0))

@@ -3,67 +3,88 @@ judges.
 """
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tasks.config.job import Job
 from tasks.config.models import Model
 from tasks.plan.plan import plan
 from tasks.run.judge_configs import target_of
 from tests.faults.server import FaultServer
-from tests.kit import endpoint, job_on, judged, prepared, sampled
-from warehouse import Warehouse
+from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 
 PROMPT = "Reply in one short sentence, and say 'indigo' first."
 
 
 def test_it_is_part_of_the_identity_only_where_it_is_set() -> None:
-    plain, *others = (
-        target_of(Model(name="openai/x", system_prompt=prompt)) for prompt in (None, "a", "b")
-    )
-    assert "system_prompt" not in plain.identity
-    assert len({each.config_hash for each in (plain, *others)}) == 3
+    prompts = (None, "a", "b")
+    targets = [target_of(Model(name="openai/x", system_prompt=prompt)) for prompt in prompts]
+
+    assert "system_prompt" not in targets[0].identity
+    assert len({target.config_hash for target in targets}) == 3
+
+
+@pytest.fixture
+def job(server: FaultServer, tmp_path: Path) -> Job:
+    """A job with a model without and the same one with the prompt, on two tasks."""
+    plain = endpoint("plain", server.api_base, name="hosted_vllm/candidate")
+    prompted = {
+        **plain,
+        "label": "prompted",
+        "system_prompt": PROMPT,
+    }
+    judge = endpoint("judge", server.api_base)
+    configured = job_on("sample", tmp_path, models=[plain, prompted], judges=[judge])
+    return prepared(configured.model_copy(update={"limit": 2}))
+
+
+def messages_to(model: str, server: FaultServer) -> list[Any]:
+    return [request["messages"] for request in server.book if request["model"] == model]
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_scores")
-def test_the_model_gets_it_before_the_conversation_and_the_judge_never(tmp_path: Path) -> None:
-    with FaultServer() as server:
-        plain = endpoint("plain", server.api_base, name="hosted_vllm/candidate")
-        models = [
-            plain,
-            {
-                **plain,
-                "label": "prompted",
-                "system_prompt": PROMPT,
-            },
-        ]
-        job = job_on("sample", tmp_path, models=models, judges=[endpoint("judge", server.api_base)])
-        job = prepared(job.model_copy(update={"limit": 2}))
-        planned = {each.label: each for each in plan(job)}
-        sampled(job)
-        judged(job)
-        prompts_sent = list(server.book)
-    to_models = [body["messages"] for body in prompts_sent if body["model"] == "candidate"]
-    to_judges = [body["messages"] for body in prompts_sent if body["model"] == "judge"]
+def test_the_model_gets_it_before_the_conversation(job: Job, server: FaultServer) -> None:
+    sampled(job)
 
-    prompted = [
-        messages for messages in to_models if messages[0] == {"role": "system", "content": PROMPT}
-    ]
-    others = [messages for messages in to_models if messages[0]["role"] != "system"]
+    prompt = {"role": "system", "content": PROMPT}
+    conversations = messages_to("candidate", server)
+    prompted = [messages for messages in conversations if messages[0] == prompt]
+    assert len(conversations) == 4
     assert len(prompted) == 2
-    assert len(others) == 2
-    assert sorted(map(str, others)) == sorted(str(messages[1:]) for messages in prompted)
-    more = planned["prompted"].prompt_tokens - planned["plain"].prompt_tokens
-    assert 2 * 5 < more < 2 * 25  # the plan counts it
-    assert to_judges
-    assert not any("indigo" in str(messages) for messages in to_judges)
-    with Warehouse(job.warehouse).reader() as reader:
-        rows = reader.rows(
-            "select model, conversation_id, model_config_hash from responses order by model,"
-            " task_id"
-        )
-        assert reader.value("select count(*) from messages where content like '%indigo%'") == 0
-    assert [row["conversation_id"] for row in rows[:2]] == [
-        row["conversation_id"] for row in rows[2:]
-    ]
-    assert len({row["model_config_hash"] for row in rows}) == 2
+    for messages in prompted:
+        assert messages[1:] in conversations
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_scores")
+def test_a_judge_never_sees_it(job: Job, server: FaultServer) -> None:
+    sampled(job)
+    judged(job)
+
+    prompts = messages_to("judge", server)
+    assert prompts
+    assert "indigo" not in str(prompts)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_scores")
+def test_it_is_part_of_the_response_and_not_of_the_conversation(job: Job) -> None:
+    sampled(job)
+
+    (identities,) = rows_in(
+        job,
+        "select count(distinct conversation_id) as conversations,"
+        " count(distinct model_config_hash) as models from responses",
+    )
+    assert identities == {"conversations": 2, "models": 2}
+    assert rows_in(job, "from messages where content like '%indigo%'") == []
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_scores")
+def test_the_plan_counts_its_tokens(job: Job) -> None:
+    n_tokens = {planned.label: planned.prompt_tokens or 0 for planned in plan(job)}
+
+    assert 2 * 5 < n_tokens["prompted"] - n_tokens["plain"] < 2 * 25

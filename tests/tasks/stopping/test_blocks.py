@@ -1,5 +1,7 @@
 """The next block of tasks, and the tasks that no comparison needs."""
 
+import pytest
+
 from tasks.rules.stopping import DIFFERENT, OPEN, Rule, block_ends
 from tasks.stopping.comparisons import (
     EARLIER,
@@ -8,7 +10,7 @@ from tasks.stopping.comparisons import (
     Progress,
     left_out_of,
 )
-from tasks.stopping.looks import next_block
+from tasks.stopping.looks import TaskBlock, next_block
 
 ORDER = tuple(f"t{number:02}" for number in range(50))
 
@@ -16,9 +18,8 @@ ORDER = tuple(f"t{number:02}" for number in range(50))
 def comparison(first: str, second: str, vintage: str = "base") -> PlannedComparison:
     """A comparison of two models in a rule of three blocks; `vintage` is that of the first."""
     rule = Rule("different", 0.01, 0.02, block_ends(len(ORDER), 20))
-    return PlannedComparison(
-        ComparedModel(first, "hash", vintage), ComparedModel(second, "hash", "base"), rule, ORDER
-    )
+    first_side = ComparedModel(first, "hash", vintage)
+    return PlannedComparison(first_side, ComparedModel(second, "hash", "base"), rule, ORDER)
 
 
 A_B = comparison("a", "b")
@@ -26,40 +27,69 @@ A_C = comparison("a", "c")
 B_C = comparison("b", "c")
 
 
-def test_models_of_open_comparisons_get_the_next_block() -> None:
-    block = next_block(
-        [Progress(A_B, 1), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, DIFFERENT)], last_number=0
-    )
+def block_after(last_number: int, *progress: Progress) -> TaskBlock:
+    block = next_block(progress, last_number)
     assert block is not None
+    return block
+
+
+def test_models_of_open_comparisons_get_the_next_block() -> None:
+    block = block_after(
+        0,
+        Progress(A_B, 1),
+        Progress(A_C, 1, DIFFERENT),
+        Progress(B_C, 1, DIFFERENT),
+    )
+
     assert block.number == 2
     assert block.comparisons == (A_B,)
-    assert {"a": frozenset(ORDER[20:40]), "b": frozenset(ORDER[20:40])} == block.tasks
+    assert block.tasks == {"a": frozenset(ORDER[20:40]), "b": frozenset(ORDER[20:40])}
 
 
 def test_the_comparison_that_is_furthest_behind_comes_first() -> None:
-    block = next_block([Progress(A_B, 2), Progress(A_C, 0)], last_number=0)
-    assert block is not None
+    block = block_after(0, Progress(A_B, 2), Progress(A_C, 0))
+
     assert block.number == 1
     assert set(block.tasks) == {"a", "c"}
 
 
-def test_what_could_not_be_looked_at_is_passed_by_in_this_run() -> None:
-    block = next_block([Progress(A_B, 0)], last_number=2)
-    assert block is not None
+def test_a_comparison_without_a_look_goes_on_with_the_next_block() -> None:
+    block = block_after(2, Progress(A_B, 0))
+
     assert block.number == 3
-    assert frozenset(ORDER[40:]) == block.tasks["a"]
-    assert next_block([Progress(A_B, 0)], last_number=3) is None
+    assert block.tasks["a"] == frozenset(ORDER[40:])
 
 
-def test_nothing_comes_after_all_tasks_or_a_decision() -> None:
-    assert next_block([Progress(A_B, 3, OPEN), Progress(A_C, 1, DIFFERENT)], last_number=0) is None
+@pytest.mark.parametrize(
+    ("last_number", "progress"),
+    [
+        (3, [Progress(A_B, 0)]),
+        (0, [Progress(A_B, 3, OPEN), Progress(A_C, 1, DIFFERENT)]),
+    ],
+)
+def test_nothing_comes_after_all_tasks_or_a_decision(
+    last_number: int,
+    progress: list[Progress],
+) -> None:
+    assert next_block(progress, last_number) is None
 
 
-def test_a_task_is_left_out_of_a_model_that_none_of_its_comparisons_needs_any_more() -> None:
-    left_out = left_out_of(
-        [Progress(A_B, 2, DIFFERENT), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, OPEN)]
-    )
-    assert {"a": frozenset(ORDER[40:])} == left_out
-    assert left_out_of([Progress(A_B, 3, OPEN)]) == {}
-    left_out = left_out_of([Progress(comparison("a", "a", EARLIER), 1, DIFFERENT)])
-    assert {"a": frozenset(ORDER[20:])} == left_out
+@pytest.mark.parametrize(
+    ("progress", "left_out"),
+    [
+        (
+            [Progress(A_B, 2, DIFFERENT), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, OPEN)],
+            {"a": frozenset(ORDER[40:])},
+        ),
+        ([Progress(A_B, 3, OPEN)], {}),
+        (
+            [Progress(comparison("a", "a", EARLIER), 1, DIFFERENT)],
+            {"a": frozenset(ORDER[20:])},
+        ),
+    ],
+)
+def test_a_task_is_left_out_of_a_model_if_none_of_its_comparisons_needs_it(
+    progress: list[Progress],
+    left_out: dict[str, frozenset[str]],
+) -> None:
+    assert left_out_of(progress) == left_out

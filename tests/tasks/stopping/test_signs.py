@@ -31,10 +31,16 @@ def look(**values: Any) -> Row:
 
 
 OF_MODELS = look(
-    mean_difference=0.2, unbiased_difference=0.1, sequence_low=0.05, sequence_high=0.35
+    mean_difference=0.2,
+    unbiased_difference=0.1,
+    sequence_low=0.05,
+    sequence_high=0.35,
 )
 OF_NIGHT = look(
-    mean_difference=-0.2, unbiased_difference=-0.1, sequence_low=-0.35, sequence_high=-0.05
+    mean_difference=-0.2,
+    unbiased_difference=-0.1,
+    sequence_low=-0.35,
+    sequence_high=-0.05,
 ) | {"compared_vintage": EARLIER, "compared_model": "better", "decision": "dropped"}
 OPEN_LOOK = look(mean_difference=0.0) | {"compared_model": "another"}
 
@@ -82,13 +88,12 @@ def test_a_difference_of_zero_stays_without_a_sign(old: Warehouse) -> None:
 
 
 def test_looks_of_this_version_stay_as_they_are(old: Warehouse) -> None:
-    new = OF_MODELS | {"block": 2, "is_second_minus_first": True}
-    old.write("stopping_looks", [new])
+    old.write("stopping_looks", [OF_MODELS | {"block": 2, "is_second_minus_first": True}])
     old.publish()
 
     with old.reader() as reader:
-        (newest,) = reader.select("stopping_looks", ", ".join(DIFFERENCES), block=2)
-    assert tuple(newest.values()) == (0.2, 0.1, 0.05, 0.35)
+        (stored_look,) = reader.select("stopping_looks", ", ".join(DIFFERENCES), block=2)
+    assert tuple(stored_look.values()) == (0.2, 0.1, 0.05, 0.35)
 
 
 def test_looks_are_turned_once_when_parts_are_merged(old: Warehouse) -> None:
@@ -111,9 +116,7 @@ def test_looks_of_a_lost_part_are_restored_with_the_same_signs(old: Warehouse) -
     assert differences_in(old) == [*TURNED, TURNED[-1]]
 
 
-def test_a_night_is_stored_as_the_model_and_the_earlier_nights_as_what_it_is_compared_with() -> (
-    None
-):
+def test_a_night_is_stored_as_the_model_that_is_compared_with_earlier_nights() -> None:
     earlier = ComparedModel("good", "a-hash", EARLIER)
     tonight = ComparedModel("good", "a-hash", "2026-11-03")
     rule = Rule("dropped", 0.05, 0.02, (20,))
