@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.flows.conftest import Run
-from tests.kit import at, combined, job_on, prepared, response, stored, write_jsonl
+from tests.kit import at, combined, job_on, prepared, response, row, stored, write_jsonl
 from tests.tasks.compare.comparisons import judged, tasks_of
 
 PARTIAL = "2026-11-28"
@@ -21,13 +21,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     one_decision = {"t0": [1.0, 0.0]}
     newer = {"vintage": PARTIAL, "created_at": at(5)}
     failure = response("t0", "alpha", trial=2, status="refused")
+    rule = row("coverage_rules", model="alpha", wanted_trials=1, min_coverage=0.99)
     rows = combined(
         tasks_of(RUBRICS),
         judged(decisions, "alpha", rubrics=RUBRICS),
         judged(decisions, "beta", rubrics=RUBRICS),
         judged(one_decision, "alpha", rubrics=RUBRICS, of_response=newer),
         judged(one_decision, "beta", rubrics=RUBRICS, of_response=newer),
-        {"responses": [failure]},
+        {"responses": [failure], "coverage_rules": [rule]},
     )
     return stored(tmp_path_factory.mktemp("current"), rows)
 
@@ -36,10 +37,10 @@ def test_a_newer_vintage_with_one_task_is_named_and_not_shown(run_here: Run) -> 
     alpha, beta = run_here.json("leaderboard")
     output = run_here("leaderboard")
 
-    for row in (alpha, beta):
-        assert row["vintage"] == "base"
-        assert row["newer_vintage"] == PARTIAL
-        assert row["rank"] == 1
+    for board_row in (alpha, beta):
+        assert board_row["vintage"] == "base"
+        assert board_row["newer_vintage"] == PARTIAL
+        assert board_row["rank"] == 1
     assert "A newer vintage covers too little to be shown: " in output
     assert f"alpha {PARTIAL} (" in output
 
@@ -47,7 +48,7 @@ def test_a_newer_vintage_with_one_task_is_named_and_not_shown(run_here: Run) -> 
 def test_a_requested_vintage_is_shown_however_partial(run_here: Run) -> None:
     rows = run_here.json("leaderboard", "--vintage", PARTIAL)
 
-    assert {row["vintage"] for row in rows} == {PARTIAL}
+    assert {board_row["vintage"] for board_row in rows} == {PARTIAL}
 
 
 def test_a_failed_trial_beyond_the_configured_ones_leaves_the_coverage_and_is_named(
@@ -66,8 +67,8 @@ def test_a_failed_trial_beyond_the_configured_ones_leaves_the_coverage_and_is_na
 
 def test_rows_of_a_file_with_an_impossible_date_are_refused(tmp_path: Path, run: Run) -> None:
     job = prepared(job_on("sample", tmp_path / "data"))
-    row = {"task": "sample-fin-1", "model": "m", "response": "r", "vintage": "2026-13-45"}
-    file = write_jsonl(tmp_path / "rows.jsonl", [row])
+    imported = {"task": "sample-fin-1", "model": "m", "response": "r", "vintage": "2026-13-45"}
+    file = write_jsonl(tmp_path / "rows.jsonl", [imported])
 
     error = run("import", "responses", file, "--warehouse", job.warehouse, code=1)
 
