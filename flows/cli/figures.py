@@ -364,11 +364,19 @@ def _declared(benchmark: "Benchmark") -> dict[str, Any]:
             for grading, template in benchmark.gradings.items()
         ],
         "scores": [
-            {"score": score.score_name, "ranks": score.is_primary, "formula": _formula(score)}
+            {
+                "score": score.score_name,
+                "ranks": score.is_primary,
+                "formula": _formula(score),
+            }
             for score in benchmark.scores
         ],
         "weight_classes": [
-            {"class": name, "lowest": low, "highest": high}
+            {
+                "class": name,
+                "lowest": low,
+                "highest": high,
+            }
             for name, (low, high) in benchmark.severities.items()
         ],
         "breakdowns": [
@@ -376,7 +384,11 @@ def _declared(benchmark: "Benchmark") -> dict[str, Any]:
         ],
         # Labels without a field apply to every field.
         "labels": [
-            {"field": field or None, "kind": kind, "labels": sorted(labels)}
+            {
+                "field": field or None,
+                "kind": kind,
+                "labels": sorted(labels),
+            }
             for field, kinds in benchmark.vocabularies.items()
             for kind, labels in kinds.items()
         ],

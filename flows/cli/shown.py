@@ -99,7 +99,11 @@ def judges(
 
     job = context.stored_job()
     refuse_unknown_graders(job, judge=graders, people=people)
-    parameters = {"breakdown": breakdown or "all", "graders": list(graders), "people": list(people)}
+    parameters = {
+        "breakdown": breakdown or "all",
+        "graders": list(graders),
+        "people": list(people),
+    }
     nothing = ""
     if people:
         parts = {"": "people_agreement"}
@@ -191,7 +195,11 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
         "examples": "weakness_examples",
         "compared": "weakness_candidates",
     }
-    parameters = {"model": model, "than": than, "n_examples": n_examples}
+    parameters = {
+        "model": model,
+        "than": than,
+        "n_examples": n_examples,
+    }
     narrowed = job.model_copy(update={"named_judges": judges})
     show_parts(
         context,

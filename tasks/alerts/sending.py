@@ -280,7 +280,11 @@ def _service(url: str, asset: Any) -> Any:
     return Apprise.instantiate(filled_in(url).strip(), asset=asset)
 
 
-_SECURE_MODES = {"starttls": "starttls", "tls": "ssl", "none": "insecure"}
+_SECURE_MODES = {
+    "starttls": "starttls",
+    "tls": "ssl",
+    "none": "insecure",
+}
 """`security` of the configuration -> Apprise's word."""
 
 
@@ -392,7 +396,11 @@ def _stored(job: Job, table: str, columns: str, **where: Any) -> Sequence[Row]:
 
 def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()) -> None:
     """Write deliveries, and alerts that are not stored yet; the next publication shows them."""
-    common = {"run_id": job.run_id, "night": job.night, "created_at": datetime.now(UTC)}
+    common = {
+        "run_id": job.run_id,
+        "night": job.night,
+        "created_at": datetime.now(UTC),
+    }
     stored_ids = set()
     if alerts:
         stored_ids = {row["alert_id"] for row in _stored(job, "alerts", "alert_id")}

@@ -115,19 +115,19 @@ def test_a_benchmark_is_shown_as_if_no_other_one_were_there(world: tuple[Path, O
 def test_settings_of_a_benchmark_override_the_shared_ones(
     tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    (tmp_path / "twin.py").write_text(TWIN, encoding="utf-8")
+    (tmp_path / "own.py").write_text(TWIN.replace('"own"', '"own"'), encoding="utf-8")
     monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
-    twin = {"dataset": {"source": "twin/finance.jsonl"}, "coverage": {"min": 0.5}}
-    configure(tmp_path, dataset={"source": "sample"}, benchmarks={"twin": twin})
+    own_settings = {"dataset": {"source": "own/finance.jsonl"}, "coverage": {"min": 0.5}}
+    configure(tmp_path, dataset={"source": "sample"}, benchmarks={"own": own_settings})
 
     shared_settings = load_job(Arguments(tmp_path / "prbench.yaml")).settings
-    twin_settings = load_job(Arguments(tmp_path / "prbench.yaml", "twin")).settings
+    settings = load_job(Arguments(tmp_path / "prbench.yaml", "own")).settings
 
     assert shared_settings.benchmark == "prbench"
     assert shared_settings.coverage.min == 0.99
-    assert twin_settings.benchmark == "twin"
-    assert twin_settings.coverage.min == 0.5
-    assert twin_settings.dataset.source == "twin/finance.jsonl"
+    assert settings.benchmark == "own"
+    assert settings.coverage.min == 0.5
+    assert settings.dataset.source == "own/finance.jsonl"
 
 
 @pytest.mark.parametrize(

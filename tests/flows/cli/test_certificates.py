@@ -48,5 +48,9 @@ def test_a_differing_figure_is_shown_with_both_values(
     assert not result["is_confirmed"]
     assert len(result["differences"]) == 1
     assert result["texts"] is None
-    differing = {"rows": 4, "figures": 164, "differing": 1}
+    differing = {
+        "rows": 4,
+        "figures": 164,
+        "differing": 1,
+    }
     assert result["leaderboards"]["leaderboard"] == differing

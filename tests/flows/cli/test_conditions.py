@@ -49,7 +49,11 @@ def file(tmp_path: Path) -> Path:
 def configured(file: Path, warehouse: Path, conditions: Any = CONDITIONS) -> list[str]:
     """The options of a command on a warehouse with these conditions."""
     dataset = {"source": "sample"}
-    settings = {"dataset": dataset, "warehouse": str(warehouse), "conditions": conditions}
+    settings = {
+        "dataset": dataset,
+        "warehouse": str(warehouse),
+        "conditions": conditions,
+    }
     file.write_text(yaml.safe_dump(settings, sort_keys=False))
     return ["--config", str(file)]
 
@@ -80,7 +84,13 @@ def test_a_changed_configuration_counts_immediately(file: Path, warehouse: Path,
 
 
 def test_a_condition_without_verdicts_is_named(file: Path, warehouse: Path, run: Run) -> None:
-    conditions = {"gpt": {"baseline": "plain", "web": "search", "later": "new"}}
+    conditions = {
+        "gpt": {
+            "baseline": "plain",
+            "web": "search",
+            "later": "new",
+        }
+    }
     options = configured(file, warehouse, conditions)
     file.write_text(file.read_text() + "models: [{name: openai/new, label: new}]\n")
 

@@ -21,7 +21,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     one_decision = {"t0": [1.0, 0.0]}
     newer = {"vintage": PARTIAL, "created_at": at(5)}
     failure = response("t0", "alpha", trial=2, status="refused")
-    rule = row("coverage_rules", model="alpha", wanted_trials=1, min_coverage=0.99)
+    rule = row(
+        "coverage_rules",
+        model="alpha",
+        wanted_trials=1,
+        min_coverage=0.99,
+    )
     rows = combined(
         tasks_of(RUBRICS),
         judged(decisions, "alpha", rubrics=RUBRICS),
@@ -67,7 +72,12 @@ def test_a_failed_trial_beyond_the_configured_ones_leaves_the_coverage_and_is_na
 
 def test_rows_of_a_file_with_an_impossible_date_are_refused(tmp_path: Path, run: Run) -> None:
     job = prepared(job_on("sample", tmp_path / "data"))
-    imported = {"task": "sample-fin-1", "model": "m", "response": "r", "vintage": "2026-13-45"}
+    imported = {
+        "task": "sample-fin-1",
+        "model": "m",
+        "response": "r",
+        "vintage": "2026-13-45",
+    }
     file = write_jsonl(tmp_path / "rows.jsonl", [imported])
 
     error = run("import", "responses", file, "--warehouse", job.warehouse, code=1)

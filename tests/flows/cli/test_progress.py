@@ -40,7 +40,12 @@ def test_a_command_prints_a_line_before_it_imports_large_libraries() -> None:
     commands = ["run", "nightly", "backfill", "sample", "aggregate", "plan", "report"]
     call = [sys.executable, "-c", REFUSE_HEAVY, *commands]
 
-    process = subprocess.run(call, check=False, capture_output=True, text=True)
+    process = subprocess.run(
+        call,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
 
     assert process.stdout == ""
     assert process.stderr == "".join(f"{command}: started\nrefused\n" for command in commands)

@@ -25,7 +25,11 @@ PRICE = {"input_usd_per_mtok": 100.0, "output_usd_per_mtok": 1000.0}
 def job(tmp_path: Path) -> Job:
     """The job of the second run of a night; both made calls."""
     job = job_on("sample", tmp_path).model_copy(update={"is_quiet": False, "night": NIGHT})
-    values = {"outcome": "done", "night": NIGHT, "config": '{"benchmark": "prbench"}'}
+    values = {
+        "outcome": "done",
+        "night": NIGHT,
+        "config": '{"benchmark": "prbench"}',
+    }
     runs = [row("runs", run_id=run_id, **values) for run_id in ("earlier", "a-run")]
     written(tmp_path, {"runs": runs}).publish()
     return job
@@ -99,7 +103,12 @@ def test_the_reason_for_exit_code_3_without_a_warning_is_the_line_of_the_stage(j
 
 def test_the_reason_for_a_stop_is_the_time(job: Job) -> None:
     job = job.model_copy(update={"stop_at": datetime(2026, 11, 22, 6, 30, tzinfo=UTC)})
-    report = StageReport("review", rows=3, skipped=2, is_at_stop_time=True)
+    report = StageReport(
+        "review",
+        rows=3,
+        skipped=2,
+        is_at_stop_time=True,
+    )
 
     finished, gaps, reason = lines_of(job, report, outcome=outcomes.STOPPED_AT_TIME)
 

@@ -21,7 +21,11 @@ def fill(folder: Path, revision: str, n_responses: int = 1) -> None:
     tasks.
     """
     rubrics = {task: [(5, "Accuracy"), (-3, "Risk")] for task in TASKS}
-    turn = {"position": 0, "prompt": "Why?", "reference_texts": []}
+    turn = {
+        "position": 0,
+        "prompt": "Why?",
+        "reference_texts": [],
+    }
     turns = [row("conversation_turns", task_id=task, **turn) for task in TASKS]
     rows = combined(
         tasks_of(rubrics, "finance_hard"),

@@ -190,7 +190,11 @@ def test_rows_of_several_boards_stand_under_their_headings(capsys: Printed) -> N
     board = FIGURES["leaderboard"]
     rows = []
     for model, split in product(("model-0", "model-1"), ("a", "b")):
-        values = {"judge_config": "strict", "label": None, "split": split}
+        values = {
+            "judge_config": "strict",
+            "label": None,
+            "split": split,
+        }
         rows.append(usual_row(board, model) | values)
 
     show_figure(board, rows)

@@ -50,7 +50,11 @@ def on_terminal(*arguments: str, **environment: str) -> str:
     error.
     """
     ours, theirs = pty.openpty()
-    usual = {"TERM": "xterm", "COLUMNS": "200", "NO_COLOR": "1"}
+    usual = {
+        "TERM": "xterm",
+        "COLUMNS": "200",
+        "NO_COLOR": "1",
+    }
     process = subprocess.Popen(
         [PRBENCH, *arguments],
         stdin=subprocess.DEVNULL,

@@ -78,7 +78,11 @@ def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(
 ) -> None:
     with closing(browser(prefect_server.url, prefect_server.secret)) as client:
         flow = client.post("/flows/", json={"name": "seen"}).raise_for_status().json()["id"]
-        run = {"flow_id": flow, "name": "a-run-to-see", "state": {"type": "COMPLETED"}}
+        run = {
+            "flow_id": flow,
+            "name": "a-run-to-see",
+            "state": {"type": "COMPLETED"},
+        }
         client.post("/flow_runs/", json=run).raise_for_status()
     address = prefect_server.url.removesuffix("/api")
     with browsing() as chromium:
@@ -151,13 +155,44 @@ def disguises(server: PrefectServer, token: Mapping[str, str]) -> dict[str, dict
     foreign_origin = {"Host": foreign_host, "Origin": f"http://{foreign_host}"}
     return {
         "without a secret": {"Host": host, **token},
-        "with a wrong secret": {"Host": host, **wrong_secret, **token},
-        "from a foreign page": {"Host": host, "Origin": EVIL, **secret, **token},
-        "from another port": {"Host": host, "Origin": "http://127.0.0.1:1", **secret, **token},
-        "by a foreign name": {"Host": "evil.example", **secret, **token},
-        "by a foreign name that leads here": {**foreign_origin, **secret, **token},
-        "without a token": {"Host": host, "Origin": page, **secret},
-        "with a guessed token": {"Host": host, "Origin": page, **secret, **guessed_token},
+        "with a wrong secret": {
+            "Host": host,
+            **wrong_secret,
+            **token,
+        },
+        "from a foreign page": {
+            "Host": host,
+            "Origin": EVIL,
+            **secret,
+            **token,
+        },
+        "from another port": {
+            "Host": host,
+            "Origin": "http://127.0.0.1:1",
+            **secret,
+            **token,
+        },
+        "by a foreign name": {
+            "Host": "evil.example",
+            **secret,
+            **token,
+        },
+        "by a foreign name that leads here": {
+            **foreign_origin,
+            **secret,
+            **token,
+        },
+        "without a token": {
+            "Host": host,
+            "Origin": page,
+            **secret,
+        },
+        "with a guessed token": {
+            "Host": host,
+            "Origin": page,
+            **secret,
+            **guessed_token,
+        },
     }
 
 

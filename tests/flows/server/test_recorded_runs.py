@@ -39,7 +39,11 @@ WRONG = [StageReport("fill", warnings=["a: wrong key"], has_failed=True), StageR
 
 def runs_on(url: str, **conditions: Any) -> list[dict[str, Any]]:
     """The flow runs that a server shows, the latest first."""
-    query = {"sort": "START_TIME_DESC", "limit": 50, **conditions}
+    query = {
+        "sort": "START_TIME_DESC",
+        "limit": 50,
+        **conditions,
+    }
     with closing(browser(url)) as client:
         runs: list[dict[str, Any]] = client.post("/flow_runs/filter", json=query).json()
     return runs
@@ -60,7 +64,11 @@ def flow_of(name: str, work: Callable[[Job], Any]) -> Any:
     async def run(job: Job) -> Any:
         return await work(job)
 
-    return flow(name=name, flow_run_name=run_name, validate_parameters=False)(reported(run))
+    return flow(
+        name=name,
+        flow_run_name=run_name,
+        validate_parameters=False,
+    )(reported(run))
 
 
 def calling(stage: Any) -> Callable[[Job], Any]:

@@ -216,7 +216,12 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
     api: Api, world: NightWorld
 ) -> None:
     world.server.behaviour = Weather()
-    run_id = api.trigger("backfill", models=["pinned"], trials=[2], tasks=["sample-leg-2"])
+    run_id = api.trigger(
+        "backfill",
+        models=["pinned"],
+        trials=[2],
+        tasks=["sample-leg-2"],
+    )
     backfill = api.ended(run_id)
     api.set_clock("nightly", "resume")
     until(lambda: by_the_clock(api, "COMPLETED"), within_s=480)

@@ -136,7 +136,12 @@ def postgres(folder: Path) -> Iterator[None]:
     programs = _PROGRAMS[-1].parent
     data = folder / "postgres"
     make = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync"]
-    subprocess.run([*as_user, *make], check=True, capture_output=True, cwd=folder)
+    subprocess.run(
+        [*as_user, *make],
+        check=True,
+        capture_output=True,
+        cwd=folder,
+    )
     options = ["-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"]
     with (folder / "postgres.log").open("wb") as log:
         server = subprocess.Popen(
@@ -170,7 +175,12 @@ def test_the_steps_for_several_machines_work_and_another_worker_continues(
 ) -> None:
     command = Command(world.project)
     model = endpoint("pinned", provider.api_base)
-    command.configure(dataset={"source": "sample"}, models=[model], judges=[], warehouse="data")
+    command.configure(
+        dataset={"source": "sample"},
+        models=[model],
+        judges=[],
+        warehouse="data",
+    )
     with (
         prefect_server_of(world) as url,
         world.running("one", world.step(5, "one")) as (process_one, log_one),
