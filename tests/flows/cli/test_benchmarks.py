@@ -115,7 +115,7 @@ def test_a_benchmark_is_shown_as_if_no_other_one_were_there(world: tuple[Path, O
 def test_settings_of_a_benchmark_override_the_shared_ones(
     tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    (tmp_path / "own.py").write_text(TWIN.replace('"own"', '"own"'), encoding="utf-8")
+    (tmp_path / "own.py").write_text(TWIN.replace('"twin"', '"own"'), encoding="utf-8")
     monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
     own_settings = {"dataset": {"source": "own/finance.jsonl"}, "coverage": {"min": 0.5}}
     configure(tmp_path, dataset={"source": "sample"}, benchmarks={"own": own_settings})
