@@ -396,7 +396,7 @@ def _stored(job: Job, table: str, columns: str, **where: Any) -> Sequence[Row]:
 
 def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()) -> None:
     """Write deliveries, and alerts that are not stored yet; the next publication shows them."""
-    common = {
+    shared_columns = {
         "run_id": job.run_id,
         "night": job.night,
         "created_at": datetime.now(UTC),
@@ -407,7 +407,7 @@ def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()
     rows = []
     for alert in alerts:
         row = {
-            **common,
+            **shared_columns,
             "alert_id": alert_id(job, alert),
             "benchmark": job.settings.benchmark,
             "kind": alert.kind,
@@ -419,4 +419,6 @@ def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()
             rows.append(row)
     warehouse = Warehouse(job.warehouse)
     warehouse.write("alerts", rows)
-    warehouse.write("alert_deliveries", [common | asdict(delivery) for delivery in deliveries])
+    warehouse.write(
+        "alert_deliveries", [shared_columns | asdict(delivery) for delivery in deliveries]
+    )
