@@ -127,10 +127,10 @@ def _as_json(
     """Return the rows of the only figure, or the rows by part with all notes."""
     if "" in rows_by_part:
         return rows_by_part[""]
-    sentences = {}
+    sentences = []
     for key, figure in figures.items():
-        sentences |= dict.fromkeys(figure.notes_on(rows_by_part[key]))
-    return {**rows_by_part, "notes": list(sentences | dict.fromkeys(notes))}
+        sentences.extend(figure.notes_on(rows_by_part[key]))
+    return {**rows_by_part, "notes": list(dict.fromkeys([*sentences, *notes]))}
 
 
 def _show_tables(
@@ -198,10 +198,10 @@ def _write(context: Context, parts: "Sequence[tuple[Figure, Rows]]", job: "Job |
     else:
         click.echo(write_csv(key, figure, rows, context.output).line)
     if len(parts) > 1:
-        further = ", ".join(figure.name for figure, _ in parts[1:])
+        names = ", ".join(figure.name for figure, _ in parts[1:])
         notice(
             f"{context.file_format} holds one table, {figure.name}; an .xlsx or .json file"
-            f" also has {further}"
+            f" also has {names}"
         )
 
 
@@ -363,11 +363,19 @@ def _declared(benchmark: "Benchmark") -> dict[str, Any]:
             for grading, template in benchmark.gradings.items()
         ],
         "scores": [
-            {"score": score.score_name, "ranks": score.is_primary, "formula": _formula(score)}
+            {
+                "score": score.score_name,
+                "ranks": score.is_primary,
+                "formula": _formula(score),
+            }
             for score in benchmark.scores
         ],
         "weight_classes": [
-            {"class": name, "lowest": low, "highest": high}
+            {
+                "class": name,
+                "lowest": low,
+                "highest": high,
+            }
             for name, (low, high) in benchmark.severities.items()
         ],
         "breakdowns": [
@@ -375,7 +383,11 @@ def _declared(benchmark: "Benchmark") -> dict[str, Any]:
         ],
         # Labels without a field apply to every field.
         "labels": [
-            {"field": field or None, "kind": kind, "labels": sorted(labels)}
+            {
+                "field": field or None,
+                "kind": kind,
+                "labels": sorted(labels),
+            }
             for field, kinds in benchmark.vocabularies.items()
             for kind, labels in kinds.items()
         ],
@@ -462,23 +474,23 @@ def leaderboard(context: Context, is_debiased: bool, **choices: Any) -> None:
       prbench leaderboard -o board.xlsx     with a sheet of explanations
       prbench leaderboard --debiased      scores that people's labels correct
     """
-    by = choices["by"]
+    breakdown = choices["by"]
     options = {
-        "--by": by,
+        "--by": breakdown,
         "--risk": choices["is_severity"],
         "--hard": choices["is_hard"],
         "--selection": choices["selection"],
         "--score": choices["score"],
         "--debiased": is_debiased,
     }
-    for first, second in _CANNOT_BE_COMBINED:
-        if options[first] and options[second]:
-            raise UsageError(f"{first} and {second} cannot be combined; leave one out")
-    if is_debiased and by not in {None, "category"}:
-        raise UsageError(f"--by {by}: --debiased knows --by category only")
+    for option, second_option in _CANNOT_BE_COMBINED:
+        if options[option] and options[second_option]:
+            raise UsageError(f"{option} and {second_option} cannot be combined; leave one out")
+    if is_debiased and breakdown not in {None, "category"}:
+        raise UsageError(f"--by {breakdown}: --debiased knows --by category only")
     job = context.stored_job()
     if is_debiased:
-        name = "debiased_categories" if by else "debiased_scores"
+        name = "debiased_categories" if breakdown else "debiased_scores"
         show_parts(context, job, {"": name}, choices)
         return
     rows = leaderboard_of(context, job, **choices)

@@ -53,14 +53,14 @@ def conclude_diff(
     title: str,
     *,
     fail_if: str | None,
-    least: float,
+    least_difference: float,
     summary: TextIO | None,
 ) -> int:
     """Write the summary of a comparison, and return the exit code."""
     from tasks.compare.differences import subject
     from tasks.compare.regressions import untested, worse
 
-    lower = [row["sentence"] for row in worse(rows, least)]
+    lower = [row["sentence"] for row in worse(rows, least_difference)]
     uncompared = [*rows[0]["not_compared"], *untested(rows)]
     gate = _conclude(
         title, [subject(rows)], rows, lower, uncompared, fail_if=fail_if, summary=summary

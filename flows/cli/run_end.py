@@ -127,7 +127,8 @@ def _progress(execution: Execution) -> tuple[str, str]:
         n_done = sum(cell.done for cell in cells)
         n_due = sum(cell.due for cell in cells)
         finished.append(f"{n_done:,} of {n_due:,} {plural}")
-        gaps += [f"{n:,} {plural} of {label}" for label, n in _missing_by_label(cells).items()]
+        n_missing = _missing_by_label(cells)
+        gaps += [f"{count:,} {plural} of {label}" for label, count in n_missing.items()]
     for name, report in stages.items():
         if report.rows or report.skipped:
             finished.append(f"{report.rows:,} {STAGES[name].makes}")

@@ -99,7 +99,11 @@ def judges(
 
     job = context.stored_job()
     refuse_unknown_graders(job, judge=graders, people=people)
-    parameters = {"breakdown": breakdown or "all", "graders": list(graders), "people": list(people)}
+    parameters = {
+        "breakdown": breakdown or "all",
+        "graders": list(graders),
+        "people": list(people),
+    }
     nothing = ""
     if people:
         parts = {"": "people_agreement"}
@@ -191,7 +195,11 @@ def weaknesses(context: Context, model: str, than: str | None, n_examples: int) 
         "examples": "weakness_examples",
         "compared": "weakness_candidates",
     }
-    parameters = {"model": model, "than": than, "n_examples": n_examples}
+    parameters = {
+        "model": model,
+        "than": than,
+        "n_examples": n_examples,
+    }
     narrowed = job.model_copy(update={"named_judges": judges})
     show_parts(
         context,
@@ -292,6 +300,7 @@ def conditions(context: Context, **choices: Any) -> None:
 @number("--flips n_flips", 10, "Number of flipped criteria to show.", least=0)
 @click.option(
     "--least",
+    "least_difference",
     type=click.FloatRange(min=0),
     metavar="DIFFERENCE",
     help="With --fail-if, the smallest difference that counts, such as 0.01.  [default: any]",
@@ -310,7 +319,7 @@ def diff(
     of: str | None,
     is_debiased: bool,
     fail_if: str | None,
-    least: float | None,
+    least_difference: float | None,
     summary: TextIO | None,
     **choices: Any,
 ) -> int:
@@ -333,7 +342,7 @@ def diff(
     """
     if len(names) < 2:
         raise click.UsageError("give at least two names to compare, such as two models")
-    if least is not None and fail_if is None:
+    if least_difference is not None and fail_if is None:
         raise click.UsageError("--least is for --fail-if worse; give both")
     if is_debiased and (fail_if or summary):
         raise click.UsageError("--debiased has no test; leave --fail-if and --summary out")
@@ -352,7 +361,11 @@ def diff(
         job = context.job if of == "revision" else context.stored_job()
         rows_by_part = show_parts(context, job, parts, choices | {"names": names, "of": of})
     return conclude_diff(
-        rows_by_part["comparisons"], title, fail_if=fail_if, least=least or 0.0, summary=summary
+        rows_by_part["comparisons"],
+        title,
+        fail_if=fail_if,
+        least_difference=least_difference or 0.0,
+        summary=summary,
     )
 
 

@@ -117,7 +117,7 @@ def fields_of(job: Job, reader: Reader, kind: Kind, choices: Mapping[str, str]) 
             fields.append(_field(name, defaults | options, choices.get(name, "")))
     splits = _splits(job, reader)
     if len(splits) > 1:
-        options = {"": "as configured"} | {split: split for split in splits}
+        options = {"": "as configured"} | dict(zip(splits, splits, strict=True))
         fields.append(_field("split", options, choices.get("split", "")))
     return fields
 
@@ -158,13 +158,13 @@ def _likely(kind: Kind, names: Sequence[str], groups: Sequence[Sequence[Side]]) 
     likely = [name for name in names if name in members]
     if kind not in {"vintage", "run"} or len(likely) < 2:
         return likely[:2]
-    second = 0
+    second_index = 0
     if kind == "vintage":
         current = {side.name for side in group if side.model_run.current_splits}
-        second = next((index for index, name in enumerate(likely) if name in current), 0)
+        second_index = next((index for index, name in enumerate(likely) if name in current), 0)
     # The latest are first, and nothing is before the earliest.
-    first = (second + 1) % len(likely)
-    return [likely[first], likely[second]]
+    first_index = (second_index + 1) % len(likely)
+    return [likely[first_index], likely[second_index]]
 
 
 def _options(reader: Reader, name: str, groups: Sequence[Sequence[Side]]) -> dict[str, str]:

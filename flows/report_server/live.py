@@ -269,7 +269,11 @@ def run_texts(run: RunState, moment: datetime, benchmark: Benchmark) -> dict[str
     }
 
 
-_LEVELS = {DONE: "good", FAILED: "bad", KILLED: "bad"}
+_LEVELS = {
+    DONE: "good",
+    FAILED: "bad",
+    KILLED: "bad",
+}
 """Outcome -> level of a notice about it."""
 
 

@@ -106,7 +106,12 @@ def _cells_by_cause(
 def _missing_import(low: LowCoverage, label: str) -> Alert:
     [line] = LowCoverage(low.bar, [], [label]).lines
     happened = "got no imported responses"
-    facts = {"warnings": [line], "of": MODEL, "happened": happened, "share": 0.0}
+    facts = {
+        "warnings": [line],
+        "of": MODEL,
+        "happened": happened,
+        "share": 0.0,
+    }
     return Alert("coverage", label, line, facts, f"model {label}", happened)
 
 
@@ -184,7 +189,12 @@ def control_alerts(
             " of the judge may be missed"
         )
         share = row["n_decided"] / row["n_members"]
-        facts = {**row, "of": JUDGE, "happened": happened, "share": share}
+        facts = {
+            **row,
+            "of": JUDGE,
+            "happened": happened,
+            "share": share,
+        }
         whom = f"judge {judge}"
         alerts.append(Alert("coverage", judge, line, facts, whom, happened))
     return alerts

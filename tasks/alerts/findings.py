@@ -243,7 +243,11 @@ def _limit_alert(kind: Kind, limit: str, reports: Sequence[StageReport]) -> Aler
     line = "; ".join([f"the run reached {limit}; skipped: {by_stage}", *reasons])
     n_done = sum(report.rows for report in reports)
     n_wanted = n_done + sum(n_skipped.values())
-    facts = {"skipped": n_skipped, "warnings": reasons, "share": n_done / (n_wanted or 1)}
+    facts = {
+        "skipped": n_skipped,
+        "warnings": reasons,
+        "share": n_done / (n_wanted or 1),
+    }
     return Alert(kind, "", line, facts, happened=f"the run reached {limit}")
 
 

@@ -19,7 +19,13 @@ _MOST_PHRASES = 2
 _MOST_STEPS = 2
 """The number of commands to try next."""
 _CALLS_EVERYBODY = re.compile(r"@(?=(?:here|channel|everyone|all)\b)", re.IGNORECASE)
-_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_ESCAPES = str.maketrans(
+    {
+        "&": "&amp;",
+        "<": "&lt;",
+        ">": "&gt;",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -143,7 +149,11 @@ def _events(causes: Sequence[Alert], consequences: Sequence[Alert], most_lines: 
     return [*events[:n_whole], f"Also: {_phrases([*rest, *consequences])}."]
 
 
-_NOUNS = {"coverage": "endpoints", "judge_drift": "judges", "score_drop": "models"}
+_NOUNS = {
+    "coverage": "endpoints",
+    "judge_drift": "judges",
+    "score_drop": "models",
+}
 """Kind of alert -> what several of them are about."""
 
 

@@ -280,7 +280,11 @@ def _service(url: str, asset: Any) -> Any:
     return Apprise.instantiate(filled_in(url).strip(), asset=asset)
 
 
-_SECURE_MODES = {"starttls": "starttls", "tls": "ssl", "none": "insecure"}
+_SECURE_MODES = {
+    "starttls": "starttls",
+    "tls": "ssl",
+    "none": "insecure",
+}
 """`security` of the configuration -> Apprise's word."""
 
 
@@ -392,14 +396,18 @@ def _stored(job: Job, table: str, columns: str, **where: Any) -> Sequence[Row]:
 
 def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()) -> None:
     """Write deliveries, and alerts that are not stored yet; the next publication shows them."""
-    common = {"run_id": job.run_id, "night": job.night, "created_at": datetime.now(UTC)}
+    shared_columns = {
+        "run_id": job.run_id,
+        "night": job.night,
+        "created_at": datetime.now(UTC),
+    }
     stored_ids = set()
     if alerts:
         stored_ids = {row["alert_id"] for row in _stored(job, "alerts", "alert_id")}
     rows = []
     for alert in alerts:
         row = {
-            **common,
+            **shared_columns,
             "alert_id": alert_id(job, alert),
             "benchmark": job.settings.benchmark,
             "kind": alert.kind,
@@ -411,4 +419,6 @@ def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()
             rows.append(row)
     warehouse = Warehouse(job.warehouse)
     warehouse.write("alerts", rows)
-    warehouse.write("alert_deliveries", [common | asdict(delivery) for delivery in deliveries])
+    warehouse.write(
+        "alert_deliveries", [shared_columns | asdict(delivery) for delivery in deliveries]
+    )

@@ -96,7 +96,11 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
         findings = run_suite(
             expectations, lambda table: reader.arrow(sql.read(f"checks/{table}"), key).to_pandas()
         )
-    shared_columns = {**key, "run_id": job.run_id, "created_at": datetime.now(UTC)}
+    shared_columns = {
+        **key,
+        "run_id": job.run_id,
+        "created_at": datetime.now(UTC),
+    }
     # The rows of `checks` decide which refusals count, so they are written last.
     warehouse.write("refusals", [shared_columns | row for row in _refusals(findings, policies)])
     warehouse.write(

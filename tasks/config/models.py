@@ -511,7 +511,11 @@ def _cascade_judge(label: str, cascade: Cascade, judges_by_label: Mapping[str, J
     first_judge = _member(cascade.first, judges_by_label)
     second_judge = _member(cascade.then, judges_by_label)
     whole_cascade = cascade.model_copy(update={"first": first_judge, "then": second_judge})
-    settings = {"label": label, "trials": 1, "cascade": whole_cascade}
+    settings = {
+        "label": label,
+        "trials": 1,
+        "cascade": whole_cascade,
+    }
     return second_judge.model_copy(update=settings)
 
 

@@ -17,7 +17,7 @@ from tasks.config.job import Job
 from tasks.dataset.source import source_of
 from tasks.rules.errors import UsageError
 from tests.flows.conftest import Command
-from tests.kit import Patch, configure, one_line
+from tests.kit import Patch, configure, one_line, write_jsonl
 from tests.tasks.aggregate.world import small_world
 from warehouse import Warehouse
 
@@ -47,16 +47,9 @@ Outputs = dict[str, Any]
 
 def fill(folder: Path, name: str) -> Job:
     """Put made-up results of a benchmark in the warehouse of a folder."""
-    job = load_job(
-        Arguments(
-            config=folder / "prbench.yaml",
-            benchmark=name,
-            warehouse=folder / "warehouse",
-        )
-    )
-    revision = job.data.revision
+    job = load_job(Arguments(folder / "prbench.yaml", name, warehouse=folder / "warehouse"))
     for table_name, rows in small_world(seed=len(name)).items():
-        Warehouse(job.warehouse).write(table_name, [_of(name, revision, row) for row in rows])
+        Warehouse(job.warehouse).write(table_name, [turned(row, job) for row in rows])
     return job
 
 
@@ -65,14 +58,13 @@ def outputs(folder: Path) -> Outputs:
     order of its rows.
     """
     command = Command(folder)
-    stdout = {
-        " ".join(each): command(*each, "--json", "--warehouse", "warehouse").stdout
-        for each in COMMANDS
-    }
-    return {
-        name: json.loads(text, parse_float=lambda number: round(float(number), 9))
-        for name, text in stdout.items()
-    }
+    values = {}
+    for words in COMMANDS:
+        text = command(*words, "--json", "--warehouse", "warehouse").stdout
+        values[" ".join(words)] = json.loads(
+            text, parse_float=lambda digits: round(float(digits), 9)
+        )
+    return values
 
 
 @pytest.fixture(scope="module")
@@ -85,71 +77,69 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Outp
     folder = tmp_path_factory.mktemp("benchmarks")
     (folder / "mine").mkdir()
     (folder / "mine" / "twin.py").write_text(TWIN, encoding="utf-8")
-    sources = {name: folder / name / "finance.jsonl" for name in ("prbench", "twin")}
-    for name, source in sources.items():
-        source.parent.mkdir()
-        source.write_text(json.dumps({"of": name}) + "\n", encoding="utf-8")
-    own = {"twin": {"dataset": {"source": str(sources["twin"])}, "coverage": {"min": 0.5}}}
-    configure(folder, dataset={"source": str(sources["prbench"])}, benchmarks=own)
+    sources = {}
+    for name in ("prbench", "twin"):
+        (folder / name).mkdir()
+        sources[name] = str(write_jsonl(folder / name / "finance.jsonl", [{"of": name}]))
+    twin = {"dataset": {"source": sources["twin"]}, "coverage": {"min": 0.5}}
+    configure(folder, dataset={"source": sources["prbench"]}, benchmarks={"twin": twin})
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(OWN_FOLDERS, str(folder / "mine"))
         aggregate(fill(folder, "prbench"))
-        before = outputs(folder)
+        outputs_alone = outputs(folder)
         Warehouse(fill(folder, "twin").warehouse).publish()
-        yield folder, before
+        yield folder, outputs_alone
 
 
-def _of(name: str, revision: str, row: dict[str, Any]) -> dict[str, Any]:
-    """A row of PRBench turned into one of another benchmark, with other ids where they contain the
+def turned(row: dict[str, Any], job: Job) -> dict[str, Any]:
+    """A row of PRBench turned into one of a job's benchmark, with other ids where they contain the
     benchmark's name.
     """
-    own = {
-        key: f"{name}/{row[key]}"
-        for key in ("response_id", "verdict_id", "selection_id")
-        if key in row
-    }
-    template = (
-        {"template_hash": "other"} if name == "twin" and row.get("judge") == "a-judge" else {}
-    )
-    identity = {
-        key: value
-        for key, value in {"benchmark": name, "dataset_revision": revision}.items()
-        if key in row
-    }
-    return row | own | template | identity
+    name = job.settings.benchmark
+    changes = job.key
+    for column in ("response_id", "verdict_id", "selection_id"):
+        changes[column] = f"{name}/{row.get(column)}"
+    if name == "twin" and row.get("judge") == "a-judge":
+        changes["template_hash"] = "other"
+    return row | {column: value for column, value in changes.items() if column in row}
 
 
 @pytest.mark.slow
 def test_a_benchmark_is_shown_as_if_no_other_one_were_there(world: tuple[Path, Outputs]) -> None:
-    folder, before = world
-    now = outputs(folder)
-    assert all(before.values())
-    assert [name for name in before if before[name] != now[name]] == []
+    folder, outputs_alone = world
 
-    # Its own settings override the shared ones.
-    jobs = {
-        name: load_job(Arguments(config=folder / "prbench.yaml", benchmark=name))
-        for name in (None, "twin")
-    }
-
-    assert jobs[None].settings.benchmark == "prbench"
-    assert jobs[None].settings.coverage.min == 0.99
-    assert jobs["twin"].settings.benchmark == "twin"
-    assert jobs["twin"].settings.coverage.min == 0.5
-    assert str(folder / "twin" / "finance.jsonl") == jobs["twin"].settings.dataset.source
+    assert all(outputs_alone.values())
+    assert outputs(folder) == outputs_alone
 
 
-def test_the_sample_is_that_of_the_benchmark_that_is_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "x.yaml").write_text("dataset: {source: sample}")
-    for name in ("prbench", "researchrubrics", "healthbench"):
-        source = source_of(load_job(Arguments(config=tmp_path / "x.yaml", benchmark=name)))
-        benchmark = load_benchmark(name)
-        tasks = [benchmark.parse_row(row) for row in source.rows("sample")]
-        assert {
-            "prbench": 8,
-            "researchrubrics": 2,
-            "healthbench": 3,
-        }[name] == len(tasks)
+def test_settings_of_a_benchmark_override_the_shared_ones(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
+    (tmp_path / "own.py").write_text(TWIN.replace('"twin"', '"own"'), encoding="utf-8")
+    monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
+    own_settings = {"dataset": {"source": "own/finance.jsonl"}, "coverage": {"min": 0.5}}
+    configure(tmp_path, dataset={"source": "sample"}, benchmarks={"own": own_settings})
+
+    shared_settings = load_job(Arguments(tmp_path / "prbench.yaml")).settings
+    settings = load_job(Arguments(tmp_path / "prbench.yaml", "own")).settings
+
+    assert shared_settings.benchmark == "prbench"
+    assert shared_settings.coverage.min == 0.99
+    assert settings.benchmark == "own"
+    assert settings.coverage.min == 0.5
+    assert settings.dataset.source == "own/finance.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("name", "n_tasks"), [("prbench", 8), ("researchrubrics", 2), ("healthbench", 3)]
+)
+def test_the_sample_is_that_of_the_named_benchmark(tmp_path: Path, name: str, n_tasks: int) -> None:
+    configure(tmp_path, dataset={"source": "sample"})
+
+    job = load_job(Arguments(tmp_path / "prbench.yaml", name))
+
+    parse_row = load_benchmark(name).parse_row
+    assert len(list(map(parse_row, source_of(job).rows("sample")))) == n_tasks
 
 
 @pytest.mark.parametrize(
@@ -182,6 +172,7 @@ def test_a_bad_module_is_refused(
 ) -> None:
     (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
     monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
+
     with pytest.raises(UsageError, match=one_line(message)):
         load_benchmark(name)
 
@@ -191,16 +182,16 @@ def test_what_a_benchmark_declares_is_not_shown_without_its_template(
 ) -> None:
     (tmp_path / "twin.py").write_text(TWIN.replace("binary_v1", "gone_v1"), encoding="utf-8")
     monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
-    assert (
-        "template: gone_v1 is neither a file nor"
-        in Command(tmp_path)("benchmarks", "twin", code=2).stderr
-    )
+
+    output = Command(tmp_path)("benchmarks", "twin", code=2)
+
+    assert "template: gone_v1 is neither a file nor" in output.stderr
 
 
-@pytest.mark.parametrize("named", ["relative", "/nowhere/to/be/found"])
-def test_a_folder_of_benchmarks_is_named_by_its_whole_path(monkeypatch: Patch, named: str) -> None:
-    monkeypatch.setenv(OWN_FOLDERS, named)
-    with pytest.raises(
-        UsageError, match=f"{OWN_FOLDERS}: {named} is not the absolute path of a folder; correct it"
-    ):
+@pytest.mark.parametrize("path", ["relative", "/nowhere/to/be/found"])
+def test_a_folder_of_benchmarks_is_named_by_its_whole_path(monkeypatch: Patch, path: str) -> None:
+    monkeypatch.setenv(OWN_FOLDERS, path)
+
+    reason = f"{OWN_FOLDERS}: {path} is not the absolute path of a folder; correct it"
+    with pytest.raises(UsageError, match=reason):
         benchmark_names()

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 
 import openpyxl
@@ -19,56 +19,71 @@ from tests.tasks.compare.comparisons import judged, tasks_of
 @pytest.fixture(scope="module")
 def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two models below zero, one that lacks a trial, and one without verdicts."""
-    rubrics = {f"t{i:02d}": [(10, "Accuracy"), (-5, "Risk")] for i in range(60)}
-    met: dict[str, Callable[[int], tuple[int, int]]] = {
-        "below": lambda i: (i % 10 == 0, i % 3 > 0),
-        "alike": lambda i: (i % 10 == 1, i % 3 > 0),
-        "good": lambda i: (i % 2, 0),
-    }
-    decisions = {
-        model: {task: of(i) for i, task in enumerate(rubrics)} for model, of in met.items()
-    }
-    again = {task: values for task, values in decisions["good"].items() if task != "t00"}
-    return stored(
-        tmp_path_factory.mktemp("uneven"),
-        combined(
-            tasks_of(rubrics),
-            *(judged(of, model, rubrics=rubrics) for model, of in decisions.items()),
-            judged(again, "good", rubrics=rubrics, trial=2),
-            {"responses": [response("t00", "unheard")]},
-        ),
+    rubrics = {f"t{index:02d}": [(10, "Accuracy"), (-5, "Risk")] for index in range(60)}
+    below_zero = {}
+    alike = {}
+    good = {}
+    for index, task in enumerate(rubrics):
+        below_zero[task] = [index % 10 == 0, index % 3 > 0]
+        alike[task] = [index % 10 == 1, index % 3 > 0]
+        good[task] = [index % 2, 0]
+    without_first = dict(list(good.items())[1:])
+    rows = combined(
+        tasks_of(rubrics),
+        judged(below_zero, "below", rubrics=rubrics),
+        judged(alike, "alike", rubrics=rubrics),
+        judged(good, "good", rubrics=rubrics),
+        judged(without_first, "good", rubrics=rubrics, trial=2),
+        {"responses": [response("t00", "unheard")]},
     )
+    return stored(tmp_path_factory.mktemp("uneven"), rows)
 
 
-def test_what_clipping_hides_and_which_ranks_are_possible_is_shown(
+def line_of(model: str, table: str) -> str:
+    """The line of a table about a model, below its headings."""
+    return next(line for line in table.splitlines()[2:] if f" {model} " in line)
+
+
+def test_a_mean_below_0_is_shown_as_0_beside_the_unclipped_one(
     uneven: Path, capsys: Printed
 ) -> None:
     run_here = run_on(uneven, capsys)
     rows = {row["model"]: row for row in run_here.json("leaderboard")}
-    shown = run_here("leaderboard", "--wide")
-    line = {
-        model: next(line for line in shown.splitlines()[2:] if f" {model} " in line)
-        for model in rows
-    }
-    below = rows["below"]
+    table = run_here("leaderboard", "--wide")
 
-    assert below["mean_score"] == 0
-    assert below["ci_low"] == 0
-    assert below["ci_high"] == 0
-    mean, low, high = (number(below[f"raw_{name}"]) for name in ("mean_score", "ci_low", "ci_high"))
-    assert f" {mean} ({low} to {high}) " in line["below"]
-    assert (
-        "A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means."
-        in shown
-    )
-    assert [
-        tuple(rows[model][name] for name in ("rank", "rank_low", "rank_high"))
-        for model in ("good", "below", "alike", "unheard")
-    ] == [(1, 1, 1), (2, 2, 3), (2, 2, 3), (None, None, None)]
-    assert " 2 to 3 " in line["below"]
-    assert " 60                      59         60 " in line["good"]
-    assert "Not judged on a split by this judge: unheard" in shown
-    assert "based on only part of the split" not in shown
+    row = rows["below"]
+    assert row["mean_score"] == 0
+    assert row["ci_low"] == 0
+    assert row["ci_high"] == 0
+    mean = number(row["raw_mean_score"])
+    low = number(row["raw_ci_low"])
+    high = number(row["raw_ci_high"])
+    assert f" {mean} ({low} to {high}) " in line_of("below", table)
+    note = "A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means."
+    assert note in table
+
+
+def test_possible_ranks_are_those_of_the_unclipped_means(uneven: Path, capsys: Printed) -> None:
+    run_here = run_on(uneven, capsys)
+    rows = run_here.json("leaderboard")
+    table = run_here("leaderboard", "--wide")
+
+    row_cells = itemgetter("model", "rank", "rank_low", "rank_high")
+    assert sorted(map(row_cells, rows)) == [
+        ("alike", 2, 2, 3),
+        ("below", 2, 2, 3),
+        ("good", 1, 1, 1),
+        ("unheard", None, None, None),
+    ]
+    assert " 2 to 3 " in line_of("below", table)
+
+
+def test_a_model_that_lacks_a_trial_or_verdicts_is_named(uneven: Path, capsys: Printed) -> None:
+    table = run_on(uneven, capsys)("leaderboard", "--wide")
+
+    assert " 60                      59         60 " in line_of("good", table)
+    assert "Not judged on a split by this judge: unheard" in table
+    assert "based on only part of the split" not in table
 
 
 MANY = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(40)}
@@ -77,23 +92,28 @@ MANY = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in ran
 def test_differences_that_the_goldens_lack_are_explained_in_sentences(
     tmp_path: Path, capsys: Printed
 ) -> None:
-    models = {
-        "good": [1, 0.0],
-        "twin": [1, 0.0],
-        "fallen": [0, 0.0],
-    }
-    decided = [
-        judged(dict.fromkeys(MANY, values), model, rubrics=MANY) for model, values in models.items()
-    ]
-    written(tmp_path, combined(tasks_of(MANY), *decided)).publish()
+    rows = combined(
+        tasks_of(MANY),
+        judged({task: [1, 0] for task in MANY}, "good", rubrics=MANY),
+        judged({task: [1, 0] for task in MANY}, "twin", rubrics=MANY),
+        judged({task: [0, 0] for task in MANY}, "fallen", rubrics=MANY),
+    )
+    written(tmp_path, rows).publish()
     run_here = run_on(tmp_path, capsys)
-    fallen, twin = (run_here("diff", "good", name) for name in ("fallen", "twin"))
+
+    comparison_with_fallen = run_here("diff", "good", "fallen")
+    comparison_with_twin = run_here("diff", "good", "twin")
+
     assert "showing the only revision of prbench there" in run_here.err
-    why = "no interval, since nearly all tasks change alike, p < 0.001"
-    assert f"fallen is 0.500 lower than good on finance ({why}): significant" in fallen
-    assert "nearly all tasks change alike" in fallen
-    assert "twin and good have the same score on finance: no task differs (40 tasks)" in twin
-    assert "0 of 80 criteria flipped" in twin
+    assert (
+        "fallen is 0.500 lower than good on finance (no interval, since nearly all tasks change"
+        " alike, p < 0.001): significant"
+    ) in comparison_with_fallen
+    assert (
+        "twin and good have the same score on finance: no task differs (40 tasks)"
+        in comparison_with_twin
+    )
+    assert "0 of 80 criteria flipped" in comparison_with_twin
 
 
 COMMANDS = (
@@ -116,29 +136,28 @@ def test_every_command_writes_every_format_to_a_file(
     for path in paths.values():
         run_here(*command.split(), "-o", str(path))
 
+    row = json.loads(paths[".jsonl"].read_text().splitlines()[0])
     assert json.loads(paths[".json"].read_text()) == run_here.json(*command.split())
-    first = json.loads(paths[".jsonl"].read_text().splitlines()[0])
-    assert set(first) <= set(next(csv.reader(paths[".csv"].open(encoding="utf-8-sig"))))
-    assert set(first) == set(pq.read_table(paths[".parquet"]).column_names)
+    assert set(next(csv.reader(paths[".csv"].open(encoding="utf-8-sig")))) >= row.keys()
+    assert set(pq.read_table(paths[".parquet"]).column_names) == row.keys()
     assert openpyxl.load_workbook(paths[".xlsx"]).worksheets[0].max_row > 1
     assert paths[".md"].read_text() == run_here(*command.split(), "--format", "markdown")
-    assert run_here(*command.split(), "--wide") == paths[".txt"].read_text()
+    assert paths[".txt"].read_text() == run_here(*command.split(), "--wide")
 
 
 def test_a_command_with_several_figures_names_those_that_a_file_for_one_table_lacks(
     uneven: Path, tmp_path: Path, capsys: Printed
 ) -> None:
     run_here = run_on(uneven, capsys)
-    run_here("diff", "good", "below", "-o", str(tmp_path / "diff.csv"))
 
-    assert (
-        "csv holds one table, diff; an .xlsx or .json file also has diff_categories" in run_here.err
-    )
+    run_here("diff", "good", "below", "-o", tmp_path / "diff.csv")
+
+    sentence = "csv holds one table, diff; an .xlsx or .json file also has diff_categories"
+    assert sentence in run_here.err
 
 
 def test_nothing_to_show_is_no_file(uneven: Path, tmp_path: Path, capsys: Printed) -> None:
-    run_here = run_on(uneven, capsys)
-    line = run_here.refusal("reviews", "-o", str(tmp_path / "reviews.csv"))
+    line = run_on(uneven, capsys).refusal("reviews", "-o", tmp_path / "reviews.csv")
 
     assert "reviews.csv: not written. No criterion has been reviewed yet." in line
     assert list(tmp_path.iterdir()) == []

@@ -9,43 +9,48 @@ from tests.tasks.certify.conftest import forged, with_row
 
 
 def test_a_certificate_is_written_and_verified(sample_job: Job, tmp_path: Path, run: Run) -> None:
-    file = str(tmp_path / "figures.zip")
-    first, second = run("certify", file, "--warehouse", str(sample_job.warehouse)).splitlines()
-    assert first.startswith(f"certify: 46 verdicts on 4 responses, in {file} (")
-    digest = second.removeprefix("digest: ")
-    assert digest.encode() == Path(file).read_bytes()[-64:]
+    file = tmp_path / "figures.zip"
 
+    content, digest_line = run("certify", file, "--warehouse", sample_job.warehouse).splitlines()
+    digest = digest_line.removeprefix("digest: ")
     output = run("verify", file, "--digest", digest)
+
+    assert content.startswith(f"certify: 46 verdicts on 4 responses, in {file} (")
+    assert file.read_bytes().endswith(digest.encode())
     figures = "5156 figures in 124 rows of 3 leaderboards recomputed"
     assert f"certificate, {figures}; all equal\nids: of 4 responses and 0 " in output
     assert output.endswith(f"(--texts)\ndigest: {digest}\n")
-    output = run("certify", file, "--warehouse", sample_job.warehouse, code=2)
-    assert f"prbench: {file}: exists already; name a new file\n" == output
+
+
+def test_a_certificate_replaces_no_file(sample_job: Job, tmp_path: Path, run: Run) -> None:
+    file = tmp_path / "figures.zip"
+    file.touch()
+
+    error = run.refusal("certify", file, "--warehouse", sample_job.warehouse)
+
+    assert error == f"prbench: {file}: exists already; name a new file\n"
 
 
 def test_a_differing_figure_is_shown_with_both_values(
     certificate: Path, tmp_path: Path, run: Run
 ) -> None:
-    other = forged(
-        certificate,
-        tmp_path / "other.zip",
-        with_row("figures/leaderboard.jsonl", 0, mean_score=0.5),
-    )
+    change = with_row("figures/leaderboard.jsonl", 0, mean_score=0.5)
+    forgery = forged(certificate, tmp_path / "other.zip", change)
 
-    run("verify", other, code=1)
-    table, line = run.out.split("verify: ")
-    assert "mean_score  0.5 " in table
-    assert line.startswith(
-        "certificate, 5156 figures in 124 rows of 3 leaderboards recomputed; 1 differ\n"
-    )
-
-    run("verify", other, "--json", code=1)
+    run("verify", forgery, code=1)
+    table, _, line = run.out.partition("verify: ")
+    run("verify", forgery, "--json", code=1)
     result = json.loads(run.out)
+
+    assert "mean_score  0.5 " in table
+    figures = "5156 figures in 124 rows of 3 leaderboards recomputed"
+    assert line.startswith(f"certificate, {figures}; 1 differ\n")
     assert not result["is_confirmed"]
     assert len(result["differences"]) == 1
     assert result["texts"] is None
-    assert result["leaderboards"]["leaderboard"] == {
+    differing = {
         "rows": 4,
         "figures": 164,
         "differing": 1,
     }
+    assert result["leaderboards"]["leaderboard"] == differing

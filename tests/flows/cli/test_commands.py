@@ -117,31 +117,22 @@ SHOWING = {
 """The commands that show figures or other rows."""
 
 
-def test_formats_and_files_are_options_of_exactly_the_commands_that_show_rows_and_the_same_in_each() -> (
-    None
-):
-    by_command = {
-        name: {option.name: option for option in command.params if isinstance(option, click.Option)}
-        for name, command in LEAVES.items()
-    }
-    ours = {name: options for name, options in by_command.items() if "is_wide" in options}
-    same = ("file_format", "output", "is_wide", "as_json")
-    texts = {
-        tuple(str(vars(options[option])["help"]) for option in same) for options in ours.values()
-    }
-    opts = {tuple(tuple(options[option].opts) for option in same) for options in ours.values()}
-    others = {
-        name for name, options in by_command.items() if {"file_format", "output"} & options.keys()
-    }
+@pytest.mark.parametrize("option", ["file_format", "output", "is_wide"])
+def test_an_option_of_rows_is_one_of_all_commands_that_show_rows(option: str) -> None:
+    names = set()
+    texts = set()
+    for name, command in LEAVES.items():
+        for parameter in command.params:
+            if isinstance(parameter, click.Option) and parameter.name == option:
+                names.add(name)
+                texts.add((*parameter.opts, parameter.help))
 
-    assert set(ours) == SHOWING
-    assert others == SHOWING
+    assert names == SHOWING
     assert len(texts) == 1
-    assert opts == {(("--format",), ("-o", "--output"), ("--wide",), ("--json",))}
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         (["--json", "--format", "csv"], "--json and --format csv cannot be combined"),
         (["-o", "rows.xls"], "-o rows.xls: the ending is none of .csv, .json, "),
@@ -150,9 +141,9 @@ def test_formats_and_files_are_options_of_exactly_the_commands_that_show_rows_an
 )
 @pytest.mark.parametrize("name", sorted(SHOWING))
 def test_contradicting_formats_and_unknown_endings_are_refused_before_anything_else(
-    name: str, given: list[str], message: str, refused: Refused
+    name: str, options: list[str], message: str, refused: Refused
 ) -> None:
-    assert message in refused(name, *NEEDED.get(name, ()), *given)
+    assert message in refused(name, *NEEDED.get(name, ()), *options)
 
 
 def parsed(words: list[str]) -> click.Command:
@@ -192,6 +183,7 @@ def test_a_group_without_a_command_shows_its_help(
     arguments: list[str], code: int, run: Run
 ) -> None:
     help_page = run(*arguments, code=code)
+
     assert help_page == run.out + run.err
     assert help_page.startswith(f"Usage: {' '.join(['prbench', *arguments])} [OPTIONS]")
     assert help_page.count("\n") > 5
@@ -202,37 +194,44 @@ def test_where_nothing_is_stored_a_command_that_needs_data_says_what_to_do(
     name: str, refused: Refused
 ) -> None:
     line = refused(*name.split(), *NEEDED.get(name, ()))
+
     advice = ("run `prbench ", "check ", "name ", "export again", "makes one", "set `")
     assert any(word in line for word in advice), line
 
 
 @pytest.mark.parametrize("name", sorted(LEAVES))
 def test_a_wrong_option_configuration_or_benchmark_is_refused(name: str, refused: Refused) -> None:
-    given = [*name.split(), *NEEDED.get(name, ())]
-    options = {option for each in LEAVES[name].params for option in each.opts}
-    assert f"`prbench {name} --help`" in refused(*given, "--nope")
-    if "--benchmark" in options and name != "export tables":
-        assert "known: healthbench, prbench" in refused(*given, "--benchmark", "nope")
-    if "--config" in options and name not in {"import warehouse", "restore"}:
-        assert "nope.yaml: no such file" in refused(*given, "--config", "nope.yaml")
+    words = [*name.split(), *NEEDED.get(name, ())]
+    options = {parameter.name for parameter in LEAVES[name].params}
+
+    assert f"`prbench {name} --help`" in refused(*words, "--nope")
+    if "benchmark" in options and name != "export tables":
+        assert "known: healthbench, prbench" in refused(*words, "--benchmark", "nope")
+    if "config" in options and name not in {"import warehouse", "restore"}:
+        assert "nope.yaml: no such file" in refused(*words, "--config", "nope.yaml")
+
+
+@pytest.mark.parametrize(
+    "name", ["run", "plan", "nightly", "backfill", "ingest", "sample", "judge", "select-hard"]
+)
+def test_an_unknown_split_is_refused_without_a_warehouse(name: str, refused: Refused) -> None:
+    assert "has no split 'nope'; it has sample" in refused(name, "--split", "nope")
+
+
+@pytest.mark.parametrize(
+    ("name", "vintage"), [("run", "2026-13-45"), ("backfill", "2026-02-30"), ("plan", "20261345")]
+)
+def test_a_new_vintage_that_looks_like_a_date_must_be_one(
+    name: str, vintage: str, refused: Refused
+) -> None:
+    line = refused(name, "--vintage", vintage)
+
+    assert line.startswith(f"--vintage {vintage}: is not a date; write 2026-11-22")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        *(
-            ([name, "--split", "nope"], "has no split 'nope'; it has sample")
-            for name in (
-                "run",
-                "plan",
-                "nightly",
-                "backfill",
-                "ingest",
-                "sample",
-                "judge",
-                "select-hard",
-            )
-        ),
         (["nightly", "--judge", "nope"], "--judge nope: is not configured"),
         (["nightly", "--vintage", "all"], "--vintage all: works only for leaderboards and reports"),
         (["plan", "--vintage", "all"], "--vintage all: works only for leaderboards and reports"),
@@ -291,4 +290,5 @@ def test_an_analysis_without_a_model_is_refused(
     command: str, message: str, tmp_path: Path, run: Run
 ) -> None:
     prepared(job_on("sample", tmp_path))
+
     assert message in run.refusal(command, "--warehouse", str(tmp_path), code=2)

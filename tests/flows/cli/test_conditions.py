@@ -14,9 +14,8 @@ from tests.flows.conftest import Run
 from tests.kit import combined, written
 from tests.tasks.compare.comparisons import Rubric, judged, tasks_of
 
-N_TASKS = 30
 MANY: dict[str, Rubric] = {
-    f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(N_TASKS)
+    f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(30)
 }
 CONDITIONS = {
     "gpt": {"web search": "search", "baseline": "plain"},
@@ -32,13 +31,13 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("warehouse")
     plain = {task: [0, 1.0] for task in MANY}
     search = {task: [float(index < 15), float(index >= 5)] for index, task in enumerate(MANY)}
-    of_models = {
-        "plain": plain,
-        "search": search,
-        "twin": plain,
-    }
-    decided = (judged(of, model, rubrics=MANY) for model, of in of_models.items())
-    written(folder, combined(tasks_of(MANY), *decided)).publish()
+    rows = combined(
+        tasks_of(MANY),
+        judged(plain, "plain", rubrics=MANY),
+        judged(search, "search", rubrics=MANY),
+        judged(plain, "twin", rubrics=MANY),
+    )
+    written(folder, rows).publish()
     return folder
 
 
@@ -49,8 +48,9 @@ def file(tmp_path: Path) -> Path:
 
 def configured(file: Path, warehouse: Path, conditions: Any = CONDITIONS) -> list[str]:
     """The options of a command on a warehouse with these conditions."""
+    dataset = {"source": "sample"}
     settings = {
-        "dataset": {"source": "sample"},
+        "dataset": dataset,
         "warehouse": str(warehouse),
         "conditions": conditions,
     }
@@ -62,38 +62,38 @@ def configured(file: Path, warehouse: Path, conditions: Any = CONDITIONS) -> lis
 def test_an_aggregation_stores_what_the_command_computes(
     file: Path, warehouse: Path, tmp_path: Path, run: Run
 ) -> None:
-    copied = Path(shutil.copytree(warehouse, tmp_path / "copied"))
-    options = configured(file, copied)
-    before = run.json("conditions", *options)
+    copy = Path(shutil.copytree(warehouse, tmp_path / "copy"))
+    options = configured(file, copy)
+    computed = run.json("conditions", *options)
+
     aggregate(load_job(Arguments(config=file)))
 
-    assert before == run.json("conditions", *options)
+    assert run.json("conditions", *options) == computed
     # Without the configuration the stored conditions count.
-    stored = run.json("conditions", "--warehouse", copied)
-    assert {each["condition"] for each in stored["differences"]} == {"web search", "same"}
-    # A changed configuration counts immediately.
-    options = configured(file, copied, {"gpt": {"baseline": "search", "none": "plain"}})
-    (row,) = run.json("conditions", *options)["differences"]
-    assert row["difference"] == pytest.approx(-(15 * 0.5 - 5 * 0.5) / N_TASKS)
+    rows = run.json("conditions", "--warehouse", copy)["differences"]
+    assert {row["condition"] for row in rows} == {"web search", "same"}
+
+
+def test_a_changed_configuration_counts_immediately(file: Path, warehouse: Path, run: Run) -> None:
+    options = configured(file, warehouse, {"gpt": {"baseline": "search", "none": "plain"}})
+
+    [row] = run.json("conditions", *options)["differences"]
+
+    # Fifteen tasks lose half of their points, and five gain it.
+    assert row["difference"] == pytest.approx(-5 / 30)
 
 
 def test_a_condition_without_verdicts_is_named(file: Path, warehouse: Path, run: Run) -> None:
-    options = configured(
-        file,
-        warehouse,
-        {
-            "gpt": {
-                "baseline": "plain",
-                "web": "search",
-                "later": "new",
-            }
-        },
-    )
+    conditions = {
+        "gpt": {
+            "baseline": "plain",
+            "web": "search",
+            "later": "new",
+        }
+    }
+    options = configured(file, warehouse, conditions)
     file.write_text(file.read_text() + "models: [{name: openai/new, label: new}]\n")
 
-    result = run.json("conditions", *options)
-    assert [
-        note
-        for note in result["notes"]
-        if note.startswith("gpt, later (new): no verdicts in this selection")
-    ]
+    notes = run.json("conditions", *options)["notes"]
+
+    assert any(note.startswith("gpt, later (new): no verdicts in this selection") for note in notes)

@@ -1,6 +1,7 @@
 """An invalid configuration is refused in one line with the path of the key."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -11,16 +12,19 @@ from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from flows.run.settings_problems import sound_settings
 from tasks.config.settings import Settings
-from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
 from tasks.run.run_context import callees
 from tests.flows.conftest import Run
 from tests.golden.outputs import kept
-from tests.kit import Patch, row
+from tests.kit import Patch, prepared, row
 from warehouse import Warehouse
 
 REFUSED = Path(__file__).with_name("refused.yaml")
 MODEL = "models: [{name: openai/x%s}]"
+BILLION_LAUGHS = "a0: &a0 [x]\n"
+for number in range(1, 12):
+    references = f"*a{number - 1}," * 9
+    BILLION_LAUGHS += f"a{number}: &a{number} [{references}]\n"
 TWO = (
     "models: [{name: openai/a, label: a}, {name: openai/b, label: b}]\njudges: [{name: openai/j}]\n"
 )
@@ -43,6 +47,7 @@ def refusal(arguments: Arguments) -> str:
 
 def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file: Path) -> None:
     file.write_text("trials: 1", encoding="utf-8")
+
     assert "helathbench" in refusal(Arguments(config=file, benchmark="helathbench"))
 
 
@@ -52,7 +57,8 @@ def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file: Path) 
 def test_what_is_impossible_is_refused_with_the_path_of_the_key(
     file: Path, text: str, path: str
 ) -> None:
-    file.write_text("dataset: {source: sample}\n" + text, encoding="utf-8")
+    configured(text, file)
+
     assert refusal(Arguments(config=file)).startswith(f"{file}: {path}")
 
 
@@ -76,31 +82,27 @@ def test_what_is_impossible_is_refused_with_the_path_of_the_key(
         ),
         ("a: {b: 1\nc: 2", "not valid YAML: while parsing a flow mapping in "),
         ("just words", "holds no settings"),
-        *(
-            (text, "is nested too deeply")
-            for text in (
-                f"a: {'[' * 300}{']' * 300}",
-                f"a: {'[' * 5_000}{']' * 5_000}",
-                "a: &a [*a]",
-                "".join(f"{' ' * depth}a:\n" for depth in range(1_000)),
-                "a0: &a0 [x]\n"
-                + "".join(f"a{n}: &a{n} [{f'*a{n - 1},' * 9}]\n" for n in range(1, 12)),
-            )
-        ),
+        (f"a: {'[' * 300}{']' * 300}", "is nested too deeply"),
+        (f"a: {'[' * 5_000}{']' * 5_000}", "is nested too deeply"),
+        ("a: &a [*a]", "is nested too deeply"),
+        ("".join(f"{' ' * depth}a:\n" for depth in range(1_000)), "is nested too deeply"),
+        (BILLION_LAUGHS, "is nested too deeply"),
     ],
 )
 def test_a_file_that_says_nothing_usable_is_refused(file: Path, text: str, message: str) -> None:
     file.write_text(text, encoding="utf-8")
+
     assert refusal(Arguments(config=file)).startswith(f"{file}: {message}")
 
 
 @pytest.mark.usefixtures("file")
 def test_without_a_file_the_embedded_default_stands() -> None:
-    job = load_job(Arguments())
-    models = (*job.settings.models, *job.settings.judges)
-    assert [model.name for model in models] == ["embedded/smollm2-135m-instruct"] * 2
-    assert job.settings.dataset.source == "sample"
-    assert job.settings.trials == 1
+    settings = load_job(Arguments()).settings
+
+    assert [model.name for model in settings.models] == ["embedded/smollm2-135m-instruct"]
+    assert [judge.name for judge in settings.judges] == ["embedded/smollm2-135m-instruct"]
+    assert settings.dataset.source == "sample"
+    assert settings.trials == 1
 
 
 @pytest.fixture
@@ -122,7 +124,7 @@ def configured(text: str = "", file: Path = NIGHT) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("setting", "environment", "option", "chosen", "why"),
+    ("setting", "environment", "option", "path", "source"),
     [
         ("", "", None, "sub/warehouse/data", "default, beside sub/night.yaml"),
         ("", "from/environment", None, "from/environment", "PRBENCH_WAREHOUSE"),
@@ -137,26 +139,25 @@ def test_an_option_goes_before_the_configuration_and_that_before_the_environment
     setting: str,
     environment: str,
     option: str | None,
-    chosen: str,
-    why: str,
+    path: str,
+    source: str,
 ) -> None:
     monkeypatch.setenv("PRBENCH_WAREHOUSE", environment)
-    job = load_job(
-        Arguments(config=configured(setting), warehouse=Path(option) if option else None)
-    )
-    assert folder / chosen == job.warehouse
-    assert why == job.warehouse_source
+
+    job = load_job(Arguments(config=configured(setting), warehouse=option))
+
+    assert job.warehouse == folder / path
+    assert job.warehouse_source == source
 
 
 def test_rows_of_the_embedded_default_are_not_beside_ones_own(folder: Path) -> None:
     job = load_job(Arguments())
+    configured(file=Path("prbench.yaml"))
+    configured_job = load_job(Arguments())
 
     assert job.warehouse == folder / "warehouse/embedded"
     assert job.warehouse_source == "default without a configuration"
-
-    configured(file=Path("prbench.yaml"))
-
-    assert load_job(Arguments()).warehouse == folder / "warehouse/data"
+    assert configured_job.warehouse == folder / "warehouse/data"
 
 
 def test_data_that_is_stored_here_is_shown_without_a_configuration_too(folder: Path) -> None:
@@ -169,7 +170,7 @@ def test_data_that_is_stored_here_is_shown_without_a_configuration_too(folder: P
 
 
 @pytest.mark.parametrize(
-    ("environment", "option", "chosen"),
+    ("environment", "option", "path"),
     [
         ("from/environment", None, "from/environment"),
         ("", "warehouse/data", "warehouse/data"),
@@ -177,27 +178,24 @@ def test_data_that_is_stored_here_is_shown_without_a_configuration_too(folder: P
     ],
 )
 def test_a_choice_of_a_folder_holds_for_the_embedded_default(
-    folder: Path, monkeypatch: Patch, environment: str, option: str | None, chosen: str
+    folder: Path, monkeypatch: Patch, environment: str, option: str | None, path: str
 ) -> None:
     monkeypatch.setenv("PRBENCH_WAREHOUSE", environment)
 
-    assert (
-        load_job(Arguments(warehouse=Path(option) if option else None)).warehouse == folder / chosen
-    )
+    job = load_job(Arguments(warehouse=option))
+
+    assert job.warehouse == folder / path
 
 
 def test_a_report_is_beside_the_configuration(folder: Path) -> None:
-    assert (
-        folder / "sub/pages"
-        == load_job(Arguments(config=configured("report: {folder: pages}"))).report_folder
-    )
-    configured(f"warehouse: {folder / 'elsewhere'}", Path("prbench.yaml"))
-    assert folder / "elsewhere" == load_job(Arguments()).warehouse
+    job = load_job(Arguments(config=configured("report: {folder: pages}")))
+
+    assert job.report_folder == folder / "sub/pages"
 
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
-    ("settings", "arguments", "setting"),
+    ("settings", "arguments", "name"),
     [
         ("", {"warehouse": Path("~nobody-at-all/x")}, "--warehouse"),
         ("", {"config": Path("~nobody-at-all/x")}, "--config"),
@@ -211,40 +209,52 @@ def test_a_report_is_beside_the_configuration(folder: Path) -> None:
     ],
 )
 def test_the_home_of_nobody_is_refused_in_one_line(
-    settings: str, arguments: dict[str, Path], setting: str
+    settings: str, arguments: dict[str, Any], name: str
 ) -> None:
-    line = refusal(Arguments(**{"config": configured(settings), **arguments}))  # type: ignore[arg-type]
-    assert f"{setting}: ~nobody-at-all/x: there is no such user; write the whole path" == line
+    config = configured(settings)
+
+    line = refusal(Arguments(**{"config": config, **arguments}))
+
+    assert line == f"{name}: ~nobody-at-all/x: there is no such user; write the whole path"
 
 
-def test_doctor_and_status_name_the_data_folder_and_why(
+def test_doctor_and_status_name_the_data_folder_and_its_source(
     folder: Path, monkeypatch: Patch, run: Run
 ) -> None:
     monkeypatch.setenv("PRBENCH_WAREHOUSE", "elsewhere")
-    job = load_job(Arguments())
-    ingest(job)
-    Warehouse(job.warehouse).publish()
-    (finding,) = [finding.detail for finding in examine(job) if finding.subject == "data folder"]
-    assert f"{folder / 'elsewhere'} (PRBENCH_WAREHOUSE)" == finding
-    assert f"Warehouse: {folder / 'elsewhere'} (PRBENCH_WAREHOUSE)\n" in run("status")
+    job = prepared(load_job(Arguments()))
+
+    findings = examine(job)
+    output = run("status")
+
+    details = {finding.subject: finding.detail for finding in findings}
+    assert details["data folder"] == f"{folder / 'elsewhere'} (PRBENCH_WAREHOUSE)"
+    assert f"Warehouse: {folder / 'elsewhere'} (PRBENCH_WAREHOUSE)\n" in output
 
 
-def test_a_configuration_is_to_try_next_where_there_is_none(
-    tmp_path: Path, monkeypatch: Patch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("folder")
+def test_commands_to_try_next_begin_as_this_one_did(monkeypatch: Patch) -> None:
     monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
+
     assert next_commands(Arguments()).startswith("uv run prbench leaderboard")
-    assert "cp prbench.example.yaml prbench.yaml" in next_commands(Arguments())
-    (tmp_path / "prbench.yaml").touch()
-    assert "cp prbench.example.yaml" not in next_commands(Arguments())
-    assert "cp prbench.example.yaml" not in next_commands(Arguments(config=Path("another.yaml")))
+
+
+def test_a_configuration_is_to_try_next_where_there_is_none(folder: Path) -> None:
+    without_any = next_commands(Arguments())
+    with_another = next_commands(Arguments(config=Path("another.yaml")))
+    (folder / "prbench.yaml").touch()
+    with_its_own = next_commands(Arguments())
+
+    assert "cp prbench.example.yaml prbench.yaml" in without_any
+    assert "cp prbench.example.yaml" not in with_another
+    assert "cp prbench.example.yaml" not in with_its_own
 
 
 def test_commands_to_try_next_are_about_the_same_data(tmp_path: Path) -> None:
-    leaderboard, query = next_commands(
-        Arguments(Path("my night.yaml"), "kitchen", warehouse=tmp_path)
-    ).splitlines()
+    arguments = Arguments(Path("my night.yaml"), "kitchen", warehouse=tmp_path)
+
+    leaderboard, query = next_commands(arguments).splitlines()
+
     assert leaderboard.endswith(
         f" --by category --config 'my night.yaml' --warehouse {tmp_path} --benchmark kitchen"
     )
@@ -253,87 +263,98 @@ def test_commands_to_try_next_are_about_the_same_data(tmp_path: Path) -> None:
 
 def test_doctor_names_a_path_that_is_not_there_and_missing_keys(file: Path) -> None:
     file.write_text("dataset: {source: nowhere.jsonl}\nmodels: []\njudges: [{name: openai/y}]\n")
-    findings = examine(load_job(Arguments(config=file, warehouse=file.parent / "data")))
-    is_ok, detail = (
-        {each.subject: getattr(each, name) for each in findings} for name in ("is_ok", "detail")
-    )
+    job = load_job(Arguments(config=file, warehouse=file.parent / "data"))
 
-    assert not is_ok["data set"]
-    assert not is_ok["judge openai/y"]
-    assert detail["data set"].startswith("nowhere.jsonl is not a file")
-    assert detail["judge openai/y"] == "OPENAI_API_KEY is not set; export it"
-    assert detail["configuration"] == "prbench, 0 models, 1 judge, trials 1"
+    findings = {finding.subject: finding for finding in examine(job)}
+
+    assert findings["data set"].is_ok is False
+    assert findings["data set"].detail.startswith("nowhere.jsonl is not a file")
+    assert findings["judge openai/y"].is_ok is False
+    assert findings["judge openai/y"].detail == "OPENAI_API_KEY is not set; export it"
+    assert findings["configuration"].detail == "prbench, 0 models, 1 judge, trials 1"
 
 
 def test_an_imported_model_calls_nobody_and_survives_being_stored(file: Path) -> None:
-    file.write_text(
-        "dataset: {source: sample}\nmodels: [{label: x, source: imported}]", encoding="utf-8"
-    )
+    configured("models: [{label: x, source: imported}]", file)
+
     job = load_job(Arguments(config=file))
+
     assert list(callees(job)) == []
-    assert job.settings == Settings.model_validate(job.settings.model_dump(mode="json"))
+    assert Settings.model_validate(job.settings.model_dump(mode="json")) == job.settings
 
 
 def test_models_that_are_named_narrow_what_is_evaluated_and_not_what_is_compared(
     file: Path,
 ) -> None:
-    file.write_text(
-        "dataset: {source: sample}\n" + TWO + "stopping: {pairs: [[a, b]]}", encoding="utf-8"
-    )
+    configured(f"{TWO}stopping: {{pairs: [[a, b]]}}", file)
+
     job = load_job(Arguments(config=file, named_models=("b",)))
+
     assert [model.label for model in job.settings.models] == ["b"]
     assert [model.label for model in job.compared_models] == ["a", "b"]
 
 
 def test_a_rule_that_cascade_picks_can_be_pasted_into_the_configuration() -> None:
-    shown = "\n".join(kept()["world/shown/cascade mild-judge strict-judge --bound agreement=0.8"])
-    judges = [
-        {"name": f"openai/{label}", "label": label} for label in ("mild-judge", "strict-judge")
-    ]
-    picked = yaml.safe_load(shown.partition("beside both judges:\n")[2])
-    given = {"dataset": {"source": "sample"}, "judges": [*judges, *picked]}
-    settings, problems = sound_settings(given)
+    output = "\n".join(kept()["world/shown/cascade mild-judge strict-judge --bound agreement=0.8"])
+    judges = yaml.safe_load(output.partition("beside both judges:\n")[2])
+    for label in ("mild-judge", "strict-judge"):
+        judges.append({"name": f"openai/{label}", "label": label})
+
+    settings, problems = sound_settings({"dataset": {"source": "sample"}, "judges": judges})
+
     assert problems == []
     assert settings is not None
     assert len(settings.judges) == 1
 
 
-def test_the_problems_of_a_configuration_are_reported_together(file: Path) -> None:
-    twice = (
-        "models: [{name: a, label: x}, {name: b, label: x}]\njudges: [{name: a, rubric: augmented},"
-        " {name: a}]\n"
-    )
-    file.write_text(f"dataset: {{source: sample}}\n{twice}trials: 0\nlimits: {{tials: 1}}\n")
-    for part in (
-        "trials: Input should be greater",
-        "limits.tials: there is no such key (did you mean `trials`?)",
-    ):
-        assert part in refusal(Arguments(config=file))
+def test_the_problems_of_keys_are_reported_together(file: Path) -> None:
+    configured("trials: 0\nlimits: {tials: 1}\n", file)
+
+    error = refusal(Arguments(config=file))
+
+    assert "trials: Input should be greater" in error
+    assert "limits.tials: there is no such key (did you mean `trials`?)" in error
+
+
+def test_a_missing_data_set_is_reported_with_other_problems(file: Path) -> None:
     file.write_text("judges: [{name: a, source: b}]\n")
-    assert "judges[0].source: there is no such key; dataset" in refusal(Arguments(config=file))
-    file.write_text(f"dataset: {{source: sample}}\n{twice}")
-    for part in (
-        "models: label 'x' is used",
-        "judges: label 'a' is used",
-        "judge a has `rubric: augmented`",
-    ):
-        assert part in refusal(Arguments(config=file))
+
+    error = refusal(Arguments(config=file))
+
+    assert "judges[0].source: there is no such key; dataset" in error
+
+
+def test_the_problems_of_models_and_judges_are_reported_together(file: Path) -> None:
+    models = "models: [{name: a, label: x}, {name: b, label: x}]\n"
+    configured(f"{models}judges: [{{name: a, rubric: augmented}}, {{name: a}}]\n", file)
+
+    error = refusal(Arguments(config=file))
+
+    assert "models: label 'x' is used" in error
+    assert "judges: label 'a' is used" in error
+    assert "judge a has `rubric: augmented`" in error
 
 
 def test_a_folder_that_is_neither_empty_nor_a_warehouse_is_refused_and_stays_as_it_is(
     tmp_path: Path,
 ) -> None:
-    taken = tmp_path / "taken"
-    disk = tmp_path / "disk"
-    (taken / "apt").mkdir(parents=True)
-    assert f"warehouse {taken} (--warehouse): contains apt and is no warehouse" in refusal(
-        Arguments(warehouse=taken)
-    )
-    assert [taken / "apt"] == list(taken.iterdir())
+    (tmp_path / "apt").mkdir()
 
-    (disk / "lost+found").mkdir(parents=True)
-    (disk / ".snapshots").mkdir()
-    assert disk == load_job(Arguments(warehouse=disk)).warehouse
-    Warehouse(disk).write("runs", [row("runs", command="run")])
-    (disk / "notes.txt").touch()
-    assert disk == load_job(Arguments(warehouse=disk)).warehouse
+    error = refusal(Arguments(warehouse=tmp_path))
+
+    assert f"warehouse {tmp_path} (--warehouse): contains apt and is no warehouse" in error
+    assert list(tmp_path.iterdir()) == [tmp_path / "apt"]
+
+
+def test_a_new_disk_is_an_empty_folder(tmp_path: Path) -> None:
+    (tmp_path / "lost+found").mkdir()
+    (tmp_path / ".snapshots").mkdir()
+
+    assert load_job(Arguments(warehouse=tmp_path)).warehouse == tmp_path
+
+
+def test_other_files_in_a_warehouse_are_left_alone(tmp_path: Path) -> None:
+    Warehouse(tmp_path).write("runs", [row("runs", command="run")])
+    (tmp_path / "notes.txt").touch()
+
+    assert load_job(Arguments(warehouse=tmp_path)).warehouse == tmp_path

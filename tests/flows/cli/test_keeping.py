@@ -127,7 +127,13 @@ def test_a_moment_is_named_as_a_span_or_a_date(
 
 def run_row(run_id: str, started_at_s: float, outcome: str = "running", **values: Any) -> Any:
     counts = {"responses_made": 0, "verdicts_made": 0} | values
-    return row("runs", run_id=run_id, outcome=outcome, started_at=at(started_at_s), **counts)
+    return row(
+        "runs",
+        run_id=run_id,
+        outcome=outcome,
+        started_at=at(started_at_s),
+        **counts,
+    )
 
 
 def test_a_run_in_progress_a_killed_one_and_a_finished_one_are_distinguished(
@@ -171,8 +177,20 @@ def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(
         call_entry("a", "killed", cell=published["response_id"], purpose="sample"),
         call_entry("b", "killed", cell="lost in the kill", purpose="sample"),
         call_entry("c", "killed", cell="lost too", purpose="sample"),
-        call_entry("d", "killed", cell="no reply yet", purpose="sample", is_final=False),
-        call_entry("e", "unknown", cell="a verdict", purpose="judge", model="j"),
+        call_entry(
+            "d",
+            "killed",
+            cell="no reply yet",
+            purpose="sample",
+            is_final=False,
+        ),
+        call_entry(
+            "e",
+            "unknown",
+            cell="a verdict",
+            purpose="judge",
+            model="j",
+        ),
         call_entry("f", "ended", cell="removed by now", purpose="sample"),
         call_entry("g", "analysis", cell="a label", purpose="annotate"),
     )
@@ -289,7 +307,11 @@ def test_no_line_of_doctor_is_longer_than_100_characters(folder: Path, capsys: P
 def test_doctor_does_not_call_a_hub_ok_that_cannot_be_reached(
     tmp_path: Path, unused_port: int
 ) -> None:
-    dataset = {"source": "hub", "revision": "a" * 40, "splits": ["finance"]}
+    dataset = {
+        "source": "hub",
+        "revision": "a" * 40,
+        "splits": ["finance"],
+    }
     configure(tmp_path, dataset=dataset)
     hub = {"HF_ENDPOINT": f"http://127.0.0.1:{unused_port}", "HF_HUB_OFFLINE": "0"}
 
@@ -406,7 +428,11 @@ def test_a_call_of_doctor_is_in_the_ledger_if_there_is_one(folder: Path) -> None
     record(folder, "k", "earlier", NOW)
     price = {"input_usd_per_mtok": 1, "output_usd_per_mtok": 1}
     with FaultServer() as server:
-        model = {"name": "hosted_vllm/a", "api_base": server.api_base, "price": price}
+        model = {
+            "name": "hosted_vllm/a",
+            "api_base": server.api_base,
+            "price": price,
+        }
         examine(job_on("sample", folder, models=[model]), may_call=True)
 
     models = {row["purpose"]: row["called_model"] for row in spend_in(folder / "ledger")}

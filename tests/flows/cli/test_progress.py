@@ -4,7 +4,6 @@ import io
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -30,17 +29,17 @@ for command in sys.argv[1:]:
 
 
 @pytest.fixture
-def clock(monkeypatch: Patch) -> Iterator[list[float]]:
+def clock(monkeypatch: Patch) -> list[float]:
     """The time in seconds, which stands still unless a test changes it."""
-    now = [1000.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    return now
+    time_s = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: time_s[0])
+    return time_s
 
 
 def test_a_command_prints_a_line_before_it_imports_large_libraries() -> None:
     commands = ["run", "nightly", "backfill", "sample", "aggregate", "plan", "report"]
-
     call = [sys.executable, "-c", REFUSE_HEAVY, *commands]
+
     process = subprocess.run(
         call,
         check=False,
@@ -48,9 +47,8 @@ def test_a_command_prints_a_line_before_it_imports_large_libraries() -> None:
         text=True,
     )
 
-    lines = process.stderr.splitlines()
     assert process.stdout == ""
-    assert lines == [line for command in commands for line in (f"{command}: started", "refused")]
+    assert process.stderr == "".join(f"{command}: started\nrefused\n" for command in commands)
 
 
 def test_a_step_is_on_a_terminal_while_it_lasts_and_not_after_it(
@@ -59,14 +57,14 @@ def test_a_step_is_on_a_terminal_while_it_lasts_and_not_after_it(
     terminal = opened_terminal(monkeypatch, "stderr", n_columns=120)
 
     with working("a command", is_whole=True):
-        before = terminal.getvalue()
+        output_of_command = terminal.getvalue()
         with working("a slow import"):
-            within = terminal.getvalue()
+            output_of_import = terminal.getvalue()
         notice("a result")
     print("a table")
 
-    assert before.startswith("a command\r")
-    assert "a slow import" in within
+    assert output_of_command.startswith("a command\r")
+    assert "a slow import" in output_of_import
     assert "started" not in terminal.getvalue()
     # Its row is erased.
     assert "\r\x1b[2K" in terminal.getvalue().rpartition("a command")[2]
@@ -79,11 +77,11 @@ def test_bars_stay_on_a_terminal_without_the_step_around_them(monkeypatch: Patch
     with working("a command", is_whole=True), progress("sample", {"a-model": 1}):
         advance("sample", "a-model", succeeded=True)
 
-    before, _, after = terminal.getvalue().rpartition("sample a-model")
-    assert "a command" in before
-    assert "1/1" in after
+    beginning, _, end = terminal.getvalue().rpartition("sample a-model")
+    assert "a command" in beginning
+    assert "1/1" in end
     # The cursor does not go up to it again.
-    assert "\x1b[1A" not in after
+    assert "\x1b[1A" not in end
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
@@ -110,10 +108,11 @@ def test_lines_in_a_pipe_estimate_the_time_left_from_finished_units(
             clock[0] += 20
             advance("judge", "a-model", succeeded=succeeded)
 
-    first, second, third = capsys.readouterr().err.splitlines()
-    assert first == "judge a-model: 1 of 10"
-    assert second == "judge a-model: 2 of 10, about 2 min 40 s left"
-    assert third == "judge a-model: 3 of 10, 1 failed, about 2 min 20 s left"
+    assert capsys.readouterr().err.splitlines() == [
+        "judge a-model: 1 of 10",
+        "judge a-model: 2 of 10, about 2 min 40 s left",
+        "judge a-model: 3 of 10, 1 failed, about 2 min 20 s left",
+    ]
 
 
 def test_lines_in_a_pipe_become_rarer_in_a_long_stage(clock: list[float], capsys: Printed) -> None:

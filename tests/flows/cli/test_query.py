@@ -150,7 +150,12 @@ def test_no_row_of_a_query_as_csv_begins_within_a_text(run_here: Run, tmp_path: 
 
 
 def test_formats_for_machines_are_exact(run_here: Run, tmp_path: Path) -> None:
-    row = {"=x": "=1+1", "label": "<script>[a](javascript:b)|`c`", "n": -1.5, "mark": "'-1"}
+    row = {
+        "=x": "=1+1",
+        "label": "<script>[a](javascript:b)|`c`",
+        "n": -1.5,
+        "mark": "'-1",
+    }
 
     run_here("sql", HOSTILE, "-o", tmp_path / "q.parquet")
 
@@ -234,7 +239,13 @@ def test_help_and_commands_that_only_read_import_nothing_heavy(folder: Path) -> 
     )
     command = [sys.executable, "-c", code, json.dumps(commands)]
 
-    process = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    process = subprocess.run(
+        command,
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     after_help, *_, after_commands = process.stderr.splitlines()
     assert after_help == "set()"

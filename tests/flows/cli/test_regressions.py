@@ -95,30 +95,41 @@ def test_nothing_to_compare_is_never_exit_code_0(
 def test_the_summary_is_appended_with_the_conclusion_and_a_table(
     folder: Path, capsys: Printed, tmp_path: Path
 ) -> None:
-    run_here = run_on(folder, capsys)
     summary = tmp_path / "summary.md"
     summary.write_text("Before.\n", encoding="utf-8")
 
-    run_here("diff", "baseline", "a|b", "--fail-if", "worse", "--summary", summary, code=3)
-    run_here(
-        "diff", "baseline", "few", "--vintage", "base", "--split", "finance", "--summary", summary
-    )
-    run_here("diff", "baseline", "nobody", "--summary", summary, code=2)
+    command = ("diff", "baseline", "a|b", "--fail-if", "worse", "--summary", summary)
+    run_on(folder, capsys)(*command, code=3)
 
-    before, first, second, third = summary.read_text(encoding="utf-8").split("## ")
-    lines = first.strip().split("\n\n")
-    assert before.strip() == "Before."
-    assert lines[0] == "Comparison of baseline with a\\|b"
-    assert (
-        lines[1] == "Comparing baseline with a\\|b, in vintage base, judged by a-judge, on finance."
+    text = summary.read_text(encoding="utf-8").strip()
+    content, title, comparison, conclusion, table = text.split("\n\n")
+    assert content == "Before."
+    assert title == "## Comparison of baseline with a\\|b"
+    assert comparison == (
+        "Comparing baseline with a\\|b, in vintage base, judged by a-judge, on finance."
     )
-    assert lines[2].startswith("Worse: a\\|b is 0.")
-    header, _, row = lines[3].splitlines()
+    assert conclusion.startswith("Worse: a\\|b is 0.")
+    header, _, row = table.splitlines()
     assert header.startswith("| Compared | Split | Judge | First | Second | Difference |")
     assert row.startswith("| baseline → a\\|b | finance | a-judge | 0.")
     assert row.endswith(" | &lt; 0.001 | 40 of 40 |")
-    assert "few and baseline on finance: 4 tasks, too few for a test" in second
-    assert "Failed: nobody: no model" in third
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "sentence"),
+    [
+        ("few", 0, "few and baseline on finance: 4 tasks, too few for a test"),
+        ("nobody", 2, "Failed: nobody: no model"),
+    ],
+)
+def test_a_summary_without_a_comparison_has_its_reason(
+    folder: Path, capsys: Printed, tmp_path: Path, name: str, code: int, sentence: str
+) -> None:
+    summary = tmp_path / "summary.md"
+
+    run_on(folder, capsys)("diff", "baseline", name, "--summary", summary, code=code)
+
+    assert sentence in summary.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -140,9 +151,8 @@ def test_options_that_mean_nothing_together_are_refused(
 
 
 def test_the_first_line_says_what_is_compared(folder: Path, capsys: Printed) -> None:
-    shown = run_on(folder, capsys)("diff", "baseline", "worse")
+    output = run_on(folder, capsys)("diff", "baseline", "worse")
 
-    assert (
-        shown.splitlines()[0]
-        == "Comparing baseline with worse, in vintage base, judged by a-judge, on finance."
+    assert output.startswith(
+        "Comparing baseline with worse, in vintage base, judged by a-judge, on finance.\n"
     )

@@ -39,7 +39,8 @@ def test_options_alone_narrow_to_splits(
 ) -> None:
     assert main(["report", *options]) == 0
 
-    assert [splits] == [job.settings.dataset.splits for job in reports]
+    [job] = reports
+    assert job.settings.dataset.splits == splits
 
 
 def test_live_without_serve_is_refused_in_one_line(reports: list[Job], run: Run) -> None:
@@ -48,33 +49,47 @@ def test_live_without_serve_is_refused_in_one_line(reports: list[Job], run: Run)
 
 
 @pytest.fixture
-def served(monkeypatch: Patch) -> list[tuple[Path, bool]]:
-    """The served reports: the first page, and a flag that is true if runs are followed."""
-    calls: list[tuple[Path, bool]] = []
+def live_flags(monkeypatch: Patch, tmp_path: Path) -> list[bool]:
+    """For each served report: true if runs are followed."""
+    flags: list[bool] = []
 
     def note(_job: Job, index: Path, _port: int, *, is_live: bool) -> None:
-        calls.append((index, is_live))
+        assert index == tmp_path / "warehouse/data/report/prbench/index.html"
+        flags.append(is_live)
 
     monkeypatch.setattr(flows.report_server.server, "serve_report", note)
-    return calls
+    return flags
+
+
+@pytest.mark.parametrize("options", [(), ("--live",)])
+def test_a_served_report_is_written_first(
+    reports: list[Job], live_flags: list[bool], tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    Warehouse(tmp_path / "warehouse/data").publish()
+
+    assert main(["report", "--serve", *options]) == 0
+
+    assert len(reports) == 1
+    assert live_flags == [bool(options)]
+
+
+def test_live_writes_no_report_where_nothing_is_published(
+    reports: list[Job], live_flags: list[bool]
+) -> None:
+    assert main(["report", "--serve", "--live"]) == 0
+
+    assert reports == []
+    assert live_flags == [True]
 
 
 def test_live_writes_no_report_in_a_run(
-    reports: list[Job], served: list[tuple[Path, bool]], tmp_path: Path
+    reports: list[Job], live_flags: list[bool], tmp_path: Path
 ) -> None:
-    live = ["report", "--serve", "--live", "--warehouse", str(tmp_path / "data")]
-    index = tmp_path / "data/report/prbench/index.html"
+    warehouse = Warehouse(tmp_path / "warehouse/data")
+    warehouse.publish()
 
-    assert main(live) == 0
+    with warehouse.living("r"):
+        assert main(["report", "--serve", "--live"]) == 0
+
     assert reports == []
-    assert [(index, True)] == served
-
-    Warehouse(tmp_path / "data").publish()
-    with Warehouse(tmp_path / "data").living("r"):
-        assert main(live) == 0
-    assert reports == []
-
-    assert main(live) == 0
-    assert len(reports) == 1
-    assert main(["report", "--serve", "--warehouse", str(tmp_path / "data")]) == 0
-    assert [(index, True), (index, True), (index, False)] == served[1:]
+    assert live_flags == [True]

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
 from flows.cli.main import main
 from tests.flows.conftest import PROJECT, Run
-from tests.kit import Patch, Printed, rows_in
+from tests.kit import Patch, Printed, values_in
 from tests.tasks.bundles.s3 import SECRET, bucket
 from warehouse import Warehouse
 
@@ -40,12 +41,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def count(folder: Path) -> list[int]:
+def counts_in(folder: Path) -> list[int]:
+    """The numbers of rows of some tables."""
+    names = ("verdicts", "leaderboard", "criteria")
     with Warehouse(folder).reader() as reader:
-        return [
-            reader.value(f"select count(*) from {name}")
-            for name in ("verdicts", "leaderboard", "criteria")
-        ]
+        return [reader.value(f"select count(*) from {name}") for name in names]
 
 
 class Safe(Run):
@@ -65,16 +65,22 @@ def run(capsys: Printed) -> Run:
 def test_a_backup_in_a_bucket_is_written_renewed_and_restored(
     data: Path, tmp_path: Path, run: Run
 ) -> None:
-    here = ("--warehouse", data)
-    first = run("backup", "s3://results/backup", *here)
-    again = run("backup", "s3://results/backup", "--verify", *here)
+    backup = run("backup", "s3://results/backup", "--warehouse", data)
+    renewal = run("backup", "s3://results/backup", "--verify", "--warehouse", data)
+    verification = run("verify", "s3://results/backup")
     run("restore", "s3://results/backup", "--warehouse", tmp_path / "restored")
 
-    assert re.search(r"backup: (\d+) files .* in s3://results/backup, \1 of them copied now", first)
-    assert "0 of them copied now" in again
-    assert re.match(r"verify: backup, \d+ files \(", run("verify", "s3://results/backup"))
-    assert count(data) == count(tmp_path / "restored")
+    assert re.search(
+        r"backup: (\d+) files .* in s3://results/backup, \1 of them copied now", backup
+    )
+    assert "0 of them copied now" in renewal
+    assert re.match(r"verify: backup, \d+ files \(", verification)
+    assert counts_in(tmp_path / "restored") == counts_in(data)
+
+
+def test_what_is_no_backup_is_not_restored(tmp_path: Path, run: Run) -> None:
     output = run("restore", "s3://results/none", "--warehouse", tmp_path / "other", code=1)
+
     assert output.startswith("prbench: s3://results/none: is not a complete backup")
 
 
@@ -84,7 +90,7 @@ def test_an_export_in_a_bucket_is_imported_into_another_warehouse(
     run("export", "s3://results/shared", "--warehouse", data)
     run("import", "warehouse", "s3://results/shared", "--warehouse", tmp_path / "other")
 
-    assert count(data) == count(tmp_path / "other")
+    assert counts_in(tmp_path / "other") == counts_in(data)
     assert "verify: export, " in run("verify", "s3://results/shared")
     output = run("export", "s3://results/shared", "--warehouse", data, code=2)
     assert output == "prbench: s3://results/shared: is not an empty folder; name a new one\n"
@@ -93,24 +99,20 @@ def test_an_export_in_a_bucket_is_imported_into_another_warehouse(
 def test_publications_are_read_as_the_guide_says(
     data: Path, tmp_path: Path, run: Run, monkeypatch: Patch
 ) -> None:
-    line, _ = re.findall(r"^uv run prbench (publish s3://\S+)", GUIDE, re.MULTILINE)
-    run(*line.split(), "--warehouse", data)
-    assert "nothing was published" in run(*line.split(), "--warehouse", data)
-    assert "verify: publication, " in run("verify", line.split()[1])
+    [address, _] = re.findall(r"^uv run prbench publish (s3://\S+)", GUIDE, re.MULTILINE)
+    run("publish", address, "--warehouse", data)
+    assert "nothing was published" in run("publish", address, "--warehouse", data)
+    assert "verify: publication, " in run("verify", address)
+
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     for snippet in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL):
         exec(snippet, names)  # code from the project's own guide
 
-    wanted = rows_in(
-        data, "select model, mean_score from leaderboard where is_primary order by all"
-    )
-    assert len(wanted) > 1
-    read = {
-        name: sorted(map(tuple, names[name]), key=str)
-        for name in ("from_file", "in_place", "arrow", "polars")
-    }  # type: ignore[call-overload]
-    for name, rows in read.items():
-        assert rows == sorted((tuple(row.values()) for row in wanted), key=str), name
+    scores = values_in(data, "select model, mean_score from leaderboard where is_primary")
+    assert len(scores) > 1
+    for name in ("from_file", "in_place", "arrow", "polars"):
+        assert sorted(map(tuple, names[name])) == sorted(scores), name
     with duckdb.connect(str(tmp_path / "prbench.duckdb"), read_only=True) as database:
-        assert [(count(data)[0],)] == database.sql("select count(*) from verdicts").fetchall()
+        [[n_verdicts]] = database.sql("select count(*) from verdicts").fetchall()
+    assert n_verdicts == counts_in(data)[0]

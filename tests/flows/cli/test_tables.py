@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import product
 from typing import Any
 
 import click
@@ -92,14 +93,11 @@ def usual_value(column: Column, name: str, sentence: str) -> Any:
 
 def on_terminal(monkeypatch: Patch, width: int) -> None:
     """Have Rich take standard output for a terminal of this width."""
-    for name, value in {
-        "COLUMNS": str(width),
-        "LINES": "50",
-        "FORCE_COLOR": "1",
-        "NO_COLOR": "1",
-        "TERM": "xterm",
-    }.items():
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("LINES", "50")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
 
 
 def printed(capsys: Printed) -> str:
@@ -107,26 +105,20 @@ def printed(capsys: Printed) -> str:
     return re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
 
 
-def heading_of(shown: str) -> str:
+def heading_of(table: str) -> str:
     """The heading of a table as one text: the lines above the line below it."""
-    lines = shown.splitlines()
-    end = next(
-        index for index, line in enumerate(lines) if line.strip() and set(line.strip()) == {"─"}
-    )
-    return "\n".join(lines[:end])
+    heading, _, _ = re.split(r"(\n *──)", table, maxsplit=1)
+    return heading
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_has_at_most_eight_essential_columns_that_fit_80_characters(name: str) -> None:
     figure = FIGURES[name]
     essential = figure.essential
-    columns = [
-        column.shortened
-        for column in terminal_columns(figure.columns, [usual_row(figure)], essential)
-    ]
-    widths = {column.name: column.width for column in columns if column.is_essential}
+    columns = terminal_columns(figure.columns, [usual_row(figure)], essential)
+    widths = {column.name: column.shortened.width for column in columns if column.is_essential}
 
-    assert set(essential) == set(widths)
+    assert set(widths) == set(essential)
     assert 1 <= len(essential) <= 8
     assert set(figure.boards).isdisjoint(essential)
     assert sum(widths.values()) + 2 * (len(widths) - 1) <= 80, widths
@@ -139,21 +131,20 @@ def test_no_essential_column_is_missing_and_no_line_is_too_long(
 ) -> None:
     figure = FIGURES[name]
     on_terminal(monkeypatch, width)
-    rows = [
-        usual_row(figure, name=f"{LONG}-{index}", sentence="Many words in a row. " * 9)
-        for index in range(3)
-    ]
+    sentence = "Many words in a row. " * 9
+    rows = [usual_row(figure, f"{LONG}-{index}", sentence) for index in range(3)]
 
     show_figure(figure, rows, title=figure.title)
 
-    shown = printed(capsys)
-    assert max(map(cell_len, shown.splitlines())) <= width
+    table = printed(capsys)
+    heading = heading_of(table)
+    assert max(map(cell_len, table.splitlines())) <= width
     for column in terminal_columns(figure.columns, rows, figure.essential):
         if column.is_essential:
-            assert all(word in heading_of(shown) for word in column.shortened.heading.split()), (
-                column.name
-            )
-            assert all(cell[:8].strip() in shown for cell in column.cells), column.name
+            for word in column.shortened.heading.split():
+                assert word in heading, column.name
+            for cell in column.cells:
+                assert cell[:8].strip() in table, column.name
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -181,14 +172,10 @@ def test_what_is_the_same_in_all_rows_is_in_the_heading_of_a_terminal_but_for_es
 ) -> None:
     on_terminal(monkeypatch, 200)
     board = FIGURES["leaderboard"]
-    rows = [
-        {
-            **usual_row(board, f"model-{index}"),
-            "judge_config": "strict",
-            "n_tasks": index,
-        }
-        for index in range(2)
-    ]
+    rows = []
+    for index in range(2):
+        row = usual_row(board, f"model-{index}")
+        rows.append(row | {"judge_config": "strict", "n_tasks": index})
 
     show_figure(board, rows)
 
@@ -201,19 +188,28 @@ def test_what_is_the_same_in_all_rows_is_in_the_heading_of_a_terminal_but_for_es
 
 def test_rows_of_several_boards_stand_under_their_headings(capsys: Printed) -> None:
     board = FIGURES["leaderboard"]
-    of_split = {"judge_config": "strict", "label": None}
-    rows = [
-        usual_row(board, f"model-{n}") | of_split | {"split": split}
-        for n in range(2)
-        for split in ("a", "b")
-    ]
+    rows = []
+    for model, split in product(("model-0", "model-1"), ("a", "b")):
+        values = {
+            "judge_config": "strict",
+            "label": None,
+            "split": split,
+        }
+        rows.append(usual_row(board, model) | values)
 
     show_figure(board, rows)
 
-    lines = printed(capsys).splitlines()
-    marks = [line.split()[1] for line in lines if line.startswith("Split: ") or "model-" in line]
-    assert lines[0] == "Judge: strict"
-    assert marks == ["a", "model-0", "model-1", "b", "model-0", "model-1"]
+    table = printed(capsys)
+    assert table.startswith("Judge: strict\n")
+    words = re.findall(r"^Split: (\w)|(model-\d)", table, re.MULTILINE)
+    assert ["".join(word) for word in words] == [
+        "a",
+        "model-0",
+        "model-1",
+        "b",
+        "model-0",
+        "model-1",
+    ]
 
 
 def test_a_long_name_is_wrapped_and_never_cut(monkeypatch: Patch, capsys: Printed) -> None:
@@ -234,10 +230,10 @@ def test_no_column_of_a_query_is_nothing(width: int, monkeypatch: Patch, capsys:
 
     show_table(names, [[LONG, "x" * 400, 1.5, 1234567] * 3])
 
-    shown = printed(capsys)
-    assert max(map(cell_len, shown.splitlines())) <= width
-    assert all(name in shown for name in names)
-    assert (width < 200) == ("A wider terminal (or --wide) also shows: " in shown)
+    table = printed(capsys)
+    assert max(map(cell_len, table.splitlines())) <= width
+    assert all(name in table for name in names)
+    assert ("A wider terminal (or --wide) also shows: " in table) == (width < 200)
 
 
 @pytest.mark.parametrize(

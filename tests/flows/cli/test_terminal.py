@@ -10,6 +10,7 @@ import pty
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,9 +32,9 @@ HARMLESS = re.compile(r"\x1b\[\d*(?:;\d+)*m|\x1b\[\?25[hl]|\x1b\[2K|\x1b\[\d?A|\
 """The control sequences that Rich itself writes."""
 
 
-def commands_in(shown: str) -> list[str]:
+def commands_in(text: str) -> list[str]:
     """Return the characters in a terminal's text that are not visible."""
-    rest = shown.replace("\r\n", "\n").replace("\n", "").replace("\t", "")
+    rest = text.replace("\r\n", "\n").replace("\n", "").replace("\t", "")
     return [character for character in rest if visible(character) != character]
 
 
@@ -44,94 +45,113 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def on_terminal(*arguments: str, stdin: bytes | None = None, **environment: str) -> str:
+def on_terminal(*arguments: str, **environment: str) -> str:
     """Return what the installed command writes to a terminal, as standard output and standard
     error.
     """
     ours, theirs = pty.openpty()
-    environment = {
-        **os.environ,
+    usual = {
         "TERM": "xterm",
         "COLUMNS": "200",
         "NO_COLOR": "1",
-        **environment,
     }
-    outputs = {"stdout": theirs, "stderr": theirs}
     process = subprocess.Popen(
-        [PRBENCH, *arguments], stdin=subprocess.DEVNULL, env=environment, **outputs
+        [PRBENCH, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        env=os.environ | usual | environment,
     )
     os.close(theirs)
-    seen = b""
-    with suppress(OSError):  # the other end is closed
-        while read := os.read(ours, 65536):
-            seen += read
+    output = b""
+    with suppress(OSError), os.fdopen(ours, "rb", buffering=0) as terminal:
+        # Reading fails when the other end is closed.
+        for block in iter(lambda: terminal.read(65536), b""):
+            output += block
     process.wait(timeout=60)
-    os.close(ours)
-    return seen.decode("utf-8", "surrogateescape")
+    return output.decode("utf-8", "surrogateescape")
 
 
-@pytest.mark.parametrize(
-    "file_format", ["table", *(pytest.param(n, marks=pytest.mark.slow) for n in ("csv", "json"))]
-)
-def test_what_a_query_finds_is_text_on_a_real_terminal(folder: Path, file_format: str) -> None:
-    shown = on_terminal(
-        "sql", "select command from runs", "--format", file_format, "--warehouse", str(folder)
-    )
-    assert commands_in(HARMLESS.sub("", shown)) == []
-    assert "]0;owned" in shown
-    assert "[2J" in shown
-    assert r"\u202e" in shown
+def test_what_a_query_finds_is_text_on_a_real_terminal(folder: Path) -> None:
+    output = on_terminal("sql", "select command from runs", "--warehouse", str(folder))
+
+    assert commands_in(HARMLESS.sub("", output)) == []
+    assert "]0;owned" in output
+    assert "[2J" in output
+    assert r"\u202e" in output
+
+
+@pytest.mark.parametrize("file_format", ["csv", "json"])
+def test_a_format_for_machines_is_text_on_a_terminal(
+    folder: Path, file_format: str, monkeypatch: Patch
+) -> None:
+    terminal = opened_terminal(monkeypatch, "stdout", n_columns=200)
+
+    query = ["sql", "select command from runs", "--format", file_format]
+    assert main([*query, "--warehouse", str(folder)]) == 0
+
+    output = terminal.getvalue()
+    assert commands_in(output) == []
+    assert r"\u202e" in output
     if file_format == "json":
-        assert json.loads(shown) == [{"command": EVIL}]
+        assert json.loads(output) == [{"command": EVIL}]
 
 
 @pytest.mark.slow
 def test_an_encoding_that_knows_ascii_alone_is_no_way_round(folder: Path) -> None:
     query = "select error('x\x1b[2Jy')"
-    shown = on_terminal("sql", query, "--warehouse", str(folder), PYTHONIOENCODING="ascii")
-    assert r"x\x1b[2Jy" in shown
-    assert commands_in(shown) == []
+
+    output = on_terminal("sql", query, "--warehouse", str(folder), PYTHONIOENCODING="ascii")
+
+    assert r"x\x1b[2Jy" in output
+    assert commands_in(output) == []
 
 
-@pytest.mark.parametrize("file_format", ["csv", "json", "jsonl"])
+@pytest.mark.parametrize(
+    ("file_format", "text"),
+    [
+        ("csv", f'command\n"{EVIL}"\n'),
+        ("json", json.dumps([{"command": EVIL}], ensure_ascii=False, indent=2) + "\n"),
+        ("jsonl", json.dumps({"command": EVIL}, ensure_ascii=False) + "\n"),
+    ],
+)
 def test_machines_get_every_character(
-    folder: Path, file_format: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+    folder: Path,
+    file_format: str,
+    text: str,
+    tmp_path: Path,
+    capfdbinary: pytest.CaptureFixture[bytes],
 ) -> None:
-    command = [
-        "sql",
-        "select command from runs",
-        "--format",
-        file_format,
-        "--warehouse",
-        str(folder),
-    ]
     file = tmp_path / "rows"
+    command = ["sql", "select command from runs", "--format", file_format]
+    command += ["--warehouse", str(folder)]
+
     assert main([*command, "-o", str(file)]) == 0
     assert main(command) == 0
-    piped = capfdbinary.readouterr().out
-    of_rows = json.dumps([{"command": EVIL}], ensure_ascii=False, indent=2)
-    of_line = json.dumps({"command": EVIL}, ensure_ascii=False)
-    wanted = {
-        "csv": f'command\n"{EVIL}"',
-        "json": of_rows,
-        "jsonl": of_line,
-    }[file_format]
-    assert f"{wanted}\n".encode() == piped == file.read_bytes()
+
+    assert file.read_bytes() == text.encode()
+    assert capfdbinary.readouterr().out == text.encode()
 
 
-def test_tables_and_markdown_are_for_people_in_a_pipe_too(capsys: Printed) -> None:
+def test_tables_are_for_people_in_a_pipe_too(capsys: Printed) -> None:
     text = "word " * 500
-    column = TableColumn(
-        "col", visible(f"col{CLEAR}"), [cell_text(cell) for cell in (EVIL, "a\r\nb", text)]
-    )
-    print_table([column], title=f"About {CLEAR}")
-    print(markdown_text([f"col{CLEAR}"], [[EVIL]]))
-    shown = capsys.readouterr().out
-    assert commands_in(shown) == []
-    assert shown.count(r"col\x1b[2J") == 2
-    assert r"About \x1b[2J" in shown
-    assert "a b" in shown
-    assert text.strip() in shown
+    cells = [cell_text(value) for value in (EVIL, "a\r\nb", text)]
+
+    print_table([TableColumn("col", visible(f"col{CLEAR}"), cells)], title=f"About {CLEAR}")
+
+    output = capsys.readouterr().out
+    assert commands_in(output) == []
+    assert r"col\x1b[2J" in output
+    assert r"About \x1b[2J" in output
+    assert "a b" in output
+    assert text.strip() in output
+
+
+def test_markdown_is_for_people_everywhere() -> None:
+    text = markdown_text([f"col{CLEAR}"], [[EVIL]])
+
+    assert commands_in(text) == []
+    assert r"col\x1b[2J" in text
 
 
 def test_what_any_command_prints_goes_through_the_guard(capsys: Printed) -> None:
@@ -140,6 +160,7 @@ def test_what_any_command_prints_goes_through_the_guard(capsys: Printed) -> None
         print(EVIL, file=sys.stderr)
         sys.stdout.writelines([f"{CLEAR}\n"])
     print("after")
+
     output = capsys.readouterr()
     assert commands_in(output.out + output.err) == []
     assert output.out.startswith(
@@ -152,6 +173,7 @@ def test_an_error_is_one_line_without_commands_and_its_traceback_too(
     tmp_path: Path, run: Run
 ) -> None:
     output = run("leaderboard", "-v", "--config", str(tmp_path / f"no{EVIL}\nsuch"), code=2)
+
     assert commands_in(output) == []
     assert output.splitlines()[-1].startswith("prbench: ")
     assert r"no\x1b]0;owned" in output.splitlines()[-1]
@@ -160,35 +182,43 @@ def test_an_error_is_one_line_without_commands_and_its_traceback_too(
 @pytest.mark.parametrize("label", [EVIL, "[/b]", "\x1b[8mm"])
 def test_progress_bars_say_what_a_label_holds(label: str, monkeypatch: Patch) -> None:
     terminal = opened_terminal(monkeypatch, "stderr", n_columns=300)
+
     with shown_visibly(), progress("sample", {label: 2}):
         advance("sample", label, succeeded=True)
         notice(f"meanwhile {label}")
         sys.stderr.write(f"and {label}\n")
         advance("sample", label, succeeded=True)
-    shown = terminal.getvalue()
-    assert commands_in(HARMLESS.sub("", shown)) == []
-    assert f"sample {visible(label)}" in re.sub(HARMLESS, "", shown)
-    assert f"meanwhile {visible(label)}" in re.sub(HARMLESS, "", shown)
-    assert f"and {visible(label)}" in re.sub(HARMLESS, "", shown)
-    assert "\x1b[8m" not in shown
+
+    assert "\x1b[8m" not in terminal.getvalue()
+    output = HARMLESS.sub("", terminal.getvalue())
+    assert commands_in(output) == []
+    assert f"sample {visible(label)}" in output
+    assert f"meanwhile {visible(label)}" in output
+    assert f"and {visible(label)}" in output
 
 
-def test_log_records_are_text_whoever_shows_them() -> None:
-    before = logging.getLogRecordFactory()
-    try:
-        guard_logs()
-        guard_logs()
-        shown = io.StringIO()
-        log = logging.Logger("a.log")
-        log.addHandler(logging.StreamHandler(shown))
-        log.warning("model %s said\nmore", EVIL)
-        try:
-            raise ValueError(EVIL)
-        except ValueError:
-            log.exception("failed")
-        log.warning("odd %d", "no number")
-    finally:
-        logging.setLogRecordFactory(before)
-    assert commands_in(shown.getvalue()) == []
-    assert "said\nmore" in shown.getvalue()
-    assert r"ValueError: \x1b]0;owned" in shown.getvalue()
+@pytest.fixture
+def guarded_log() -> Iterator[tuple[logging.Logger, io.StringIO]]:
+    """A logger behind the guard of logs, and its output."""
+    factory = logging.getLogRecordFactory()
+    guard_logs()
+    guard_logs()
+    output = io.StringIO()
+    logger = logging.Logger("a.log")
+    logger.addHandler(logging.StreamHandler(output))
+    yield logger, output
+    logging.setLogRecordFactory(factory)
+
+
+def test_log_records_are_text_whoever_shows_them(
+    guarded_log: tuple[logging.Logger, io.StringIO],
+) -> None:
+    logger, output = guarded_log
+
+    logger.warning("model %s wrote\nmore", EVIL)
+    logger.error("failed", exc_info=ValueError(EVIL))
+    logger.warning("odd %d", "no number")
+
+    assert commands_in(output.getvalue()) == []
+    assert "wrote\nmore" in output.getvalue()
+    assert r"ValueError: \x1b]0;owned" in output.getvalue()

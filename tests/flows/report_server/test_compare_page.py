@@ -27,11 +27,23 @@ from tests.tasks.compare.comparisons import (
 )
 from warehouse import Reader
 
-DATA = DataRevision(name="made up", revision=REVISION, splits=("finance",))
+DATA = DataRevision(
+    name="made up",
+    revision=REVISION,
+    splits=("finance",),
+)
 NIGHT = {"vintage": "2026-10-02", "created_at": at(5)}
 OLDER = "an-older-revision"
-MODELS = {"of": "model", "first": "a", "second": "b"}
-JUDGES = {"of": "judge", "first": "a-judge", "second": "second-judge"}
+MODELS = {
+    "of": "model",
+    "first": "a",
+    "second": "b",
+}
+JUDGES = {
+    "of": "judge",
+    "first": "a-judge",
+    "second": "second-judge",
+}
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +56,15 @@ def reader(folder: Path) -> Iterator[Reader]:
     runs = []
     for number, name in enumerate(("a-run", "later", "idle", "old-run")):
         times = {"started_at": at(number), "ended_at": at(number + 1)}
-        runs.append(row("runs", run_id=name, command="prbench run", outcome="done", **times))
+        runs.append(
+            row(
+                "runs",
+                run_id=name,
+                command="prbench run",
+                outcome="done",
+                **times,
+            )
+        )
     old = {"of_response": {"dataset_revision": OLDER}, "judge": "old-judge"}
     with reading(
         folder,
@@ -109,7 +129,14 @@ def test_of_several_differences_the_chosen_one_is_explained(job: Job) -> None:
 
 
 def test_runs_are_compared_as_the_command_does(job: Job) -> None:
-    page = page_of(job, {"of": "run", "first": "a-run", "second": "later"})
+    page = page_of(
+        job,
+        {
+            "of": "run",
+            "first": "a-run",
+            "second": "later",
+        },
+    )
 
     names = {figure.figure.name for figure in page.figures if figure.n_rows}
     assert names == {figure.name for figure in COMPARE.figures}

@@ -34,7 +34,11 @@ def job(tmp_path: Path) -> Job:
 
 
 def data_on(splits: tuple[str, ...]) -> DataRevision:
-    return DataRevision(name="made up", revision=REVISION, splits=splits)
+    return DataRevision(
+        name="made up",
+        revision=REVISION,
+        splits=splits,
+    )
 
 
 def store(job: Job, outcome: str, **values: Any) -> None:

@@ -29,7 +29,14 @@ EVIL = "<script>attacked</script>"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("served")
-    run = row("runs", run_id="r", command=EVIL, config="{}", started_at=at(0), outcome="failed")
+    run = row(
+        "runs",
+        run_id="r",
+        command=EVIL,
+        config="{}",
+        started_at=at(0),
+        outcome="failed",
+    )
     with reading(
         folder / "data",
         tasks_of(RUBRICS),
@@ -234,7 +241,11 @@ def test_a_page_has_a_policy_and_names_and_parameters_are_text_in_it(
 
 
 def test_in_a_folder_the_page_says_how_any_two_are_compared_and_may_ask_nobody() -> None:
-    report = {"heading": "A benchmark", "pages": (COMPARE,), "footer": ""}
+    report = {
+        "heading": "A benchmark",
+        "pages": (COMPARE,),
+        "footer": "",
+    }
 
     page = render(COMPARE, report, comparison=None)
 
@@ -268,7 +279,11 @@ def test_the_server_closes_when_the_page_in_progress_is_rendered(tmp_path: Path)
         return ""
 
     server = ReportServer(tmp_path, 0, {"/prbench/slow": make})
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    threading.Thread(
+        target=server.serve_forever,
+        args=(0.02,),
+        daemon=True,
+    ).start()
     with ThreadPoolExecutor() as pool:
         pool.submit(get, server.server_port, "slow")
         assert begun.wait(30)

@@ -20,31 +20,40 @@ REFUSED = {401, 403}
 def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(
     prefect_server: PrefectServer,
 ) -> None:
-    server = prefect_server
-    with closing(browser(server.url, server.secret)) as client:
-        token = {
-            name: client.headers[name] for name in ("Prefect-Csrf-Token", "Prefect-Csrf-Client")
-        }
+    secret = prefect_server.secret.partition(":")[2]
+    with closing(browser(prefect_server.url, prefect_server.secret)) as client:
+        names = ("Prefect-Csrf-Token", "Prefect-Csrf-Client")
+        token = {name: client.headers[name] for name in names}
+
+    with httpx.Client(timeout=60) as client:
+        for description, request in attempts(prefect_server, token):
+            http_response = client.send(request)
+            assert http_response.status_code in REFUSED, description
+            assert http_response.headers.get("access-control-allow-origin") != EVIL, description
+            assert secret not in http_response.text
+
+
+@pytest.mark.slow
+def test_the_server_serves_its_own_page_also_through_a_tunnel(
+    prefect_server: PrefectServer,
+) -> None:
+    with closing(browser(prefect_server.url, prefect_server.secret)) as client:
         assert client.post("/flows/filter", json={}).status_code == 200
         assert client.get("/admin/version").status_code == 200
-        # The server's own page, reached through a tunnel with another port, or by another name of
-        # this machine.
-        for page in ("http://127.0.0.1:5000", "http://localhost:5000"):
-            host = {"Host": page.removeprefix("http://"), "Origin": page}
-            assert client.post("/flows/filter", json={}, headers=host).status_code == 200
-    with httpx.Client(timeout=60) as anybody:
-        for what, request in attempts(server, token):
-            http_response = anybody.send(request)
-            assert http_response.status_code in REFUSED, what
-            assert http_response.headers.get("access-control-allow-origin") != EVIL, what
-            assert server.secret.partition(":")[2] not in http_response.text
+        for host in ("127.0.0.1:5000", "localhost:5000"):
+            headers = {"Host": host, "Origin": f"http://{host}"}
+            assert client.post("/flows/filter", json={}, headers=headers).status_code == 200
+
+
+@pytest.mark.slow
+def test_a_browser_that_asks_for_a_foreign_page_is_refused(prefect_server: PrefectServer) -> None:
+    with httpx.Client(timeout=60) as client:
         for origin in (EVIL, "null", "http://127.0.0.1:1"):
-            http_response = anybody.send(preflight(server.url, origin))
+            http_response = client.send(preflight(prefect_server.url, origin))
             assert http_response.status_code == 403
             assert "access-control-allow-origin" not in http_response.headers
-        assert (
-            anybody.get(f"{server.url}/health", headers={"Host": "evil.example"}).status_code == 403
-        )
+        health = client.get(f"{prefect_server.url}/health", headers={"Host": "evil.example"})
+        assert health.status_code == 403
 
 
 @pytest.mark.slow
@@ -52,13 +61,15 @@ def test_the_projects_server_refuses_what_a_foreign_page_or_another_user_sends(
 def test_a_web_socket_asks_for_the_secret_and_for_a_page_of_its_own(
     prefect_server: PrefectServer, path: str
 ) -> None:
-    at = prefect_server.url.removesuffix("/api")
+    address = f"{prefect_server.url.replace('http', 'ws', 1)}{path}"
+    secret = prefect_server.secret
+    own_page = prefect_server.url.removesuffix("/api")
 
-    assert socket_ended(prefect_server.url, path, token=prefect_server.secret) == "open"
-    assert socket_ended(prefect_server.url, path, token=prefect_server.secret, Origin=at) == "open"
-    assert socket_ended(prefect_server.url, path) == "1008"
-    assert socket_ended(prefect_server.url, path, token="prbench:guess") == "1008"
-    assert socket_ended(prefect_server.url, path, token=prefect_server.secret, Origin=EVIL) == "403"
+    assert socket_ended(address, secret) == "open"
+    assert socket_ended(address, secret, Origin=own_page) == "open"
+    assert socket_ended(address, "") == "1008"
+    assert socket_ended(address, "prbench:guess") == "1008"
+    assert socket_ended(address, secret, Origin=EVIL) == "403"
 
 
 @pytest.mark.slow
@@ -117,72 +128,72 @@ def attempts(
     """Yield every request with every disguise; some have the secret or a CSRF token, as if a
     browser had added it.
     """
-    at = server.url.removesuffix("/api")
-    own = at.removeprefix("http://")
-    port = at.rpartition(":")[2]
-    with_secret = {"Authorization": basic(server.secret)}
-    strangers = {
-        "without a secret": {"Host": own, **token},
+    for disguise, headers in disguises(server, token).items():
+        for method, path, body in _CHANGES:
+            for media_type in ("application/json", "text/plain"):
+                request = httpx.Request(
+                    method,
+                    f"{server.url}{path}",
+                    headers=headers | {"Content-Type": media_type},
+                    content=body,
+                )
+                yield f"{method} {path} {disguise} as {media_type}", request
+        if "token" not in disguise:
+            for path in ("/admin/settings", "/admin/version", f"/csrf-token?client={_ANY}"):
+                request = httpx.Request("GET", f"{server.url}{path}", headers=headers)
+                yield f"GET {path} {disguise}", request
+
+
+def disguises(server: PrefectServer, token: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The headers of requests that must be refused, by a description."""
+    page = server.url.removesuffix("/api")
+    host = page.removeprefix("http://")
+    foreign_host = f"evil.example:{host.rpartition(':')[2]}"
+    secret = {"Authorization": basic(server.secret)}
+    wrong_secret = {"Authorization": basic("prbench:guess")}
+    guessed_token = {"Prefect-Csrf-Token": "x", "Prefect-Csrf-Client": "tests"}
+    foreign_origin = {"Host": foreign_host, "Origin": f"http://{foreign_host}"}
+    return {
+        "without a secret": {"Host": host, **token},
         "with a wrong secret": {
-            "Host": own,
-            "Authorization": basic("prbench:guess"),
+            "Host": host,
+            **wrong_secret,
             **token,
         },
-    }
-    insiders = {
         "from a foreign page": {
-            "Host": own,
+            "Host": host,
             "Origin": EVIL,
-            **with_secret,
+            **secret,
             **token,
         },
-        "from a page of another port": {
-            "Host": own,
+        "from another port": {
+            "Host": host,
             "Origin": "http://127.0.0.1:1",
-            **with_secret,
+            **secret,
             **token,
         },
         "by a foreign name": {
             "Host": "evil.example",
-            **with_secret,
+            **secret,
             **token,
         },
         "by a foreign name that leads here": {
-            "Host": f"evil.example:{port}",
-            "Origin": f"http://evil.example:{port}",
-            **with_secret,
+            **foreign_origin,
+            **secret,
             **token,
         },
         "without a token": {
-            "Host": own,
-            "Origin": at,
-            **with_secret,
+            "Host": host,
+            "Origin": page,
+            **secret,
         },
         "with a guessed token": {
-            "Host": own,
-            "Origin": at,
-            **with_secret,
-            "Prefect-Csrf-Token": "x",
-            "Prefect-Csrf-Client": "tests",
+            "Host": host,
+            "Origin": page,
+            **secret,
+            **guessed_token,
         },
     }
-    for disguise, headers in (strangers | insiders).items():
-        for method, path, body in _CHANGES:
-            for kind in ("application/json", "text/plain"):
-                sent = httpx.Request(
-                    method,
-                    f"{at}/api{path}",
-                    headers=headers | {"Content-Type": kind},
-                    content=body,
-                )
-                yield f"{method} {path} {disguise} as {kind}", sent
-        if "token" not in disguise:
-            for path in (
-                "/api/admin/settings",
-                "/api/admin/version",
-                f"/api/csrf-token?client={_ANY}",
-            ):
-                yield f"GET {path} {disguise}", httpx.Request("GET", at + path, headers=headers)
 
 
 def basic(secret: str) -> str:
@@ -202,18 +213,16 @@ def preflight(url: str, origin: str) -> httpx.Request:
     return httpx.Request("OPTIONS", f"{url}/deployments/{_ANY}", headers=headers)
 
 
-def socket_ended(url: str, path: str, *, token: str = "", **headers: str) -> str:
+def socket_ended(address: str, token: str, **headers: str) -> str:
     """Return how the server refuses a web socket: the HTTP status or the close code; `open` if it
     does not.
     """
 
     async def tried() -> str:
-        address = f"{url.replace('http', 'ws', 1)}{path}"
+        protocol = websockets.Subprotocol("prefect")
         try:
             async with websockets.connect(
-                address,
-                subprotocols=[websockets.Subprotocol("prefect")],
-                additional_headers=headers,
+                address, subprotocols=[protocol], additional_headers=headers
             ) as socket:
                 await socket.send(f'{{"type": "auth", "token": "{token}"}}')
                 return "open" if "auth_success" in str(await socket.recv()) else "unclear"

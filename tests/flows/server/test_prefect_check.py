@@ -14,6 +14,7 @@ from tests.kit import Patch, job_on
 pytestmark = pytest.mark.slow
 
 SECRET = "prbench:a-long-secret"
+OTHER_SECRET = "requires a secret other than PREFECT_API_AUTH_STRING"
 
 
 class Server(AnyServer):
@@ -27,8 +28,10 @@ class Server(AnyServer):
         self.host = self.address.removeprefix("http://")
 
     def _checked(self, seen: Seen) -> Plain:
-        wanted = self.secret and f"Basic {base64.b64encode(self.secret.encode()).decode()}"
-        is_known = wanted in (None, seen.headers.get("authorization"))
+        is_known = True
+        if self.secret is not None:
+            credentials = base64.b64encode(self.secret.encode()).decode()
+            is_known = seen.headers.get("authorization") == f"Basic {credentials}"
         return Plain(self.status if is_known else 401, {"Location": f"{self.address}/api/health"})
 
 
@@ -46,11 +49,11 @@ def server(tmp_path: Path, monkeypatch: Patch) -> Iterator[Server]:
 def test_a_server_without_a_secret_is_a_problem(server: Server, tmp_path: Path) -> None:
     server.secret = None
 
-    (finding,) = [
-        each
-        for each in examine(job_on("sample", tmp_path / "data"))
-        if each.subject == "Prefect server"
-    ]
+    findings = {
+        finding.subject: finding for finding in examine(job_on("sample", tmp_path / "data"))
+    }
+
+    finding = findings["Prefect server"]
     assert finding.is_ok is False
     assert f"{server.host} requires no secret" in finding.detail
     assert "PREFECT_SERVER_API_AUTH_STRING" in finding.detail
@@ -61,15 +64,13 @@ def test_a_server_without_a_secret_is_a_problem(server: Server, tmp_path: Path) 
     ("secret", "status", "own_secret", "is_ok", "sentence"),
     [
         (SECRET, 200, SECRET, True, "requires a secret"),
-        *(
-            (SECRET, 200, own, False, "requires a secret other than PREFECT_API_AUTH_STRING")
-            for own in ("", "prbench:x")
-        ),
+        (SECRET, 200, "", False, OTHER_SECRET),
+        (SECRET, 200, "prbench:x", False, OTHER_SECRET),
         # No redirect is followed.
-        *(
-            (None, status, SECRET, None, f"responds with status {status}")
-            for status in (302, 307, 404, 500)
-        ),
+        (None, 302, SECRET, None, "responds with status 302"),
+        (None, 307, SECRET, None, "responds with status 307"),
+        (None, 404, SECRET, None, "responds with status 404"),
+        (None, 500, SECRET, None, "responds with status 500"),
     ],
 )
 def test_a_server_is_well_if_it_requires_the_configured_secret(
@@ -84,28 +85,48 @@ def test_a_server_is_well_if_it_requires_the_configured_secret(
     server.secret = secret
     server.status = status
     monkeypatch.setenv("PREFECT_API_AUTH_STRING", own_secret)
-    finding, detail = check_server()
 
-    assert finding is is_ok
+    result, detail = check_server()
+
+    assert result is is_ok
     assert detail.startswith(server.host)
     assert sentence in detail
 
 
-def test_an_unreachable_server_and_one_of_a_profile_are_checked(
-    server: Server, tmp_path: Path, monkeypatch: Patch
-) -> None:
+@pytest.mark.usefixtures("server")
+def test_an_unreachable_server_is_a_problem(monkeypatch: Patch) -> None:
     monkeypatch.setenv("PREFECT_API_URL", "http://user:in-the-address@127.0.0.1:1/api")
+
     is_ok, detail = check_server()
+
     assert is_ok is False
     assert detail.startswith("127.0.0.1:1 cannot be reached")
-    for name in ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING"):
-        monkeypatch.delenv(name)
-    assert check_server()[0] is True
+
+
+@pytest.fixture
+def without_variables(server: Server, monkeypatch: Patch) -> Server:
+    """The server, without variables that name it."""
+    monkeypatch.delenv("PREFECT_API_URL")
+    monkeypatch.delenv("PREFECT_API_AUTH_STRING")
+    return server
+
+
+@pytest.mark.usefixtures("without_variables")
+def test_without_a_configured_server_all_is_well() -> None:
+    is_ok, _ = check_server()
+
+    assert is_ok
+
+
+def test_a_server_of_a_profile_is_checked(without_variables: Server, tmp_path: Path) -> None:
     (tmp_path / "prefect").mkdir()
     (tmp_path / "prefect" / "profiles.toml").write_text(
-        f'active = "team"\n[profiles.team]\nPREFECT_API_URL = "http://{server.host}/api"\n'
+        'active = "team"\n[profiles.team]\n'
+        f'PREFECT_API_URL = "http://{without_variables.host}/api"\n'
         f'PREFECT_API_AUTH_STRING = "{SECRET}"\n'
     )
-    assert check_server() == (True, f"{server.host} requires a secret")
-    server.secret = None
-    assert check_server()[0] is False
+
+    is_ok, detail = check_server()
+
+    assert is_ok
+    assert detail == f"{without_variables.host} requires a secret"

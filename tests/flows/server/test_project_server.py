@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +20,35 @@ from tasks.config.job import Job
 from tests.kit import Patch, Printed, job_on
 
 
+@dataclass
+class StartedServer:
+    """A server that would have been started; it keeps its lock as the server's process would."""
+
+    command: list[str]
+    environment: dict[str, str]
+    lock: int
+
+    def end(self) -> None:
+        os.close(self.lock)
+
+
 @pytest.fixture
-def started(tmp_path: Path, monkeypatch: Patch) -> list[Any]:
-    """The commands that would have started servers, for a user without a configuration; none is
-    really started.
-    """
-    commands: list[Any] = []
+def servers(tmp_path: Path, monkeypatch: Patch) -> list[StartedServer]:
+    """The servers of a user without a configuration; none is really started."""
+    servers = []
 
     def start(command: list[str], **options: Any) -> None:
-        # Keeps the lock, as the server's process would.
-        commands.append((command, options, os.dup(options["pass_fds"][2])))
+        lock = os.dup(options["pass_fds"][2])
+        servers.append(StartedServer(command, options["env"], lock))
 
     monkeypatch.setattr(subprocess, "Popen", start)
-    for name in [
-        name for name in os.environ if name.startswith(("PREFECT_API", "PRBENCH_PREFECT"))
-    ]:
-        monkeypatch.delenv(name)
+    for name in list(os.environ):
+        if name.startswith(("PREFECT_API", "PRBENCH_PREFECT")):
+            monkeypatch.delenv(name)
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr("flows.server.HELD", {})
     monkeypatch.chdir(tmp_path)
-    return commands
+    return servers
 
 
 def job(tmp_path: Path, name: str = "data", **settings: Any) -> Job:
@@ -49,154 +59,225 @@ def folder_of(job: Job) -> Path:
     return job.warehouse / "prefect"
 
 
-def ended(started: list[Any]) -> None:
-    """End the server that was started last."""
-    os.close(started[-1][2])
+def secret_of(job: Job) -> Path:
+    """The file with the secret of a folder's server."""
+    return secret_path(folder_of(job).resolve())
 
 
-def test_a_folder_has_one_server_and_its_users_share_a_lock(
-    started: list[Any], tmp_path: Path
+def test_a_folder_has_one_server(servers: list[StartedServer], tmp_path: Path) -> None:
+    server = own_server(job(tmp_path))
+
+    assert own_server(job(tmp_path)) == server
+    assert own_server(job(tmp_path, "other")).url != server.url
+    assert len(servers) == 2
+
+
+def test_a_server_keeps_runs_as_long_as_configured(
+    servers: list[StartedServer], tmp_path: Path
 ) -> None:
-    first = own_server(job(tmp_path, retention={"prefect_days": 9}))
-    again = own_server(job(tmp_path))
-    assert again == first
-    assert len(started) == 1
-    kept = {name: value for name, value in started[0][1]["env"].items() if "RETENTION" in name}
-    days = {"SERVICES_DB_VACUUM": "P9D", "EVENTS": "P7D"}
-    assert {
-        f"PREFECT_SERVER_{name}_RETENTION_PERIOD": period for name, period in days.items()
-    } == kept
-    assert own_server(job(tmp_path, "other")).url != first.url
+    own_server(job(tmp_path, retention={"prefect_days": 9}))
+
+    environment = servers[0].environment
+    assert environment["PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD"] == "P9D"
+    assert environment["PREFECT_SERVER_EVENTS_RETENTION_PERIOD"] == "P7D"
+
+
+@pytest.mark.usefixtures("servers")
+def test_the_users_of_a_server_share_a_lock(tmp_path: Path) -> None:
+    own_server(job(tmp_path))
+
     with (folder_of(job(tmp_path)) / USERS).open() as users, pytest.raises(BlockingIOError):
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    os.close(started[0][2])
-    assert own_server(job(tmp_path)).url != first.url
-    assert first.secret == own_server(job(tmp_path)).secret
 
 
-def test_a_secret_is_its_users_alone_and_neither_shown_nor_beside_the_data(
-    started: list[Any], tmp_path: Path
+def test_a_server_after_the_last_one_ended_has_the_same_secret(
+    servers: list[StartedServer], tmp_path: Path
 ) -> None:
-    before = os.umask(0)
+    ended_server = own_server(job(tmp_path))
+    servers[0].end()
+
+    server = own_server(job(tmp_path))
+
+    assert server.url != ended_server.url
+    assert server.secret == ended_server.secret
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_secret_is_its_users_alone(servers: list[StartedServer], tmp_path: Path) -> None:
+    umask = os.umask(0)
     try:
         server = own_server(job(tmp_path))
     finally:
-        os.umask(before)
-    path = secret_path(folder_of(job(tmp_path)).resolve())
-    assert [stat.S_IMODE(each.stat().st_mode) for each in (path, path.parent)] == [0o600, 0o700]
-    assert stat.S_IMODE(folder_of(job(tmp_path)).stat().st_mode) == 0o700
-    assert server.secret == path.read_text()
+        os.umask(umask)
+
+    path = secret_of(job(tmp_path))
+    assert path.read_text() == server.secret
     assert len(server.secret) > 40
-    assert server.secret not in repr(server) + str(started)
-    assert not any(server.secret in each.read_text() for each in folder_of(job(tmp_path)).iterdir())
+    assert mode_of(path) == 0o600
+    assert mode_of(path.parent) == 0o700
+    assert mode_of(folder_of(job(tmp_path))) == 0o700
+    assert server.secret not in repr(server)
+    assert server.secret not in str(servers[0].command)
 
 
-@pytest.mark.parametrize("widened", [0o644, 0o640, 0o602])
+@pytest.mark.usefixtures("servers")
+def test_a_secret_is_not_beside_the_data(tmp_path: Path) -> None:
+    server = own_server(job(tmp_path))
+
+    for file in folder_of(job(tmp_path)).iterdir():
+        assert server.secret not in file.read_text()
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o602])
 def test_a_secret_that_others_can_get_at_is_not_used(
-    started: list[Any], tmp_path: Path, widened: int
+    servers: list[StartedServer], tmp_path: Path, mode: int
 ) -> None:
     own_server(job(tmp_path))
-    ended(started)
-    secret_path(folder_of(job(tmp_path)).resolve()).chmod(widened)
+    servers[0].end()
+    secret_of(job(tmp_path)).chmod(mode)
+
     with pytest.raises(NoServerError, match="other users can read this secret; delete"):
         own_server(job(tmp_path))
-    assert len(started) == 1
+
+    assert len(servers) == 1
 
 
-def test_a_secret_that_is_a_link_or_in_a_folder_of_others_is_not_used(
-    started: list[Any], tmp_path: Path
+def test_a_secret_in_a_folder_of_others_is_not_used(
+    servers: list[StartedServer], tmp_path: Path
 ) -> None:
-    path = secret_path(folder_of(job(tmp_path)).resolve())
+    path = secret_of(job(tmp_path))
     path.parent.mkdir(parents=True)
     path.parent.chmod(0o777)
+
     with pytest.raises(NoServerError, match="other users can read this secret"):
         own_server(job(tmp_path))
-    path.unlink(missing_ok=True)
-    path.parent.chmod(0o700)
+
+    assert servers == []
+
+
+def test_a_secret_that_is_a_link_is_not_used(servers: list[StartedServer], tmp_path: Path) -> None:
+    path = secret_of(job(tmp_path))
+    path.parent.mkdir(parents=True, mode=0o700)
     (tmp_path / "elsewhere").write_text("prbench:known")
     path.symlink_to(tmp_path / "elsewhere")
+
     with pytest.raises(NoServerError, match="is a link"):
         own_server(job(tmp_path))
-    assert started == []
+
+    assert servers == []
 
 
-def test_a_port_in_use_is_refused(started: list[Any], tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+@pytest.mark.usefixtures("servers")
+def test_a_port_in_use_is_refused(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
         with pytest.raises(NoServerError, match=f"--port {port}: .*PREFECT_API_URL"):
             own_server(job(tmp_path), port)
 
 
+def move_to_another_machine(address: Path) -> None:
+    """Have the address of a server say that it runs on `node7`."""
+    values = json.loads(address.read_text())
+    address.write_text(json.dumps(values | {"machine": "another", "host": "node7"}))
+
+
 @pytest.mark.parametrize("is_locked", [True, False])
 def test_a_server_of_another_machine_is_not_used(
-    started: list[Any], tmp_path: Path, is_locked: bool, capsys: Printed
+    servers: list[StartedServer], tmp_path: Path, is_locked: bool, capsys: Printed
 ) -> None:
     own_server(job(tmp_path))
     if not is_locked:
-        ended(started)
-    address = folder_of(job(tmp_path)) / ADDRESS
-    address.write_text(
-        json.dumps(json.loads(address.read_text()) | {"machine": "another", "host": "node7"})
-    )
+        servers[0].end()
+    move_to_another_machine(folder_of(job(tmp_path)) / ADDRESS)
+
     assert server_of(job(tmp_path)) is None
-    stderr = capsys.readouterr().err
-    assert stderr == (
+    assert capsys.readouterr().err == (
         "no Prefect server: the server of this data folder runs on node7; this run is not"
         " recorded\n"
     )
+
+
+def test_a_server_of_another_machine_that_gave_no_sign_of_life_is_replaced(
+    servers: list[StartedServer], tmp_path: Path
+) -> None:
+    own_server(job(tmp_path))
+    servers[0].end()
+    address = folder_of(job(tmp_path)) / ADDRESS
+    move_to_another_machine(address)
     os.utime(address, (0, 0))
-    if not is_locked:
-        assert own_server(job(tmp_path)).secret
-        assert len(started) == 2
+
+    own_server(job(tmp_path))
+
+    assert len(servers) == 2
 
 
 @pytest.mark.parametrize("content", ["", "{"])
 def test_without_an_address_nothing_waits_for_ever(
-    started: list[Any], tmp_path: Path, monkeypatch: Patch, capsys: Printed, content: str
+    servers: list[StartedServer],
+    tmp_path: Path,
+    monkeypatch: Patch,
+    capsys: Printed,
+    content: str,
 ) -> None:
     monkeypatch.setattr("flows.server.START_S", 0.2)
     own_server(job(tmp_path))
     address = folder_of(job(tmp_path)) / ADDRESS
     address.write_text(content)
+
     assert server_of(job(tmp_path)) is None
-    stderr = capsys.readouterr().err
-    assert (
-        f"no Prefect server: {address.resolve()} does not hold its address; this run is not"
-        " recorded\n" == stderr
-    )
-    ended(started)
+    reason = f"{address.resolve()} does not hold its address; this run is not recorded"
+    assert capsys.readouterr().err == f"no Prefect server: {reason}\n"
+    servers[0].end()
     assert own_server(job(tmp_path)).secret
 
 
-def test_unrecorded_runs_start_no_server_nor_use_anothers(
-    started: list[Any], tmp_path: Path, monkeypatch: Patch, capsys: Printed
+@pytest.mark.parametrize("value", ["off", False])  # False is how YAML reads `off`
+def test_unrecorded_runs_start_no_server(
+    servers: list[StartedServer], tmp_path: Path, value: Any
 ) -> None:
-    assert server_of(job(tmp_path, prefect="off")) is None
-    assert server_of(job(tmp_path, prefect=False)) is None  # as YAML reads `off`
-    with monkeypatch.context() as patch:
-        patch.setenv("PRBENCH_PREFECT", "off")
-        assert server_of(job(tmp_path)) is None
-    assert started == []
+    assert server_of(job(tmp_path, prefect=value)) is None
+    assert servers == []
+
+
+def test_the_environment_can_switch_recording_off(
+    servers: list[StartedServer], tmp_path: Path, monkeypatch: Patch
+) -> None:
+    monkeypatch.setenv("PRBENCH_PREFECT", "off")
+
+    assert server_of(job(tmp_path)) is None
+    assert servers == []
+
+
+@pytest.mark.usefixtures("servers")
+def test_the_server_of_another_user_is_not_used(
+    tmp_path: Path, monkeypatch: Patch, capsys: Printed
+) -> None:
     own_server(job(tmp_path))
     monkeypatch.setattr(os, "getuid", lambda: 12345)
+
     assert server_of(job(tmp_path)) is None
     assert "is another user's; this run is not recorded" in capsys.readouterr().err
 
 
 def test_a_silent_server_is_reported_without_its_password(
-    started: list[Any], tmp_path: Path, monkeypatch: Patch, capsys: Printed
+    servers: list[StartedServer], tmp_path: Path, monkeypatch: Patch, capsys: Printed
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", "http://me:a-password@127.0.0.1:1/api")
-    named = server_of(job(tmp_path))
-    assert named is not None
-    assert not named.is_ready(0.3)
-    stderr = capsys.readouterr().err
-    assert stderr == "Prefect's server at 127.0.0.1:1 does not respond; waiting up to 0 s for it\n"
-    assert started == []
+
+    server = server_of(job(tmp_path))
+
+    assert server is not None
+    assert not server.is_ready(0.3)
+    sentence = "Prefect's server at 127.0.0.1:1 does not respond; waiting up to 0 s for it\n"
+    assert capsys.readouterr().err == sentence
+    assert servers == []
 
 
 _AS_A_NOTEBOOK = """
-import {first}
+import {module}
 import flows.pipeline
 from prefect.settings import get_current_settings
 settings = get_current_settings()
@@ -206,20 +287,22 @@ print(server.ephemeral.enabled, server.analytics_enabled, settings.client.max_re
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", ["flows", "prefect.context"])
+@pytest.mark.parametrize("module", ["flows", "prefect.context"])
 def test_importing_flows_starts_no_server_and_switches_off_what_prefect_would_start(
-    first: str, tmp_path: Path
+    module: str, tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")
-    }
-    shown = subprocess.run(
-        [sys.executable, "-c", _AS_A_NOTEBOOK.format(first=first)],
+    for name in list(os.environ):
+        if name.startswith("PREFECT_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
+
+    process = subprocess.run(
+        [sys.executable, "-c", _AS_A_NOTEBOOK.format(module=module)],
         capture_output=True,
         text=True,
         check=False,
-        env=environment | {"PREFECT_HOME": str(tmp_path)},
         cwd=tmp_path,
     )
-    assert shown.stdout.split() == ["False", "False", "3", "None"], shown.stderr
+
+    assert process.stdout.split() == ["False", "False", "3", "None"], process.stderr
     assert not (tmp_path / "prefect.db").exists()

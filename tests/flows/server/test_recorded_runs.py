@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -38,24 +37,22 @@ WRONG = [StageReport("fill", warnings=["a: wrong key"], has_failed=True), StageR
 # in this process, on the tests' server
 
 
-def shown(url: str, **wanted: Any) -> list[dict[str, Any]]:
+def runs_on(url: str, **conditions: Any) -> list[dict[str, Any]]:
     """The flow runs that a server shows, the latest first."""
+    query = {
+        "sort": "START_TIME_DESC",
+        "limit": 50,
+        **conditions,
+    }
     with closing(browser(url)) as client:
-        query = {
-            "sort": "START_TIME_DESC",
-            "limit": 50,
-            **wanted,
-        }
-        runs: list[dict[str, Any]] = (
-            client.post("/flow_runs/filter", json=query).raise_for_status().json()
-        )
-        return runs
+        runs: list[dict[str, Any]] = client.post("/flow_runs/filter", json=query).json()
+    return runs
 
 
-def state(url: str, flow_name: str) -> tuple[str, str, str]:
-    """Type, name and message of the state of the latest run of a flow."""
-    run = shown(url, flows={"name": {"any_": [flow_name]}})[0]
-    return run["state_type"], run["state_name"], run["state"]["message"]
+def state(url: str, flow_name: str) -> dict[str, Any]:
+    """The state of the latest run of a flow."""
+    run: dict[str, Any] = runs_on(url, flows={"name": {"any_": [flow_name]}})[0]["state"]
+    return run
 
 
 def flow_of(name: str, work: Callable[[Job], Any]) -> Any:
@@ -81,22 +78,31 @@ def ran(flow: Any, folder: Path) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("reports", "state_shown"),
+    ("reports", "state_type", "state_name", "message"),
     [
-        (HALF, ("COMPLETED", "Below the bar", "half is missing")),
-        (WRONG, ("FAILED", "Failed", "a: wrong key")),
+        (HALF, "COMPLETED", "Below the bar", "half is missing"),
+        (WRONG, "FAILED", "Failed", "a: wrong key"),
     ],
 )
 def test_a_flow_ends_in_its_outcome_s_state(
-    prefect_api: str, tmp_path: Path, reports: Any, state_shown: Any
+    prefect_api: str,
+    tmp_path: Path,
+    reports: list[StageReport],
+    state_type: str,
+    state_name: str,
+    message: str,
 ) -> None:
     async def work(_: Job) -> list[StageReport]:
         return list(reports)
 
     ends = flow_of("ends", work)
-    assert reports == ran(ends, tmp_path)
-    assert reports == asyncio.run(ends.fn(job_on("sample", tmp_path)))
-    assert state_shown == state(prefect_api, "ends")
+
+    assert ran(ends, tmp_path) == reports
+    assert asyncio.run(ends.fn(job_on("sample", tmp_path))) == reports
+    end = state(prefect_api, "ends")
+    assert end["type"] == state_type
+    assert end["name"] == state_name
+    assert end["message"] == message
 
 
 def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(
@@ -106,11 +112,12 @@ def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(
         raise PipelineError("the file is gone")
 
     outer = flow_of("raises-outside", calling(flow_of("raises-inside", fail)))
+
     with pytest.raises(PipelineError, match="the file is gone"):
         ran(outer, tmp_path)
-    assert [state(prefect_api, f"raises-{name}")[:2] for name in ("inside", "outside")] == [
-        ("FAILED", "Failed")
-    ] * 2
+
+    assert state(prefect_api, "raises-inside")["name"] == "Failed"
+    assert state(prefect_api, "raises-outside")["name"] == "Failed"
 
 
 @pytest.mark.usefixtures("prefect_api")
@@ -120,21 +127,22 @@ def test_a_lost_server_changes_no_work_and_is_reported_once(
 ) -> None:
     from prefect.client.orchestration import PrefectClient
 
-    n_done = []
+    calls = []
 
     async def refuse(*_: Any, **__: Any) -> None:
         raise httpx.ConnectError("the server is gone")
 
     async def work(_: Job) -> list[StageReport]:
-        n_done.append("stage")
+        calls.append("stage")
         monkeypatch.setattr(PrefectClient, "set_flow_run_state", refuse)
         return HALF
 
     stage = flow_of("is-lost", work)
     if not is_begun:
         monkeypatch.setattr(PrefectClient, "create_flow_run", refuse)
+
     assert ran(flow_of("loses", calling(stage)), tmp_path) == HALF
-    assert n_done == ["stage"]
+    assert calls == ["stage"]
     assert capsys.readouterr().err.count("does not record this run any more (ConnectError)") == 1
 
 
@@ -165,13 +173,14 @@ def test_a_run_ends_with_the_report_of_all_there_is_and_prefect_links_to_it(
 ) -> None:
     data = copied(sample_job, command.folder / "data").warehouse
     command.configure(dataset={"source": "sample"}, report={"enabled": True})
-    done = command.json("run", "--model", "brief", "--warehouse", "data", "-q")
+
+    result = command.json("run", "--model", "brief", "--warehouse", "data", "-q")
 
     index = data / "report/prbench/index.html"
-    assert done["stages"][-1]["stage"] == "report"
+    assert result["stages"][-1]["stage"] == "report"
     assert "thorough" in index.read_text(encoding="utf-8")
-    (link,) = artifacts_of(prefect_api, "report-link", done["run_id"])
-    assert [index.resolve().as_uri()] == re.findall(r"\]\((.*?)\)", link)
+    [link] = artifacts_of(prefect_api, "report-link", result["run_id"])
+    assert f"]({index.resolve().as_uri()})" in link
 
 
 # as processes, on a server of their own
@@ -211,10 +220,8 @@ class World:
     def servers(self) -> list[int]:
         """The processes of the folder's servers."""
         command = ["pgrep", "-f", f"flows.server .*{self.prefect}"]
-        return [
-            int(pid)
-            for pid in subprocess.run(command, capture_output=True, check=False).stdout.split()
-        ]
+        output = subprocess.run(command, capture_output=True, check=False).stdout
+        return list(map(int, output.split()))
 
     def under_way(self) -> "subprocess.Popen[str]":
         """Start a run, and return it once it has judged something and has much left to do."""
@@ -230,17 +237,16 @@ def world(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: Patch,
 ) -> Iterator[World]:
-    for name in [name for name in os.environ if name.startswith(("PREFECT_", "PRBENCH_"))]:
-        monkeypatch.delenv(name)
+    for name in list(os.environ):
+        if name.startswith(("PREFECT_", "PRBENCH_")):
+            monkeypatch.delenv(name)
     monkeypatch.setenv("PREFECT_HOME", str(command.folder / "home"))
-    models, judges = ([endpoint(label, provider.api_base)] for label in ("a", "j"))
-    limits = {"concurrency": 4}
     command.configure(
         dataset={"source": "sample"},
         warehouse="data",
-        models=models,
-        judges=judges,
-        limits=limits,
+        models=[endpoint("a", provider.api_base)],
+        judges=[endpoint("j", provider.api_base)],
+        limits={"concurrency": 4},
     )
     world = World(command, provider)
     world.prefect.mkdir(parents=True, mode=0o700)
@@ -254,20 +260,22 @@ def world(
 def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypatch: Patch) -> None:
     world.command("ingest", "--no-prefect")
     assert world.servers() == []
-    both = [
+
+    processes = [
         world.command.start("run", "--limit", "2"),
         world.command.start("run", "--limit", "2", "--trials", "2"),
     ]
-    outputs = [process.communicate(timeout=300)[1].splitlines() for process in both]
-    assert [process.returncode for process in both] == [0, 0], outputs
+    errors = [process.communicate(timeout=300)[1] for process in processes]
+
     address = world.url.removeprefix("http://").removesuffix("/api")
-    printed = [[line for line in lines if "Prefect" in line] for lines in outputs]
-    assert [[f"Prefect records this run: {address}"]] * 2 == printed
+    for process, error in zip(processes, errors, strict=True):
+        assert process.returncode == 0, error
+        assert error.count("Prefect") == 1
+        assert f"Prefect records this run: {address}\n" in error
     assert len(world.servers()) == 1
-    tops = [run for run in shown(world.client(monkeypatch)) if not run["parent_task_run_id"]]
-    assert [(run["name"].split()[0], run["state_name"]) for run in tops] == [
-        ("evaluate", "Completed")
-    ] * 2
+    runs = top_runs(world.client(monkeypatch))
+    assert [run["name"].split()[0] for run in runs] == ["evaluate", "evaluate"]
+    assert [run["state_name"] for run in runs] == ["Completed", "Completed"]
 
 
 def test_a_server_ends_by_itself_some_time_after_its_last_user(
@@ -279,15 +287,10 @@ def test_a_server_ends_by_itself_some_time_after_its_last_user(
     assert server.is_ready(180)
     time.sleep(4)
     assert server.is_ready(0)
-    shown_ = subprocess.run(
-        ["ps", "-eww", "-o", "args"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    (pid,) = world.servers()
+    command_lines = subprocess.check_output(["ps", "-eww", "-o", "args"], text=True)
+    [pid] = world.servers()
     secret = server.secret.partition(":")[2]
-    assert secret not in shown_
+    assert secret not in command_lines
     assert secret.encode() not in Path(f"/proc/{pid}/environ").read_bytes()
     from flows.server import HELD
 
@@ -300,38 +303,44 @@ def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(
     world: World, monkeypatch: Patch
 ) -> None:
     world.slow_down(1.0)
-    run = world.under_way()
-    run.kill()
-    run.communicate()
+    killed_run = world.under_way()
+    killed_run.kill()
+    killed_run.communicate()
     n_paid = len(world.provider.book)
-    again = world.command.start("run")
-    until(lambda: len(world.provider.book) > n_paid + 8, again)
+    run = world.command.start("run")
+    until(lambda: len(world.provider.book) > n_paid + 8, run)
     url = world.client(monkeypatch)
+    until(lambda: state_names(top_runs(url)) == ["Running", "Crashed"], run, 60)
 
-    def tops() -> list[str]:
-        return [run["state_name"] for run in shown(url) if not run["parent_task_run_id"]]
+    cancel(url, top_runs(url)[0]["id"])
+    _, error = run.communicate(timeout=60)
 
-    until(lambda: tops() == ["Running", "Crashed"], again, 60)
-    (running,) = [
-        run["id"]
-        for run in shown(url)
-        if run["state_name"] == "Running" and not run["parent_task_run_id"]
-    ]
-    with closing(browser(url)) as client:
-        wanted = {"state": {"type": "CANCELLING", "name": "Cancelling"}}
-        client.post(f"/flow_runs/{running}/set_state", json=wanted).raise_for_status()
-    _, error = again.communicate(timeout=60)
-    assert again.returncode == 130, error
+    assert run.returncode == 130, error
     assert error.splitlines()[-2].startswith("interrupted: finished work is kept")
-    states = {run["state_name"] for run in shown(url)}
-    assert states == {"Completed", "Crashed", "Cancelled"}
-    stopped = [run["state"] for run in shown(url) if run["state_name"] == "Cancelled"]
-    assert {(each["type"], each["message"]) for each in stopped} == {("CANCELLED", STOPPED)}
-    assert len(stopped) > 1  # the run, and the stage in it
-    runs = world.command.sql("select outcome, verdicts_made from runs order by started_at")
+    assert set(state_names(runs_on(url))) == {"Completed", "Crashed", "Cancelled"}
+    cancelled_runs = [run for run in runs_on(url) if run["state_name"] == "Cancelled"]
+    assert len(cancelled_runs) > 1  # the run, and the stage in it
+    assert {run["state"]["message"] for run in cancelled_runs} == {STOPPED}
+    runs = world.command.sql("select outcome from runs order by started_at")
     assert [row["outcome"] for row in runs] == ["killed", "interrupted"]
-    (stored,) = world.command.sql("select count(*) as n from verdicts")
-    assert 0 < stored["n"] < N_CRITERIA
+    [row] = world.command.sql("select count(*) as n_verdicts from verdicts")
+    assert 0 < row["n_verdicts"] < N_CRITERIA
+
+
+def top_runs(url: str) -> list[dict[str, Any]]:
+    """The runs that are no stage of another one, the latest first."""
+    return [run for run in runs_on(url) if not run["parent_task_run_id"]]
+
+
+def state_names(runs: list[dict[str, Any]]) -> list[str]:
+    return [run["state_name"] for run in runs]
+
+
+def cancel(url: str, run_id: str) -> None:
+    """Cancel a run as a button of the server's page does."""
+    state = {"type": "CANCELLING", "name": "Cancelling"}
+    with closing(browser(url)) as client:
+        client.post(f"/flow_runs/{run_id}/set_state", json={"state": state}).raise_for_status()
 
 
 def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world: World) -> None:
@@ -342,14 +351,11 @@ def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world: World)
         " print(code, sorted({'prefect', 'litellm', 'great_expectations', 'datasets', 'altair'} &"
         " set(sys.modules)))"
     )
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(
-        command,
-        cwd=world.command.folder,
-        capture_output=True,
-        text=True,
-        check=True,
+
+    output = subprocess.check_output(
+        [sys.executable, "-c", code], cwd=world.command.folder, text=True
     )
-    assert done.stdout.splitlines()[-1] == "0 []", done.stderr
-    assert n_calls == len(world.provider.book)
+
+    assert output.splitlines()[-1] == "0 []"
+    assert len(world.provider.book) == n_calls
     assert world.servers() == []

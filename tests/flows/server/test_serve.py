@@ -53,13 +53,9 @@ class Api:
 
     def runs_of(self, name: str) -> list[Any]:
         """The runs of a deployment, the earliest first."""
-        only = {"id": {"any_": [self.deployment(name)["id"]]}}
-        runs: list[Any] = self.post(
-            "/flow_runs/filter",
-            deployments=only,
-            sort="EXPECTED_START_TIME_ASC",
-            limit=50,
-        )
+        deployments = {"id": {"any_": [self.deployment(name)["id"]]}}
+        order = {"sort": "EXPECTED_START_TIME_ASC", "limit": 50}
+        runs: list[Any] = self.post("/flow_runs/filter", deployments=deployments, **order)
         return runs
 
     def trigger(self, name: str, **parameters: Any) -> str:
@@ -86,15 +82,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NightWorld]:
     folder = tmp_path_factory.mktemp("serve")
     (folder / "data" / FOLDER).mkdir(parents=True, mode=0o700)
     take_database(shared_folder(tmp_path_factory), folder / "data" / FOLDER)
-    with night_world(folder) as night_world_, pytest.MonkeyPatch.context() as patch:
+    with night_world(folder) as world, pytest.MonkeyPatch.context() as patch:
         patch.setenv("PREFECT_HOME", str(folder / "home"))
         patch.setenv("PRBENCH_PREFECT", "auto")
-        night_world_.server.behaviour = Weather()
-        night_world_.configure(
-            nightly={"cron": "* * * * *"}, models=[night_world_.endpoint("pinned")]
-        )
+        world.server.behaviour = Weather()
+        world.configure(nightly={"cron": "* * * * *"}, models=[world.endpoint("pinned")])
         put_packages_of_the_user(folder)
-        yield night_world_
+        yield world
         subprocess.run(["pkill", "-f", f"flows.server .*{folder}"], check=False)
 
 
@@ -118,11 +112,12 @@ def served(world: NightWorld) -> Iterator[Served]:
     ):
         until(lambda: "nights start at" in log.read_text() or process.poll() is not None)
         assert process.poll() is None, log.read_text()
-        at, secret = re.findall(r"Prefect: (\S+), the password is in (\S+)", log.read_text())[0]
+        [access] = re.findall(r"Prefect: (\S+), the password is in (\S+)", log.read_text())
+        url = f"{access[0]}/api"
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("PREFECT_API_URL", f"{at}/api")
-            patch.setenv("PREFECT_API_AUTH_STRING", Path(secret).read_text())
-            api = Api(f"{at}/api")
+            patch.setenv("PREFECT_API_URL", url)
+            patch.setenv("PREFECT_API_AUTH_STRING", Path(access[1]).read_text())
+            api = Api(url)
             # A night every minute would slow down the other tests.
             api.set_clock("nightly", "pause")
             yield Served(api, process, log)
@@ -165,26 +160,40 @@ def with_children(process: "subprocess.Popen[bytes]") -> None:
         process.wait()
 
 
-def test_the_form_of_every_deployment_explains_each_of_its_parameters(api: Api) -> None:
-    for name in DEPLOYMENTS:
-        properties = api.deployment(name)["parameter_openapi_schema"]["properties"]
-        assert {"config", "warehouse"} <= set(properties)
-        assert all(each.get("description") for each in properties.values()), name
+@pytest.mark.parametrize("name", DEPLOYMENTS)
+def test_the_form_of_every_deployment_explains_each_of_its_parameters(api: Api, name: str) -> None:
+    properties = api.deployment(name)["parameter_openapi_schema"]["properties"]
+
+    assert properties.keys() >= {"config", "warehouse"}
+    for parameter in properties.values():
+        assert parameter["description"]
+
+
+def test_a_backfill_can_be_narrowed(api: Api) -> None:
     properties = api.deployment("backfill")["parameter_openapi_schema"]["properties"]
-    assert {"models", "judges", "trials", "splits", "tasks", "night"} <= set(properties)
+
+    assert properties.keys() >= {"models", "judges", "trials", "splits", "tasks", "night"}
 
 
-def test_parameters_that_cannot_be_are_refused_in_one_line_before_a_run_begins(api: Api) -> None:
-    for wrong in ({"night": "not a date"}, {"stop_at": "soon"}, {"max_usd": -1}):
-        with pytest.raises(httpx.HTTPStatusError, match="409") as refused:
-            api.trigger("nightly", **wrong)
-        output = refused.value.response.json()["detail"]
-        assert f"{next(iter(wrong))}'" in output
-        assert "\n" not in output
-    impossible = api.trigger("nightly", night="2026-13-40")
-    assert api.ended(impossible)["state"]["message"].endswith(
-        "night 2026-13-40: is not a date; write 2026-11-22"
-    )
+@pytest.mark.parametrize(
+    ("name", "value"), [("night", "not a date"), ("stop_at", "soon"), ("max_usd", -1)]
+)
+def test_an_impossible_parameter_is_refused_in_one_line_before_a_run_begins(
+    api: Api, name: str, value: Any
+) -> None:
+    with pytest.raises(httpx.HTTPStatusError, match="409") as caught:
+        api.trigger("nightly", **{name: value})
+
+    detail = caught.value.response.json()["detail"]
+    assert f"{name}'" in detail
+    assert "\n" not in detail
+
+
+def test_a_night_that_is_no_date_is_refused(api: Api) -> None:
+    run = api.ended(api.trigger("nightly", night="2026-13-40"))
+
+    sentence = "night 2026-13-40: is not a date; write 2026-11-22"
+    assert run["state"]["message"].endswith(sentence)
 
 
 def test_a_second_serve_of_the_same_deployments_is_refused(
@@ -199,7 +208,7 @@ def refusal(world: NightWorld, warehouse: str, code: int) -> str:
     """
     with world.command.start("serve", "--warehouse", warehouse) as process:
         _, error = process.communicate(timeout=240)
-    assert code == process.returncode, error
+    assert process.returncode == code, error
     return error.splitlines()[-1]
 
 
@@ -207,50 +216,37 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
     api: Api, world: NightWorld
 ) -> None:
     world.server.behaviour = Weather()
-    filled = api.ended(
-        api.trigger(
-            "backfill",
-            models=["pinned"],
-            trials=[2],
-            tasks=["sample-leg-2"],
-        )
+    run_id = api.trigger(
+        "backfill",
+        models=["pinned"],
+        trials=[2],
+        tasks=["sample-leg-2"],
     )
+    backfill = api.ended(run_id)
     api.set_clock("nightly", "resume")
     until(lambda: by_the_clock(api, "COMPLETED"), within_s=480)
     api.set_clock("nightly", "pause")
     until(lambda: not by_the_clock(api, "RUNNING"))
-    night = by_the_clock(api, "COMPLETED")[0]
 
-    runs = {row["run_id"] for row in world.command.sql("select run_id from runs")}
-    where = " ".join(sorted(set(night["tags"]) - {"auto-scheduled"} - runs))
-    assert f"nightly {where} {night['expected_start_time'][:16].replace('T', ' ')}" == night["name"]
-    assert "prbench" in where
+    assert backfill["state_name"] == "Completed", backfill["state"]
+    responses = world.command.sql("select task_id, model from responses where trial = 2")
+    assert responses == [{"task_id": "sample-leg-2", "model": "pinned"}]
+    night = by_the_clock(api, "COMPLETED")[0]
     label = night["expected_start_time"][:16]
-    of_night = f"select outcome, responses_made, verdicts_made from runs where night = '{label}'"
-    assert world.command.sql(of_night) == [
-        {
-            "outcome": "done",
-            "responses_made": N_TASKS,
-            "verdicts_made": N_CRITERIA,
-        }
-    ]
-    assert filled["state_type"] == "COMPLETED", filled["state"]
-    assert filled["state_name"] == "Completed", filled["state"]
-    second = world.command.sql(
-        "select distinct task_id, model, trial from responses where trial = 2"
-    )
-    assert second == [
-        {
-            "task_id": "sample-leg-2",
-            "model": "pinned",
-            "trial": 2,
-        }
-    ]
+    [row] = world.command.sql(f"select * from runs where night = '{label}'")
+    assert row["outcome"] == "done"
+    assert row["responses_made"] == N_TASKS
+    assert row["verdicts_made"] == N_CRITERIA
+    tags = set(night["tags"]) - {"auto-scheduled", row["run_id"]}
+    assert "prbench" in tags
+    words = ["nightly", *sorted(tags), label.replace("T", " ")]
+    assert night["name"] == " ".join(words)
     # Only the control set was judged twice, as it should be.
-    again = sum(
-        entry.number > 0 and is_judge_request(entry.request) for entry in world.server.entries
-    )
-    assert [{"n": again}] == world.command.sql("select count(*) as n from control_verdicts")
+    n_repeated = 0
+    for entry in world.server.entries:
+        n_repeated += entry.number > 0 and is_judge_request(entry.request)
+    [row] = world.command.sql("select count(*) as n from control_verdicts")
+    assert row["n"] == n_repeated
 
 
 def test_a_night_whose_process_is_killed_before_it_begins_is_said_and_alerted(
@@ -264,11 +260,10 @@ def test_a_night_whose_process_is_killed_before_it_begins_is_said_and_alerted(
     until(lambda: len(world.receiver.seen) > n_messages)
 
     assert crashed["state_type"] == "CRASHED"
-    lines = [line for line in served.log.read_text().splitlines() if " UTC crashed: " in line]
-    assert len(lines) == 1
-    assert lines[0].startswith("nightly of ")
-    assert "SIGKILL" in lines[0]
-    (alert,) = world.receiver.seen[n_messages].json["alerts"]
+    [line] = [line for line in served.log.read_text().splitlines() if " UTC crashed: " in line]
+    assert line.startswith("nightly of ")
+    assert "SIGKILL" in line
+    [alert] = world.receiver.seen[n_messages].json["alerts"]
     assert alert["kind"] == "failure"
     assert alert["line"].startswith(
         "the night of 2026-11-19 crashed before it began: Process exited with status code: -9"
@@ -289,37 +284,35 @@ def by_the_clock(api: Api, state_type: str) -> list[Any]:
     """The scheduled nights in a state, without those that did nothing: they were late, or another
     one was at work.
     """
-    return [
-        run
-        for run in api.runs_of("nightly")
-        if run["auto_scheduled"]
-        and run["state_type"] == state_type
-        and run["state_name"] not in {"Missed", "Skipped"}
-    ]
+    runs = []
+    for run in api.runs_of("nightly"):
+        did_nothing = run["state_name"] in {"Missed", "Skipped"}
+        if run["auto_scheduled"] and run["state_type"] == state_type and not did_nothing:
+            runs.append(run)
+    return runs
 
 
 @pytest.mark.long
 def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(
     served: Served, world: NightWorld
 ) -> None:
-    first = served.api.deployment("nightly")
+    deployment = served.api.deployment("nightly")
     with serving(world.command.folder, "--warehouse", "other") as (process, _):
         until(lambda: _is_there(served.api, "compact-other") or process.poll() is not None)
         served.api.set_clock("nightly-other", "pause")
-        mine = served.api.deployment("nightly-other")["parameters"]
-        assert str(world.command.folder / "other") == mine["warehouse"]
-        again = served.api.deployment("nightly")
-        assert first["parameters"] == again["parameters"]
-        assert first["updated"] == again["updated"]
-        refused = refusal(world, "elsewhere/other", 2)
-        assert refused.endswith("; choose another --name")
+        parameters = served.api.deployment("nightly-other")["parameters"]
+        assert parameters["warehouse"] == str(world.command.folder / "other")
+        assert served.api.deployment("nightly")["parameters"] == deployment["parameters"]
+        assert served.api.deployment("nightly")["updated"] == deployment["updated"]
+        assert refusal(world, "elsewhere/other", 2).endswith("; choose another --name")
         n_messages = len(world.receiver.seen)
         run_id = under_way(served.api, world, "nightly-other", night="2026-11-20")
         process.kill()
         assert served.api.ended(run_id)["state_type"] == "CANCELLED"
     runs = world.command.json("sql", "select outcome from runs", "--warehouse", "other")
     assert runs == [{"outcome": "interrupted"}]
-    (alert,) = [alert for call in world.receiver.seen[n_messages:] for alert in call.json["alerts"]]
+    [call] = world.receiver.seen[n_messages:]
+    [alert] = call.json["alerts"]
     assert "stopped" in alert["line"]
 
 
@@ -333,21 +326,23 @@ def test_ctrl_c_ends_a_run_in_order_and_leaves_the_schedule_as_it_is(
 
     assert served.process.wait(timeout=60) == 0, served.log.read_text()
     assert served.api.run(run_id)["state_type"] == "CANCELLED"
-    (kept,) = world.command.sql("select count(*) as n from verdicts where trial = 4")
-    mine = "from runs where command like '%backfill%' order by started_at desc limit 1"
-    (row,) = world.command.sql(f"select outcome, verdicts_made {mine}")
-    assert {"outcome": "interrupted", "verdicts_made": kept["n"]} == row
-    assert 0 < kept["n"] < N_CRITERIA
+    query = "from runs where command like '%backfill%' order by started_at desc limit 1"
+    [run] = world.command.sql(query)
+    [verdicts] = world.command.sql("select count(*) as n from verdicts where trial = 4")
+    assert run["outcome"] == "interrupted"
+    assert run["verdicts_made"] == verdicts["n"]
+    assert 0 < verdicts["n"] < N_CRITERIA
     nightly = served.api.deployment("nightly")
     assert not nightly["paused"]
-    assert [each["active"] for each in nightly["schedules"]] == [True]
+    [schedule] = nightly["schedules"]
+    assert schedule["active"]
     served.api.set_clock("nightly", "pause")
 
 
 def under_way(api: Api, world: NightWorld, deployment: str, **parameters: Any) -> str:
     """A run that has judged something and has much to do still."""
     world.server.behaviour = Weather(delay_s=1.0)
-    before = len(world.server.book)
+    n_requests = len(world.server.book)
     run_id = api.trigger(deployment, **parameters)
-    until(lambda: sum(map(is_judge_request, world.server.book[before:])) > 10)
+    until(lambda: sum(map(is_judge_request, world.server.book[n_requests:])) > 10)
     return run_id

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from flows.server import PrefectServer
 from tests.faults.server import FaultServer
 from tests.flows.conftest import PROJECT, Command
 from tests.flows.prefect_server import UNUSED
-from tests.kit import until
+from tests.kit import endpoint, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 _GUIDE = (PROJECT / "flows" / "operations.md").read_text(encoding="utf-8")
@@ -42,18 +42,20 @@ class World:
     project: Path
     port: int
 
-    def step(self, number: int, *others: tuple[str, str]) -> str:
-        """The commands of a step, with names of the guide replaced; each of them must occur."""
-        of_step = {
-            1: [("sudo -u postgres", f"env PGHOST={self.folder} PGUSER=postgres")],
-            2: [(" -o prefect", "")],
-            3: [("/var/run/postgresql", str(self.folder)), ("4200", str(self.port))],
-            5: [("/etc/prbench.env", str(self.folder / "prbench.env"))],
+    def step(self, number: int, host: str = "one") -> str:
+        """The commands of a step on a host, with names of the guide replaced; each of them must
+        occur.
+        """
+        replacements = {
+            1: {"sudo -u postgres": f"env PGHOST={self.folder} PGUSER=postgres"},
+            2: {" -o prefect": ""},
+            3: {"/var/run/postgresql": str(self.folder), "4200": str(self.port)},
+            5: {"/etc/prbench.env": str(self.folder / "prbench.env"), "$(hostname)": host},
         }
         commands = STEPS[str(number)]
-        for named, here in (*of_step.get(number, []), *others):
-            assert named in commands
-            commands = commands.replace(named, here)
+        for name, replacement in replacements.get(number, {}).items():
+            assert name in commands
+            commands = commands.replace(name, replacement)
         commands = commands.replace("/etc/prefect.secret", str(self.folder / "prefect.secret"))
         commands = commands.replace("https://prefect.example.org", f"http://127.0.0.1:{self.port}")
         return commands.replace(".venv/bin/", "").replace("$HOME", str(self.folder))
@@ -62,46 +64,43 @@ class World:
         """The environment of a machine: without the tests' own server, and with its own folder for
         Prefect.
         """
-        own = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-        path = f"{Path(sys.executable).parent}:{_PROGRAMS[-1].parent}:{own['PATH']}"
-        quick = {f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in UNUSED}
-        quick["PREFECT_WORKER_QUERY_SECONDS"] = "1"
-        return {
-            **own,
-            **quick,
-            "PATH": path,
-            "PREFECT_HOME": str(self.folder / home),
-        }
+        environment = {}
+        for name, value in os.environ.items():
+            if not name.startswith("PREFECT_"):
+                environment[name] = value
+        for name in UNUSED:
+            environment[f"PREFECT_SERVER_SERVICES_{name}_ENABLED"] = "false"
+        environment["PREFECT_WORKER_QUERY_SECONDS"] = "1"
+        environment["PREFECT_HOME"] = str(self.folder / home)
+        programs = f"{Path(sys.executable).parent}:{_PROGRAMS[-1].parent}"
+        environment["PATH"] = f"{programs}:{environment['PATH']}"
+        return environment
 
     def do(self, commands: str) -> str:
         """Run commands to their end."""
-        shell = ["bash", "-euo", "pipefail", "-c", commands]
-        shown = {
-            "stdout": subprocess.PIPE,
-            "stderr": subprocess.STDOUT,
-            "text": True,
-            "timeout": 300,
-        }
-        done = subprocess.run(
-            shell,
+        process = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", commands],
             cwd=self.project,
             env=self.environment("client"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
             check=False,
-            **shown,
         )
-        assert done.returncode == 0, f"{commands}\n{done.stdout}"
-        return done.stdout
+        assert process.returncode == 0, f"{commands}\n{process.stdout}"
+        return process.stdout
 
     @contextmanager
     def running(self, name: str, commands: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
         """Run commands as one of the machines; the last one keeps running: yield its process and
         its log.
         """
-        before, _, last = commands.strip().rpartition("\n")
+        preparation, _, last_command = commands.strip().rpartition("\n")
         log = self.folder / f"{name}.log"
         with log.open("wb") as file:
             process = subprocess.Popen(
-                ["bash", "-euc", f"{before}\nexec {last}"],
+                ["bash", "-euc", f"{preparation}\nexec {last_command}"],
                 cwd=self.project,
                 env=self.environment(name),
                 stdout=file,
@@ -115,6 +114,7 @@ class World:
 
 
 def ended(process: subprocess.Popen[bytes]) -> None:
+    """End a process, and those that it started if it does not end in time."""
     process.terminate()
     try:
         process.wait(20)
@@ -166,9 +166,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory(prefix="prbench-") as folder:
-        (Path(folder) / "prbench.env").write_text(
-            "OPENAI_API_KEY=of-this-machine\n", encoding="utf-8"
-        )
+        (Path(folder) / "prbench.env").write_text("OPENAI_API_KEY=of-this-machine\n")
         yield World(Path(folder), tmp_path, port)
 
 
@@ -176,67 +174,67 @@ def test_the_steps_for_several_machines_work_and_another_worker_continues(
     world: World, provider: FaultServer
 ) -> None:
     command = Command(world.project)
-    model = {
-        "name": "hosted_vllm/pinned",
-        "label": "pinned",
-        "api_base": provider.api_base,
-    }
+    model = endpoint("pinned", provider.api_base)
     command.configure(
         dataset={"source": "sample"},
         models=[model],
         judges=[],
         warehouse="data",
     )
-    with ExitStack() as started:
-        started.enter_context(postgres(world.folder))
-        world.do(world.step(1))
-        world.do(world.step(2))
-        _, log = started.enter_context(world.running("server", world.step(3)))
-        assert PrefectServer(f"http://127.0.0.1:{world.port}/api").is_ready(180), log.read_text()
-        world.do(world.step(4))
-        refused = httpx.get(f"http://127.0.0.1:{world.port}/api/work_pools/prbench")
-        assert refused.status_code == httpx.codes.UNAUTHORIZED
-        machines = {}
-        for name in ("one", "two"):
-            commands = world.step(5, ("$(hostname)", name))
-            machines[name] = started.enter_context(world.running(name, commands))
-        logs = {name: log for name, (_, log) in machines.items()}
+    with (
+        prefect_server_of(world) as url,
+        world.running("one", world.step(5, "one")) as (process_one, log_one),
+        world.running("two", world.step(5, "two")) as (process_two, log_two),
+    ):
+        without_secret = httpx.get(f"{url}/work_pools/prbench")
+        processes = {"one": process_one, "two": process_two}
+        logs = {"one": log_one, "two": log_two}
         until(lambda: all("started!" in log.read_text() for log in logs.values()))
-        first = backfilled_by(logs, world, "sample-fin-1")
-        ended(machines[first][0])
-        second = backfilled_by(logs, world, "sample-leg-2")
-        query = (
-            "select state_name from flow_run where parent_task_run_id is null and not"
-            " auto_scheduled"
-        )
-        assert world.do(f"psql -h {world.folder} -U prefect -Atc '{query}'").split() == [
-            "Completed",
-            "Completed",
-        ]
+        first_machine = backfilled_by(logs, world, "sample-fin-1")
+        ended(processes.pop(first_machine))
+        second_machine = backfilled_by(logs, world, "sample-leg-2")
+        states = world.do(f"psql -h {world.folder} -U prefect -Atc '{STATES_OF_RUNS}'")
 
-    assert {first, second} == {"one", "two"}
-    rows = command.sql("select task_id, trial from responses order by task_id")
-    assert rows == [
+    assert without_secret.status_code == httpx.codes.UNAUTHORIZED
+    assert list(processes) == [second_machine]
+    assert states.split() == ["Completed", "Completed"]
+    responses = command.sql("select task_id, trial from responses order by task_id")
+    assert responses == [
         {"task_id": "sample-fin-1", "trial": 2},
         {"task_id": "sample-leg-2", "trial": 2},
     ]
     assert command.sql("select distinct outcome from runs") == [{"outcome": "done"}]
 
 
+STATES_OF_RUNS = (
+    "select state_name from flow_run where parent_task_run_id is null and not auto_scheduled"
+)
+
+
+@contextmanager
+def prefect_server_of(world: World) -> Iterator[str]:
+    """Start a Prefect server with a work pool, as steps 1 to 4 do, and yield its address."""
+    url = f"http://127.0.0.1:{world.port}/api"
+    with postgres(world.folder):
+        world.do(world.step(1))
+        world.do(world.step(2))
+        with world.running("server", world.step(3)) as (_, log):
+            assert PrefectServer(url).is_ready(180), log.read_text()
+            world.do(world.step(4))
+            yield url
+
+
 def backfilled_by(logs: Mapping[str, Path], world: World, task: str) -> str:
     """Start a run that fills in one task, and return the machine whose worker took it."""
-    before = {name: log.read_text() for name, log in logs.items()}
+    n_chars = {name: len(log.read_text()) for name, log in logs.items()}
     access = "\n".join(line for line in world.step(5).splitlines() if "PREFECT_API" in line)
-    done = world.do(
-        f"""{access}\n{world.step(6).strip()} --watch-interval 1 --param 'tasks=["{task}"]'"""
-    )
-    assert "Completed" in done
-    new = {name: log.read_text().removeprefix(before[name]) for name, log in logs.items()}
-    # Both workers may see the run at the same time; the server gives it to one.
-    won = [
-        name
-        for name, text in new.items()
-        if text.count("submitting flow run") > text.count("Aborted submission")
-    ]
-    assert len(won) == 1
-    return won[0]
+    start = f"""{world.step(6).strip()} --watch-interval 1 --param 'tasks=["{task}"]'"""
+    assert "Completed" in world.do(f"{access}\n{start}")
+    machines = []
+    for name, log in logs.items():
+        text = log.read_text()[n_chars[name] :]
+        # Both workers may see the run at the same time; the server gives it to one.
+        if text.count("submitting flow run") > text.count("Aborted submission"):
+            machines.append(name)
+    [machine] = machines
+    return machine

@@ -80,7 +80,11 @@ def _short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def alerts_to(*receivers: dict[str, Any], **settings: Any) -> Alerts:
     """Settings with these receivers and short waits."""
-    values = {"to": receivers, "attempts": 3, "timeout_s": 60.0}
+    values = {
+        "to": receivers,
+        "attempts": 3,
+        "timeout_s": 60.0,
+    }
     return Alerts.model_validate(values | settings)
 
 

@@ -132,7 +132,11 @@ def dripping(beginning: bytes) -> Iterator[int]:
 
     ended = threading.Event()
     with ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        threading.Thread(
+            target=server.serve_forever,
+            args=(0.02,),
+            daemon=True,
+        ).start()
         yield server.server_address[1]
         ended.set()
         server.shutdown()

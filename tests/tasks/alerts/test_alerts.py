@@ -38,12 +38,28 @@ def parts(low: int, high: int) -> st.SearchStrategy[float]:
 
 
 _FALLS = st.lists(st.tuples(parts(-40, 40), st.none() | parts(0, 1024)), max_size=12)
-JUST_SIGNIFICANT = {"falls": [(-0.0625, 0.0625)], "least_drop": 0.0, "alpha": 0.0625}
-JUST_LARGE_ENOUGH = {"falls": [(-0.0625, 0.0)], "least_drop": 0.0625, "alpha": 0.5}
-NO_FALL = {"falls": [(0.0, 0.0)], "least_drop": 0.0, "alpha": 0.5}
+JUST_SIGNIFICANT = {
+    "falls": [(-0.0625, 0.0625)],
+    "least_drop": 0.0,
+    "alpha": 0.0625,
+}
+JUST_LARGE_ENOUGH = {
+    "falls": [(-0.0625, 0.0)],
+    "least_drop": 0.0625,
+    "alpha": 0.5,
+}
+NO_FALL = {
+    "falls": [(0.0, 0.0)],
+    "least_drop": 0.0,
+    "alpha": 0.5,
+}
 
 
-@given(falls=_FALLS, least_drop=parts(0, 30), alpha=parts(1, 1023))
+@given(
+    falls=_FALLS,
+    least_drop=parts(0, 30),
+    alpha=parts(1, 1023),
+)
 @example(**JUST_SIGNIFICANT)
 @example(**JUST_LARGE_ENOUGH)
 @example(**NO_FALL)
@@ -55,7 +71,14 @@ def test_alerts_are_large_falls_that_step_down_rejects(
     expected_models = []
     for number, (difference, p_value) in enumerate(falls):
         model = str(number)
-        comparisons.append(FELL | {"model": model, "difference": difference, "p_value": p_value})
+        comparisons.append(
+            FELL
+            | {
+                "model": model,
+                "difference": difference,
+                "p_value": p_value,
+            }
+        )
         if number in rejected and difference < 0 and -difference >= least_drop:
             expected_models.append(model)
 
@@ -65,7 +88,11 @@ def test_alerts_are_large_falls_that_step_down_rejects(
 
 
 def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures() -> None:
-    second_fall = FELL | {"judge": "other", "n_tasks": 280, "p_value": 0.00001}
+    second_fall = FELL | {
+        "judge": "other",
+        "n_tasks": 280,
+        "p_value": 0.00001,
+    }
 
     alert, alert_on_drifted = drops(
         [FELL, second_fall], least_drop=0.01, alpha=0.05, drifted_judges={"other"}

@@ -154,13 +154,21 @@ def test_stops_are_those_of_the_callee_whose_endpoint_and_limits_it_is() -> None
 
 @pytest.mark.parametrize(("n_decided", "n_alerts"), [(40, 0), (39, 1), (0, 1)])
 def test_a_control_set_below_the_bar_is_an_alert(n_decided: int, n_alerts: int) -> None:
-    control_set = {"judge": "strict", "n_decided": n_decided, "n_members": 40}
+    control_set = {
+        "judge": "strict",
+        "n_decided": n_decided,
+        "n_members": 40,
+    }
 
     assert len(control_alerts([control_set], BAR)) == n_alerts
 
 
 def test_a_control_set_of_a_judge_with_an_alert_is_no_second_one() -> None:
-    control_set = {"judge": "strict", "n_decided": 0, "n_members": 40}
+    control_set = {
+        "judge": "strict",
+        "n_decided": 0,
+        "n_members": 40,
+    }
 
     assert control_alerts([control_set], BAR, explained_judges={"strict"}) == []
 

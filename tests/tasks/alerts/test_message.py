@@ -39,7 +39,11 @@ RESULTS_LINE = (
 def silent(whom: str, share: float = 0.0) -> Alert:
     """An alert about an endpoint that gave no reply, such as `model gamma`."""
     kind, label = whom.split()
-    facts = {"of": kind, "happened": "gave no reply", "share": share}
+    facts = {
+        "of": kind,
+        "happened": "gave no reply",
+        "share": share,
+    }
     line = f"{whom} gave no reply: 0 of 40 responses; no reply for 60 s"
     return Alert("coverage", label, line, facts, whom=whom, happened="gave no reply")
 
@@ -121,7 +125,12 @@ def test_the_same_drop_under_several_judges_is_one_line() -> None:
 
 def test_drops_under_a_judge_that_drifted_are_one_line_after_it() -> None:
     falls = [FELL | {"model": model, "judge": "a-judge"} for model in ("alpha", "beta", "gamma")]
-    alerts = drops(falls, least_drop=0.01, alpha=0.05, drifted_judges={"a-judge"})
+    alerts = drops(
+        falls,
+        least_drop=0.01,
+        alpha=0.05,
+        drifted_judges={"a-judge"},
+    )
 
     message = night_message(NIGHT, [*alerts, *drifts([DRIFTED])], RESULTS)
 
@@ -136,7 +145,12 @@ def test_drops_under_a_judge_that_drifted_are_one_line_after_it() -> None:
 
 
 def test_a_drop_is_no_consequence_where_the_drift_is_known_already() -> None:
-    alerts = drops([FELL], least_drop=0.01, alpha=0.05, drifted_judges={"strict"})
+    alerts = drops(
+        [FELL],
+        least_drop=0.01,
+        alpha=0.05,
+        drifted_judges={"strict"},
+    )
 
     message = night_message(NIGHT, alerts, RESULTS)
 

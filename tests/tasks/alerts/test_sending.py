@@ -185,7 +185,11 @@ def test_all_are_called_at_the_same_time_and_one_that_fails_stops_nobody(hook: H
         deliveries = deliver(settings, [DROP], NIGHT)
 
     statuses = {delivery.receiver: delivery.status for delivery in deliveries}
-    assert statuses == {"webhook 1": "sent", "webhook 2": "failed", "webhook 3": "sent"}
+    assert statuses == {
+        "webhook 1": "sent",
+        "webhook 2": "failed",
+        "webhook 3": "sent",
+    }
 
 
 def test_no_library_logs_an_address(
@@ -280,7 +284,14 @@ def test_each_address_gets_a_mail_with_all_alerts_whose_subject_says_which() -> 
 
 def login_over_tls(mailbox: Mailbox, security: str, host: str = "127.0.0.1") -> Delivery:
     password = "${MAIL_PASSWORD}"
-    return mailed(mailbox.port, DROP, security=security, host=host, user=USER, password=password)
+    return mailed(
+        mailbox.port,
+        DROP,
+        security=security,
+        host=host,
+        user=USER,
+        password=password,
+    )
 
 
 @pytest.mark.filterwarnings("ignore:Requiring AUTH")  # aiosmtpd's, for TLS from the start

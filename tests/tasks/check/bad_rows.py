@@ -86,7 +86,12 @@ GOOD: dict[str, Row] = {
             hub_criterion("good-limits-low", "critically detrimental", -10),
         ],
     ),
-    "good-turns": good_row("good-turns", turns=2, response_0="It is cheap.", prompt_1="Why?"),
+    "good-turns": good_row(
+        "good-turns",
+        turns=2,
+        response_0="It is cheap.",
+        prompt_1="Why?",
+    ),
 }
 
 EXPECTED = {task: checks for task, (_, checks) in REFUSED.items()}
