@@ -188,7 +188,10 @@ def _message(role: str, content: str) -> str:
 
 
 def m42(
-    path: Path, model: str, health_rows: Sequence[Row], guess: tuple[str, int] | None = None
+    path: Path,
+    model: str,
+    health_rows: Sequence[Row],
+    guess: tuple[str, int] | None = None,
 ) -> Path:
     """Rows as m42's judge writes them; the decision on `guess` (task, position) is the harness's
     default.
@@ -201,7 +204,13 @@ def m42(
             reply = {"criteria_met": item["criteria_met"], "explanation": item["explanation"]}
             if (task_of(row), position) == guess:
                 reply = {"criteria_met": False, "explanation": "None"}
-            grades.append({"response_dict": reply, "points": item["points"], "tags": item["tags"]})
+            grades.append(
+                {
+                    "response_dict": reply,
+                    "points": item["points"],
+                    "tags": item["tags"],
+                }
+            )
         results = {
             "prompt_response": graded_row["completion"],
             "score": graded_row["score"],

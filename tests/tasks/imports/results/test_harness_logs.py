@@ -204,11 +204,20 @@ def health_scores(*models: str) -> dict[tuple[str, str, int], float | None]:
 @pytest.mark.slow
 @pytest.mark.parametrize("write", [simple_evals, write_jsonl, simple_evals_html])
 def test_every_form_of_simple_evals_is_the_same(
-    health: Job, tmp_path: Path, write: Callable[[Path, list[Row]], Path]
+    health: Job,
+    tmp_path: Path,
+    write: Callable[[Path, list[Row]], Path],
 ) -> None:
     file = write(tmp_path / "result", [example("thorough", row) for row in rows("healthbench")])
 
-    notes = notes_of(import_results(health, [file], model="thorough", judge="grader"))
+    notes = notes_of(
+        import_results(
+            health,
+            [file],
+            model="thorough",
+            judge="grader",
+        )
+    )
 
     assert "equal on 3 tasks" in notes
     assert scores_in(health) == pytest.approx(health_scores("thorough"))
@@ -237,9 +246,21 @@ def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(
 def test_a_guess_of_m42_is_a_failed_verdict(health: Job, tmp_path: Path) -> None:
     health_rows = rows("healthbench")
     task = health_rows[0]["prompt_id"]
-    file = m42(tmp_path / "judge_responses.jsonl", "thorough", health_rows, guess=(task, 0))
+    file = m42(
+        tmp_path / "judge_responses.jsonl",
+        "thorough",
+        health_rows,
+        guess=(task, 0),
+    )
 
-    notes = notes_of(import_results(health, [file], model="thorough", judge="llama"))
+    notes = notes_of(
+        import_results(
+            health,
+            [file],
+            model="thorough",
+            judge="llama",
+        )
+    )
 
     query = "select task_id, status, error like '%guessed%' from verdicts where value is null"
     assert values_in(health, query) == [(task, "parse_error", True)]
@@ -256,7 +277,11 @@ def _edit(file: Path, edit: Callable[[Row], None]) -> None:
     write_jsonl(file, file_rows)
 
 
-def _with_hard_part(folder: Path, text: str | None, met: bool | None) -> Path:
+def _with_hard_part(
+    folder: Path,
+    text: str | None,
+    met: bool | None,
+) -> Path:
     """A log with a second subset that repeats every task; `text` replaces its responses, `met` its
     decisions.
     """
@@ -444,7 +469,9 @@ def matches(
     ],
 )
 def test_criteria_with_equal_texts_are_distinguished_by_order_or_by_weight(
-    decisions: list[tuple[float, float]], is_reordered: bool, criterion_ids: list[str]
+    decisions: list[tuple[float, float]],
+    is_reordered: bool,
+    criterion_ids: list[str],
 ) -> None:
     wordings = [match[1] for match in matches(*decisions, is_reordered=is_reordered)]
 

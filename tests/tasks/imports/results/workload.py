@@ -59,13 +59,22 @@ def response_to(model: str, task: str) -> str:
     )
 
 
-def is_met(model: str, task: str, position: int) -> bool:
+def is_met(
+    model: str,
+    task: str,
+    position: int,
+) -> bool:
     """Return the judge's decision on a criterion, by its position."""
     byte = hashlib.sha256(f"{model} {task} {position}".encode()).digest()[0]
     return byte % 4 > (0 if model == "thorough" else 2)
 
 
-def true_score(model: str, row: Mapping[str, Any], *, hides_failures: bool = False) -> float | None:
+def true_score(
+    model: str,
+    row: Mapping[str, Any],
+    *,
+    hides_failures: bool = False,
+) -> float | None:
     """Equation 1 of the paper; None if a decision is missing, unless missing ones count as `not
     met`.
     """
