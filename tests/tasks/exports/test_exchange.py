@@ -103,7 +103,11 @@ def received(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
 @pytest.mark.parametrize(
     "table", ["task_rows", "criteria", "responses", "verdicts", "measures", "checks"]
 )
-def test_an_import_has_all_rows_of_an_export(filled: Job, received: Job, table: str) -> None:
+def test_an_import_has_all_rows_of_an_export(
+    filled: Job,
+    received: Job,
+    table: str,
+) -> None:
     query = f"select * from {table} order by all"
 
     assert rows_in(received, query) == rows_in(filled, query)
@@ -338,7 +342,10 @@ def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_s
 
 
 def test_a_publication_writes_its_manifest_and_the_pointer_last_and_is_imported(
-    job: Job, store: Store, empty: Job, monkeypatch: kit.Patch
+    job: Job,
+    store: Store,
+    empty: Job,
+    monkeypatch: kit.Patch,
 ) -> None:
     written_names = Cut(monkeypatch, n_files=1000).names
     publish(job, store)
@@ -373,7 +380,10 @@ def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
 @pytest.mark.slow
 @pytest.mark.parametrize("n_missing", [1, 2, 30])
 def test_a_cut_off_publication_leaves_the_last_one(
-    n_missing: int, job: Job, store: Store, monkeypatch: kit.Patch
+    n_missing: int,
+    job: Job,
+    store: Store,
+    monkeypatch: kit.Patch,
 ) -> None:
     publish(job, store)
     pointer = store.read("current.json")
@@ -434,7 +444,10 @@ POINTER = {
     ],
 )
 def test_a_pointer_to_elsewhere_is_left_alone(
-    pointer: dict[str, Any], reason: str, job: Job, store: Store
+    pointer: dict[str, Any],
+    reason: str,
+    job: Job,
+    store: Store,
 ) -> None:
     store.write("current.json", sealed(pointer))
 

@@ -42,7 +42,15 @@ def odd(tmp_path: Path) -> tuple[Job, list[dict[str, Any]]]:
         "is_complete": True,
         "ci_low": None,
         "selections": ["a", "b"],
-        "first_response_at": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+        "first_response_at": datetime(
+            2026,
+            1,
+            2,
+            3,
+            4,
+            5,
+            tzinfo=UTC,
+        ),
         "created_at": date(2026, 1, 2),
     }
     return job_on("sample", tmp_path / "data"), [row]
@@ -123,7 +131,18 @@ def test_excel_has_each_value_in_its_type_and_no_formula(
         "is_complete": (True, "b", False),
         "ci_low": (None, "n", False),
         "selections": ("a, b", "s", False),
-        "first_response_at": (datetime(2026, 1, 2, 3, 4, 5), "d", False),
+        "first_response_at": (
+            datetime(
+                2026,
+                1,
+                2,
+                3,
+                4,
+                5,
+            ),
+            "d",
+            False,
+        ),
         "created_at": (datetime(2026, 1, 2), "d", False),
     }
 

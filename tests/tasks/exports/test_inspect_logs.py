@@ -51,11 +51,20 @@ def logs(folder: Path) -> Logs:
     return logs_in(folder)
 
 
-def sample(log: Documents, task: str, trial: int = 1) -> Any:
+def sample(
+    log: Documents,
+    task: str,
+    trial: int = 1,
+) -> Any:
     return log[f"samples/{task}_epoch_{trial}.json"]
 
 
-def expected(model: str, judge: str, task: int, trial: int) -> float | None:
+def expected(
+    model: str,
+    judge: str,
+    task: int,
+    trial: int,
+) -> float | None:
     """Equation 1: points / positive weights; None while a criterion is undecided."""
     values = values_of(model, judge, task, trial)
     if None in values or (judge == "mild" and task == 6) or (model == "poor" and task == 7):
@@ -250,7 +259,11 @@ def test_people_who_label_have_a_log_only_where_they_are_named(
     assert logs_in(tmp_path / "named").keys() == {("good", "eva")}
 
 
-def imported_verdict(job: Job, graded_response: kit.Row, judge: str) -> kit.Row:
+def imported_verdict(
+    job: Job,
+    graded_response: kit.Row,
+    judge: str,
+) -> kit.Row:
     """Return a verdict of a person on the first criterion of `t1`."""
     return verdict(
         graded_response,
@@ -279,7 +292,14 @@ def named_logs(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Logs
         ],
     }
     run = kit.row("runs", run_id="a-run", config=json.dumps(endpoints))
-    kit.written(job.warehouse, {"responses": [imported], "verdicts": [label], "runs": [run]})
+    kit.written(
+        job.warehouse,
+        {
+            "responses": [imported],
+            "verdicts": [label],
+            "runs": [run],
+        },
+    )
     aggregate(job)
     configured = Settings.model_validate(
         {
@@ -362,7 +382,12 @@ def read_logs(folder: Path) -> Logs:
     """The logs as Inspect reads them, each with its number of summaries, by model and judge."""
     command = ["uv", "run", "--no-project", "--quiet", "--python", sys.executable]
     command += ["--with", VERSION, "python", str(Path(__file__).with_name("inspect_reader.py"))]
-    process = subprocess.run([*command, str(folder)], capture_output=True, text=True, check=False)
+    process = subprocess.run(
+        [*command, str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if process.returncode and "Traceback" not in process.stderr:
         pytest.skip(f"uv cannot install {VERSION}: {process.stderr.strip()[-300:]}")
     assert process.returncode == 0, process.stderr

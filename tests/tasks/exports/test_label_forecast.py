@@ -72,7 +72,12 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return job
 
 
-def exported(job: Job, file: Path, n_rows: int, **options: Any) -> LabellingReport:
+def exported(
+    job: Job,
+    file: Path,
+    n_rows: int,
+    **options: Any,
+) -> LabellingReport:
     settings = {"sampled_for": "leaderboard"} | options
     return export_sampled_labelling(job, file, n_rows=n_rows, **settings)
 

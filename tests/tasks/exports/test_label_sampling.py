@@ -92,7 +92,12 @@ def filled(rows: list[Row], person: str = "eva") -> list[Row]:
     return [row | {"judge": person, "criteria_met": "yes" if truth(row) else "no"} for row in rows]
 
 
-def drawn_sheet(job: Job, file: Path, n_rows: int, **options: Any) -> list[Row]:
+def drawn_sheet(
+    job: Job,
+    file: Path,
+    n_rows: int,
+    **options: Any,
+) -> list[Row]:
     """The rows of a drawn sheet."""
     settings = {"sampled_for": "leaderboard"} | options
     export_sampled_labelling(job, file, n_rows=n_rows, **settings)
@@ -255,7 +260,11 @@ def test_labels_without_a_probability_do_not_count_unless_they_are_a_random_samp
     assert values_in(job, query) == []
 
 
-def import_columns(job: Job, rows: list[Row], folder: Path) -> list[tuple[Any, ...]]:
+def import_columns(
+    job: Job,
+    rows: list[Row],
+    folder: Path,
+) -> list[tuple[Any, ...]]:
     """Import the needed columns of a sheet's rows; return who labels, and the marks of verdicts."""
     columns = ["task", "model", "criterion", "judge", "criteria_met"]
     pl.DataFrame(rows).select(columns).write_ndjson(folder / "rows.jsonl")

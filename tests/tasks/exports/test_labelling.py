@@ -137,7 +137,11 @@ def twice(in_two_vintages: Job, tmp_path: Path) -> Job:
     return copied(in_two_vintages, tmp_path / "warehouse")
 
 
-def filled(job: Job, folder: Path, **options: object) -> list[dict[str, str]]:
+def filled(
+    job: Job,
+    folder: Path,
+    **options: object,
+) -> list[dict[str, str]]:
     """The sheet of a job with some options, filled in with every criterion met."""
     export_labelling(job.model_copy(update=options), folder / "sheet.csv", n_rows=100)
     return [
@@ -203,9 +207,17 @@ def test_rows_without_a_vintage_are_of_the_job_s(twice: Job, tmp_path: Path) -> 
     assert judged_texts(twice) == [FRESH, PINNED]
 
 
-@given(st.integers(1, 9), st.integers(1, 4), st.integers(0, 99), st.data())
+@given(
+    st.integers(1, 9),
+    st.integers(1, 4),
+    st.integers(0, 99),
+    st.data(),
+)
 def test_responses_spread_over_tasks_and_models(
-    n_tasks: int, n_models: int, seed: int, data: st.DataObject
+    n_tasks: int,
+    n_models: int,
+    seed: int,
+    data: st.DataObject,
 ) -> None:
     cells = [
         {"task_id": f"t{task}", "model": f"m{model}", "response_id": f"{task}/{model}"}

@@ -65,7 +65,12 @@ def in_order(rows: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", USUAL)
-def test_both_loaders_give_the_stored_rows(library: Any, folder: Path, job: Job, name: str) -> None:
+def test_both_loaders_give_the_stored_rows(
+    library: Any,
+    folder: Path,
+    job: Job,
+    name: str,
+) -> None:
     rows = in_order(stored(job, name))
     loaded = library.load_dataset(str(folder), name, split="test")
     mapped = library.load_from_disk(str(folder / name))
@@ -139,7 +144,10 @@ def test_the_sample_has_the_licence_of_this_project(tmp_path: Path) -> None:
     ],
 )
 def test_a_table_that_is_not_there_or_empty_is_refused(
-    job: Job, tmp_path: Path, names: list[str], reason: str
+    job: Job,
+    tmp_path: Path,
+    names: list[str],
+    reason: str,
 ) -> None:
     with pytest.raises(UsageError, match=reason):
         export_data_sets(job, tmp_path / "set", names)

@@ -42,7 +42,11 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return prepared(job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse"))
 
 
-def exported(job: Job, folder: Path, **options: object) -> list[Row]:
+def exported(
+    job: Job,
+    folder: Path,
+    **options: object,
+) -> list[Row]:
     settings: dict[str, Any] = {"n_criteria": 20} | options
     export_review(job, folder / "sheet.csv", **settings)
     return sheet_rows(folder / "sheet.csv")
@@ -96,7 +100,11 @@ DESIGNS: dict[str, tuple[dict[str, Any], list[tuple[str, int, float]], str]] = {
 
 
 @pytest.mark.parametrize("case", DESIGNS)
-def test_the_probability_of_each_criterion_is_stored(case: str, job: Job, tmp_path: Path) -> None:
+def test_the_probability_of_each_criterion_is_stored(
+    case: str,
+    job: Job,
+    tmp_path: Path,
+) -> None:
     options, strata, design = DESIGNS[case]
     rows = exported(job, tmp_path, **options)
 
@@ -159,7 +167,11 @@ def test_a_conversation_that_no_cell_holds_is_shown_without_its_middle(tmp_path:
 
 def test_reviews_come_back_with_ids_reasons_and_wordings(job: Job, tmp_path: Path) -> None:
     rows = agreeing(exported(job, tmp_path, n_criteria=1_000))
-    rows[3] |= {"decision": " Disagree ", "reason": "'=vague", "better_wording": "Says 5."}
+    rows[3] |= {
+        "decision": " Disagree ",
+        "reason": "'=vague",
+        "better_wording": "Says 5.",
+    }
     rows[4] |= {"decision": "AGREE", "reason": "fine"}
 
     (report,) = import_reviews(job, [save_sheet(tmp_path / "filled.csv", rows)])
@@ -213,7 +225,12 @@ def test_several_reviewers_may_review_a_criterion_and_all_files_are_read_first(
 def outside(rows: list[Row]) -> Row:
     """Return the cells of a criterion of a task that is not in the sample of these rows."""
     task = "t3" if rows[0]["task"] == "t2" else "t2"
-    return {"task": task, "criterion": f"{task}-c3", "criterion_hash": "", "title": ""}
+    return {
+        "task": task,
+        "criterion": f"{task}-c3",
+        "criterion_hash": "",
+        "title": "",
+    }
 
 
 WRONG: dict[str, tuple[Callable[[list[Row]], dict[str, str]], str]] = {
