@@ -170,7 +170,16 @@ BENCHMARK = Benchmark(
         "turns_contiguous": {},
     },
     # Achieved points divided by positive points; the mean over examples is clipped.
-    scores=(ScoreDefinition("score", 0.0, 1.0, 0.0, clips_mean=True, is_primary=True),),
+    scores=(
+        ScoreDefinition(
+            "score",
+            0.0,
+            1.0,
+            0.0,
+            clips_mean=True,
+            is_primary=True,
+        ),
+    ),
     gradings={"binary": "healthbench_v2"},
     default_dataset_id="openai/healthbench",
     licence="mit",

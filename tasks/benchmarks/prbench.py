@@ -268,7 +268,11 @@ def parse_row(row: DataRow) -> Task:
     )
 
 
-def _labels(row: DataRow, kind: str, field: str | None) -> tuple[str, ...]:
+def _labels(
+    row: DataRow,
+    kind: str,
+    field: str | None,
+) -> tuple[str, ...]:
     """Return the labels of a kind; the vocabulary is that of the task's field."""
     vocabulary = VOCABULARIES.get(field or "", {})
     return split_labels(cell_label(row, kind), vocabulary.get(kind, ()))
@@ -309,7 +313,14 @@ def _criterion(position: int, item: DataRow) -> Criterion:
 
 SCORES = (
     ScoreDefinition("score", 0.0, 1.0, 0.0, clips_mean=True, is_primary=True),
-    ScoreDefinition("min_normalized", -1.0, 1.0, -1.0, clips_mean=False, is_primary=False),
+    ScoreDefinition(
+        "min_normalized",
+        -1.0,
+        1.0,
+        -1.0,
+        clips_mean=False,
+        is_primary=False,
+    ),
 )
 """The scores of equations 1 and 2 and of equations 3 and 4 of the paper (appendix D)."""
 

@@ -246,7 +246,14 @@ BENCHMARK = Benchmark(
         # The formula of the published code.
         ScoreDefinition("compliance", 0.0, 1.0, 0.0, clips_mean=False, is_primary=True),
         # Equation 1 of the paper.
-        ScoreDefinition("paper_score", 0.0, 1.0, -1.0, clips_mean=False, is_primary=False),
+        ScoreDefinition(
+            "paper_score",
+            0.0,
+            1.0,
+            -1.0,
+            clips_mean=False,
+            is_primary=False,
+        ),
     ),
     gradings={"ternary": "researchrubrics_ternary_v2", "binary": "researchrubrics_binary_v2"},
     evidence_template="evidence_v2",

@@ -127,7 +127,11 @@ def parse_manifest(text: bytes, path: str, *kinds: Kind) -> Bundle:
         ) from error
 
 
-def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
+def _parsed(
+    document: Any,
+    path: str,
+    kinds: Iterable[Kind],
+) -> Bundle:
     formats = {f"prbench-{kind}": kind for kind in kinds}
     kind = formats.get(str(document.get("format"))) if isinstance(document, dict) else None
     if kind is None:
@@ -160,7 +164,11 @@ def _parsed(document: Any, path: str, kinds: Iterable[Kind]) -> Bundle:
     return Bundle(kind, files, meta)
 
 
-def checked(kind: type[Checked], value: Any, path: str) -> Checked:
+def checked(
+    kind: type[Checked],
+    value: Any,
+    path: str,
+) -> Checked:
     """Return a value of a manifest after checking its type; `path` is that of the manifest, for
     messages.
 
@@ -209,7 +217,11 @@ def verify_bundle(location: Location, bundle: Bundle) -> None:
     _compare(location, bundle, location.hash_of)
 
 
-def fetch_bundle(location: Location, bundle: Bundle, paths: Mapping[str, Path]) -> None:
+def fetch_bundle(
+    location: Location,
+    bundle: Bundle,
+    paths: Mapping[str, Path],
+) -> None:
     """Copy the files of a bundle to local paths, and compare them with its manifest.
 
     Raises:
@@ -239,13 +251,21 @@ def verified(location: Location, bundle: Bundle) -> Iterator[Path]:
         yield Path(temporary)
 
 
-def _compare(location: Location, bundle: Bundle, hash_of_name: Callable[[str], str]) -> None:
+def _compare(
+    location: Location,
+    bundle: Bundle,
+    hash_of_name: Callable[[str], str],
+) -> None:
     """Refuse a bundle if a file has another hash than its manifest states."""
     changed = [file.name for file in bundle.files if hash_of_name(file.name) != file.sha256]
     _refuse(location, bundle, changed)
 
 
-def _refuse(location: Location, bundle: Bundle, names: list[str]) -> None:
+def _refuse(
+    location: Location,
+    bundle: Bundle,
+    names: list[str],
+) -> None:
     if names:
         advice = "use another copy"
         if bundle.kind == "backup":

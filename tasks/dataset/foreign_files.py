@@ -91,7 +91,11 @@ def bounded(file: BufferedReader, name: PurePath | str) -> BufferedReader:
     return file
 
 
-def refuse_bomb(name: PurePath | str, n_bytes: int, unpacked_sizes: Iterable[int]) -> None:
+def refuse_bomb(
+    name: PurePath | str,
+    n_bytes: int,
+    unpacked_sizes: Iterable[int],
+) -> None:
     """Refuse an archive by its size and the unpacked sizes of its members, before unpacking.
 
     Raises:

@@ -76,7 +76,10 @@ def refuse_other_suffix(path: Path) -> None:
 
 
 def parquet_batches(
-    path: Path, n_rows: int, columns: Sequence[str] | None = None, most_bytes: float = float("inf")
+    path: Path,
+    n_rows: int,
+    columns: Sequence[str] | None = None,
+    most_bytes: float = float("inf"),
 ) -> Iterator["pa.RecordBatch"]:
     """Yield the rows of a Parquet file in batches of `n_rows`; all batches together have at most
     `most_bytes`.
@@ -179,7 +182,11 @@ def read_prompts(path: Path) -> dict[str, str]:
     return prompts
 
 
-def with_prompt(row: SourceRow, prompts: Mapping[str, str], id_columns: Iterable[str]) -> SourceRow:
+def with_prompt(
+    row: SourceRow,
+    prompts: Mapping[str, str],
+    id_columns: Iterable[str],
+) -> SourceRow:
     """Return a row with the prompt for its id; a row that has a prompt, or whose id has none, is
     unchanged.
     """
@@ -206,7 +213,11 @@ class Source(NamedTuple):
     files: Mapping[str, Path] = {}
 
 
-def tasks_of(source: Source, split: str, benchmark: Benchmark) -> Iterator[Task]:
+def tasks_of(
+    source: Source,
+    split: str,
+    benchmark: Benchmark,
+) -> Iterator[Task]:
     """Yield the tasks in the rows of a split.
 
     Raises:
@@ -359,7 +370,11 @@ def refuse_unreachable_hub(job: Job) -> str:
     return f"{where} responds"
 
 
-def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any]]:
+def load_split(
+    dataset_id: str,
+    revision: str,
+    split: str,
+) -> list[dict[str, Any]]:
     """Return all rows of one split as plain Python dicts, in the hub's order.
 
     Lists are lists and whole numbers are ints. The first read of a revision puts all its splits

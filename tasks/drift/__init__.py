@@ -102,7 +102,11 @@ def _choose_members(
     return [row | columns for row in members]
 
 
-def changed_limits(job: Job, tasks: WantedTasks, reader: Reader) -> list[dict[str, Any]]:
+def changed_limits(
+    job: Job,
+    tasks: WantedTasks,
+    reader: Reader,
+) -> list[dict[str, Any]]:
     """Return the rows of `control_limits` that are missing or differ from the stored ones.
 
     A night that is judged late, or in two runs, changes the limits of later nights. The bar of an
@@ -129,7 +133,11 @@ def changed_limits(job: Job, tasks: WantedTasks, reader: Reader) -> list[dict[st
     return changes
 
 
-def _set_ids(job: Job, tasks: WantedTasks, reader: Reader) -> list[str]:
+def _set_ids(
+    job: Job,
+    tasks: WantedTasks,
+    reader: Reader,
+) -> list[str]:
     return [set_id for _, set_id in control_sets(job, tasks, reader) if set_id]
 
 
@@ -237,7 +245,11 @@ def lacks_verdicts(job: Job, reader: Reader) -> bool:
     )
 
 
-def _incomplete_sets(job: Job, tasks: WantedTasks, reader: Reader) -> list[MissingMembers]:
+def _incomplete_sets(
+    job: Job,
+    tasks: WantedTasks,
+    reader: Reader,
+) -> list[MissingMembers]:
     """Return what the night lacks of each control set."""
     incomplete_sets = []
     for judge_config, set_id in control_sets(job, tasks, reader):
@@ -311,7 +323,11 @@ async def _judge(
         await judge_criteria(rows, incomplete.members, 0, job.night)
 
 
-def _lost_rows(job: Job, tasks: WantedTasks, incomplete: MissingMembers) -> list[dict[str, Any]]:
+def _lost_rows(
+    job: Job,
+    tasks: WantedTasks,
+    incomplete: MissingMembers,
+) -> list[dict[str, Any]]:
     table_columns = {"set_id": incomplete.set_id, "judge_vintage": job.night, "verdict_id": None}
     failure = Reply(LOST, attempts=0, error=f"its {_GONE}")
     rows = []

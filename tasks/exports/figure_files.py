@@ -60,7 +60,12 @@ class Sheet:
     kinds: Mapping[str, str | None] = field(default_factory=dict)
 
 
-def write_csv(key: Key, figure: Figure, rows: Rows, file: Path) -> StageReport:
+def write_csv(
+    key: Key,
+    figure: Figure,
+    rows: Rows,
+    file: Path,
+) -> StageReport:
     """Write a figure as CSV, with a second file that explains the columns.
 
     Raises:

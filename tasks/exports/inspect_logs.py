@@ -98,7 +98,11 @@ _OF_CRITERION = (
 
 
 def export_inspect(
-    job: Job, folder: Path, vintage: str | None = None, *, is_scored_only: bool = False
+    job: Job,
+    folder: Path,
+    vintage: str | None = None,
+    *,
+    is_scored_only: bool = False,
 ) -> StageReport:
     """Write a log for each model run (a model under a judge) to a new or empty folder.
 
@@ -308,7 +312,11 @@ def _columns(row: ResultRow, names: Iterable[str]) -> Document:
     return {name: row[name] for name in names}
 
 
-def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> None:
+def _put(
+    log: ZipFile,
+    name: str,
+    document: Document | Sequence[Document],
+) -> None:
     """Write a member without its time.
 
     NaN is written as `NaN`, with which Inspect marks unscored samples.
@@ -316,7 +324,11 @@ def _put(log: ZipFile, name: str, document: Document | Sequence[Document]) -> No
     log.writestr(ZipInfo(name), json.dumps(document, ensure_ascii=False), ZIP_DEFLATED)
 
 
-def _samples(reader: Reader, selection: WantedTasks, subject: _LogSubject) -> Iterator[Document]:
+def _samples(
+    reader: Reader,
+    selection: WantedTasks,
+    subject: _LogSubject,
+) -> Iterator[Document]:
     """Yield the samples of a model run, by task and trial."""
     task_ids = sorted(selection.task_ids)
     for start in range(0, len(task_ids), _TASKS_AT_ONCE):
@@ -400,7 +412,11 @@ def _metrics_of(row: ResultRow) -> dict[str, Document]:
     return metrics
 
 
-def _sample_of(subject: _LogSubject, response: ResultRow, messages: Sequence[Message]) -> Document:
+def _sample_of(
+    subject: _LogSubject,
+    response: ResultRow,
+    messages: Sequence[Message],
+) -> Document:
     """Return a sample: conversation, response, scores with every criterion, usage, and error.
 
     Args:
@@ -464,7 +480,11 @@ def _turns(uid: str, messages: Sequence[Message]) -> list[Document]:
     return turns
 
 
-def _response_turn(uid: str, subject: _LogSubject, response: ResultRow) -> Document | None:
+def _response_turn(
+    uid: str,
+    subject: _LogSubject,
+    response: ResultRow,
+) -> Document | None:
     """Return the turn of the response; None if it failed."""
     if response["text"] is None:
         return None
@@ -498,7 +518,12 @@ def _output(
 
 def _summary_of(sample: Document) -> Document:
     """Return the entry of a sample in the list of samples; long texts are cut."""
-    summary = {**sample, "input": "", "scores": {}, "completed": True}
+    summary = {
+        **sample,
+        "input": "",
+        "scores": {},
+        "completed": True,
+    }
     del summary["messages"]
     del summary["output"]
     for turn in sample["input"]:
@@ -516,7 +541,12 @@ def _scores(criteria: Sequence[ResultRow], scores: Sequence[ResultRow]) -> dict[
     """Return each score by its name; the first one carries the criteria."""
     documents: dict[str, Document] = {}
     for score in scores:
-        document = {"value": score["value"], "explanation": "", "reason": None, "metadata": {}}
+        document = {
+            "value": score["value"],
+            "explanation": "",
+            "reason": None,
+            "metadata": {},
+        }
         if score["value"] is None:
             # Inspect leaves a sample with NaN out of all metrics.
             document["value"] = math.nan

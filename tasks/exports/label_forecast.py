@@ -31,7 +31,11 @@ class Outlook:
     no_figure: str | None
 
 
-def outlooks(population: Population, n_rows: int, seed: int) -> list[Outlook]:
+def outlooks(
+    population: Population,
+    n_rows: int,
+    seed: int,
+) -> list[Outlook]:
     """Return the outlook of each figure once a sheet of `n_rows` is filled in."""
     sampled = population.sample(n_rows, seed)
     labelled = pl.concat([sampled, population.verdicts.filter("is_known")], how="diagonal")
@@ -55,7 +59,13 @@ def outlooks(population: Population, n_rows: int, seed: int) -> list[Outlook]:
             )
             reason = debiased.outweighed(n_effective)
         response = responses.row(0, named=True)
-        outlook = Outlook(figure_id, response["model"], response["split"], len(labels), reason)
+        outlook = Outlook(
+            figure_id,
+            response["model"],
+            response["split"],
+            len(labels),
+            reason,
+        )
         figures.append(outlook)
     return figures
 
@@ -73,7 +83,11 @@ def _factors(population: Population, n_sampled: int) -> pl.Expr:
     return (pl.col("factor") * density + factor_in_sheet * share) / (density + share)
 
 
-def fewest_rows(population: Population, possible: set[str], seed: int) -> int:
+def fewest_rows(
+    population: Population,
+    possible: set[str],
+    seed: int,
+) -> int:
     """Return the size of a sheet that gives all `possible` figures, while one row fewer does not.
 
     Args:
@@ -97,7 +111,11 @@ def _missing_ids(figures: Sequence[Outlook]) -> set[str]:
     return {figure.figure_id for figure in figures if figure.no_figure}
 
 
-def outlook_notes(population: Population, figures: Sequence[Outlook], seed: int) -> list[str]:
+def outlook_notes(
+    population: Population,
+    figures: Sequence[Outlook],
+    seed: int,
+) -> list[str]:
     """Return what the labels of a sheet give, how many are needed, and what no sheet can give.
 
     Args:
@@ -193,7 +211,13 @@ def _current_widths(reader: Reader, population: Population) -> dict[str, SheetRo
     else:
         columns = f"model, n_labels, {width}"
         order = "is_latest desc, n_tasks desc, split"
-        rows = reader.select("debiased_scores", columns, order=order, label=purpose.label, **key)
+        rows = reader.select(
+            "debiased_scores",
+            columns,
+            order=order,
+            label=purpose.label,
+            **key,
+        )
     # The first row of each model counts.
     return {row["model"]: row for row in reversed(rows) if row["width"] is not None}
 

@@ -79,7 +79,12 @@ class Population:
         return self.free.with_columns(probability=pl.Series(probabilities))[positions]
 
 
-def purpose_of(name: str, reader: Reader, selection: WantedTasks, models: Sequence[str]) -> Purpose:
+def purpose_of(
+    name: str,
+    reader: Reader,
+    selection: WantedTasks,
+    models: Sequence[str],
+) -> Purpose:
     """Return the purpose that `--for` names: the leaderboard, two models, or a category.
 
     Raises:
@@ -96,7 +101,14 @@ def purpose_of(name: str, reader: Reader, selection: WantedTasks, models: Sequen
         return Purpose(tuple(models), False, criteria_score, "category", name, f"category {name}")
     for pair in permutations(models, 2):
         if name == " ".join(pair):
-            return Purpose(pair, True, primary, "all", "", " and ".join(pair))
+            return Purpose(
+                pair,
+                True,
+                primary,
+                "all",
+                "",
+                " and ".join(pair),
+            )
     raise UsageError(
         f"--for {name!r}: neither `{LEADERBOARD}`, nor two models with usable responses"
         f" ({', '.join(models)}), nor a category ({', '.join(categories)})"
@@ -170,7 +182,11 @@ def _judge_config(
     return judge_config
 
 
-def _frame(reader: Reader, query: str, parameters: dict[str, Any]) -> pl.DataFrame:
+def _frame(
+    reader: Reader,
+    query: str,
+    parameters: dict[str, Any],
+) -> pl.DataFrame:
     return pl.DataFrame(reader.arrow(sql.read(query), parameters))
 
 
@@ -246,7 +262,12 @@ def draw(
     return sheet, draws
 
 
-def _sheet_id(population: Population, verdicts: pl.DataFrame, n_rows: int, seed: int) -> str:
+def _sheet_id(
+    population: Population,
+    verdicts: pl.DataFrame,
+    n_rows: int,
+    seed: int,
+) -> str:
     """Return the id of a sheet; `verdicts` have the probabilities of being sampled."""
     purpose = population.purpose
     return digest(

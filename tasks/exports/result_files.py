@@ -47,7 +47,11 @@ The Arrow files are a copy of the Parquet files for `load_from_disk`; `--exclude
 """
 
 
-def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> StageReport:
+def export_data_sets(
+    job: Job,
+    folder: Path,
+    names: Sequence[str] = (),
+) -> StageReport:
     """Write tables and views of the job's benchmark and revision to a new or empty folder.
 
     Tables without rows are left out. Each other table is a folder with Parquet files, for
@@ -93,7 +97,11 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
     return StageReport("export", rows=written.n_rows, notes=notes)
 
 
-def _has_rows(reader: Reader, name: str, key: dict[str, str]) -> bool:
+def _has_rows(
+    reader: Reader,
+    name: str,
+    key: dict[str, str],
+) -> bool:
     query, _ = exported.query_of(reader, name, key)
     return bool(reader.rows(f"{query} true limit 1"))
 
@@ -105,7 +113,11 @@ class Licence(NamedTuple):
     note: str
 
 
-def _header(benchmark: Benchmark, licence: Licence, tables: Sequence[str]) -> str:
+def _header(
+    benchmark: Benchmark,
+    licence: Licence,
+    tables: Sequence[str],
+) -> str:
     """Return the header of the card, which the hub and `datasets` read."""
     import yaml
 

@@ -124,7 +124,13 @@ class LabellingReport(StageReport):
     expected_widths: list[SheetRow] = field(default_factory=list)
 
 
-def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> StageReport:
+def export_labelling(
+    job: Job,
+    file: Path,
+    *,
+    n_rows: int,
+    seed: int = 0,
+) -> StageReport:
     """Write a CSV sheet of sampled responses with their criteria.
 
     It has `n_rows` rows if there are as many.
@@ -155,7 +161,13 @@ def _n_distinct(rows: Sequence[SheetRow], column: str) -> int:
 
 
 def export_sampled_labelling(
-    job: Job, file: Path, *, sampled_for: str, n_rows: int, seed: int = 0, is_latest: bool = True
+    job: Job,
+    file: Path,
+    *,
+    sampled_for: str,
+    n_rows: int,
+    seed: int = 0,
+    is_latest: bool = True,
 ) -> LabellingReport:
     """Write a CSV sheet of the verdicts whose labels narrow an interval most; store the sample.
 
@@ -238,7 +250,11 @@ def _population(
     )
 
 
-def _drawn(reader: Reader, selection: WantedTasks, draws: Sequence[SheetRow]) -> list[SheetRow]:
+def _drawn(
+    reader: Reader,
+    selection: WantedTasks,
+    draws: Sequence[SheetRow],
+) -> list[SheetRow]:
     """Return the criteria to label: those of the sampled verdicts without a label."""
     new_draws = [draw for draw in draws if not draw["is_known"]]
     pairs = {(draw["response_id"], draw["criterion_id"]) for draw in new_draws}
@@ -260,7 +276,12 @@ def _width_note(widths: Sequence[SheetRow], n_rows: int) -> str:
 
 
 def _usable(
-    job: Job, reader: Reader, selection: WantedTasks, file: Path, *, is_any_vintage: bool = False
+    job: Job,
+    reader: Reader,
+    selection: WantedTasks,
+    file: Path,
+    *,
+    is_any_vintage: bool = False,
 ) -> list[SheetRow]:
     """Return the responses that people can label."""
     parameters = {
@@ -477,7 +498,10 @@ def _sample(
 
 
 def _sample_criteria(
-    population: Sequence[SheetRow], n_criteria: int, labels: Sequence[str], seed: int
+    population: Sequence[SheetRow],
+    n_criteria: int,
+    labels: Sequence[str],
+    seed: int,
 ) -> tuple[str, list[SampledUnit]]:
     """Return the design of a sample in words, and the sampled criteria."""
     names = " and ".join(labels)

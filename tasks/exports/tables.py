@@ -106,7 +106,11 @@ def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def query_of(reader: Reader, name: str, key: dict[str, str]) -> tuple[str, dict[str, str]]:
+def query_of(
+    reader: Reader,
+    name: str,
+    key: dict[str, str],
+) -> tuple[str, dict[str, str]]:
     """Return the query for the exported rows of a table or view, and its column types.
 
     A condition completes the query.
@@ -127,7 +131,11 @@ def query_of(reader: Reader, name: str, key: dict[str, str]) -> tuple[str, dict[
 
 
 def write_tables(
-    reader: Reader, folder: Path, names: Sequence[str], key: dict[str, str], root: str = ""
+    reader: Reader,
+    folder: Path,
+    names: Sequence[str],
+    key: dict[str, str],
+    root: str = "",
 ) -> TableFiles:
     """Write tables and views to a folder: all rows, or those with a `key`.
 
@@ -152,7 +160,15 @@ def write_tables(
             )
             files[bundles.file_at(folder / path, path)] = folder / path
             paths.append(path)
-        tables.append(Exported(name, name not in TABLES, columns, n_rows, tuple(paths)))
+        tables.append(
+            Exported(
+                name,
+                name not in TABLES,
+                columns,
+                n_rows,
+                tuple(paths),
+            )
+        )
     meta = {"made_at": datetime.now(UTC).isoformat(), "tables": list(map(asdict, tables))}
     return TableFiles(tuple(tables), files, meta)
 
@@ -168,7 +184,10 @@ def _pieces(reader: Reader, name: str) -> Iterator[str]:
 
 
 def export_tables(
-    job: Job, target: Path | Store, names: Sequence[str] = (), benchmark: str | None = None
+    job: Job,
+    target: Path | Store,
+    names: Sequence[str] = (),
+    benchmark: str | None = None,
 ) -> StageReport:
     """Write tables to a folder, or a prefix of a store, that is empty or does not exist.
 
@@ -304,7 +323,11 @@ def _new_rows(
         start += batch.num_rows
 
 
-def _positions_query(path: Path, name: str, file_columns: set[str]) -> str:
+def _positions_query(
+    path: Path,
+    name: str,
+    file_columns: set[str],
+) -> str:
     """Return the query for the positions, in a file, of the rows of a table to import."""
     table = TABLES[name]
     match = " and ".join(f"stored.{column} = given.{column}" for column in table.key)
@@ -330,7 +353,12 @@ def _positions_query(path: Path, name: str, file_columns: set[str]) -> str:
     )
 
 
-def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> StageReport:
+def publish(
+    job: Job,
+    target: Path | Store,
+    *,
+    n_kept: int | None = None,
+) -> StageReport:
     """Publish the current state of the database, unless the latest publication has the same state.
 
     If it is killed at any time, the pointer still names the last publication. With `n_kept`, older
@@ -356,7 +384,12 @@ def publish(job: Job, target: Path | Store, *, n_kept: int | None = None) -> Sta
     return report
 
 
-def _publish_from(job: Job, warehouse: Warehouse, stage: Path, location: Location) -> StageReport:
+def _publish_from(
+    job: Job,
+    warehouse: Warehouse,
+    stage: Path,
+    location: Location,
+) -> StageReport:
     """Publish with the help of an empty folder on the warehouse's disk."""
     kept_as(warehouse.database, stage / warehouse.database.name)
     _link_report(job.report_folder, stage / "report")

@@ -46,7 +46,12 @@ class Converted(NamedTuple):
     lacks_formulas: bool = False
 
 
-def convert(files: Sequence[Path], folder: Path, *, is_quiet: bool) -> dict[Path, Converted]:
+def convert(
+    files: Sequence[Path],
+    folder: Path,
+    *,
+    is_quiet: bool,
+) -> dict[Path, Converted]:
     """Convert every file of a folder to Markdown, as many at a time as there are processors.
 
     Files are opened only within the folder.

@@ -257,7 +257,10 @@ def is_filled(value: Any) -> bool:
 
 
 def rows_with_columns(
-    file: Path, columns: Columns, benchmark: Benchmark | None = None, **defaults: str | None
+    file: Path,
+    columns: Columns,
+    benchmark: Benchmark | None = None,
+    **defaults: str | None,
 ) -> list[LocatedRow]:
     """Return the rows of a file that has the needed columns (see `rows_of_file`).
 
@@ -303,7 +306,12 @@ def text_in(row: FileRow, name: str) -> str | None:
     return None if is_blank(text) else text
 
 
-def required_text(where: str, row: FileRow, name: str, option: str = "") -> str:
+def required_text(
+    where: str,
+    row: FileRow,
+    name: str,
+    option: str = "",
+) -> str:
     """Return a required text of a row; `option` is what gives it to all rows.
 
     Raises:
@@ -343,7 +351,12 @@ def matched_rows(
     return matched, notes
 
 
-def number_of(where: str, row: FileRow, name: str, lowest: int = 1) -> int:
+def number_of(
+    where: str,
+    row: FileRow,
+    name: str,
+    lowest: int = 1,
+) -> int:
     """Return the number of a trial, counted from 1; 1 if the row has none.
 
     The numbers in the file are counted from `lowest`.
@@ -409,7 +422,12 @@ class Cells:
     """
 
     def __init__(
-        self, kind: str, stored_rows: dict[str, StoredRow], batch: str, *, gives_way: bool = False
+        self,
+        kind: str,
+        stored_rows: dict[str, StoredRow],
+        batch: str,
+        *,
+        gives_way: bool = False,
     ) -> None:
         """Start with the stored rows of a kind, by id.
 
@@ -453,7 +471,12 @@ class Cells:
     def _is_failure(self, row: StoredRow) -> bool:
         return row[self._content.columns[0]] is None
 
-    def _refuse_difference(self, where: str, row: StoredRow, present: StoredRow) -> None:
+    def _refuse_difference(
+        self,
+        where: str,
+        row: StoredRow,
+        present: StoredRow,
+    ) -> None:
         is_equal = all(row[column] == present[column] for column in self._content.columns)
         if is_equal or (self._gives_way and self._is_failure(row)):
             return
@@ -469,7 +492,10 @@ class Cells:
 
 
 def store(
-    job: Job, batch: str, cells_by_kind: Mapping[str, Cells], notes: Iterable[str] = ()
+    job: Job,
+    batch: str,
+    cells_by_kind: Mapping[str, Cells],
+    notes: Iterable[str] = (),
 ) -> StageReport:
     """Write the new rows of each kind and report on them, with further notes.
 
@@ -545,7 +571,12 @@ def batches(job: Job) -> list[StoredRow]:
     return rows
 
 
-def _write_retraction(job: Job, batch: str, *, is_retracted: bool) -> None:
+def _write_retraction(
+    job: Job,
+    batch: str,
+    *,
+    is_retracted: bool,
+) -> None:
     """Store whether a batch counts."""
     row = {
         "import_batch": batch,

@@ -86,7 +86,11 @@ class Criteria:
         return wordings[0]
 
 
-def _chosen_wordings(where: str, row: FileRow, wordings: Sequence[Wording]) -> Sequence[Wording]:
+def _chosen_wordings(
+    where: str,
+    row: FileRow,
+    wordings: Sequence[Wording],
+) -> Sequence[Wording]:
     """Return the one of several criteria with the same text that a row identifies, if any."""
     categories = {row.get("category"), row.get("axis")} - {None, ""}
     in_category = [wording for wording in wordings if wording.category in categories]
@@ -107,7 +111,12 @@ def _chosen_wordings(where: str, row: FileRow, wordings: Sequence[Wording]) -> S
 class StoredResponses:
     """The usable responses to a data set, in the vintages of the job and of the rows of a file."""
 
-    def __init__(self, job: Job, reader: Reader, rows: Iterable[LocatedRow]) -> None:
+    def __init__(
+        self,
+        job: Job,
+        reader: Reader,
+        rows: Iterable[LocatedRow],
+    ) -> None:
         """Read the responses."""
         self._job = job
         vintages = {*job.vintages, *(files.text_in(located.row, "vintage") for located in rows)}

@@ -99,7 +99,14 @@ def _lines(page: Page) -> Iterator[Line]:
         elif box in tables_by_box:
             table_words = [word for word in words if word["table"] == box]
             text = _table(tables_by_box.pop(box), table_words)
-            yield Line(text, 0, box[1], box[3], page.page_number, is_table=True)
+            yield Line(
+                text,
+                0,
+                box[1],
+                box[3],
+                page.page_number,
+                is_table=True,
+            )
 
 
 def _words(page: Page) -> list[Word]:

@@ -166,7 +166,12 @@ def _document(source: Path, located: LocatedRow) -> Path | None:
 
 
 def _offer_of_folder(
-    folder: Path, pattern: str, model: str | None, *, skip_other: bool, tasks: Collection[str]
+    folder: Path,
+    pattern: str,
+    model: str | None,
+    *,
+    skip_other: bool,
+    tasks: Collection[str],
 ) -> Offer:
     parts = parts_of(pattern, model)
     rows = []
@@ -191,7 +196,10 @@ def _offer_of_folder(
 
 
 def _fields_in_name(
-    folder: Path, file: Path, parts: Sequence[str], tasks: Collection[str]
+    folder: Path,
+    file: Path,
+    parts: Sequence[str],
+    tasks: Collection[str],
 ) -> dict[str, str] | None:
     """Return the fields in a file's name; None if the name does not match.
 
@@ -243,7 +251,14 @@ def import_responses(
         stored_rows = files.stored_cells(reader, "responses")
     conversations = {row["task_id"]: row["conversation_id"] for row in tasks}
     files.refuse_not_ingested(job, conversations)
-    offer = offer_of(source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations)
+    offer = offer_of(
+        source,
+        model,
+        pattern,
+        benchmark,
+        skip_other=skip_other,
+        tasks=conversations,
+    )
     matched, skipped = files.matched_rows(
         offer.rows, partial(_cell, job, conversations), skip_unknown=skip_unknown
     )
@@ -290,7 +305,11 @@ def _content_of(located: LocatedRow, texts: Mapping[Path, Converted]) -> StoredR
     return content_columns(text, EMPTY, cause)
 
 
-def _cell(job: Job, conversations: Mapping[str, str], located: LocatedRow) -> StoredRow:
+def _cell(
+    job: Job,
+    conversations: Mapping[str, str],
+    located: LocatedRow,
+) -> StoredRow:
     """Return all columns of the response of a row, except those of its text and the batch."""
     where, row, document = located
     task_id = files.required_text(where, row, "task")
@@ -309,7 +328,12 @@ def _cell(job: Job, conversations: Mapping[str, str], located: LocatedRow) -> St
 
 
 def response_cell(
-    job: Job, task_id: str, conversation_id: str, model: str, trial: int, vintage: str
+    job: Job,
+    task_id: str,
+    conversation_id: str,
+    model: str,
+    trial: int,
+    vintage: str,
 ) -> StoredRow:
     """Return all columns of an imported response, except those of its text and the batch."""
     identity: StoredRow = {
@@ -332,11 +356,25 @@ def response_cell(
     }
 
 
-def content_columns(text: str | None, failure: str, cause: str | None) -> StoredRow:
+def content_columns(
+    text: str | None,
+    failure: str,
+    cause: str | None,
+) -> StoredRow:
     """Return the columns with the text of a response, or with the failure if there is no text."""
     if text is None:
-        return {"status": failure, "text": None, "chars_alnum": None, "error": cause}
-    return {"status": OK, "text": text, "chars_alnum": count_alphanumeric(text), "error": None}
+        return {
+            "status": failure,
+            "text": None,
+            "chars_alnum": None,
+            "error": cause,
+        }
+    return {
+        "status": OK,
+        "text": text,
+        "chars_alnum": count_alphanumeric(text),
+        "error": None,
+    }
 
 
 def _notes(texts: Mapping[Path, Converted], n_skipped: int) -> Iterator[str]:

@@ -25,7 +25,11 @@ _COLUMNS: files.Columns = {
 
 
 def import_reviews(
-    job: Job, sheets: Sequence[Path], *, reviewer: str | None = None, skip_unknown: bool = False
+    job: Job,
+    sheets: Sequence[Path],
+    *,
+    reviewer: str | None = None,
+    skip_unknown: bool = False,
 ) -> list[StageReport]:
     """Import reviews and return a report for each file.
 

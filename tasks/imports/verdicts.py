@@ -89,7 +89,14 @@ def import_verdicts(
         ImportRefused: a row matches no stored response or criterion, has another text than the
             stored response, or a different decision is stored for it.
     """
-    batch = files.batch_of(read_regular(file), "verdicts", task, model, judge, grading)
+    batch = files.batch_of(
+        read_regular(file),
+        "verdicts",
+        task,
+        model,
+        judge,
+        grading,
+    )
     rows = files.rows_with_columns(
         file,
         _COLUMNS,
@@ -159,7 +166,12 @@ def _put_verdicts(
     return labels
 
 
-def _new_people(job: Job, reader: Reader, batch: str, verdicts: Iterable[StoredRow]) -> set[str]:
+def _new_people(
+    job: Job,
+    reader: Reader,
+    batch: str,
+    verdicts: Iterable[StoredRow],
+) -> set[str]:
     """Return the graders of an import who are people although no row is from a sheet.
 
     A grader who decided only verdicts of one sheet is a person who filled it in, unless the name is
@@ -233,7 +245,11 @@ def _confidence_of(where: str, row: FileRow) -> float | None:
     return confidence
 
 
-def _agreed_value(where: str, decisions: Sequence[Any], grading: str) -> float:
+def _agreed_value(
+    where: str,
+    decisions: Sequence[Any],
+    grading: str,
+) -> float:
     """Return the value that all stated decisions of a row have."""
     values = {as_value(decision) for decision in decisions}
     value = values.pop() if len(values) == 1 else None
@@ -249,7 +265,12 @@ def _agreed_value(where: str, decisions: Sequence[Any], grading: str) -> float:
 
 
 def verdict_cell(
-    job: Job, response: StoredRow, wording: Wording, judge: str, judge_trial: int, grading: str
+    job: Job,
+    response: StoredRow,
+    wording: Wording,
+    judge: str,
+    judge_trial: int,
+    grading: str,
 ) -> StoredRow:
     """Return all columns of an imported verdict except decision and batch.
 
@@ -333,7 +354,11 @@ def _labeller_rows(
 
 
 def _stated_sample(
-    job: Job, reader: Reader, file: Path, batch: str, labels: Sequence[StoredRow]
+    job: Job,
+    reader: Reader,
+    file: Path,
+    batch: str,
+    labels: Sequence[StoredRow],
 ) -> dict[str, list[StoredRow]]:
     """Return the rows that say how labels were sampled, as the user states it.
 
@@ -367,7 +392,12 @@ def _stated_sample(
 
 
 def _stated_sheet(
-    job: Job, reader: Reader, batch: str, model: str, vintage: str, n_drawn: int
+    job: Job,
+    reader: Reader,
+    batch: str,
+    model: str,
+    vintage: str,
+    n_drawn: int,
 ) -> StoredRow:
     """Return the row of `label_sheets` for the labels of a model in a vintage."""
     key = {**job.key, "model": model, "vintage": vintage}

@@ -120,7 +120,12 @@ def _responses(source: LogSource) -> Iterator[LoggedResponse]:
         yield response
 
 
-def _response(where: str, sample: _Sample, prediction: LogRow, review: LogRow) -> LoggedResponse:
+def _response(
+    where: str,
+    sample: _Sample,
+    prediction: LogRow,
+    review: LogRow,
+) -> LoggedResponse:
     sample_score = as_mapping(review.get("sample_score"))
     score = as_mapping(sample_score.get("score"))
     metadata = {
@@ -159,7 +164,11 @@ def _sent_messages(messages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]
     return [message for message in messages if message[0] != "tool"][:n_sent]
 
 
-def _gradings(where: str, score: LogRow, rubric: Sequence[Any]) -> list[Grading]:
+def _gradings(
+    where: str,
+    score: LogRow,
+    rubric: Sequence[Any],
+) -> list[Grading]:
     """Return the decisions of each judge and repetition."""
     decisions_by_judge: dict[tuple[str, int], dict[int, Decision]] = defaultdict(dict)
     attempts = as_list(as_mapping(score.get("metadata")).get("judge_attempts"))

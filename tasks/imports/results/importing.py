@@ -185,7 +185,12 @@ class LogImport:
                 response = self._add_response(logged, task_id, text)
                 self._add_gradings(logged, response)
 
-    def _add_response(self, logged: LoggedResponse, task_id: str, text: str | None) -> StoredRow:
+    def _add_response(
+        self,
+        logged: LoggedResponse,
+        task_id: str,
+        text: str | None,
+    ) -> StoredRow:
         cell = response_cell(
             self.job,
             task_id,
@@ -251,7 +256,14 @@ class LogImport:
         decision: Decision,
         wording: Wording,
     ) -> None:
-        row = verdict_cell(self.job, response, wording, judge, grading.judge_trial, self.grading)
+        row = verdict_cell(
+            self.job,
+            response,
+            wording,
+            judge,
+            grading.judge_trial,
+            self.grading,
+        )
         row |= _known_columns(decision.usage, row)
         row["may_hide_failures"] = grading.may_hide_failures
         row["value"] = decision.value
@@ -414,7 +426,11 @@ def _number(value: float | None) -> str:
 class Tasks:
     """The tasks of a data set, including refused ones, by id and by conversation."""
 
-    def __init__(self, reader: Reader, key: dict[str, str]) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        key: dict[str, str],
+    ) -> None:
         """Read the tasks; `key` is the data set's key."""
         self._revision = key["dataset_revision"]
         columns = "task_id, prompt, reference_texts, response"
@@ -521,7 +537,10 @@ def _wording(
 
 
 def _by_weight(
-    where: str, decision: Decision, decisions: Sequence[Decision], alike: Sequence[Wording]
+    where: str,
+    decision: Decision,
+    decisions: Sequence[Decision],
+    alike: Sequence[Wording],
 ) -> Wording:
     """Return the criterion, of several with one text, that has the weight of a decision.
 
@@ -544,7 +563,10 @@ def _by_weight(
 
 
 def labels_of(
-    path: Path, names: Set[str | None], label: str | None, option: str
+    path: Path,
+    names: Set[str | None],
+    label: str | None,
+    option: str,
 ) -> Mapping[str | None, str]:
     """Return a label for each model or judge of a log.
 

@@ -34,7 +34,12 @@ _ATTACHED = "attachment://"
 _TASK_NAMES = ("task_id", "task", "prompt_id", "sample_id")
 _JUDGE_NAMES = ("judge", "grader", "scorer")
 _JUDGE_OPTIONS = ("judge", "judge_model", "grader_model", "grader", "scorer_model", "model")
-_LIMITS = {"token": TRUNCATED, "context": CONTEXT_LENGTH, "time": TIMEOUT, "working": TIMEOUT}
+_LIMITS = {
+    "token": TRUNCATED,
+    "context": CONTEXT_LENGTH,
+    "time": TIMEOUT,
+    "working": TIMEOUT,
+}
 _LABEL = "model_label"
 """The key with the label of the model in logs of `prbench export inspect`.
 
@@ -132,7 +137,11 @@ def _scores_of(header: LogRow, sample: LogRow) -> Mapping[str, LogRow]:
     return {name: as_mapping(score) for name, score in scores.items()}
 
 
-def _failure_of(sample: LogRow, output: LogRow, text: str | None) -> tuple[str | None, str | None]:
+def _failure_of(
+    sample: LogRow,
+    output: LogRow,
+    text: str | None,
+) -> tuple[str | None, str | None]:
     """Return the status and the cause of a failed sample."""
     limit = as_mapping(sample.get("limit"))
     kind = text_or_none(limit.get("type"))
@@ -154,7 +163,11 @@ def _resolved(text: str | None, attachments: LogRow) -> str | None:
     return text_or_none(attachments.get(text.removeprefix(_ATTACHED))) or text
 
 
-def _gradings(spec: LogRow, sample: LogRow, scores: Mapping[str, LogRow]) -> Iterator[Grading]:
+def _gradings(
+    spec: LogRow,
+    sample: LogRow,
+    scores: Mapping[str, LogRow],
+) -> Iterator[Grading]:
     """Yield a grading for each score with decisions.
 
     If no score has any, one grading without decisions.
@@ -204,7 +217,11 @@ def _own_scores(scores: Mapping[str, LogRow], scorer: str) -> dict[str, float]:
     return {name: number for name, number in numbers.items() if number is not None}
 
 
-def _judge_of(spec: LogRow, sample: LogRow, scorer: str) -> str | None:
+def _judge_of(
+    spec: LogRow,
+    sample: LogRow,
+    scorer: str,
+) -> str | None:
     """Return the judge's model.
 
     The log's metadata, a role, or an option of the scorer names it; or it is the only other model

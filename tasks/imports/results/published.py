@@ -86,7 +86,11 @@ def _trial_of(source: LogSource, config: LogRow) -> int:
     return number_of(str(source.path), config, "trial_number", lowest=0)
 
 
-def _scores_of(document: LogRow, model: str, n_outputs: int) -> list[dict[str, float]]:
+def _scores_of(
+    document: LogRow,
+    model: str,
+    n_outputs: int,
+) -> list[dict[str, float]]:
     """Return the scores of each output of a model, in the order of outputs.
 
     A task that the data set has twice is one output; scores that do not match the outputs one by

@@ -189,7 +189,11 @@ def judged_text(message: LogRow) -> str:
     return message_text({"content": content}) or ""
 
 
-def finished(output: LogRow, text: str | None, error: Any = None) -> tuple[str | None, str | None]:
+def finished(
+    output: LogRow,
+    text: str | None,
+    error: Any = None,
+) -> tuple[str | None, str | None]:
     """Return the failure of an output and its cause; two times None if it did not fail.
 
     An error, no text, and a text that was cut off are failures.
@@ -251,7 +255,10 @@ value_of_decision = partial(as_value, words=_WORDS)
 
 
 def marked(
-    text: str, marks: Mapping[str, float], before_reason: str, unreadable: Sequence[str] = ()
+    text: str,
+    marks: Mapping[str, float],
+    before_reason: str,
+    unreadable: Sequence[str] = (),
 ) -> list[Decision]:
     """Return the decisions in a text that lists criteria with marks, separated by blank lines.
 

@@ -14,7 +14,13 @@ class _Numbers:
         self._numbers: dict[Hashable, dict[Hashable, int]] = defaultdict(dict)
         self._n_seen: Counter[Hashable] = Counter()
 
-    def number_of(self, subject: Hashable, part: str, content: Hashable, stated: int) -> int:
+    def number_of(
+        self,
+        subject: Hashable,
+        part: str,
+        content: Hashable,
+        stated: int,
+    ) -> int:
         """Return the number of a content: the stated one, or the next one if that is taken.
 
         The same content in another part is the same, at the same position among equal ones.

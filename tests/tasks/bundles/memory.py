@@ -27,21 +27,29 @@ def _forget(store: Store) -> None:
 class Cut:
     """Interrupts an upload, as Ctrl-C does, after `n_files` files."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, n_files: int) -> None:
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        n_files: int,
+    ) -> None:
         self.names: list[str] = []
         for method, position in (("put_file", 1), ("pipe_file", 0)):
             self._note(monkeypatch, n_files, method, position)
 
     def _note(
-        self, monkeypatch: pytest.MonkeyPatch, n_files: int, method: str, position: int
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        n_files: int,
+        method: str,
+        position: int,
     ) -> None:
         filesystem = fsspec.filesystem("memory")
         original = getattr(filesystem, method)
 
-        def noted(*given: Any, **more: Any) -> None:
+        def write(*args: Any, **kwargs: Any) -> None:
             if len(self.names) == n_files:
                 raise KeyboardInterrupt
-            self.names.append(given[position])
-            original(*given, **more)
+            self.names.append(args[position])
+            original(*args, **kwargs)
 
-        monkeypatch.setattr(filesystem, method, noted)
+        monkeypatch.setattr(filesystem, method, write)

@@ -15,11 +15,7 @@ SECRET = "a-planted-secret-value"
 def bucket() -> Iterator[None]:
     from moto.server import ThreadedMotoServer
 
-    server = ThreadedMotoServer(
-        ip_address="127.0.0.1",
-        port=0,
-        verbose=False,
-    )
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
     with pytest.MonkeyPatch.context() as patched:
@@ -29,9 +25,8 @@ def bucket() -> Iterator[None]:
         patched.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
         patched.setenv("AWS_REGION", "us-east-1")
         patched.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        fsspec.filesystem("s3").makedirs(
-            "results", exist_ok=True
-        )  # all servers of a process share their buckets
+        # All servers of a process share their buckets.
+        fsspec.filesystem("s3").makedirs("results", exist_ok=True)
         yield
         fsspec.filesystem("s3").clear_instance_cache()
         server.stop()

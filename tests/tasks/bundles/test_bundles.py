@@ -6,16 +6,26 @@ import json
 import random
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flows.cli.main import main
-from tasks.bundles import bundle as bundles
-from tasks.bundles.bundle import KINDS, Damaged, file_at, manifest_of, parse_manifest, read_bundle
-from tasks.bundles.stores import Folder, Store, open_location
+from tasks.bundles.bundle import (
+    KINDS,
+    Bundle,
+    Damaged,
+    Kind,
+    fetch_bundle,
+    file_at,
+    manifest_of,
+    parse_manifest,
+    read_bundle,
+    verify_bundle,
+    write_bundle,
+)
+from tasks.bundles.stores import Folder, Location, Store, open_location
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import Patch, Printed, one_line
 from tests.tasks.bundles.manifests import sealed
@@ -46,7 +56,11 @@ def s3() -> Iterator[None]:
 
 
 @pytest.fixture(params=["folder", "memory", pytest.param("s3", marks=pytest.mark.slow)])
-def there(request: pytest.FixtureRequest, tmp_path: Path, store: Store) -> Folder | Store:
+def location(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    store: Store,
+) -> Location:
     if request.param == "s3":
         request.getfixturevalue("s3")
         return open_location(f"s3://results/{tmp_path.name}")
@@ -56,45 +70,70 @@ def there(request: pytest.FixtureRequest, tmp_path: Path, store: Store) -> Folde
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     for name, content in CONTENT.items():
-        (path := tmp_path / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+        path = tmp_path / "source" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     return tmp_path / "source"
 
 
-def written(source: Path, there: Folder | Store, kind: str) -> Any:
-    return bundles.write_bundle(
-        there, kind, {file_at(source / name, name): source / name for name in CONTENT}, META
-    )
+def written(
+    source: Path,
+    location: Location,
+    kind: Any = "export",
+) -> Bundle:
+    files = {file_at(source / name, name): source / name for name in CONTENT}
+    return write_bundle(location, kind, files, META)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_bundle_comes_back_as_it_was_written(
-    kind: str, source: Path, there: Folder | Store, tmp_path: Path
+def test_a_bundle_of_each_kind_comes_back_as_it_was_written(
+    kind: Kind, source: Path, location: Location, tmp_path: Path
 ) -> None:
-    bundle = written(source, there, kind)
-    paths = {name: tmp_path / "fetched" / name for name in CONTENT}
+    bundle = written(source, location, kind)
 
-    assert bundle == read_bundle(there, *KINDS) == read_bundle(there, kind)
-    assert kind == bundle.kind
+    assert bundle.kind == kind
     assert bundle.meta == META
-    assert sum(map(len, CONTENT.values())) == bundle.n_bytes
-    bundles.verify_bundle(there, bundle)
-    bundles.fetch_bundle(there, bundle, paths)
-    assert {name: path.read_bytes() for name, path in paths.items()} == CONTENT
-    assert {*CONTENT, manifest_of(kind)} == there.files().keys()
+    assert bundle.n_bytes == 19
+    assert read_bundle(location, kind) == bundle
+    assert read_bundle(location, *KINDS) == bundle
+    assert location.files().keys() == {*CONTENT, manifest_of(kind)}
 
-    for content in (b"PAR2", b"PAR", None):
-        there.remove(["a.parquet"])
-        if content:
-            there.write("a.parquet", content)
-        for read in (bundles.verify_bundle, partial(bundles.fetch_bundle, paths=paths)):
-            with pytest.raises(
-                Damaged, match=one_line("a.parquet: missing, or changed since it was written")
-            ):
-                read(there, bundle)
-    there.remove([manifest_of(kind)])
+
+def test_the_files_of_a_bundle_are_fetched_as_they_were_written(
+    source: Path, location: Location, tmp_path: Path
+) -> None:
+    bundle = written(source, location)
+    verify_bundle(location, bundle)
+
+    fetch_bundle(location, bundle, {name: tmp_path / "copy" / name for name in CONTENT})
+
+    for name, content in CONTENT.items():
+        assert (tmp_path / "copy" / name).read_bytes() == content
+
+
+@pytest.mark.parametrize("content", [b"PAR2", b"PAR", None])
+def test_a_file_that_is_missing_or_changed_is_refused_when_it_is_verified_or_fetched(
+    source: Path,
+    location: Location,
+    tmp_path: Path,
+    content: bytes | None,
+) -> None:
+    bundle = written(source, location)
+    location.remove(["a.parquet"])
+    if content is not None:
+        location.write("a.parquet", content)
+
+    reason = one_line("a.parquet: missing, or changed since it was written")
+    with pytest.raises(Damaged, match=reason):
+        verify_bundle(location, bundle)
+    with pytest.raises(Damaged, match=reason):
+        fetch_bundle(location, bundle, {name: tmp_path / "copy" / name for name in CONTENT})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_without_a_manifest_are_no_bundle(kind: Kind, source: Path) -> None:
     with pytest.raises(Damaged, match=f"is not a complete {kind}, {manifest_of(kind)} is missing"):
-        read_bundle(there, kind)
+        read_bundle(Folder(source), kind)
 
 
 SPOILED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
@@ -118,6 +157,7 @@ def test_a_name_that_is_no_plain_path_in_the_folder_is_refused(name: str) -> Non
         "version": 2,
         "files": [{**FILE, "name": name}],
     }
+
     with pytest.raises(Damaged, match=one_line("which is not a file of the export")):
         parse_manifest(sealed(document), "manifest.json", "export")
 
@@ -126,7 +166,7 @@ def test_a_name_that_is_no_plain_path_in_the_folder_is_refused(name: str) -> Non
 def test_a_manifest_that_somebody_made_by_hand_is_refused_in_one_line(
     case: str, source: Path
 ) -> None:
-    written(source, Folder(source), "export")
+    written(source, Folder(source))
     spoil, reason = SPOILED[case]
     document = json.loads((source / "manifest.json").read_bytes())
     spoil(document)
@@ -159,58 +199,66 @@ def test_every_flipped_bit_of_a_manifest_is_found(source: Path) -> None:
     written(source, Folder(source), "backup")
     content = (source / "backup.json").read_bytes()
     bits = random.Random(3)
-    for at in range(len(content)):
-        other = content[:at] + bytes([content[at] ^ 1 << bits.randrange(8)]) + content[at + 1 :]
+    for position in range(len(content)):
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << bits.randrange(8)
         with pytest.raises(Damaged):
-            parse_manifest(other, "backup.json", "backup")
+            parse_manifest(bytes(damaged), "backup.json", "backup")
 
 
-def test_manifests_of_backups_of_november_are_read_with_their_hash_or_without() -> None:
-    files = [
+OLD_BACKUP = {
+    "format": "prbench-backup",
+    "version": 1,
+    "made_at": "2026-11-01",
+    "files": [
         {
             "path": "a",
             "stored_as": "files/a.0000000000000000",
             **FILE,
         }
-    ]
-    document = {
-        "format": "prbench-backup",
-        "version": 1,
-        "made_at": "2026-11-01",
-        "files": files,
-    }
-    bundle = parse_manifest(sealed(document), "backup.json", "backup")
+    ],
+}
 
-    assert bundle == parse_manifest(json.dumps(document).encode(), "backup.json", "backup")
+
+@pytest.mark.parametrize("content", [sealed(OLD_BACKUP), json.dumps(OLD_BACKUP).encode()])
+def test_manifests_of_backups_of_november_are_read_with_their_hash_or_without(
+    content: bytes,
+) -> None:
+    bundle = parse_manifest(content, "backup.json", "backup")
+
     assert [file.name for file in bundle.files] == ["files/a.0000000000000000"]
+
+
+def test_a_changed_manifest_of_november_is_refused() -> None:
+    content = sealed(OLD_BACKUP).replace(b'"version": 1', b'"version": 0')
+
     with pytest.raises(Damaged, match="was changed"):
-        parse_manifest(
-            sealed(document).replace(b'"version": 1', b'"version": 0'), "backup.json", "backup"
-        )
+        parse_manifest(content, "backup.json", "backup")
+
+
+def test_an_export_of_version_1_is_refused() -> None:
+    content = sealed(
+        {
+            "format": "prbench-export",
+            "version": 1,
+            "tables": [],
+        }
+    )
+
     with pytest.raises(Damaged, match="is of version 1; write the export again"):
-        parse_manifest(
-            sealed(
-                {
-                    "format": "prbench-export",
-                    "version": 1,
-                    "tables": [],
-                }
-            ),
-            "manifest.json",
-            "export",
-        )
+        parse_manifest(content, "manifest.json", "export")
 
 
 @pytest.mark.parametrize(
-    ("given", "path"),
+    ("address", "path"),
     [
         ("backup/prbench", "backup/prbench"),
         ("file:///mnt/backup", "/mnt/backup"),
         ("local:///mnt/x/", "/mnt/x"),
     ],
 )
-def test_a_path_and_an_address_of_a_file_are_folders(given: str, path: str) -> None:
-    assert Path(path) == open_location(given)
+def test_a_path_and_an_address_of_a_file_are_folders(address: str, path: str) -> None:
+    assert open_location(address) == Path(path)
 
 
 SECRETS = {
@@ -222,22 +270,22 @@ SECRETS = {
 }
 
 
-@pytest.mark.parametrize("given", SECRETS)
+@pytest.mark.parametrize("address", SECRETS)
 @pytest.mark.parametrize("command", ["backup", "restore", "export", "import warehouse", "publish"])
 def test_keys_in_an_address_are_refused(
-    given: str, command: str, tmp_path: Path, capsys: Printed
+    address: str, command: str, tmp_path: Path, capsys: Printed
 ) -> None:
-    assert main([*command.split(), given, "--warehouse", str(tmp_path / "data"), "-v"]) == 2
+    assert main([*command.split(), address, "--warehouse", str(tmp_path / "data"), "-v"]) == 2
 
     message = capsys.readouterr().err
-    *_, line = message.splitlines()
     assert "planted" not in message
-    assert line.startswith(f"prbench: {SECRETS[given]}://...: an address must hold no keys")
+    reason = f"prbench: {SECRETS[address]}://...: an address must hold no keys"
+    assert message.splitlines()[-1].startswith(reason)
     assert not (tmp_path / "data").exists()
 
 
 @pytest.mark.parametrize(
-    ("given", "reason"),
+    ("address", "reason"),
     [
         (
             "s4://bucket/x",
@@ -250,12 +298,12 @@ def test_keys_in_an_address_are_refused(
     ],
 )
 def test_an_address_to_nowhere_is_refused(
-    given: str, reason: str, tmp_path: Path, capsys: Printed
+    address: str, reason: str, tmp_path: Path, capsys: Printed
 ) -> None:
-    assert main(["backup", given, "--warehouse", str(tmp_path)]) == 2
+    assert main(["backup", address, "--warehouse", str(tmp_path)]) == 2
 
     message = capsys.readouterr().err
-    assert message.startswith(f"prbench: {given}: {reason}")
+    assert message.startswith(f"prbench: {address}: {reason}")
     assert message.count("\n") == 1
 
 
@@ -293,6 +341,11 @@ def test_names_of_files_are_those_below_the_prefix_alone(store: Store, tmp_path:
     Store("memory://bucket/prefix-2", store.filesystem, "/bucket/prefix-2").write("d", b"other")
 
     assert store.files() == {"a/b": 5, "c": 5}
-    store.remove(["c"])
     assert store.below("a").files() == {"b": 5}
-    assert None is store.read("c")
+
+
+def test_a_removed_file_is_gone(store: Store) -> None:
+    store.write("a", b"12345")
+    store.remove(["a"])
+
+    assert store.read("a") is None

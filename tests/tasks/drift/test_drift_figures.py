@@ -2,11 +2,14 @@
 
 import random
 import warnings
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from statistics import fmean
 
+import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score
 
-from tests.kit import Fill, differing, row
+from tests.kit import Fill, Row, differing, row
 
 VALUES = {
     0.0: "unmet",
@@ -14,9 +17,11 @@ VALUES = {
     1.0: "met",
 }
 FAILED = ("provider_error", "lost")
+NIGHTS = {"2026-11-01": 0.0, "2026-11-02": 0.1, "2026-11-03": 0.5, "2026-11-04": 1.0}
+"""Night -> the probability that a decision changes."""
 
 
-def member(set_id: str, number: int, value: float) -> dict[str, Any]:
+def member(set_id: str, number: int, value: float) -> Row:
     return row(
         "control_set",
         set_id=set_id,
@@ -31,119 +36,127 @@ def member(set_id: str, number: int, value: float) -> dict[str, Any]:
     )
 
 
-def decided(of: dict[str, Any], night: str, value: float | None, failed: str) -> dict[str, Any]:
-    same = ("set_id", "response_id", "task_id", "criterion_id", "criterion_hash", "model", "judge")
-    status = failed if value is None else VALUES[value]
-    given = {name: of[name] for name in same}
+def verdict_on(criterion: Row, night: str, value: float | None, failure: str) -> Row:
+    """Return the verdict of a night on a member; `failure` is its status without a value."""
+    columns = (
+        "set_id",
+        "response_id",
+        "task_id",
+        "criterion_id",
+        "criterion_hash",
+        "model",
+        "judge",
+    )
     return row(
         "control_verdicts",
-        **given,
+        **{name: criterion[name] for name in columns},
         judge_vintage=night,
-        status=status,
+        status=failure if value is None else VALUES[value],
         value=value,
     )
 
 
-def rows_shown(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Members of three control sets, and their verdicts in four nights: equal or different, failed,
-    or missing.
-    """
-    source = random.Random(seed)
-    members = [
+def random_members(source: random.Random) -> list[Row]:
+    """Return the members of three control sets."""
+    sets = {"binary": (0.0, 1.0), "ternary": (0.0, 0.5, 1.0), "one": (1.0,)}
+    return [
         member(set_id, number, source.choice(values))
-        for set_id, values in {
-            "binary": (0.0, 1.0),
-            "ternary": (0.0, 0.5, 1.0),
-            "one": (1.0,),
-        }.items()
+        for set_id, values in sets.items()
         for number in range(40)
     ]
-    verdicts = [
-        decided(each, f"2026-11-0{night}", value, source.choice(FAILED))
-        for night, unsure in enumerate((0.0, 0.1, 0.5, 1.0), start=1)
-        for each in members
-        if source.random() < 0.95
-        for value in [
-            each["first_value"] if source.random() >= unsure else source.choice([None, *VALUES])
-        ]
-    ]
-    return members, verdicts
+
+
+def random_verdicts(
+    source: random.Random, members: Sequence[Row], night: str, change: float
+) -> list[Row]:
+    """Return the verdicts of a night: equal or changed with a probability, failed, or missing."""
+    verdicts = []
+    for criterion in members:
+        if source.random() < 0.95:
+            value = criterion["first_value"]
+            if source.random() < change:
+                value = source.choice([None, *VALUES])
+            verdicts.append(verdict_on(criterion, night, value, source.choice(FAILED)))
+    return verdicts
+
+
+def expected_figures(members: Sequence[Row], verdicts: Sequence[Row]) -> Row:
+    """Return the figures of a control set in a night, by counting and by scikit-learn."""
+    first_values = {criterion["criterion_id"]: criterion["first_value"] for criterion in members}
+    decided = [verdict for verdict in verdicts if verdict["value"] is not None]
+    old_values = [first_values[verdict["criterion_id"]] for verdict in decided]
+    new_values = [verdict["value"] for verdict in decided]
+    old_words = [VALUES[value] for value in old_values]
+    new_words = [VALUES[value] for value in new_values]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # kappa is undefined for a single label
+        kappa = cohen_kappa_score(old_words, new_words, labels=list(VALUES.values()))
+    statuses = Counter(verdict["status"] for verdict in verdicts)
+    return {
+        "n_members": 40,
+        "n_decided": len(decided),
+        "n_lost": statuses["lost"],
+        "n_failed": statuses["provider_error"],
+        "kappa": kappa,
+        "agreement": accuracy_score(old_words, new_words),
+        "met_share": fmean(new_values),
+        "first_met_share": fmean(old_values),
+    }
+
+
+def rows_by_set(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    rows_of_set = defaultdict(list)
+    for control_row in rows:
+        rows_of_set[control_row["set_id"]].append(control_row)
+    return rows_of_set
 
 
 def test_agreement_and_kappa_are_those_of_the_first_and_the_new_decisions(published: Fill) -> None:
-    members, verdicts = rows_shown(seed=20261122)
-    first = {(each["set_id"], each["criterion_id"]): each["first_value"] for each in members}
-    figures = published({"control_set": members, "control_verdicts": verdicts}).rows(
-        "from judge_drift"
-    )
+    source = random.Random(20261122)
+    members = random_members(source)
+    verdicts = []
+    expected = {}
+    for night, change in NIGHTS.items():
+        verdicts_of_night = random_verdicts(source, members, night, change)
+        verdicts += verdicts_of_night
+        members_of_set = rows_by_set(members)
+        for set_id, set_verdicts in rows_by_set(verdicts_of_night).items():
+            expected[set_id, night] = expected_figures(members_of_set[set_id], set_verdicts)
 
+    reader = published({"control_set": members, "control_verdicts": verdicts})
+
+    figures = {(row["set_id"], row["night"]): row for row in reader.rows("from judge_drift")}
     assert len(figures) == 12
-    wanted = {}
-    for each in figures:
-        tonight = [
-            v
-            for v in verdicts
-            if (v["set_id"], v["judge_vintage"]) == (each["set_id"], each["night"])
-        ]
-        pairs = [
-            (first[v["set_id"], v["criterion_id"]], v["value"])
-            for v in tonight
-            if v["value"] is not None
-        ]
-        old, new = zip(*pairs, strict=True)
-        as_words = [VALUES[value] for value in old], [VALUES[value] for value in new]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # kappa is undefined for a single label
-            kappa = cohen_kappa_score(*as_words, labels=list(VALUES.values()))
-        lost, failed = (
-            sum(v["status"] == status for v in tonight) for status in ("lost", "provider_error")
-        )
-        wanted[each["set_id"], each["night"]] = {
-            "n_members": 40,
-            "n_decided": len(pairs),
-            "n_lost": lost,
-            "n_failed": failed,
-            "kappa": kappa,
-            "agreement": accuracy_score(*as_words),
-            "met_share": sum(new) / len(new),
-            "first_met_share": sum(old) / len(old),
-        }
-    assert differing(wanted, {(each["set_id"], each["night"]): each for each in figures}) == []
+    assert differing(expected, figures) == []
 
 
-def test_limits_are_shown_only_beside_the_counts_that_they_were_worked_out_with(
+@pytest.mark.parametrize(
+    ("n_decided", "cause", "method", "is_out_of_control"),
+    [(38, "limit", "m", True), (37, None, None, False)],
+)
+def test_limits_are_shown_only_beside_the_counts_that_they_were_computed_with(
     published: Fill,
+    n_decided: int,
+    cause: str | None,
+    method: str | None,
+    is_out_of_control: bool,
 ) -> None:
-    members, verdicts = rows_shown(seed=1)
-    tonight = [v for v in verdicts if (v["set_id"], v["judge_vintage"]) == ("binary", "2026-11-01")]
-    n = sum(v["value"] is not None for v in tonight)
-    known = {
-        "set_id": "binary",
-        "night": "2026-11-01",
-        "n_agreeing": n,
-        "method": "m",
-        "cause": "limit",
-    }
-    right, stale = (row("control_limits", n_decided=count, **known) for count in (n, n - 1))
-    shown = (
-        "select cause, method, is_out_of_control from judge_drift where set_id = 'binary' and night"
-        " = '2026-11-01'"
+    members = [member("binary", number, 1.0) for number in range(40)]
+    verdicts = [verdict_on(criterion, "2026-11-01", 1.0, "") for criterion in members[:38]]
+    limit = row(
+        "control_limits",
+        set_id="binary",
+        night="2026-11-01",
+        n_decided=n_decided,
+        n_agreeing=38,
+        method="m",
+        cause="limit",
     )
 
-    stored = {"control_set": members, "control_verdicts": tonight}
-    reader = published(stored, {"control_limits": [right]})
-    assert reader.rows(shown) == [
-        {
-            "cause": "limit",
-            "method": "m",
-            "is_out_of_control": True,
-        }
-    ]
-    reader = published(stored, {"control_limits": [stale]})
-    assert reader.rows(shown) == [
-        {
-            "cause": None,
-            "method": None,
-            "is_out_of_control": False,
-        }
+    reader = published(
+        {"control_set": members, "control_verdicts": verdicts, "control_limits": [limit]}
+    )
+
+    assert reader.rows("select cause, method, is_out_of_control from judge_drift") == [
+        {"cause": cause, "method": method, "is_out_of_control": is_out_of_control}
     ]

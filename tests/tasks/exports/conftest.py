@@ -4,7 +4,8 @@ as documents.
 
 import csv
 import json
-from itertools import product
+from collections.abc import Sequence
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -13,7 +14,19 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
-from tests.kit import admitted, at, criterion, job_on, response, row, verdict, write_jsonl, written
+from tests.kit import (
+    Row,
+    Rows,
+    admitted,
+    at,
+    criterion,
+    job_on,
+    response,
+    row,
+    verdict,
+    write_jsonl,
+    written,
+)
 
 csv.field_size_limit(2**31 - 1)
 
@@ -22,6 +35,12 @@ def sheet_rows(path: Path) -> list[dict[str, str]]:
     """Return the rows of a sheet."""
     with path.open(encoding="utf-8-sig", newline="") as lines:
         return list(csv.DictReader(lines))
+
+
+def formulas_in(rows: list[dict[str, str]]) -> list[str]:
+    """Return the cells of a sheet that a spreadsheet program would run, or strip."""
+    cells = chain.from_iterable(row.values() for row in rows)
+    return [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))]
 
 
 def save_sheet(path: Path, rows: list[dict[str, str]]) -> Path:
@@ -46,7 +65,12 @@ CALL = {
 }
 
 
-def values_of(model: str, judge: str, task: int, trial: int) -> tuple[float | None, ...]:
+def values_of(
+    model: str,
+    judge: str,
+    task: int,
+    trial: int,
+) -> tuple[float | None, ...]:
     """Return a judge's decisions on the three criteria."""
     if model == "good" and task == 2 and trial == 1 and judge == "strict":
         return (1.0, None, 0.0)
@@ -54,26 +78,33 @@ def values_of(model: str, judge: str, task: int, trial: int) -> tuple[float | No
     return (float(base % 2), float(base % 3 > 0), float(base % 5 == 0))
 
 
-def rows_of_world() -> dict[str, list[dict[str, Any]]]:
+def rows_of_world() -> Rows:
     """Two models in two trials under two judges; `t7` times out, and not all judges judged `t6`."""
     rows = dict(admitted(TASKS, topic="A topic", expert="Expert"))
-    rows["split_members"] += [
-        row(
-            "split_members",
-            split="finance_hard",
-            task_id=task,
-            position=0,
-        )
-        for task in HARD
-    ]
+    for task in HARD:
+        member = row("split_members", split="finance_hard", task_id=task, position=0)
+        rows["split_members"].append(member)
     for member in rows["split_members"]:
         member["canary"] = CANARY
-    rows["criteria"] = [
-        criterion(task, position, weight)
-        for task in TASKS
-        for position, weight in enumerate(WEIGHTS)
-    ]
-    rows["message_rows"] = [
+    for table in ("criteria", "message_rows", "responses", "verdicts"):
+        rows[table] = []
+    for number, task in enumerate(TASKS):
+        criteria = [criterion(task, position, weight) for position, weight in enumerate(WEIGHTS)]
+        rows["criteria"] += criteria
+        rows["message_rows"] += messages_of(task)
+        for model, trial in product(("good", "poor"), (1, 2)):
+            sampled = response_of(number, model, trial)
+            rows["responses"].append(sampled)
+            if sampled["status"] == "ok":
+                for judge in JUDGES[:1] if number == 6 else JUDGES:
+                    values = values_of(model, judge, number, trial)
+                    rows["verdicts"] += verdicts_on(sampled, criteria, values, judge)
+    return rows
+
+
+def messages_of(task: str) -> list[Row]:
+    """Return the conversation of a task."""
+    return [
         row(
             "message_rows",
             task_id=task,
@@ -81,42 +112,49 @@ def rows_of_world() -> dict[str, list[dict[str, Any]]]:
             role=role,
             content=f"{role} says {position} about {task}",
         )
-        for task in TASKS
         for position, role in enumerate(("user", "assistant", "user"))
     ]
-    rows["responses"] = []
-    rows["verdicts"] = []
-    for model, (number, task), trial in product(("good", "poor"), enumerate(TASKS), (1, 2)):
-        fails = number == 7 and model == "poor"
-        sampled = response(
-            task,
-            model,
-            trial,
-            "timeout" if fails else "ok",
-            **({} if fails else CALL),
-            served_model=f"{model}-2026",
-            error="no reply in 60 s" if fails else None,
-            latency_s=1.5,
+
+
+def response_of(
+    number: int,
+    model: str,
+    trial: int,
+) -> Row:
+    """Return a response to a task, or its failure."""
+    outcome: Row = {"status": "ok", **CALL}
+    if number == 7 and model == "poor":
+        outcome = {"status": "timeout", "error": "no reply in 60 s"}
+    sampled = response(
+        TASKS[number],
+        model,
+        trial,
+        **outcome,
+        served_model=f"{model}-2026",
+        latency_s=1.5,
+    )
+    return sampled | {"created_at": at(60 * number + trial)}
+
+
+def verdicts_on(
+    sampled: Row,
+    criteria: Sequence[Row],
+    values: Sequence[float | None],
+    judge: str,
+) -> list[Row]:
+    """Return a judge's verdicts on a response; an undecided one has no known cost."""
+    return [
+        verdict(
+            sampled,
+            item,
+            value,
+            judge=judge,
+            created_at=at(3600 + TASKS.index(sampled["task_id"])),
+            explanation=f"because of {value} | <b>it</b>",
+            **({"cost_usd": None} if value is None else CALL),
         )
-        sampled["created_at"] = at(60 * number + trial)
-        rows["responses"].append(sampled)
-        for judge in () if fails else JUDGES[:1] if number == 6 else JUDGES:
-            judged_by = {"judge": judge, "created_at": at(3600 + number)}
-            criteria = [each for each in rows["criteria"] if each["task_id"] == task]
-            rows["verdicts"] += [
-                verdict(
-                    sampled,
-                    item,
-                    value,
-                    **judged_by,
-                    explanation=f"because of {value} | <b>it</b>",
-                    **(CALL if value is not None else {"cost_usd": None}),
-                )
-                for item, value in zip(
-                    criteria, values_of(model, judge, number, trial), strict=True
-                )
-            ]
-    return rows
+        for item, value in zip(criteria, values, strict=True)
+    ]
 
 
 @pytest.fixture(scope="session")

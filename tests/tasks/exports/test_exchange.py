@@ -47,9 +47,8 @@ LEADERBOARD = (
 
 def marked(tables: kit.Rows) -> kit.Rows:
     """The same rows, with a canary."""
-    return tables | {
-        "split_members": [each | {"canary": "a canary"} for each in tables["split_members"]]
-    }
+    members = [member | {"canary": "a canary"} for member in tables["split_members"]]
+    return tables | {"split_members": members}
 
 
 @pytest.fixture(scope="module")
@@ -91,28 +90,53 @@ def rewritten(folder: Path, **changes: Any) -> None:
     (folder / "manifest.json").write_bytes(sealed(file_list_of(folder) | changes))
 
 
-def test_an_import_has_all_rows_of_an_export_but_canaries_and_runs(
-    filled: Job, exported: Path, empty: Job
-) -> None:
-    report = imported(empty, exported)
+@pytest.fixture(scope="module")
+def received(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A warehouse with the import of the export; tests must not change it."""
+    job = job_on("sample", tmp_path_factory.mktemp("received"))
+    report = imported(job, exported)
 
-    for wanted, actual in zip(
-        rows_in(filled, LEADERBOARD), rows_in(empty, LEADERBOARD), strict=True
+    assert report.rows == sum(table["n_rows"] for table in file_list_of(exported)["tables"])
+    return job
+
+
+@pytest.mark.parametrize(
+    "table", ["task_rows", "criteria", "responses", "verdicts", "measures", "checks"]
+)
+def test_an_import_has_all_rows_of_an_export(
+    filled: Job,
+    received: Job,
+    table: str,
+) -> None:
+    query = f"select * from {table} order by all"
+
+    assert rows_in(received, query) == rows_in(filled, query)
+
+
+def test_an_import_has_the_leaderboard_with_its_intervals(filled: Job, received: Job) -> None:
+    assert values_in(received, "select count(ci_low) > 0 from leaderboard") == [(True,)]
+    for expected, actual in zip(
+        rows_in(filled, LEADERBOARD), rows_in(received, LEADERBOARD), strict=True
     ):
         # Rows may be in another order, so the last digits of sums may differ.
-        assert wanted == {
-            n: pytest.approx(x, rel=1e-12) if isinstance(x, float) else x for n, x in actual.items()
-        }
-    assert values_in(empty, "select count(ci_low) > 0 from leaderboard") == [(True,)]
-    for table in ("task_rows", "criteria", "responses", "verdicts", "measures", "checks"):
-        query = f"select * from {table} order by all"
-        assert rows_in(filled, query) == rows_in(empty, query)
-    assert values_in(empty, "select distinct canary from split_members") == [(None,)]
-    assert values_in(empty, "select run_id from runs") == [("ended",)]
-    assert sum(table["n_rows"] for table in file_list_of(exported)["tables"]) == report.rows
-    parts = sorted(empty.warehouse.rglob("*.parquet"))
-    assert imported(empty, exported).rows == 0
-    assert parts == sorted(empty.warehouse.rglob("*.parquet"))
+        assert numbers_in(actual) == pytest.approx(numbers_in(expected), rel=1e-12)
+        assert actual | numbers_in(expected) == expected
+
+
+def numbers_in(row: kit.Row) -> dict[str, float]:
+    return {name: value for name, value in row.items() if isinstance(value, float)}
+
+
+def test_an_import_has_no_canaries_and_no_runs_that_go_on(received: Job) -> None:
+    assert values_in(received, "select distinct canary from split_members") == [(None,)]
+    assert values_in(received, "select run_id from runs") == [("ended",)]
+
+
+def test_a_second_import_writes_nothing(received: Job, exported: Path) -> None:
+    parts = sorted(received.warehouse.rglob("*.parquet"))
+
+    assert imported(received, exported).rows == 0
+    assert sorted(received.warehouse.rglob("*.parquet")) == parts
 
 
 def test_an_export_of_november_is_imported_without_its_former_tables_and_columns(
@@ -120,12 +144,14 @@ def test_an_export_of_november_is_imported_without_its_former_tables_and_columns
 ) -> None:
     table = pq.read_table(copy / "task_rows/part-0.parquet").drop_columns(["expert"])
     pq.write_table(table, copy / "task_rows/part-0.parquet")
-    listed = file_list_of(copy)
-    by_name = {each["name"]: each for each in listed["tables"]}
-    by_name["task_rows"]["columns"].pop("expert")
-    by_name["measures"]["name"] = "intervals"
-    files = [asdict(file_at(copy / each["name"], each["name"])) for each in listed["files"]]
-    rewritten(copy, tables=listed["tables"], files=files)
+    manifest = file_list_of(copy)
+    tables = {table["name"]: table for table in manifest["tables"]}
+    tables["task_rows"]["columns"].pop("expert")
+    tables["measures"]["name"] = "intervals"
+    names = [file["name"] for file in manifest["files"]]
+    files = [asdict(file_at(copy / name, name)) for name in names]
+    rewritten(copy, tables=manifest["tables"], files=files)
+
     report = imported(empty, copy)
 
     assert report.warnings == ["intervals: not imported: unknown table"]
@@ -139,16 +165,13 @@ def test_a_large_table_is_cut_into_files_that_hold_it(
     monkeypatch.setattr("tasks.exports.tables.ROWS_A_FILE", 100)
     export_tables(filled, tmp_path / "out", ["verdicts"])
     (table,) = file_list_of(tmp_path / "out")["tables"]
-    ids = [
-        each
-        for name in table["files"]
-        for each in pq.read_table(tmp_path / "out" / name)["verdict_id"]
-    ]
+    files = [pq.read_table(tmp_path / "out" / name) for name in table["files"]]
 
-    assert len(table["files"]) > 2
-    assert max(pq.read_metadata(tmp_path / "out" / name).num_rows for name in table["files"]) <= 100
-    stored = values_in(filled, "select verdict_id from verdicts order by 1")
-    assert [(each,) for each in sorted(map(str, ids))] == stored
+    assert len(files) > 2
+    assert max(file.num_rows for file in files) <= 100
+    exported_ids = pa.concat_tables(files)["verdict_id"].to_pylist()
+    stored_ids = [row["verdict_id"] for row in rows_in(filled, "select verdict_id from verdicts")]
+    assert sorted(exported_ids) == sorted(stored_ids)
 
 
 def test_a_table_that_is_not_there_is_refused_before_anything_is_written(
@@ -160,25 +183,20 @@ def test_a_table_that_is_not_there_is_refused_before_anything_is_written(
 
 
 def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path: Path) -> None:
-    own = admitted(["t1", "t2"]) | {"runs": [row("runs", run_id="ended", outcome="done")]}
-    other = {
-        name: [each | {"benchmark": "other"} for each in own[name] if "benchmark" in each]
-        for name in own
-    }
+    tables = admitted(["t1", "t2"])
+    foreign_tasks = [task | {"benchmark": "other"} for task in tables["task_rows"]]
+    runs = [row("runs", run_id="ended", outcome="done")]
     job = job_on("sample", tmp_path / "warehouse")
-    written(job.warehouse, kit.combined(own, other)).publish()
-    export_tables(job, tmp_path / "own", benchmark="prbench")
+    written(
+        job.warehouse, kit.combined(tables, {"task_rows": foreign_tasks, "runs": runs})
+    ).publish()
 
-    tasks = pq.read_table(tmp_path / "own/task_rows/part-0.parquet").to_pylist()
-    assert sorted((each["benchmark"], each["task_id"]) for each in tasks) == [
-        ("prbench", "t1"),
-        ("prbench", "t2"),
-    ]
-    assert {
-        each["canary"]
-        for each in pq.read_table(tmp_path / "own/split_members/part-0.parquet").to_pylist()
-    } == {None}
-    assert pq.read_metadata(tmp_path / "own/runs/part-0.parquet").num_rows == 1
+    export_tables(job, tmp_path / "out", benchmark="prbench")
+
+    tasks = pq.read_table(tmp_path / "out/task_rows/part-0.parquet")
+    assert tasks["benchmark"].to_pylist() == ["prbench", "prbench"]
+    assert sorted(tasks["task_id"].to_pylist()) == ["t1", "t2"]
+    assert pq.read_metadata(tmp_path / "out/runs/part-0.parquet").num_rows == 1
 
 
 RESPONSE = response("t1", model="ada")
@@ -195,21 +213,23 @@ def warehouse_with(folder: Path, **tables: list[dict[str, Any]]) -> Job:
 def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_one(
     tmp_path: Path,
 ) -> None:
-    job, other = (
-        warehouse_with(
-            tmp_path / text,
-            responses=[{**RESPONSE, "text": text}],
-            verdicts=[
-                verdict(RESPONSE, CRITERION, value, judge=judge)
-                for judge, value in decisions.items()
-            ],
-        )
-        for text, decisions in (
-            ("As here.", {"a": None, "b": 1.0}),
-            ("As given.", {"a": 1.0, "b": None}),
-        )
+    failed = verdict(RESPONSE, CRITERION, None, judge="a")
+    decided = verdict(RESPONSE, CRITERION, 1.0, judge="b")
+    job = warehouse_with(
+        tmp_path / "here",
+        responses=[RESPONSE | {"text": "As here."}],
+        verdicts=[failed, decided],
     )
-    export_tables(other, tmp_path / "exported")
+    source = warehouse_with(
+        tmp_path / "there",
+        responses=[RESPONSE | {"text": "As there."}],
+        verdicts=[
+            verdict(RESPONSE, CRITERION, 1.0, judge="a"),
+            verdict(RESPONSE, CRITERION, None, judge="b"),
+        ],
+    )
+    export_tables(source, tmp_path / "exported")
+
     report = imported(job, tmp_path / "exported")
 
     assert report.rows == 1
@@ -221,43 +241,27 @@ def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_o
 def test_checks_of_a_revision_that_was_checked_here_stay_and_retracted_rows_stay_away(
     tmp_path: Path,
 ) -> None:
-    responses = [
-        {
-            **RESPONSE,
-            "import_batch": "a-file",
-            "source": "imported",
-        }
-    ]
-    retractions = [row("retractions", import_batch="a-file", is_retracted=True)]
-    refusals = [
-        row(
-            "refusals",
-            task_id="t1",
-            check_name="any",
-            severity="quarantine",
-            created_at=kit.at(9),
-        )
-    ]
-    checks = [
-        {
-            **admitted([])["checks"][0],
-            "run_id": "later",
-            "created_at": kit.at(9),
-        }
-    ]
-    here = warehouse_with(tmp_path / "a", responses=responses, retractions=retractions)
-    other = warehouse_with(
-        tmp_path / "b",
-        responses=responses,
-        checks=checks,
-        refusals=refusals,
+    responses = [RESPONSE | {"import_batch": "a-file", "source": "imported"}]
+    retraction = row("retractions", import_batch="a-file", is_retracted=True)
+    refusal = row(
+        "refusals",
+        task_id="t1",
+        check_name="any",
+        severity="quarantine",
+        created_at=kit.at(9),
     )
-    export_tables(other, tmp_path / "exported")
-    imported(here, tmp_path / "exported")
+    later_check = admitted([])["checks"][0] | {"run_id": "later", "created_at": kit.at(9)}
+    job = warehouse_with(tmp_path / "here", responses=responses, retractions=[retraction])
+    source = warehouse_with(
+        tmp_path / "there", responses=responses, checks=[later_check], refusals=[refusal]
+    )
+    export_tables(source, tmp_path / "exported")
 
-    assert rows_in(here, "from refusals") == []
-    assert rows_in(here, "from responses") == []
-    assert values_in(here, "select is_admitted from tasks") == [(True,)]
+    imported(job, tmp_path / "exported")
+
+    assert rows_in(job, "from refusals") == []
+    assert rows_in(job, "from responses") == []
+    assert values_in(job, "select is_admitted from tasks") == [(True,)]
 
 
 DAMAGE = {
@@ -280,6 +284,7 @@ def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(
 ) -> None:
     damage, reason = DAMAGE[case]
     damage(copy)
+
     with pytest.raises(PipelineError, match=kit.one_line(reason)):
         imported(empty, copy)
     assert list(empty.warehouse.rglob("*.parquet")) == []
@@ -315,35 +320,41 @@ def publications(store: Store) -> set[str]:
     return {name.split("/")[0] for name in store.below("publications").files()}
 
 
-def test_a_publication_is_whole_and_imported(
-    job: Job, store: Store, tmp_path: Path, monkeypatch: kit.Patch
+def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_says(
+    job: Job, store: Store
 ) -> None:
-    """It has the database and every public table, as its manifest says."""
-    order = Cut(monkeypatch, n_files=1000).names
     publish(job, store)
-    bundle = read_bundle(latest(store), "publication")
-    files = latest(store).files()
-    verify_bundle(latest(store), bundle)
+    publication = latest(store)
+    bundle = read_bundle(publication, "publication")
+    files = publication.files()
+    verify_bundle(publication, bundle)
 
-    assert {"manifest.json", *(file.name for file in bundle.files)} == files.keys()
+    assert files.keys() == {"manifest.json", *(file.name for file in bundle.files)}
     names = {table["name"] for table in bundle.meta["tables"]}
     assert names == (TABLES.keys() - {"retractions", "removals"}) | sql.schema()["marts"].keys()
     assert {f"tables/{name}/part-0.parquet" for name in names} <= files.keys()
-    assert (job.warehouse / "prbench.duckdb").read_bytes() == latest(store).read("prbench.duckdb")
-    assert (
-        bundle.meta["warehouse_version"]
-        == json.loads((job.warehouse / "warehouse.json").read_text())["version"]
-    )
+    assert publication.read("prbench.duckdb") == (job.warehouse / "prbench.duckdb").read_bytes()
+    version = json.loads((job.warehouse / "warehouse.json").read_text())["version"]
+    assert bundle.meta["warehouse_version"] == version
+    members = publication.read("tables/split_members/part-0.parquet")
+    canaries = pq.read_table(pa.BufferReader(members))["canary"]
+    assert canaries.to_pylist() == [None, None]
+
+
+def test_a_publication_writes_its_manifest_and_the_pointer_last_and_is_imported(
+    job: Job,
+    store: Store,
+    empty: Job,
+    monkeypatch: kit.Patch,
+) -> None:
+    written_names = Cut(monkeypatch, n_files=1000).names
+    publish(job, store)
+    imported(empty, store)
+
+    manifest = f"{latest(store).root}/manifest.json"
+    assert written_names[-2:] == [manifest, f"{store.root}/current.json"]
     assert list(job.warehouse.glob(".publication*")) == []
-    # The manifest is written after all files, and the pointer after the publication.
-    assert order[-2:] == [f"{latest(store).root}/manifest.json", f"{store.root}/current.json"]
-    members = pq.read_table(
-        pa.BufferReader(latest(store).read("tables/split_members/part-0.parquet"))
-    )
-    assert members["canary"].to_pylist() == [None, None]
-    other = job_on("sample", tmp_path / "other")
-    imported(other, store)
-    assert rows_in(job, "from responses") == rows_in(other, "from responses")
+    assert rows_in(empty, "from responses") == rows_in(job, "from responses")
 
 
 @without_scores
@@ -352,10 +363,10 @@ def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
     job: Job, store: Store
 ) -> None:
     publish(job, store)
-    first = latest(store).root
     files = store.files()
+
     assert "unchanged since" in publish(job, store).line
-    assert files == store.files()
+    assert store.files() == files
 
     add_response(job, "t2")
     publish(job, store)
@@ -363,25 +374,27 @@ def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
     assert responses_in(store) == 2
     assert len(publications(store)) == 2
     assert files.keys() <= store.files().keys()
-    assert first != latest(store).root
 
 
 @without_scores
 @pytest.mark.slow
-@pytest.mark.parametrize("left", [1, 2, 30])
+@pytest.mark.parametrize("n_missing", [1, 2, 30])
 def test_a_cut_off_publication_leaves_the_last_one(
-    left: int, job: Job, store: Store, monkeypatch: kit.Patch
+    n_missing: int,
+    job: Job,
+    store: Store,
+    monkeypatch: kit.Patch,
 ) -> None:
     publish(job, store)
-    before = store.read("current.json")
+    pointer = store.read("current.json")
     n_files = len(latest(store).files()) + 1
     add_response(job, "t2")
     with monkeypatch.context() as patched:
-        Cut(patched, n_files - left)
+        Cut(patched, n_files - n_missing)
         with pytest.raises(KeyboardInterrupt):
             publish(job, store)
 
-    assert before == store.read("current.json")
+    assert store.read("current.json") == pointer
     assert responses_in(store) == 1
     assert list(job.warehouse.glob(".publication*")) == []
     publish(job, store, n_kept=1)
@@ -394,20 +407,22 @@ def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer
     job: Job, store: Store
 ) -> None:
     publish(job, store)
-    (own,) = publications(store)
-    other = "20991231T235959Z-00000000"
+    (pointed,) = publications(store)
+    newest = "20991231T235959Z-00000000"
     cut_off = "20200101T000000Z-00000000"
     begun = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-00000000"
     for name in (
-        f"{other}/manifest.json",
+        f"{newest}/manifest.json",
         f"{cut_off}/prbench.duckdb",
         f"{begun}/prbench.duckdb",
         "notes/mine.txt",
     ):
         store.below("publications").write(name, b"content")
 
-    assert "1 older publications removed" in publish(job, store, n_kept=1).line
-    assert {own, other, begun, "notes"} == publications(store)
+    report = publish(job, store, n_kept=1)
+
+    assert "1 older publications removed" in report.line
+    assert publications(store) == {pointed, newest, begun, "notes"}
 
 
 POINTER = {
@@ -429,14 +444,18 @@ POINTER = {
     ],
 )
 def test_a_pointer_to_elsewhere_is_left_alone(
-    pointer: dict[str, Any], reason: str, job: Job, store: Store
+    pointer: dict[str, Any],
+    reason: str,
+    job: Job,
+    store: Store,
 ) -> None:
     store.write("current.json", sealed(pointer))
 
-    for use in (lambda: publish(job, store), lambda: imported(job, store)):
-        with pytest.raises(PipelineError, match=reason):
-            use()
-    assert sealed(pointer) == store.read("current.json")
+    with pytest.raises(PipelineError, match=reason):
+        publish(job, store)
+    with pytest.raises(PipelineError, match=reason):
+        imported(job, store)
+    assert store.read("current.json") == sealed(pointer)
     assert len(store.files()) == 1
 
 
@@ -445,7 +464,8 @@ def test_a_pointer_to_elsewhere_is_left_alone(
 def test_of_the_report_folder_what_a_report_wrote_is_published_and_nothing_else(
     job: Job, store: Store
 ) -> None:
-    (folder := job.report_folder).joinpath("prbench").mkdir(parents=True)
+    folder = job.report_folder
+    folder.joinpath("prbench").mkdir(parents=True)
     mark = '{"format": "prbench-report", "version": 3, "files": {"index.html": 1, "%s": 1}}'
     (folder / "report.json").write_text(mark % "../warehouse.json")
     (folder / "prbench" / "report.json").write_text(mark % "gone.html")
@@ -453,6 +473,9 @@ def test_of_the_report_folder_what_a_report_wrote_is_published_and_nothing_else(
         path.write_text(path.name)
     publish(job, store)
 
-    actual = {name for name in latest(store).files() if name.startswith("report/")}
-    pages = {"report/index.html", "report/prbench/index.html"}
-    assert pages | {"report/report.json", "report/prbench/report.json"} == actual
+    assert latest(store).below("report").files().keys() == {
+        "index.html",
+        "report.json",
+        "prbench/index.html",
+        "prbench/report.json",
+    }

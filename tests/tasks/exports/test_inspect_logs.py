@@ -36,20 +36,35 @@ def folder(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def logs_in(folder: Path) -> Logs:
+    """Return the documents of each log, by model and judge."""
+    logs = {}
+    for path in folder.iterdir():
+        log = documents_of(path)
+        metadata = log["header.json"]["eval"]["metadata"]
+        logs[metadata["model_label"], metadata["judge"]] = log
+    return logs
+
+
 @pytest.fixture(scope="module")
 def logs(folder: Path) -> Logs:
-    """The documents of each log, by model and judge."""
-    named = [(log["header.json"]["eval"], log) for log in map(documents_of, folder.iterdir())]
-    return {
-        (about["metadata"]["model_label"], about["metadata"]["judge"]): log for about, log in named
-    }
+    return logs_in(folder)
 
 
-def sample(log: Documents, task: str, trial: int = 1) -> Any:
+def sample(
+    log: Documents,
+    task: str,
+    trial: int = 1,
+) -> Any:
     return log[f"samples/{task}_epoch_{trial}.json"]
 
 
-def expected(model: str, judge: str, task: int, trial: int) -> float | None:
+def expected(
+    model: str,
+    judge: str,
+    task: int,
+    trial: int,
+) -> float | None:
     """Equation 1: points / positive weights; None while a criterion is undecided."""
     values = values_of(model, judge, task, trial)
     if None in values or (judge == "mild" and task == 6) or (model == "poor" and task == 7):
@@ -57,61 +72,62 @@ def expected(model: str, judge: str, task: int, trial: int) -> float | None:
     return sum(w * v for w, v in zip(WEIGHTS, values, strict=True) if v is not None) / 15
 
 
+MODEL_RUNS = {("good", "strict"), ("good", "mild"), ("poor", "strict"), ("poor", "mild")}
+
+
 def test_each_model_has_a_log_under_each_judge(logs: Logs, folder: Path) -> None:
-    assert {(model, judge) for model in ("good", "poor") for judge in ("strict", "mild")} == set(
-        logs
-    )
+    assert logs.keys() == MODEL_RUNS
     # Inspect View treats logs with the same task id as attempts, and hides all but the last.
     assert len({log["header.json"]["eval"]["task_id"] for log in logs.values()}) == 4
-    assert all(
-        path.name.startswith("prbench_") and path.suffix == ".eval" for path in folder.iterdir()
-    )
+    assert len(list(folder.glob("prbench_*.eval"))) == 4
+
+
+def test_a_log_has_all_tasks_in_all_trials(logs: Logs) -> None:
     for log in logs.values():
-        assert 2 * len(TASKS) == len([name for name in log if name.startswith("samples/")])
+        assert len([name for name in log if name.startswith("samples/")]) == 16
 
 
 def test_a_sample_holds_the_conversation_and_the_response(logs: Logs) -> None:
-    shown = sample(logs["good", "strict"], "t1", 2)
-    conversation = [
-        (role, f"{role} says {i} about t1") for i, role in enumerate(("user", "assistant", "user"))
-    ]
-    turns = [(turn["role"], turn["content"]) for turn in shown["messages"]]
+    document = sample(logs["good", "strict"], "t1", 2)
 
-    assert shown["id"] == "t1"
-    assert shown["epoch"] == 2
-    assert [*conversation, ("assistant", "An answer.")] == turns
-    assert shown["messages"][:-1] == shown["input"]
-    assert tuple(shown["output"][name] for name in ("completion", "model", "time")) == (
-        "An answer.",
-        "good-2026",
-        1.5,
-    )
+    assert document["id"] == "t1"
+    assert document["epoch"] == 2
+    assert [(turn["role"], turn["content"]) for turn in document["messages"]] == [
+        ("user", "user says 0 about t1"),
+        ("assistant", "assistant says 1 about t1"),
+        ("user", "user says 2 about t1"),
+        ("assistant", "An answer."),
+    ]
+    assert document["input"] == document["messages"][:-1]
+    assert document["output"]["completion"] == "An answer."
+    assert document["output"]["model"] == "good-2026"
+    assert document["output"]["time"] == 1.5
 
 
 def test_every_score_is_by_the_formula_and_undecided_ones_no_number(logs: Logs) -> None:
-    for ((model, judge), log), (number, task), trial in product(
-        logs.items(), enumerate(TASKS), (1, 2)
-    ):
-        wanted = expected(model, judge, number, trial)
-        actual = sample(log, task, trial)
-        if actual["error"]:
-            assert wanted is None
-            assert actual["scores"] == {}
-            continue
-        score = actual["scores"]["score"]
-        assert pytest.approx(math.nan if wanted is None else wanted, nan_ok=True) == score["value"]
-        assert (wanted is None) == (score["reason"] is not None)
+    for (model, judge), log in logs.items():
+        for (number, task), trial in product(enumerate(TASKS), (1, 2)):
+            document = sample(log, task, trial)
+            expected_score = expected(model, judge, number, trial)
+            if document["error"]:
+                assert document["scores"] == {}
+            elif expected_score is None:
+                assert math.isnan(document["scores"]["score"]["value"])
+                assert document["scores"]["score"]["reason"] is not None
+            else:
+                assert document["scores"]["score"]["value"] == pytest.approx(expected_score)
+                assert document["scores"]["score"]["reason"] is None
 
 
 def test_a_score_carries_every_criterion_with_its_verdict(logs: Logs) -> None:
     criteria = sample(logs["good", "strict"], "t1")["scores"]["score"]["metadata"]["criteria"]
-    values = values_of("good", "strict", 1, 1)
 
-    titles = [f"t1 needs point {i}" for i in range(3)]
-    assert [*zip(values, WEIGHTS, titles, strict=True)] == [
-        (c["value"], c["weight"], c["title"]) for c in criteria
+    assert [(row["value"], row["weight"], row["title"]) for row in criteria] == [
+        (0.0, 10.0, "t1 needs point 0"),
+        (1.0, 5.0, "t1 needs point 1"),
+        (0.0, -5.0, "t1 needs point 2"),
     ]
-    assert f"because of {values[0]} | <b>it</b>" == criteria[0]["explanation"]
+    assert criteria[0]["explanation"] == "because of 0.0 | <b>it</b>"
 
 
 def test_a_failed_call_of_a_judge_is_no_unmet_criterion(logs: Logs) -> None:
@@ -123,10 +139,8 @@ def test_a_failed_call_of_a_judge_is_no_unmet_criterion(logs: Logs) -> None:
     assert failed["status"] == "parse_error"
     assert failed["value"] is None
     # 10 points are certain, and 5 more are possible.
-    assert pytest.approx((score["metadata"]["value_lower"], score["metadata"]["value_upper"])) == (
-        10 / 15,
-        1.0,
-    )
+    assert score["metadata"]["value_lower"] == pytest.approx(10 / 15)
+    assert score["metadata"]["value_upper"] == 1.0
     assert "| parse error |" in score["explanation"]
 
 
@@ -145,11 +159,8 @@ def test_results_are_those_of_the_leaderboard_on_each_split(logs: Logs, inspecte
     assert {row["split"] for row in board} == {"finance", "finance_hard"}
     for row in board:
         results = logs[row["model"], row["judge"]]["header.json"]["results"]
-        (score,) = [
-            each
-            for each in results["scores"]
-            if each["name"] == f"{row['split']} {row['score_name']}"
-        ]
+        scores = {score["name"]: score for score in results["scores"]}
+        score = scores[f"{row['split']} {row['score_name']}"]
         mean = score["metrics"].get("mean", {"value": None})
         assert mean["value"] == row["mean_score"]
         for name in ("split", "ci_low", "ci_high", "coverage", "n_tasks"):
@@ -168,37 +179,37 @@ def test_a_result_has_a_name_of_its_own_and_no_metric_but_the_mean_and_its_error
     assert [score["scored_samples"] for score in scores if score["scorer"] == "score"] == [15, 5]
 
 
-def test_tokens_and_cost_are_as_reported_and_may_stay_unknown(logs: Logs) -> None:
-    known, unknown = (
-        sample(logs["good", "strict"], task)["role_usage"]["grader"] for task in ("t1", "t2")
-    )
-    names = ("input_tokens", "input_tokens_cache_read", "output_tokens", "total_cost")
-    assert [known[name] for name in names] == [3 * 60, 3 * 40, 3 * 20, 0.003]
-    assert unknown["total_cost"] is None
-    costs = {
-        name: usage["total_cost"]
-        for key in (("good", "strict"), ("poor", "mild"))
-        for name, usage in logs[key]["header.json"]["stats"]["model_usage"].items()
-    }
-    names = {
-        "openai-api/imported/good": 0.016,
-        "openai-api/imported/strict": None,
-        "openai-api/imported/poor": 0.014,
-    }
-    assert names.items() <= costs.items()
+def test_tokens_and_cost_of_a_judge_are_as_reported(logs: Logs) -> None:
+    usage = sample(logs["good", "strict"], "t1")["role_usage"]["grader"]
+
+    assert usage["input_tokens"] == 180
+    assert usage["input_tokens_cache_read"] == 120
+    assert usage["output_tokens"] == 60
+    assert usage["total_cost"] == 0.003
 
 
-def test_a_text_cannot_break_out_of_its_cell() -> None:
+def test_one_unknown_cost_makes_a_sum_unknown(logs: Logs) -> None:
+    usage = sample(logs["good", "strict"], "t2")["role_usage"]["grader"]
+    model_usage = logs["good", "strict"]["header.json"]["stats"]["model_usage"]
+
+    assert usage["total_cost"] is None
+    assert model_usage["openai-api/imported/good"]["total_cost"] == 0.016
+    assert model_usage["openai-api/imported/strict"]["total_cost"] is None
+
+
+@pytest.mark.parametrize(("error", "explanation"), [(None, ""), ("cut\noff", "cut off")])
+def test_a_text_cannot_break_out_of_its_cell(error: str | None, explanation: str) -> None:
     item = {
         "status": "met",
         "weight": 1.0,
         "title": "a | b\n| c | *d* [e](http://f)",
         "explanation": None,
+        "error": error,
     }
 
-    *_, last = explanation_of([item | {"error": None}]).splitlines()
-    assert last == r"| met | 1 | a \| b \| c \| \*d\* \[e\](http://f) |  |"
-    assert explanation_of([item | {"error": "cut\noff"}]).splitlines()[-1].endswith(" | cut off |")
+    lines = explanation_of([item]).splitlines()
+
+    assert lines[-1] == rf"| met | 1 | a \| b \| c \| \*d\* \[e\](http://f) | {explanation} |"
 
 
 def test_the_canary_is_in_no_log_and_a_notice_is_in_each(logs: Logs) -> None:
@@ -218,42 +229,51 @@ def test_nothing_to_write_and_a_filled_folder_are_refused(
 
 
 def test_samples_without_a_score_can_be_left_out(inspected: Job, tmp_path: Path) -> None:
-    every = export_inspect(inspected, tmp_path / "all")
-    scored = export_inspect(inspected, tmp_path / "scored", is_scored_only=True)
-    logs = [documents_of(path) for path in (tmp_path / "scored").iterdir()]
-    samples = [
-        sample for log in logs for name, sample in log.items() if name.startswith("samples/")
-    ]
+    full = export_inspect(inspected, tmp_path / "all")
+    report = export_inspect(inspected, tmp_path / "scored", is_scored_only=True)
 
-    assert every.line.endswith("9 samples have no score; for tools that refuse these, add --scored")
-    assert scored.rows == every.rows - 9 == len(samples)
-    assert not any(math.isnan(each["scores"]["score"]["value"]) for each in samples)
+    scores = []
+    for log in logs_in(tmp_path / "scored").values():
+        for name, document in log.items():
+            if name.startswith("samples/"):
+                scores.append(document["scores"]["score"]["value"])
+    assert full.line.endswith("9 samples have no score; for tools that refuse these, add --scored")
+    assert report.rows == full.rows - 9
+    assert len(scores) == report.rows
+    assert not any(map(math.isnan, scores))
 
 
 def test_people_who_label_have_a_log_only_where_they_are_named(
     inspected: Job, tmp_path: Path
 ) -> None:
     job = kit.copied(inspected, tmp_path / "data")
-    given = {
-        "judge": "eva",
-        "judge_config_hash": "imported",
-        "source": "imported",
-    }
-    label = verdict(
-        response("t1", "good"),
-        criterion("t1", 0, 10),
-        1.0,
-        **given,
-        dataset_revision=job.data.revision,
-    )
+    label = imported_verdict(job, response("t1", "good"), "eva")
     labeller = kit.row("labellers", judge="eva", import_batch="a-sheet")
     kit.written(job.warehouse, {"verdicts": [label], "labellers": [labeller]})
     aggregate(job)
+
     export_inspect(job, tmp_path / "logs")
     export_inspect(job.model_copy(update={"named_judges": ("eva",)}), tmp_path / "named")
 
-    for folder, judges in (("logs", ["mild", "mild", "strict", "strict"]), ("named", ["eva"])):
-        assert judges == sorted(path.name.split("_")[2] for path in (tmp_path / folder).iterdir())
+    assert logs_in(tmp_path / "logs").keys() == MODEL_RUNS
+    assert logs_in(tmp_path / "named").keys() == {("good", "eva")}
+
+
+def imported_verdict(
+    job: Job,
+    graded_response: kit.Row,
+    judge: str,
+) -> kit.Row:
+    """Return a verdict of a person on the first criterion of `t1`."""
+    return verdict(
+        graded_response,
+        criterion("t1", 0, 10),
+        1.0,
+        judge=judge,
+        judge_config_hash="imported",
+        source="imported",
+        dataset_revision=job.data.revision,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -263,15 +283,7 @@ def named_logs(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Logs
     job = kit.copied(inspected, folder / "data")
     imported = response("t1", "brief", model_config_hash="imported") | {"source": "imported"}
     imported["dataset_revision"] = job.data.revision
-    label = verdict(
-        imported,
-        criterion("t1", 0, 10),
-        1.0,
-        judge="reader",
-        judge_config_hash="imported",
-        source="imported",
-        dataset_revision=job.data.revision,
-    )
+    label = imported_verdict(job, imported, "reader")
     endpoints = {
         "models": [{"label": "good", "name": "gemini/gemini-3"}],
         "judges": [
@@ -296,11 +308,7 @@ def named_logs(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Logs
         }
     )
     export_inspect(job.model_copy(update={"settings": configured}), folder / "logs")
-    named = [
-        (log["header.json"]["eval"]["metadata"], log)
-        for log in map(documents_of, (folder / "logs").iterdir())
-    ]
-    return {(about["model_label"], about["judge"]): log for about, log in named}
+    return logs_in(folder / "logs")
 
 
 @pytest.mark.parametrize(
@@ -314,32 +322,32 @@ def named_logs(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Logs
 def test_a_log_names_the_model_as_its_provider_does_and_the_label_beside_it(
     named_logs: Logs, label: str, judge: str, name: str
 ) -> None:
-    about = named_logs[label, judge]["header.json"]["eval"]
+    spec = named_logs[label, judge]["header.json"]["eval"]
 
-    assert about["model"] == name
-    assert about["metadata"]["model_label"] == label
-    assert label in about["tags"]
+    assert spec["model"] == name
+    assert spec["metadata"]["model_label"] == label
+    assert label in spec["tags"]
 
 
 def test_a_scorer_s_parameters_name_the_judge_s_model_and_template(named_logs: Logs) -> None:
-    score, *_ = named_logs["good", "strict"]["header.json"]["results"]["scores"]
-    label, *_ = named_logs["brief", "reader"]["header.json"]["results"]["scores"]
+    judged = named_logs["good", "strict"]["header.json"]["results"]["scores"][0]
+    labelled = named_logs["brief", "reader"]["header.json"]["results"]["scores"][0]
 
-    assert score["params"]["grader_model"] == {"model": "openai/gpt-5.6-sol"}
-    assert isinstance(score["params"]["grader_template"], str)
-    assert label["params"] == {"judge": "reader"}
+    assert judged["params"]["grader_model"] == {"model": "openai/gpt-5.6-sol"}
+    assert isinstance(judged["params"]["grader_template"], str)
+    assert labelled["params"] == {"judge": "reader"}
 
 
-def without_name(log: Path) -> Path:
+def without_name(log: Path) -> None:
     """Rewrite a log as an older version wrote it: the label as the model, and no name beside it."""
     members = documents_of(log)
-    for about in (members["header.json"]["eval"], members["_journal/start.json"]["eval"]):
-        about["model"] = about["metadata"].pop("model_label")
-        about["metadata"].pop("model_name")
+    for name in ("header.json", "_journal/start.json"):
+        spec = members[name]["eval"]
+        spec["model"] = spec["metadata"].pop("model_label")
+        spec["metadata"].pop("model_name")
     with ZipFile(log, "w") as older:
         for name, member in members.items():
             older.writestr(name, json.dumps(member))
-    return log
 
 
 @pytest.mark.parametrize("is_old", [False, True])
@@ -351,65 +359,78 @@ def test_an_imported_log_has_the_labels_and_the_scores_of_the_exported_one(
         tmp_path,
     )
     (log,) = tmp_path.iterdir()
-    responses = read_inspect(LogSource(without_name(log) if is_old else log)).responses
-    gradings = [grading for each in responses for grading in each.gradings]
-    (scored,) = [each for each in responses if (each.task_id, each.trial) == ("t1", 1)]
+    if is_old:
+        without_name(log)
+    responses = {
+        (response.task_id, response.trial): response
+        for response in read_inspect(LogSource(log)).responses
+    }
 
-    assert {each.model for each in responses} == {"good"}
-    assert {grading.judge for grading in gradings} == {"strict"}
-    assert scored.gradings[0].own_scores["score"] == pytest.approx(expected("good", "strict", 1, 1))
+    assert {response.model for response in responses.values()} == {"good"}
+    (grading,) = responses["t1", 1].gradings
+    assert grading.judge == "strict"
+    # 5 of 15 points.
+    assert grading.own_scores["score"] == pytest.approx(1 / 3)
 
 
 VERSION = "inspect-ai==0.3.285"
 """It cannot be installed in this environment: it needs an older fsspec than s3fs does."""
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("uv") is None, reason="there is no uv to run Inspect with")
-def test_inspect_reads_every_sample_failures_as_errors_and_undecided_ones_without_a_score(
-    folder: Path,
-) -> None:
-    python = [
-        "uv",
-        "run",
-        "--no-project",
-        "--quiet",
-        "--python",
-        sys.executable,
-        "--with",
-        VERSION,
-        "python",
-    ]
-    command = [*python, str(Path(__file__).with_name("inspect_reader.py")), str(folder)]
-    done = subprocess.run(
-        command,
+@pytest.fixture(scope="module")
+def read_logs(folder: Path) -> Logs:
+    """The logs as Inspect reads them, each with its number of summaries, by model and judge."""
+    command = ["uv", "run", "--no-project", "--quiet", "--python", sys.executable]
+    command += ["--with", VERSION, "python", str(Path(__file__).with_name("inspect_reader.py"))]
+    process = subprocess.run(
+        [*command, str(folder)],
         capture_output=True,
         text=True,
         check=False,
     )
-    if done.returncode and "Traceback" not in done.stderr:
-        pytest.skip(f"uv cannot install {VERSION}: {done.stderr.strip()[-300:]}")
-    assert done.returncode == 0, done.stderr
-    read = json.loads(done.stdout)
-    logs = {
-        (log["eval"]["metadata"]["model_label"], log["eval"]["metadata"]["judge"]): log["samples"]
-        for log, _ in read
-    }
+    if process.returncode and "Traceback" not in process.stderr:
+        pytest.skip(f"uv cannot install {VERSION}: {process.stderr.strip()[-300:]}")
+    assert process.returncode == 0, process.stderr
+    logs = {}
+    for log, n_summaries in json.loads(process.stdout):
+        metadata = log["eval"]["metadata"]
+        logs[metadata["model_label"], metadata["judge"]] = log | {"n_summaries": n_summaries}
+    return logs
 
-    assert {
-        (model, judge) for model in ("good", "poor") for judge in ("strict", "mild")
-    } == logs.keys()
-    assert [(log["status"], n_summaries) for log, n_summaries in read] == [("success", 16)] * 4
-    everything = [(task, trial) for trial in (1, 2) for task in TASKS]
-    assert [everything] * 4 == [
-        [(each["id"], each["epoch"]) for each in samples] for samples in logs.values()
-    ]
-    failed = [
-        (each["id"], each["error"]["message"]) for each in logs["poor", "strict"] if each["error"]
-    ]
-    assert failed == [("t7", "timeout: no reply in 60 s")] * 2
-    reasons = [
-        (each["id"], each["epoch"], each["scores"]["score"]["reason"])
-        for each in logs["good", "strict"]
-    ]
-    assert [each for each in reasons if each[2]] == [("t2", 1, "grader_failed")]
+
+needs_uv = pytest.mark.skipif(shutil.which("uv") is None, reason="no uv to run Inspect with")
+
+
+@pytest.mark.slow
+@needs_uv
+def test_inspect_reads_every_sample(read_logs: Logs) -> None:
+    assert read_logs.keys() == MODEL_RUNS
+    cells = [(task, trial) for trial in (1, 2) for task in TASKS]
+    for log in read_logs.values():
+        assert log["status"] == "success"
+        assert log["n_summaries"] == 16
+        assert [(document["id"], document["epoch"]) for document in log["samples"]] == cells
+
+
+@pytest.mark.slow
+@needs_uv
+def test_inspect_reads_failures_as_errors(read_logs: Logs) -> None:
+    errors = {}
+    for document in read_logs["poor", "strict"]["samples"]:
+        if document["error"]:
+            errors[document["id"], document["epoch"]] = document["error"]["message"]
+
+    cause = "timeout: no reply in 60 s"
+    assert errors == {("t7", 1): cause, ("t7", 2): cause}
+
+
+@pytest.mark.slow
+@needs_uv
+def test_inspect_reads_undecided_samples_without_a_score(read_logs: Logs) -> None:
+    reasons = {}
+    for document in read_logs["good", "strict"]["samples"]:
+        reason = document["scores"]["score"]["reason"]
+        if reason:
+            reasons[document["id"], document["epoch"]] = reason
+
+    assert reasons == {("t2", 1): "grader_failed"}

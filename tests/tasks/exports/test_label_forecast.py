@@ -51,15 +51,12 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     source.mkdir()
     for split, tasks in SPLITS.items():
         field = "Legal" if split == "legal" else "Finance"
-        write_jsonl(
-            source / f"{split}.jsonl",
-            [good_row(task, rubric=criteria_of(task), field=field) for task in tasks],
-        )
+        rows = [good_row(task, rubric=criteria_of(task), field=field) for task in tasks]
+        write_jsonl(source / f"{split}.jsonl", rows)
     job = prepared(job_on(source, folder / "warehouse"))
     cells = [{"task": task, "model": model} for task in (*FINANCE, *LEGAL) for model in MODELS]
-    import_responses(
-        job, write_jsonl(folder / "r.jsonl", [cell | {"response": str(cell)} for cell in cells])
-    )
+    responses = [cell | {"response": str(cell)} for cell in cells]
+    import_responses(job, write_jsonl(folder / "r.jsonl", responses))
     decisions = [
         cell
         | {
@@ -75,16 +72,14 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return job
 
 
-def exported(job: Job, file: Path, n_rows: int, **options: Any) -> LabellingReport:
-    return export_sampled_labelling(
-        job,
-        file,
-        **{
-            "sampled_for": "leaderboard",
-            "n_rows": n_rows,
-            **options,
-        },
-    )
+def exported(
+    job: Job,
+    file: Path,
+    n_rows: int,
+    **options: Any,
+) -> LabellingReport:
+    settings = {"sampled_for": "leaderboard"} | options
+    return export_sampled_labelling(job, file, n_rows=n_rows, **settings)
 
 
 def label(job: Job, file: Path) -> None:
@@ -97,9 +92,21 @@ def label(job: Job, file: Path) -> None:
     aggregate(job)
 
 
-def stored_figures(job: Job, of: str = "breakdown = 'all' and is_primary") -> list[tuple[Any, ...]]:
+def stored_figures(
+    job: Job, condition: str = "breakdown = 'all' and is_primary"
+) -> list[tuple[Any, ...]]:
     query = "select model, split, n_labels, no_figure from debiased_scores where judge = 'a-judge'"
-    return values_in(job, f"{query} and {of} order by split, model")
+    return values_in(job, f"{query} and {condition} order by split, model")
+
+
+def stated_number(pattern: str, report: LabellingReport) -> int:
+    """Return the number in a note of a report."""
+    match = re.search(pattern, report.line)
+    assert match is not None
+    return int(match[1])
+
+
+NEEDED = r"-n (\d+) gives an interval to all 4 that can have one"
 
 
 def promised_figures(report: LabellingReport) -> list[tuple[Any, ...]]:
@@ -124,30 +131,29 @@ def test_labels_for_a_leaderboard_are_counted_by_split_and_not_in_total(
 ) -> None:
     report = exported(job, tmp_path / "a.csv", 60)
     label(job, tmp_path / "a.csv")
-    missing = [row for row in stored_figures(job) if row[-1] is not None]
-    given = re.search(r"it gives (\d+) of 6 scores", report.line)
 
-    assert given is not None
-    assert int(given[1]) == 6 - len(missing)
-    assert len(missing) > 2
+    n_missing = sum(no_figure is not None for *_, no_figure in stored_figures(job))
+    assert n_missing > 2
+    assert stated_number(r"it gives (\d+) of 6 scores", report) == 6 - n_missing
     assert not any(row["is_enough"] for row in report.expected_widths)
 
 
 def test_the_stated_number_of_rows_gives_every_interval_that_can_exist(
     job: Job, tmp_path: Path
 ) -> None:
-    report = exported(job, tmp_path / "a.csv", 30)
-    needed = re.search(r"-n (\d+) gives an interval to all 4 that can have one", report.line)
-    assert needed is not None
+    n_needed = stated_number(NEEDED, exported(job, tmp_path / "a.csv", 30))
 
-    complete = exported(job, tmp_path / "b.csv", int(needed[1]))
+    report = exported(job, tmp_path / "b.csv", n_needed)
     label(job, tmp_path / "b.csv")
-    existing = [
-        (model, split) for model, split, _, no_figure in stored_figures(job) if no_figure is None
-    ]
 
-    assert existing == [(model, split) for split in ("finance", "finance_hard") for model in MODELS]
-    assert "that can have one" not in complete.line
+    assert "that can have one" not in report.line
+    figures = stored_figures(job)
+    assert [(model, split) for model, split, _, no_figure in figures if no_figure is None] == [
+        ("ada", "finance"),
+        ("bob", "finance"),
+        ("ada", "finance_hard"),
+        ("bob", "finance_hard"),
+    ]
 
 
 def test_a_split_with_too_few_tasks_is_named_before_anybody_labels(
@@ -164,41 +170,39 @@ def test_a_split_with_too_few_tasks_is_named_before_anybody_labels(
 def test_the_next_sheet_counts_earlier_labels_by_split(job: Job, tmp_path: Path) -> None:
     exported(job, tmp_path / "a.csv", 60)
     label(job, tmp_path / "a.csv")
-    second = exported(job, tmp_path / "b.csv", 40)
-    needed = re.search(r"-n (\d+) gives an interval to all 4 that can have one", second.line)
-    assert needed is not None
-    third = exported(job, tmp_path / "c.csv", int(needed[1]))
+    n_needed = stated_number(NEEDED, exported(job, tmp_path / "b.csv", 40))
+
+    report = exported(job, tmp_path / "c.csv", n_needed)
     label(job, tmp_path / "c.csv")
 
-    assert promised_figures(third) == stored_figures(job)
+    assert promised_figures(report) == stored_figures(job)
     assert sum(no_figure is None for *_, no_figure in stored_figures(job)) == 4
 
 
 def test_tasks_that_the_sheet_leaves_out_are_named(job: Job, tmp_path: Path) -> None:
-    part = job.model_copy(update={"limit": 10})
-    report = exported(part, tmp_path / "a.csv", 60)
+    limited_job = job.model_copy(update={"limit": 10})
+    report = exported(limited_job, tmp_path / "a.csv", 60)
     label(job, tmp_path / "a.csv")
 
     assert re.search(
         r"no sheet gives an interval on finance to any model: no sheet covers \d+ of its 24 tasks",
         report.line,
     )
-    assert [row for row in promised_figures(report) if row[1] == "finance"] == [
-        row for row in stored_figures(job) if row[1] == "finance"
-    ]
+    promised = [figure for figure in promised_figures(report) if figure[1] == "finance"]
+    assert promised == stored_figures(job, "split = 'finance' and breakdown = 'all' and is_primary")
 
 
 @pytest.mark.parametrize(
-    ("sampled_for", "of"),
+    ("sampled_for", "condition"),
     [
         ("ada bob", "breakdown = 'all' and is_primary"),
         ("Financial Accuracy", "label = 'Financial Accuracy'"),
     ],
 )
 def test_a_sheet_for_a_pair_or_a_category_promises_by_the_same_rule(
-    job: Job, tmp_path: Path, sampled_for: str, of: str
+    job: Job, tmp_path: Path, sampled_for: str, condition: str
 ) -> None:
     report = exported(job, tmp_path / "a.csv", 100, sampled_for=sampled_for)
     label(job, tmp_path / "a.csv")
 
-    assert set(promised_figures(report)) == set(stored_figures(job, of))
+    assert set(promised_figures(report)) == set(stored_figures(job, condition))

@@ -4,10 +4,10 @@ other labels.
 
 import random
 from collections import Counter
-from itertools import product
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tasks.aggregate import aggregate
@@ -25,192 +25,185 @@ from tests.tasks.exports.conftest import save_sheet, sheet_rows
 pytestmark = pytest.mark.slow
 N_TASKS = 30
 N_CRITERIA = 10
-CRITERIA = list(product(range(N_TASKS), range(N_CRITERIA)))
-"""(number of the task, number of the criterion in its rubric)"""
+TASKS = [f"t{number}" for number in range(N_TASKS)]
 MODELS = ("ada", "bob model")
 
 
-def truth(task: str, model: str, criterion: str) -> bool:
+def truth(row: Row) -> bool:
     """Return people's decision."""
-    return random.Random(f"{task} {model} {criterion}").random() < (0.7 if model == "ada" else 0.5)
+    chance = random.Random(f"{row['task']} {row['model']} {row['criterion']}").random()
+    return chance < (0.7 if row["model"] == "ada" else 0.5)
 
 
-def cells(n: int, i: int = 0, *models: str, **more: Any) -> list[Row]:
-    """The first columns of rows on a criterion, for each model."""
+def response_cells(*models: str) -> list[Row]:
+    """Return the first columns of a row on each response of these models, or of all."""
+    return [{"task": task, "model": model} for task in TASKS for model in models or MODELS]
+
+
+def verdict_cells(*models: str) -> list[Row]:
+    """Return the first columns of a row on each criterion of each response."""
     return [
-        {
-            "task": f"t{n}",
-            "model": m,
-            "criterion": f"t{n}-c{i}",
-            **more,
-        }
-        for m in models or MODELS
+        cell | {"criterion": f"{cell['task']}-c{number}"}
+        for cell in response_cells(*models)
+        for number in range(N_CRITERIA)
     ]
+
+
+def is_even(cell: Row) -> bool:
+    """Return whether the number of a criterion is even."""
+    return cell["criterion"][-1] in "02468"
+
+
+def err(cell: Row) -> bool:
+    """Return the decision of a judge who errs on every seventh verdict of a response."""
+    number = int(cell["task"][1:]) + int(cell["criterion"].partition("-c")[2])
+    return truth(cell) != (number % 7 == 0)
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """Thirty tasks with responses of two models, and a judge that errs on every seventh verdict."""
     folder = tmp_path_factory.mktemp("drawn")
-    kinds = [
-        ("critically important", 10, "Practical Utility"),
-        *[("important", 4, "Financial Accuracy"), ("important", 4, "Practical Utility")] * 5,
-    ][:N_CRITERIA]
-    rows = [
-        good_row(
-            t,
-            rubric=[
-                hub_criterion(f"{t}-c{i}", severity, weight, criteria_category=category)
-                for i, (severity, weight, category) in enumerate(kinds)
-            ],
-        )
-        for t in (f"t{n}" for n in range(N_TASKS))
-    ]
+    rows = [good_row(task, rubric=rubric_of(task)) for task in TASKS]
     job = prepared(job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse"))
-    decisions = [
-        row
-        | {"criteria_met": truth(row["task"], row["model"], row["criterion"]) != ((n + i) % 7 == 0)}
-        for n, i in CRITERIA
-        for row in cells(n, i)
-    ]
-    responses = [
-        row | {"response": f"a response to {row['task']}"}
-        for n in range(N_TASKS)
-        for row in cells(n)
-    ]
+    responses = [cell | {"response": f"a response to {cell['task']}"} for cell in response_cells()]
+    verdicts = [cell | {"judge": "a-judge", "criteria_met": err(cell)} for cell in verdict_cells()]
     import_responses(job, write_jsonl(folder / "responses.jsonl", responses))
-    import_verdicts(
-        job, write_jsonl(folder / "judged.jsonl", [row | {"judge": "a-judge"} for row in decisions])
-    )
+    import_verdicts(job, write_jsonl(folder / "judged.jsonl", verdicts))
     aggregate(job)
     return job
 
 
-def filled(rows: list[Row], person: str = "eva") -> list[Row]:
-    decisions = (
-        "yes" if truth(row["task"], row["model"], row["criterion"]) else "no" for row in rows
+def rubric_of(task: str) -> list[Row]:
+    """Return a criterion of weight 10, and nine of weight 4 in two categories in turn."""
+    categories = ("Practical Utility", "Financial Accuracy")
+    heavy_criterion = hub_criterion(
+        f"{task}-c0", "critically important", 10, criteria_category=categories[0]
     )
-    return [
-        row | {"judge": person, "criteria_met": decision}
-        for row, decision in zip(rows, decisions, strict=True)
+    light_criteria = [
+        hub_criterion(f"{task}-c{number}", "important", 4, criteria_category=categories[number % 2])
+        for number in range(1, N_CRITERIA)
     ]
+    return [heavy_criterion, *light_criteria]
 
 
-def drawn_sheet(job: Job, file: Path, n_rows: int, **options: Any) -> list[Row]:
+def filled(rows: list[Row], person: str = "eva") -> list[Row]:
+    """Return rows with a person's decisions."""
+    return [row | {"judge": person, "criteria_met": "yes" if truth(row) else "no"} for row in rows]
+
+
+def drawn_sheet(
+    job: Job,
+    file: Path,
+    n_rows: int,
+    **options: Any,
+) -> list[Row]:
     """The rows of a drawn sheet."""
-    export_sampled_labelling(
-        job,
-        file,
-        **{
-            "sampled_for": "leaderboard",
-            "n_rows": n_rows,
-            **options,
-        },
-    )
-    return [dict(row) for row in sheet_rows(file)]
+    settings = {"sampled_for": "leaderboard"} | options
+    export_sampled_labelling(job, file, n_rows=n_rows, **settings)
+    return list(map(dict, sheet_rows(file)))
 
 
-def test_a_sampled_sheet_has_single_verdicts_and_their_probabilities_are_stored(
+def test_a_sampled_sheet_has_single_verdicts_and_its_sample_is_stored(
     job: Job, tmp_path: Path
 ) -> None:
     report = export_sampled_labelling(
-        job,
-        tmp_path / "a.csv",
-        sampled_for="leaderboard",
-        n_rows=80,
-        seed=3,
+        job, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=80, seed=3
     )
+
     rows = sheet_rows(tmp_path / "a.csv")
     draws = rows_in(job, "select * from label_draws")
-    (of_sheet,) = rows_in(job, "select * from label_sheets")
-
-    assert 80 == report.rows == len(rows) == len(draws) == of_sheet["n_drawn"]
+    (sheet,) = rows_in(job, "select * from label_sheets")
+    assert report.rows == 80
+    assert len(rows) == 80
+    assert len(draws) == 80
+    assert sheet["n_drawn"] == 80
+    assert sheet["n_population"] == N_TASKS * N_CRITERIA * len(MODELS)
+    assert sheet["sheet_id"] == report.sheet_id
+    assert {draw["sheet_id"] for draw in draws} == {report.sheet_id}
     assert {draw["criterion_id"] for draw in draws} == {row["criterion"] for row in rows}
-    assert N_TASKS * N_CRITERIA * len(MODELS) == of_sheet["n_population"]
-    assert {report.sheet_id} == {of_sheet["sheet_id"], *(draw["sheet_id"] for draw in draws)}
-    assert all(0 < draw["probability"] <= 1 and not draw["is_known"] for draw in draws)
-    # Weight 10 has two and a half times the probability of weight 4.
-    by_weight = {draw["criterion_id"].endswith("c0"): draw["probability"] for draw in draws}
-    assert pytest.approx(2.5 * by_weight[False]) == by_weight[True]
     assert set(Counter(row["model"] for row in rows).values()) == {40}
+
+
+def test_the_probabilities_of_sampled_verdicts_follow_their_weights(
+    job: Job, tmp_path: Path
+) -> None:
+    drawn_sheet(job, tmp_path / "a.csv", 80, seed=3)
+
+    draws = rows_in(job, "select * from label_draws")
+    assert not any(draw["is_known"] for draw in draws)
+    assert all(0 < draw["probability"] <= 1 for draw in draws)
+    is_first = {draw["criterion_id"].endswith("c0"): draw["probability"] for draw in draws}
+    # Weight 10 and weight 4.
+    assert is_first[True] == pytest.approx(2.5 * is_first[False])
 
 
 def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_counts(
     job: Job, tmp_path: Path
 ) -> None:
-    judged = [
-        row
-        for n, i in CRITERIA
-        if n < 20
-        for row in cells(n, i, judge="b-judge", criteria_met=i % 2 == 0)
-        if row["criterion"] != "t0-c0"
+    judged_tasks = TASKS[:20]
+    verdicts = [
+        cell | {"judge": "b-judge", "criteria_met": is_even(cell)}
+        for cell in verdict_cells()
+        if cell["task"] in judged_tasks and cell["criterion"] != "t0-c0"
     ]
-    import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", judged))
+    import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", verdicts))
     judges = (Judge.model_validate({"name": "provider/b", "label": "b-judge"}),)
-    chosen = job.model_copy(update={"settings": job.settings.model_copy(update={"judges": judges})})
-    report = export_sampled_labelling(
-        chosen, tmp_path / "a.csv", sampled_for="leaderboard", n_rows=100
-    )
-    rows: list[Row] = [*sheet_rows(tmp_path / "a.csv")]
-    import_verdicts(chosen, save_sheet(tmp_path / "filled.csv", filled(rows)))
-    aggregate(chosen)
-    counted = values_in(
+    settings = job.settings.model_copy(update={"judges": judges})
+    job = job.model_copy(update={"settings": settings})
+
+    rows = drawn_sheet(job, tmp_path / "a.csv", 100)
+    import_verdicts(job, save_sheet(tmp_path / "filled.csv", filled(rows)))
+    aggregate(job)
+
+    (sheet,) = rows_in(job, "select * from label_sheets")
+    assert "judged by b-judge" in sheet["design"]
+    assert {row["task"] for row in rows} <= set(judged_tasks)
+    # Responses that the judge has only begun are covered, so that figures stay when it completes
+    # them, but rarely drawn.
+    assert sheet["n_population"] == len(judged_tasks) * N_CRITERIA * len(MODELS)
+    n_incomplete = sum(row["task"] == "t0" for row in rows)
+    assert n_incomplete < 3
+    scores = rows_in(
         job,
         "select n_labels, no_figure from debiased_scores where judge = 'b-judge' and is_primary "
         "and breakdown = 'all'",
     )
-
-    assert "judged by b-judge" in report.line
-    assert {row["task"] for row in rows} <= {f"t{n}" for n in range(20)}
-    # Responses that the judge has only begun are covered, so that figures stay when it completes
-    # them, but rarely drawn.
-    assert [(20 * N_CRITERIA * len(MODELS),)] == values_in(
-        job, "select n_population from label_sheets"
-    )
-    n_uncounted = sum(row["task"] == "t0" for row in rows)
-    assert [no_figure for _, no_figure in counted] == [None, None]
-    assert 100 - n_uncounted == sum(n_labels for n_labels, _ in counted)
-    assert n_uncounted < 3
+    assert [score["no_figure"] for score in scores] == [None, None]
+    assert sum(score["n_labels"] for score in scores) == 100 - n_incomplete
 
 
 def test_a_leaderboard_is_drawn_from_the_latest_vintages_a_pair_from_the_job_s(
     job: Job, tmp_path: Path
 ) -> None:
-    later = [
-        row
-        for n, i in CRITERIA
-        for row in cells(
-            n,
-            i,
-            "ada",
-            vintage="2026-11-20",
-            response=f"later to t{n}",
-            judge="a-judge",
-            criteria_met=i % 2 == 0,
-        )
+    verdicts = [
+        cell
+        | {
+            "vintage": "2026-11-20",
+            "response": f"later to {cell['task']}",
+            "judge": "a-judge",
+            "criteria_met": is_even(cell),
+        }
+        for cell in verdict_cells("ada")
     ]
-    import_responses(job, write_jsonl(tmp_path / "later.jsonl", later[::N_CRITERIA]))
-    import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", later))
-    sampled = {}
-    for name, options in (
-        ("leaderboard", {}),
-        ("bob model ada", {}),
-        ("Financial Accuracy", {"is_latest": False}),
-    ):
-        rows = drawn_sheet(job, tmp_path / f"{name}.csv", 20, sampled_for=name, **options)
-        sampled[name] = {(row["model"], row["vintage"].lstrip("'")) for row in rows}
+    import_responses(job, write_jsonl(tmp_path / "later.jsonl", verdicts[::N_CRITERIA]))
+    import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", verdicts))
 
-    of_base = {("ada", "base"), ("bob model", "base")}
-    assert sampled["leaderboard"] == {("ada", "2026-11-20"), ("bob model", "base")}
-    assert of_base == sampled["bob model ada"] == sampled["Financial Accuracy"]
+    def vintages(name: str, **options: Any) -> set[tuple[str, str]]:
+        rows = drawn_sheet(job, tmp_path / f"{name}.csv", 20, sampled_for=name, **options)
+        return {(row["model"], row["vintage"].lstrip("'")) for row in rows}
+
+    base = {("ada", "base"), ("bob model", "base")}
+    assert vintages("leaderboard") == {("ada", "2026-11-20"), ("bob model", "base")}
+    assert vintages("bob model ada") == base
+    assert vintages("Financial Accuracy", is_latest=False) == base
 
 
 def test_the_same_seed_draws_the_same_sheet_which_is_stored_once(job: Job, tmp_path: Path) -> None:
-    sheets = [
-        drawn_sheet(job, tmp_path / f"{name}.csv", 20, seed=n)
-        for name, n in (("a", 1), ("b", 1), ("c", 2))
-    ]
-    assert sheets[0] == sheets[1] != sheets[2]
+    sheet = drawn_sheet(job, tmp_path / "a.csv", 20, seed=1)
+
+    assert drawn_sheet(job, tmp_path / "b.csv", 20, seed=1) == sheet
+    assert drawn_sheet(job, tmp_path / "c.csv", 20, seed=2) != sheet
     assert len(rows_in(job, "select * from label_draws")) == 40
     with pytest.raises(UsageError, match="may be filled in"):
         drawn_sheet(job, tmp_path / "a.csv", 20, seed=3)
@@ -219,21 +212,19 @@ def test_the_same_seed_draws_the_same_sheet_which_is_stored_once(job: Job, tmp_p
 def test_the_next_sheet_draws_other_verdicts_and_knows_how_wide_intervals_are_now(
     job: Job, tmp_path: Path
 ) -> None:
-    first = drawn_sheet(job, tmp_path / "a.csv", 150)
-    import_verdicts(job, save_sheet(tmp_path / "filled.csv", filled(first)))
+    labelled = drawn_sheet(job, tmp_path / "a.csv", 150)
+    import_verdicts(job, save_sheet(tmp_path / "filled.csv", filled(labelled)))
     aggregate(job)
-    scores = rows_in(
-        job, "select * from debiased_scores where breakdown = 'all' and is_primary order by model"
-    )
 
     report = export_sampled_labelling(
         job, tmp_path / "b.csv", sampled_for="leaderboard", n_rows=100
     )
-    second = sheet_rows(tmp_path / "b.csv")
-    drawn = [{(row["model"], row["criterion"]) for row in rows} for rows in (first, second)]
-    assert not drawn[0] & drawn[1]
-    widths = [row["debiased_ci_high"] - row["debiased_ci_low"] for row in scores]
-    assert pytest.approx(sum(widths) / len(MODELS)) == report.expected_widths[0]["width"]
+
+    drawn_cells = {(row["model"], row["criterion"]) for row in sheet_rows(tmp_path / "b.csv")}
+    assert drawn_cells.isdisjoint((row["model"], row["criterion"]) for row in labelled)
+    width = "select avg(debiased_ci_high - debiased_ci_low) from debiased_scores"
+    ((current_width,),) = values_in(job, f"{width} where breakdown = 'all' and is_primary")
+    assert report.expected_widths[0]["width"] == pytest.approx(current_width)
     query = "select is_known, count(*) from label_draws where sheet_id = ? group by all"
     assert dict(values_in(job, query, report.sheet_id)) == {True: 150, False: 100}
 
@@ -241,68 +232,88 @@ def test_the_next_sheet_draws_other_verdicts_and_knows_how_wide_intervals_are_no
 def test_labels_without_a_probability_do_not_count_unless_they_are_a_random_sample(
     job: Job, tmp_path: Path
 ) -> None:
-    given = random.Random(1).sample([row for n, i in CRITERIA for row in cells(n, i)], 150)
-    labels = write_jsonl(tmp_path / "labels.jsonl", filled(given))
-    n_of = Counter(row["model"] for row in given)
+    rows = filled(random.Random(1).sample(verdict_cells(), 150))
+    n_ada = sum(row["model"] == "ada" for row in rows)
+    n_bob = 150 - n_ada
+    labels = write_jsonl(tmp_path / "labels.jsonl", rows)
     query = """select no_figure, n_labels, n_unsampled_labels from debiased_scores
                where breakdown = 'all' and is_primary and judge = 'a-judge' order by model"""
+
     import_verdicts(job, labels)
     aggregate(job)
-    assert [("no label of known probability", 0, n_of[m]) for m in MODELS] == values_in(job, query)
+
+    reason = "no label of known probability"
+    assert values_in(job, query) == [(reason, 0, n_ada), (reason, 0, n_bob)]
 
     import_verdicts(job, labels, is_random_sample=True)
     aggregate(job)
-    assert [(None, n_of[m], 0) for m in MODELS] == values_in(job, query)
+
+    assert values_in(job, query) == [(None, n_ada, 0), (None, n_bob, 0)]
     factors = values_in(
         job,
-        "select distinct model, factor from intermediate.sampled_labels "
+        "select distinct factor, model from intermediate.sampled_labels "
         "inner join responses using (response_id) order by model",
     )
-    assert [(m, pytest.approx(N_TASKS * N_CRITERIA / n_of[m])) for m in MODELS] == factors
+    assert [factor for factor, _ in factors] == pytest.approx([300 / n_ada, 300 / n_bob])
     ((batch,),) = values_in(job, "select distinct import_batch from labellers")
     retract(job, batch)
     assert values_in(job, query) == []
 
 
-def test_labels_of_a_sheet_count_without_its_other_columns_unless_a_judge_gave_them(
-    job: Job, tmp_path: Path
-) -> None:
-    drawn = drawn_sheet(job, tmp_path / "a.csv", 100)
-    query = "select task_id, model, criterion_id, value = 1 from verdicts"
-    decided = {tuple(key): value for *key, value in values_in(job, query)}
-    for judge, labellers in (("a-judge", []), ("eva", ["eva"])):
-        rows = [
-            {name: row[name] for name in ("task", "model", "criterion", "judge", "criteria_met")}
-            for row in filled(drawn, judge)
-        ]
-        for row in rows if judge == "a-judge" else ():
-            row["criteria_met"] = decided[row["task"], row["model"], row["criterion"]]
-        import_verdicts(job, write_jsonl(tmp_path / f"{judge}.jsonl", rows))
-        assert [(name,) for name in labellers] == values_in(job, "select judge from labellers")
-        query = (
-            "select distinct may_hide_failures from verdicts where judge = ? and source ="
-            " 'imported'"
-        )
-        assert [(False if labellers else None,)] == values_in(job, query, judge)
+def import_columns(
+    job: Job,
+    rows: list[Row],
+    folder: Path,
+) -> list[tuple[Any, ...]]:
+    """Import the needed columns of a sheet's rows; return who labels, and the marks of verdicts."""
+    columns = ["task", "model", "criterion", "judge", "criteria_met"]
+    pl.DataFrame(rows).select(columns).write_ndjson(folder / "rows.jsonl")
+    import_verdicts(job, folder / "rows.jsonl")
+    marks = "select distinct may_hide_failures from verdicts where judge = ?"
+    return [
+        *values_in(job, "select judge from labellers"),
+        *values_in(job, marks, rows[0]["judge"]),
+    ]
 
 
-def test_what_cannot_be_sampled_is_refused_and_a_sheet_is_no_simple_random_sample(
-    job: Job, tmp_path: Path
-) -> None:
+def test_labels_of_a_sheet_count_without_its_other_columns(job: Job, tmp_path: Path) -> None:
+    rows = filled(drawn_sheet(job, tmp_path / "a.csv", 100))
+
+    assert import_columns(job, rows, tmp_path) == [("eva",), (False,)]
+
+
+def test_a_judge_s_verdicts_on_the_rows_of_a_sheet_are_no_labels(job: Job, tmp_path: Path) -> None:
+    rows = [
+        row | {"judge": "a-judge", "criteria_met": err(row)}
+        for row in drawn_sheet(job, tmp_path / "a.csv", 100)
+    ]
+
+    assert import_columns(job, rows, tmp_path) == [(None,)]
+
+
+def test_what_cannot_be_sampled_is_refused(job: Job, tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     nobody = job.model_copy(update={"named_judges": ("nobody",)})
+
     with pytest.raises(
         UsageError,
         match=r"neither `leaderboard`, nor two models .*\(ada, bob model\), nor a category",
     ):
-        export_sampled_labelling(job, file, sampled_for="ada", n_rows=5)
+        drawn_sheet(job, file, 5, sampled_for="ada")
     with pytest.raises(UsageError, match="no judge has a verdict on these responses"):
-        export_sampled_labelling(nobody, file, sampled_for="leaderboard", n_rows=5)
-    labels = save_sheet(tmp_path / "filled.csv", filled(drawn_sheet(job, file, 10_000)))
+        drawn_sheet(nobody, file, 5)
+
+
+def test_a_sheet_is_no_simple_random_sample_and_nothing_is_left_after_a_full_one(
+    job: Job, tmp_path: Path
+) -> None:
+    rows = filled(drawn_sheet(job, tmp_path / "a.csv", 10_000))
+    labels = save_sheet(tmp_path / "filled.csv", rows)
+
     with pytest.raises(
         PipelineError, match="whose probabilities are stored; leave --random-sample out"
     ):
         import_verdicts(job, labels, is_random_sample=True)
     import_verdicts(job, labels)
     with pytest.raises(UsageError, match="every verdict has a label already"):
-        export_sampled_labelling(job, tmp_path / "b.csv", sampled_for="leaderboard", n_rows=5)
+        drawn_sheet(job, tmp_path / "b.csv", 5)

@@ -1,8 +1,10 @@
 """Sheets for human graders: what is sampled, changes by spreadsheet programs, and the import."""
 
 from collections import Counter
-from itertools import pairwise, product
+from itertools import groupby, product
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +17,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.cells import as_before, defused, shows
 from tests.kit import copied, good_row, job_on, prepared, rows_in, values_in, write_jsonl
-from tests.tasks.exports.conftest import save_sheet, sheet_rows
+from tests.tasks.exports.conftest import formulas_in, save_sheet, sheet_rows
 
 pytestmark = pytest.mark.usefixtures("without_scores")
 
@@ -30,43 +32,38 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """Six tasks with responses of two models; one task id and one model name look like formulas."""
     folder = tmp_path_factory.mktemp("labelling")
     tasks = ["-t0", *(f"t{i}" for i in range(1, N_TASKS))]
-    job = prepared(
-        job_on(write_jsonl(folder / "finance.jsonl", map(good_row, tasks)), folder / "warehouse")
-    )
+    file = write_jsonl(folder / "finance.jsonl", map(good_row, tasks))
+    job = prepared(job_on(file, folder / "warehouse"))
     responses = [
-        {
-            "task": t,
-            "model": m,
-            "response": f"- a response\nto {t}",
-        }
-        for t in tasks
-        for m in MODELS
+        {"task": task, "model": model, "response": f"- a response\nto {task}"}
+        for task, model in product(tasks, MODELS)
     ]
     import_responses(job, write_jsonl(folder / "responses.jsonl", responses))
     return job
 
 
-def test_a_sheet_has_the_rows_that_were_asked_for_and_whole_responses_but_the_last(
+def test_a_sheet_has_whole_responses_but_the_last_each_with_its_rows_together(
     shared: Job, tmp_path: Path
 ) -> None:
     report = export_labelling(shared, tmp_path / "sheet.csv", n_rows=25)
-    rows = sheet_rows(tmp_path / "sheet.csv")
-    counts = Counter((row["task"], row["model"]) for row in rows)
 
-    assert list(counts.values()) == [N_CRITERIA, N_CRITERIA, 5]
-    assert len(rows) == report.rows == 25
-    assert "judge: your name; criteria_met: yes or no; explanation: if you like" in report.line
-    assert {row["how_to_fill_in"] in report.line for row in rows} == {True}
-    assert all(
-        row["title"] and row["conversation"] and row["response"] and row["field"] for row in rows
-    )
-    assert {(row["judge"], row["criteria_met"], row["explanation"]) for row in rows} == {
-        ("", "", "")
-    }
-    # The rows of a response are together, so that a person reads it once.
-    assert len(counts) - 1 == sum(
-        a["response"] + a["model"] != b["response"] + b["model"] for a, b in pairwise(rows)
-    )
+    rows = sheet_rows(tmp_path / "sheet.csv")
+    runs = groupby(rows, itemgetter("task", "model"))
+    assert [len(list(run)) for _, run in runs] == [N_CRITERIA, N_CRITERIA, 5]
+    assert report.rows == 25
+
+
+def test_a_sheet_shows_what_a_grader_needs(shared: Job, tmp_path: Path) -> None:
+    report = export_labelling(shared, tmp_path / "sheet.csv", n_rows=25)
+
+    instructions = "judge: your name; criteria_met: yes or no; explanation: if you like"
+    assert instructions in report.line
+    for row in sheet_rows(tmp_path / "sheet.csv"):
+        assert row["how_to_fill_in"] == instructions
+        for column in ("title", "conversation", "response", "field"):
+            assert row[column] != ""
+        for column in ("judge", "criteria_met", "explanation"):
+            assert row[column] == ""
 
 
 def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(
@@ -74,23 +71,18 @@ def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(
 ) -> None:
     export_labelling(job, tmp_path / "sheet.csv", n_rows=10_000)
     rows = sheet_rows(tmp_path / "sheet.csv")
-    assert not [
-        cell for row in rows for cell in row.values() if cell[:1] and cell[0] in "=+-@\t\r\n"
-    ]
+    assert formulas_in(rows) == []
+
     for number, row in enumerate(rows):
-        row |= {
-            "judge": "eva",
-            "criteria_met": str(number % 2 == 0).upper(),
-            "explanation": "so",
-        }
+        row |= {"judge": "eva", "criteria_met": "FALSE" if number % 2 else "TRUE"}
     report = import_verdicts(job, save_sheet(tmp_path / "filled.csv", rows))
 
-    assert N_TASKS * len(MODELS) * N_CRITERIA == report.rows
-    actual = values_in(
+    assert report.rows == 120
+    counts = values_in(
         job, "select task_id, model, judge, count(*), sum(value) from verdicts group by all"
     )
-    assert {("-t0", FORMULA, "eva", 10, 5.0), ("t1", "ada", "eva", 10, 5.0)} <= set(actual)
-    assert N_TASKS * len(MODELS) == len(actual)
+    assert len(counts) == 12
+    assert {("-t0", FORMULA, "eva", 10, 5.0), ("t1", "ada", "eva", 10, 5.0)} <= set(counts)
 
 
 def test_rows_without_a_decision_are_skipped_on_demand_and_decisions_name_a_grader(
@@ -122,11 +114,7 @@ def in_two_vintages(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """One task with two vintages of both models; only `fresh` is sampled nightly."""
     folder = tmp_path_factory.mktemp("vintages")
     models = [
-        {
-            "name": "m/fresh",
-            "label": "fresh",
-            "resample": "nightly",
-        },
+        {"name": "m/fresh", "label": "fresh", "resample": "nightly"},
         {"name": "m/pinned", "label": "pinned"},
     ]
     file = write_jsonl(folder / "finance.jsonl", [good_row("t0")])
@@ -138,8 +126,7 @@ def in_two_vintages(tmp_path_factory: pytest.TempPathFactory) -> Job:
             "vintage": vintage,
             "response": f"- {model}\nin {vintage}",
         }
-        for model in ("fresh", "pinned")
-        for vintage in ("base", NIGHT)
+        for model, vintage in product(("fresh", "pinned"), ("base", NIGHT))
     ]
     import_responses(job, write_jsonl(folder / "responses.jsonl", responses))
     return job
@@ -150,7 +137,11 @@ def twice(in_two_vintages: Job, tmp_path: Path) -> Job:
     return copied(in_two_vintages, tmp_path / "warehouse")
 
 
-def filled(job: Job, folder: Path, **options: object) -> list[dict[str, str]]:
+def filled(
+    job: Job,
+    folder: Path,
+    **options: object,
+) -> list[dict[str, str]]:
     """The sheet of a job with some options, filled in with every criterion met."""
     export_labelling(job.model_copy(update=options), folder / "sheet.csv", n_rows=100)
     return [
@@ -158,20 +149,22 @@ def filled(job: Job, folder: Path, **options: object) -> list[dict[str, str]]:
     ]
 
 
-def graded(job: Job) -> dict[tuple[str, str], str]:
-    """(model, vintage) -> the text of the judged response."""
+def judged_texts(job: Job) -> list[tuple[Any, ...]]:
+    """Return model, vintage and text of each judged response."""
     query = (
         "select distinct v.model, v.vintage, r.text from verdicts v join responses r using"
-        " (response_id)"
+        " (response_id) order by all"
     )
-    return {(model, vintage): text for model, vintage, text in values_in(job, query)}
+    return values_in(job, query)
 
 
-CASES: dict[str, tuple[dict[str, object], set[tuple[str, str]]]] = {
-    "nothing": ({}, {("fresh", "base"), ("pinned", "base")}),
-    "a vintage": ({"vintage": NIGHT}, {("fresh", NIGHT), ("pinned", NIGHT)}),
-    "a night": ({"night": NIGHT}, {("fresh", NIGHT), ("pinned", "base")}),
-    "a night of one model": ({"night": NIGHT, "named_models": ("fresh",)}, {("fresh", NIGHT)}),
+FRESH = ("fresh", NIGHT, f"- fresh\nin {NIGHT}")
+PINNED = ("pinned", "base", "- pinned\nin base")
+CASES: dict[str, tuple[dict[str, object], list[tuple[str, str, str]]]] = {
+    "nothing": ({}, [("fresh", "base", "- fresh\nin base"), PINNED]),
+    "a vintage": ({"vintage": NIGHT}, [FRESH, ("pinned", NIGHT, f"- pinned\nin {NIGHT}")]),
+    "a night": ({"night": NIGHT}, [FRESH, PINNED]),
+    "a night of one model": ({"night": NIGHT, "named_models": ("fresh",)}, [FRESH]),
 }
 
 
@@ -181,62 +174,73 @@ def test_verdicts_land_on_the_responses_that_were_read_in_every_case(
 ) -> None:
     options, expected = CASES[case]
     rows = filled(twice, tmp_path, **options)
+
     import_verdicts(twice, save_sheet(tmp_path / "filled.csv", rows))
     import_verdicts(twice.model_copy(update={"night": "2026-11-09"}), tmp_path / "filled.csv")
 
-    assert {cell: f"- {cell[0]}\nin {cell[1]}" for cell in expected} == graded(twice)
-    assert len(expected) * N_CRITERIA == len(rows_in(twice, "select 1 from verdicts"))
+    assert judged_texts(twice) == expected
+    assert len(rows_in(twice, "select 1 from verdicts")) == len(expected) * N_CRITERIA
 
 
-def test_a_date_may_lose_its_mark_and_rows_without_a_vintage_are_of_the_job_s(
-    twice: Job, tmp_path: Path
-) -> None:
+def test_a_date_may_lose_its_mark(twice: Job, tmp_path: Path) -> None:
     rows = filled(twice, tmp_path, night=NIGHT)
     assert {row["vintage"] for row in rows} == {f"'{NIGHT}", "base"}
-    bare = [
-        {name: cell.removeprefix("'").replace("\n", "\r\n") for name, cell in row.items()}
-        for row in rows
-    ]
-    without = [
-        {name: cell for name, cell in row.items() if name not in {"vintage", "response"}}
-        for row in rows
-    ]
-    for night, cells in ((None, bare), (NIGHT, without)):
-        import_verdicts(
-            twice.model_copy(update={"night": night}), save_sheet(tmp_path / f"{night}.csv", cells)
-        )
-        assert graded(twice).keys() == {("fresh", NIGHT), ("pinned", "base")}
+    for row in rows:
+        for name, cell in row.items():
+            row[name] = cell.removeprefix("'").replace("\n", "\r\n")
+
+    import_verdicts(twice, save_sheet(tmp_path / "filled.csv", rows))
+
+    assert judged_texts(twice) == [FRESH, PINNED]
 
 
-@given(st.integers(1, 9), st.integers(1, 4), st.integers(0, 99), st.data())
+def test_rows_without_a_vintage_are_of_the_job_s(twice: Job, tmp_path: Path) -> None:
+    rows = filled(twice, tmp_path, night=NIGHT)
+    for row in rows:
+        del row["vintage"]
+        del row["response"]
+
+    import_verdicts(
+        twice.model_copy(update={"night": NIGHT}), save_sheet(tmp_path / "filled.csv", rows)
+    )
+
+    assert judged_texts(twice) == [FRESH, PINNED]
+
+
+@given(
+    st.integers(1, 9),
+    st.integers(1, 4),
+    st.integers(0, 99),
+    st.data(),
+)
 def test_responses_spread_over_tasks_and_models(
-    n_tasks: int, n_models: int, seed: int, data: st.DataObject
+    n_tasks: int,
+    n_models: int,
+    seed: int,
+    data: st.DataObject,
 ) -> None:
-    pairs = product(range(n_tasks), range(n_models))
     cells = [
-        {
-            "task_id": f"t{i}",
-            "model": f"m{j}",
-            "response_id": f"{i}/{j}",
-        }
-        for i, j in pairs
+        {"task_id": f"t{task}", "model": f"m{model}", "response_id": f"{task}/{model}"}
+        for task, model in product(range(n_tasks), range(n_models))
     ]
     order = list(spread(data.draw(st.permutations(cells)), seed))
-    taken = order[: data.draw(st.integers(1, len(cells)))]
-    tasks, models = (Counter(each[name] for each in taken) for name in ("task_id", "model"))
+    beginning = order[: data.draw(st.integers(1, len(cells)))]
 
-    assert sorted(cells, key=str) == sorted(order, key=str)
-    assert order == list(spread(cells, seed))
-    assert max(tasks.values()) - min(tasks.get(f"t{i}", 0) for i in range(n_tasks)) <= 1
+    assert sorted(order, key=str) == sorted(cells, key=str)
+    assert list(spread(cells, seed)) == order
+    task_counts = Counter(cell["task_id"] for cell in beginning)
+    assert max(task_counts.values()) - min(task_counts[f"t{task}"] for task in range(n_tasks)) <= 1
     # Each round over the tasks gives every model its share; the last round may be incomplete.
-    assert max(models.values()) <= -(-len(taken) // n_models) + len(taken) // n_tasks + 1
+    model_counts = Counter(cell["model"] for cell in beginning)
+    share = -(-len(beginning) // n_models)
+    assert max(model_counts.values()) <= share + len(beginning) // n_tasks + 1
 
 
 @given(st.text(alphabet="'=+-@\t\r\n ＝a1:", max_size=8))
 def test_a_defused_cell_is_no_formula_and_can_be_read_back(text: str) -> None:
     cell = defused(text)
 
-    assert text == as_before(cell)
+    assert as_before(cell) == text
     assert shows(cell, text)
     assert shows(cell.replace("\n", "\r\n"), text)
     assert not cell.startswith(("\t", "\r", "\n"))
@@ -253,12 +257,10 @@ def test_a_defused_cell_is_no_formula_and_can_be_read_back(text: str) -> None:
 def test_what_a_spreadsheet_would_rewrite_as_a_date_is_marked(
     texts: tuple[str, ...], mark: str
 ) -> None:
-    assert [f"{mark}{text}" for text in texts] == list(map(defused, texts))
+    assert list(map(defused, texts)) == [f"{mark}{text}" for text in texts]
 
 
-def test_a_cell_that_was_cut_where_spreadsheets_end_shows_its_text_and_a_shorter_one_does_not() -> (
-    None
-):
+def test_a_cell_that_was_cut_where_spreadsheets_end_shows_its_text() -> None:
     text = "word " * 8_000
 
     assert shows(text[:32_767], text)

@@ -15,7 +15,7 @@ from tasks.exports.sheets import export_review
 from tasks.imports.reviews import import_reviews
 from tasks.rules.errors import PipelineError, UsageError
 from tests.kit import good_row, job_on, one_line, prepared, rows_in, values_in, write_jsonl
-from tests.tasks.exports.conftest import save_sheet, sheet_rows
+from tests.tasks.exports.conftest import formulas_in, save_sheet, sheet_rows
 
 pytestmark = pytest.mark.usefixtures("without_scores")
 N_TASKS = 4
@@ -42,9 +42,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return prepared(job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse"))
 
 
-def exported(job: Job, folder: Path, **options: object) -> list[Row]:
-    given = {"n_criteria": 20} | options
-    export_review(job, folder / "sheet.csv", **given)  # type: ignore[arg-type]  # as each test asks
+def exported(
+    job: Job,
+    folder: Path,
+    **options: object,
+) -> list[Row]:
+    settings: dict[str, Any] = {"n_criteria": 20} | options
+    export_review(job, folder / "sheet.csv", **settings)
     return sheet_rows(folder / "sheet.csv")
 
 
@@ -52,31 +56,32 @@ def agreeing(rows: list[Row], reviewer: str = "eva") -> list[Row]:
     return [row | {"reviewer": reviewer, "decision": "agree"} for row in rows]
 
 
-def test_a_sheet_shows_what_a_reviewer_needs_and_leaves_out_weights_and_canaries(
-    job: Job, tmp_path: Path
-) -> None:
+def test_a_sheet_shows_what_a_reviewer_needs(job: Job, tmp_path: Path) -> None:
     rows = exported(job, tmp_path, n_criteria=1_000)
-    text = (tmp_path / "sheet.csv").read_text(encoding="utf-8-sig")
 
     assert len(rows) == N_TASKS * N_CRITERIA
-    assert all(
-        row["title"] and row["conversation"] and row["category"] and row["severity"] for row in rows
-    )
-    assert {(r["reviewer"], r["decision"], r["reason"], r["better_wording"]) for r in rows} == {
-        ("", "", "", "")
-    }
+    for row in rows:
+        for column in ("title", "conversation", "category", "severity"):
+            assert row[column] != ""
+        for column in ("reviewer", "decision", "reason", "better_wording"):
+            assert row[column] == ""
     assert Counter(row["describes"] for row in rows) == {
         "something desired": 39,
         "something undesired": 1,
     }
-    assert "weight" not in rows[0]
-    assert "prbench:sample" not in text
-    assert not [
-        cell for row in rows for cell in row.values() if cell[:1] and cell[0] in "=+-@\t\r\n"
-    ]
     # The rows of a task are together, so that a person reads it once.
     tasks = [row["task"] for row in rows]
     assert sorted(tasks, key=tasks.index) == tasks
+
+
+def test_a_sheet_for_reviewers_has_no_weights_canaries_or_formulas(
+    job: Job, tmp_path: Path
+) -> None:
+    rows = exported(job, tmp_path, n_criteria=1_000)
+
+    assert "weight" not in rows[0]
+    assert "prbench:sample" not in (tmp_path / "sheet.csv").read_text(encoding="utf-8-sig")
+    assert formulas_in(rows) == []
 
 
 DESIGNS: dict[str, tuple[dict[str, Any], list[tuple[str, int, float]], str]] = {
@@ -95,30 +100,38 @@ DESIGNS: dict[str, tuple[dict[str, Any], list[tuple[str, int, float]], str]] = {
 
 
 @pytest.mark.parametrize("case", DESIGNS)
-def test_the_probability_of_each_criterion_is_stored(case: str, job: Job, tmp_path: Path) -> None:
+def test_the_probability_of_each_criterion_is_stored(
+    case: str,
+    job: Job,
+    tmp_path: Path,
+) -> None:
     options, strata, design = DESIGNS[case]
     rows = exported(job, tmp_path, **options)
-    members = rows_in(job, "select * from review_samples")
 
-    shown = {tuple(row[name].removeprefix("'") for name in ("task", "criterion")) for row in rows}
-    assert shown == {(m["task_id"], m["criterion_id"]) for m in members}
-    actual = Counter((m["stratum"], m["probability"]) for m in members)
-    assert strata == sorted(
-        (stratum, n, probability) for (stratum, probability), n in actual.items()
-    )
-    assert {(design, 40)} == {(m["design"], m["n_population"]) for m in members}
-    if "tasks" in case:
-        assert list(Counter(row["task"] for row in rows).values()) == [N_CRITERIA] * 3
+    query = "select stratum, count(*), probability from review_samples group by all order by all"
+    assert values_in(job, query) == strata
+    query = "select distinct design, n_population from review_samples"
+    assert values_in(job, query) == [(design, 40)]
+    stored_cells = values_in(job, "select task_id, criterion_id from review_samples")
+    cells = [(row["task"].removeprefix("'"), row["criterion"].removeprefix("'")) for row in rows]
+    assert sorted(cells) == sorted(stored_cells)
+
+
+def test_whole_tasks_are_sampled_with_all_their_criteria(job: Job, tmp_path: Path) -> None:
+    rows = exported(job, tmp_path, n_tasks=3)
+
+    assert list(Counter(row["task"] for row in rows).values()) == [N_CRITERIA] * 3
 
 
 def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(
     job: Job, tmp_path: Path
 ) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        export_review(job, tmp_path / f"{name}.csv", n_criteria=12, seed=seed)
-    texts = [(tmp_path / f"{name}.csv").read_bytes() for name in "abc"]
+        export_review(job, tmp_path / name / "sheet.csv", n_criteria=12, seed=seed)
 
-    assert texts[0] == texts[1] != texts[2]
+    text = (tmp_path / "a/sheet.csv").read_bytes()
+    assert (tmp_path / "b/sheet.csv").read_bytes() == text
+    assert (tmp_path / "c/sheet.csv").read_bytes() != text
     query = (
         "select count(*), count(distinct sample_id), count(distinct population_id) from"
         " review_samples"
@@ -130,11 +143,14 @@ def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(
     job: Job, tmp_path: Path
 ) -> None:
     export_review(job, tmp_path / "sheets", n_criteria=5)
-    (file,) = (tmp_path / "sheets").iterdir()
 
-    assert f"review-{sheet_rows(file)[0]['sample'][:8]}" == file.stem
+    (file,) = (tmp_path / "sheets").iterdir()
+    assert file.stem == f"review-{sheet_rows(file)[0]['sample'][:8]}"
     with pytest.raises(UsageError, match="may be filled in"):
         export_review(job, tmp_path / "sheets", n_criteria=5)
+
+
+def test_fewer_criteria_than_strata_are_refused(job: Job, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"-n 1: by category there are 2 strata; use -n 2 or more"):
         export_review(job, tmp_path / "other.csv", n_criteria=1, labels=("category",))
 
@@ -142,11 +158,11 @@ def test_a_folder_gets_a_sheet_named_after_its_sample_and_none_is_written_over(
 def test_a_conversation_that_no_cell_holds_is_shown_without_its_middle(tmp_path: Path) -> None:
     row = good_row("t0") | {"prompt_0": "start " + "word " * 20_000 + "end"}
     job = prepared(job_on(write_jsonl(tmp_path / "finance.jsonl", [row]), tmp_path / "warehouse"))
-    first, *_ = exported(job, tmp_path)
+    conversation = exported(job, tmp_path)[0]["conversation"]
 
-    assert len(first["conversation"]) < 32_767
-    shown = r"(?s)user: Reference Text 0:.* characters left out \.\.\.\].*word end"
-    assert re.fullmatch(shown, first["conversation"])
+    assert len(conversation) < 32_767
+    pattern = r"(?s)user: Reference Text 0:.* characters left out \.\.\.\].*word end"
+    assert re.fullmatch(pattern, conversation)
 
 
 def test_reviews_come_back_with_ids_reasons_and_wordings(job: Job, tmp_path: Path) -> None:
@@ -157,18 +173,18 @@ def test_reviews_come_back_with_ids_reasons_and_wordings(job: Job, tmp_path: Pat
         "better_wording": "Says 5.",
     }
     rows[4] |= {"decision": "AGREE", "reason": "fine"}
+
     (report,) = import_reviews(job, [save_sheet(tmp_path / "filled.csv", rows)])
 
     assert report.rows == N_TASKS * N_CRITERIA
-    common = ("imported", "eva", "agree")
-    assert [
-        (0.0, "fail", "=vague", "Says 5.", *common),
-        (1.0, "pass", "fine", None, *common),
-    ] == values_in(
+    columns = "value, status, explanation, better_wording, source, reviewer, review_check"
+    assert values_in(
         job,
-        "select value, status, explanation, better_wording, source, reviewer, review_check from"
-        " criterion_reviews where explanation is not null order by value",
-    )
+        f"select {columns} from criterion_reviews where explanation is not null order by value",
+    ) == [
+        (0.0, "fail", "=vague", "Says 5.", "imported", "eva", "agree"),
+        (1.0, "pass", "fine", None, "imported", "eva", "agree"),
+    ]
     assert {("-t0",), ("t1",)} <= set(values_in(job, "select task_id from expert_reviews"))
 
 
@@ -179,13 +195,12 @@ def test_rows_without_a_decision_are_counted_and_those_that_repeat_count_once(
     rows[0] |= {"reviewer": "eva", "decision": "agree"}
     rows[1] |= {"reviewer": "eva", "reason": "not sure"}
     file = save_sheet(tmp_path / "filled.csv", [*rows, rows[0]])
-    (report,) = import_reviews(job, [file])
+
+    report, repeated = import_reviews(job, [file, file])
 
     assert report.rows == 1
     assert "19 rows without a decision skipped" in report.line
-    parts = sorted((job.warehouse / "parts").rglob("*.parquet"))
-    assert import_reviews(job, [file])[0].rows == 0
-    assert parts == sorted((job.warehouse / "parts").rglob("*.parquet"))
+    assert repeated.rows == 0
 
 
 def test_several_reviewers_may_review_a_criterion_and_all_files_are_read_first(
@@ -193,23 +208,26 @@ def test_several_reviewers_may_review_a_criterion_and_all_files_are_read_first(
 ) -> None:
     rows = exported(job, tmp_path)
     eva = save_sheet(tmp_path / "eva.csv", agreeing(rows, "eva"))
-    ben = save_sheet(tmp_path / "ben.csv", agreeing(rows, ""))
+    unnamed = save_sheet(tmp_path / "unnamed.csv", agreeing(rows, ""))
+
     with pytest.raises(
-        PipelineError, match=r"ben.csv: row 1: `reviewer` is missing; add it \(--by NAME"
+        PipelineError, match=r"unnamed.csv: row 1: `reviewer` is missing; add it \(--by NAME"
     ):
-        import_reviews(job, [eva, ben])
+        import_reviews(job, [eva, unnamed])
     assert rows_in(job, "select 1 from expert_reviews") == []
-    assert [each.rows for each in import_reviews(job, [eva, eva])] == [20, 0]
-    assert [each.rows for each in import_reviews(job, [ben], reviewer="ben")] == [20]
-    query = "select reviewer, count(*) from expert_reviews group by all"
-    assert set(values_in(job, query)) == {("ben", 20), ("eva", 20)}
+
+    import_reviews(job, [eva, unnamed], reviewer="ben")
+
+    query = "select reviewer, count(*) from expert_reviews group by all order by all"
+    assert values_in(job, query) == [("ben", 20), ("eva", 20)]
 
 
-def outside(rows: list[Row]) -> dict[str, str]:
-    other = "t2" if rows[0]["task"] != "t2" else "t3"
+def outside(rows: list[Row]) -> Row:
+    """Return the cells of a criterion of a task that is not in the sample of these rows."""
+    task = "t3" if rows[0]["task"] == "t2" else "t2"
     return {
-        "task": other,
-        "criterion": f"{other}-c3",
+        "task": task,
+        "criterion": f"{task}-c3",
         "criterion_hash": "",
         "title": "",
     }
@@ -247,9 +265,10 @@ WRONG: dict[str, tuple[Callable[[list[Row]], dict[str, str]], str]] = {
 def test_an_impossible_row_is_refused_in_one_line_and_nothing_is_stored(
     case: str, job: Job, tmp_path: Path
 ) -> None:
-    spoiled, reason = WRONG[case]
+    wrong_cells, reason = WRONG[case]
     rows = agreeing(exported(job, tmp_path, n_tasks=1))
-    rows[0] = rows[0] | spoiled(rows)
+    rows[0] = rows[0] | wrong_cells(rows)
+
     with pytest.raises(PipelineError, match=one_line(reason)):
         import_reviews(job, [save_sheet(tmp_path / "filled.csv", rows)])
     assert rows_in(job, "select 1 from expert_reviews") == []

@@ -109,15 +109,11 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     job = ingested(folder, "t1", "t2")
     import_responses(
         job,
-        write_jsonl(
-            folder / "x.jsonl",
-            [
-                {
-                    "task": "t1",
-                    "model": "ada",
-                    "response": "A response.",
-                }
-            ],
+        response_file(
+            folder,
+            task="t1",
+            model="ada",
+            response="A response.",
         ),
     )
     return job
@@ -125,24 +121,36 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 def parquet(path: Path, **columns: Any) -> Path:
     """A file of one row."""
-    arrays = {
-        name: (
-            pa.array([value.as_py()], value.type)
-            if isinstance(value, pa.Scalar)
-            else pa.array([value])
-        )
-        for name, value in columns.items()
-    }
+    arrays = {}
+    for name, value in columns.items():
+        if isinstance(value, pa.Scalar):
+            arrays[name] = pa.array([value.as_py()], value.type)
+        else:
+            arrays[name] = pa.array([value])
     pq.write_table(pa.table(arrays), path)
     return path
 
 
-def refusal(bring_in: Bring, job: Job, file: Path) -> PipelineError:
+def response_file(folder: Path, **cells: Any) -> Path:
+    """A file with one response."""
+    row = {
+        "task": "t2",
+        "model": "bell",
+        "response": "Two.",
+    } | cells
+    return write_jsonl(folder / "x.jsonl", [row])
+
+
+def refusal(
+    bring_in: Bring,
+    job: Job,
+    file: Path,
+) -> PipelineError:
     """The refusal of a file in one line, after which nothing of it is stored."""
-    before = set((job.warehouse / "parts").rglob("*.parquet"))
+    parts = set((job.warehouse / "parts").rglob("*.parquet"))
     with pytest.raises(PipelineError, match=one_line()) as caught:
         bring_in(job, file)
-    assert before == set((job.warehouse / "parts").rglob("*.parquet"))
+    assert set((job.warehouse / "parts").rglob("*.parquet")) == parts
     return caught.value
 
 
@@ -151,19 +159,17 @@ def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(
     job: Job, tmp_path: Path, case: str
 ) -> None:
     cell, text = READ[case]
-    import_responses(
-        job,
-        parquet(
-            tmp_path / "x.parquet",
-            task=b"t2",
-            model="bell",
-            response=cell,
-        ),
+    file = parquet(
+        tmp_path / "x.parquet",
+        task=b"t2",
+        model="bell",
+        response=cell,
     )
 
-    assert [(text,)] == values_in(
-        job, "select text from responses where task_id = 't2' and model = 'bell'"
-    )
+    import_responses(job, file)
+
+    query = "select text from responses where task_id = 't2' and model = 'bell'"
+    assert values_in(job, query) == [(text,)]
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -180,33 +186,23 @@ def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(
 
     line = str(refusal(import_responses, shared, file))
 
-    assert (
-        f"x.parquet: row 1: `{'content' if 'content' in case else 'response'}` is not a text"
-        in line
-    )
+    column = "content" if "content" in case else "response"
+    assert f"x.parquet: row 1: `{column}` is not a text" in line
     assert f"(its type is {type_name})" in line
 
 
 @pytest.mark.parametrize("kind", ["image_url", "input_audio", "tool_use"])
 @pytest.mark.parametrize("form", [json.dumps, list])
 def test_a_response_with_a_part_that_is_no_text_is_refused_with_the_type_of_the_part(
-    shared: Job, tmp_path: Path, kind: str, form: Callable[[Any], Any]
+    shared: Job,
+    tmp_path: Path,
+    kind: str,
+    form: Callable[[Any], Any],
 ) -> None:
-    response = [
-        {"role": "assistant", "content": [{"type": kind}, {"type": "text", "text": "See above."}]}
-    ]
-    file = write_jsonl(
-        tmp_path / "x.jsonl",
-        [
-            {
-                "task": "t2",
-                "model": "bell",
-                "response": form(response),
-            }
-        ],
-    )
+    parts = [{"type": kind}, {"type": "text", "text": "See above."}]
+    response = [{"role": "assistant", "content": parts}]
 
-    line = str(refusal(import_responses, shared, file))
+    line = str(refusal(import_responses, shared, response_file(tmp_path, response=form(response))))
 
     assert f"x.jsonl: row 1: `content` has a part that is not a text (its type is {kind})" in line
 
@@ -215,18 +211,9 @@ def test_the_last_message_of_the_assistant_is_the_response_in_json_too(
     job: Job, tmp_path: Path
 ) -> None:
     (tmp_path / "x.json").write_text(json.dumps({"t2": IN_PARTS}), encoding="utf-8")
-    write_jsonl(
-        tmp_path / "x.jsonl",
-        [
-            {
-                "task": "t2",
-                "model": "cora",
-                "response": CONVERSATION,
-            }
-        ],
-    )
+
     import_responses(job, tmp_path / "x.json", "bell")
-    import_responses(job, tmp_path / "x.jsonl")
+    import_responses(job, response_file(tmp_path, model="cora", response=CONVERSATION))
 
     texts = values_in(job, "select model, text from responses where task_id = 't2' order by model")
     assert texts == [("bell", "Two parts."), ("cora", "A response.")]
@@ -237,16 +224,13 @@ def test_labels_find_a_stored_response_that_is_itself_messages_in_json(
 ) -> None:
     dialogue = json.dumps(CONVERSATION)
     response = [{"role": "assistant", "content": dialogue}]
-    row = {"task": "t2", "model": "bell"}
-    import_responses(job, write_jsonl(tmp_path / "x.jsonl", [row | {"response": response}]))
-    label = row | {
-        "criterion": "t2-c0",
-        "criteria_met": True,
-        "response": dialogue,
-    }
-    import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", [label]))
 
-    assert [(dialogue,)] == values_in(job, "select text from responses where model = 'bell'")
+    import_responses(job, response_file(tmp_path, response=response))
+    import_verdicts(
+        job, response_file(tmp_path, criterion="t2-c0", criteria_met=True, response=dialogue)
+    )
+
+    assert values_in(job, "select text from responses where model = 'bell'") == [(dialogue,)]
     assert values_in(job, "select value from verdicts where criterion_id = 't2-c0'") == [(1.0,)]
 
 
@@ -269,19 +253,8 @@ def test_labels_with_a_cell_that_is_no_text_are_refused_with_their_row(
 
 def test_an_id_may_be_a_number(tmp_path: Path) -> None:
     job = ingested(tmp_path, "17")
-    import_responses(
-        job,
-        write_jsonl(
-            tmp_path / "x.jsonl",
-            [
-                {
-                    "task": 17,
-                    "model": 4,
-                    "response": "A response.",
-                }
-            ],
-        ),
-    )
+
+    import_responses(job, response_file(tmp_path, task=17, model=4))
 
     assert values_in(job, "select task_id, model from responses") == [("17", "4")]
 
@@ -307,21 +280,22 @@ def test_a_data_set_with_a_cell_that_is_no_text_is_refused(
 
 
 def test_a_data_set_of_binary_columns_is_the_one_of_texts(tmp_path: Path) -> None:
-    row = good_row("t1")
-    texts = {
-        name: value.encode() if isinstance(value, str) else value for name, value in row.items()
-    }
-    query = "select task_id, field, content_hash from tasks"
-    stored = []
-    for name, cells in (("texts", row), ("binary", texts)):
-        table = pa.Table.from_pylist([cells])
-        (folder := tmp_path / name).mkdir()
-        pq.write_table(table, folder / "finance.parquet")
-        job = job_on(folder / "finance.parquet", folder / "warehouse")
-        ingest(job)
-        stored.append(values_in(job, query))
+    texts = good_row("t1")
+    binary_cells = dict(texts)
+    for name, value in texts.items():
+        if isinstance(value, str):
+            binary_cells[name] = value.encode()
 
-    assert stored[0] == stored[1]
+    assert tasks_in(tmp_path / "binary", binary_cells) == tasks_in(tmp_path / "texts", texts)
+
+
+def tasks_in(folder: Path, row: Row) -> list[tuple[Any, ...]]:
+    """Ingest a data set of one row, and return its task."""
+    folder.mkdir()
+    pq.write_table(pa.Table.from_pylist([row]), folder / "finance.parquet")
+    job = job_on(folder / "finance.parquet", folder / "warehouse")
+    ingest(job)
+    return values_in(job, "select task_id, field, content_hash from tasks")
 
 
 # CSV files
@@ -358,42 +332,40 @@ def test_a_sheet_is_read_however_a_spreadsheet_writes_it(
     job: Job, tmp_path: Path, case: str
 ) -> None:
     (tmp_path / "x.csv").write_bytes(SHEETS[case].encode())
+
     import_responses(job, tmp_path / "x.csv")
 
     assert values_in(job, "select text, trial from responses where model = 'bell'") == [("Two.", 2)]
 
 
 @pytest.mark.parametrize("trial", ["1.0", 1.0, "1.", " 1 ", float("nan"), None, "", Decimal("1.0")])
-def test_a_first_trial_is_read_in_every_form(job: Job, tmp_path: Path, trial: Any) -> None:
-    import_responses(
-        job,
-        parquet(
-            tmp_path / "x.parquet",
-            task="t2",
-            model="bell",
-            response="Two.",
-            trial=trial,
-        ),
+def test_a_first_trial_is_read_in_every_form(
+    job: Job,
+    tmp_path: Path,
+    trial: Any,
+) -> None:
+    file = parquet(
+        tmp_path / "x.parquet",
+        task="t2",
+        model="bell",
+        response="Two.",
+        trial=trial,
     )
+
+    import_responses(job, file)
 
     assert values_in(job, "select trial from responses where model = 'bell'") == [(1,)]
 
 
 @pytest.mark.parametrize("trial", ["1.5", "1.0e0", "one", "-1", "1,0"])
-def test_what_is_no_whole_number_is_no_trial(shared: Job, tmp_path: Path, trial: str) -> None:
-    file = write_jsonl(
-        tmp_path / "x.jsonl",
-        [
-            {
-                "task": "t2",
-                "model": "bell",
-                "response": "Two.",
-                "trial": trial,
-            }
-        ],
-    )
+def test_what_is_no_whole_number_is_no_trial(
+    shared: Job,
+    tmp_path: Path,
+    trial: str,
+) -> None:
+    line = str(refusal(import_responses, shared, response_file(tmp_path, trial=trial)))
 
-    assert f"row 1: `trial` is {trial!r}" in str(refusal(import_responses, shared, file))
+    assert f"row 1: `trial` is {trial!r}" in line
 
 
 TEXTS = st.text("ab'=+-@\t\r\n 1０：＝.:/\u2028\u200b", max_size=9)
@@ -422,7 +394,7 @@ def test_a_response_that_left_as_csv_comes_back_as_it_was(tmp_path: Path) -> Non
     content = csv_text([["response"], *([not_run(text)] for text in texts)])
     (tmp_path / "x.csv").write_bytes(content.encode())
 
-    assert texts == [row["response"] for _, row, _ in rows_of_file(tmp_path / "x.csv")]
+    assert [row["response"] for _, row, _ in rows_of_file(tmp_path / "x.csv")] == texts
 
 
 # files that bring nothing

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,6 +16,7 @@ from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.server import FaultServer
 from tests.kit import (
+    Row,
     good_row,
     good_rubric,
     job_on,
@@ -33,8 +33,7 @@ from tests.tasks.imports.conftest import ingested
 
 pytestmark = pytest.mark.usefixtures("without_scores")
 
-Given = dict[str, Any]
-Write = Callable[[list[Given]], Path]
+Write = Callable[[list[Row]], Path]
 RESPONSE = {
     "task": "t1",
     "model": "ada",
@@ -64,30 +63,38 @@ def file(tmp_path: Path) -> Write:
     return lambda rows: write_jsonl(tmp_path / "rows.jsonl", rows)
 
 
-def refuse(job: Job, bring_in: Callable[[Job, Path], object], file: Path, reason: str) -> None:
+def refuse(
+    job: Job,
+    bring_in: Callable[[Job, Path], object],
+    file: Path,
+    reason: str,
+) -> None:
     """Assert that a file is refused in one line with this reason, and that nothing of it is
     stored.
     """
-    before = set((job.warehouse / "parts").rglob("*.parquet"))
+    parts = set((job.warehouse / "parts").rglob("*.parquet"))
     with pytest.raises(PipelineError, match=one_line(reason)):
         bring_in(job, file)
-    assert before == set((job.warehouse / "parts").rglob("*.parquet"))
+    assert set((job.warehouse / "parts").rglob("*.parquet")) == parts
 
 
 # responses
 
 
-def test_a_row_is_stored_once_as_given_and_marked_as_imported(shared: Job, file: Write) -> None:
-    assert (
-        0
-        == import_responses(shared, file([RESPONSE])).rows
-        == import_verdicts(shared, file([VERDICT])).rows
-    )
+def test_a_row_is_stored_as_it_is_and_marked_as_imported(shared: Job) -> None:
     columns = "model, trial, text, status, source, chars_alnum, attempts"
-    expected = ("ada", 1, "A response.", "ok", "imported", 9, 0)
-    assert [expected] == values_in(shared, f"select {columns} from responses")
+    assert values_in(shared, f"select {columns} from responses") == [
+        ("ada", 1, "A response.", "ok", "imported", 9, 0)
+    ]
     columns = "judge, judge_config_hash, template_hash, source, judge_trial"
-    assert values_in(shared, f"select {columns} from verdicts") == [("imported",) * 4 + (1,)]
+    assert values_in(shared, f"select {columns} from verdicts") == [
+        ("imported", "imported", "imported", "imported", 1)
+    ]
+
+
+def test_a_row_is_stored_once(shared: Job, file: Write) -> None:
+    assert import_responses(shared, file([RESPONSE])).rows == 0
+    assert import_verdicts(shared, file([VERDICT])).rows == 0
 
 
 LONG = "word " * 40_000
@@ -99,61 +106,52 @@ LONG = "word " * 40_000
         ("an object by task.json", json.dumps({"t2": "Two."}), "Two."),
         ("a list of rows.json", json.dumps([{"task": "t2", "response": "Two."}]), "Two."),
         ("lines.jsonl", json.dumps({"task": "t2", "response": "Two."}), "Two."),
-        *(
-            (f"{name}.csv", f"{mark}task,response\nt2,{cell}\n", cell.strip('"'))
-            for name, mark, cell in (
-                ("plain", "", '"Two."'),
-                ("byte order mark", "\ufeff", '"Two."'),
-                ("long", "", LONG),
-            )
-        ),
+        ("plain.csv", 'task,response\nt2,"Two."\n', "Two."),
+        ("byte order mark.csv", '\ufefftask,response\nt2,"Two."\n', "Two."),
+        ("long.csv", f"task,response\nt2,{LONG}\n", LONG),
     ],
 )
-def test_every_form_of_file_says_the_same(
-    job: Job, tmp_path: Path, name: str, text: str, response: str
+def test_a_response_is_read_from_every_form_of_file(
+    job: Job,
+    tmp_path: Path,
+    name: str,
+    text: str,
+    response: str,
 ) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
+
     import_responses(job, tmp_path / name, model="bell")
 
-    assert [("t2", response)] == values_in(
-        job, "select task_id, text from responses where model = 'bell'"
-    )
+    query = "select task_id, text from responses where model = 'bell'"
+    assert values_in(job, query) == [("t2", response)]
 
 
-REFUSED_RESPONSES: list[tuple[list[Given], str]] = [
+REFUSED_RESPONSES: list[tuple[list[Row], str]] = [
     ([{"task": "t1", "response": "x"}], "`model` is missing"),
     ([{"task": "t1", "model": "ada"}], "`response` is missing"),
-    *(
-        ([RESPONSE | changed], reason)
-        for changed, reason in (
-            ({"trial": 0}, "`trial` is 0"),
-            ({"trial": "²"}, "`trial` is '²'"),
-            ({"response": "Another."}, "row 1"),
-            ({"trial": 10**9}, "row 1: `trial` is 1000000000; it is a whole number"),
-        )
-    ),
-    ([{**RESPONSE, "trial": 2}, {**RESPONSE, "task": "t9"}], "row 2"),
+    ([RESPONSE | {"trial": 0}], "`trial` is 0"),
+    ([RESPONSE | {"trial": "²"}], "`trial` is '²'"),
+    ([RESPONSE | {"response": "Another."}], "row 1"),
+    ([RESPONSE | {"trial": 10**9}], "row 1: `trial` is 1000000000; it is a whole number"),
+    ([RESPONSE | {"trial": 2}, RESPONSE | {"task": "t9"}], "row 2"),
 ]
 
 
-def test_a_response_has_the_vintage_of_its_row_or_of_the_job_and_an_empty_one_failed(
-    job: Job, file: Write
-) -> None:
-    rows = [
-        RESPONSE
-        | {
-            "model": "bell",
-            "vintage": vintage,
-            "response": vintage,
-        }
-        for vintage in ("2026-11-03", " ")
-    ]
-    import_responses(job.model_copy(update={"vintage": "later"}), file(rows))
+def test_a_response_has_the_vintage_of_its_row_or_of_the_job(job: Job, file: Write) -> None:
+    dated = RESPONSE | {"model": "bell", "vintage": "2026-11-03"}
+    undated = RESPONSE | {"model": "bell", "vintage": " "}
 
-    actual = values_in(
-        job, "select vintage, status, text from responses where model = 'bell' order by vintage"
-    )
-    assert actual == [("2026-11-03", "ok", "2026-11-03"), ("later", "empty", None)]
+    import_responses(job.model_copy(update={"vintage": "later"}), file([dated, undated]))
+
+    query = "select vintage from responses where model = 'bell' order by vintage"
+    assert values_in(job, query) == [("2026-11-03",), ("later",)]
+
+
+def test_an_empty_response_has_failed(job: Job, file: Write) -> None:
+    import_responses(job, file([RESPONSE | {"model": "bell", "response": " "}]))
+
+    query = "select status, text from responses where model = 'bell'"
+    assert values_in(job, query) == [("empty", None)]
 
 
 def _twice() -> bytes:
@@ -235,7 +233,12 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_line(
 ) -> None:
     name, content, reason = UNREADABLE[case]
     (tmp_path / name).write_bytes(content)
-    refuse(shared, lambda job, f: import_responses(job, f, "ada"), tmp_path / name, reason)
+    refuse(
+        shared,
+        lambda job, f: import_responses(job, f, "ada"),
+        tmp_path / name,
+        reason,
+    )
 
 
 AS_WRITTEN = [
@@ -254,55 +257,61 @@ AS_WRITTEN = [
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_a_csv_cell_is_the_text_that_is_written_there(job: Job, tmp_path: Path, end: str) -> None:
-    cells = [
-        '"{}"'.format(text.replace('"', '""')) if set(text) & set('"\r') else text
-        for text in AS_WRITTEN
-    ]
-    lines = [
-        "",
-        "task,model,response",
-        *(f"t2,{number:03},{cell}" for number, cell in enumerate(cells)),
-        "",
-        't2,empty,""',
-    ]
-    (tmp_path / "x.csv").write_bytes(end.join(lines).encode())
-    import_responses(job, tmp_path / "x.csv")
+def test_a_csv_cell_is_the_text_that_is_written_there(
+    job: Job,
+    tmp_path: Path,
+    end: str,
+) -> None:
+    lines = ["", "task,trial,response"]
+    for trial, text in enumerate(AS_WRITTEN, start=1):
+        quoted_text = text.replace('"', '""')
+        cell = f'"{quoted_text}"' if set(text) & set('"\r') else text
+        lines.append(f"t2,{trial},{cell}")
+    (tmp_path / "x.csv").write_bytes(end.join([*lines, "", 't2,99,""']).encode())
 
-    actual = values_in(job, "select model, text from responses where task_id = 't2' order by model")
-    assert [
-        *((f"{number:03}", text) for number, text in enumerate(AS_WRITTEN)),
-        ("empty", None),
-    ] == actual
+    import_responses(job, tmp_path / "x.csv", "bell")
+
+    texts = values_in(job, "select text from responses where model = 'bell' order by trial")
+    assert texts == [*((text,) for text in AS_WRITTEN), (None,)]
 
 
 # verdicts
 
-DECISIONS: list[tuple[Given, float]] = [
-    ({"criteria_met": True}, 1.0),
-    ({"criteria_met": False}, 0.0),
-    ({"criteria_met": None, "value": 1}, 1.0),
-    ({"value": "0"}, 0.0),
-    ({"criteria_met": "TRUE"}, 1.0),
-    ({"criteria_met": "", "value": "0.0"}, 0.0),
+DECISIONS: list[tuple[Row, float, str]] = [
+    ({"criteria_met": True}, 1.0, "met"),
+    ({"criteria_met": False}, 0.0, "unmet"),
+    ({"criteria_met": None, "value": 1}, 1.0, "met"),
+    ({"value": "0"}, 0.0, "unmet"),
+    ({"criteria_met": "TRUE"}, 1.0, "met"),
+    ({"criteria_met": "", "value": "0.0"}, 0.0, "unmet"),
 ]
 
 
-def test_a_decision_is_read_in_every_way_of_writing_it_beside_the_response_that_was_read(
-    job: Job, file: Write
+@pytest.mark.parametrize(("decision", "value", "status"), DECISIONS)
+def test_a_decision_is_read_in_every_way_of_writing_it(
+    job: Job,
+    file: Write,
+    decision: Row,
+    value: float,
+    status: str,
 ) -> None:
-    without = {name: of for name, of in VERDICT.items() if name != "criteria_met"} | {
-        "response": "A response."
+    cell = {
+        "task": "t1",
+        "model": "ada",
+        "criterion": "t1-c0",
+        "judge": "dora",
     }
-    rows = [
-        without | decision | {"judge": f"judge-{i}"} for i, (decision, _) in enumerate(DECISIONS)
-    ]
-    import_verdicts(job, file(rows))
 
-    actual = values_in(
-        job, "select value, status from verdicts where judge <> 'imported' order by judge"
-    )
-    assert [(value, "met" if value else "unmet") for _, value in DECISIONS] == actual
+    import_verdicts(job, file([cell | decision]))
+
+    query = "select value, status from verdicts where judge = 'dora'"
+    assert values_in(job, query) == [(value, status)]
+
+
+def test_a_verdict_may_name_the_response_that_was_read(job: Job, file: Write) -> None:
+    import_verdicts(job, file([VERDICT | {"judge": "dora", "response": "A response."}]))
+
+    assert values_in(job, "select 1 from verdicts where judge = 'dora'") == [(1,)]
 
 
 WORDS = {
@@ -320,69 +329,53 @@ WORDS = {
 def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(
     job: Job, file: Write, column: str
 ) -> None:
-    rows = [
-        {
-            **VERDICT,
-            "criteria_met": None,
-            column: word,
-            "judge": f"judge-{i:02}",
-        }
-        for i, word in enumerate(WORDS)
-    ]
+    undecided = VERDICT | {"criteria_met": None}
+    rows = [undecided | {column: word, "judge": word} for word in WORDS]
+
     import_verdicts(job, file(rows), grading="ternary")
 
-    actual = values_in(job, "select value from verdicts where judge <> 'imported' order by judge")
-    assert [(value,) for value in WORDS.values()] == actual
+    query = "select judge, value from verdicts where judge <> 'imported'"
+    values = {word.strip(): value for word, value in WORDS.items()}
+    assert dict(values_in(job, query)) == values
+
+
+def test_a_word_that_is_no_decision_is_refused(shared: Job, file: Write) -> None:
+    rows = [VERDICT | {"criteria_met": "unsatisfied"}]
+
     with pytest.raises(PipelineError, match="the decision is 'unsatisfied'"):
-        import_verdicts(
-            job,
-            file(
-                [
-                    {
-                        **VERDICT,
-                        "criteria_met": None,
-                        column: "unsatisfied",
-                    }
-                ]
-            ),
-            grading="ternary",
-        )
+        import_verdicts(shared, file(rows), grading="ternary")
 
 
 def test_the_same_file_for_another_judge_is_another_batch(job: Job, file: Write) -> None:
-    rows = file([{**VERDICT, "judge": None}])
+    rows = file([VERDICT | {"judge": None}])
     for judge in ("dora", "emil"):
         import_verdicts(job, rows, judge=judge)
-    ((wrong,),) = values_in(job, "select import_batch from verdicts where judge = 'dora'")
-    retract(job, wrong)
+
+    ((batch,),) = values_in(job, "select import_batch from verdicts where judge = 'dora'")
+    retract(job, batch)
 
     assert values_in(job, "select judge from verdicts where judge <> 'imported'") == [("emil",)]
 
 
-REFUSED_VERDICTS: list[tuple[list[Given], str]] = [
-    *(
-        ([VERDICT | changed], reason)
-        for changed, reason in (
-            ({"task": "t9"}, "t9"),
-            ({"criterion": "t2-c0"}, "no criterion 't2-c0'"),
-            ({"model": "bell"}, "bell"),
-            ({"judge_trial": 10**9}, "row 1: `judge_trial` is 1000000000"),
-            (
-                {"vintage": "2026-11-03"},
-                (
-                    "no usable response of ada to task t1, trial 1, in vintage 2026-11-03; import"
-                    " it first"
-                ),
-            ),
-            ({"response": "Another response."}, "`response` is not the stored response of ada"),
-            ({"criteria_met": None, "value": 0.5}, "0.5"),
-            ({"criteria_met": "maybe"}, "maybe"),
-            ({"criteria_met": None}, "missing"),
-            (
-                {"criteria_met": False},
-                "row 1: a different verdict already exists (judge imported, value 1, import batch ",
-            ),
-        )
+REFUSED_VERDICTS: list[tuple[list[Row], str]] = [
+    ([VERDICT | {"task": "t9"}], "t9"),
+    ([VERDICT | {"criterion": "t2-c0"}], "no criterion 't2-c0'"),
+    ([VERDICT | {"model": "bell"}], "bell"),
+    ([VERDICT | {"judge_trial": 10**9}], "row 1: `judge_trial` is 1000000000"),
+    (
+        [VERDICT | {"vintage": "2026-11-03"}],
+        "no usable response of ada to task t1, trial 1, in vintage 2026-11-03; import it first",
+    ),
+    (
+        [VERDICT | {"response": "Another response."}],
+        "`response` is not the stored response of ada",
+    ),
+    ([VERDICT | {"criteria_met": None, "value": 0.5}], "0.5"),
+    ([VERDICT | {"criteria_met": "maybe"}], "maybe"),
+    ([VERDICT | {"criteria_met": None}], "missing"),
+    (
+        [VERDICT | {"criteria_met": False}],
+        "row 1: a different verdict already exists (judge imported, value 1, import batch ",
     ),
     (
         [VERDICT | {"judge": "dora"}, VERDICT | {"judge": "dora", "criteria_met": False}],
@@ -391,106 +384,102 @@ REFUSED_VERDICTS: list[tuple[list[Given], str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("bring_in", "rows", "reason"),
-    [
-        *((import_responses, *of) for of in REFUSED_RESPONSES),
-        *((import_verdicts, *of) for of in REFUSED_VERDICTS),
-    ],
-)
-def test_rows_that_do_not_fit_are_refused_in_one_line_and_not_stored(
+@pytest.mark.parametrize(("rows", "reason"), REFUSED_RESPONSES)
+def test_responses_that_do_not_fit_are_refused_in_one_line_and_not_stored(
     shared: Job,
     file: Write,
-    bring_in: Callable[[Job, Path], object],
-    rows: list[Given],
+    rows: list[Row],
     reason: str,
 ) -> None:
-    refuse(shared, bring_in, file(rows), reason)
+    refuse(shared, import_responses, file(rows), reason)
 
 
-def test_rows_on_tasks_and_criteria_that_are_not_here_are_left_out_where_that_is_asked(
+@pytest.mark.parametrize(("rows", "reason"), REFUSED_VERDICTS)
+def test_verdicts_that_do_not_fit_are_refused_in_one_line_and_not_stored(
+    shared: Job,
+    file: Write,
+    rows: list[Row],
+    reason: str,
+) -> None:
+    refuse(shared, import_verdicts, file(rows), reason)
+
+
+UNKNOWN = "2 rows skipped whose task or criterion is not in the data set"
+
+
+def test_responses_to_unknown_tasks_are_skipped_on_demand(job: Job, file: Write) -> None:
+    rows = [RESPONSE | {"task": task, "model": "bell"} for task in ("t9", "t1", "t8")]
+
+    report = import_responses(job, file(rows), skip_unknown=True)
+
+    assert report.rows == 1
+    assert report.notes[-1] == UNKNOWN
+
+
+def test_verdicts_on_unknown_tasks_and_criteria_are_skipped_on_demand(
     job: Job, file: Write
 ) -> None:
-    responses = file([RESPONSE | {"task": task, "model": "bell"} for task in ("t9", "t1", "t8")])
-    report = import_responses(job, responses, skip_unknown=True)
-    assert report.rows == 1
-    assert report.notes[-1] == "2 rows skipped whose task or criterion is not in the data set"
+    verdict = VERDICT | {"judge": "dora"}
+    rows = file([verdict | {"task": "t9"}, verdict, verdict | {"criterion": "t2-c0"}])
 
-    verdicts = file(
-        [
-            VERDICT | {"model": "bell", **other}
-            for other in ({"task": "t9"}, {}, {"criterion": "t2-c0"})
-        ]
-    )
     with pytest.raises(
         PipelineError, match=r"row 1: task 't9' is not in revision .* \(--skip-unknown skips"
     ):
-        import_verdicts(job, verdicts)
-    report = import_verdicts(job, verdicts, skip_unknown=True)
+        import_verdicts(job, rows)
+    report = import_verdicts(job, rows, skip_unknown=True)
+
     assert report.rows == 1
-    assert report.notes[-1] == "2 rows skipped whose task or criterion is not in the data set"
+    assert report.notes[-1] == UNKNOWN
 
 
-def test_who_decided_and_in_how_many_steps_can_be_said_for_rows_that_do_not(
-    job: Job, file: Write
-) -> None:
-    rows = [
-        {
-            **VERDICT,
-            "criteria_met": None,
-            "value": 1,
-        },
-        {
-            **VERDICT,
-            "judge": "dora",
-            "grading": "binary",
-        },
-    ]
+def test_options_give_task_judge_and_grading_to_rows_without_them(job: Job, file: Write) -> None:
+    rows = file(
+        [
+            {
+                "task": "",
+                "model": "ada",
+                "criterion": "t1-c0",
+                "value": 1,
+            },
+            VERDICT
+            | {
+                "task": "",
+                "judge": "dora",
+                "grading": "binary",
+            },
+        ]
+    )
+
     with pytest.raises(
         PipelineError, match=r"`task` is missing; add it \(--task ID gives it to all rows\)"
     ):
-        import_verdicts(job, file([{**row, "task": ""} for row in rows]))
-    import_verdicts(
-        job,
-        file([{**row, "task": ""} for row in rows]),
-        task="t1",
-        judge="emil",
-        grading="ternary",
-    )
+        import_verdicts(job, rows)
+    import_verdicts(job, rows, task="t1", judge="emil", grading="ternary")
 
-    actual = values_in(
-        job, "select judge, grading from verdicts where judge <> 'imported' order by all"
-    )
-    assert actual == [("dora", "binary"), ("emil", "ternary")]
+    query = "select judge, grading from verdicts where judge <> 'imported' order by all"
+    assert values_in(job, query) == [("dora", "binary"), ("emil", "ternary")]
 
 
 def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(
     tmp_path: Path, file: Write
 ) -> None:
     rubric = good_rubric("t1")
-    rubric[2]["title"] = rubric[0]["title"]
-    job = job_on(
-        write_jsonl(tmp_path / "finance.jsonl", [good_row("t1", rubric=rubric)]),
-        tmp_path / "warehouse",
-    )
+    title = rubric[0]["title"]
+    rubric[2]["title"] = title
+    data = write_jsonl(tmp_path / "finance.jsonl", [good_row("t1", rubric=rubric)])
+    job = job_on(data, tmp_path / "warehouse")
     ingest(job)
     import_responses(job, file([RESPONSE]))
-    row = {**VERDICT, "criterion": rubric[0]["title"]}
+    verdict = VERDICT | {"criterion": title}
 
-    for reason, more in (
-        (r"asks .* twice; give its id, its `category` or its `occurrence`", {}),
-        ("has no criterion", {"occurrence": 3}),
-    ):
-        with pytest.raises(PipelineError, match=reason):
-            import_verdicts(job, file([{**row, **more}]))
+    reason = r"asks .* twice; give its id, its `category` or its `occurrence`"
+    with pytest.raises(PipelineError, match=reason):
+        import_verdicts(job, file([verdict]))
+    with pytest.raises(PipelineError, match="has no criterion"):
+        import_verdicts(job, file([verdict | {"occurrence": 3}]))
     # An unknown category is ignored: other data may name categories differently.
-    second = {
-        **row,
-        "occurrence": "2",
-        "category": "Other",
-        "criteria_met": False,
-    }
-    import_verdicts(job, file([{**row, "occurrence": 1}, second]))
+    unmet = {"occurrence": "2", "category": "Other", "criteria_met": False}
+    import_verdicts(job, file([verdict | {"occurrence": 1}, verdict | unmet]))
 
     query = (
         "select position, value from verdicts inner join criteria using (task_id, criterion_id)"
@@ -512,45 +501,58 @@ def batch_of(job: Job, table: str = "responses") -> str:
 
 
 @pytest.mark.parametrize(
-    ("table", "goes", "n_left"),
+    ("table", "content", "n_responses"),
     [
         ("responses", "1 responses and 1 verdicts", 1),
         ("verdicts", ": 1 verdicts", 2),
     ],
 )
 def test_a_retracted_import_goes_with_verdicts_on_it(
-    table: str, goes: str, n_left: int, job: Job, file: Write
+    table: str,
+    content: str,
+    n_responses: int,
+    job: Job,
+    file: Write,
 ) -> None:
     import_responses(job, file([RESPONSE | {"model": "bell"}]))
-    with pytest.raises(UsageError, match="no such batch"):
-        retract(job, "deadbeef")
-
     batch = batch_of(job, table)
-    assert f"{goes} retracted" in retract(job, batch).line
+
+    assert f"{content} retracted" in retract(job, batch).line
     assert "is already retracted" in retract(job, batch).line
-    assert [(n_left, 0)] == counts(job)
+    assert counts(job) == [(n_responses, 0)]
+
+
+def test_an_unknown_batch_is_not_retracted(shared: Job) -> None:
+    with pytest.raises(UsageError, match="no such batch"):
+        retract(shared, "deadbeef")
 
 
 def test_batches_are_listed_with_their_rows_times_and_files_also_when_they_are_retracted(
     job: Job, file: Write
 ) -> None:
     command = "prbench import responses rows.jsonl"
-    later = job.model_copy(update={"run_id": "a-later-run"})
-    written(job.warehouse, {"runs": [row("runs", run_id="a-later-run", command=command)]})
-    import_responses(
-        later, file([RESPONSE | {"task": "t2"}, RESPONSE | {"task": "t2", "trial": 2}])
+    written(
+        job.warehouse,
+        {"runs": [row("runs", run_id="a-later-run", command=command)]},
     )
+    rows = file([RESPONSE | {"task": "t2"}, RESPONSE | {"task": "t2", "trial": 2}])
+    import_responses(job.model_copy(update={"run_id": "a-later-run"}), rows)
     retract(job, batch_of(job, "verdicts"))
 
-    latest, of_verdict, of_response = batches(job)
+    later_batch, verdict_batch, response_batch = batches(job)
 
-    assert latest["command"] == command
-    assert latest["n_responses"] == 2
-    assert latest["imported_at"] > of_verdict["imported_at"] > of_response["imported_at"]
-    assert of_verdict["n_verdicts"] == 1
-    assert of_verdict["is_retracted"]
-    assert of_verdict["command"] is None
-    assert not of_response["is_retracted"]
+    assert later_batch["command"] == command
+    assert later_batch["n_responses"] == 2
+    assert later_batch["imported_at"] > verdict_batch["imported_at"]
+    assert verdict_batch["imported_at"] > response_batch["imported_at"]
+    assert verdict_batch["n_verdicts"] == 1
+    assert verdict_batch["is_retracted"]
+    assert verdict_batch["command"] is None
+    assert not response_batch["is_retracted"]
+
+
+RESPONSES = "select * exclude (cost_usd) from responses order by all"
+VERDICTS = "select * exclude (cost_usd) from verdicts order by all"
 
 
 @pytest.mark.slow
@@ -565,18 +567,17 @@ def test_importing_a_file_again_restores_its_rows_and_verdicts(
     }
     job = prepared(job_on(job.settings.dataset.source, job.warehouse, judges=[judge]))
     judged(job)
-    queries = [
-        f"select * exclude (cost_usd) from {table} order by all"
-        for table in ("responses", "verdicts")
-    ]
-    before = [rows_in(job, query) for query in queries]
+    responses = rows_in(job, RESPONSES)
+    verdicts = rows_in(job, VERDICTS)
     retract(job, batch_of(job))
     assert counts(job) == [(0, 0)]
+
     judged(job)
     report = import_responses(job, file([RESPONSE]))
     judged(job)
 
     assert "1 responses and 11 verdicts restored" in report.line
-    assert counts(job) == [(1, 11)]
-    assert before == [rows_in(job, query) for query in queries]
+    assert rows_in(job, RESPONSES) == responses
+    assert rows_in(job, VERDICTS) == verdicts
+    assert len(verdicts) == 11
     assert len(server.book) == 10

@@ -48,9 +48,9 @@ def test_leaderboards_of_real_rows_have_the_figures_of_the_checker(tmp_path: Pat
     assert values_in(job, "select check_name, count(*) from quarantine group by all") == [
         ("criteria_per_task", 7)
     ]
-    decisions = [json.loads(line) for line in verdicts.read_text(encoding="utf-8").splitlines()]
-    met = Counter((each["model"], float(each["criteria_met"])) for each in decisions)
-    assert met == Counter(values_in(job, "select model, value from verdicts"))
+    rows = [json.loads(line) for line in verdicts.read_text(encoding="utf-8").splitlines()]
+    decisions = Counter((row["model"], float(row["criteria_met"])) for row in rows)
+    assert Counter(values_in(job, "select model, value from verdicts")) == decisions
     assert values_in(
         job, "select (select count(*) from responses), (select count(*) from verdicts)"
     ) == [(300, 4734)]

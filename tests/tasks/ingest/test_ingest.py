@@ -45,21 +45,31 @@ ROWS = [good_row("t1"), good_row("t2", rubric=good_rubric("t2", 12))]
     ("write", "name"), [(write_jsonl, "finance.jsonl"), (write_parquet, "finance.parquet")]
 )
 def test_a_file_becomes_tasks_criteria_and_members_of_the_split_of_its_name(
-    tmp_path: Path, root: Path, write: Callable[[Path, Rows], Path], name: str
+    tmp_path: Path,
+    root: Path,
+    write: Callable[[Path, Rows], Path],
+    name: str,
 ) -> None:
     file = write(tmp_path / name, ROWS)
+
     ingest(job_on(file, root))
 
-    common = (["finance"], hashlib.sha256(file.read_bytes()).hexdigest()[:40], False)
-    assert [("t1", 10, 50.0, *common), ("t2", 12, 60.0, *common)] == values_in(
-        root,
-        "select task_id, n_criteria, positive_weight, splits, dataset_revision, is_admitted from"
-        " tasks order by 1",
-    )
-    assert values_in(root, "select task_id, count(*) from criteria group by 1 order by 1") == [
-        ("t1", 10),
-        ("t2", 12),
+    columns = "task_id, n_criteria, positive_weight, splits, is_admitted"
+    assert values_in(root, f"select {columns} from tasks order by 1") == [
+        ("t1", 10, 50.0, ["finance"], False),
+        ("t2", 12, 60.0, ["finance"], False),
     ]
+    query = "select task_id, count(*) from criteria group by 1 order by 1"
+    assert values_in(root, query) == [("t1", 10), ("t2", 12)]
+
+
+def test_the_revision_of_a_file_is_a_hash_of_its_bytes(tmp_path: Path, root: Path) -> None:
+    file = write_jsonl(tmp_path / "finance.jsonl", ROWS)
+
+    ingest(job_on(file, root))
+
+    revision = hashlib.sha256(file.read_bytes()).hexdigest()[:40]
+    assert values_in(root, "select distinct dataset_revision from tasks") == [(revision,)]
 
 
 def test_a_configured_split_names_the_file(tmp_path: Path, root: Path) -> None:
@@ -71,47 +81,47 @@ def test_a_configured_split_names_the_file(tmp_path: Path, root: Path) -> None:
 
 
 def test_a_folder_is_a_data_set_with_a_split_for_each_file(tmp_path: Path, root: Path) -> None:
-    (folder := tmp_path / "data").mkdir()
+    folder = tmp_path / "data"
+    folder.mkdir()
     write_jsonl(folder / "finance.jsonl", ROWS)
     write_jsonl(folder / "finance_hard.jsonl", ROWS[1:])
+
     ingest(job_on(folder, root))
 
     splits = values_in(root, "select task_id, splits, n_rows from tasks order by task_id")
     assert splits == [("t1", ["finance"], 1), ("t2", ["finance", "finance_hard"], 1)]
 
 
-def test_the_same_revision_again_changes_no_part_and_another_one_is_stored_beside(
-    tmp_path: Path, root: Path
-) -> None:
-    parts = []
-    for given in (ROWS, ROWS, ROWS[:1]):
-        ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", given), root))
-        parts.append(set(parts_of(root)))
+def test_the_same_revision_again_changes_no_part(tmp_path: Path, root: Path) -> None:
+    job = job_on(write_jsonl(tmp_path / "finance.jsonl", ROWS), root)
+    ingest(job)
+    parts = parts_of(root)
 
-    assert parts[0] == parts[1] < parts[2]
-    assert values_in(root, "select task_id, count(*) from tasks group by 1 order by 1") == [
-        ("t1", 2),
-        ("t2", 1),
-    ]
+    ingest(job)
+
+    assert parts_of(root) == parts
+
+
+def test_another_revision_is_stored_beside_the_earlier_one(tmp_path: Path, root: Path) -> None:
+    ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", ROWS), root))
+    ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", ROWS[:1]), root))
+
+    query = "select task_id, count(*) from tasks group by 1 order by 1"
+    assert values_in(root, query) == [("t1", 2), ("t2", 1)]
 
 
 def test_a_canary_stands_in_no_table_with_a_text_and_the_authors_notes_nowhere(
     tmp_path: Path, root: Path
 ) -> None:
-    ingest(
-        job_on(
-            write_jsonl(tmp_path / "finance.jsonl", [good_row("t", scratchpad="planted-notes")]),
-            root,
-        )
-    )
-    stored = json.dumps(
-        [pq.read_table(root / part).to_pylist() for part in parts_of(root)], default=str
-    )
+    row = good_row("t", scratchpad="planted-notes")
+
+    ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", [row]), root))
 
     query = "select table_name from information_schema.columns where column_name = 'canary'"
     assert values_in(root, query) == [("split_members",)]
-    assert "planted-notes" not in stored
-    assert "What does t cost?" in stored
+    text = str([pq.read_table(root / part).to_pylist() for part in parts_of(root)])
+    assert "planted-notes" not in text
+    assert "What does t cost?" in text
 
 
 # mistakes of users
@@ -174,6 +184,7 @@ def test_what_cannot_be_read_is_refused_in_one_line_and_nothing_of_it_is_stored(
 ) -> None:
     make, reason = BROKEN[case]
     file = make(tmp_path)
+
     with pytest.raises(PipelineError, match=one_line(reason)) as caught:
         ingest(job_on(file, root))
 
@@ -197,12 +208,9 @@ def test_a_benchmark_s_own_mistake_names_the_row_that_showed_it(
 def test_a_turn_count_that_no_table_can_hold_harms_no_other_task(
     tmp_path: Path, root: Path
 ) -> None:
-    ingest(
-        job_on(
-            write_jsonl(tmp_path / "x.jsonl", [good_row("bad", turns=1e300), good_row("good")]),
-            root,
-        )
-    )
+    rows = [good_row("bad", turns=1e300), good_row("good")]
+
+    ingest(job_on(write_jsonl(tmp_path / "x.jsonl", rows), root))
 
     assert values_in(root, "select turns from tasks order by task_id") == [(None,), (1,)]
 
@@ -237,8 +245,10 @@ def test_a_data_set_that_is_named_wrongly_is_a_usage_error_of_one_line(
 def test_a_pipe_in_a_data_set_s_folder_is_refused_and_not_waited_for(
     tmp_path: Path, root: Path, name: str
 ) -> None:
-    (folder := tmp_path / "folder").mkdir()
+    folder = tmp_path / "folder"
+    folder.mkdir()
     write_jsonl(folder / "finance.jsonl", [good_row("t")])
     os.mkfifo(folder / name)
+
     with pytest.raises(PipelineError, match=f"{name}: is not a regular file"):
         ingest(job_on(folder, root))

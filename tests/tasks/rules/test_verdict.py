@@ -173,7 +173,9 @@ SEPARATORS = st.one_of(
     ).map(lambda parts: parts[0].replace("{}", parts[1])),
 )
 VALID = st.tuples(st.sampled_from(["{}", "```json\n{}\n```", "```\n{}\n```"]), st.booleans()).map(
-    lambda parts: parts[0].replace("{}", json.dumps({"explanation": "so", "criteria_met": parts[1]}))
+    lambda parts: parts[0].replace(
+        "{}", json.dumps({"explanation": "so", "criteria_met": parts[1]})
+    )
 )
 
 

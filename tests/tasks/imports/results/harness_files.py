@@ -4,10 +4,11 @@ and order.
 
 import hashlib
 import html
-import itertools
 import json
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from tests.kit import write_jsonl
@@ -28,65 +29,65 @@ Row = dict[str, Any]
 def conversation_of(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The turns of a row of PRBench, with reference texts in front of the prompts."""
     turns = []
-    for i in range(10):
-        prompt = row.get(f"prompt_{i}")
+    for number in range(10):
+        prompt = row.get(f"prompt_{number}")
         if prompt:
-            texts = enumerate(row.get(f"reference_texts_{i}") or [])
-            turns.append(
-                ("user", "".join(f"Reference Text {n}:\n{text}\n\n" for n, text in texts) + prompt)
-            )
-        response = row.get(f"response_{i}")
+            references = ""
+            for position, text in enumerate(row.get(f"reference_texts_{number}") or []):
+                references += f"Reference Text {position}:\n{text}\n\n"
+            turns.append(("user", references + prompt))
+        response = row.get(f"response_{number}")
         if response:
             turns.append(("assistant", response))
     return turns
 
 
-def published(path: Path, given: Sequence[Row] | None = None, **config: Any) -> Path:
+def published(path: Path, **config: Any) -> Path:
     """Write the file of the published PRBench harness for the workload; failed calls are `N/A` and
     `false` in it.
     """
-    points: dict[str, dict[str, list[float]]] = {"normalized": {}, "clipped": {}}
     outputs: dict[str, dict[str, Row]] = {}
-    for model in MODELS:
-        outputs[model] = {task_of(row): _output(model, row) for row in given or rows()}
-        for kind, of in points.items():
-            of[model] = [_score(kind, output) for output in outputs[model].values()]
-    stated = {
-        "judge_model_name": workload.JUDGE,
-        "filename": "finance",
-        "trial_number": 0,
-        "web_search": False,
-    }
-    document = {
-        **{
-            f"mean_{kind}": {m: sum(v) / len(v) for m, v in of.items()}
-            for kind, of in points.items()
-        },
-        **{f"points_{kind}": of for kind, of in points.items()},
+    document: dict[str, Any] = {
+        "mean_normalized": {},
+        "mean_clipped": {},
+        "points_normalized": {},
+        "points_clipped": {},
         "outputs": outputs,
-        "config": stated | config,
+        "config": {
+            "judge_model_name": workload.JUDGE,
+            "filename": "finance",
+            "trial_number": 0,
+            "web_search": False,
+            **config,
+        },
     }
+    for model in MODELS:
+        outputs[model] = {task_of(row): _output(model, row) for row in rows()}
+        for kind in ("normalized", "clipped"):
+            points = [_score(kind, output) for output in outputs[model].values()]
+            document[f"points_{kind}"][model] = points
+            document[f"mean_{kind}"][model] = fmean(points)
     path.write_text(json.dumps(document, indent=2), encoding="utf-8")
     return path
 
 
 def _output(model: str, row: Row) -> Row:
     task = task_of(row)
-    weights = [int(weight) for weight in weights_of(row)]
+    weights = list(map(int, weights_of(row)))
     text = "N/A" if (model, task) == workload.UNANSWERED else response_to(model, task)
-    met = [
-        text != "N/A" and is_met(*cell) and cell != workload.UNREADABLE
-        for i in range(len(weights))
-        for cell in [(model, task, i)]
-    ]
-    convo = "".join(
-        f"{role}: {content}\n" for role, content in [*conversation_of(row), ("assistant", text)]
-    ).strip()
+    grades = []
+    points = 0
+    for position, weight in enumerate(weights):
+        is_readable = (model, task, position) != workload.UNREADABLE
+        is_true = text != "N/A" and is_readable and is_met(model, task, position)
+        grades.append("true" if is_true else "false")
+        points += weight * is_true
+    turns = [*conversation_of(row), ("assistant", text)]
     return {
-        "convo": convo,
+        "convo": "".join(f"{role}: {content}\n" for role, content in turns).strip(),
         "id": task,
-        "grades": ["true" if each else "false" for each in met],
-        "points": sum(weight for weight, counts in zip(weights, met, strict=True) if counts),
+        "grades": grades,
+        "points": points,
         "categories": [None] * len(weights),
         "weights": weights,
         "rubric_texts": titles_of(row),
@@ -104,12 +105,11 @@ def _score(kind: str, output: Row) -> float:
 def example(model: str, row: Row) -> Row:
     """An example as simple-evals stores it, with the system prompt that its samplers send."""
     task = task_of(row)
-    text = response_to(model, task_of(row))
-    decided = (
-        {"criteria_met": is_met(model, task, i), "explanation": f"Place {i}."}
-        for i in itertools.count()
-    )
-    items = [{**item, **of_judge} for item, of_judge in zip(row["rubrics"], decided, strict=False)]
+    text = response_to(model, task)
+    items = [
+        item | {"criteria_met": is_met(model, task, position), "explanation": f"Number {position}."}
+        for position, item in enumerate(row["rubrics"])
+    ]
     best = sum(item["points"] for item in items if item["points"] > 0)
     return {
         "score": sum(item["points"] for item in items if item["criteria_met"]) / best,
@@ -129,7 +129,8 @@ def example(model: str, row: Row) -> Row:
 
 
 def clipped_mean(examples: Sequence[Row]) -> float:
-    return min(max(sum(each["score"] for each in examples) / len(examples), 0.0), 1.0)
+    mean = fmean(row["score"] for row in examples)
+    return min(max(mean, 0.0), 1.0)
 
 
 def simple_evals(path: Path, examples: Sequence[Row]) -> Path:
@@ -160,21 +161,20 @@ def simple_evals_html(path: Path, examples: Sequence[Row]) -> Path:
     return path
 
 
-def _section(of: Row) -> str:
-    text = of["completion"][0]["content"]
-    line = "[{criteria_met}] [{points}] {criterion}\n\tExplanation: {explanation}"
-    graded = [line.format(**item) for item in of["rubric_items"]]
-    graded.sort(key=lambda text: text.startswith("[False]"), reverse=True)
-    grades = "\n\n" + "\n\n".join(graded)
+def _section(row: Row) -> str:
+    text = row["completion"][0]["content"]
+    line = "\n\n[{criteria_met}] [{points}] {criterion}\n\tExplanation: {explanation}"
+    items = sorted(row["rubric_items"], key=itemgetter("criteria_met"))
+    grades = "".join(line.format(**item) for item in items)
     return "\n".join(
         [
             "<h3>Prompt conversation</h3>",
-            *(_message(m["role"], m["content"]) for m in of["prompt"]),
+            *(_message(message["role"], message["content"]) for message in row["prompt"]),
             "<h3>Sampled message</h3>",
             _message("assistant", text),
             "<h3>Results</h3>",
             f"<p>Extracted Answer: {html.escape(text)}</p>",
-            f"<p>Score: {of['score']}</p>",
+            f"<p>Score: {row['score']}</p>",
             "<p>Rubrics with grades: " + grades.replace("\n", "<br>") + "</p>",
         ]
     )
@@ -188,36 +188,34 @@ def _message(role: str, content: str) -> str:
 
 
 def m42(
-    path: Path, model: str, given: Sequence[Row], guessed: tuple[str, int] | None = None
+    path: Path,
+    model: str,
+    health_rows: Sequence[Row],
+    guess: tuple[str, int] | None = None,
 ) -> Path:
-    """Rows as m42's judge writes them; the decision on `guessed` (task, position) is the harness's
+    """Rows as m42's judge writes them; the decision on `guess` (task, position) is the harness's
     default.
     """
     lines = []
-    for row in given:
-        of = example(model, row)
-        graded = []
-        for i, item in enumerate(of["rubric_items"]):
-            guess = (
-                {"criteria_met": False, "explanation": "None"}
-                if (task_of(row), i) == guessed
-                else item
-            )
-            decision = {name: guess[name] for name in ("criteria_met", "explanation")}
-            graded.append(
+    for row in health_rows:
+        graded_row = example(model, row)
+        grades = []
+        for position, item in enumerate(graded_row["rubric_items"]):
+            reply = {"criteria_met": item["criteria_met"], "explanation": item["explanation"]}
+            if (task_of(row), position) == guess:
+                reply = {"criteria_met": False, "explanation": "None"}
+            grades.append(
                 {
-                    "response_dict": decision,
+                    "response_dict": reply,
                     "points": item["points"],
                     "tags": item["tags"],
                 }
             )
-        lines.append(
-            row
-            | {
-                "prompt_response": of["completion"],
-                "score": of["score"],
-                "metrics": str({"overall_score": 0}),
-                "responses": str(graded),
-            }
-        )
+        results = {
+            "prompt_response": graded_row["completion"],
+            "score": graded_row["score"],
+            "metrics": str({"overall_score": 0}),
+            "responses": str(grades),
+        }
+        lines.append(row | results)
     return write_jsonl(path, lines)

@@ -1,15 +1,20 @@
 """Logs of several harnesses on the same workload, whose true scores are known."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
+from copy import deepcopy
+from itertools import product
 from pathlib import Path
+from statistics import fmean
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tasks.config.job import Job
+from tasks.imports.files import NotHere
 from tasks.imports.matching import Wording
 from tasks.imports.results.importing import import_results, matched
 from tasks.imports.results.records import Decision
@@ -28,71 +33,81 @@ from tests.tasks.imports.results.workload import MODELS, UNANSWERED, rows, true_
 SCORES = "select model, task_id, trial, value from scores where score_name = 'score' order by all"
 
 
+def scores_in(job: Job) -> dict[tuple[str, str, int], float | None]:
+    """Return the scores by model, task and trial."""
+    return {(model, task, trial): value for model, task, trial, value in values_in(job, SCORES)}
+
+
 def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(
     side_by_side: SideBySide,
 ) -> None:
-    actual = {tuple(cell): value for *cell, value in values_in(side_by_side.job, SCORES)}
-    wanted = {}
-    for model, row in [(model, row) for model in MODELS for row in rows()]:
+    expected = {}
+    for model, row in product(MODELS, rows()):
         task = row["task"]
-        true = true_score(model, row)
-        has_response = (model, task) != UNANSWERED
-        wanted[model, task, 1] = (
-            true_score(model, row, hides_failures=True) if has_response else None
-        )
-        wanted |= {(f"openai-api/workload/{model}", task, epoch): true for epoch in (1, 2)}
-        wanted |= {(f"evalscope {model}", task, 1): true} if has_response else {}
+        score = true_score(model, row)
+        for epoch in (1, 2):
+            expected[f"openai-api/workload/{model}", task, epoch] = score
+        if (model, task) == UNANSWERED:
+            expected[model, task, 1] = None
+        else:
+            expected[model, task, 1] = true_score(model, row, hides_failures=True)
+            expected[f"evalscope {model}", task, 1] = score
 
-    assert {
-        cell: None if value is None else pytest.approx(value) for cell, value in wanted.items()
-    } == actual
+    assert scores_in(side_by_side.job) == pytest.approx(expected)
 
 
-def test_failed_calls_are_failures_with_their_cause_and_never_unmet(
+def test_failed_judge_calls_are_failures_with_their_cause_and_never_unmet(
+    side_by_side: SideBySide,
+) -> None:
+    verdicts = rows_in(
+        side_by_side.job,
+        "select judge, status, error, may_hide_failures from verdicts where value is null",
+    )
+
+    judge = "openai-api/workload/strict"
+    assert sorted(verdict["judge"] for verdict in verdicts) == [judge, judge, "strict"]
+    for verdict in verdicts:
+        assert verdict["status"] == "parse_error"
+        assert verdict["error"]
+        assert verdict["may_hide_failures"] is False
+
+
+def test_failed_responses_are_failures_with_their_cause_and_have_no_verdicts(
     side_by_side: SideBySide,
 ) -> None:
     job = side_by_side.job
-    inspected = "openai-api/workload"
-    lost = rows_in(
-        job, "select judge, status, error, may_hide_failures from verdicts where value is null"
-    )
-    failed = values_in(
+    responses = rows_in(
         job, "select model, status, text, error from responses where status <> 'ok' order by 1"
     )
 
-    judges = sorted((row["judge"], row["status"]) for row in lost)
-    assert [(f"{inspected}/strict", "parse_error")] * 2 + [("strict", "parse_error")] == judges
-    assert all(row["error"] and row["may_hide_failures"] is False for row in lost)
-    failures = [
-        ("brief", "provider_error", None),
-        *[(f"{inspected}/brief", "provider_error", None)] * 2,
-    ]
-    assert failures == [row[:3] for row in failed]
-    assert "N/A" in failed[0][3]
-    assert failed[1][3].startswith("BadRequestError")
+    model = "openai-api/workload/brief"
+    assert [response["model"] for response in responses] == ["brief", model, model]
+    for response in responses:
+        assert response["status"] == "provider_error"
+        assert response["text"] is None
+    assert "N/A" in responses[0]["error"]
+    assert responses[1]["error"].startswith("BadRequestError")
     assert "14 grades of failed responses left out" in side_by_side.notes["published"]
     assert rows_in(job, "from verdicts where task_id = ? and model = 'brief'", UNANSWERED[1]) == []
 
 
 def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: SideBySide) -> None:
     job = side_by_side.job
-    notes = side_by_side.notes
-    assert "may store a failed judge call as a decision" in notes["published"]
-    assert "may store" not in notes["inspect"]
-    marked = "select distinct model from verdict_details where may_hide_failures order by 1"
-    assert values_in(job, marked) == [("brief",), ("thorough",)]
-    # A leaderboard shows it as unknown if its verdicts do not say it.
-    hiding = {
-        "": True,
-        "openai-api/workload/": None,
-        "evalscope ": False,
+
+    assert "may store a failed judge call as a decision" in side_by_side.notes["published"]
+    assert "may store" not in side_by_side.notes["inspect"]
+    query = "select distinct model from verdict_details where may_hide_failures order by 1"
+    assert values_in(job, query) == [("brief",), ("thorough",)]
+    query = "select distinct model, may_hide_failures from leaderboard where is_judged"
+    # A leaderboard shows it as unknown if its verdicts do not state it.
+    assert dict(values_in(job, query)) == {
+        "brief": True,
+        "thorough": True,
+        "openai-api/workload/brief": None,
+        "openai-api/workload/thorough": None,
+        "evalscope brief": False,
+        "evalscope thorough": False,
     }
-    of_boards = values_in(
-        job, "select distinct model, may_hide_failures from leaderboard where is_judged"
-    )
-    assert {f"{tool}{model}": may for tool, may in hiding.items() for model in MODELS} == dict(
-        of_boards
-    )
 
 
 def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_cause(
@@ -125,8 +140,10 @@ def test_usage_and_time_of_calls_are_kept(side_by_side: SideBySide) -> None:
         " latency_s > 0"
     )
     cell = "task_id = 'sample-fin-2' and trial = 1 and model like '%_thorough'"
-    of_responses = values_in(side_by_side.job, f"select {columns} from responses where {cell}")
-    assert of_responses == [(176, 88, 17, "thorough-2026-11-01", "stop", True)] * 2
+
+    calls = values_in(side_by_side.job, f"select {columns} from responses where {cell}")
+
+    assert calls == [(176, 88, 17, "thorough-2026-11-01", "stop", True)] * 2
     query = (
         "select min(latency_s) > 0, min(completion_tokens) > 0 from verdicts where model like"
         " 'evalscope %'"
@@ -136,12 +153,12 @@ def test_usage_and_time_of_calls_are_kept(side_by_side: SideBySide) -> None:
 
 @pytest.mark.slow
 def test_a_log_in_either_form_of_inspect_is_the_same(job: Job) -> None:
-    (first, *_) = import_results(job, [LOGS / "brief.eval"])
-    (again, *_) = import_results(job, [LOGS / "brief.json"])
+    report = import_results(job, [LOGS / "brief.eval"])[0]
+    repeated = import_results(job, [LOGS / "brief.json"])[0]
 
-    assert first.rows == 52
-    assert again.rows == 0
-    assert "52 already present" in again.notes[0]
+    assert report.rows == 52
+    assert repeated.rows == 0
+    assert "52 already present" in repeated.notes[0]
 
 
 @pytest.mark.slow
@@ -156,16 +173,14 @@ def test_other_weights_and_scores_clipped_one_by_one_are_told_apart(
         max(value, 0) for value in document["points_clipped"]["brief"]
     ]
     file.write_text(json.dumps(document))
-    below = [
-        row["task"] for row in rows() if (true_score("brief", row, hides_failures=True) or 0) < 0
-    ]
 
     notes = notes_of(import_results(job, [file]))
+
     assert "1 weights in the log differ from those of this revision" in notes
     assert "1 other weights)" in notes
-    assert below
-    assert all(f"{task} trial 1 (0.0000 and -" in notes for task in below)
-    assert "clipped for each response there" in notes
+    assert re.search(
+        r"sample-leg-2 trial 1 \(0.0000 and -[0-9.]+: clipped for each response there\)", notes
+    )
 
 
 @pytest.mark.slow
@@ -175,34 +190,39 @@ def test_the_other_adapter_of_evalscope_comes_in_with_its_scores(
     notes = notes_of(import_results(health, [unpacked("evalhealth", tmp_path)]))
 
     assert notes.count("equal on 3 tasks") == 2
-    actual = {(model, task): value for model, task, _, value in values_in(health, SCORES)}
-    wanted = {(m, r["prompt_id"]): true_score(m, r) for m in MODELS for r in rows("healthbench")}
-    assert pytest.approx(wanted) == actual
+    assert scores_in(health) == pytest.approx(health_scores(*MODELS))
+
+
+def health_scores(*models: str) -> dict[tuple[str, str, int], float | None]:
+    """Return the true scores on HealthBench's sample, by model, task and trial."""
+    return {
+        (model, row["prompt_id"], 1): true_score(model, row)
+        for model, row in product(models, rows("healthbench"))
+    }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["json", "jsonl", "html"])
-def test_every_form_of_simple_evals_is_the_same(health: Job, tmp_path: Path, form: str) -> None:
-    examples = [example("thorough", row) for row in rows("healthbench")]
-    file = tmp_path / f"result.{form}"
-    {
-        "json": simple_evals,
-        "html": simple_evals_html,
-        "jsonl": write_jsonl,
-    }[form](file, examples)
-    notes = notes_of(import_results(health, [file], model="thorough", judge="grader"))
+@pytest.mark.parametrize("write", [simple_evals, write_jsonl, simple_evals_html])
+def test_every_form_of_simple_evals_is_the_same(
+    health: Job,
+    tmp_path: Path,
+    write: Callable[[Path, list[Row]], Path],
+) -> None:
+    file = write(tmp_path / "result", [example("thorough", row) for row in rows("healthbench")])
+
+    notes = notes_of(
+        import_results(
+            health,
+            [file],
+            model="thorough",
+            judge="grader",
+        )
+    )
 
     assert "equal on 3 tasks" in notes
-    actual = {task: value for _, task, _, value in values_in(health, SCORES)}
-    assert (
-        pytest.approx(
-            {row["prompt_id"]: true_score("thorough", row) for row in rows("healthbench")}
-        )
-        == actual
-    )
-    assert (
-        len(rows_in(health, "from responses where text like '%<b>text</b> & nothing else.'")) == 3
-    )
+    assert scores_in(health) == pytest.approx(health_scores("thorough"))
+    query = "from responses where text like '%<b>text</b> & nothing else.'"
+    assert len(rows_in(health, query)) == 3
     assert values_in(health, "select distinct judge from verdicts") == [("grader",)]
 
 
@@ -210,12 +230,11 @@ def test_every_form_of_simple_evals_is_the_same(health: Job, tmp_path: Path, for
 def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(
     health: Job, tmp_path: Path
 ) -> None:
-    first = example("thorough", rows("healthbench")[0])
-    refused = {
-        **first,
-        "completion": [{"content": "No response (bad request).", "role": "assistant"}],
-    }
-    import_results(health, [simple_evals(tmp_path / "r.json", [first, refused])], model="m")
+    completed = example("thorough", rows("healthbench")[0])
+    message = {"content": "No response (bad request).", "role": "assistant"}
+    refused = completed | {"completion": [message]}
+
+    import_results(health, [simple_evals(tmp_path / "r.json", [completed, refused])], model="m")
 
     assert values_in(health, "select trial, status from responses order by trial") == [
         (1, "ok"),
@@ -225,26 +244,44 @@ def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(
 
 @pytest.mark.slow
 def test_a_guess_of_m42_is_a_failed_verdict(health: Job, tmp_path: Path) -> None:
-    given = rows("healthbench")
-    task = given[0]["prompt_id"]
-    file = m42(tmp_path / "judge_responses.jsonl", "thorough", given, guessed=(task, 0))
-    notes = notes_of(import_results(health, [file], model="thorough", judge="llama"))
+    health_rows = rows("healthbench")
+    task = health_rows[0]["prompt_id"]
+    file = m42(
+        tmp_path / "judge_responses.jsonl",
+        "thorough",
+        health_rows,
+        guess=(task, 0),
+    )
+
+    notes = notes_of(
+        import_results(
+            health,
+            [file],
+            model="thorough",
+            judge="llama",
+        )
+    )
 
     query = "select task_id, status, error like '%guessed%' from verdicts where value is null"
-    assert [(task, "parse_error", True)] == values_in(health, query)
+    assert values_in(health, query) == [(task, "parse_error", True)]
     assert f"{task} trial 1 (" in notes
-    assert sum(len(weights_of(row)) for row in given) == len(rows_in(health, "from verdicts"))
+    n_criteria = sum(len(weights_of(row)) for row in health_rows)
+    assert len(rows_in(health, "from verdicts")) == n_criteria
 
 
 def _edit(file: Path, edit: Callable[[Row], None]) -> None:
     """Edit the rows of a file."""
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    for row in rows:
+    file_rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    for row in file_rows:
         edit(row)
-    write_jsonl(file, rows)
+    write_jsonl(file, file_rows)
 
 
-def _with_hard_part(folder: Path, text: str | None, met: bool | None) -> Path:
+def _with_hard_part(
+    folder: Path,
+    text: str | None,
+    met: bool | None,
+) -> Path:
     """A log with a second subset that repeats every task; `text` replaces its responses, `met` its
     decisions.
     """
@@ -268,33 +305,39 @@ def _with_hard_part(folder: Path, text: str | None, met: bool | None) -> Path:
 @pytest.mark.parametrize(
     ("text", "met", "trials", "judge_trials"),
     [
-        (None, None, [(1, 5)], [1]),
-        ("Another text.", None, [(1, 5), (2, 5)], [1]),
-        (None, True, [(1, 5)], [1, 2]),
+        (None, None, [(1, 5)], [(1,)]),
+        ("Another text.", None, [(1, 5), (2, 5)], [(1,)]),
+        (None, True, [(1, 5)], [(1,), (2,)]),
     ],
 )
-def test_in_another_part_another_text_is_a_further_trial_and_another_decision_a_further_one_of_the_judge(
+def test_in_another_part_another_text_is_a_trial_and_another_decision_one_of_the_judge(
     job: Job,
     tmp_path: Path,
     text: str | None,
     met: bool | None,
-    trials: list[Any],
-    judge_trials: list[int],
+    trials: list[tuple[int, int]],
+    judge_trials: list[tuple[int]],
 ) -> None:
     import_results(job, [_with_hard_part(tmp_path, text, met)])
 
-    assert trials == values_in(
-        job, "select trial, count(*) from responses group by trial order by trial"
-    )
-    assert {text} - {None} == {
-        row[0] for row in values_in(job, "select text from responses where trial = 2")
-    }
-    assert [(n,) for n in judge_trials] == values_in(
-        job, "select distinct judge_trial from verdicts order by 1"
-    )
-    assert {(1.0,), (None,)} >= set(
-        values_in(job, "select value from verdicts where judge_trial = 2")
-    )
+    query = "select trial, count(*) from responses group by trial order by trial"
+    assert values_in(job, query) == trials
+    query = "select distinct judge_trial from verdicts order by 1"
+    assert values_in(job, query) == judge_trials
+
+
+def test_a_further_trial_has_the_other_text(job: Job, tmp_path: Path) -> None:
+    import_results(job, [_with_hard_part(tmp_path, "Another text.", None)])
+
+    query = "select distinct text from responses where trial = 2"
+    assert values_in(job, query) == [("Another text.",)]
+
+
+def test_a_further_trial_of_the_judge_has_the_other_decisions(job: Job, tmp_path: Path) -> None:
+    import_results(job, [_with_hard_part(tmp_path, None, met=True)])
+
+    query = "select distinct value from verdicts where judge_trial = 2 order by 1"
+    assert values_in(job, query) == [(1.0,), (None,)]
 
 
 def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_them(
@@ -309,10 +352,9 @@ def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_t
         attempts = score["metadata"]["judge_attempts"]
         rubric = row["sample_score"]["sample_metadata"]["rubrics"]
         if all(attempt["status"] == "success" for attempt in attempts):
-            mild = sum(each["weight"] for each in rubric) / sum(
-                max(each["weight"], 0) for each in rubric
-            )
-            score["value"] = {"clipped_score": (score["value"]["clipped_score"] + mild) / 2}
+            weights = [item["weight"] for item in rubric]
+            mild_score = sum(weights) / sum(weight for weight in weights if weight > 0)
+            score["value"] = {"clipped_score": fmean([score["value"]["clipped_score"], mild_score])}
         mild_attempt = {
             "judge_id": "mild",
             "status": "success",
@@ -324,24 +366,22 @@ def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_t
     shutil.rmtree(log / "reports")
     for file in log.glob("reviews/*/*.jsonl"):
         _edit(file, edit)
+
     notes = notes_of(import_results(job, [log]))
-    for model, mean in (("brief", "0.4000"), ("thorough", "0.8125")):
-        assert f"{model}: mean score {mean} in the log, {mean} here: equal on 2 tasks" in notes
+
+    assert "brief: mean score 0.4000 in the log, 0.4000 here: equal on 2 tasks" in notes
+    assert "thorough: mean score 0.8125 in the log, 0.8125 here: equal on 2 tasks" in notes
     assert len(rows_in(job, "select distinct judge from verdicts")) == 2
 
 
-def _with_scores(path: Path, scored: Callable[[Row, Row], Row]) -> Path:
-    """A log of Inspect whose scores are replaced; `scored` makes them of a sample and its score."""
-    return brief_log(
-        path,
-        lambda sample: sample.update(
-            scores={
-                n: s
-                for score in sample["scores"].values()
-                for n, s in scored(sample, score).items()
-            }
-        ),
-    )
+def _with_scores(path: Path, scores_for: Callable[[Row, Row], Row]) -> Path:
+    """A log of Inspect whose scores are replaced by those for a sample and its score."""
+
+    def edit(sample: Row) -> None:
+        for score in sample["scores"].values():  # one, or none
+            sample["scores"] = scores_for(sample, score)
+
+    return brief_log(path, edit)
 
 
 def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_score(
@@ -349,83 +389,97 @@ def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_scor
 ) -> None:
     """The first task has one score, the second two."""
 
-    def scored(sample: Row, score: Row) -> Row:
-        items = [dict(item) for item in score["metadata"]["criteria"]]
+    def two_scores(sample: Row, score: Row) -> Row:
+        harsh_score = deepcopy(score)
         if sample["id"] == "sample-fin-2" and sample["epoch"] == 2:
-            items[0] |= {"criteria_met": None, "error": "HTTP 500"}
-        lost = items[0]["criteria_met"] is None
-        harsh = {
-            **score,
-            "value": None if lost else score["value"],
-            "metadata": {"criteria": items},
-        }
-        return {
-            "harsh": harsh,
-            "mild": score,
-            "length": {"value": 7, "metadata": {}},
-        }
+            harsh_score["value"] = None
+            harsh_score["metadata"]["criteria"][0] |= {"criteria_met": None, "error": "HTTP 500"}
+        length = {"value": 7, "metadata": {}}
+        return {"harsh": harsh_score, "mild": score, "length": length}
 
-    log = _with_scores(tmp_path / "x.json", scored)
-    notes = [
-        line
-        for line in notes_of(import_results(job, [log], model="m")).splitlines()
-        if " in the log, " in line
-    ]
+    log = _with_scores(tmp_path / "x.json", two_scores)
+
+    notes = notes_of(import_results(job, [log], model="m"))
+
+    judge = "m by openai-api/workload/strict"
     mean = "mean score 0.0133 in the log, 0.0133 here"
-    for scorer, line in zip(("harsh", "mild"), notes, strict=True):
-        assert line.startswith(f"m by openai-api/workload/strict ({scorer}): {mean}: ")
+    assert f"{judge} (harsh): {mean}: " in notes
+    assert f"{judge} (mild): {mean}: " in notes
+    assert notes.count(" in the log, ") == 2
 
 
-@pytest.mark.parametrize("is_named", [False, True])
-def test_a_mean_is_compared_where_a_value_is_called_a_score(
-    job: Job, tmp_path: Path, is_named: bool
-) -> None:
-    """As `healthbench` of inspect_evals stores it; Inspect itself counts values by criterion as
-    0.
-    """
+def test_a_mean_is_compared_if_a_value_is_called_a_score(job: Job, tmp_path: Path) -> None:
+    """As `healthbench` of inspect_evals stores it."""
 
-    def scored(_: Row, score: Row) -> Row:
-        if is_named:
-            value = {"healthbench_score": score["value"], "criteria_met": 3}
-            return {
-                "_scorer": {
-                    "value": value,
-                    "metadata": {"detailed_results": score["metadata"]["criteria"]},
-                }
-            }
-        value = {item["title"]: item["criteria_met"] for item in score["metadata"]["criteria"]}
+    def named_score(_: Row, score: Row) -> Row:
+        value = {"healthbench_score": score["value"], "criteria_met": 3}
+        details = {"detailed_results": score["metadata"]["criteria"]}
+        return {"_scorer": {"value": value, "metadata": details}}
+
+    log = _with_scores(tmp_path / "x.json", named_score)
+
+    notes = notes_of(import_results(job, [log], model="m"))
+
+    assert "46 verdicts imported" in notes
+    assert "m: mean score 0.0133 in the log, 0.0133 here" in notes
+    assert "its verdicts are marked" in notes
+
+
+def test_no_mean_is_compared_if_the_value_has_only_decisions(job: Job, tmp_path: Path) -> None:
+    """Inspect itself counts values by criterion as 0."""
+
+    def decisions(_: Row, score: Row) -> Row:
+        items = score["metadata"]["criteria"]
+        value = {item["title"]: item["criteria_met"] for item in items}
         return {"rubric": {"value": value, "metadata": {}}}
 
-    notes = notes_of(import_results(job, [_with_scores(tmp_path / "x.json", scored)], model="m"))
+    log = _with_scores(tmp_path / "x.json", decisions)
+
+    notes = notes_of(import_results(job, [log], model="m"))
+
     assert "46 verdicts imported" in notes
-    assert (
-        is_named
-        == ("m: mean score 0.0133 in the log, 0.0133 here" in notes)
-        == ("in the log" in notes)
-    )
-    assert is_named == ("its verdicts are marked" in notes)
+    assert "in the log" not in notes
+    assert "its verdicts are marked" not in notes
 
 
-_HASH = criterion_hash("Same.")
-_ALIKE = (("a", 5.0), ("b", 3.0), ("c", 3.0))
-ALIKE = [Wording("t", name, "Same.", _HASH, None, weight, "original") for name, weight in _ALIKE]
-"""Criteria with the same text, two of them with the same weight."""
-
-
-def _met(*given: tuple[float, float], is_reordered: bool = True) -> list[str]:
-    """The criteria that decisions (weight, value) are matched with, or the text of the refusal."""
-    decisions = [
-        Decision("Same.", value, weight=weight, is_reordered=is_reordered)
-        for weight, value in given
+def matches(
+    *decisions: tuple[float, float], is_reordered: bool = True
+) -> list[tuple[Decision, Wording] | NotHere]:
+    """Match decisions (weight, value) with three criteria of one text: `a` of weight 5, `b` and `c`
+    of weight 3.
+    """
+    content_hash = criterion_hash("Same.")
+    wordings = [
+        Wording("t", name, "Same.", content_hash, None, weight, "original")
+        for name, weight in (("a", 5.0), ("b", 3.0), ("c", 3.0))
     ]
-    criteria: Any = SimpleNamespace(named=lambda *_: ALIKE)
-    actual = list(matched(criteria, "x", "t", decisions))
-    return [each[1].criterion_id if isinstance(each, tuple) else str(each) for each in actual]
+    criteria: Any = SimpleNamespace(named=lambda *_: wordings)
+    logged = [
+        Decision("Same.", value, weight=weight, is_reordered=is_reordered)
+        for weight, value in decisions
+    ]
+    return list(matched(criteria, "x", "t", logged))
 
 
-def test_equal_texts_that_were_put_in_another_order_are_told_apart_by_their_weights() -> None:
-    assert _met((3, 0), (3, 0), (5, 1)) == ["b", "c", "a"]
-    assert _met((3, 0), (5, 0), (3, 1), is_reordered=False) == ["a", "b", "c"]
-    refused, name, _ = _met((3, 0), (5, 0), (3, 1))
-    assert name == "a"
-    assert "several times, and the log does not say which decision is on which" in refused
+@pytest.mark.parametrize(
+    ("decisions", "is_reordered", "criterion_ids"),
+    [
+        ([(3, 0), (3, 0), (5, 1)], True, ["b", "c", "a"]),
+        ([(3, 0), (5, 0), (3, 1)], False, ["a", "b", "c"]),
+    ],
+)
+def test_criteria_with_equal_texts_are_distinguished_by_order_or_by_weight(
+    decisions: list[tuple[float, float]],
+    is_reordered: bool,
+    criterion_ids: list[str],
+) -> None:
+    wordings = [match[1] for match in matches(*decisions, is_reordered=is_reordered)]
+
+    assert [wording.criterion_id for wording in wordings] == criterion_ids
+
+
+def test_decisions_that_equal_texts_and_weights_do_not_distinguish_are_refused() -> None:
+    refusal, match, _ = matches((3, 0), (5, 0), (3, 1))
+
+    assert "several times, and the log does not say which decision is on which" in str(refusal)
+    assert match[1].criterion_id == "a"

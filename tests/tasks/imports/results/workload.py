@@ -43,8 +43,12 @@ def weights_of(row: Mapping[str, Any]) -> list[float]:
     """The weights, in the order of the rubric."""
     if "rubrics" in row:
         return [float(item["points"]) for item in row["rubrics"]]
-    named = [item["annotations"] for item in row["rubric"]]
-    return [float(item[f"{item['weight_class'].replace(' ', '_')}_weight"]) for item in named]
+    weights = []
+    for item in row["rubric"]:
+        annotations = item["annotations"]
+        severity = annotations["weight_class"].replace(" ", "_")
+        weights.append(float(annotations[f"{severity}_weight"]))
+    return weights
 
 
 def response_to(model: str, task: str) -> str:
@@ -55,23 +59,31 @@ def response_to(model: str, task: str) -> str:
     )
 
 
-def is_met(model: str, task: str, position: int) -> bool:
+def is_met(
+    model: str,
+    task: str,
+    position: int,
+) -> bool:
     """Return the judge's decision on a criterion, by its position."""
     byte = hashlib.sha256(f"{model} {task} {position}".encode()).digest()[0]
     return byte % 4 > (0 if model == "thorough" else 2)
 
 
-def true_score(model: str, row: Mapping[str, Any], *, hides_failures: bool = False) -> float | None:
+def true_score(
+    model: str,
+    row: Mapping[str, Any],
+    *,
+    hides_failures: bool = False,
+) -> float | None:
     """Equation 1 of the paper; None if a decision is missing, unless missing ones count as `not
     met`.
     """
     task = task_of(row)
     if not hides_failures and ((model, task) == UNANSWERED or (model, task) == UNREADABLE[:2]):
         return None
-    met = [
-        is_met(model, task, i) and (model, task, i) != UNREADABLE
-        for i in range(len(titles_of(row)))
-    ]
     weights = weights_of(row)
-    points = sum(weight for weight, counts in zip(weights, met, strict=True) if counts)
+    points = 0.0
+    for position, weight in enumerate(weights):
+        if is_met(model, task, position) and (model, task, position) != UNREADABLE:
+            points += weight
     return points / sum(weight for weight in weights if weight > 0)
