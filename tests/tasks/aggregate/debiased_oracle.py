@@ -219,11 +219,11 @@ def without_labels_on(
 ) -> dict[str, list[Row]]:
     """The tables without the labels on these models and on the criteria at these positions."""
     verdicts = []
-    for each in tables["verdicts"]:
-        position = int(each["criterion_id"].rsplit("-c", 1)[1])
-        is_left_out = each["model"] in models or position in positions
-        if each["source"] != "imported" or not is_left_out:
-            verdicts.append(each)
+    for label in tables["verdicts"]:
+        position = int(label["criterion_id"].rsplit("-c", 1)[1])
+        is_left_out = label["model"] in models or position in positions
+        if label["source"] != "imported" or not is_left_out:
+            verdicts.append(label)
     return {**tables, "verdicts": verdicts}
 
 

@@ -222,11 +222,11 @@ def votes_by_hand(graded: Graded, voters: Sequence[str], people: Sequence[str] =
     """
     correlations = []
     for pair in itertools.combinations(voters, 2):
-        others = people or [name for name in voters if name not in pair]
+        peers = people or [name for name in voters if name not in pair]
         errors: list[list[float]] = []
         for cell in graded.task_ids:
             decisions = graded.votes(pair, cell)
-            votes = graded.votes(others, cell)
+            votes = graded.votes(peers, cell)
             for value, n_votes in Counter(votes).items():
                 if len(decisions) == 2 and n_votes > len(votes) / 2:
                     errors.append([abs(decision - value) for decision in decisions])
@@ -237,7 +237,7 @@ def votes_by_hand(graded: Graded, voters: Sequence[str], people: Sequence[str] =
 
 def reliability_in(reader: Reader) -> dict[tuple[str, str, str], Row]:
     rows = reader.rows("from grader_reliability")
-    return {(each["grader_set"], each["breakdown"], each["label"]): each for each in rows}
+    return {(figure["grader_set"], figure["breakdown"], figure["label"]): figure for figure in rows}
 
 
 @pytest.mark.parametrize("name", ["all graders", "a-judge (trials)", "panel", "four"])
@@ -304,11 +304,11 @@ def test_leniency_is_the_share_called_met_beyond_that_of_others(
 ) -> None:
     expected = {}
     for name in SETS["all graders"]:
-        others = [member for member in SETS["all graders"] if member != name]
+        peers = [member for member in SETS["all graders"] if member != name]
         values = []
         means_of_others = []
         for cell, value in graded.decisions[name].items():
-            votes = graded.votes(others, cell)
+            votes = graded.votes(peers, cell)
             if votes:
                 values.append(value)
                 means_of_others.append(statistics.fmean(votes))

@@ -54,7 +54,7 @@ def test_the_world_has_rows_of_every_breakdown_and_size(rows: Table, world: Rows
     assert {breakdown for _, _, (breakdown, _), _ in rows} == BREAKDOWNS
     assert {row["n_tasks"] for row in rows.values()} > {0, 1, 2}
     assert {len(task["decision_types"]) for task in world["task_rows"]} > {0, 2}
-    assert REFUSED in {each["task_id"] for each in world["responses"]}
+    assert REFUSED in {sampled_row["task_id"] for sampled_row in world["responses"]}
 
 
 def test_the_world_has_runs_of_every_kind(figures: Figures) -> None:
@@ -127,8 +127,8 @@ def test_scores_are_equations_1_and_3_with_their_bounds(
     world: Rows, reader: Reader, figures: Figures
 ) -> None:
     sampled = {
-        (each["task_id"], each["model"], each["trial"], each["vintage"])
-        for each in world["responses"]
+        (sampled_row["task_id"], sampled_row["model"], sampled_row["trial"], sampled_row["vintage"])
+        for sampled_row in world["responses"]
     }
     expected = {}
     for (run, task_id, label), score in product(figures.decisions, figures.scores):
@@ -273,10 +273,10 @@ def test_a_vintage_that_nobody_judged_replaces_none(partly_judged: Reader) -> No
     )
 
     unranked = {"rank": None, "rank_high": None}
-    first = {"rank": 1, "rank_high": 1}
+    leading = {"rank": 1, "rank_high": 1}
     assert boards == [
         {"model": "imported", "vintage": "base", "is_judged": False, "is_latest": True} | unranked,
-        {"model": "judged", "vintage": "base", "is_judged": True, "is_latest": True} | first,
+        {"model": "judged", "vintage": "base", "is_judged": True, "is_latest": True} | leading,
     ]
 
 
@@ -363,15 +363,20 @@ def score_lengths(world: Rows, figures: Figures) -> Lengths:
     models.
     """
     responses = {
-        (each["task_id"], each["model"], each["vintage"], each["trial"]): each
-        for each in world["responses"]
+        (
+            sampled_row["task_id"],
+            sampled_row["model"],
+            sampled_row["vintage"],
+            sampled_row["trial"],
+        ): sampled_row
+        for sampled_row in world["responses"]
     }
     pairs: Lengths = defaultdict(list)
     for run, task_set, score, measure in product(
         figures.runs, figures.sets, figures.scores, ("chars_alnum", "completion_tokens")
     ):
         scores = []
-        of_tasks = []
+        score_pairs = []
         for task_id, trials in figures.of_tasks(run, task_set, ALL, score).items():
             lengths = [
                 responses[task_id, run.model, run.vintage, trial][measure] for trial in trials
@@ -380,12 +385,12 @@ def score_lengths(world: Rows, figures: Figures) -> Lengths:
             if trials:
                 scores.append(rounded_mean(trials.values()))
             if reported_lengths:
-                of_tasks.append((scores[-1], rounded_mean(reported_lengths)))
-        if of_tasks:
+                score_pairs.append((scores[-1], rounded_mean(reported_lengths)))
+        if score_pairs:
             judge_config = (run.judge, run.grading, run.judge_trial, run.vintage)
-            pairs[CorrelationKey(task_set, *judge_config, run.model, score, measure)] = of_tasks
-            of_model = (rounded_mean(scores), rounded_mean(length for _, length in of_tasks))
-            pairs[CorrelationKey(task_set, *judge_config, None, score, measure)].append(of_model)
+            pairs[CorrelationKey(task_set, *judge_config, run.model, score, measure)] = score_pairs
+            model_pair = (rounded_mean(scores), rounded_mean(length for _, length in score_pairs))
+            pairs[CorrelationKey(task_set, *judge_config, None, score, measure)].append(model_pair)
     return pairs
 
 

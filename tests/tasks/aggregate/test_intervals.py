@@ -79,7 +79,9 @@ def decided_at_last(world: Rows, figures: Figures) -> Row:
         if label != ALL:
             continue
         for task_id, trials in figures.known(run, task_set, label, score).items():
-            n_undecided = sum(each.n_criteria - each.n_decided for each in trials.values())
+            n_undecided = sum(
+                response.n_criteria - response.n_decided for response in trials.values()
+            )
             if n_undecided == 1:
                 nearly_complete.add((run.model, run.vintage, *run[3:], task_id))
     for verdict in world["verdicts"]:
@@ -150,7 +152,7 @@ def test_the_order_of_rows_and_threads_changes_no_last_digit_of_figures(
 
 
 @pytest.fixture
-def of_november(copied: Path) -> Path:
+def old_root(copied: Path) -> Path:
     """A warehouse of November 2026, when measures were in the table `intervals`, of which two rows
     are lost.
     """
@@ -165,20 +167,20 @@ def of_november(copied: Path) -> Path:
     return copied
 
 
-def test_a_table_of_november_is_not_missed(of_november: Path) -> None:
-    assert Warehouse(of_november).damage() == []
-    assert Warehouse(of_november).losses() == []
+def test_a_table_of_november_is_not_missed(old_root: Path) -> None:
+    assert Warehouse(old_root).damage() == []
+    assert Warehouse(old_root).losses() == []
     assert not has_damage()
 
 
 def test_measures_of_november_are_recomputed(
-    figures: Figures, of_november: Path, leaderboard_rows: Table
+    figures: Figures, old_root: Path, leaderboard_rows: Table
 ) -> None:
-    rows_before = published_rows(figures, of_november)
+    rows_before = published_rows(figures, old_root)
 
-    aggregated_again(of_november)
+    aggregated_again(old_root)
 
     assert {row["ci_low"] for row in rows_before.values()} == {None}
-    rows = published_rows(figures, of_november)
+    rows = published_rows(figures, old_root)
     assert changed_figures(rows, leaderboard_rows, ENDS) == []
-    assert not Warehouse(of_november).is_damaged()
+    assert not Warehouse(old_root).is_damaged()

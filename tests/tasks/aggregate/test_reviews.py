@@ -212,8 +212,8 @@ def test_the_share_of_agreement_weighs_by_one_over_the_probability(
     for figure in rows:
         assert figure["ci_low"] < figure["agreeing_share"] < figure["ci_high"]
     # The weights must matter here, or the test could not distinguish the two definitions.
-    whole = actual["all", ""]
-    assert abs(whole["agreeing_share"] - whole["unweighted_share"]) > 0.002
+    all_criteria = actual["all", ""]
+    assert abs(all_criteria["agreeing_share"] - all_criteria["unweighted_share"]) > 0.002
 
 
 def test_reviewers_of_the_same_criteria_are_compared_in_each_check(
@@ -230,9 +230,9 @@ def test_reviewers_of_the_same_criteria_are_compared_in_each_check(
         trials = (reviews.checks[1, check], reviews.checks[2, check])
         reviewers[check, "rev", "rev#2"] = trials
     expected = {}
-    for name, (first, second) in reviewers.items():
-        keys = sorted(first.keys() & second.keys())
-        sides = ([first[key] for key in keys], [second[key] for key in keys])
+    for name, (values, other_values) in reviewers.items():
+        keys = sorted(values.keys() & other_values.keys())
+        sides = ([values[key] for key in keys], [other_values[key] for key in keys])
         expected[name] = {
             "n": len(keys),
             "agreement": accuracy_score(*sides),
@@ -280,8 +280,10 @@ def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(
         (figure["outcome"], figure["reviewer"], figure["review_check"]): figure for figure in rows
     }
 
-    first, second = reviews.verdicts.values()
-    disagreeing = {key: float(first[key] != second[key]) for key in reviews.criteria}
+    verdicts_of_one, verdicts_of_other = reviews.verdicts.values()
+    disagreeing = {
+        key: float(verdicts_of_one[key] != verdicts_of_other[key]) for key in reviews.criteria
+    }
     objecting = {key: 1 - share for key, share in reviews.agreeing_shares().items()}
     failing = {check: failing_shares(reviews, (check,)) for check in CHECKS}
     failing["all checks"] = failing_shares(reviews, CHECKS)

@@ -94,14 +94,14 @@ def graded_world(seed: int, n_tasks: int = 45) -> Rows:
     """
     rows = random_world(seed, n_tasks, MODELS | {("euler", "base"): (1,)})
     rows["verdicts"] += list(_further_verdicts(random.Random(seed), rows))
-    for each in rows["verdicts"][::37]:
-        each["criterion_hash"] = "an-older-wording"
-    for each in rows["verdicts"]:
+    for decision in rows["verdicts"][::37]:
+        decision["criterion_hash"] = "an-older-wording"
+    for decision in rows["verdicts"]:
         # All judges agree that one criterion is never met, and another one always.
-        if each["value"] is not None and each["criterion_id"] == "t000-c0":
-            each |= {"value": 0.0, "status": "unmet"}
-        if each["value"] is not None and each["criterion_id"] == "t001-c0":
-            each |= {"value": 1.0, "status": "met"}
+        if decision["value"] is not None and decision["criterion_id"] == "t000-c0":
+            decision |= {"value": 0.0, "status": "unmet"}
+        if decision["value"] is not None and decision["criterion_id"] == "t001-c0":
+            decision |= {"value": 1.0, "status": "met"}
     rows["responses"].append(response(REFUSED, "dirac", 2, vintage="2026-11-20"))
     return rows
 
@@ -151,18 +151,20 @@ def _further_verdicts(dice: random.Random, rows: Rows) -> Iterator[Row]:
     """The verdicts of further graders, which differ now and then from those of the second judge."""
     criteria = {line["criterion_id"]: line for line in rows["criteria"]}
     verdicts = [
-        each
-        for each in rows["verdicts"]
-        if each["judge"] == JUDGES[1] and each["model"] != "curie" and each["task_id"] < "t012"
+        decision
+        for decision in rows["verdicts"]
+        if decision["judge"] == JUDGES[1]
+        and decision["model"] != "curie"
+        and decision["task_id"] < "t012"
     ]
     for grader, columns in _FURTHER_GRADERS.items():
-        for each in verdicts:
+        for decision in verdicts:
             if dice.random() >= 0.92:
                 continue
             differs = dice.random() < 0.2
             is_partial = dice.random() < 0.3
             fails = dice.random() < 0.03
-            value = each["value"]
+            value = decision["value"]
             if fails or value is None:
                 value = None
             elif differs:
@@ -170,7 +172,9 @@ def _further_verdicts(dice: random.Random, rows: Rows) -> Iterator[Row]:
             if grader == "tern" and is_partial:
                 value = 0.5
             judge = grader.partition("#")[0]
-            yield verdict(each, criteria[each["criterion_id"]], value, judge=judge, **columns)
+            yield verdict(
+                decision, criteria[decision["criterion_id"]], value, judge=judge, **columns
+            )
 
 
 def _split_members(task_ids: Sequence[str], hard_ids: Sequence[str]) -> list[Row]:
@@ -267,7 +271,9 @@ def figures_of(tables: Rows) -> Figures:
     certified |= tables
     certified["tasks"] = tasks
     certified["labelled_tasks"] = labels
-    certified["hard_subset"] = [each for each in selections if each["selection_id"] == "latest"]
+    certified["hard_subset"] = [
+        selection for selection in selections if selection["selection_id"] == "latest"
+    ]
     return Figures({"intervals": INTERVALS}, certified)
 
 
@@ -277,15 +283,15 @@ def small_world(seed: int) -> Rows:
     """
     dice = random.Random(seed)
     rows = random_world(seed, n_tasks=12)
-    for each in rows["responses"]:
-        each["chars_alnum"] = dice.randint(100, 900)
-        each["completion_tokens"] = dice.randint(50, 300)
-        each["cost_usd"] = 0.01
-    for each in rows["verdicts"]:
-        each["cost_usd"] = 0.001
-        each["error"] = "no reply within 60 s" if each["value"] is None else None
-        if each["criterion_id"] == "t000-c0":  # no model meets it
-            each |= {"value": 0.0, "status": "unmet"}
+    for sampled in rows["responses"]:
+        sampled["chars_alnum"] = dice.randint(100, 900)
+        sampled["completion_tokens"] = dice.randint(50, 300)
+        sampled["cost_usd"] = 0.01
+    for decision in rows["verdicts"]:
+        decision["cost_usd"] = 0.001
+        decision["error"] = "no reply within 60 s" if decision["value"] is None else None
+        if decision["criterion_id"] == "t000-c0":  # no model meets it
+            decision |= {"value": 0.0, "status": "unmet"}
     first_verdict = rows["verdicts"][0]
     rows["verdicts"] += list(_expert_verdicts(dice, rows["verdicts"]))
     rows["conversation_turns"] = [
@@ -337,14 +343,14 @@ def small_world(seed: int) -> Rows:
 def _expert_verdicts(dice: random.Random, verdicts: Sequence[Row]) -> Iterator[Row]:
     """The labels of an expert, who differs now and then from the first judge."""
     opposites = {0.0: {"value": 1.0, "status": "met"}, 1.0: {"value": 0.0, "status": "unmet"}}
-    for each in verdicts:
-        if each["judge"] != "a-judge":
+    for decision in verdicts:
+        if decision["judge"] != "a-judge":
             continue
-        label = each | {
-            "verdict_id": f"{each['verdict_id']}/expert",
+        label = decision | {
+            "verdict_id": f"{decision['verdict_id']}/expert",
             "judge": "expert",
             "source": "imported",
         }
-        if each["value"] in opposites and dice.random() < 0.2:
-            label |= opposites[each["value"]]
+        if decision["value"] in opposites and dice.random() < 0.2:
+            label |= opposites[decision["value"]]
         yield label

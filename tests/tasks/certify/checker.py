@@ -138,12 +138,14 @@ def interval(numerators, denominators, counts):
         - 2 * shift * (counts @ (excess * denominators))
         + shift**2 * (counts @ denominators**2)
     )
-    below, above = np.quantile(moved / np.sqrt(np.maximum(squares, 1e-6)), [0.025, 0.975])
+    low_quantile, high_quantile = np.quantile(
+        moved / np.sqrt(np.maximum(squares, 1e-6)), [0.025, 0.975]
+    )
     shortest = student(n_differing - 1) * math.sqrt(n_tasks / (n_tasks - 1))
     longest = max(2 * student(n_tasks - 1), shortest)
     error = spread / denominators.sum()
-    low = ratio - min(max(above, shortest), longest) * error
-    high = ratio + min(max(-below, shortest), longest) * error
+    low = ratio - min(max(high_quantile, shortest), longest) * error
+    high = ratio + min(max(-low_quantile, shortest), longest) * error
     return max(low, ratios[0]), min(high, ratios[-1])
 
 
@@ -357,22 +359,24 @@ def count_trials(tables, run, state, decisions):
     """Leave only the trials that count: the wanted ones, and further ones that are as full as
     these.
     """
-    rules = {tuple(row[name] for name in SAMPLING): row for row in tables.get("coverage_rules", ())}
-    if run[:3] not in rules:
+    n_wanted = None
+    for rule in tables.get("coverage_rules", ()):
+        if tuple(rule[name] for name in SAMPLING) == run[:3]:
+            n_wanted = rule["wanted_trials"]
+    if n_wanted is None:
         return
-    n_wanted = rules[run[:3]]["wanted_trials"]
     n_decided = Counter()
     for (other_run, _, label), by_trial in decisions.items():
         if (other_run, label) == (run, ALL):
             for trial, decided in by_trial.items():
                 n_decided[trial] += decided.n_decided
     fullest = max((n for trial, n in n_decided.items() if trial <= n_wanted), default=0)
-    further = {
+    further_trials = {
         trial
         for trial in state.trials
         if trial > n_wanted and n_decided[trial] >= bar_of(tables, run) * fullest
     }
-    state.trials = further | set(range(1, n_wanted + 1))
+    state.trials = further_trials | set(range(1, n_wanted + 1))
 
 
 # figures
@@ -543,10 +547,10 @@ class Figures:
         """
         by_task = self.of_tasks(run, task_set, label, score)
         means = self.means(run, task_set, label, score)
-        low, high = None, None
+        ends = (None, None)
         if means:
             values = np.array(list(means.values()))
-            low, high = interval(values, np.ones(len(values)), self.counts(task_set, means))
+            ends = interval(values, np.ones(len(values)), self.counts(task_set, means))
         n_skipped = None
         unbiased_mean = None
         stop = self.stopped.get((run, task_set, label, score))
@@ -557,10 +561,10 @@ class Figures:
             if n_left > 0:
                 n_skipped = min(n_left, stop["n_tasks_skipped"])
                 unbiased_mean = stop["unbiased_mean_score"]
-                low, high = None, None
-                if n_skipped == stop["n_tasks_skipped"]:
-                    low, high = stop["sequence_low"], stop["sequence_high"]
+                is_valid = n_skipped == stop["n_tasks_skipped"]
+                ends = (stop["sequence_low"], stop["sequence_high"]) if is_valid else (None, None)
         floor = self.floor(score)
+        low, high = ends
         return {
             "n_tasks_skipped": n_skipped,
             "unbiased_mean_score": unbiased_mean,
@@ -587,12 +591,12 @@ class Figures:
     def row(self, stated):
         """The figures of a row with a score."""
         run, *key = self.about(stated)
-        same_judge = [other for other in self.runs if other[3:] == run[3:]]
-        latest_runs = [other for other in same_judge if self.is_latest(other, key[0])]
-        same_vintage = [other for other in same_judge if other.vintage == run.vintage]
+        runs_of_judge = [rival for rival in self.runs if rival[3:] == run[3:]]
+        latest_runs = [rival for rival in runs_of_judge if self.is_latest(rival, key[0])]
+        runs_of_vintage = [rival for rival in runs_of_judge if rival.vintage == run.vintage]
         return (
             self.unranked(run, *key)
-            | self.rank(run, same_vintage, "rank", "n_tasks_ranked", *key)
+            | self.rank(run, runs_of_vintage, "rank", "n_tasks_ranked", *key)
             | self.rank(run, latest_runs, "latest_rank", "n_tasks_latest_ranked", *key)
         )
 
@@ -630,10 +634,10 @@ class Figures:
     @cache  # noqa: B019 - as above
     def is_latest(self, run, task_set):
         orders = {}
-        for other in self.runs:
-            is_same_model = (other[:2], other[3:]) == (run[:2], run[3:])
-            if is_same_model and self.has_responded(other, task_set):
-                orders[other] = self.currency(other, task_set)
+        for rival in self.runs:
+            is_same_model = (rival[:2], rival[3:]) == (run[:2], run[3:])
+            if is_same_model and self.has_responded(rival, task_set):
+                orders[rival] = self.currency(rival, task_set)
         return run in orders and orders[run] == max(orders.values())
 
     @cache  # noqa: B019 - as above
@@ -647,7 +651,7 @@ class Figures:
         """
         coverage = coverage_of(self.all_responses(run, task_set, ALL, self.primary))
         if run[:3] in self.stopped_samplings:
-            responded = {task for other, task, _ in self.decisions if other[:3] == run[:3]}
+            responded = {task for rival, task, _ in self.decisions if rival[:3] == run[:3]}
             members = self.sets[task_set]
             n_left_out = sum(self.n_criteria[task] for task in set(members) - responded)
             coverage += n_left_out / sum(self.n_criteria[task] for task in members)
@@ -655,31 +659,31 @@ class Figures:
         is_at_bar = coverage >= self.bar(run)
         return is_at_bar, 0 if is_at_bar else coverage, min(self.runs[run].times), run.vintage
 
-    def rank(self, run, others, name, n_name, *key):
+    def rank(self, run, rivals, name, n_name, *key):
         """The rank by the mean over tasks that all ranked runs share; a run is ranked with half of
         the most tasks.
         """
-        means = {other: self.means(other, *key) for other in others}
+        means = {rival: self.means(rival, *key) for rival in rivals}
         most_tasks = max(map(len, means.values()), default=0)
         ranked = {
-            other: tasks for other, tasks in means.items() if tasks and 2 * len(tasks) >= most_tasks
+            rival: tasks for rival, tasks in means.items() if tasks and 2 * len(tasks) >= most_tasks
         }
         shared = set.intersection(*map(set, ranked.values())) if ranked else set()
         if run not in ranked or not shared:
             return dict.fromkeys((name, n_name, f"{name}_low", f"{name}_high"))
         shared_means = {}
-        for other, tasks in ranked.items():
+        for rival, tasks in ranked.items():
             total = math.fsum(tasks[task] for task in shared)
-            shared_means[other] = round(total / len(shared), 12)
+            shared_means[rival] = round(total / len(shared), 12)
         rank = 1 + sum(mean > shared_means[run] for mean in shared_means.values())
-        own = self.unranked(run, *key)
+        figures_of_run = self.unranked(run, *key)
         n_above = 0
         n_below = 0
-        for other in ranked:
-            figures = self.unranked(other, *key)
-            if None not in (figures["raw_ci_low"], own["raw_ci_low"]):
-                n_above += figures["raw_ci_low"] > own["raw_ci_high"]
-                n_below += figures["raw_ci_high"] < own["raw_ci_low"]
+        for rival in ranked:
+            figures = self.unranked(rival, *key)
+            if None not in (figures["raw_ci_low"], figures_of_run["raw_ci_low"]):
+                n_above += figures["raw_ci_low"] > figures_of_run["raw_ci_high"]
+                n_below += figures["raw_ci_high"] < figures_of_run["raw_ci_low"]
         return {
             name: rank,
             n_name: len(shared),
