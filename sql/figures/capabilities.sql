@@ -54,7 +54,7 @@ semi join capability_analyses using (analysis_id)
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and model = $model
-    and ($judges = [] or list_contains($judges::varchar[], judge))
+    and is_among($judges, judge)
     and grading <> 'ternary_as_binary'
 group by compared_model
 order by compared_model;
@@ -85,7 +85,7 @@ judged as (
         and model_runs.dataset_revision = $dataset_revision
         and model_runs.model = $model
         and model_runs.is_latest
-        and ($judges = [] or list_contains($judges::varchar[], model_runs.judge))
+        and is_among($judges, model_runs.judge)
     group by judged.task_id, judged.criterion_id
 )
 

@@ -188,7 +188,7 @@ figures as (
         -- A vintage without a complete task is skipped: it neither continues nor
         -- ends a line.
         and mean_score is not null
-        and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split))
+        and is_among($splits, split)
 )
 
 select

@@ -322,7 +322,7 @@ left join $shown_judge_configs
     using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
-    and len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge)
+    and is_among($judges, judge)
 order by judge, measure_of <> 'met', measure_of, compared_with, arrangement, breakdown, label;
 
 -- name: calibration

@@ -18,7 +18,7 @@ named as (
         and breakdown = $breakdown
         and not is_member
         and list_contains($people::varchar[], replace(person, ' (as binary)', ''))
-        and ($graders = [] or list_contains($graders::varchar[], grader))
+        and is_among($graders, grader)
 )
 
 select

@@ -41,7 +41,7 @@ with sampled_runs as (
         ) = 1 as is_newest
     from revision_responses
     semi join shown_tasks using (task_id)
-    where (len($models::varchar[]) = 0 or list_contains($models::varchar[], model))
+    where is_among($models, model)
     group by model, model_config_hash, vintage
 ),
 
@@ -191,5 +191,5 @@ select distinct
     split,
     list_contains($hard_splits::varchar[], split) as is_hard
 from revision_split_members
-where (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split))
+where is_among($splits, split)
 order by split;

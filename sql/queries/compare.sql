@@ -140,7 +140,7 @@ with split_tasks as (
     from intermediate.task_set_members
     where benchmark = $benchmark
         and is_own_hard = $is_hard
-        and ($is_hard or $splits = [] or list_contains($splits::varchar[], split))
+        and ($is_hard or is_among($splits, split))
 ),
 
 of_runs as (

@@ -53,7 +53,7 @@ left join judge_names using (judge, judge_config_hash)
 where benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and grading <> 'ternary_as_binary'
-    and ($models = [] or list_contains($models::varchar[], model))
+    and is_among($models, model)
     and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
     and (
         $vintage::varchar = 'all' or vintage = $vintage
@@ -111,7 +111,7 @@ with spread as (
     where model_run_id = $model_run
         and breakdown = 'all'
         and not is_own_hard
-        and ($splits = [] or list_contains($splits::varchar[], split))
+        and is_among($splits, split)
     group by all
 )
 
@@ -193,7 +193,7 @@ where mean_scores.benchmark = $benchmark
     and mean_scores.breakdown = $breakdown
     and mean_scores.label = $label
     and not mean_scores.is_own_hard
-    and ($splits = [] or list_contains($splits::varchar[], mean_scores.split))
+    and is_among($splits, mean_scores.split)
 order by mean_scores.split, mean_scores.model, figure_id, task, wanted.response_id;
 
 -- name: sampled_judge_configs

@@ -13,8 +13,8 @@ inner join (select task_set_id, model_run_id, is_latest from intermediate.curren
 left join selected_values using (split, model_run_id)
 where breakdown = 'all'
     and score_name = $score
-    and ($splits = [] or list_contains($splits::varchar[], split))
-    and ($models = [] or list_contains($models::varchar[], model))
+    and is_among($splits, split)
+    and is_among($models, model)
     and counts_as_judge($judges, benchmark, dataset_revision, judge, judge_config_hash)
     and (
         $vintage::varchar = 'all'

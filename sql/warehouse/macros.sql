@@ -13,6 +13,10 @@ create macro score_of(points, offset_points, denominator) as
 create macro holm_step(p_value, n_tests, holm_rank) as
 least(1, p_value * (n_tests - holm_rank + 1));
 
+-- True if a name is among those that the user gives, or if there are none.
+create macro is_among(names, name) as
+len(names::varchar[]) = 0 or list_contains(names::varchar[], name);
+
 -- The id of a figure: a hash of the texts that name it. NULLs are left out.
 create macro figure_key(parts) as md5(array_to_string(parts, chr(31)));
 

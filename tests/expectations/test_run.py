@@ -140,10 +140,10 @@ def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_on
         read.append(table)
         return rows(a=[1.0, None], b=[1.0, 2.0])
 
-    wanted = [not_null("x", "b"), not_null("y", "a"), not_null("x", "a")]
-    findings = run_suite(wanted, frame_of)
+    expectations = [not_null("x", "b"), not_null("y", "a"), not_null("x", "a")]
+    findings = run_suite(expectations, frame_of)
 
-    assert wanted == [finding.expectation for finding in findings]
+    assert expectations == [finding.expectation for finding in findings]
     assert [len(finding.failures) for finding in findings] == [0, 1, 1]
     assert read == ["x", "y"]
 

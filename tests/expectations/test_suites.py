@@ -4,6 +4,7 @@ checks.
 
 from collections import defaultdict
 from inspect import signature
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +45,15 @@ OWN = {
     "column": "title",
     "max_value": 9,
 }
-ALL = [
-    each for name in benchmark_names() for each in all_expectations(load_benchmark(name).invariants)
-]
+EXPECTATIONS = {
+    name: all_expectations(load_benchmark(name).invariants) for name in benchmark_names()
+}
+"""Benchmark -> its expectations."""
+ALL = list(chain.from_iterable(EXPECTATIONS.values()))
 
 
 def test_the_checks_have_the_names_that_configurations_use() -> None:
-    assert {each.check for each in ALL} == NAMES
+    assert {expectation.check for expectation in ALL} == NAMES
 
 
 def test_the_readme_names_every_check_and_every_bound() -> None:
@@ -61,26 +64,24 @@ def test_the_readme_names_every_check_and_every_bound() -> None:
 
 
 def test_every_check_belongs_to_one_suite_and_has_one_severity() -> None:
-    expectation = defaultdict(set)
-    for each in ALL:
-        expectation[each.check].add((each.suite, each.severity))
+    kinds = defaultdict(set)
+    for expectation in ALL:
+        kinds[expectation.check].add((expectation.suite, expectation.severity))
 
-    assert [check for check, kinds in expectation.items() if len(kinds) > 1] == []
-    assert {each.suite for each in ALL} == set(SUITES)
+    assert max(map(len, kinds.values())) == 1
+    assert {expectation.suite for expectation in ALL} == set(SUITES)
 
 
 def test_no_two_expectations_of_a_benchmark_are_stored_alike() -> None:
-    for name in benchmark_names():
-        stored = [
-            (each.check, each.text, each.table)
-            for each in all_expectations(load_benchmark(name).invariants)
-        ]
-
-        assert len(stored) == len(set(stored))
+    for name, declared in EXPECTATIONS.items():
+        identities = {(item.check, item.text, item.table) for item in declared}
+        assert len(identities) == len(declared), name
 
 
 def of_ingest(invariants: dict[str, Any]) -> list[Expectation]:
-    return [each for each in all_expectations(invariants) if each.suite == "ingest"]
+    return [
+        expectation for expectation in all_expectations(invariants) if expectation.suite == "ingest"
+    ]
 
 
 def test_an_expectation_is_stored_as_the_call_that_makes_it() -> None:
@@ -122,7 +123,7 @@ def test_an_invariant_that_cannot_be_checked_is_refused_by_name(
 
 @pytest.mark.slow
 def test_a_benchmark_can_declare_a_check_of_its_own() -> None:
-    (own,) = of_ingest({"short_titles": OWN})
+    (declared,) = of_ingest({"short_titles": OWN})
     frame = pd.DataFrame(
         {
             "key": ["k1", "k2"],
@@ -130,9 +131,9 @@ def test_a_benchmark_can_declare_a_check_of_its_own() -> None:
             "title": ["short", "much too long"],
         }
     )
-    (finding,) = run_suite([own], lambda table: frame)
+    (finding,) = run_suite([declared], lambda table: frame)
 
-    assert own.check == "short_titles"
-    assert own.severity == "warning"
-    assert own.meaning == "a title is short"
+    assert declared.check == "short_titles"
+    assert declared.severity == "warning"
+    assert declared.meaning == "a title is short"
     assert [failure.key for failure in finding.failures] == ["k2"]

@@ -39,11 +39,11 @@ def seen(monkeypatch: Patch, quick: None) -> list[bool]:
 def watched(monkeypatch: Patch) -> list[bool]:
     copies: list[bool] = []
 
-    def noting(standing: Any, building: Path, missing: Any) -> Any:
+    def build_and_note(standing: Any, building: Path, parts: Any) -> Any:
         copies.append(building.exists())
-        return build(standing, building, missing)
+        return build(standing, building, parts)
 
-    monkeypatch.setattr("warehouse.publish.build", noting)
+    monkeypatch.setattr("warehouse.publish.build", build_and_note)
     return copies
 
 
@@ -52,22 +52,16 @@ def start() -> Iterator[Start]:
     """Run Python code in a process of its own, with the checkout on its path; it is killed at the
     end of the test.
     """
-    started: list[subprocess.Popen[str]] = []
+    processes: list[subprocess.Popen[str]] = []
 
     def run(script: str, *arguments: object) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", script, *map(str, arguments)]
-        started.append(
-            subprocess.Popen(
-                command,
-                cwd=ROOT,
-                text=True,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-            )
-        )
-        return started[-1]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, cwd=ROOT, text=True, stdin=pipe, stdout=pipe)
+        processes.append(process)
+        return process
 
     yield run
-    for process in started:
+    for process in processes:
         process.kill()
         process.communicate()

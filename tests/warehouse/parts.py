@@ -51,11 +51,11 @@ def put(root: Path, table_name: str, moment: int, rows: Sequence[Row]) -> str:
 
 def put_table(root: Path, table_name: str, moment: int, table: pa.Table) -> str:
     """Write such a part with any columns."""
-    written = root / "parts" / table_name / ".written"
-    written.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, written)
-    name = f"{moment:015d}-{hashlib.sha256(written.read_bytes()).hexdigest()[:24]}.parquet"
-    written.rename(written.with_name(name))
+    temporary = root / "parts" / table_name / ".temporary"
+    temporary.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, temporary)
+    name = f"{moment:015d}-{hashlib.sha256(temporary.read_bytes()).hexdigest()[:24]}.parquet"
+    temporary.rename(temporary.with_name(name))
     return name
 
 
@@ -63,12 +63,8 @@ def put_of_old(root: Path) -> None:
     """Write a part of runs as from an earlier version: with other columns, and a row without a
     key.
     """
-    earlier = {
-        "run_id": ["then", None],
-        "command": ["run", "lost"],
-        "a_column_of_old": [1, 2],
-    }
-    put_table(root, "runs", 1, pa.table(earlier))
+    columns = {"run_id": ["then", None], "command": ["run", "lost"], "a_column_of_old": [1, 2]}
+    put_table(root, "runs", 1, pa.table(columns))
 
 
 def forget_parts(warehouse: Warehouse) -> None:
@@ -81,7 +77,10 @@ def forget_parts(warehouse: Warehouse) -> None:
 
 def stored(store: PartStore, table_name: str) -> list[Row]:
     """All rows of the current parts, in the order of parts."""
-    return [row for part in store.standing(table_name) for row in pq.read_table(part).to_pylist()]
+    rows: list[Row] = []
+    for part in store.standing(table_name):
+        rows += pq.read_table(part).to_pylist()
+    return rows
 
 
 def standing(table_name: str, rows: Iterable[Row], retracted: Iterable[str] = ()) -> list[Row]:
@@ -90,15 +89,14 @@ def standing(table_name: str, rows: Iterable[Row], retracted: Iterable[str] = ()
     by_key = {}
     for row in rows:
         key = tuple(row[column] for column in table.key)
-        if row.get("import_batch") is not None and row["import_batch"] in retracted:
-            continue
-        if (
+        is_kept = (
             table.keeps == "decided"
             and key in by_key
             and by_key[key]["status"] in {"ok", "met", "unmet", "partial"}
-        ):
-            continue
-        by_key[key] = row
+        )
+        is_retracted = row.get("import_batch") is not None and row["import_batch"] in retracted
+        if not is_kept and not is_retracted:
+            by_key[key] = row
     return [by_key[key] for key in sorted(by_key)]
 
 
@@ -120,25 +118,18 @@ def without_marts(monkeypatch: Patch) -> None:
 def without_models(monkeypatch: Patch) -> None:
     """Publish only a few stored tables, which takes a tenth of the time."""
     without_marts(monkeypatch)
-    for name in TABLES.keys() - {
-        "runs",
-        "labels",
-        "retractions",
-        "removals",
-        "responses",
-        "verdicts",
-    }:
+    few = {"runs", "labels", "retractions", "removals", "responses", "verdicts"}
+    for name in TABLES.keys() - few:
         monkeypatch.delitem(TABLES, name)
 
 
 def as_facts(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Rows as text that can be sorted and compared, with one form of UTC."""
-    return sorted(
-        repr(
-            {
-                name: value.isoformat() if isinstance(value, datetime) else value
-                for name, value in row.items()
-            }
-        )
-        for row in rows
-    )
+    texts = []
+    for row in rows:
+        facts = dict(row)
+        for name, value in row.items():
+            if isinstance(value, datetime):
+                facts[name] = value.isoformat()
+        texts.append(repr(facts))
+    return sorted(texts)

@@ -18,14 +18,13 @@ from warehouse.parts import Listing, PartStore, moment_of, names_in, read_list, 
 from warehouse.publish import gone_from
 
 
-def files_in(warehouse: Warehouse, table_name: str) -> list[str]:
-    folder = warehouse.store.root / table_name
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.parquet"))
+def write_runs(warehouse: Warehouse, *run_ids: str, command: str = "run") -> None:
+    for run_id in run_ids:
+        warehouse.write("runs", [row("runs", run_id=run_id, command=command)])
 
 
-def write_runs(warehouse: Warehouse, *names: str, command: str = "run") -> None:
-    for name in names:
-        warehouse.write("runs", [row("runs", run_id=name, command=command)])
+def run_ids_in(store: PartStore) -> list[str]:
+    return [run["run_id"] for run in stored(store, "runs")]
 
 
 # choosing parts to merge
@@ -36,159 +35,145 @@ def test_many_small_parts_become_one_with_the_rows_that_stand(
 ) -> None:
     write_runs(warehouse, "a", "b", "c")
     write_runs(warehouse, "b", command="again")
-    warehouse.write(
-        "labels",
-        [
-            row(
-                "labels",
-                field="f",
-                kind="k",
-                label="l",
-            )
-        ],
-    )
-    sizes = {
-        name: sum(part.stat().st_size for part in warehouse.store.standing(name))
-        for name in ("runs", "labels")
-    }
-    before = warehouse.part_sizes()
-    warehouse.compact()
-    (merged,) = warehouse.store.standing("runs")
+    warehouse.write("labels", [row("labels", field="f", kind="k", label="l")])
 
-    assert len(before) == 5
-    assert sum(sizes.values()) == sum(before)
-    assert sorted([merged.stat().st_size, sizes["labels"]]) == sorted(warehouse.part_sizes())
-    standing_runs = [(each["run_id"], each["command"]) for each in stored(warehouse.store, "runs")]
-    assert standing_runs == [("a", "run"), ("c", "run"), ("b", "again")]
+    warehouse.compact()
+
+    assert len(warehouse.store.standing("runs")) == 1
+    assert len(warehouse.store.standing("labels")) == 1
+    runs = [(run["run_id"], run["command"]) for run in stored(warehouse.store, "runs")]
+    assert runs == [("a", "run"), ("c", "run"), ("b", "again")]
+
+
+def test_the_sizes_of_parts_are_those_of_their_files(warehouse: Warehouse) -> None:
+    write_runs(warehouse, "a", "b")
+    warehouse.write("labels", [row("labels", field="f", kind="k", label="l")])
+
+    files = warehouse.store.root.rglob("*.parquet")
+
+    assert sorted(warehouse.part_sizes()) == sorted(file.stat().st_size for file in files)
 
 
 def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_path: Path) -> None:
-    store = PartStore(tmp_path)
-    sizes = enumerate([1, 2, 5, 1, 1, 2, 9, 1], start=1)
-    names = [
-        put(tmp_path, "responses", at, [response(f"{at}-{i}") for i in range(n)]) for at, n in sizes
-    ]
-    compact(store, large_rows=5)
-    parts = store.standing("responses")
+    names = []
+    for moment, n_rows in enumerate([1, 2, 5, 1, 1, 2, 9, 1], start=1):
+        rows = [response(f"{moment}-{number}") for number in range(n_rows)]
+        names.append(put(tmp_path, "responses", moment, rows))
 
+    store = PartStore(tmp_path)
+    compact(store, large_rows=5)
+
+    parts = store.standing("responses")
     assert [pq.read_metadata(part).num_rows for part in parts] == [3, 5, 4, 9, 1]
-    assert {names[2], names[6], names[7]} <= {part.name for part in parts}
     assert [moment_of(part).lstrip("0") for part in parts] == ["2", "3", "6", "7", "8"]
+    assert {part.name for part in parts} > {names[2], names[6], names[7]}
 
 
 def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
-    for side in ("a", "b"):
+    names = {}
+    for side in ("first", "second"):
+        store = PartStore(tmp_path / side)
         for moment in range(1, 40):
-            put(
-                tmp_path / side,
-                "responses",
-                moment,
-                [response(f"t{moment * i % 50}") for i in range(moment)],
-            )
-        compact(PartStore(tmp_path / side), large_rows=100)
+            rows = [response(f"t{moment * number % 50}") for number in range(moment)]
+            put(tmp_path / side, "responses", moment, rows)
+        compact(store, large_rows=100)
+        names[side] = [part.name for part in store.standing("responses")]
 
-    first, second = (
-        [part.name for part in PartStore(tmp_path / side).standing("responses")]
-        for side in ("a", "b")
-    )
-    assert first == second
-    assert 1 < len(first) < 39
+    assert names["first"] == names["second"]
+    assert 1 < len(names["first"]) < 39
 
 
 # the law: the rows that count are the same before and after merging parts
 
 BATCHES = [None, "import-1", "import-2"]
-cells = st.tuples(*map(st.sampled_from, ("abc", ["ok", "timeout", "refused"], BATCHES)))
-some_parts = st.lists(
+RETRACTIONS = ([], ["import-1"], ["import-1", "import-2"])
+Cell = tuple[str, str, str | None]
+"""The key of a row, its status, and its import batch."""
+cells = st.tuples(
+    st.sampled_from("abc"), st.sampled_from(["ok", "timeout", "refused"]), st.sampled_from(BATCHES)
+)
+numbered_parts = st.lists(
     st.tuples(st.integers(1, 9), st.lists(cells, min_size=1, max_size=4)), min_size=1, max_size=8
 )
 
 
-def put_cells(
-    root: Path, number: int, moment: int, rows: list[tuple[str, str, str | None]]
-) -> None:
+def put_cells(root: Path, number: int, moment: int, rows: list[Cell]) -> None:
     """Write a part of responses, and one of runs with the same keys; each row contains the number
     of its part.
     """
-    put(
-        root,
-        "responses",
-        moment,
-        [
-            response(
-                key,
-                status=status,
-                import_batch=batch,
-                error=f"{number}.{i}",
-            )
-            for i, (key, status, batch) in enumerate(rows)
-        ],
-    )
-    put(
-        root,
-        "runs",
-        moment,
-        [row("runs", run_id=key, command=str(number)) for key in {key for key, _, _ in rows}],
-    )
+    responses = [
+        response(key, status=status, import_batch=batch, error=f"{number}.{position}")
+        for position, (key, status, batch) in enumerate(rows)
+    ]
+    put(root, "responses", moment, responses)
+    keys = {key for key, _, _ in rows}
+    put(root, "runs", moment, [row("runs", run_id=key, command=str(number)) for key in keys])
+
+
+def rows_that_count(store: PartStore) -> list[list[dict[str, Any]]]:
+    """The current rows of both tables, after each of some retractions."""
+    return [
+        standing(table_name, stored(store, table_name), retracted)
+        for table_name in ("responses", "runs")
+        for retracted in RETRACTIONS
+    ]
 
 
 @pytest.mark.slow
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    parts=some_parts,
-    large_rows=st.integers(2, 12),
-    n_before=st.integers(1, 8),
-)
+@given(parts=numbered_parts, large_rows=st.integers(2, 12), n_before=st.integers(1, 8))
 def test_merging_parts_leaves_what_stands(
-    parts: list[tuple[int, list[Any]]], large_rows: int, n_before: int
+    parts: list[tuple[int, list[Cell]]], large_rows: int, n_before: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = PartStore(Path(folder))
-        parts = sorted(parts[:n_before], key=lambda part: part[0]) + parts[n_before:]
-        for number, (moment, rows) in enumerate(parts[:n_before]):
+        for number, (moment, rows) in enumerate(sorted(parts[:n_before], key=lambda part: part[0])):
             put_cells(Path(folder), number, moment, rows)
-        for table_name in ("responses", "runs"):
-            rows = stored(store, table_name)
-            expected = [
-                standing(table_name, rows, gone) for gone in ([], ["import-1"], BATCHES[1:])
-            ]
-            compact(store, large_rows=large_rows)
-            actual = [
-                standing(table_name, stored(store, table_name), gone)
-                for gone in ([], ["import-1"], BATCHES[1:])
-            ]
-            assert actual == expected
+        expected = rows_that_count(store)
+        compact(store, large_rows=large_rows)
+        assert rows_that_count(store) == expected
         # Again after further parts; some are late, and their order is that of their names.
         for number, (moment, rows) in enumerate(parts[n_before:], start=n_before):
             put_cells(Path(folder), number, moment, rows)
-        rows = stored(store, "responses")
+        expected = rows_that_count(store)
         compact(store, large_rows=large_rows)
-        for gone in ([], ["import-2"]):
-            assert standing("responses", rows, gone) == standing(
-                "responses", stored(store, "responses"), gone
-            )
+        assert rows_that_count(store) == expected
 
 
 # readers, writers and kills
 
 
-def test_parts_that_an_earlier_version_merged_into_a_subfolder_count_as_any_others(
-    warehouse: Warehouse, quick: None
-) -> None:
+@pytest.fixture
+def with_subfolder(warehouse: Warehouse, quick: None) -> Warehouse:
+    """A warehouse whose parts an earlier version merged into a subfolder, less than an hour ago."""
     write_runs(warehouse, "a", "b")
-    content = {part.name: part.read_bytes() for part in warehouse.store.standing("runs")}
+    contents = {part: part.read_bytes() for part in warehouse.store.standing("runs")}
     warehouse.compact()
     (merged,) = warehouse.store.standing("runs")
-    (folder := merged.with_name("g0001")).mkdir()
+    folder = merged.with_name("g0001")
+    folder.mkdir()
     merged.rename(folder / merged.name)
-    for name, replaced in content.items():  # these stayed for an hour
-        merged.with_name(name).write_bytes(replaced)
+    for part, content in contents.items():
+        part.write_bytes(content)
+    return warehouse
 
-    assert warehouse.damage() == []
-    warehouse.publish()
-    assert [each["run_id"] for each in published(warehouse, "runs")] == ["a", "b"]
-    warehouse.compact()
-    assert 1 == len(files_in(warehouse, "runs")) == len(warehouse.part_sizes())
+
+def test_parts_that_an_earlier_version_merged_count_as_any_others(
+    with_subfolder: Warehouse,
+) -> None:
+    with_subfolder.publish()
+
+    assert with_subfolder.damage() == []
+    assert [run["run_id"] for run in published(with_subfolder, "runs")] == ["a", "b"]
+
+
+def test_parts_that_an_earlier_version_merged_are_merged_with_others(
+    with_subfolder: Warehouse,
+) -> None:
+    with_subfolder.compact()
+
+    assert len(list(with_subfolder.store.root.rglob("*.parquet"))) == 1
+    assert run_ids_in(with_subfolder.store) == ["a", "b"]
 
 
 def test_a_part_that_appears_meanwhile_is_kept(
@@ -202,46 +187,34 @@ def test_a_part_that_appears_meanwhile_is_kept(
         put(warehouse.root, "runs", 1, [row("runs", run_id="very late")])
         return merge(*arguments)
 
-    monkeypatch.setattr(compaction, "merge", merge_beside_a_writer)
-    warehouse.compact()
-    monkeypatch.undo()
-
-    assert sorted(actual["run_id"] for actual in stored(warehouse.store, "runs")) == [
-        "a",
-        "b",
-        "c",
-        "very late",
-    ]
-    for _ in range(2):
+    with monkeypatch.context() as patched:
+        patched.setattr(compaction, "merge", merge_beside_a_writer)
         warehouse.compact()
-    assert [actual["run_id"] for actual in stored(warehouse.store, "runs")] == [
-        "very late",
-        "a",
-        "b",
-        "c",
-    ]
+    assert sorted(run_ids_in(warehouse.store)) == ["a", "b", "c", "very late"]
+
+    warehouse.compact()
+    warehouse.compact()
+    assert run_ids_in(warehouse.store) == ["very late", "a", "b", "c"]
 
 
 @pytest.mark.slow
 def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path: Path) -> None:
-    base = tmp_path / "base"
+    base = PartStore(tmp_path / "base")
     for moment in range(1, 7):
-        put(
-            base,
-            "runs",
-            moment,
-            [row("runs", run_id=name, command=str(moment)) for name in ("a", f"b{moment}")],
-        )
-    compact(PartStore(base))
-    put(base, "runs", 7, [row("runs", run_id="a", command="7")])
-    write_list(base / "parts", Listing(frozenset(names_in(PartStore(base).all_standing())), {}))
-    expected = standing("runs", stored(PartStore(base), "runs"))
-    work = "compact(PartStore(place))"
-    imports = (
-        "import pandas\nfrom warehouse.compaction import compact\nfrom warehouse.parts import"
-        " PartStore"
+        runs = [row("runs", run_id=name, command=str(moment)) for name in ("a", f"b{moment}")]
+        put(tmp_path / "base", "runs", moment, runs)
+    compact(base)
+    put(tmp_path / "base", "runs", 7, [row("runs", run_id="a", command="7")])
+    write_list(base.root, Listing(frozenset(names_in(base.all_standing())), {}))
+    expected = standing("runs", stored(base, "runs"))
+
+    folders = killed_at_every_step(
+        "import pandas\nfrom warehouse.compaction import compact\n"
+        "from warehouse.parts import PartStore",
+        "compact(PartStore(place))",
+        tmp_path / "base",
+        tmp_path / "killed",
     )
-    folders = killed_at_every_step(imports, work, base, tmp_path / "killed")
 
     assert len(folders) > 5
     for step, store in enumerate(map(PartStore, folders), start=1):
@@ -250,13 +223,9 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path: 
         compact(store)
         assert standing("runs", stored(store, "runs")) == expected, step
         (part,) = store.standing("runs")
-        left = {path for path in (store.root / "runs").rglob("*") if path.is_file()}
-        fresh = {
-            path
-            for path in left
-            if path.name.endswith(".tmp") and path.parent == store.root / "runs"
-        }
-        assert {part} == left - fresh, step
+        files = [path for path in part.parent.rglob("*") if path.is_file()]
+        unfinished = list(part.parent.glob("*.tmp"))
+        assert set(files) - set(unfinished) == {part}, step
 
 
 # publishing
@@ -267,24 +236,24 @@ def test_a_compaction_rebuilds_the_database_and_later_parts_are_added(
 ) -> None:
     write_runs(warehouse, "a", "b")
     warehouse.publish()
-    for name in ("c", "d"):
-        write_runs(warehouse, name)
+    for run_id in ("c", "d"):
+        write_runs(warehouse, run_id)
         warehouse.compact()
     write_runs(warehouse, "e", "f")
     warehouse.publish()
 
     assert seen == [False, True, False, True, False, True]
-    assert [*"abcdef"] == [each["run_id"] for each in published(warehouse, "runs")]
+    assert [run["run_id"] for run in published(warehouse, "runs")] == list("abcdef")
 
 
 def test_removed_rows_of_parts_of_one_moment_are_in_no_part(warehouse: Warehouse) -> None:
     for task_id in ("t1", "t2"):
         put(warehouse.root, "responses", 1, [response(task_id)])
-    gone = [
-        {**row("removals"), "response_id": each["response_id"]}
-        for each in stored(warehouse.store, "responses")
+    removals = [
+        row("removals", response_id=response(task_id)["response_id"]) for task_id in ("t1", "t2")
     ]
-    warehouse.write("removals", gone)
+
+    warehouse.write("removals", removals)
     warehouse.clean()
 
     assert stored(warehouse.store, "responses") == []

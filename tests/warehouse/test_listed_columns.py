@@ -37,8 +37,8 @@ def stars(node: Any) -> list[dict[str, Any]]:
         return [star for child in node for star in stars(child)]
     if not isinstance(node, dict):
         return []
-    below = stars(list(node.values()))
-    return [node, *below] if node.get("type") == "STAR" else below
+    nested_stars = stars(list(node.values()))
+    return [node, *nested_stars] if node.get("type") == "STAR" else nested_stars
 
 
 def is_plain(star: dict[str, Any]) -> bool:
@@ -49,9 +49,9 @@ def is_plain(star: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("name", LISTING)
 def test_a_model_lists_its_columns_each_on_a_line(name: str) -> None:
     query = MODELS[name].query
-    first, *_ = last_selects(parsed(query))
+    branch, *_ = last_selects(parsed(query))
 
-    columns = first["select_list"]
+    columns = branch["select_list"]
     lines = [query.count("\n", 0, column["query_location"]) for column in columns]
 
     assert [column for column in columns if column["type"] == "STAR"] == []

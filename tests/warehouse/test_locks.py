@@ -54,15 +54,15 @@ def refusal(lock: AbstractContextManager[None]) -> str:
 def test_several_runs_are_at_work_at_once_and_who_wants_to_be_alone_waits(
     warehouse: Warehouse, start: Start
 ) -> None:
-    first, second = (holding(start, A_RUN, warehouse) for _ in range(2))
+    holders, second = (holding(start, A_RUN, warehouse) for _ in range(2))
     with warehouse.writing():
-        at_work = ", ".join(map(str, sorted([os.getpid(), first.pid, second.pid])))
+        at_work = ", ".join(map(str, sorted([os.getpid(), holders.pid, second.pid])))
         assert f"processes {at_work} are at work on this warehouse; wait" in refusal(
             warehouse.alone()
         )
     second.communicate("go on\n")
-    assert f"process {first.pid} is at work on this warehouse; wait" in refusal(warehouse.alone())
-    kill(first)
+    assert f"process {holders.pid} is at work on this warehouse; wait" in refusal(warehouse.alone())
+    kill(holders)
 
     with warehouse.alone():
         pass

@@ -27,11 +27,11 @@ def tables_in(query: str) -> set[str]:
 
 def _tables(node: Any, steps: frozenset[str]) -> list[str]:
     if isinstance(node, list):
-        return [name for each in node for name in _tables(each, steps)]
+        return [name for child in node for name in _tables(child, steps)]
     if not isinstance(node, dict):
         return []
     steps |= {entry["key"] for entry in node.get("cte_map", {}).get("map", [])}
-    names = [name for each in node.values() for name in _tables(each, steps)]
+    names = [name for child in node.values() for name in _tables(child, steps)]
     if node.get("type") != "BASE_TABLE":
         return names
     name = ".".join(filter(None, (node["catalog_name"], node["schema_name"], node["table_name"])))

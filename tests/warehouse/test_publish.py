@@ -45,7 +45,7 @@ def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(
 ) -> None:
     write_run(warehouse, "r")
     warehouse.publish()
-    before = warehouse.database.read_bytes()
+    content = warehouse.database.read_bytes()
     write_run(warehouse, "s")
     process = start(
         "import sys; from warehouse import Warehouse; Warehouse(sys.argv[1]).publish()",
@@ -55,7 +55,7 @@ def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(
     process.kill()
     process.wait()
 
-    assert before == warehouse.database.read_bytes()
+    assert content == warehouse.database.read_bytes()
     assert runs(warehouse) == ["r", "s"]
 
 
@@ -93,10 +93,10 @@ def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(
     put_of_old(warehouse.root)
     for use in (warehouse.publish, warehouse.compact):
         use()
-        stored = values_in(
+        rows = values_in(
             warehouse.root, "select run_id, command, outcome from runs order by run_id"
         )
-        assert stored == [("now", "judge", None), ("then", "run", None)]
+        assert rows == [("now", "judge", None), ("then", "run", None)]
 
 
 @pytest.mark.slow
@@ -112,10 +112,10 @@ def test_models_that_are_built_again_and_others_are_as_from_anew(
     shutil.copytree(warehouse.store.root, anew.store.root)
     anew.publish()
 
-    with warehouse.reader() as kept, anew.reader() as rebuilt:
+    with warehouse.reader() as extended, anew.reader() as rebuilt:
         for model in sql.models():
             if model.kind != "step":
-                assert rebuilt.rows(f"from {model.name} order by all") == kept.rows(
+                assert rebuilt.rows(f"from {model.name} order by all") == extended.rows(
                     f"from {model.name} order by all"
                 )
 

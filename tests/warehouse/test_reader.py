@@ -74,5 +74,5 @@ def test_the_rows_of_a_relation_are_selected_by_the_values_of_their_columns(
         assert reader.select("runs", "run_id", night="2026-11-01") == [{"run_id": "b"}]
         assert reader.select("runs", "run_id", night=None) == [{"run_id": "a"}]
         assert [
-            each["run_id"] for each in reader.select("runs", order="run_id desc", run_id=["a", "b"])
+            run["run_id"] for run in reader.select("runs", order="run_id desc", run_id=["a", "b"])
         ] == ["b", "a"]

@@ -22,13 +22,13 @@ def visible(warehouse: Warehouse) -> list[Path]:
 
 
 def test_a_part_is_named_by_its_content(warehouse: Warehouse) -> None:
-    first = warehouse.write("responses", [response("t")])
+    name = warehouse.write("responses", [response("t")])
     (path,) = visible(warehouse)
-    assert str(first).endswith(f"-{hashlib.sha256(path.read_bytes()).hexdigest()[:24]}.parquet")
+    assert str(name).endswith(f"-{hashlib.sha256(path.read_bytes()).hexdigest()[:24]}.parquet")
 
     time.sleep(0.002)  # names begin with the time in milliseconds
     second = warehouse.write("responses", [response("u")])
-    assert [first, second] == [part.name for part in warehouse.store.standing("responses")]
+    assert [name, second] == [part.name for part in warehouse.store.standing("responses")]
 
 
 def test_rows_come_back_as_they_were_written(warehouse: Warehouse) -> None:

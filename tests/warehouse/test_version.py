@@ -24,14 +24,14 @@ def test_a_warehouse_of_november_is_opened_as_it_is(warehouse: Warehouse) -> Non
     warehouse.write("runs", [row("runs", run_id="then")])
     warehouse.publish()
     write_sealed(warehouse.root / "warehouse.json", {"parser": 2, "version": 4})
-    before = (warehouse.root / "warehouse.json").read_bytes()
+    content = (warehouse.root / "warehouse.json").read_bytes()
 
     with warehouse.writing():
         warehouse.verify()
         warehouse.write("runs", [row("runs", run_id="now")])
         warehouse.publish()
-    assert [each["run_id"] for each in published(warehouse, "runs")] == ["now", "then"]
-    assert before == (warehouse.root / "warehouse.json").read_bytes()
+    assert [run["run_id"] for run in published(warehouse, "runs")] == ["now", "then"]
+    assert content == (warehouse.root / "warehouse.json").read_bytes()
 
 
 REFUSED = {
@@ -43,24 +43,24 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize("file_name", REFUSED)
 @pytest.mark.parametrize("version", [9, 3, None])
 def test_another_version_is_refused_in_one_line(
-    warehouse: Warehouse, what: str, version: int | None
+    warehouse: Warehouse, file_name: str, version: int | None
 ) -> None:
     put(warehouse.root, "runs", 1, [row("runs")])
     if version is None:
         (warehouse.root / "warehouse.json").unlink()
     else:
         write_sealed(warehouse.root / "warehouse.json", {"version": version})
-    before = sorted(warehouse.root.rglob("*"))
+    paths = sorted(warehouse.root.rglob("*"))
 
     with pytest.raises(
         WarehouseError, match=one_line(f"version {version or 'unknown'}, this one reads 4")
     ):
-        REFUSED[what](warehouse)
+        REFUSED[file_name](warehouse)
 
-    assert before == sorted(warehouse.root.rglob("*"))
+    assert paths == sorted(warehouse.root.rglob("*"))
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"version": 2}', "[2]"])
@@ -98,4 +98,4 @@ def test_another_code_s_database_is_told_in_a_line_and_renewed_by_publishing(
     with pytest.raises(WarehouseOutdated, match=f"^{warehouse.database}: {reason}$"):
         warehouse.reader()
     assert warehouse.publish()
-    assert [each["run_id"] for each in published(warehouse, "runs")] == ["r"]
+    assert [run["run_id"] for run in published(warehouse, "runs")] == ["r"]

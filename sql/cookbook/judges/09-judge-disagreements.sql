@@ -5,19 +5,19 @@ with decided as (
     where is_current and grading <> 'ternary_as_binary' and judge_trial = 1
 )
 
-select a.task_id, a.model, a.vintage, a.trial,
-    a.judge as judge_a,
-    a.status as says_a,
-    b.judge as judge_b,
-    b.status as says_b,
-    a.weight, a.title,
-    a.explanation as because_a,
-    b.explanation as because_b
-from decided as a
-inner join decided as b
-    on a.response_id = b.response_id
-        and a.criterion_id = b.criterion_id
-        and a.judge < b.judge
-        and a.value <> b.value
-order by abs(a.weight) desc, a.task_id, a.model, a.trial, judge_a, judge_b
+select task_id, first_verdict.model, first_verdict.vintage, first_verdict.trial,
+    first_verdict.judge as judge_a,
+    first_verdict.status as says_a,
+    second_verdict.judge as judge_b,
+    second_verdict.status as says_b,
+    first_verdict.weight, first_verdict.title,
+    first_verdict.explanation as because_a,
+    second_verdict.explanation as because_b
+from decided as first_verdict
+inner join decided as second_verdict
+    using (task_id, response_id, criterion_id)
+where first_verdict.judge < second_verdict.judge
+    and first_verdict.value <> second_verdict.value
+order by abs(first_verdict.weight) desc, task_id, first_verdict.model, first_verdict.trial,
+    judge_a, judge_b
 limit 50

@@ -2,22 +2,47 @@
 rules and SQL.
 """
 
+import itertools
 import math
 import random
+import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
-from tests.kit import admitted, criterion, response, row, verdict
+from tests.kit import Row, Rows, admitted, criterion, response, row, verdict
 
-Row = dict[str, Any]
-Cell = tuple[str, str, int, int]
-"""Task, model, trial, and position of the criterion."""
+Floats = NDArray[np.float64]
 CATEGORIES = ("Practical Utility", "Financial Accuracy")
-LOST = ("t3", "ada", 2)
+MODELS = ("ada", "bob")
+TRIALS = (1, 2)
+
+
+class Response(NamedTuple):
+    task_id: str
+    model: str
+    trial: int
+
+
+class Cell(NamedTuple):
+    """A criterion of a response, by its position."""
+
+    task_id: str
+    model: str
+    trial: int
+    position: int
+
+    @property
+    def response(self) -> Response:
+        return Response(self.task_id, self.model, self.trial)
+
+
+LOST = Response("t3", "ada", 2)
 """A trial with a failed verdict: no score includes it."""
 
 
@@ -31,140 +56,137 @@ class LabelledWorld:
 
     def __init__(self, seed: int, n_tasks: int = 60, n_criteria: int = 6) -> None:
         dice = random.Random(seed)
-        self.tasks = [f"t{i}" for i in range(n_tasks)]
-        # The first criterion is positive, so that every task has a score; every sixth task has a
-        # negative one.
-        self.criteria = {
-            task: [
-                criterion(
-                    task,
-                    i,
-                    -4.0 if i == 5 and number % 3 == 0 else float(dice.randint(1, 10)),
-                    CATEGORIES[i % 2],
-                )
-                for i in range(n_criteria)
-            ]
-            for number, task in enumerate(self.tasks)
-        }
-        self.cells: list[Cell] = [
-            (task, model, trial, i)
-            for task in self.tasks
-            for model in ("ada", "bob")
-            for trial in (1, 2)
-            for i in range(n_criteria)
+        self.tasks = [f"t{number}" for number in range(n_tasks)]
+        self.criteria: dict[str, list[Row]] = defaultdict(list)
+        for number, position in itertools.product(range(n_tasks), range(n_criteria)):
+            # The first criterion is positive, so that every task has a score; every third task has
+            # a negative one.
+            is_negative = position == 5 and number % 3 == 0
+            weight = -4.0 if is_negative else float(dice.randint(1, 10))
+            line = criterion(f"t{number}", position, weight, CATEGORIES[position % 2])
+            self.criteria[f"t{number}"].append(line)
+        self.cells = [
+            Cell(*parts)
+            for parts in itertools.product(self.tasks, MODELS, TRIALS, range(n_criteria))
         ]
-        self.truth = {
-            cell: float(dice.random() < (0.7 if cell[1] == "ada" else 0.5)) for cell in self.cells
-        }
-        self.judge = {
-            cell: value if dice.random() < 0.8 else 1.0 - value
-            for cell, value in self.truth.items()
-        }
+        self.truth: dict[Cell, float] = {}
+        for cell in self.cells:
+            self.truth[cell] = float(dice.random() < (0.7 if cell.model == "ada" else 0.5))
+        self.judge = _with_errors(dice, self.truth)
         sampled = dice.sample(self.cells, 520)
-        self.first = {cell: 0.2 + 0.2 * dice.random() for cell in sampled[:340]}
-        empty = set(sampled[:8])
-        filled = [cell for cell in self.first if cell not in empty]
-        self.decided: dict[str, dict[Cell, float]] = {
-            "eva": {cell: self.truth[cell] for cell in filled}
+        empty_cells = set(sampled[:8])
+        self.first_sheet = {cell: 0.2 + 0.2 * dice.random() for cell in sampled[:340]}
+        labels_of_eva = {
+            cell: self.truth[cell] for cell in self.first_sheet if cell not in empty_cells
         }
-        self.decided["ben"] = {
-            cell: value if dice.random() < 0.8 else 1.0 - value
-            for cell, value in self.decided["eva"].items()
-            if dice.random() < 0.4
-        }
-        self.known = list(self.decided["eva"])
-        self.second = {cell: 0.15 + 0.1 * dice.random() for cell in sampled[340:519]}
-        self.decided["eva"] |= {cell: self.truth[cell] for cell in self.second}
+        labels_of_ben = {}
+        for cell, value in labels_of_eva.items():
+            if dice.random() < 0.4:
+                labels_of_ben[cell] = value if dice.random() < 0.8 else 1.0 - value
+        self.known = list(labels_of_eva)
+        self.second_sheet = {cell: 0.15 + 0.1 * dice.random() for cell in sampled[340:519]}
+        labels_of_eva |= {cell: self.truth[cell] for cell in self.second_sheet}
         self.unsampled = sampled[519]
-        self.decided["eva"][self.unsampled] = 1.0 - self.judge[self.unsampled]
+        labels_of_eva[self.unsampled] = 1.0 - self.judge[self.unsampled]
+        self.decided = {"eva": labels_of_eva, "ben": labels_of_ben}
 
-    def tables(self) -> Mapping[str, list[Row]]:
-        responses = {cell[:3]: response(cell[0], cell[1], cell[2]) for cell in self.cells}
-        labels = [
-            verdict(
-                responses[cell[:3]],
-                self.criteria[cell[0]][cell[3]],
-                value,
-                judge=person,
-                source="imported",
-                judge_config_hash="imported",
-                template_hash="imported",
-                import_batch="b",
-            )
-            for person, decided in self.decided.items()
-            for cell, value in decided.items()
-        ]
-        judged = [
-            verdict(
-                responses[cell[:3]],
-                self.criteria[cell[0]][cell[3]],
-                None if cell[:3] == LOST and cell[3] == 0 else value,
+    def tables(self) -> Rows:
+        responses = {cell.response: response(*cell.response) for cell in self.cells}
+        verdicts = []
+        for cell, value in self.judge.items():
+            has_failed = cell.response == LOST and cell.position == 0
+            judged = verdict(
+                responses[cell.response],
+                self.criteria[cell.task_id][cell.position],
+                None if has_failed else value,
                 probability=_probability(cell, value),
             )
-            for cell, value in self.judge.items()
-        ]
-        sheets = [("s1", self.first, []), ("s2", self.second, self.known)]
+            verdicts.append(judged)
+        for person, labels in self.decided.items():
+            for cell, value in labels.items():
+                label = verdict(
+                    responses[cell.response],
+                    self.criteria[cell.task_id][cell.position],
+                    value,
+                    judge=person,
+                    source="imported",
+                    judge_config_hash="imported",
+                    template_hash="imported",
+                    import_batch="b",
+                )
+                verdicts.append(label)
         return {
             **admitted(self.tasks),
-            "criteria": [each for of_task in self.criteria.values() for each in of_task],
+            "criteria": list(itertools.chain.from_iterable(self.criteria.values())),
             "responses": list(responses.values()),
-            "verdicts": [*judged, *labels],
+            "verdicts": verdicts,
             "labellers": [
                 row("labellers", judge=person, import_batch="b") for person in self.decided
             ],
             "label_sheets": [
-                row(
-                    "label_sheets",
-                    sheet_id=name,
-                    covered_breakdown="all",
-                    covered_label="",
-                    n_drawn=len(sampled),
-                    covered_responses=[each["response_id"] for each in responses.values()],
-                    n_population=len(self.cells) - len(known),
-                )
-                for name, sampled, known in sheets
+                self._sheet("s1", self.first_sheet, n_known=0),
+                self._sheet("s2", self.second_sheet, n_known=len(self.known)),
             ],
             "label_draws": [
-                row(
-                    "label_draws",
-                    sheet_id=name,
-                    task_id=cell[0],
-                    probability=sampled.get(cell, 1.0),
-                    response_id=responses[cell[:3]]["response_id"],
-                    is_known=cell not in sampled,
-                    criterion_id=self.criteria[cell[0]][cell[3]]["criterion_id"],
-                    criterion_hash=self.criteria[cell[0]][cell[3]]["content_hash"],
-                )
-                for name, sampled, known in sheets
-                for cell in (*sampled, *known)
+                *(self._draw("s1", cell, share) for cell, share in self.first_sheet.items()),
+                *(self._draw("s2", cell, share) for cell, share in self.second_sheet.items()),
+                *(self._draw("s2", cell, 1.0, is_known=True) for cell in self.known),
             ],
         }
+
+    def _sheet(self, sheet_id: str, sampled: Mapping[Cell, float], n_known: int) -> Row:
+        response_ids = {response(*cell.response)["response_id"]: None for cell in self.cells}
+        return row(
+            "label_sheets",
+            sheet_id=sheet_id,
+            covered_breakdown="all",
+            covered_label="",
+            n_drawn=len(sampled),
+            covered_responses=list(response_ids),
+            n_population=len(self.cells) - n_known,
+        )
+
+    def _draw(
+        self, sheet_id: str, cell: Cell, probability: float, *, is_known: bool = False
+    ) -> Row:
+        line = self.criteria[cell.task_id][cell.position]
+        return row(
+            "label_draws",
+            sheet_id=sheet_id,
+            task_id=cell.task_id,
+            probability=probability,
+            response_id=response(*cell.response)["response_id"],
+            is_known=is_known,
+            criterion_id=line["criterion_id"],
+            criterion_hash=line["content_hash"],
+        )
 
     def labels(self) -> dict[Cell, tuple[float, float]]:
         """Each sampled label (the mean of people's decisions) with the number of verdicts that it
         represents.
         """
         decisions: dict[Cell, list[float]] = defaultdict(list)
-        for decided in self.decided.values():
-            for cell, value in decided.items():
+        for labels in self.decided.values():
+            for cell, value in labels.items():
                 decisions[cell].append(value)
-        share = sum(cell in decisions for cell in self.first) / len(self.first)
-        n = len(self.cells)
-        weights = (share * len(self.first) / n, len(self.second) / (n - len(self.known)))
-        result = {}
+        n_cells = len(self.cells)
+        n_labelled = len(self.first_sheet.keys() & decisions.keys())
+        labelled_share = n_labelled / len(self.first_sheet)
+        first_weight = n_labelled / n_cells
+        second_weight = len(self.second_sheet) / (n_cells - len(self.known))
+        weighted = {}
         for cell, values in decisions.items():
-            first = 1.0 / (self.first[cell] * share) if cell in self.first else 0.0
-            second = (
-                1.0
-                if cell in self.known
-                else 1.0 / self.second[cell]
-                if cell in self.second
-                else 0.0
-            )
-            factor = (weights[0] * first + weights[1] * second) / sum(weights)
-            if factor:
-                result[cell] = (sum(values) / len(values), factor)
-        return result
+            represented = 0.0
+            if cell in self.first_sheet:
+                represented += first_weight / (self.first_sheet[cell] * labelled_share)
+            if cell in self.known:
+                represented += second_weight
+            elif cell in self.second_sheet:
+                represented += second_weight / self.second_sheet[cell]
+            if represented:
+                total_weight = first_weight + second_weight
+                weighted[cell] = (statistics.fmean(values), represented / total_weight)
+        return weighted
 
     def expected(
         self, model: str, score: str = "score", category: str | None = None
@@ -173,142 +195,205 @@ class LabelledWorld:
         figure = _Figure(self, model, score, category)
         debiased = figure.estimate(uses_judge=True)
         alone = figure.estimate(uses_judge=False)
-        names = (
-            "debiased",
-            "debiased_ci_low",
-            "debiased_ci_high",
-            "judge_power",
-            "effective_labels",
-            "labels_alone",
-            "labels_alone_ci_low",
-            "labels_alone_ci_high",
-        )
-        result = {"judge_score": figure.mean(figure.judged), "n_labels": len(figure.labels)}
-        result["n_tasks_labelled"] = len({cell[0] for cell in figure.labels})
+        columns = {
+            "judge_score": _mean(figure.judged),
+            "n_labels": len(figure.labels),
+            "n_tasks_labelled": len({cell.task_id for cell in figure.labels}),
+            "debiased": debiased.mean,
+            "debiased_ci_low": debiased.low,
+            "debiased_ci_high": debiased.high,
+            "judge_power": debiased.power,
+            "effective_labels": debiased.effective_labels,
+            "labels_alone": alone.mean,
+            "labels_alone_ci_low": alone.low,
+            "labels_alone_ci_high": alone.high,
+        }
         if score == "score" and category is None:
-            result["expected_score"] = figure.mean(figure.likely)
-            result["expected_difference"] = result["expected_score"] - debiased[0]
-        return result | dict(zip(names, (*debiased, *alone[:3]), strict=True))
+            columns["expected_score"] = _mean(figure.likely)
+            columns["expected_difference"] = columns["expected_score"] - debiased.mean
+        return columns
 
 
 def without_labels_on(
     tables: Mapping[str, list[Row]], models: set[str], positions: set[int]
 ) -> dict[str, list[Row]]:
     """The tables without the labels on these models and on the criteria at these positions."""
-    return {
-        **tables,
-        "verdicts": [
-            each
-            for each in tables["verdicts"]
-            if each["source"] != "imported"
-            or (
-                each["model"] not in models
-                and int(each["criterion_id"].rsplit("-c", 1)[1]) not in positions
-            )
-        ],
-    }
+    verdicts = []
+    for label in tables["verdicts"]:
+        position = int(label["criterion_id"].rsplit("-c", 1)[1])
+        is_left_out = label["model"] in models or position in positions
+        if label["source"] != "imported" or not is_left_out:
+            verdicts.append(label)
+    return {**tables, "verdicts": verdicts}
+
+
+def _with_errors(dice: random.Random, truth: Mapping[Cell, float]) -> dict[Cell, float]:
+    """Decisions of which every fifth is wrong."""
+    return {cell: value if dice.random() < 0.8 else 1.0 - value for cell, value in truth.items()}
 
 
 def _probability(cell: Cell, value: float) -> float:
     """The judge's probability that a criterion is met, consistent with its decision."""
-    return value + (1 - 2 * value) * (0.05 + 0.1 * (cell[3] % 4))
+    return value + (1 - 2 * value) * (0.05 + 0.1 * (cell.position % 4))
+
+
+def _mean(values: Mapping[str, float]) -> float:
+    return statistics.fmean(values.values())
+
+
+class Estimate(NamedTuple):
+    """A debiased mean with its interval, the judge's power, and effective labels."""
+
+    mean: float
+    low: float
+    high: float
+    power: float
+    effective_labels: float
+
+
+@dataclass
+class _Fit:
+    """The labels of a figure, as arrays with an entry for each, and the fit of the judge to them.
+
+    Attributes:
+        signs: columns with 1 for labels on criteria of positive and of negative weight; one
+            column if there are too few of either.
+        residuals: what constants and judge leave unexplained.
+        leverages: the diagonal of the hat matrix.
+    """
+
+    signs: Floats
+    weights: Floats
+    power: float
+    constants: Floats
+    residuals: Floats
+    leverages: Floats
+    n_columns: int
 
 
 class _Figure:
     """One model's figure: the values of its tasks, and its labels."""
 
     def __init__(self, world: LabelledWorld, model: str, score: str, category: str | None) -> None:
-        self.offset, self.positive, self.negative, self.judged, self.likely = ({} for _ in range(5))  # type: dict[str, float]
-        self.contribution: dict[Cell, float] = {}
-        for task in world.tasks:
-            used = [
-                i for i, c in enumerate(world.criteria[task]) if category in {None, c["category"]}
-            ]
-            weight = [world.criteria[task][i]["weight"] for i in used]
-            plus = sum(w for w in weight if w > 0)
-            minus = sum(w for w in weight if w < 0)
-            divisor = plus if score == "score" else plus - minus
-            trials = [trial for trial in (1, 2) if (task, model, trial) != LOST or 0 not in used]
-            self.offset[task] = 0.0 if score == "score" else -minus / divisor
-            self.positive[task] = plus / divisor
-            self.negative[task] = minus / divisor
-            self.judged[task] = self.likely[task] = self.offset[task]
-            for trial in trials:
-                for i, w in zip(used, weight, strict=True):
-                    cell = (task, model, trial, i)
-                    self.contribution[cell] = w / divisor / len(trials)
-                    self.judged[task] += self.contribution[cell] * world.judge[cell]
-                    self.likely[task] += self.contribution[cell] * _probability(
-                        cell, world.judge[cell]
-                    )
-        self.labels = {
-            cell: result for cell, result in world.labels().items() if cell in self.contribution
-        }
+        self.offsets: dict[str, float] = {}
+        self.positive: dict[str, float] = {}
+        self.negative: dict[str, float] = {}
+        self.judged: dict[str, float] = {}
+        self.likely: dict[str, float] = {}
+        self.contributions: dict[Cell, float] = {}
         self.judge = world.judge
+        for task_id in world.tasks:
+            weights = {}
+            for position, line in enumerate(world.criteria[task_id]):
+                if category in {None, line["category"]}:
+                    weights[position] = line["weight"]
+            positive = sum(weight for weight in weights.values() if weight > 0)
+            negative = sum(weight for weight in weights.values() if weight < 0)
+            divisor = positive
+            self.offsets[task_id] = 0.0
+            if score == "min_normalized":
+                divisor = positive - negative
+                self.offsets[task_id] = -negative / divisor
+            self.positive[task_id] = positive / divisor
+            self.negative[task_id] = negative / divisor
+            shares = {position: weight / divisor for position, weight in weights.items()}
+            self._add_responses(task_id, model, shares)
+        self.labels = {
+            cell: label for cell, label in world.labels().items() if cell in self.contributions
+        }
 
-    @staticmethod
-    def mean(values: Mapping[str, float]) -> float:
-        return math.fsum(values.values()) / len(values)
+    def _add_responses(self, task_id: str, model: str, shares: Mapping[int, float]) -> None:
+        """Add the judge's decisions on a task, whose criteria have these shares of the score."""
+        self.judged[task_id] = self.offsets[task_id]
+        self.likely[task_id] = self.offsets[task_id]
+        responses = [Response(task_id, model, trial) for trial in TRIALS]
+        if LOST in responses and 0 in shares:
+            responses.remove(LOST)
+        for scored, (position, share) in itertools.product(responses, shares.items()):
+            cell = Cell(*scored, position)
+            contribution = share / len(responses)
+            decision = self.judge[cell]
+            self.contributions[cell] = contribution
+            self.judged[task_id] += contribution * decision
+            self.likely[task_id] += contribution * _probability(cell, decision)
 
-    def estimate(self, *, uses_judge: bool) -> tuple[float, float, float, float, float]:
-        """Mean, interval, the judge's power, and effective labels."""
-        cells = list(self.labels)
-        weight = [self._importance(cell) for cell in cells]
-        n_negative = sum(self.contribution[cell] < 0 for cell in cells)
-        is_split = min(n_negative, len(cells) - n_negative) >= 10
-        positive = [float(self.contribution[cell] >= 0) for cell in cells]
-        signs = [[each, 1.0 - each] if is_split else [1.0] for each in positive]
-        with_judge = [[*x, self.judge[cell]] for x, cell in zip(signs, cells, strict=True)]
-        label = [self.labels[cell][0] for cell in cells]
-        power = min(max(_fit(with_judge, label, weight)[-1], 0.0), 1.0) if uses_judge else 0.0
-        rest = [y - power * self.judge[cell] for y, cell in zip(label, cells, strict=True)]
-        constants = _fit(signs, rest, weight)
+    def _fit(self, *, uses_judge: bool) -> _Fit:
+        labels = np.array([value for value, _ in self.labels.values()])
+        decisions = np.array([self.judge[cell] for cell in self.labels])
+        weights = np.array([self._importance(cell) for cell in self.labels])
+        is_positive = np.array([self.contributions[cell] >= 0 for cell in self.labels])
+        signs = np.ones((len(labels), 1))
+        if min(is_positive.sum(), (~is_positive).sum()) >= 10:
+            signs = np.column_stack([is_positive, ~is_positive]).astype(float)
+        with_judge = np.column_stack([signs, decisions])
+        power = 0.0
+        if uses_judge:
+            power = min(max(_least_squares(with_judge, labels, weights)[-1], 0.0), 1.0)
+        rest = labels - power * decisions
+        constants = _least_squares(signs, rest, weights)
         design = with_judge if power > 0 else signs
-        residual = [
-            r - sum(a * b for a, b in zip(x, constants, strict=True))
-            for r, x in zip(rest, signs, strict=True)
-        ]
-        values = dict(self.offset)
-        spread = dict(self.offset)
-        for task in self.offset:
-            known = (
-                constants[0] * self.positive[task]
-                + constants[-1] * self.negative[task]
-                + power * (self.judged[task] - self.offset[task])
+        return _Fit(
+            signs=signs,
+            weights=weights,
+            power=power,
+            constants=constants,
+            residuals=rest - signs @ constants,
+            leverages=_leverages(design, weights),
+            n_columns=design.shape[1],
+        )
+
+    def estimate(self, *, uses_judge: bool) -> Estimate:
+        fit = self._fit(uses_judge=uses_judge)
+        values = {}
+        for task_id, offset in self.offsets.items():
+            values[task_id] = (
+                offset
+                + fit.constants[0] * self.positive[task_id]
+                + fit.constants[-1] * self.negative[task_id]
+                + fit.power * (self.judged[task_id] - offset)
             )
-            values[task] += known
-            spread[task] += known
-        seen = 0.0
-        for cell, r, own, w in zip(
-            cells, residual, _leverages(design, weight), weight, strict=True
-        ):
-            careful = r / math.sqrt(1.0 - own)
-            values[cell[0]] += self.contribution[cell] * self.labels[cell][1] * r
-            spread[cell[0]] += self.contribution[cell] * self.labels[cell][1] * careful
-            seen += w * careful**2
-        n = len(values)
-        effective = _kish(weight)
-        n_errors = effective * seen / sum(weight)
-        more = 2.0 * max(0.0, 1.0 - n_errors / 6.0)
-        extra = max(
-            0.0, sum(weight) * effective * (n_errors + more) / (effective + 2 * more) ** 2 - seen
-        )
-        centre = self.mean(spread)
-        variance = sum((z - centre) ** 2 for z in spread.values()) / (n - 1) / n + extra / n**2
-        of_tasks: dict[str, float] = defaultdict(float)
-        for cell, w in zip(cells, weight, strict=True):
-            of_tasks[cell[0]] += w
-        degrees = _kish(list(of_tasks.values())) - len(design[0])
-        mean = self.mean(values)
+        careful_values = dict(values)
+        careful_residuals = fit.residuals / np.sqrt(1.0 - fit.leverages)
+        weights_by_task: dict[str, float] = defaultdict(float)
+        for index, (cell, (_, represented)) in enumerate(self.labels.items()):
+            factor = self.contributions[cell] * represented
+            values[cell.task_id] += factor * fit.residuals[index]
+            careful_values[cell.task_id] += factor * careful_residuals[index]
+            weights_by_task[cell.task_id] += fit.weights[index]
+        effective_labels = _kish(fit.weights)
+        seen = float(fit.weights @ careful_residuals**2)
+        extra = _unseen_variance(seen, float(fit.weights.sum()), effective_labels)
+        n_tasks = len(values)
+        spread = list(careful_values.values())
+        error = math.sqrt(statistics.variance(spread) / n_tasks + extra / n_tasks**2)
+        degrees = _kish(np.array(list(weights_by_task.values()))) - fit.n_columns
         student = float(stats.t.ppf(0.975, degrees))
-        down, up = (
-            math.sqrt(variance) * max(student, each) for each in _resampled(list(spread.values()))
+        down, up = _resampled(spread)
+        mean = _mean(values)
+        return Estimate(
+            mean=mean,
+            low=mean - error * max(student, down),
+            high=mean + error * max(student, up),
+            power=fit.power,
+            effective_labels=effective_labels,
         )
-        return mean, mean - down, mean + up, power, effective
 
     def _importance(self, cell: Cell) -> float:
-        factor = self.labels[cell][1]
-        return self.contribution[cell] ** 2 * factor * max(factor - 1.0, 0.001 * factor)
+        _, represented = self.labels[cell]
+        return (
+            self.contributions[cell] ** 2
+            * represented
+            * max(represented - 1.0, 0.001 * represented)
+        )
+
+
+def _unseen_variance(seen: float, total_weight: float, effective_labels: float) -> float:
+    """The variance of errors that few labels may not have shown."""
+    n_errors = effective_labels * seen / total_weight
+    pseudo_errors = 2.0 * max(0.0, 1.0 - n_errors / 6.0)
+    raised_labels = effective_labels + 2 * pseudo_errors
+    raised = total_weight * effective_labels * (n_errors + pseudo_errors) / raised_labels**2
+    return max(0.0, raised - seen)
 
 
 def _resampled(values: Sequence[float], n_resamples: int = 2_000) -> tuple[float, float]:
@@ -316,36 +401,28 @@ def _resampled(values: Sequence[float], n_resamples: int = 2_000) -> tuple[float
     Tibshirani 1993, 12.5).
     """
     dice = random.Random(1)
-    n = len(values)
-    mean = math.fsum(values) / len(values)
+    n_values = len(values)
+    mean = statistics.fmean(values)
     steps = []
     for _ in range(n_resamples):
-        again = dice.choices(values, k=n)
-        centre = sum(again) / n
-        steps.append(
-            (centre - mean) / math.sqrt(sum((each - centre) ** 2 for each in again) / (n - 1) / n)
-        )
+        resample = np.array(dice.choices(values, k=n_values))
+        error = resample.std(ddof=1) / math.sqrt(n_values)
+        steps.append(float((resample.mean() - mean) / error))
     steps.sort()
     return steps[round(0.975 * n_resamples)], -steps[round(0.025 * n_resamples)]
 
 
-def _kish(weight: Sequence[float]) -> float:
-    return sum(weight) ** 2 / sum(w * w for w in weight)
+def _kish(weights: Floats) -> float:
+    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
-def _fit(
-    design: Sequence[Sequence[float]], target: Sequence[float], weight: Sequence[float]
-) -> list[float]:
+def _least_squares(design: Floats, target: Floats, weights: Floats) -> Floats:
     """Fit by weighted least squares."""
-    root = np.sqrt(weight)
-    result: list[float] = np.linalg.lstsq(
-        np.array(design) * root[:, None], np.array(target) * root
-    )[0].tolist()
-    return result
+    roots = np.sqrt(weights)
+    return np.asarray(np.linalg.lstsq(design * roots[:, None], target * roots)[0])
 
 
-def _leverages(design: Sequence[Sequence[float]], weight: Sequence[float]) -> list[float]:
+def _leverages(design: Floats, weights: Floats) -> Floats:
     """The diagonal of the hat matrix."""
-    scaled = np.array(design) * np.sqrt(weight)[:, None]
-    result: list[float] = np.diag(scaled @ np.linalg.pinv(scaled)).tolist()
-    return result
+    scaled = design * np.sqrt(weights)[:, None]
+    return np.asarray(np.diag(scaled @ np.linalg.pinv(scaled)))

@@ -4,109 +4,122 @@ import itertools
 import statistics
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 
-from tests.kit import Fill, Rows, aggregated, combined, differing, row, rows_in
+from tests.kit import Fill, Row, Rows, aggregated, combined, differing, row, rows_in
 from tests.tasks.aggregate.world import MAJORITIES, REFUSED, graded_world, refused
 from tests.tasks.compare.comparisons import judged, tasks_of
 from tests.tasks.rules.agreement_oracle import alpha_by_pairs
 from warehouse import Reader
 
 AS_BINARY = "tern (as binary)"
-"""The ternary judge, read as binary."""
+"""The ternary judge, read as binary, as it is beside graders that grade in binary."""
 MEMBERS = {
-    "majority": ("a-judge", "judge-b", "tern"),
+    "majority": ("a-judge", "judge-b", AS_BINARY),
     "a-judge (majority of trials)": ("a-judge", "a-judge#2", "a-judge#3"),
-    **MAJORITIES,
+    "panel": ("a-judge", "judge-b", "people"),
+    "four": ("a-judge", "judge-b", "people", AS_BINARY),
+    "with a stranger": ("a-judge", "judge-b", "nobody"),
 }
-"""Majority -> its members. Some grade in binary, so the ternary judge is read as binary. Two trials
-make none.
-"""
+"""Majority -> its members. Two trials make none."""
 SETS = {
     "all graders": ("a-judge", "judge-b", "people", AS_BINARY),
     "a-judge (trials)": ("a-judge", "a-judge#2", "a-judge#3"),
     "judge-b (trials)": ("judge-b", "judge-b#2"),
-    **{
-        name: tuple(AS_BINARY if each == "tern" else each for each in of)
-        for name, of in MAJORITIES.items()
-    },
+    "panel": MEMBERS["panel"],
+    "four": MEMBERS["four"],
+    "with a stranger": MEMBERS["with a stranger"],
 }
-GRADERS = ("a-judge", "judge-b", "people", "tern", AS_BINARY, *MEMBERS)
-_TWO_STEPS = sorted(
-    {*GRADERS} - {"tern"}
-)  # ternary graders are compared with ternary ones, binary with binary
-_TRIALS = (SETS["a-judge (trials)"], SETS["judge-b (trials)"])
-PAIRS = {pair for names in (_TWO_STEPS, *_TRIALS) for pair in itertools.combinations(names, 2)}
-CellKey = tuple[str, str]
-"""(response id, criterion id)"""
-Figure = tuple[str, str, str, str]
-"""(one grader or set, the other, breakdown, label)"""
-Table = dict[Figure, dict[str, Any]]
-Wanted = dict[Figure, tuple[list[int], list[int], list[str]]]
-"""The decisions of both graders, and the task of each pair of decisions."""
+GRADERS = ("a-judge", "judge-b", "people", AS_BINARY, *MEMBERS)
+COMPARED = (sorted(GRADERS), SETS["a-judge (trials)"], SETS["judge-b (trials)"])
+"""Groups of graders in which every two are compared."""
+
+
+class Cell(NamedTuple):
+    """A criterion of a response."""
+
+    response_id: str
+    criterion_id: str
+
+
+class FigureKey(NamedTuple):
+    grader_a: str
+    grader_b: str
+    breakdown: str
+    label: str
+
+
+class Pairs(NamedTuple):
+    """The decisions of two graders, doubled so that they are integers, and the task of each."""
+
+    first: list[int]
+    second: list[int]
+    task_ids: list[str]
 
 
 class Graded:
     """The decisions that count of every grader, and their labels."""
 
     def __init__(self, world: Rows) -> None:
-        fields = {
-            each["task_id"]: each["field"]
-            for each in world["task_rows"]
-            if each["task_id"] != REFUSED
-        }
+        self.decisions: dict[str, dict[Cell, float]] = defaultdict(dict)
+        self.labels: dict[Cell, dict[str, str]] = {}
+        self.task_ids: dict[Cell, str] = {}
+        tasks = {task["task_id"]: task for task in world["task_rows"]}
+        del tasks[REFUSED]
         criteria = {
-            (each["criterion_id"], each["content_hash"]): each for each in world["criteria"]
+            (line["criterion_id"], line["content_hash"]): line for line in world["criteria"]
         }
-        self.decisions: dict[str, dict[CellKey, float]] = defaultdict(dict)
-        self.labels: dict[CellKey, dict[str, str]] = {}
-        self.task_of: dict[CellKey, str] = {}
-        for each in world["verdicts"]:
-            of_criterion = criteria.get((each["criterion_id"], each["criterion_hash"]))
-            if of_criterion and each["value"] is not None and each["task_id"] in fields:
-                cell = (each["response_id"], each["criterion_id"])
-                grader = each["judge"] + (
-                    f"#{each['judge_trial']}" if each["judge_trial"] > 1 else ""
-                )
-                self.decisions[grader][cell] = each["value"]
-                self.task_of[cell] = each["task_id"]
-                self.labels[cell] = {
-                    "category": of_criterion["category"] or "(none)",
-                    "severity": of_criterion["severity"],
-                    "field": fields[each["task_id"]],
-                    "model": each["model"],
-                    "all": "",
-                }
-        self.decisions[AS_BINARY] = {
-            cell: float(value == 1) for cell, value in self.decisions["tern"].items()
-        }
+        for verdict in world["verdicts"]:
+            criterion = criteria.get((verdict["criterion_id"], verdict["criterion_hash"]))
+            task = tasks.get(verdict["task_id"])
+            if criterion is not None and task is not None and verdict["value"] is not None:
+                self._add(verdict, criterion, task)
+        for cell, value in self.decisions["tern"].items():
+            self.decisions[AS_BINARY][cell] = float(value == 1)
         for name, members in MEMBERS.items():
-            voices = [
-                self.decisions.get(AS_BINARY if each == "tern" else each, {}) for each in members
-            ]
-            for cell in self.task_of:
-                for value, n in Counter(voice[cell] for voice in voices if cell in voice).items():
-                    if n > len(members) / 2:
+            for cell in self.task_ids:
+                for value, n_votes in Counter(self.votes(members, cell)).items():
+                    if n_votes > len(members) / 2:
                         self.decisions[name][cell] = value
 
-    def breakdowns(self) -> list[tuple[str, str]]:
-        return sorted({cell for labels in self.labels.values() for cell in labels.items()})
-
-    def shared(
-        self, names: tuple[str, ...], breakdown: str, label: str
-    ) -> dict[CellKey, list[float]]:
-        """Return the graders' decisions on criteria that at least two of them decided."""
-        decided = [self.decisions.get(name, {}) for name in names]
-        chosen = [cell for cell, labels in self.labels.items() if labels[breakdown] == label]
-        cells = {
-            cell: [of_grader[cell] for of_grader in decided if cell in of_grader] for cell in chosen
+    def _add(self, verdict: Row, criterion: Row, task: Row) -> None:
+        cell = Cell(verdict["response_id"], verdict["criterion_id"])
+        trial = verdict["judge_trial"]
+        grader = verdict["judge"] if trial == 1 else f"{verdict['judge']}#{trial}"
+        self.decisions[grader][cell] = verdict["value"]
+        self.task_ids[cell] = verdict["task_id"]
+        self.labels[cell] = {
+            "category": criterion["category"] or "(none)",
+            "severity": criterion["severity"],
+            "field": task["field"],
+            "model": verdict["model"],
+            "all": "",
         }
-        return {cell: values for cell, values in cells.items() if len(values) >= 2}
+
+    def votes(self, graders: Sequence[str], cell: Cell) -> list[float]:
+        """Return the decisions of graders on a criterion of a response."""
+        return [self.decisions[name][cell] for name in graders if cell in self.decisions[name]]
+
+    def breakdowns(self) -> list[tuple[str, str]]:
+        """Return every breakdown with each of its labels."""
+        pairs: set[tuple[str, str]] = set()
+        for labels in self.labels.values():
+            pairs.update(labels.items())
+        return sorted(pairs)
+
+    def shared(self, graders: Sequence[str], breakdown: str, label: str) -> dict[Cell, list[float]]:
+        """Return the graders' decisions on criteria that at least two of them decided."""
+        votes_by_cell = {}
+        for cell, labels in self.labels.items():
+            votes = self.votes(graders, cell) if labels[breakdown] == label else []
+            if len(votes) >= 2:
+                votes_by_cell[cell] = votes
+        return votes_by_cell
 
 
 @pytest.fixture(scope="module")
@@ -115,244 +128,236 @@ def graded(world: Rows) -> Graded:
 
 
 @pytest.fixture(scope="module")
-def figures(reader: Reader) -> Table:
+def figures(reader: Reader) -> dict[FigureKey, Row]:
     rows = reader.rows("from intermediate.agreement_figures where breakdown <> 'length'")
-    result = {
-        (each["grader_a"], each["grader_b"], each["breakdown"], each["label"]): each
-        for each in rows
-    }
-    assert len(result) == len(rows)
-    return result
+    by_key = {FigureKey(*(figure[name] for name in FigureKey._fields)): figure for figure in rows}
+    assert len(by_key) == len(rows)
+    return by_key
 
 
 @pytest.fixture(scope="module")
-def wanted(graded: Graded) -> Wanted:
-    """The decisions of each pair of graders, doubled so that they are integers, and their tasks."""
-    result = {}
-    for (a, b), (breakdown, label) in itertools.product(PAIRS, graded.breakdowns()):
-        cells = [
-            cell
-            for cell, values in graded.shared((a, b), breakdown, label).items()
-            if len(values) == 2
-        ]
-        if cells:
-            of_a, of_b = (
-                [round(2 * graded.decisions[name][cell]) for cell in cells] for name in (a, b)
-            )
-            result[a, b, breakdown, label] = (of_a, of_b, [graded.task_of[cell] for cell in cells])
-    return result
+def decision_pairs(graded: Graded) -> dict[FigureKey, Pairs]:
+    """The decisions of every two graders that are compared."""
+    compared: set[tuple[str, str]] = set()
+    for group in COMPARED:
+        compared.update(itertools.combinations(group, 2))
+    pairs_by_key = {}
+    for graders, (breakdown, label) in itertools.product(compared, graded.breakdowns()):
+        pairs = Pairs([], [], [])
+        for cell, (first, second) in graded.shared(graders, breakdown, label).items():
+            pairs.first.append(round(2 * first))
+            pairs.second.append(round(2 * second))
+            pairs.task_ids.append(graded.task_ids[cell])
+        if pairs.first:
+            pairs_by_key[FigureKey(*graders, breakdown, label)] = pairs
+    return pairs_by_key
 
 
 def test_every_two_graders_are_compared_once_and_agree_as_scikit_learn_says(
-    figures: Table, wanted: Wanted
+    figures: dict[FigureKey, Row], decision_pairs: dict[FigureKey, Pairs]
 ) -> None:
-    assert wanted.keys() == figures.keys()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        expected = {
-            key: {
-                "kappa": cohen_kappa_score(a, b),
-                "macro_f1": f1_score(a, b, average="macro"),
-                "agreement": accuracy_score(a, b),
-                "n": len(a),
-                "n_tasks": len(set(tasks)),
-                "met_share_a": sum(a) / 2 / len(a),
-                "met_share_b": sum(b) / 2 / len(b),
+    expected = {}
+    # scikit-learn takes a millisecond for each figure
+    for key, (first, second, task_ids) in sorted(decision_pairs.items())[::3]:
+        with warnings.catch_warnings(action="ignore"):
+            expected[key] = {
+                "kappa": cohen_kappa_score(first, second),
+                "macro_f1": f1_score(first, second, average="macro"),
+                "agreement": accuracy_score(first, second),
+                "n": len(first),
+                "n_tasks": len(set(task_ids)),
+                "met_share_a": sum(first) / 2 / len(first),
+                "met_share_b": sum(second) / 2 / len(second),
             }
-            for key, (a, b, tasks) in sorted(wanted.items())[
-                ::3
-            ]  # scikit-learn takes a millisecond for each figure
-        }
 
+    assert figures.keys() == decision_pairs.keys()
     assert differing(expected, figures) == []
 
 
 @pytest.mark.slow
 def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(
-    figures: Table, wanted: Wanted
+    figures: dict[FigureKey, Row], decision_pairs: dict[FigureKey, Pairs]
 ) -> None:
     expected = {}
-    for key, (a, b, tasks) in sorted(wanted.items())[::3]:
-        of_task = defaultdict(list)
-        for one, other, task in zip(a, b, tasks, strict=True):
-            of_task[task].append((one, other))
-        if key[2] == "all":
-            sides = [[*zip(*pairs, strict=True)] for pairs in of_task.values()]
-            absent: dict[str, Any] = {"labels": [0, 2], "zero_division": 0.0}
-            for column, how in (
-                ("macro_f1_task_mean", {}),
-                ("macro_f1_task_mean_absent_as_0", absent),
-            ):
-                scores = (f1_score(*each, average="macro", **how) for each in sides)
-                expected.setdefault(key, {})[column] = statistics.fmean(scores)
+    for key, pairs in decision_pairs.items():
+        if key.breakdown != "all":
+            continue
+        scores = []
+        scores_with_absent = []
+        by_task = sorted(zip(pairs.task_ids, pairs.first, pairs.second, strict=True))
+        for _, decisions in itertools.groupby(by_task, key=lambda decision: decision[0]):
+            _, first, second = zip(*decisions, strict=True)
+            scores.append(f1_score(first, second, average="macro"))
+            scores_with_absent.append(
+                f1_score(first, second, average="macro", labels=[0, 2], zero_division=0.0)
+            )
+        expected[key] = {
+            "macro_f1_task_mean": statistics.fmean(scores),
+            "macro_f1_task_mean_absent_as_0": statistics.fmean(scores_with_absent),
+        }
 
     assert differing(expected, figures) == []
 
 
 def test_graders_are_named_and_majorities_know_their_members(reader: Reader) -> None:
-    kinds = {"people": "imported"} | dict.fromkeys(MEMBERS, "majority")
-    voices = {AS_BINARY: "tern"}
-    actual = {
-        each["grader"]: (each["kind"], tuple(each["members"]))
-        for each in reader.rows("from graders")
-    }
+    expected = {name: ("judge", [name]) for name in ("a-judge", "judge-b", "tern")}
+    for name in ("a-judge#2", "a-judge#3", "judge-b#2"):
+        expected[name] = ("judge", [name])
+    expected["people"] = ("imported", ["people"])
+    expected[AS_BINARY] = ("judge", ["tern"])
+    for name, members in MEMBERS.items():
+        expected[name] = ("majority", sorted(member.split(" ")[0] for member in members))
 
-    assert {
-        name: (
-            kinds.get(name, "judge"),
-            tuple(sorted(MEMBERS.get(name, (voices.get(name, name),)))),
-        )
-        for name in (*GRADERS, "a-judge#2", "a-judge#3", "judge-b#2")
-    } == actual
+    rows = reader.rows("from graders")
+
+    assert {grader["grader"]: (grader["kind"], grader["members"]) for grader in rows} == expected
 
 
 # effective votes
 
 
-def votes_by_hand(graded: Graded, voters: tuple[str, ...], people: tuple[str, ...] = ()) -> float:
+def votes_by_hand(graded: Graded, voters: Sequence[str], people: Sequence[str] = ()) -> float:
     """The effective votes of graders by definition: against people or, without them, the majority
     of the others.
     """
     correlations = []
-    for a, b in itertools.combinations(voters, 2):
-        others = people or tuple(name for name in voters if name not in {a, b})
-        errors = []
-        for cell in graded.decisions[a].keys() & graded.decisions[b].keys():
-            votes = [
-                graded.decisions[name][cell] for name in others if cell in graded.decisions[name]
-            ]
-            decided = [value for value in set(votes) if votes.count(value) > len(votes) / 2]
-            errors += [
-                [abs(graded.decisions[name][cell] - value) for name in (a, b)] for value in decided
-            ]
+    for pair in itertools.combinations(voters, 2):
+        peers = people or [name for name in voters if name not in pair]
+        errors: list[list[float]] = []
+        for cell in graded.task_ids:
+            decisions = graded.votes(pair, cell)
+            votes = graded.votes(peers, cell)
+            for value, n_votes in Counter(votes).items():
+                if len(decisions) == 2 and n_votes > len(votes) / 2:
+                    errors.append([abs(decision - value) for decision in decisions])
         correlations.append(statistics.correlation(*zip(*errors, strict=True)))
-    return len(voters) / (1 + (len(voters) - 1) * max(0.0, statistics.fmean(correlations)))
+    correlation = max(0.0, statistics.fmean(correlations))
+    return len(voters) / (1 + (len(voters) - 1) * correlation)
+
+
+def reliability_in(reader: Reader) -> dict[tuple[str, str, str], Row]:
+    rows = reader.rows("from grader_reliability")
+    return {(figure["grader_set"], figure["breakdown"], figure["label"]): figure for figure in rows}
 
 
 @pytest.mark.parametrize("name", ["all graders", "a-judge (trials)", "panel", "four"])
 def test_effective_votes_without_labels_are_against_the_majority(
     graded: Graded, reader: Reader, name: str
 ) -> None:
-    result = reliability_of(reader)[name, "all", ""]
+    figure = reliability_in(reader)[name, "all", ""]
 
-    assert len(SETS[name]) == result["n_voters"]
-    assert pytest.approx(votes_by_hand(graded, SETS[name])) == result["effective_votes"]
-    assert (
-        result["effective_votes_ci_low"]
-        <= result["effective_votes"]
-        <= result["effective_votes_ci_high"]
-    )
-    assert result["effective_votes_is_small"]
-    assert "nobody labelled" in result["effective_votes_note"]
+    assert figure["n_voters"] == len(SETS[name])
+    assert figure["effective_votes"] == pytest.approx(votes_by_hand(graded, SETS[name]))
+    assert figure["effective_votes_ci_low"] <= figure["effective_votes"]
+    assert figure["effective_votes"] <= figure["effective_votes_ci_high"]
+    assert figure["effective_votes_is_small"]
+    assert "nobody labelled" in figure["effective_votes_note"]
 
 
 @pytest.mark.slow
 def test_effective_votes_are_against_people_who_label(few_draws: None, tmp_path: Path) -> None:
     world = graded_world(seed=2, n_tasks=16)
-    graded = Graded(world)
-    labellers = [row("labellers", judge="people", import_batch="b")]
-    with aggregated(
-        tmp_path, world | {"labellers": labellers}, majorities=MAJORITIES
-    ).reader() as reader:
-        rows = reliability_of(reader)
+    world["labellers"] = [row("labellers", judge="people", import_batch="b")]
 
-    for name, voters in {
-        "all graders": ("a-judge", "judge-b", AS_BINARY),
-        "panel": ("a-judge", "judge-b"),
-    }.items():
-        result = rows[name, "all", ""]
-        assert len(voters) == result["n_voters"]
-        assert result["effective_votes_note"] is None
-        assert (
-            pytest.approx(votes_by_hand(graded, voters, ("people",))) == result["effective_votes"]
-        )
+    with aggregated(tmp_path, world, majorities=MAJORITIES).reader() as reader:
+        figures = reliability_in(reader)
+
+    for name, voters in (
+        ("all graders", ("a-judge", "judge-b", AS_BINARY)),
+        ("panel", ("a-judge", "judge-b")),
+    ):
+        figure = figures[name, "all", ""]
+        expected = votes_by_hand(Graded(world), voters, people=("people",))
+        assert figure["n_voters"] == len(voters)
+        assert figure["effective_votes_note"] is None
+        assert figure["effective_votes"] == pytest.approx(expected)
 
 
 # reliability and leniency
 
 
-def reliability_of(reader: Reader) -> dict[tuple[str, str, str], dict[str, Any]]:
-    rows = reader.rows("from grader_reliability")
-    return {(each["grader_set"], each["breakdown"], each["label"]): each for each in rows}
-
-
 def test_reliability_is_krippendorffs_alpha_by_its_definition(
     graded: Graded, reader: Reader
 ) -> None:
-    breakdowns = [
-        cell for cell in graded.breakdowns() if cell[0] in {"all", "category", "severity"}
-    ]
     expected = {}
-    for (name, members), cell in itertools.product(SETS.items(), breakdowns):
-        shared = graded.shared(members, *cell)
-        units = list(shared.values())
-        expected[name, *cell] = {
-            "alpha": alpha_by_pairs(units),
-            "n": len(units),
-            "n_graders": max(map(len, units)),
-            "n_tasks": len({graded.task_of[cell] for cell in shared}),
-            "unanimous_share": sum(len(set(unit)) == 1 for unit in units) / len(units),
-        }
+    for (name, members), (breakdown, label) in itertools.product(SETS.items(), graded.breakdowns()):
+        if breakdown in {"all", "category", "severity"}:
+            shared = graded.shared(members, breakdown, label)
+            units = list(shared.values())
+            n_unanimous = sum(len(set(unit)) == 1 for unit in units)
+            expected[name, breakdown, label] = {
+                "alpha": alpha_by_pairs(units),
+                "n": len(units),
+                "n_graders": max(map(len, units)),
+                "n_tasks": len({graded.task_ids[cell] for cell in shared}),
+                "unanimous_share": n_unanimous / len(units),
+            }
 
-    assert expected.keys() == reliability_of(reader).keys()
-    assert differing(expected, reliability_of(reader)) == []
+    figures = reliability_in(reader)
+
+    assert figures.keys() == expected.keys()
+    assert differing(expected, figures) == []
 
 
 def test_leniency_is_the_share_called_met_beyond_that_of_others(
     graded: Graded, reader: Reader
 ) -> None:
-    members = SETS["all graders"]
     expected = {}
-    for name in members:
-        beside = {
-            cell: [
-                graded.decisions[m][cell]
-                for m in members
-                if m != name and cell in graded.decisions[m]
-            ]
-            for cell in graded.decisions[name]
-        }
-        own = [graded.decisions[name][cell] for cell, values in beside.items() if values]
-        means = [
-            statistics.fmean(own),
-            statistics.fmean(statistics.fmean(v) for v in beside.values() if v),
-        ]
+    for name in SETS["all graders"]:
+        peers = [member for member in SETS["all graders"] if member != name]
+        values = []
+        means_of_others = []
+        for cell, value in graded.decisions[name].items():
+            votes = graded.votes(peers, cell)
+            if votes:
+                values.append(value)
+                means_of_others.append(statistics.fmean(votes))
         expected[name] = {
-            "met_share": means[0],
-            "others_met_share": means[1],
-            "leniency": means[0] - means[1],
+            "n": len(values),
+            "met_share": statistics.fmean(values),
+            "others_met_share": statistics.fmean(means_of_others),
+            "leniency": statistics.fmean(values) - statistics.fmean(means_of_others),
         }
-        expected[name]["n"] = len(own)
-    actual = {each["grader"]: each for each in reader.rows("from judge_leniency")}
 
-    assert expected.keys() == actual.keys()
-    assert differing(expected, actual) == []
+    figures = {figure["grader"]: figure for figure in reader.rows("from judge_leniency")}
+
+    assert figures.keys() == expected.keys()
+    assert differing(expected, figures) == []
 
 
 # small cases
 
-DECIDED = (1.0, 0.0, 1.0, 1.0)
+DECISIONS = (1.0, 0.0, 1.0, 1.0)
 
 
-def small(
-    labels: Mapping[str, tuple[float | None, ...]], n_tasks: int = 2, **of_judge: dict[str, Any]
+def rows_of_graders(
+    decisions: Mapping[str, Sequence[float | None]],
+    n_tasks: int = 2,
+    columns: Mapping[str, Row] | None = None,
 ) -> Rows:
-    """Equally labelled tasks, with a criterion for each label of a grader."""
-    rubrics = {f"t{i}": [(4, "Risk")] * len(next(iter(labels.values()))) for i in range(n_tasks)}
-    about = {"rubrics": rubrics, "of_response": {"chars_alnum": 100}}
-    graded = [
-        judged(dict.fromkeys(rubrics, of), **about, judge=name, **of_judge.get(name, {}))
-        for name, of in labels.items()
-    ]
-    verdicts = [{"verdicts": each["verdicts"]} for each in graded]
-    return combined(tasks_of(rubrics), {"responses": graded[0]["responses"]}, *verdicts)
+    """Tasks with the same decisions by each grader, one for each criterion; `columns` are further
+    ones of a grader's verdicts.
+    """
+    n_criteria = len(next(iter(decisions.values())))
+    rubrics = {f"t{number}": [(4, "Risk")] * n_criteria for number in range(n_tasks)}
+    rows = tasks_of(rubrics)
+    for judge, values in decisions.items():
+        graded = judged(
+            dict.fromkeys(rubrics, values),
+            rubrics=rubrics,
+            of_response={"chars_alnum": 100},
+            judge=judge,
+            **(columns or {}).get(judge, {}),
+        )
+        rows["responses"] = graded["responses"]
+        rows = combined(rows, {"verdicts": graded["verdicts"]})
+    return rows
 
 
 @pytest.mark.parametrize(
-    ("labels", "of_judge", "wanted"),
+    ("decisions", "columns", "expected"),
     [
-        # On the fourth criterion one says met, one unmet, and one nothing: no majority.
-        (
+        pytest.param(
             {
                 "a": (1.0, 1.0, 0.0, 1.0),
                 "b": (1.0, 0.0, 0.0, None),
@@ -360,70 +365,67 @@ def small(
             },
             {"people": {"source": "imported"}},
             [("a", 6, 2 / 3, 1 / 3), ("b", 6, 1 / 3, 1 / 3), ("majority", 6, 1 / 3, 0.0)],
+            id="On the fourth criterion one says met, one unmet, and one nothing: no majority.",
         ),
-        # On the first criterion two say partly met, on the third all say unmet; on the second and
-        # fourth no majority.
-        (
+        pytest.param(
             {
                 "a": (0.5, 1.0, 0.0, 1.0),
                 "b": (0.5, 0.5, 0.0, 0.0),
                 "c": (0.0, 0.0, 0.0, 0.5),
             },
-            {name: {"grading": "ternary"} for name in "abc"},
+            {judge: {"grading": "ternary"} for judge in "abc"},
             [("a", 4, 0.25, 0.25), ("b", 4, 0.25, 0.25), ("c", 4, 0.0, 0.25)],
+            id="On the first criterion two say partly met, on the third all say unmet.",
         ),
     ],
 )
 def test_three_graders_make_a_majority_in_their_steps(
-    published: Fill, labels: dict[str, Any], of_judge: dict[str, Any], wanted: list[tuple[Any, ...]]
+    published: Fill,
+    decisions: dict[str, Any],
+    columns: dict[str, Row],
+    expected: list[tuple[Any, ...]],
 ) -> None:
-    reader = published(small(labels, **of_judge))
-    query = """
-        select grader_a, n, met_share_a, met_share_b from intermediate.agreement_figures
-        where breakdown = 'all' and grader_b in ('majority', 'people') and 'majority' in (grader_a, grader_b) order by 1
-    """
+    reader = published(rows_of_graders(decisions, columns=columns))
 
-    assert [(list(labels),)] == reader.table("select members from graders where kind = 'majority'")[
-        1
-    ]
-    assert wanted == reader.table(query)[1]
+    majorities = reader.rows("select members from graders where kind = 'majority'")
+    _, figures = reader.table(
+        "select grader_a, n, met_share_a, met_share_b from intermediate.agreement_figures"
+        " where breakdown = 'all' and grader_b in ('majority', 'people')"
+        " and 'majority' in (grader_a, grader_b) order by 1"
+    )
+    assert majorities == [{"members": list(decisions)}]
+    assert figures == expected
 
 
 @pytest.mark.slow
 def test_a_configured_majority_may_replace_the_usual_one(tmp_path: Path) -> None:
-    tables = small(dict.fromkeys("abcd", DECIDED))
-    query = "select members from graders where kind = 'majority'"
+    members_query = "select members from graders where kind = 'majority'"
+    rows = rows_of_graders(dict.fromkeys("abcd", DECISIONS))
 
-    for rows, (first, second, third) in ((tables, "abc"), ({}, "bcd")):
-        aggregated(tmp_path, rows, majorities={"majority": (third, second, first)})
-        assert [{"members": [first, second, third]}] == rows_in(tmp_path, query)
+    aggregated(tmp_path, rows, majorities={"majority": ("c", "b", "a")})
+    assert rows_in(tmp_path, members_query) == [{"members": ["a", "b", "c"]}]
+
+    aggregated(tmp_path, {}, majorities={"majority": ("d", "c", "b")})
+    assert rows_in(tmp_path, members_query) == [{"members": ["b", "c", "d"]}]
 
 
 def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published: Fill) -> None:
-    tables = small(
-        {
-            "a": DECIDED,
-            "b": DECIDED,
-            "c": DECIDED,
-        }
-    )
-    tables["verdicts"] = [
-        each for each in tables["verdicts"] if each["judge"] != "c" or each["task_id"] == "t1"
+    rows = rows_of_graders(dict.fromkeys("abc", DECISIONS)) | refused("t1")
+    rows["verdicts"] = [
+        verdict
+        for verdict in rows["verdicts"]
+        if verdict["judge"] != "c" or verdict["task_id"] == "t1"
     ]
-    tables |= refused("t1")
 
-    assert [each["grader"] for each in published(tables).rows("from graders order by grader")] == [
-        "a",
-        "b",
-    ]
+    graders = published(rows).rows("select grader from graders order by grader")
+
+    assert graders == [{"grader": "a"}, {"grader": "b"}]
 
 
 def test_responses_of_one_length_stand_in_one_quarter(published: Fill) -> None:
-    reader = published(small({"a": DECIDED, "b": DECIDED}, n_tasks=8))
+    reader = published(rows_of_graders(dict.fromkeys("ab", DECISIONS), n_tasks=8))
 
-    assert (
-        reader.value(
-            "select count(*) from intermediate.agreement_figures where breakdown = 'length'"
-        )
-        == 1
+    n_quarters = reader.value(
+        "select count(*) from intermediate.agreement_figures where breakdown = 'length'"
     )
+    assert n_quarters == 1

@@ -5,17 +5,17 @@ checker.
 import math
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import product
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from scipy import stats
 
 import sql
-from tests.kit import Fill, Rows, differing, response
+from tests.kit import Fill, Row, Rows, differing, response
 from tests.tasks.aggregate.world import EVERY_ROW, REFUSED
 from tests.tasks.certify.checker import ALL, Figures
 from tests.tasks.compare.comparisons import judged, tasks_of
@@ -34,115 +34,154 @@ BREAKDOWNS = {
     "reference_texts",
     "subset",
 }
-GRAVEST = {"critical": "critically important", "mistake": "critically detrimental"}
-Table = dict[Any, dict[str, Any]]
+CRITICAL = ("severity", "critically important")
+MISTAKE = ("severity", "critically detrimental")
+Table = dict[Any, Row]
 
 
 @pytest.fixture(scope="module")
 def rows(reader: Reader, figures: Figures) -> Table:
     """The rows of all leaderboards, by model run, task set, label and score."""
-    return {figures.about(each): each for each in reader.rows(EVERY_ROW)}
+    return {figures.about(row): row for row in reader.rows(EVERY_ROW)}
 
 
-def test_the_world_holds_every_case_that_the_comparison_is_about(
-    world: Rows, rows: Table, figures: Figures
+@pytest.fixture(scope="module")
+def scored_rows(rows: Table) -> list[Row]:
+    return [row for row in rows.values() if row["mean_score"] is not None]
+
+
+def test_the_world_has_rows_of_every_breakdown_and_size(rows: Table, world: Rows) -> None:
+    assert {breakdown for _, _, (breakdown, _), _ in rows} == BREAKDOWNS
+    assert {row["n_tasks"] for row in rows.values()} > {0, 1, 2}
+    assert {len(task["decision_types"]) for task in world["task_rows"]} > {0, 2}
+    assert REFUSED in {sampled_row["task_id"] for sampled_row in world["responses"]}
+
+
+def test_the_world_has_runs_of_every_kind(figures: Figures) -> None:
+    n_trials_by_judge = {(run.judge, len(state.trials)) for run, state in figures.runs.items()}
+    gradings = {(run.grading, run.judge_trial) for run in figures.runs}
+
+    assert n_trials_by_judge > {("people", 1), ("judge-b", 3)}
+    assert gradings > {("ternary", 1), ("ternary_as_binary", 1), ("binary", 3)}
+
+
+@pytest.mark.parametrize("column", ["ci_low", "trials_mean"])
+def test_the_world_has_scores_with_and_without_an_interval(
+    scored_rows: list[Row], column: str
 ) -> None:
-    means = [(about, each) for about, each in rows.items() if each["mean_score"] is not None]
+    assert {row[column] is None for row in scored_rows} == {True, False}
 
-    assert {label[0] for _, _, label, _ in rows} == BREAKDOWNS
-    assert {0, 1, 2} <= {each["n_tasks"] for each in rows.values()}
-    assert any(each["is_complete"] and each["n_tasks"] > 1 for _, each in means)
-    assert any(
-        0 < each["n_tasks_full"] < each["n_tasks"] == each["n_tasks_wanted"] for _, each in means
-    )
-    assert any(
-        about[-1] == "score" and each["mean_score"] == 0 and each["n_tasks"] > 10
-        for about, each in means
-    )
-    assert {each["ci_low"] is None for _, each in means} == {True, False}
-    assert {each["trials_mean"] is None for _, each in means} == {True, False}
-    assert {each["is_latest"] for _, each in means} == {True, False}
-    assert {(1, 1), (1, 2)} <= {(each["rank_low"], each["rank_high"]) for _, each in means}
-    assert any(each["rank"] != each["latest_rank"] for _, each in means if each["is_latest"])
-    assert {0, 2} <= {len(task["decision_types"]) for task in world["task_rows"]}
-    assert any(each["task_id"] == REFUSED for each in world["responses"])
-    assert {("people", 1), ("judge-b", 3)} <= {
-        (run[3], len(trials)) for run, (trials, *_) in figures.runs.items()
-    }
-    assert {("ternary", 1), ("ternary_as_binary", 1), ("binary", 3)} <= {
-        run[6:] for run in figures.runs
-    }
+
+def test_the_world_has_complete_incomplete_and_clipped_scores(scored_rows: list[Row]) -> None:
+    complete_sizes = [row["n_tasks"] for row in scored_rows if row["is_complete"]]
+    partly_repeated = [
+        row
+        for row in scored_rows
+        if 0 < row["n_tasks_full"] < row["n_tasks"] == row["n_tasks_wanted"]
+    ]
+    clipped = [
+        row
+        for row in scored_rows
+        if row["score_name"] == "score" and row["mean_score"] == 0 and row["n_tasks"] > 10
+    ]
+
+    assert max(complete_sizes) > 1
+    assert partly_repeated
+    assert clipped
+
+
+def test_the_world_has_certain_and_uncertain_ranks(scored_rows: list[Row]) -> None:
+    ranges = {(row["rank_low"], row["rank_high"]) for row in scored_rows}
+    latest_rows = [row for row in scored_rows if row["is_latest"]]
+
+    assert ranges > {(1, 1), (1, 2)}
+    assert len(latest_rows) < len(scored_rows)
+    assert any(row["rank"] != row["latest_rank"] for row in latest_rows)
 
 
 def test_every_row_and_figure_is_that_of_the_independent_checker(
     reader: Reader, figures: Figures, rows: Table
 ) -> None:
+    differences: list[Any] = []
+    for row in rows.values():
+        differences += figures.compared(row)[1]
+
     assert len(rows) == reader.value(f"select count(*) {EVERY_ROW}")
-    assert figures.all_rows() == rows.keys()
-    assert [wrong for each in rows.values() for wrong in figures.compared(each)[1]] == []
+    assert rows.keys() == figures.all_rows()
+    assert differences == []
+
+
+class ScoreKey(NamedTuple):
+    judge: str
+    grading: str
+    judge_trial: int
+    task_id: str
+    model: str
+    trial: int
+    vintage: str
+    score_name: str
+    category: str
 
 
 def test_scores_are_equations_1_and_3_with_their_bounds(
     world: Rows, reader: Reader, figures: Figures
 ) -> None:
-    there = {
-        tuple(each[name] for name in ("task_id", "model", "trial", "vintage"))
-        for each in world["responses"]
+    sampled = {
+        (sampled_row["task_id"], sampled_row["model"], sampled_row["trial"], sampled_row["vintage"])
+        for sampled_row in world["responses"]
     }
-    actual_rows = reader.rows(
+    expected = {}
+    for (run, task_id, label), score in product(figures.decisions, figures.scores):
+        if label != ALL and label[0] != "category":
+            continue
+        for trial, figure in (figures.responses(run, task_id, label, score) or {}).items():
+            if (task_id, run.model, trial, run.vintage) not in sampled:
+                continue
+            key = ScoreKey(
+                judge=run.judge,
+                grading=run.grading,
+                judge_trial=run.judge_trial,
+                task_id=task_id,
+                model=run.model,
+                trial=trial,
+                vintage=run.vintage,
+                score_name=score,
+                category=label[1],
+            )
+            expected[key] = {
+                "value": figure.value,
+                "value_lower": figure.lower,
+                "value_upper": figure.upper,
+                "n_decided": figure.n_decided,
+                "n_wanted": figure.n_criteria,
+                "coverage": figure.n_decided / figure.n_criteria,
+                "is_complete": figure.n_decided == figure.n_criteria,
+            }
+
+    rows = reader.rows(
         "from (select *, '' as category from scores union all by name from category_scores)"
     )
-    names = (
-        "judge",
-        "grading",
-        "judge_trial",
-        "task_id",
-        "model",
-        "trial",
-        "vintage",
-        "score_name",
-        "category",
-    )
-    actual = {tuple(row[name] for name in names): row for row in actual_rows}
-    wanted = {
-        (run[3], *run[6:], task, run[0], trial, run[2], score, label[1]): {
-            "value": value,
-            "value_lower": low,
-            "value_upper": high,
-            "n_decided": n_decided,
-            "n_wanted": n_wanted,
-            "coverage": n_decided / n_wanted,
-            "is_complete": n_decided == n_wanted,
-        }
-        for run, task, label in figures.sums
-        if label == ALL or label[0] == "category"
-        for score in figures.scores
-        for trial, known in (figures.responses(run, task, label, score) or {}).items()
-        if (task, run[0], trial, run[2]) in there
-        for value, low, high, n_decided, n_wanted in [known]
-    }
 
-    assert wanted.keys() == actual.keys()
-    assert differing(wanted, actual, 1e-12) == []
-    assert any(row["value"] is not None and row["value"] < 0 for row in actual_rows)
-    assert any(row["value"] is None and row["n_decided"] for row in actual_rows)
+    actual = {ScoreKey(*(row[name] for name in ScoreKey._fields)): row for row in rows}
+    assert actual.keys() == expected.keys()
+    assert differing(expected, actual, 1e-12) == []
+    assert any(row["value"] is not None and row["value"] < 0 for row in rows)
+    assert any(row["value"] is None and row["n_decided"] for row in rows)
 
 
 def test_each_repetition_is_scored_alone_over_the_tasks_complete_in_it(
     reader: Reader, figures: Figures
 ) -> None:
-    actual = {
-        (*figures.about(each), each["trial"]): each for each in reader.rows("from trial_scores")
-    }
-    of_trials = ((about, figures.trial_scores(*about)) for about in figures.all_rows())
-    wanted = {
-        (*about, trial): dict(zip(("n_tasks", "mean_score"), of, strict=True))
-        for about, trials in of_trials
-        for trial, of in trials.items()
-    }
+    expected = {}
+    for key in figures.all_rows():
+        for trial, (n_tasks, mean_score) in figures.trial_scores(*key).items():
+            expected[*key, trial] = {"n_tasks": n_tasks, "mean_score": mean_score}
 
-    assert wanted.keys() == actual.keys()
-    assert differing(wanted, actual) == []
+    rows = reader.rows("from trial_scores")
+
+    actual = {(*figures.about(row), row["trial"]): row for row in rows}
+    assert actual.keys() == expected.keys()
+    assert differing(expected, actual) == []
 
 
 # severities
@@ -152,220 +191,242 @@ def test_the_severity_leaderboard_pools_the_gravest_criteria(
     reader: Reader, figures: Figures, rows: Table
 ) -> None:
     actual = {
-        figures.about({**each, "score_name": ""})[:2]: each
-        for each in reader.rows("from severity_leaderboard")
+        figures.about(row | {"score_name": ""})[:2]: row
+        for row in reader.rows("from severity_leaderboard")
     }
-    wanted: dict[Any, Mapping[str, Any]] = {}
+    expected = {}
     for run, task_set in actual:
         n_mistakes = mistakes_at_risk(figures, run, task_set)
-        wanted[run, task_set] = {
+        has_mistake = [n > 0 for n in n_mistakes]
+        critical_row = rows[run, task_set, CRITICAL, "min_normalized"]
+        critical = figures.row(critical_row)
+        mistake_row = rows[run, task_set, MISTAKE, "min_normalized"]
+        mistake = figures.row(mistake_row)
+        expected[run, task_set] = {
             "n_responses_at_risk": len(n_mistakes) or None,
-            "n_trials": len(figures.runs[run][0]),
-            "responses_with_mistake_share": (
-                np.mean([n > 0 for n in n_mistakes]) if n_mistakes else None
-            ),
+            "n_trials": len(figures.runs[run].trials),
+            "responses_with_mistake_share": np.mean(has_mistake) if n_mistakes else None,
+            "critical_met_share": critical["met_share"],
+            "n_critical": critical["n_judged"],
+            "n_tasks_critical": critical["n_tasks"],
+            "critical_met_ci_low": critical_row["met_ci_low"],
+            "critical_met_ci_high": critical_row["met_ci_high"],
+            "critical_coverage": critical["coverage"],
+            "mistake_share": mistake["met_share"],
+            "n_mistakes_possible": mistake["n_judged"],
+            "n_tasks_mistakes": mistake["n_tasks"],
+            "mistake_ci_low": mistake_row["met_ci_low"],
+            "mistake_ci_high": mistake_row["met_ci_high"],
+            "mistake_coverage": mistake["coverage"],
         }
-        for side, share, n_judged, n_tasks in (
-            ("critical", "critical_met", "n_critical", "n_tasks_critical"),
-            ("mistake", "mistake", "n_mistakes_possible", "n_tasks_mistakes"),
-        ):
-            shown = rows[run, task_set, ("severity", GRAVEST[side]), "min_normalized"]
-            figure = figures.row(shown)
-            wanted[run, task_set] |= {
-                f"{share}_share": figure["met_share"],
-                n_judged: figure["n_judged"],
-                n_tasks: figure["n_tasks"],
-                f"{share}_ci_low": shown["met_ci_low"],
-                f"{share}_ci_high": shown["met_ci_high"],
-                f"{side}_coverage": figure["coverage"],
-            }
 
-    assert {about[:2] for about in rows} == actual.keys()
-    assert differing(wanted, actual) == []
+    assert actual.keys() == {key[:2] for key in rows}
+    assert differing(expected, actual) == []
 
 
 def mistakes_at_risk(figures: Figures, run: Any, task_set: Any) -> list[int]:
     """The number of mistakes in each response that could have one, if all of its possible mistakes
     are decided.
     """
-    label = ("severity", GRAVEST["mistake"])
-    known = figures.known(run, task_set, label, "min_normalized").items()
-    decided = [
-        (task, trial)
-        for task, trials in known
-        for trial, (value, *_) in trials.items()
-        if value is not None
-    ]
-    return [figures.sums[run, task, label][trial][2] for task, trial in decided]
+    n_mistakes = []
+    for task_id, trials in figures.known(run, task_set, MISTAKE, "min_normalized").items():
+        for trial, (value, *_) in trials.items():
+            if value is not None:
+                n_mistakes.append(figures.decisions[run, task_id, MISTAKE][trial].met)
+    return n_mistakes
 
 
 # small cases
 
 
 def test_models_with_equal_means_share_a_rank_whatever_tasks_give(published: Fill) -> None:
-    rubrics = {task: [(1, "Risk")] * 10 for task in "abc"}
-    n_met = {
-        "x": (0, 0, 3),
-        "y": (1, 1, 1),
-        "z": (0, 1, 2),
-    }
-    decided = {
-        m: {t: [1.0] * n + [0.0] * (10 - n) for t, n in zip("abc", of, strict=True)}
-        for m, of in n_met.items()
-    }
-    reader = published(
-        tasks_of(rubrics), *(judged(of, model, rubrics=rubrics) for model, of in decided.items())
-    )
-    assert reader.table("select distinct rank from leaderboard where is_primary")[1] == [(1,)]
+    rubrics = {task_id: [(1, "Risk")] * 10 for task_id in "abc"}
+    boards = []
+    for model, n_met in {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}.items():
+        decisions = {
+            task_id: [1.0] * n + [0.0] * (10 - n) for task_id, n in zip(rubrics, n_met, strict=True)
+        }
+        boards.append(judged(decisions, model, rubrics=rubrics))
+
+    reader = published(tasks_of(rubrics), *boards)
+
+    ranks = reader.rows("select distinct rank from leaderboard where is_primary")
+    assert ranks == [{"rank": 1}]
 
 
-def test_a_model_that_nobody_judged_is_on_the_leaderboard_and_such_a_vintage_replaces_none(
-    published: Fill,
-) -> None:
+@pytest.fixture
+def partly_judged(published: Fill) -> Reader:
+    """Leaderboards of a judged model, which has a later vintage without verdicts, and of one that
+    nobody judged.
+    """
     rubrics = {"a": [(4, "Risk"), (-2, "Risk")], "b": [(4, "Risk"), (4, "Risk")]}
     later = response("a", "judged", vintage="later") | {"response_id": "later"}
-    unjudged = {"responses": [response("a", "imported"), response("b", "imported", 2), later]}
-    reader = published(
-        tasks_of(rubrics), judged({"a": [1, 0], "b": [1, 0]}, "judged", rubrics=rubrics), unjudged
+    unjudged = [response("a", "imported"), response("b", "imported", 2), later]
+    verdicts = judged({"a": [1, 0], "b": [1, 0]}, "judged", rubrics=rubrics)
+    return published(tasks_of(rubrics), verdicts, {"responses": unjudged})
+
+
+def test_a_vintage_that_nobody_judged_replaces_none(partly_judged: Reader) -> None:
+    boards = partly_judged.rows(
+        "select model, vintage, is_judged, is_latest, rank, rank_high from leaderboard"
+        " where is_primary order by all"
     )
 
-    rows = {
-        (row["model"], row["vintage"]): row
-        for row in reader.rows("from leaderboard where is_primary")
+    unranked = {"rank": None, "rank_high": None}
+    leading = {"rank": 1, "rank_high": 1}
+    assert boards == [
+        {"model": "imported", "vintage": "base", "is_judged": False, "is_latest": True} | unranked,
+        {"model": "judged", "vintage": "base", "is_judged": True, "is_latest": True} | leading,
+    ]
+
+
+def test_a_model_that_nobody_judged_is_on_the_leaderboard_without_a_score(
+    partly_judged: Reader,
+) -> None:
+    (row,) = partly_judged.select("leaderboard", model="imported", is_primary=True)
+
+    expected = {
+        "n_tasks": 0,
+        "n_tasks_full": 0,
+        "n_tasks_wanted": 2,
+        "n_trials": 2,
+        "coverage": 0.0,
+        "is_complete": False,
+        "mean_score": None,
+        "ci_low": None,
+        "raw_mean_score": None,
+        "latest_rank": None,
+        # Every score is still possible: a from -0.5 to 1, b from 0 to 1; the lower end is clipped.
+        "mean_lower": 0.0,
+        "mean_upper": 1.0,
     }
-    assert rows.keys() == {("judged", "base"), ("imported", "base")}
-    scored = rows["judged", "base"]
-    imported = rows["imported", "base"]
-    assert tuple(scored[name] for name in ("rank", "rank_high", "is_judged", "is_latest")) == (
-        1,
-        1,
-        True,
-        True,
-    )
-    names = (
-        "n_tasks",
-        "n_tasks_full",
-        "n_tasks_wanted",
-        "n_trials",
-        "coverage",
-        "is_judged",
-        "is_complete",
-    )
-    assert tuple(imported[name] for name in names) == (0, 0, 2, 2, 0.0, False, False)
-    assert imported["is_latest"]
-    assert {
-        imported[name] for name in ("mean_score", "ci_low", "raw_mean_score", "rank", "latest_rank")
-    } == {None}
-    # Every score is still possible: a from -0.5 to 1, b from 0 to 1; the lower end is clipped.
-    assert imported["mean_lower"] == 0.0
-    assert imported["mean_upper"] == 1.0
-    assert reader.value("select count(*) from breakdown_leaderboard where model = 'imported'") == 0
+    assert {name: row[name] for name in expected} == expected
+    assert partly_judged.select("breakdown_leaderboard", model="imported") == []
 
 
-def test_what_an_equation_takes_from_its_definition_is_read_in_one_place() -> None:
+@pytest.mark.parametrize(
+    ("factor", "file"),
+    [
+        ("denominator_positive", "score_bounds"),
+        ("clips_mean", "breakdown_sizes"),
+        ("points + offset_points", "macros"),
+    ],
+)
+def test_what_an_equation_takes_from_its_definition_is_read_in_one_place(
+    factor: str, file: str
+) -> None:
     texts = {path.stem: path.read_text() for path in sql.FOLDER.rglob("*.sql")}
     del texts["all_scores"]  # lists the definitions
-    files = {
-        "denominator_positive": "score_bounds",
-        "clips_mean": "breakdown_sizes",
-        "points + offset_points": "macros",
-    }
 
-    for factor, file in files.items():
-        assert [name for name, text in texts.items() if factor in text] == [file]
+    assert [name for name, text in texts.items() if factor in text] == [file]
 
 
-_KEY = ("judge", "grading", "judge_trial", "vintage", "model", "score_name", "measure")
-MEASURES = ("chars_alnum", "completion_tokens")
-Key = tuple[Any, ...]
-"""Task set, judge, vintage, model (None for the models of the task set), score, measure."""
+class CorrelationKey(NamedTuple):
+    """`model` is None for the models of the task set."""
+
+    task_set: tuple[str, bool]
+    judge: str
+    grading: str
+    judge_trial: int
+    vintage: str
+    model: str | None
+    score: str
+    measure: str
 
 
-def mean(values: Iterable[float]) -> float:
+Lengths = dict[CorrelationKey, list[tuple[float, float]]]
+"""Pairs of a score and a length."""
+
+
+def rounded_mean(values: Iterable[float]) -> float:
     """A mean, rounded so that ties are equal."""
-    listed = list(values)
-    return round(math.fsum(listed) / len(listed), 12)
+    numbers = list(values)
+    return round(math.fsum(numbers) / len(numbers), 12)
 
 
 @pytest.fixture(scope="module")
-def correlations(reader: Reader) -> dict[Key, dict[str, Any]]:
+def correlations(reader: Reader) -> dict[CorrelationKey, Row]:
     rows = reader.rows("from length_correlations")
-    result = {
-        ((each["split"], each["is_own_hard"]), *(each[name] for name in _KEY)): each
-        for each in rows
-    }
-    assert len(rows) == len(result)
-    assert [each for each in rows if (each["level"] == "models") != (each["model"] is None)] == []
-    return result
+    names = ("judge", "grading", "judge_trial", "vintage", "model", "score_name", "measure")
+    by_key = {}
+    for row in rows:
+        task_set = (row["split"], row["is_own_hard"])
+        by_key[CorrelationKey(task_set, *(row[name] for name in names))] = row
+        assert (row["level"] == "models") == (row["model"] is None)
+    assert len(by_key) == len(rows)
+    return by_key
 
 
 @pytest.fixture(scope="module")
-def wanted(world: Rows, figures: Figures) -> dict[Key, list[tuple[float, float]]]:
-    """The (score, length) pairs to correlate: of a model's tasks, over the trials that count, and
-    of models.
+def score_lengths(world: Rows, figures: Figures) -> Lengths:
+    """The scores and lengths to correlate: of a model's tasks, over the trials that count, and of
+    models.
     """
     responses = {
-        (each["task_id"], each["model"], each["vintage"], each["trial"]): each
-        for each in world["responses"]
+        (
+            sampled_row["task_id"],
+            sampled_row["model"],
+            sampled_row["vintage"],
+            sampled_row["trial"],
+        ): sampled_row
+        for sampled_row in world["responses"]
     }
-    result: dict[Key, list[tuple[float, float]]] = defaultdict(list)
+    pairs: Lengths = defaultdict(list)
     for run, task_set, score, measure in product(
-        figures.runs, figures.sets, figures.scores, MEASURES
+        figures.runs, figures.sets, figures.scores, ("chars_alnum", "completion_tokens")
     ):
-        model, _, vintage, judge, _, _, *grading = run
         scores = []
-        known = []
-        for task, trials in figures.of_tasks(run, task_set, ALL, score)[0].items():
+        score_pairs = []
+        for task_id, trials in figures.of_tasks(run, task_set, ALL, score).items():
             lengths = [
-                of
-                for trial in trials
-                if (of := responses[task, model, vintage, trial][measure]) is not None
+                responses[task_id, run.model, run.vintage, trial][measure] for trial in trials
             ]
-            scores += [mean(trials.values())] if trials else []
-            known += [(mean(trials.values()), mean(lengths))] if lengths else []
-        if known:
-            result[task_set, judge, *grading, vintage, model, score, measure] = known
-            of_model = mean(scores), mean(length for _, length in known)
-            result[task_set, judge, *grading, vintage, None, score, measure].append(of_model)
-    return result
+            reported_lengths = [length for length in lengths if length is not None]
+            if trials:
+                scores.append(rounded_mean(trials.values()))
+            if reported_lengths:
+                score_pairs.append((scores[-1], rounded_mean(reported_lengths)))
+        if score_pairs:
+            judge_config = (run.judge, run.grading, run.judge_trial, run.vintage)
+            pairs[CorrelationKey(task_set, *judge_config, run.model, score, measure)] = score_pairs
+            model_pair = (rounded_mean(scores), rounded_mean(length for _, length in score_pairs))
+            pairs[CorrelationKey(task_set, *judge_config, None, score, measure)].append(model_pair)
+    return pairs
 
 
-def spearman(pairs: list[tuple[float, float]]) -> float | None:
+def rank_correlation(pairs: list[tuple[float, float]]) -> float | None:
     """The rank correlation; the values are rounded, so ties are equal."""
     scores, lengths = zip(*pairs, strict=True)
     if len(set(scores)) == 1 or len(set(lengths)) == 1:
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ranks = [
-            [sorted(set(values)).index(value) for value in values] for values in (scores, lengths)
-        ]
-        return float(stats.spearmanr(*ranks).statistic)
+    with warnings.catch_warnings(action="ignore"):
+        return float(stats.spearmanr(scores, lengths).statistic)
 
 
 def test_the_correlation_is_that_of_scipy(
-    wanted: dict[Key, list[tuple[float, float]]], correlations: dict[Key, dict[str, Any]]
+    score_lengths: Lengths, correlations: dict[CorrelationKey, Row]
 ) -> None:
-    expected = {
-        key: {"n": len(pairs), "rank_correlation": spearman(pairs)} for key, pairs in wanted.items()
-    }
+    expected = {}
+    for key, pairs in score_lengths.items():
+        expected[key] = {"n": len(pairs), "rank_correlation": rank_correlation(pairs)}
 
-    assert expected.keys() == correlations.keys()
+    assert correlations.keys() == expected.keys()
     assert differing(expected, correlations) == []
 
 
 def test_a_correlation_has_fishers_interval_from_ten_on_none_below(
-    correlations: dict[Key, dict[str, Any]],
+    correlations: dict[CorrelationKey, Row],
 ) -> None:
-    assert {result["ci_low"] is None for result in correlations.values()} == {True, False}
-    for result in correlations.values():
-        rho = result["rank_correlation"]
-        n = result["n"]
-        assert (n < 50) == result["is_small"]
-        if rho is None or n < 10 or abs(rho) > 1 - 1e-9:
-            assert result["ci_low"] is None
-            assert result["ci_high"] is None
-        else:
-            half = NormalDist().inv_cdf(0.975) * math.sqrt((1 + rho**2 / 2) / (n - 3))
-            ends = [math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)]
-            assert pytest.approx(ends, abs=1e-9) == [result["ci_low"], result["ci_high"]]
+    expected: dict[CorrelationKey, Row] = {}
+    for key, row in correlations.items():
+        correlation = row["rank_correlation"]
+        expected[key] = {"is_small": row["n"] < 50, "ci_low": None, "ci_high": None}
+        if correlation is not None and row["n"] >= 10 and abs(correlation) <= 1 - 1e-9:
+            centre = math.atanh(correlation)
+            error = math.sqrt((1 + correlation**2 / 2) / (row["n"] - 3))
+            half = NormalDist().inv_cdf(0.975) * error
+            expected[key]["ci_low"] = math.tanh(centre - half)
+            expected[key]["ci_high"] = math.tanh(centre + half)
+
+    assert differing(expected, correlations) == []
+    assert {row["ci_low"] is None for row in correlations.values()} == {True, False}

@@ -41,12 +41,8 @@ def world(*graders: list[dict[str, Any]]) -> Rows:
         verdict(RESPONSE, MET, 1.0, probability=0.95, confidence=0.95),
         verdict(RESPONSE, UNMET, 0.0, probability=0.05, confidence=0.95),
     ]
-    given = {
-        "criteria": [*CRITERIA],
-        "responses": [RESPONSE],
-        "verdicts": judge,
-    }
-    return combined(admitted(["t0"]), given, *({"verdicts": rows} for rows in graders))
+    world = {"criteria": list(CRITERIA), "responses": [RESPONSE], "verdicts": judge}
+    return combined(admitted(["t0"]), world, *({"verdicts": verdicts} for verdicts in graders))
 
 
 def curve(
@@ -96,11 +92,16 @@ def test_people_together_are_a_reference_in_which_each_decision_of_a_person_coun
         f"select {columns} from calibration where breakdown = 'all' and judge = 'a-judge' order by"
         " reference",
     )
-    of_people = measured[0]
-    assert [each["reference"] for each in measured] == ["(people together)", "bo", "eva", "strong"]
-    assert of_people["n"] == 3
-    assert of_people["met_share"] == pytest.approx(1 / 3)
-    assert of_people["brier"] == pytest.approx((0.05**2 + 0.95**2 + 0.05**2) / 3)
+    people = measured[0]
+    assert [figure["reference"] for figure in measured] == [
+        "(people together)",
+        "bo",
+        "eva",
+        "strong",
+    ]
+    assert people["n"] == 3
+    assert people["met_share"] == pytest.approx(1 / 3)
+    assert people["brier"] == pytest.approx((0.05**2 + 0.95**2 + 0.05**2) / 3)
 
 
 def test_one_person_has_no_row_for_people_together(tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_one_person_has_no_row_for_people_together(tmp_path: Path) -> None:
             "select distinct reference from calibration_curve where judge = 'a-judge' order by 1"
         )
 
-    assert [each["reference"] for each in references] == ["eva", "strong"]
+    assert [figure["reference"] for figure in references] == ["eva", "strong"]
 
 
 def test_a_judge_that_ran_elsewhere_is_not_among_the_people_who_label(tmp_path: Path) -> None:

@@ -128,10 +128,10 @@ def test_a_recipe_is_about_one_judge_and_the_current_vintage_of_each_model(
         )
         for row in rows
     }
-    assert {value for of_row in shown for value in of_row if value in {"a-judge", "judge-b"}} == {
+    assert {value for values in shown for value in values if value in {"a-judge", "judge-b"}} == {
         "a-judge"
     }
-    assert not [of_row for of_row in shown if "bell" in of_row and "base" in of_row]
+    assert not [values for values in shown if "bell" in values and "base" in values]
 
 
 def test_flips_are_the_verdicts_that_changed_between_a_model_s_last_two_nights(
@@ -151,29 +151,29 @@ def test_flips_are_the_verdicts_that_changed_between_a_model_s_last_two_nights(
 def test_a_flip_is_shown_once_though_the_nights_of_other_splits_are_others(published: Fill) -> None:
     tasks = tasks_of_both()
     tasks["split_members"] += admitted(["f0"], "hard")["split_members"]
-    every = [*FINANCE, *LEGAL]
-    of_second = sampled("2026-11-27", 2, every)
-    for verdict in of_second["verdicts"]:
+    task_ids = [*FINANCE, *LEGAL]
+    second_night = sampled("2026-11-27", 2, task_ids)
+    for verdict in second_night["verdicts"]:
         verdict |= {"value": 0.0, "status": "unmet"}
 
     reader = published(
-        tasks, sampled("base", 1, every), of_second, sampled(NEXT_NIGHT, 3, [*FINANCE, "l0"])
+        tasks, sampled("base", 1, task_ids), second_night, sampled(NEXT_NIGHT, 3, [*FINANCE, "l0"])
     )
 
     columns, rows = reader.table(RECIPES["flips"].query)
-    flips = [dict(zip(columns, each, strict=True)) for each in rows]
+    flips = [dict(zip(columns, row, strict=True)) for row in rows]
     nights = {(flip["task_id"], flip["first_night"], flip["second_night"]) for flip in flips}
     assert nights == {(task, "2026-11-27", NEXT_NIGHT) for task in FINANCE} | {
         (task, "base", "2026-11-27") for task in LEGAL
     }
-    assert len(flips) == len(every)
+    assert len(flips) == len(task_ids)
 
 
 def test_failed_requests_are_counted_by_night_and_cause(reader: Reader) -> None:
     columns, rows = reader.table(RECIPES["retries"].query)
     retries = [dict(zip(columns, row, strict=True)) for row in rows]
 
-    assert [(each["night"], each["cause"], each["failed_requests"]) for each in retries] == [
+    assert [(retry["night"], retry["cause"], retry["failed_requests"]) for retry in retries] == [
         (NIGHT, "HTTP 429", 2),
         (NIGHT, "timeout", 1),
     ]
@@ -181,8 +181,8 @@ def test_failed_requests_are_counted_by_night_and_cause(reader: Reader) -> None:
 
 def test_the_spend_of_a_night_is_that_of_its_runs(reader: Reader) -> None:
     columns, rows = reader.table(RECIPES["spend-by-night"].query)
-    first = dict(zip(columns, rows[0], strict=True))
+    spend = dict(zip(columns, rows[0], strict=True))
 
-    assert first["night"] == NIGHT
-    assert first["called_model"] == "openai/bell"
-    assert first["cost_usd"] == 0.5
+    assert spend["night"] == NIGHT
+    assert spend["called_model"] == "openai/bell"
+    assert spend["cost_usd"] == 0.5

@@ -5,146 +5,202 @@ correlation.
 import itertools
 import math
 from collections import Counter, defaultdict
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from tests.kit import Rows, differing
+from tests.kit import Row, Rows, differing
 from tests.tasks.aggregate.world import REFUSED
 from warehouse import Reader
 
-Key = tuple[str, str, str, int, str]
-"""(vintage, judge, grading, repetition, criterion id)"""
-Table = dict[Key, dict[str, Any]]
-Decided = dict[Key, list[tuple[str, dict[str, float]]]]
-"""The model of each complete response, and its decisions by criterion."""
-NEVER, ALWAYS = (("base", "a-judge", "binary", 1, f"{task}-c0") for task in ("t000", "t001"))
+
+class Grader(NamedTuple):
+    vintage: str
+    judge: str
+    grading: str
+    judge_trial: int
+
+
+class GradedCriterion(NamedTuple):
+    vintage: str
+    judge: str
+    grading: str
+    judge_trial: int
+    criterion_id: str
+
+
+@dataclass
+class GradedResponse:
+    """A grader's decisions on one response, by criterion."""
+
+    task_id: str
+    model: str
+    decisions: dict[str, float]
+
+
+NEVER_MET = GradedCriterion("base", "a-judge", "binary", 1, "t000-c0")
+ALWAYS_MET = GradedCriterion("base", "a-judge", "binary", 1, "t001-c0")
+Graded = dict[Grader, dict[str, GradedResponse]]
+"""Each grader's responses, by their ids."""
+Complete = dict[GradedCriterion, list[GradedResponse]]
+"""The responses of which a grader decided all criteria, by each of these."""
 
 
 @pytest.fixture(scope="module")
-def decisions(world: Rows) -> dict[tuple[Any, ...], dict[str, dict[str, float]]]:
-    """(vintage, judge, grading, repetition) -> response -> decisions by criterion; ternary ones
-    also as binary.
-    """
-    today = {
-        (each["criterion_id"], each["content_hash"])
-        for each in world["criteria"]
-        if each["task_id"] != REFUSED
+def graded(world: Rows) -> Graded:
+    """The decisions of all graders; ternary ones also as binary."""
+    current_contents = {
+        (criterion["criterion_id"], criterion["content_hash"])
+        for criterion in world["criteria"]
+        if criterion["task_id"] != REFUSED
     }
-    result: Any = defaultdict(lambda: defaultdict(dict))
-    for each in world["verdicts"]:
-        if each["value"] is not None and (each["criterion_id"], each["criterion_hash"]) in today:
-            readings = (
-                {"ternary_as_binary": float(each["value"] == 1)}
-                if each["grading"] == "ternary"
-                else {}
+    graded: Graded = defaultdict(dict)
+    for verdict in world["verdicts"]:
+        content = (verdict["criterion_id"], verdict["criterion_hash"])
+        if verdict["value"] is None or content not in current_contents:
+            continue
+        values = {verdict["grading"]: verdict["value"]}
+        if verdict["grading"] == "ternary":
+            values["ternary_as_binary"] = float(verdict["value"] == 1)
+        for grading, value in values.items():
+            grader = Grader(verdict["vintage"], verdict["judge"], grading, verdict["judge_trial"])
+            response = graded[grader].setdefault(
+                verdict["response_id"], GradedResponse(verdict["task_id"], verdict["model"], {})
             )
-            for grading, value in (readings | {each["grading"]: each["value"]}).items():
-                key = (each["vintage"], each["judge"], grading, each["judge_trial"])
-                result[key][each["response_id"]][each["criterion_id"]] = value
-    return result
+            response.decisions[verdict["criterion_id"]] = value
+    return graded
 
 
 @pytest.fixture(scope="module")
-def complete(world: Rows, decisions: Any) -> Decided:
-    n_criteria = Counter(each["task_id"] for each in world["criteria"])
-    responses = {each["response_id"]: each for each in world["responses"]}
-    result = defaultdict(list)
-    for key, by_response in decisions.items():
-        for response_id, decided in by_response.items():
-            if len(decided) == n_criteria[responses[response_id]["task_id"]]:
-                for name in decided:
-                    result[*key, name].append((responses[response_id]["model"], decided))
-    return result
+def complete(world: Rows, graded: Graded) -> Complete:
+    n_criteria = Counter(criterion["task_id"] for criterion in world["criteria"])
+    complete = defaultdict(list)
+    for grader, responses in graded.items():
+        for response in responses.values():
+            if len(response.decisions) == n_criteria[response.task_id]:
+                for criterion_id in response.decisions:
+                    complete[GradedCriterion(*grader, criterion_id)].append(response)
+    return complete
 
 
 @pytest.fixture(scope="module")
-def statistics(reader: Reader) -> Table:
+def statistics(reader: Reader) -> dict[GradedCriterion, Row]:
     rows = reader.rows("from criterion_statistics")
-    names = ("vintage", "judge", "grading", "judge_trial", "criterion_id")
-    result: Table = {tuple(each[name] for name in names): each for each in rows}  # type: ignore[misc]
-    assert len(rows) == len(result)
-    return result
-
-
-def test_the_share_met_is_over_complete_responses(statistics: Table, complete: Decided) -> None:
-    wanted = {
-        key: {
-            "n_models": len({model for model, _ in result}),
-            "n_responses": len(result),
-            "n_models_met": len({model for model, decided in result if decided[key[-1]] > 0}),
-            "met_share": sum(decided[key[-1]] for _, decided in result) / len(result),
-        }
-        for key, result in complete.items()
+    by_criterion = {
+        GradedCriterion(*(row[name] for name in GradedCriterion._fields)): row for row in rows
     }
+    assert len(rows) == len(by_criterion)
+    return by_criterion
 
-    assert complete.keys() == statistics.keys()
-    assert differing(wanted, statistics) == []
-    assert statistics[NEVER]["met_share"] == 0
-    assert statistics[ALWAYS]["met_share"] == 1
+
+def test_the_share_met_is_over_complete_responses(
+    statistics: dict[GradedCriterion, Row], complete: Complete
+) -> None:
+    expected = {}
+    for criterion, responses in complete.items():
+        values = [response.decisions[criterion.criterion_id] for response in responses]
+        models_met = {
+            response.model for response, value in zip(responses, values, strict=True) if value > 0
+        }
+        expected[criterion] = {
+            "n_models": len({response.model for response in responses}),
+            "n_responses": len(responses),
+            "n_models_met": len(models_met),
+            "met_share": sum(values) / len(values),
+        }
+
+    assert statistics.keys() == expected.keys()
+    assert differing(expected, statistics) == []
+
+
+@pytest.mark.parametrize(("criterion", "met_share"), [(NEVER_MET, 0), (ALWAYS_MET, 1)])
+def test_a_criterion_that_no_or_every_response_meets_has_a_share(
+    statistics: dict[GradedCriterion, Row], criterion: GradedCriterion, met_share: float
+) -> None:
+    assert statistics[criterion]["met_share"] == met_share
 
 
 def rest_correlation(
-    weights: dict[str, float], name: str, result: list[tuple[str, dict[str, float]]]
+    weights: dict[str, float], criterion_id: str, responses: list[GradedResponse]
 ) -> float | None:
     """The correlation of a criterion's points, scaled to 1 or -1, with those of the rest of its
     task.
     """
-    own = [math.copysign(1.0, weights[name]) * decided[name] for _, decided in result]
-    rest = [
-        sum(weights[other] * value for other, value in of.items() if other != name)
-        for _, of in result
-    ]
-    if len(set(own)) == 1 or len(set(rest)) == 1:
+    sign = math.copysign(1.0, weights[criterion_id])
+    points = []
+    rest_points = []
+    for response in responses:
+        all_points = sum(weights[name] * value for name, value in response.decisions.items())
+        value = response.decisions[criterion_id]
+        points.append(sign * value)
+        rest_points.append(round(all_points - weights[criterion_id] * value, 9))
+    if len(set(points)) == 1 or len(set(rest_points)) == 1:
         return None
-    return float(np.corrcoef(own, rest)[0, 1])
+    return float(np.corrcoef(points, rest_points)[0, 1])
+
+
+@pytest.fixture(scope="module")
+def correlations(world: Rows, complete: Complete) -> dict[GradedCriterion, float | None]:
+    weights = {criterion["criterion_id"]: criterion["weight"] for criterion in world["criteria"]}
+    return {
+        criterion: rest_correlation(weights, criterion.criterion_id, responses)
+        for criterion, responses in complete.items()
+    }
 
 
 def test_the_rest_correlation_is_that_of_numpy(
-    world: Rows, statistics: Table, complete: Decided
+    statistics: dict[GradedCriterion, Row], correlations: dict[GradedCriterion, float | None]
 ) -> None:
-    weights = {each["criterion_id"]: each["weight"] for each in world["criteria"]}
-    wanted: dict[Key, dict[str, float | None]] = {}
-    for key, result in complete.items():
-        correlation = rest_correlation(weights, key[-1], result)
-        n_models = len({model for model, _ in result})
-        has_end = correlation is not None and n_models > 3
-        wanted[key] = {
-            "rest_correlation": correlation,
-            "rest_correlation_high": (
-                math.tanh(math.atanh(correlation or 0) + 1.96 / math.sqrt(n_models - 3))
-                if has_end
-                else None
-            ),
-        }
+    expected = {key: {"rest_correlation": value} for key, value in correlations.items()}
 
-    assert any((result["rest_correlation"] or 0) < -0.2 for result in wanted.values())
-    assert wanted[NEVER]["rest_correlation"] is None
-    assert (
-        0
-        < sum(result["rest_correlation_high"] is not None for result in wanted.values())
-        < len(complete)
-    )
-    assert differing(wanted, statistics) == []
+    assert differing(expected, statistics) == []
+    assert correlations[NEVER_MET] is None
+    assert any(value is not None and value < -0.2 for value in correlations.values())
 
 
-def test_disagreement_is_the_share_of_differing_pairs(decisions: Any, statistics: Table) -> None:
+def test_the_rest_correlation_has_an_upper_end_from_four_models_on(
+    statistics: dict[GradedCriterion, Row],
+    correlations: dict[GradedCriterion, float | None],
+    complete: Complete,
+) -> None:
+    expected: dict[GradedCriterion, dict[str, Any]] = {}
+    for criterion, correlation in correlations.items():
+        n_models = len({response.model for response in complete[criterion]})
+        end = None
+        if correlation is not None and n_models > 3:
+            end = math.tanh(math.atanh(correlation) + 1.96 / math.sqrt(n_models - 3))
+        expected[criterion] = {"rest_correlation_high": end}
+
+    assert differing(expected, statistics) == []
+    ends = {row["rest_correlation_high"] is None for row in expected.values()}
+    assert ends == {True, False}
+
+
+def test_disagreement_is_the_share_of_differing_pairs(
+    graded: Graded, statistics: dict[GradedCriterion, Row]
+) -> None:
     """The pairs are of judges and people in their first repetition, ternary read as binary, over
     all responses.
     """
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for (_, _, grading, trial), by_response in decisions.items():
-        for response_id, decided in (
-            by_response.items() if trial == 1 and grading != "ternary" else ()
-        ):
-            for name, value in decided.items():
-                values[name][response_id].append(value)
-    wanted = {}
-    for key in statistics:
-        graded = [of for of in values[key[-1]].values() if len(of) > 1]
-        pairs = [a != b for of in graded for a, b in itertools.combinations(of, 2)]
-        share = sum(pairs) / len(pairs) if pairs else None
-        wanted[key] = {"n_graded": len(graded) or None, "disagreement": share}
+    for grader, responses in graded.items():
+        if grader.judge_trial != 1 or grader.grading == "ternary":
+            continue
+        for response_id, response in responses.items():
+            for criterion_id, value in response.decisions.items():
+                values[criterion_id][response_id].append(value)
 
-    assert differing(wanted, statistics) == []
+    expected = {}
+    for criterion in statistics:
+        decisions = [votes for votes in values[criterion.criterion_id].values() if len(votes) > 1]
+        pairs: list[tuple[float, float]] = []
+        for votes in decisions:
+            pairs += itertools.combinations(votes, 2)
+        n_differing = sum(first != second for first, second in pairs)
+        expected[criterion] = {
+            "n_graded": len(decisions) or None,
+            "disagreement": n_differing / len(pairs) if pairs else None,
+        }
+    assert differing(expected, statistics) == []

@@ -7,27 +7,29 @@ from typing import Any
 
 import pytest
 
-from tests.kit import admitted, at, combined, criterion, reading, response, row, verdict
+from tests.kit import Row, admitted, at, combined, criterion, reading, response, row, verdict
 from warehouse import Reader
 
 LINES = [criterion("t1", 0, 5.0), criterion("t1", 1, -5.0)]
 
 
 def night(vintage: str, second: int, **values: Any) -> dict[str, Any]:
-    of_night = {
+    columns = {
         "vintage": vintage,
         "created_at": at(second),
         **values,
     }
-    return response("t1", **of_night) | {
+    return response("t1", **columns) | {
         "response_id": f"t1/{vintage}/{values.get('model_config_hash', '')}"
     }
 
 
-def judged(of_response: dict[str, Any], second: int, **values: Any) -> list[dict[str, Any]]:
-    decided = [verdict(of_response, line, 1.0, created_at=at(second), **values) for line in LINES]
+def judged(sampled: Row, seconds: int, **values: Any) -> list[Row]:
     name = "/".join(map(str, values.values()))
-    return [each | {"verdict_id": f"{each['verdict_id']}/{name}"} for each in decided]
+    verdicts = [verdict(sampled, line, 1.0, created_at=at(seconds), **values) for line in LINES]
+    for judgement in verdicts:
+        judgement["verdict_id"] += f"/{name}"
+    return verdicts
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +38,14 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     another judge.
     """
     earlier_config = night("base", 1, model_config_hash="earlier parameters")
-    first = night("2026-11-20", 2)
+    earlier = night("2026-11-20", 2)
     second = night("2026-11-21", 3)
     rows = {
         "criteria": LINES,
-        "responses": [earlier_config, first, second],
+        "responses": [earlier_config, earlier, second],
         "verdicts": [
             *judged(earlier_config, 4),
-            *judged(first, 5),
+            *judged(earlier, 5),
             *judged(second, 6, template_hash="earlier template"),
             *judged(second, 7),
             *judged(second, 8, judge="another"),
@@ -120,13 +122,13 @@ def test_the_judge_with_most_scored_tasks_is_the_main_one(reader: Reader) -> Non
 
 
 def test_a_person_who_labels_is_no_main_judge(tmp_path: Any) -> None:
-    of_night = night("base", 1)
+    tonight = night("base", 1)
     rows = {
         "criteria": LINES,
-        "responses": [of_night],
+        "responses": [tonight],
         "verdicts": [
-            *judged(of_night, 2, judge="a person", source="imported"),
-            *judged(of_night, 3, judge="z-judge"),
+            *judged(tonight, 2, judge="a person", source="imported"),
+            *judged(tonight, 3, judge="z-judge"),
         ],
         "labellers": [row("labellers", judge="a person", import_batch="a-batch")],
     }

@@ -33,14 +33,14 @@ def sampled(
     judge: str = "a-judge",
 ) -> Rows:
     """Responses in a vintage with a verdict on each."""
-    of_response = {"vintage": vintage, "created_at": EPOCH + timedelta(days=days)}
+    columns = {"vintage": vintage, "created_at": EPOCH + timedelta(days=days)}
     decisions = {task: [1.0] for task in tasks}
     return judged(
         decisions,
         model,
         rubrics=FINANCE | LEGAL,
         trial=trial,
-        of_response=of_response,
+        of_response=columns,
         judge=judge,
     )
 
@@ -53,13 +53,13 @@ def tasks_of_both() -> Rows:
     return tasks
 
 
-def rule(min_coverage: float, wanted_trials: int = 1, **of_model: Any) -> Rows:
+def rule(min_coverage: float, wanted_trials: int = 1, **model_columns: Any) -> Rows:
     """A stored rule of coverage, by default of all models without one of their own."""
     identity = {
         "model": "",
         "model_config_hash": "",
         "vintage": "",
-    } | of_model
+    } | model_columns
     return {
         "coverage_rules": [
             row(
@@ -73,7 +73,7 @@ def current(reader: Reader, relation: str = "leaderboard") -> dict[str, str]:
     """Split -> the current vintage there."""
     query = f"select split, vintage from {relation} where is_latest and is_primary order by all"
     rows = reader.rows(query)
-    vintages = {each["split"]: each["vintage"] for each in rows}
+    vintages = {row["split"]: row["vintage"] for row in rows}
     assert len(rows) == len(vintages)
     return vintages
 
@@ -134,7 +134,7 @@ def test_each_split_and_judge_has_a_current_vintage_of_its_own(published: Fill) 
         "select judge, split, vintage from leaderboard where is_latest and is_primary and is_judged"
         " order by all"
     )
-    assert [(each["judge"], each["split"], each["vintage"]) for each in reader.rows(query)] == [
+    assert [(row["judge"], row["split"], row["vintage"]) for row in reader.rows(query)] == [
         ("a-judge", "finance", NIGHT),
         ("a-judge", "legal", "base"),
         ("another", "finance", "base"),
@@ -199,11 +199,11 @@ def test_the_mean_over_the_task_scores_that_are_latest_on_a_split_is_that_of_its
 ) -> None:
     tasks = tasks_of_both()
     tasks["split_members"] += admitted([*FINANCE][:3], "hard")["split_members"]
-    of_night = sampled(NIGHT, 2, [*[*FINANCE][:3], *LEGAL])
-    for verdict in of_night["verdicts"]:
+    night = sampled(NIGHT, 2, [*[*FINANCE][:3], *LEGAL])
+    for verdict in night["verdicts"]:
         verdict |= {"value": 0.0, "status": "unmet"}
 
-    reader = published(tasks, sampled("base", 1, [*FINANCE, *LEGAL]), of_night)
+    reader = published(tasks, sampled("base", 1, [*FINANCE, *LEGAL]), night)
 
     means = {}
     for table, score in (
@@ -214,13 +214,13 @@ def test_the_mean_over_the_task_scores_that_are_latest_on_a_split_is_that_of_its
             f"select split, any_value(vintage), avg({score}) from (select *, unnest(latest_splits)"
             f" as split from {table}) group by split order by split"
         )
-        means[table] = [tuple(each.values()) for each in reader.rows(query)]
+        means[table] = [tuple(row.values()) for row in reader.rows(query)]
     expected = [("finance", "base", 1.0), ("hard", NIGHT, 0.0), ("legal", NIGHT, 0.0)]
     board = reader.rows(
         "select split, vintage, mean_score from leaderboard where is_latest and is_primary order"
         " by 1"
     )
-    assert [tuple(each.values()) for each in board] == expected
+    assert [tuple(row.values()) for row in board] == expected
     assert [*means.values()] == [expected, expected]
     twice = (
         "select task_id from task_scores where is_primary and is_latest group by task_id having"
@@ -230,19 +230,19 @@ def test_the_mean_over_the_task_scores_that_are_latest_on_a_split_is_that_of_its
 
 
 def test_each_configuration_on_a_warehouse_has_a_bar_of_its_own(published: Fill) -> None:
-    of_b = rule(
+    rule_of_b = rule(
         0.3,
         model="b",
         model_config_hash="a-configuration",
         vintage=NIGHT,
     )
-    both = [
+    rules = [
         sampled(vintage, day, tasks, model=model)
         for model in ("a", "b")
         for vintage, day, tasks in (("base", 1, [*FINANCE]), (NIGHT, 2, [*FINANCE][:4]))
     ]
 
-    reader = published(tasks_of(FINANCE), rule(0.9), of_b, *both)
+    reader = published(tasks_of(FINANCE), rule(0.9), rule_of_b, *rules)
 
     assert current(reader, "(from leaderboard where model = 'a')") == {"finance": "base"}
     assert current(reader, "(from leaderboard where model = 'b')") == {"finance": NIGHT}
@@ -326,10 +326,10 @@ def test_aggregating_stores_the_rules_of_a_configuration_and_leaves_those_of_oth
 
 
 def test_a_rule_is_stored_once_and_again_when_the_configuration_changes(tmp_path: Path) -> None:
-    before = configured(tmp_path, "a", 3, 0.9)
-    aggregate(before)
+    rules_before = configured(tmp_path, "a", 3, 0.9)
+    aggregate(rules_before)
     is_stale = []
-    for job in (before, configured(tmp_path, "a", 2, 0.9)):
+    for job in (rules_before, configured(tmp_path, "a", 2, 0.9)):
         with Warehouse(tmp_path).reader() as reader:
             is_stale.append(has_stale_measures(reader, job))
 

@@ -4,16 +4,13 @@ figure.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tasks.aggregate import aggregate
-from tests.kit import aggregated, differing, job_on, rows_in, written
+from tests.kit import Row, aggregated, differing, job_on, rows_in, written
 from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld, without_labels_on
 from warehouse import Reader
-
-Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +24,9 @@ def reader(labelled: LabelledWorld, tmp_path_factory: pytest.TempPathFactory) ->
         yield opened
 
 
-def figure(reader: Reader, model: str, score: str = "score", category: str = "") -> Row:
-    query = "select * from debiased_scores where model = ? and score_name = ? and label = ?"
-    (actual,) = reader.rows(query, [model, score, category])
-    return actual
+def figure_of(reader: Reader, model: str, score_name: str = "score", category: str = "") -> Row:
+    (figure,) = reader.select("debiased_scores", model=model, score_name=score_name, label=category)
+    return figure
 
 
 @pytest.mark.parametrize("model", ["ada", "bob"])
@@ -46,82 +42,80 @@ def figure(reader: Reader, model: str, score: str = "score", category: str = "")
 def test_it_is_that_of_python(
     reader: Reader, labelled: LabelledWorld, model: str, score: str, category: str
 ) -> None:
-    actual = figure(reader, model, score, category)
-    expected = labelled.expected(model, score, category or None)
+    figure = figure_of(reader, model, score, category)
 
-    assert actual["no_figure"] is None
-    assert actual["n_people"] == 2
+    expected = labelled.expected(model, score, category or None)
+    ends = {name: expected.pop(name) for name in list(expected) if "_ci_" in name}
     # The quantiles of two sets of resamples differ by a few hundredths of the interval.
-    off = 0.04 * (expected["labels_alone_ci_high"] - expected["labels_alone_ci_low"])
-    assert (
-        differing(
-            {1: {name: value for name, value in expected.items() if "_ci_" not in name}},
-            {1: actual},
-        )
-        == []
-    )
-    assert (
-        differing(
-            {1: {name: value for name, value in expected.items() if "_ci_" in name}},
-            {1: actual},
-            off,
-        )
-        == []
-    )
-    assert actual["judge_ci_low"] < actual["judge_score"] < actual["judge_ci_high"]
-    if (score, category) == ("score", ""):
-        assert (
-            actual["expected_score_ci_low"]
-            < actual["expected_score"]
-            < actual["expected_score_ci_high"]
-        )
+    tolerance = 0.04 * (ends["labels_alone_ci_high"] - ends["labels_alone_ci_low"])
+    assert figure["no_figure"] is None
+    assert figure["n_people"] == 2
+    assert differing({model: expected}, {model: figure}) == []
+    assert differing({model: ends}, {model: figure}, tolerance) == []
+    assert figure["judge_ci_low"] < figure["judge_score"] < figure["judge_ci_high"]
+
+
+@pytest.mark.parametrize("model", ["ada", "bob"])
+def test_an_expected_score_lies_in_its_interval(reader: Reader, model: str) -> None:
+    figure = figure_of(reader, model)
+
+    assert figure["expected_score_ci_low"] < figure["expected_score"]
+    assert figure["expected_score"] < figure["expected_score_ci_high"]
 
 
 def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(
     reader: Reader, labelled: LabelledWorld
 ) -> None:
-    _, model, *_ = labelled.unsampled
-    other = {"ada": "bob", "bob": "ada"}[model]
+    cell = labelled.unsampled
+    model_without = {"ada": "bob", "bob": "ada"}[cell.model]
 
-    error = labelled.decided["eva"][labelled.unsampled] - labelled.judge[labelled.unsampled]
-    for name, wanted in ((model, (1, error)), (other, (0, None))):
-        actual = figure(reader, name)
-        assert wanted == (actual["n_unsampled_labels"], actual["unsampled_mean_error"])
+    figure = figure_of(reader, cell.model)
+    figure_without = figure_of(reader, model_without)
+
+    assert figure["n_unsampled_labels"] == 1
+    assert figure["unsampled_mean_error"] == 1.0 - 2.0 * labelled.judge[cell]
+    assert figure_without["n_unsampled_labels"] == 0
+    assert figure_without["unsampled_mean_error"] is None
 
 
 @pytest.mark.slow
 def test_binary_labels_correct_only_the_binary_reading(
     labelled: LabelledWorld, tmp_path: Path
 ) -> None:
-    tables = dict(labelled.tables())
-    steps = {"judged": {"grading": "ternary"}, "imported": {}}
-    tables["verdicts"] = [each | steps[each["source"]] for each in tables["verdicts"]]
-    expected = labelled.expected("ada")
-    query = (
-        "select grading, debiased from debiased_scores where model = 'ada' and score_name = 'score'"
-        " and label = ''"
-    )
-    actual = rows_in(aggregated(tmp_path, tables).root, query)
+    tables = labelled.tables()
+    for verdict in tables["verdicts"]:
+        if verdict["source"] == "judged":
+            verdict["grading"] = "ternary"
 
-    assert [row["grading"] for row in actual] == ["ternary_as_binary"]
-    assert pytest.approx(expected["debiased"]) == actual[0]["debiased"]
+    root = aggregated(tmp_path, tables).root
+
+    (figure,) = rows_in(
+        root,
+        "select grading, debiased from debiased_scores where model = 'ada'"
+        " and score_name = 'score' and label = ''",
+    )
+    assert figure["grading"] == "ternary_as_binary"
+    assert figure["debiased"] == pytest.approx(labelled.expected("ada")["debiased"])
 
 
 @pytest.mark.slow
 def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(
     labelled: LabelledWorld, tmp_path: Path
 ) -> None:
-    tables = dict(labelled.tables())
+    tables = labelled.tables()
     for sheet in tables["label_sheets"]:
         sheet["covered_responses"] = [
-            each for each in sheet["covered_responses"] if not each.startswith("t1/")
+            response_id
+            for response_id in sheet["covered_responses"]
+            if not response_id.startswith("t1/")
         ]
-    with aggregated(tmp_path, tables).reader() as reader:
-        actual = figure(reader, "ada")
 
-    assert actual["no_figure"] == "no sheet covers 1 of its 60 tasks"
-    assert actual["debiased"] is None
-    assert pytest.approx(labelled.expected("ada")["judge_score"]) == actual["judge_score"]
+    with aggregated(tmp_path, tables).reader() as reader:
+        figure = figure_of(reader, "ada")
+
+    assert figure["no_figure"] == "no sheet covers 1 of its 60 tasks"
+    assert figure["debiased"] is None
+    assert figure["judge_score"] == pytest.approx(labelled.expected("ada")["judge_score"])
 
 
 @pytest.mark.slow
@@ -132,50 +126,77 @@ def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(
     everything alone.
     """
     world = LabelledWorld(seed=5)
-    gone = next(cell for cell in world.known if cell[1] == "ada")
-    for decided in world.decided.values():
-        decided.pop(gone, None)
+    removed = next(cell for cell in world.known if cell.model == "ada")
+    for labels in world.decided.values():
+        labels.pop(removed, None)
     tables = world.tables()
-    world.decided = {
-        person: {c: v for c, v in decided.items() if c in world.first}
-        for person, decided in world.decided.items()
-    }
-    world.second = {}
+
+    with aggregated(tmp_path, tables).reader() as reader:
+        figure = figure_of(reader, "ada")
+
+    for person, labels in world.decided.items():
+        world.decided[person] = {
+            cell: value for cell, value in labels.items() if cell in world.first_sheet
+        }
+    world.second_sheet = {}
     world.known = []
     expected = world.expected("ada")
-    with aggregated(tmp_path, tables).reader() as reader:
-        actual = figure(reader, "ada")
+    assert figure["n_labels"] == expected["n_labels"]
+    assert figure["debiased"] == pytest.approx(expected["debiased"])
+    assert figure["n_unsampled_labels"] > 50
 
-    assert expected["n_labels"] == actual["n_labels"]
-    assert pytest.approx(expected["debiased"]) == actual["debiased"]
-    assert actual["n_unsampled_labels"] > 50
+
+@pytest.fixture(scope="module")
+def partly_labelled(
+    labelled: LabelledWorld, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Reader]:
+    """A warehouse without labels of one model, and on the criteria of one category."""
+    tables = without_labels_on(labelled.tables(), {"bob"}, {0, 2, 4})
+    with aggregated(tmp_path_factory.mktemp("partly"), tables).reader() as opened:
+        yield opened
 
 
 @pytest.mark.slow
-def test_models_and_categories_without_a_label_are_shown_to_have_none(
-    labelled: LabelledWorld, tmp_path: Path
+@pytest.mark.parametrize(
+    ("model", "category"),
+    [("bob", ""), ("bob", CATEGORIES[0]), ("bob", CATEGORIES[1]), ("ada", CATEGORIES[0])],
+)
+def test_a_model_or_category_without_a_label_is_shown_to_have_none(
+    partly_labelled: Reader, model: str, category: str
 ) -> None:
-    tables = without_labels_on(labelled.tables(), {"bob"}, {0, 2, 4})
-    with aggregated(tmp_path, tables).reader() as reader:
-        rows = reader.rows("select * from debiased_scores where score_name = 'min_normalized'")
-        pairs = reader.rows(
-            "select * from debiased_differences where score_name = 'min_normalized'"
-        )
-        stored = reader.rows(
-            "from intermediate.debiased_figures join measures using (figure_id, basis)"
-        )
+    figure = figure_of(partly_labelled, model, "min_normalized", category)
 
-    actual = {(row["model"], row["label"]): row for row in rows}
-    for key in [("bob", ""), *(("bob", each) for each in CATEGORIES), ("ada", CATEGORIES[0])]:
-        assert actual[key]["no_figure"] == "no label"
-        assert actual[key]["n_labels"] == 0
-        assert actual[key]["judge_score"] is not None
-    assert actual["ada", CATEGORIES[1]]["n_labels"] > 50
-    assert {
-        row["no_figure"] for row in pairs if row["n_labels_a"] == 0 or row["n_labels_b"] == 0
-    } == {"no label"}
-    assert all(row["judge_difference"] is not None for row in pairs)
-    assert all(row["n_labels"] for row in stored)
+    assert figure["no_figure"] == "no label"
+    assert figure["n_labels"] == 0
+    assert figure["judge_score"] is not None
+
+
+@pytest.mark.slow
+def test_a_category_with_labels_has_a_figure_beside_one_without(partly_labelled: Reader) -> None:
+    figure = figure_of(partly_labelled, "ada", "min_normalized", CATEGORIES[1])
+
+    assert figure["n_labels"] > 50
+
+
+@pytest.mark.slow
+def test_a_difference_from_a_model_without_a_label_is_shown_to_have_none(
+    partly_labelled: Reader,
+) -> None:
+    differences = partly_labelled.select("debiased_differences", score_name="min_normalized")
+
+    unlabelled = [row for row in differences if 0 in (row["n_labels_a"], row["n_labels_b"])]
+    assert {row["no_figure"] for row in unlabelled} == {"no label"}
+    assert None not in {row["judge_difference"] for row in differences}
+
+
+@pytest.mark.slow
+def test_no_measure_of_a_figure_without_labels_is_stored(partly_labelled: Reader) -> None:
+    n_unlabelled = partly_labelled.value(
+        "select count(*) from intermediate.debiased_figures join measures using (figure_id, basis)"
+        " where n_labels = 0"
+    )
+
+    assert n_unlabelled == 0
 
 
 @pytest.mark.slow
@@ -185,21 +206,23 @@ def test_a_second_judge_whose_verdicts_were_imported_labels_nothing(
     tables = {
         name: rows for name, rows in labelled.tables().items() if not name.startswith("label")
     }
-    judged = [each for each in tables["verdicts"] if each["source"] != "imported"]
-    others = [
-        each
-        | {
-            "verdict_id": f"{name}/{each['verdict_id']}",
-            "judge": name,
-            "source": "imported",
-            "judge_config_hash": "imported",
-            "template_hash": "imported",
-            "import_batch": name,
-        }
-        for name in ("a-judge-elsewhere", "another-elsewhere")
-        for each in judged
-    ]
-    written(tmp_path, {**tables, "verdicts": [*judged, *others]})
-    assert "debiased" not in aggregate(job_on("sample", tmp_path)).line
-    assert rows_in(tmp_path, "select * from debiased_scores") == []
+    verdicts = [verdict for verdict in tables["verdicts"] if verdict["source"] != "imported"]
+    tables["verdicts"] = list(verdicts)
+    for judge in ("a-judge-elsewhere", "another-elsewhere"):
+        for verdict in verdicts:
+            imported = verdict | {
+                "verdict_id": f"{judge}/{verdict['verdict_id']}",
+                "judge": judge,
+                "source": "imported",
+                "judge_config_hash": "imported",
+                "template_hash": "imported",
+                "import_batch": judge,
+            }
+            tables["verdicts"].append(imported)
+    written(tmp_path, tables)
+
+    line = aggregate(job_on("sample", tmp_path)).line
+
+    assert "debiased" not in line
+    assert rows_in(tmp_path, "from debiased_scores") == []
     assert rows_in(tmp_path, "from measures where measure = 'debiased'") == []

@@ -1,7 +1,6 @@
 """A changed verdict makes its measures stale, and only they are computed again."""
 
 import shutil
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,9 +9,9 @@ import duckdb
 import pytest
 
 from tasks.aggregate import aggregate
-from tests.kit import Patch, Rows, aggregated, job_on, rows_in
+from tests.kit import Patch, Row, Rows, aggregated, job_on, rows_in
 from tests.tasks.aggregate.world import EVERY_ROW, MAJORITIES, figures_of, random_world
-from tests.tasks.certify.checker import ALL, Figures
+from tests.tasks.certify.checker import ALL, JUDGE_CONFIG, Figures
 from tests.warehouse.parts import forget_parts
 from warehouse import Reader, Warehouse
 from warehouse.files import has_damage, read_sealed, write_sealed
@@ -35,136 +34,153 @@ def copied(root: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(root, tmp_path / "copied"))
 
 
+def aggregated_again(folder: Path) -> str:
+    """Recompute what changed, and return the stage's line."""
+    return aggregate(job_on("sample", folder, majorities=MAJORITIES)).line
+
+
 def published_rows(figures: Figures, folder: Path) -> Table:
     Warehouse(folder).publish()
     return {figures.about(row): row for row in rows_in(folder, EVERY_ROW)}
 
 
-def other_in(
-    rows: Table, before: Table, names: tuple[str, ...] = MEASURED
+def changed_figures(
+    rows: Table, rows_before: Table, names: tuple[str, ...] = MEASURED
 ) -> list[tuple[Any, str]]:
     return [
-        (about, name)
-        for about, row in rows.items()
+        (key, name)
+        for key, row in rows.items()
         for name in names
-        if row[name] != before[about][name]
+        if row[name] != rows_before[key][name]
     ]
 
 
-def test_aggregating_again_draws_nothing_nor_a_rebuild(
+def test_aggregating_again_computes_no_interval_and_writes_no_part(copied: Path) -> None:
+    parts = sorted((copied / "parts").rglob("*.parquet"))
+
+    line = aggregated_again(copied)
+
+    assert "0 intervals computed" in line
+    assert sorted((copied / "parts").rglob("*.parquet")) == parts
+
+
+def test_a_rebuilt_database_has_the_same_intervals(
     figures: Figures, copied: Path, leaderboard_rows: Table
 ) -> None:
-    before = sorted((copied / "parts").rglob("*.parquet"))
-    report = aggregate(job_on("sample", copied, majorities=MAJORITIES))
-
-    assert "0 intervals computed" in report.line
-    assert before == sorted((copied / "parts").rglob("*.parquet"))
     (copied / "prbench.duckdb").unlink()
-    assert other_in(published_rows(figures, copied), leaderboard_rows) == []
+
+    assert changed_figures(published_rows(figures, copied), leaderboard_rows) == []
 
 
-def decided_at_last(world: Rows, figures: Figures) -> dict[str, Any]:
+def decided_at_last(world: Rows, figures: Figures) -> Row:
     """A failed verdict that was the only undecided one of a task, as decided."""
-    kept_out = {
-        (run[0], run[2], *run[3:4], *run[6:], task)
-        for run, task_set, label, score in figures.all_rows()
-        if label == ALL
-        for task, trials in figures.known(run, task_set, label, score).items()
-        if sum(n_wanted - n_decided for *_, n_decided, n_wanted in trials.values()) == 1
-    }
-    return next(
-        each | {"value": 1.0, "status": "met"}
-        for each in world["verdicts"]
-        if each["value"] is None
-        and each["grading"] == "binary"
-        and tuple(
-            each[name]
-            for name in ("model", "vintage", "judge", "grading", "judge_trial", "task_id")
-        )
-        in kept_out
-    )
+    nearly_complete = set()
+    for run, task_set, label, score in figures.all_rows():
+        if label != ALL:
+            continue
+        for task_id, trials in figures.known(run, task_set, label, score).items():
+            n_undecided = sum(
+                response.n_criteria - response.n_decided for response in trials.values()
+            )
+            if n_undecided == 1:
+                nearly_complete.add((run.model, run.vintage, *run[3:], task_id))
+    for verdict in world["verdicts"]:
+        cell = tuple(verdict[name] for name in ("model", "vintage", *JUDGE_CONFIG, "task_id"))
+        if verdict["value"] is None and verdict["grading"] == "binary" and cell in nearly_complete:
+            return verdict | {"value": 1.0, "status": "met"}
+    raise AssertionError("the world has no such verdict")
 
 
 def test_a_changed_verdict_renews_figures(
     world: Rows, figures: Figures, copied: Path, leaderboard_rows: Table
 ) -> None:
-    again = decided_at_last(world, figures)
-    verdicts = {each["verdict_id"]: each for each in (*world["verdicts"], again)}
-    changed = figures_of({**world, "verdicts": [*verdicts.values()]})
-    touched = {
-        about for about in leaderboard_rows if figures.of_tasks(*about) != changed.of_tasks(*about)
-    }
-    Warehouse(copied).write("verdicts", [again])
-    stale = published_rows(figures, copied)
+    decided = decided_at_last(world, figures)
+    verdicts = {verdict["verdict_id"]: verdict for verdict in (*world["verdicts"], decided)}
+    changed = figures_of({**world, "verdicts": list(verdicts.values())})
+    touched = [key for key in leaderboard_rows if figures.of_tasks(*key) != changed.of_tasks(*key)]
+
+    Warehouse(copied).write("verdicts", [decided])
+    stale_rows = published_rows(figures, copied)
+    line = aggregated_again(copied)
+    fresh_rows = published_rows(figures, copied)
 
     assert 0 < len(touched) < len(leaderboard_rows) / 2
-    assert other_in(stale, leaderboard_rows | dict.fromkeys(touched, dict.fromkeys(MEASURED))) == []
+    without_measures = dict.fromkeys(touched, dict.fromkeys(MEASURED))
+    assert changed_figures(stale_rows, leaderboard_rows | without_measures) == []
+    assert f" {len(touched)} intervals computed" in line
+    for key in touched:
+        assert changed.compared(fresh_rows[key])[1] == []
+    touched_rows = {key: fresh_rows[key] for key in touched}
+    assert changed_figures(fresh_rows, leaderboard_rows | touched_rows) == []
 
-    report = aggregate(job_on("sample", copied, majorities=MAJORITIES))
-    fresh = published_rows(figures, copied)
 
-    assert f" {len(touched)} intervals computed" in report.line
-    assert [wrong for about in touched for wrong in changed.compared(fresh[about])[1]] == []
-    assert other_in(fresh, leaderboard_rows | {about: fresh[about] for about in touched}) == []
+def figures_with(seed: int, root: Path, folder: Path, monkeypatch: Patch) -> list[list[Row]]:
+    """The figures of shuffled rows, computed with as many threads as the seed says."""
+    connect = duckdb.connect
 
+    def connect_with_threads(*args: Any, config: Row | None = None, **options: Any) -> Any:
+        return connect(*args, config=(config or {}) | {"threads": seed}, **options)
 
-def with_threads(
-    connect: Any, n_threads: int, *given: Any, config: dict[str, Any] | None = None, **more: Any
-) -> Any:
-    return connect(*given, config=(config or {}) | {"threads": n_threads}, **more)
+    with monkeypatch.context() as patched:
+        patched.setattr(duckdb, "connect", connect_with_threads)
+        with Warehouse(root).reader() as reader:  # later readers have the same database
+            reader.rows(f"set threads = {seed}")
+        rows = {
+            name: Random(seed).sample(table_rows, len(table_rows))
+            for name, table_rows in random_world(seed=3, n_tasks=12).items()
+        }
+        aggregated(folder, rows)
+        return [
+            rows_in(folder, f"{query} order by all")
+            for query in (
+                "from leaderboard",
+                "from trial_scores",
+                "from criterion_statistics",
+                "from length_correlations",
+                "select * exclude (created_at) from measures",
+            )
+        ]
 
 
 def test_the_order_of_rows_and_threads_changes_no_last_digit_of_figures(
-    copied: Path, tmp_path: Path, monkeypatch: Patch
+    root: Path, tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    world = random_world(seed=3, n_tasks=12)
-    figures = []
-    connect = duckdb.connect
-    for seed in (4, 1):
-        monkeypatch.setattr(duckdb, "connect", partial(with_threads, connect, seed))
-        with Warehouse(
-            copied
-        ).reader() as reader:  # readers share their database, so the next ones have as many
-            reader.rows(f"set threads = {seed}")
-        folder = tmp_path / str(seed)
-        rows = {
-            name: Random(seed).sample(of_table, len(of_table)) for name, of_table in world.items()
-        }
-        aggregated(folder, rows)
-        figures.append(
-            [
-                rows_in(folder, f"{query} order by all")
-                for query in (
-                    "from leaderboard",
-                    "from trial_scores",
-                    "from criterion_statistics",
-                    "from length_correlations",
-                    "select * exclude (created_at) from measures",
-                )
-            ]
-        )
-    assert figures[0] == figures[1]
+    with_four_threads = figures_with(4, root, tmp_path / "four", monkeypatch)
+    with_one_thread = figures_with(1, root, tmp_path / "one", monkeypatch)
+
+    assert with_one_thread == with_four_threads
+
+
+@pytest.fixture
+def old_root(copied: Path) -> Path:
+    """A warehouse of November 2026, when measures were in the table `intervals`, of which two rows
+    are lost.
+    """
+    forget_parts(Warehouse(copied))
+    intervals = copied / "parts" / "intervals"
+    (copied / "parts" / "measures").rename(intervals)
+    Warehouse(copied).publish()
+    listing = read_sealed(copied / "parts" / LIST)
+    listing["parts"]["intervals"] = [part.name for part in intervals.glob("*.parquet")]
+    listing["kinds"].append(["intervals", None, None, None, None, None, 7, 9])
+    write_sealed(copied / "parts" / LIST, listing)
+    return copied
+
+
+def test_a_table_of_november_is_not_missed(old_root: Path) -> None:
+    assert Warehouse(old_root).damage() == []
+    assert Warehouse(old_root).losses() == []
+    assert not has_damage()
 
 
 def test_measures_of_november_are_recomputed(
-    figures: Figures, copied: Path, leaderboard_rows: Table
+    figures: Figures, old_root: Path, leaderboard_rows: Table
 ) -> None:
-    warehouse = Warehouse(copied)
-    forget_parts(warehouse)
-    (copied / "parts" / "measures").rename(copied / "parts" / "intervals")
-    Warehouse(copied).publish()
-    path = copied / "parts" / LIST
-    listing = read_sealed(path)
-    listing["parts"]["intervals"] = [
-        part.name for part in (copied / "parts" / "intervals").glob("*.parquet")
-    ]
-    write_sealed(path, {**listing, "kinds": [*listing["kinds"], ["intervals", *[None] * 5, 7, 9]]})
+    rows_before = published_rows(figures, old_root)
 
-    assert {row["ci_low"] for row in published_rows(figures, copied).values()} == {None}
-    assert warehouse.damage() == []
-    assert warehouse.losses() == []
-    aggregate(job_on("sample", copied, majorities=MAJORITIES))
-    assert other_in(published_rows(figures, copied), leaderboard_rows, ENDS) == []
-    assert warehouse.damage() == []
-    assert warehouse.losses() == []
-    assert not has_damage()
+    aggregated_again(old_root)
+
+    assert {row["ci_low"] for row in rows_before.values()} == {None}
+    rows = published_rows(figures, old_root)
+    assert changed_figures(rows, leaderboard_rows, ENDS) == []
+    assert not Warehouse(old_root).is_damaged()

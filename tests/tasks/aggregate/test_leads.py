@@ -18,7 +18,7 @@ DIFFICULTIES = {task: random.Random(task).uniform(300, 900) for task in RUBRICS}
 
 
 def model_behind(
-    points: float, name: str, *, noise: float = 20, tasks: Any = tuple(RUBRICS), **more: Any
+    points: float, name: str, *, noise: float = 20, tasks: Any = tuple(RUBRICS), **columns: Any
 ) -> Rows:
     """A model whose score on each task is the task's own, less some points of 1023 and a little
     noise.
@@ -28,7 +28,7 @@ def model_behind(
         dice = random.Random(f"{task} {name}")
         points_met = round(DIFFICULTIES[task] - points + dice.uniform(-noise, noise))
         decisions[task] = [float(bool(points_met & weight)) for weight in WEIGHTS]
-    return judged(decisions, name, rubrics=RUBRICS, **more)
+    return judged(decisions, name, rubrics=RUBRICS, **columns)
 
 
 def first_ones(
@@ -71,10 +71,10 @@ def test_the_p_values_of_a_board_are_corrected_together(tmp_path: Path) -> None:
     """Alone the difference is significant; beside nine others that are not, it is no longer."""
     leader = model_behind(0, "leader", noise=0)
     behind = model_behind(16, "slow", noise=90)
-    others = [model_behind(25, f"other-{number}", noise=200) for number in range(9)]
+    rivals = [model_behind(25, f"other-{number}", noise=200) for number in range(9)]
 
     alone = first_ones(tmp_path / "alone", leader, behind)
-    beside_others = first_ones(tmp_path / "beside", leader, behind, *others)
+    beside_others = first_ones(tmp_path / "beside", leader, behind, *rivals)
 
     p_values = "select distinct p_value from measures where measure = 'lead'"
     ((p_alone,),) = values_in(tmp_path / "alone", p_values)

@@ -13,14 +13,14 @@ from tests.tasks.report.synthetic.scopes import scope_of
 
 
 def arranged(
-    of_criterion: Row, value: float, arrangement: str, position: int = 1, n_in_call: int = 1
+    line: Row, value: float, arrangement: str, position: int = 1, n_in_call: int = 1
 ) -> Row:
     """The verdict of `a-judge` on a criterion in an arrangement of calls."""
-    decided = verdict(response(of_criterion["task_id"]), of_criterion, value)
+    decided = verdict(response(line["task_id"]), line, value)
     columns = ("response_id", "task_id", "criterion_id", "criterion_hash", "value", "status")
     return row(
         "neighbour_verdicts",
-        verdict_id=f"{of_criterion['criterion_id']} {arrangement}",
+        verdict_id=f"{line['criterion_id']} {arrangement}",
         arrangement=arrangement,
         position_in_call=position,
         n_in_call=n_in_call,
@@ -30,7 +30,7 @@ def arranged(
 
 def responses_to(criteria: Sequence[Row], **tables: list[Row]) -> Rows:
     """The tasks of criteria with one response each, and more rows by table."""
-    task_ids = sorted({each["task_id"] for each in criteria})
+    task_ids = sorted({line["task_id"] for line in criteria})
     responses = [response(task_id) for task_id in task_ids]
     return combined(admitted(task_ids), {"criteria": criteria, "responses": responses}, tables)
 
@@ -38,13 +38,13 @@ def responses_to(criteria: Sequence[Row], **tables: list[Row]) -> Rows:
 def verdicts_of(judge: str, criteria: Sequence[Row], **columns: Any) -> list[Row]:
     """A grader's verdicts, which call every criterion met."""
     return [
-        verdict(response(each["task_id"]), each, 1.0, judge=judge, **columns) for each in criteria
+        verdict(response(line["task_id"]), line, 1.0, judge=judge, **columns) for line in criteria
     ]
 
 
 CRITERIA = (criterion("t0", 0, 5), criterion("t0", 1, 3))
 ARRANGED = [
-    *(arranged(each, 1.0, "alone") for each in CRITERIA),
+    *(arranged(line, 1.0, "alone") for line in CRITERIA),
     arranged(CRITERIA[0], 1.0, "grouped", position=1, n_in_call=2),
     arranged(CRITERIA[1], 0.0, "grouped", position=2, n_in_call=2),
 ]
@@ -84,14 +84,17 @@ def test_agreement_with_a_ternary_grader_is_with_its_binary_reading(tmp_path: Pa
             "select measure_of from neighbour_effects where breakdown = 'all' order by all"
         )
 
-    assert [each["measure_of"] for each in effects] == ["agreement with other (as binary)", "met"]
+    assert [effect["measure_of"] for effect in effects] == [
+        "agreement with other (as binary)",
+        "met",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("names", "shown"), [((), {"a-judge"}), (("a-judge",), {"a-judge"}), (("other",), set())]
+    ("names", "judges"), [((), {"a-judge"}), (("a-judge",), {"a-judge"}), (("other",), set())]
 )
 def test_the_figure_shows_a_judge_without_any_other_verdict(
-    names: tuple[str, ...], shown: set[str], tmp_path: Path
+    names: tuple[str, ...], judges: set[str], tmp_path: Path
 ) -> None:
     rows = responses_to(
         CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts_of("other", CRITERIA)
@@ -101,10 +104,22 @@ def test_the_figure_shows_a_judge_without_any_other_verdict(
 
     effects = scope.rows_of(figure_of("neighbour_effects"))
 
-    assert {each["judge_config"] for each in effects} == shown
-    assert {each["measure_of"] for each in effects if each["breakdown"] == "all"} == (
-        {"met", "agreement with other"} if shown else set()
+    assert {effect["judge_config"] for effect in effects} == judges
+    assert {effect["measure_of"] for effect in effects if effect["breakdown"] == "all"} == (
+        {"met", "agreement with other"} if judges else set()
     )
+
+
+def test_the_figure_of_a_named_judge_shows_no_other_revision_of_the_data_set(
+    tmp_path: Path,
+) -> None:
+    arranged_elsewhere = [
+        decision | {"dataset_revision": "another-revision"} for decision in ARRANGED
+    ]
+    scope = scope_of(tmp_path, responses_to(CRITERIA, neighbour_verdicts=arranged_elsewhere))
+    scope = Scope(scope.job.model_copy(update={"named_judges": ("a-judge",)}), scope.reader)
+
+    assert scope.rows_of(figure_of("neighbour_effects")) == []
 
 
 THIRDS = {
@@ -123,13 +138,13 @@ three have none.
 def test_a_position_belongs_to_the_third_of_its_call(tmp_path: Path) -> None:
     calls = {f"{position} of {n}": (position, n) for n in THIRDS for position in range(1, n + 1)}
     criteria = {task_id: criterion(task_id, 0, 5) for task_id in calls}
-    alone = [arranged(each, 0.0, "alone") for each in criteria.values()]
+    alone_verdicts = [arranged(line, 0.0, "alone") for line in criteria.values()]
     grouped = [
         arranged(criteria[task_id], 1.0, "grouped", *call) for task_id, call in calls.items()
     ]
 
     with reading(
-        tmp_path, responses_to(list(criteria.values()), neighbour_verdicts=alone + grouped)
+        tmp_path, responses_to(list(criteria.values()), neighbour_verdicts=alone_verdicts + grouped)
     ) as reader:
         rows = reader.rows("from intermediate.neighbour_changes where breakdown = 'position'")
 
@@ -143,4 +158,4 @@ def test_a_position_belongs_to_the_third_of_its_call(tmp_path: Path) -> None:
         for n, letters in THIRDS.items()
         for position, letter in enumerate(letters, start=1)
     }
-    assert {each["task_id"]: each["label"] for each in rows} == expected
+    assert {change["task_id"]: change["label"] for change in rows} == expected

@@ -3,6 +3,7 @@
 import itertools
 import json
 import random
+import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -10,18 +11,38 @@ from typing import Any
 import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score
 
-from tests.kit import Fill, admitted, aggregated, at, criterion, differing, response, row, verdict
+from tests.kit import (
+    Fill,
+    Row,
+    Rows,
+    admitted,
+    aggregated,
+    at,
+    criterion,
+    differing,
+    response,
+    row,
+    verdict,
+)
 from warehouse import Reader
 
 CHECKS = ("atomic", "objective")
-Row = dict[str, Any]
+TRIALS = (1, 2)
+TASKS = tuple(f"t{number}" for number in range(60))
+CATEGORIES = ("Practical Utility",) * 2 + ("Financial Accuracy",) * 4
 Key = tuple[str, str]
+"""(task id, criterion id)"""
+Values = dict[Key, float]
 
 
-def ratio(pairs: Iterable[tuple[float, float]]) -> float:
-    """A weighted mean of (weight, value)."""
-    listed = list(pairs)
-    return sum(weight * value for weight, value in listed) / sum(weight for weight, _ in listed)
+def weighted_mean(pairs: Iterable[tuple[float, float]]) -> float:
+    """The mean of values from pairs of a weight and a value."""
+    total = 0.0
+    total_weight = 0.0
+    for weight, value in pairs:
+        total += weight * value
+        total_weight += weight
+    return total / total_weight
 
 
 class Reviews:
@@ -29,256 +50,270 @@ class Reviews:
     criteria, twice.
     """
 
-    def __init__(self, seed: int, n_tasks: int = 60, n_criteria: int = 6) -> None:
+    def __init__(self, seed: int) -> None:
         dice = random.Random(seed)
-        tasks = [f"t{i}" for i in range(n_tasks)]
-        categories = ["Practical Utility"] * 2 + ["Financial Accuracy"] * (n_criteria - 2)
-        self.criteria = [
-            criterion(t, i, 5.0, category) for t in tasks for i, category in enumerate(categories)
-        ]
-        self.by_key = {(each["task_id"], each["criterion_id"]): each for each in self.criteria}
-        self.keys = [*self.by_key]
-        self.category = {key: each["category"] for key, each in self.by_key.items()}
-        first = dice.sample(self.keys, 90)
-        second = dice.sample(self.keys, 30)
+        self.criteria: dict[Key, Row] = {}
+        for task_id, (position, category) in itertools.product(TASKS, enumerate(CATEGORIES)):
+            line = criterion(task_id, position, 5.0, category)
+            self.criteria[task_id, line["criterion_id"]] = line
+        keys = list(self.criteria)
+        first_sample = dice.sample(keys, 90)
+        second_sample = dice.sample(keys, 30)
         # The second sample draws criteria of rare and of frequent categories with different
         # probabilities.
-        self.samples: dict[str, dict[Key, float]] = {
-            "s1": dict.fromkeys(first, 0.25),
-            "s2": {key: 0.05 + 0.3 * (self.category[key] == "Practical Utility") for key in second},
+        self.samples: dict[str, Values] = {
+            "s1": dict.fromkeys(first_sample, 0.25),
+            "s2": {
+                key: 0.35 if self.criteria[key]["category"] == "Practical Utility" else 0.05
+                for key in second_sample
+            },
         }
-        reviewed = sorted({*first, *second})
-        self.people = {
-            name: {key: float(dice.random() < 0.8) for key in reviewed if dice.random() < 0.7}
-            for name in ("eva", "ben")
-        }
-        cells = itertools.product((1, 2), CHECKS)
-        self.checks = {
-            cell: {key: float(dice.random() < 0.7) for key in self.keys} for cell in cells
-        }
-        self.verdicts = {
-            name: {key: float(dice.random() < 0.6) for key in self.keys}
-            for name in ("one", "other")
-        }
-        self.tasks = tasks
+        reviewed_keys = sorted({*first_sample, *second_sample})
+        self.people: dict[str, Values] = {}
+        for name in ("eva", "ben"):
+            self.people[name] = {}
+            for key in reviewed_keys:
+                if dice.random() < 0.7:
+                    self.people[name][key] = float(dice.random() < 0.8)
+        self.checks: dict[tuple[int, str], Values] = {}
+        for cell in itertools.product(TRIALS, CHECKS):
+            self.checks[cell] = {key: float(dice.random() < 0.7) for key in keys}
+        self.verdicts: dict[str, Values] = {}
+        for judge in ("one", "other"):
+            self.verdicts[judge] = {key: float(dice.random() < 0.6) for key in keys}
 
-    def tables(self) -> Mapping[str, list[Row]]:
-        responses = {task: response(task) for task in self.tasks}
+    def tables(self) -> Rows:
+        rows: Rows = {**admitted(TASKS), "criteria": list(self.criteria.values())}
+        rows["responses"] = [response(task_id) for task_id in TASKS]
+        rows["verdicts"] = [
+            verdict(response(key[0]), self.criteria[key], value, judge=judge)
+            for judge, values in self.verdicts.items()
+            for key, value in values.items()
+        ]
+        rows["review_samples"] = [
+            row(
+                "review_samples",
+                sample_id=sample_id,
+                task_id=task_id,
+                criterion_id=criterion_id,
+                population_id="p",
+                n_population=len(self.criteria),
+                probability=probability,
+            )
+            for sample_id, probabilities in self.samples.items()
+            for (task_id, criterion_id), probability in probabilities.items()
+        ]
+        rows["expert_reviews"] = [
+            row(
+                "expert_reviews",
+                review_id=f"{name}/{key}",
+                **self.identity(key),
+                reviewer=name,
+                value=value,
+                explanation="so",
+            )
+            for name, values in self.people.items()
+            for key, value in values.items()
+        ]
+        rows["model_reviews"] = [
+            row(
+                "model_reviews",
+                review_id=f"{key}/{trial}",
+                **self.identity(key),
+                reviewer="rev",
+                reviewer_config_hash="c",
+                review_trial=trial,
+                status="ok",
+                findings=self.findings(trial, key),
+            )
+            for trial in TRIALS
+            for key in self.criteria
+        ]
+        return rows
+
+    def identity(self, key: Key) -> dict[str, str]:
+        """The columns that say which criterion a review is of."""
+        task_id, criterion_id = key
         return {
-            **admitted(self.tasks),
-            "criteria": self.criteria,
-            "responses": list(responses.values()),
-            "verdicts": [
-                verdict(responses[key[0]], self.by_key[key], value, judge=judge)
-                for judge, values in self.verdicts.items()
-                for key, value in values.items()
-            ],
-            "review_samples": [
-                row(
-                    "review_samples",
-                    sample_id=sample,
-                    task_id=key[0],
-                    criterion_id=key[1],
-                    population_id="p",
-                    n_population=len(self.keys),
-                    probability=probability,
-                )
-                for sample, members in self.samples.items()
-                for key, probability in members.items()
-            ],
-            "expert_reviews": [
-                row(
-                    "expert_reviews",
-                    review_id=f"{name}/{key}",
-                    task_id=key[0],
-                    criterion_id=key[1],
-                    criterion_hash=self.by_key[key]["content_hash"],
-                    reviewer=name,
-                    value=value,
-                    explanation="so",
-                )
-                for name, values in self.people.items()
-                for key, value in values.items()
-            ],
-            "model_reviews": [
-                row(
-                    "model_reviews",
-                    review_id=f"{key}/{trial}",
-                    task_id=key[0],
-                    criterion_id=key[1],
-                    criterion_hash=self.by_key[key]["content_hash"],
-                    reviewer="rev",
-                    reviewer_config_hash="c",
-                    review_trial=trial,
-                    status="ok",
-                    findings=json.dumps(
-                        [
-                            {
-                                "name": check,
-                                "passes": self.checks[trial, check][key] == 1.0,
-                                "reason": "so",
-                            }
-                            for check in CHECKS
-                        ]
-                    ),
-                )
-                for trial in (1, 2)
-                for key in self.keys
-            ],
+            "task_id": task_id,
+            "criterion_id": criterion_id,
+            "criterion_hash": self.criteria[key]["content_hash"],
         }
 
-    @property
-    def agreeing(self) -> dict[Key, float]:
+    def findings(self, trial: int, key: Key) -> str:
+        findings = []
+        for check in CHECKS:
+            passes = self.checks[trial, check][key] == 1.0
+            findings.append({"name": check, "passes": passes, "reason": "so"})
+        return json.dumps(findings)
+
+    def agreeing_shares(self) -> Values:
         """The share of people who agree with each reviewed criterion."""
         values: dict[Key, list[float]] = defaultdict(list)
-        for of_person in self.people.values():
-            for key, value in of_person.items():
+        for votes in self.people.values():
+            for key, value in votes.items():
                 values[key].append(value)
-        return {key: sum(actual) / len(actual) for key, actual in values.items()}
+        return {key: statistics.fmean(votes) for key, votes in values.items()}
 
-    def weights(self) -> dict[Key, float]:
+    def weights(self) -> Values:
         """The weight of each reviewed criterion of a sample."""
-        weights: dict[Key, float] = defaultdict(float)
-        for members in self.samples.values():
-            reviewed = [key for key in members if key in self.agreeing]
-            for key in reviewed:
-                weights[key] += len(reviewed) / members[key]
+        weights: Values = defaultdict(float)
+        agreeing = self.agreeing_shares()
+        for probabilities in self.samples.values():
+            reviewed_keys = [key for key in probabilities if key in agreeing]
+            for key in reviewed_keys:
+                weights[key] += len(reviewed_keys) / probabilities[key]
         return weights
 
 
 @pytest.fixture(scope="module")
-def world() -> Reviews:
+def reviews() -> Reviews:
     return Reviews(seed=3)
 
 
 @pytest.fixture(scope="module")
-def reader(world: Reviews, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    with aggregated(tmp_path_factory.mktemp("reviews"), world.tables()).reader() as opened:
+def reader(reviews: Reviews, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    with aggregated(tmp_path_factory.mktemp("reviews"), reviews.tables()).reader() as opened:
         yield opened
 
 
-def test_the_share_of_agreement_weighs_by_one_over_the_probability(
-    reader: Reader, world: Reviews
-) -> None:
-    rows = reader.rows("select * from review_agreement")
-    weights = world.weights()
-    agreeing = world.agreeing
-    actual = {(r["breakdown"], r["label"]): r for r in rows}
+def assert_within_interval(figures: Iterable[Row], name: str) -> None:
+    for figure in figures:
+        assert figure[f"{name}_ci_low"] < figure[name]
+        assert figure[name] < figure[f"{name}_ci_high"]
 
-    categories = {("category", each) for each in world.category.values()}
-    assert {("all", ""), ("severity", "(none)"), *categories} == set(actual)
-    wanted = {}
-    for breakdown, label in actual:
-        keys = [key for key in weights if breakdown != "category" or world.category[key] == label]
-        wanted[breakdown, label] = {
-            "agreeing_share": ratio((weights[key], agreeing[key]) for key in keys),
-            "unweighted_share": ratio((1.0, agreeing[key]) for key in keys),
+
+def test_the_share_of_agreement_weighs_by_one_over_the_probability(
+    reader: Reader, reviews: Reviews
+) -> None:
+    rows = reader.rows("from review_agreement")
+    actual = {(figure["breakdown"], figure["label"]): figure for figure in rows}
+
+    labels = [("all", ""), ("severity", "(none)")]
+    labels += [("category", category) for category in set(CATEGORIES)]
+    weights = reviews.weights()
+    agreeing = reviews.agreeing_shares()
+    expected = {}
+    for breakdown, label in labels:
+        keys = [
+            key
+            for key in weights
+            if breakdown != "category" or reviews.criteria[key]["category"] == label
+        ]
+        expected[breakdown, label] = {
+            "agreeing_share": weighted_mean((weights[key], agreeing[key]) for key in keys),
+            "unweighted_share": weighted_mean((1.0, agreeing[key]) for key in keys),
             "n_criteria": len(keys),
-            "n_reviews": sum(key in of for of in world.people.values() for key in keys),
-            "n_tasks": len({task for task, _ in keys}),
+            "n_reviews": sum(len(votes.keys() & keys) for votes in reviews.people.values()),
+            "n_tasks": len({task_id for task_id, _ in keys}),
         }
-    assert differing(wanted, actual) == []
-    assert all(
-        figure["ci_low"] < figure["agreeing_share"] < figure["ci_high"]
-        for figure in actual.values()
-    )
+    assert actual.keys() == expected.keys()
+    assert differing(expected, actual) == []
+    for figure in rows:
+        assert figure["ci_low"] < figure["agreeing_share"] < figure["ci_high"]
     # The weights must matter here, or the test could not distinguish the two definitions.
-    assert abs(actual["all", ""]["agreeing_share"] - actual["all", ""]["unweighted_share"]) > 0.002
+    all_criteria = actual["all", ""]
+    assert abs(all_criteria["agreeing_share"] - all_criteria["unweighted_share"]) > 0.002
 
 
 def test_reviewers_of_the_same_criteria_are_compared_in_each_check(
-    reader: Reader, world: Reviews
+    reader: Reader, reviews: Reviews
 ) -> None:
-    rows = reader.rows("select * from reviewer_agreement where reviewer_b is not null")
-    actual = {(r["review_check"], r["reviewer_a"], r["reviewer_b"]): r for r in rows}
-    expected = {("agree", "ben", "eva"): (world.people["ben"], world.people["eva"])} | {
-        (check, "rev", "rev#2"): (world.checks[1, check], world.checks[2, check])
-        for check in CHECKS
+    rows = reader.rows("from reviewer_agreement where reviewer_b is not null")
+    actual = {
+        (figure["review_check"], figure["reviewer_a"], figure["reviewer_b"]): figure
+        for figure in rows
     }
 
-    wanted = {}
-    for name, (a, b) in expected.items():
-        sides = [*zip(*((a[key], b[key]) for key in a if key in b), strict=True)]
-        kappa = cohen_kappa_score(*sides)
-        wanted[name] = {
-            "n": len(sides[0]),
+    reviewers = {("agree", "ben", "eva"): (reviews.people["ben"], reviews.people["eva"])}
+    for check in CHECKS:
+        trials = (reviews.checks[1, check], reviews.checks[2, check])
+        reviewers[check, "rev", "rev#2"] = trials
+    expected = {}
+    for name, (values, other_values) in reviewers.items():
+        keys = sorted(values.keys() & other_values.keys())
+        sides = ([values[key] for key in keys], [other_values[key] for key in keys])
+        expected[name] = {
+            "n": len(keys),
             "agreement": accuracy_score(*sides),
-            "kappa": kappa,
+            "kappa": cohen_kappa_score(*sides),
         }
+    assert actual.keys() == expected.keys()
+    assert differing(expected, actual) == []
+    assert_within_interval(rows, "kappa")
 
-    assert wanted.keys() == actual.keys()
-    assert differing(wanted, actual) == []
-    assert all(
-        figure["kappa_ci_low"] < figure["kappa"] < figure["kappa_ci_high"]
-        for figure in actual.values()
-    )
+
+def failing_shares(reviews: Reviews, checks: tuple[str, ...]) -> Values:
+    """The share of the model's reviews in which a criterion fails one of the checks."""
+    shares = {}
+    for key in reviews.criteria:
+        n_failing = 0.0
+        for trial in TRIALS:
+            n_failing += 1 - min(reviews.checks[trial, check][key] for check in checks)
+        shares[key] = n_failing / len(TRIALS)
+    return shares
+
+
+def prediction(failing: Mapping[Key, float], outcomes: Mapping[Key, float]) -> dict[str, Any]:
+    """The figures of a check that predicts an outcome."""
+    keys = sorted(failing.keys() & outcomes.keys())
+    failing_rate = weighted_mean((failing[key], outcomes[key]) for key in keys)
+    passing_rate = weighted_mean((1 - failing[key], outcomes[key]) for key in keys)
+    sensitivity = weighted_mean((outcomes[key], failing[key]) for key in keys)
+    specificity = weighted_mean((1 - outcomes[key], 1 - failing[key]) for key in keys)
+    failing_odds = failing_rate / (1 - failing_rate)
+    return {
+        "n_criteria": len(keys),
+        "failing_rate": failing_rate,
+        "passing_rate": passing_rate,
+        "difference": failing_rate - passing_rate,
+        "auc": (sensitivity + specificity) / 2,
+        "odds_ratio": failing_odds * (1 - passing_rate) / passing_rate,
+    }
 
 
 def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(
-    reader: Reader, world: Reviews
+    reader: Reader, reviews: Reviews
 ) -> None:
-    rows = reader.rows("select * from review_predictions")
-    actual = {(r["outcome"], r["reviewer"], r["review_check"]): r for r in rows}
-    a, b = world.verdicts.values()
-    outcomes = {
-        "graders": {key: float(a[key] != b[key]) for key in world.keys},
-        "people": {key: 1 - value for key, value in world.agreeing.items()},
-    }
-    groups = {check: (check,) for check in CHECKS} | {"all checks": CHECKS}
-    failing = {
-        name: {
-            key: (
-                sum(1 - min(world.checks[trial, check][key] for check in of) for trial in (1, 2))
-                / 2
-            )
-            for key in world.keys
-        }
-        for name, of in groups.items()
-    }
-    expected = {
-        (outcome, "rev", check): failing[check] for outcome in outcomes for check in failing
-    }
-    expected["graders", "people", "agree"] = {
-        key: 1 - value for key, value in world.agreeing.items()
+    rows = reader.rows("from review_predictions")
+    actual = {
+        (figure["outcome"], figure["reviewer"], figure["review_check"]): figure for figure in rows
     }
 
-    wanted = {}
-    for name, fails in expected.items():
-        outcome = outcomes[name[0]]
-        keys = [key for key in fails if key in outcome]
-        rate_failing = ratio((fails[key], outcome[key]) for key in keys)
-        rate_passing = ratio((1 - fails[key], outcome[key]) for key in keys)
-        sensitivity = ratio((outcome[key], fails[key]) for key in keys)
-        specificity = ratio((1 - outcome[key], 1 - fails[key]) for key in keys)
-        wanted[name] = {
-            "n_criteria": len(keys),
-            "failing_rate": rate_failing,
-            "passing_rate": rate_passing,
-            "difference": rate_failing - rate_passing,
-            "auc": (sensitivity + specificity) / 2,
-            "odds_ratio": rate_failing / (1 - rate_failing) / (rate_passing / (1 - rate_passing)),
-        }
-
-    assert wanted.keys() == actual.keys()
-    assert differing(wanted, actual) == []
-    assert all(
-        figure["auc_ci_low"] < figure["auc"] < figure["auc_ci_high"] for figure in actual.values()
-    )
+    verdicts_of_one, verdicts_of_other = reviews.verdicts.values()
+    disagreeing = {
+        key: float(verdicts_of_one[key] != verdicts_of_other[key]) for key in reviews.criteria
+    }
+    objecting = {key: 1 - share for key, share in reviews.agreeing_shares().items()}
+    failing = {check: failing_shares(reviews, (check,)) for check in CHECKS}
+    failing["all checks"] = failing_shares(reviews, CHECKS)
+    expected = {("graders", "people", "agree"): prediction(objecting, disagreeing)}
+    for check, shares in failing.items():
+        expected["graders", "rev", check] = prediction(shares, disagreeing)
+        expected["people", "rev", check] = prediction(shares, objecting)
+    assert actual.keys() == expected.keys()
+    assert differing(expected, actual) == []
+    assert_within_interval(rows, "auc")
 
 
 def test_an_older_configuration_of_a_reviewer_counts_no_more(
-    published: Fill, world: Reviews
+    published: Fill, reviews: Reviews
 ) -> None:
-    tables = dict(world.tables())
-    about = {"reviewer_config_hash": "old", "created_at": at(-1)}
-    older = [
-        each | about | {"review_id": f"old {each['review_id']}"} for each in tables["model_reviews"]
-    ]
-    tables["model_reviews"] = [*tables["model_reviews"], *older]
-    reader = published(tables)
-    counted = "from intermediate.current_reviews where source = 'reviewed'"
+    tables = reviews.tables()
+    older_reviews = []
+    for review in tables["model_reviews"]:
+        review_id = f"older {review['review_id']}"
+        older_reviews.append(
+            review | {"review_id": review_id, "reviewer_config_hash": "older", "created_at": at(-1)}
+        )
+    tables["model_reviews"] += older_reviews
 
-    assert reader.table(f"select distinct reviewer_config_hash {counted}")[1] == [("c",)]
-    assert 8 * len(world.keys) == reader.value(
-        "select count(*) from criterion_reviews where source = 'reviewed'"
+    reader = published(tables)
+
+    current = reader.rows(
+        "select distinct reviewer_config_hash from intermediate.current_reviews"
+        " where source = 'reviewed'"
     )
+    assert current == [{"reviewer_config_hash": "c"}]
+    n_rows = reader.value("select count(*) from criterion_reviews where source = 'reviewed'")
+    assert n_rows == 8 * len(reviews.criteria)

@@ -2,13 +2,13 @@
 verdicts.
 """
 
+import itertools
 import random
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tasks.benchmarks.prbench import SEVERITIES
 from tasks.certify.certifying import INTERVALS
-from tests.kit import Rows, admitted, at, criterion, response, row, verdict
+from tests.kit import Row, Rows, admitted, at, criterion, response, row, verdict
 from tests.tasks.certify.checker import Figures
 
 MODELS = {
@@ -26,7 +26,7 @@ MAJORITIES = {
     "with a stranger": ("a-judge", "judge-b", "nobody"),
 }
 """Configured majority -> its members."""
-_MORE_GRADERS = {
+_FURTHER_GRADERS = {
     "people": {"source": "imported"},
     "tern": {"grading": "ternary"},
     "a-judge#2": {"judge_trial": 2},
@@ -55,77 +55,34 @@ def random_world(
     missing.
     """
     dice = random.Random(seed)
-    of_lengths = random.Random(seed)
-    ids = [f"t{i:03d}" for i in range(n_tasks)]
-    tasks = [_task(dice, task_id, i) for i, task_id in enumerate(ids)]
+    task_ids = [f"t{number:03d}" for number in range(n_tasks)]
+    tasks = [_task(dice, task_id, number) for number, task_id in enumerate(task_ids)]
     tasks.append(_task(dice, REFUSED, 0) | {"topic": "of the refused task"})
-    is_hard = {task["task_id"]: task["task_id"] == REFUSED or dice.random() < 0.4 for task in tasks}
+    hard_ids = [
+        task["task_id"] for task in tasks if task["task_id"] == REFUSED or dice.random() < 0.4
+    ]
     rubrics = {task["task_id"]: list(_rubric(dice, task["task_id"])) for task in tasks}
     for task in tasks:
         weights = [line["weight"] for line in rubrics[task["task_id"]]]
-        task |= {
-            "n_criteria": len(weights),
-            "positive_weight": sum(max(weight, 0.0) for weight in weights),
-        }
-    responses = [
-        # One model has no response to the only task of a topic.
-        response(
-            task["task_id"],
-            model,
-            trial,
-            "timeout" if dice.random() < 0.02 or is_none else "ok",
-            vintage=vintage,
-            created_at=at(vintage != "base"),
-            **_lengths(of_lengths, model),
-        )
-        | {"response_id": f"{task['task_id']}/{model}/{trial}/{vintage}"}
-        for task in tasks
-        for (model, vintage), trials in models.items()
-        for is_none in [(task["task_id"], model) == ("t004", "curie")]
-        for trial in trials
-        # One model has hardly begun, and one has a second trial in one field only.
-        if dice.random() < (0.3 if model == "dirac" else 0.985)
-        if not (model == "bell" and trial == 2 and task["field"] == "Legal")
-    ]
-    verdicts = [
-        verdict(each, line, _decision(dice, each["model"], line["weight"]), judge=judge)
-        for judge in JUDGES
-        for each in responses
-        if each["status"] == "ok"
-        and (judge == JUDGES[0] or (each["trial"] == 1 and each["task_id"] < "t020"))
-        for line in rubrics[each["task_id"]]
-        if dice.random() < 0.997
-    ]
+        task["n_criteria"] = len(weights)
+        task["positive_weight"] = sum(max(weight, 0.0) for weight in weights)
+    responses = list(_responses(dice, random.Random(seed), tasks, models))
     return admitted([]) | {
-        "checks": admitted([*ids, REFUSED])["checks"],
+        "checks": admitted([*task_ids, REFUSED])["checks"],
         "task_rows": tasks,
-        "split_members": [
-            row(
-                "split_members",
-                split=split,
-                task_id=task_id,
-                position=i,
-            )
-            for i, task_id in enumerate(is_hard)
-            for split in ["everything", "hard"][: 1 + is_hard[task_id]]
-        ],
+        "split_members": _split_members([*task_ids, REFUSED], hard_ids),
         "hard_subset": [
-            *_selection("older", is_hard, 1),
-            *_selection("latest", [*ids[1::4], REFUSED], 2),
+            *_selection("older", [*task_ids, REFUSED], 1),
+            *_selection("latest", [*task_ids[1::4], REFUSED], 2),
         ],
         **refused(REFUSED),
         "severities": [
-            row(
-                "severities",
-                severity=s,
-                min_weight=a,
-                max_weight=b,
-            )
-            for s, (a, b) in SEVERITIES.items()
+            row("severities", severity=severity, min_weight=lowest, max_weight=highest)
+            for severity, (lowest, highest) in SEVERITIES.items()
         ],
-        "criteria": [line for rubric in rubrics.values() for line in rubric],
+        "criteria": list(itertools.chain.from_iterable(rubrics.values())),
         "responses": responses,
-        "verdicts": verdicts,
+        "verdicts": list(_verdicts(dice, responses, rubrics)),
     }
 
 
@@ -136,32 +93,97 @@ def graded_world(seed: int, n_tasks: int = 45) -> Rows:
     task.
     """
     rows = random_world(seed, n_tasks, MODELS | {("euler", "base"): (1,)})
-    dice = random.Random(seed)
-    first = [
-        each
-        for each in rows["verdicts"]
-        if each["judge"] == JUDGES[1] and each["model"] != "curie" and each["task_id"] < "t012"
-    ]
-    criteria = {each["criterion_id"]: each for each in rows["criteria"]}
-    for grader, about in _MORE_GRADERS.items():
-        for each in (each for each in first if dice.random() < 0.92):
-            differs, is_partial, fails = (dice.random() < share for share in (0.2, 0.3, 0.03))
-            value = None if fails or each["value"] is None else abs(each["value"] - differs)
-            value = 0.5 if grader == "tern" and is_partial else value
-            of_criterion = criteria[each["criterion_id"]]
-            rows["verdicts"].append(
-                verdict(each, of_criterion, value, judge=grader.partition("#")[0], **about)
-            )
-    for each in rows["verdicts"][::37]:
-        each["criterion_hash"] = "an-older-wording"
-    for each in rows[
-        "verdicts"
-    ]:  # all judges agree that one criterion is never met, and another one always
-        if each["criterion_id"] in {"t000-c0", "t001-c0"} and each["value"] is not None:
-            is_met = each["task_id"] == "t001"
-            each |= {"value": float(is_met), "status": "met" if is_met else "unmet"}
+    rows["verdicts"] += list(_further_verdicts(random.Random(seed), rows))
+    for decision in rows["verdicts"][::37]:
+        decision["criterion_hash"] = "an-older-wording"
+    for decision in rows["verdicts"]:
+        # All judges agree that one criterion is never met, and another one always.
+        if decision["value"] is not None and decision["criterion_id"] == "t000-c0":
+            decision |= {"value": 0.0, "status": "unmet"}
+        if decision["value"] is not None and decision["criterion_id"] == "t001-c0":
+            decision |= {"value": 1.0, "status": "met"}
     rows["responses"].append(response(REFUSED, "dirac", 2, vintage="2026-11-20"))
     return rows
+
+
+def _responses(
+    dice: random.Random,
+    length_dice: random.Random,
+    tasks: Sequence[Row],
+    models: Mapping[tuple[str, str], Sequence[int]],
+) -> Iterator[Row]:
+    for task, (model, vintage) in itertools.product(tasks, models):
+        task_id = task["task_id"]
+        for trial in models[model, vintage]:
+            # One model has hardly begun, and one has a second trial in one field only.
+            if dice.random() >= (0.3 if model == "dirac" else 0.985):
+                continue
+            if model == "bell" and trial == 2 and task["field"] == "Legal":
+                continue
+            # One model has no response to the only task of a topic.
+            has_failed = dice.random() < 0.02 or (task_id == "t004" and model == "curie")
+            yield response(
+                task_id,
+                model,
+                trial,
+                "timeout" if has_failed else "ok",
+                vintage=vintage,
+                created_at=at(vintage != "base"),
+                **_lengths(length_dice, model),
+            ) | {"response_id": f"{task_id}/{model}/{trial}/{vintage}"}
+
+
+def _verdicts(
+    dice: random.Random, responses: Sequence[Row], rubrics: Mapping[str, list[Row]]
+) -> Iterator[Row]:
+    """The second judge has seen the first trials of the first tasks."""
+    for judge, judged in itertools.product(JUDGES, responses):
+        is_seen = judge == JUDGES[0] or (judged["trial"] == 1 and judged["task_id"] < "t020")
+        if judged["status"] != "ok" or not is_seen:
+            continue
+        for line in rubrics[judged["task_id"]]:
+            if dice.random() < 0.997:
+                value = _decision(dice, judged["model"], line["weight"])
+                yield verdict(judged, line, value, judge=judge)
+
+
+def _further_verdicts(dice: random.Random, rows: Rows) -> Iterator[Row]:
+    """The verdicts of further graders, which differ now and then from those of the second judge."""
+    criteria = {line["criterion_id"]: line for line in rows["criteria"]}
+    verdicts = [
+        decision
+        for decision in rows["verdicts"]
+        if decision["judge"] == JUDGES[1]
+        and decision["model"] != "curie"
+        and decision["task_id"] < "t012"
+    ]
+    for grader, columns in _FURTHER_GRADERS.items():
+        for decision in verdicts:
+            if dice.random() >= 0.92:
+                continue
+            differs = dice.random() < 0.2
+            is_partial = dice.random() < 0.3
+            fails = dice.random() < 0.03
+            value = decision["value"]
+            if fails or value is None:
+                value = None
+            elif differs:
+                value = 1.0 - value
+            if grader == "tern" and is_partial:
+                value = 0.5
+            judge = grader.partition("#")[0]
+            yield verdict(
+                decision, criteria[decision["criterion_id"]], value, judge=judge, **columns
+            )
+
+
+def _split_members(task_ids: Sequence[str], hard_ids: Sequence[str]) -> list[Row]:
+    members = []
+    for position, task_id in enumerate(task_ids):
+        splits = ("everything", "hard") if task_id in hard_ids else ("everything",)
+        for split in splits:
+            members.append(row("split_members", split=split, task_id=task_id, position=position))
+    return members
 
 
 def _lengths(dice: random.Random, model: str) -> dict[str, int | None]:
@@ -172,16 +194,16 @@ def _lengths(dice: random.Random, model: str) -> dict[str, int | None]:
     return {"chars_alnum": dice.choice([100, 150, 200, 250, 300, 350]), "completion_tokens": tokens}
 
 
-def _task(dice: random.Random, task_id: str, i: int) -> dict[str, Any]:
-    field = "Finance" if i % 2 else "Legal"
+def _task(dice: random.Random, task_id: str, number: int) -> Row:
+    field = "Finance" if number % 2 else "Legal"
     topics = {"Finance": ["Audit", "Tax", "Markets"], "Legal": ["Contracts", "Torts"]}[field]
     return row(
         "task_rows",
         task_id=task_id,
         field=field,
         n_rows=1,
-        # one task is the only one of its topic, one has no topic
-        topic={4: "Rare", 7: None}.get(i, dice.choice(topics)),
+        # One task is the only one of its topic, one has no topic.
+        topic={4: "Rare", 7: None}.get(number, dice.choice(topics)),
         expert=dice.choice(["Expert", "Non-Expert"]),
         turns=dice.choice([1, 1, 1, 2, 10]),
         decision_types=dice.sample(
@@ -194,81 +216,65 @@ def _task(dice: random.Random, task_id: str, i: int) -> dict[str, Any]:
     )
 
 
-def _rubric(dice: random.Random, task_id: str) -> Iterable[dict[str, Any]]:
-    for i in range(dice.randint(6, 14)):
-        weight = dice.choice([1, 1, -1]) * dice.randint(1, 10) if i else dice.randint(1, 10)
+def _rubric(dice: random.Random, task_id: str) -> Iterator[Row]:
+    for position in range(dice.randint(6, 14)):
+        sign = dice.choice([1, 1, -1]) if position else 1
+        weight = sign * dice.randint(1, 10)
         category = dice.choices(["Accuracy", "Risk", "Utility", None], [5, 3, 3, 1])[0]
         severity = next(name for name, (low, high) in SEVERITIES.items() if low <= weight <= high)
-        yield criterion(task_id, i, weight, category) | {"severity": severity}
+        yield criterion(task_id, position, weight, category) | {"severity": severity}
 
 
 def _decision(dice: random.Random, model: str, weight: float) -> float | None:
     if dice.random() < 0.004:
         return None
-    # one model is so bad that its means are below zero
-    return float(dice.random() < ((0.15 if weight > 0 else 0.8) if model == "curie" else 0.55))
+    chance = 0.55
+    if model == "curie":  # so bad that its means are below zero
+        chance = 0.15 if weight > 0 else 0.8
+    return float(dice.random() < chance)
 
 
-def _selection(name: str, tasks: Iterable[str], seconds: float) -> list[dict[str, Any]]:
+def _selection(name: str, task_ids: Iterable[str], seconds: float) -> list[Row]:
     """The rows of an own hard selection; the latest one counts."""
     return [
         row(
             "hard_subset",
             selection_id=name,
             field="Finance",
-            task_id=task,
+            task_id=task_id,
             rank=rank,
             selected_at=at(seconds),
         )
-        for rank, task in enumerate(tasks, start=1)
+        for rank, task_id in enumerate(task_ids, start=1)
     ]
 
 
 def refused(task_id: str) -> Rows:
     """The row that refuses a task."""
-    return {
-        "refusals": [
-            row(
-                "refusals",
-                task_id=task_id,
-                check_name="weight_range",
-                severity="quarantine",
-            )
-        ]
-    }
+    refusal = row("refusals", task_id=task_id, check_name="weight_range", severity="quarantine")
+    return {"refusals": [refusal]}
 
 
 def figures_of(tables: Rows) -> Figures:
     """Return the independent checker's figures for rows, in the form of a certificate."""
-    out = {each["task_id"] for each in tables.get("refusals", [])}
-    kinds = {"decision_type": "decision_types", "economic_pathway": "economic_pathways"}
-    given = (
-        {
-            "criterion_labels": [],
-            "criterion_variants": [],
-            "stopping_scores": [],
-        }
-        | tables
-        | {
-            "tasks": [
-                each | {"is_admitted": each["task_id"] not in out} for each in tables["task_rows"]
-            ],
-            "labelled_tasks": [
-                {
-                    "task_id": each["task_id"],
-                    "kind": kind,
-                    "label": label,
-                }
-                for each in tables["task_rows"]
-                for kind, column in kinds.items()
-                for label in each[column] or ()
-            ],
-            "hard_subset": [
-                each for each in tables.get("hard_subset", []) if each["selection_id"] == "latest"
-            ],
-        }
-    )
-    return Figures({"intervals": INTERVALS}, given)
+    refused_ids = {refusal["task_id"] for refusal in tables.get("refusals", [])}
+    selections = tables.get("hard_subset", [])
+    tasks = []
+    labels = []
+    for task in tables["task_rows"]:
+        task_id = task["task_id"]
+        tasks.append(task | {"is_admitted": task_id not in refused_ids})
+        for kind in ("decision_type", "economic_pathway"):
+            for label in task[f"{kind}s"] or ():
+                labels.append({"task_id": task_id, "kind": kind, "label": label})
+    certified: Rows = {"criterion_labels": [], "criterion_variants": [], "stopping_scores": []}
+    certified |= tables
+    certified["tasks"] = tasks
+    certified["labelled_tasks"] = labels
+    certified["hard_subset"] = [
+        selection for selection in selections if selection["selection_id"] == "latest"
+    ]
+    return Figures({"intervals": INTERVALS}, certified)
 
 
 def small_world(seed: int) -> Rows:
@@ -277,34 +283,17 @@ def small_world(seed: int) -> Rows:
     """
     dice = random.Random(seed)
     rows = random_world(seed, n_tasks=12)
-    for each in rows["responses"]:
-        each |= {
-            "chars_alnum": dice.randint(100, 900),
-            "completion_tokens": dice.randint(50, 300),
-            "cost_usd": 0.01,
-        }
-    for each in rows["verdicts"]:
-        each |= {
-            "cost_usd": 0.001,
-            "error": "no reply within 60 s" if each["value"] is None else None,
-        }
-        if each["criterion_id"] == "t000-c0":  # no model meets it
-            each |= {"value": 0.0, "status": "unmet"}
-    first = rows["verdicts"][0]
-    labelled = [each for each in rows["verdicts"] if each["judge"] == "a-judge"]
-    for each in labelled:
-        other = {0.0: (1.0, "met"), 1.0: (0.0, "unmet")}.get(each["value"])
-        decision = (
-            dict(zip(("value", "status"), other, strict=True))
-            if other and dice.random() < 0.2
-            else {}
-        )
-        expert = {
-            "verdict_id": f"{each['verdict_id']}/expert",
-            "judge": "expert",
-            "source": "imported",
-        }
-        rows["verdicts"].append(each | expert | decision)
+    for sampled in rows["responses"]:
+        sampled["chars_alnum"] = dice.randint(100, 900)
+        sampled["completion_tokens"] = dice.randint(50, 300)
+        sampled["cost_usd"] = 0.01
+    for decision in rows["verdicts"]:
+        decision["cost_usd"] = 0.001
+        decision["error"] = "no reply within 60 s" if decision["value"] is None else None
+        if decision["criterion_id"] == "t000-c0":  # no model meets it
+            decision |= {"value": 0.0, "status": "unmet"}
+    first_verdict = rows["verdicts"][0]
+    rows["verdicts"] += list(_expert_verdicts(dice, rows["verdicts"]))
     rows["conversation_turns"] = [
         row(
             "conversation_turns",
@@ -318,10 +307,10 @@ def small_world(seed: int) -> Rows:
     rows["evidence"] = [
         row(
             "evidence",
-            **{
-                name: first[name]
-                for name in ("verdict_id", "response_id", "task_id", "criterion_id")
-            },
+            verdict_id=first_verdict["verdict_id"],
+            response_id=first_verdict["response_id"],
+            task_id=first_verdict["task_id"],
+            criterion_id=first_verdict["criterion_id"],
             round=1,
             chunk_number=1,
             n_chunks=1,
@@ -349,3 +338,19 @@ def small_world(seed: int) -> Rows:
         for block, decision in ((1, "open"), (2, "different"))
     ]
     return rows
+
+
+def _expert_verdicts(dice: random.Random, verdicts: Sequence[Row]) -> Iterator[Row]:
+    """The labels of an expert, who differs now and then from the first judge."""
+    opposites = {0.0: {"value": 1.0, "status": "met"}, 1.0: {"value": 0.0, "status": "unmet"}}
+    for decision in verdicts:
+        if decision["judge"] != "a-judge":
+            continue
+        label = decision | {
+            "verdict_id": f"{decision['verdict_id']}/expert",
+            "judge": "expert",
+            "source": "imported",
+        }
+        if decision["value"] in opposites and dice.random() < 0.2:
+            label |= opposites[decision["value"]]
+        yield label

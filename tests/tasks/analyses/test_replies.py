@@ -18,8 +18,10 @@ from tasks.rules.verdict import VerdictError
 LABELS = ("Capital & Funding", "Other", "Planning & Forecasts")
 
 
-def read(content: object, most: int = 2) -> Any:
-    return read_labels(content if isinstance(content, str) else json.dumps(content), LABELS, most)
+def read(content: object, most_labels: int = 2) -> Any:
+    return read_labels(
+        content if isinstance(content, str) else json.dumps(content), LABELS, most_labels
+    )
 
 
 @pytest.mark.parametrize("secondary", [[], ["Other"], ["Other", "Planning & Forecasts"]])
@@ -89,8 +91,8 @@ GOOD: dict[str, Any] = {
 def test_a_reply_has_a_finding_for_each_check_in_order_whatever_the_order_of_the_keys() -> None:
     result = read_findings(json.dumps(dict(reversed(GOOD.items()))))
 
-    assert list(CHECKS) == [each["name"] for each in result]
-    assert [each["passes"] for each in result] == [False, True, True, True, True]
+    assert list(CHECKS) == [finding["name"] for finding in result]
+    assert [finding["passes"] for finding in result] == [False, True, True, True, True]
     assert result[0]["reason"] == "about atomic"
 
 
@@ -171,19 +173,22 @@ def test_a_vector_is_read_as_it_was_written(vector: list[float]) -> None:
 
 
 def test_names_that_stay_alike_are_told_apart_by_a_phrase_or_a_number() -> None:
-    used = {"tax": "1", "tax: reading leases": "2"}
+    taken_names = {"tax": "1", "tax: reading leases": "2"}
 
-    assert unique_name("Tax", ["Reading leases", "Drafting wills"], used) == "Tax: Drafting wills"
-    assert unique_name("Tax", ["Reading leases"], used) == "Tax (2)"
-    assert unique_name("Tax", [], used | {"tax (2)": "3"}) == "Tax (3)"
+    assert (
+        unique_name("Tax", ["Reading leases", "Drafting wills"], taken_names)
+        == "Tax: Drafting wills"
+    )
+    assert unique_name("Tax", ["Reading leases"], taken_names) == "Tax (2)"
+    assert unique_name("Tax", [], taken_names | {"tax (2)": "3"}) == "Tax (3)"
 
 
 @given(st.lists(st.text(max_size=5), max_size=200))
 def test_a_request_shows_all_phrases_or_the_first_and_some_of_the_rest(phrases: list[str]) -> None:
-    shown = shown_phrases(phrases)
+    phrases_in_request = shown_phrases(phrases)
 
-    assert min(len(phrases), MOST_PHRASES) == len(shown)
-    assert phrases[: MOST_PHRASES // 2] == shown[: MOST_PHRASES // 2]
+    assert min(len(phrases), MOST_PHRASES) == len(phrases_in_request)
+    assert phrases[: MOST_PHRASES // 2] == phrases_in_request[: MOST_PHRASES // 2]
 
 
 @given(

@@ -41,11 +41,11 @@ def reviewed(job: Job, *, retry_failed: bool = False) -> StageReport:
 
     async def run() -> None:
         with Warehouse(job.warehouse).reader() as reader:
-            missing = REVIEW.missing(job, reader)
-        if not any(missing.values()):
+            items_by_reviewer = REVIEW.missing(job, reader)
+        if not any(items_by_reviewer.values()):
             return
         async with open_run_context(job, ("reviewer",)) as context:
-            for label, items in missing.items():
+            for label, items in items_by_reviewer.items():
                 ids = [item.row_id for item in items]
                 report.add(await analyse_items(job, context, REVIEW, label, ids))
 
@@ -56,9 +56,12 @@ def reviewed(job: Job, *, retry_failed: bool = False) -> StageReport:
 
 def small(server: FaultServer, folder: Path, *rows: dict[str, Any], **settings: Any) -> Job:
     rows = rows or (good_row("t0"), good_row("t1"))
-    given = {"reviewer": reviewer(server), "limits": {"concurrency": 4, "attempts": 2}} | settings
+    own_settings = {
+        "reviewer": reviewer(server),
+        "limits": {"concurrency": 4, "attempts": 2},
+    } | settings
     return prepared(
-        job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse", **given)
+        job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse", **own_settings)
     )
 
 
@@ -82,8 +85,10 @@ def test_each_criterion_is_reviewed_once_and_each_finding_is_a_row(
     # The stored findings are those of the replies, which depend on the prompt alone.
     replied = [each for prompt in prompts for each in review(prompt).items()]
     expected = Counter((name, finding["passes"], finding["reason"]) for name, finding in replied)
-    stored = Counter((row["review_check"], row["value"] == 1.0, row["explanation"]) for row in rows)
-    assert stored == expected
+    outcomes = Counter(
+        (row["review_check"], row["value"] == 1.0, row["explanation"]) for row in rows
+    )
+    assert outcomes == expected
     assert {row["status"] for row in rows} == {"pass", "fail"}
     assert {(row["reviewer"], row["review_trial"]) for row in rows} == {
         ("rev", 1),
@@ -100,8 +105,8 @@ def test_a_finished_review_makes_no_call_and_a_new_reviewer_only_its_own(
     n_requests = len(server.book)
     assert reviewed(job).rows == 0
     assert 20 == n_requests == len(server.book)
-    both = [reviewer(server), reviewer(server, "new")]
-    settings = job.settings.model_validate({**job.settings.model_dump(), "reviewer": both})
+    reviewers = [reviewer(server), reviewer(server, "new")]
+    settings = job.settings.model_validate({**job.settings.model_dump(), "reviewer": reviewers})
     assert reviewed(job.model_copy(update={"settings": settings})).rows == 20
     assert {request["model"] for request in server.book[n_requests:]} == {"new"}
 
@@ -110,8 +115,8 @@ def test_the_prompts_on_a_rubric_begin_alike_and_differ_only_behind_it(
     server: FaultServer, tmp_path: Path
 ) -> None:
     items = wanted(small(server, tmp_path))
-    for _, of_group in groupby(items, key=lambda item: item.group):
-        prompts = [item.prompt() for item in of_group]
+    for _, group in groupby(items, key=lambda item: item.group):
+        prompts = [item.prompt() for item in group]
         alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*prompts, strict=False))
         shared = "".join(letters[0] for letters in alike)
 

@@ -20,13 +20,13 @@ def groups(tree: Tree, items: list[str]) -> dict[tuple[int, ...], list[str]]:
     by_path: dict[tuple[int, ...], list[str]] = {}
     for item, leaf in zip(items, tree.leaves, strict=True):
         by_path.setdefault(tuple(_way(tree, int(leaf))), []).append(item)
-    return {way: sorted(of) for way, of in by_path.items()}
+    return {way: sorted(positions) for way, positions in by_path.items()}
 
 
 def test_levels_and_sizes_are_bounded_and_every_item_is_in_one_leaf() -> None:
     tree = build_tree(PHRASES)
-    of_leaf = leaves_under(tree.parents)[np.unique(tree.leaves, return_inverse=True)[1]]
-    sizes = of_leaf.sum(axis=0)
+    is_under = leaves_under(tree.parents)[np.unique(tree.leaves, return_inverse=True)[1]]
+    sizes = is_under.sum(axis=0)
 
     assert max(len(_way(tree, node)) - 1 for node in range(len(tree.parents))) <= LEVELS
     assert min(sizes) >= FEWEST_CRITERIA
@@ -42,9 +42,9 @@ def test_levels_and_sizes_are_bounded_and_every_item_is_in_one_leaf() -> None:
 @given(st.permutations(range(120)))
 def test_the_order_of_items_changes_nothing(order: list[int]) -> None:
     items = PHRASES[:120]
-    other = [items[index] for index in order]
+    shuffled = [items[index] for index in order]
 
-    assert groups(build_tree(items), items) == groups(build_tree(other), other)
+    assert groups(build_tree(items), items) == groups(build_tree(shuffled), shuffled)
 
 
 def test_equal_phrases_stay_together_but_for_case_and_space() -> None:

@@ -9,24 +9,25 @@ import json
 import math
 import sys
 import zipfile
-from collections import defaultdict
+from collections import Counter, defaultdict, namedtuple
+from dataclasses import dataclass, field
 from functools import cache
-from itertools import product
-from operator import add
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
 from scipy.stats import t as student_t
 
-JUDGE_CONFIG = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 SAMPLING = ("model", "model_config_hash", "vintage")
-ORIGINAL = ("task_id", "original_id", "original_hash")
-VARIANT = ("task_id", "criterion_id", "content_hash")
+JUDGE_CONFIG = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 ALL = ("all", "")
-NOTHING = (0.0, 0, 0.0, 0.0, 0.0)
-"""Points, number of decided criteria, number of met ones, and the positive and negative weights of
-decided ones.
-"""
+Run = namedtuple("Run", SAMPLING + JUDGE_CONFIG)
+"""A model in a vintage under a judge configuration."""
+Score = namedtuple("Score", "value lower upper n_decided n_criteria")
+"""The score of a response (None if incomplete), its bounds, and its numbers of criteria."""
+
+
+# the file
 
 
 def read(path, digest=None):
@@ -41,10 +42,65 @@ def read(path, digest=None):
         content = archive.read(member["name"])
         assert hashlib.sha256(content).hexdigest() == member["sha256"], member["name"]
         if member["name"].endswith(".jsonl"):
-            tables[member["name"].split("/")[1][:-6]] = [
-                json.loads(line) for line in content.splitlines()
-            ]
+            tables[Path(member["name"]).stem] = list(map(json.loads, content.splitlines()))
     return manifest, tables
+
+
+def digest_of(*parts):
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def check_ids(manifest, tables, texts):
+    """Check that the ids of responses, and of verdicts on responses with given texts, are the right
+    hashes.
+    """
+    texts_by_hash = {hashlib.sha256(text.encode()).hexdigest(): text for text in texts}
+    texts_by_response = {}
+    data_set = (manifest["benchmark"], manifest["dataset_revision"])
+    for row in tables["responses"]:
+        names = ("task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage")
+        response_id = digest_of("response", *data_set, *(row[name] for name in names))
+        assert row["response_id"] == response_id, row
+        texts_by_response[response_id] = texts_by_hash.get(row["text_sha256"])
+    pieces = pieces_of(tables)
+    for row in tables["verdicts"]:
+        response_id = row["response_id"]
+        text = texts_by_response[response_id]
+        if text is not None:
+            parts = [row[name] for name in ("criterion_id", "criterion_hash", *JUDGE_CONFIG)]
+            parts.append("base")
+            if row["piece_hash"] is not None:
+                parts.append(pieces[row["task_id"], row["piece_hash"]])
+            assert row["verdict_id"] == digest_of("verdict", response_id, text, *parts), row
+
+
+def pieces_of(tables):
+    """Task and hash of a piece -> the hashes of its criteria, which follow each other in the
+    rubric.
+    """
+    rubrics = defaultdict(list)
+    for row in sorted(tables["criteria"], key=lambda row: row["position"]):
+        rubrics[row["task_id"]].append(row["content_hash"])
+    pieces = {}
+    for task, rubric in rubrics.items():
+        for start, end in combinations(range(len(rubric) + 1), 2):
+            piece = rubric[start:end]
+            pieces[task, hashlib.md5(" ".join(piece).encode()).hexdigest()] = piece
+    return pieces
+
+
+def check_calls(manifest, tables):
+    """Check that the manifest has the hash of the numbers of criteria in a call."""
+    lines = []
+    for row in sorted(tables["verdicts"], key=lambda row: row["verdict_id"]):
+        if row["n_in_call"] is not None:
+            lines.append(f"{row['verdict_id']} {row['n_in_call']}")
+    calls_hash = hashlib.sha256("\n".join(lines).encode()).hexdigest() if lines else None
+    assert manifest["calls_sha256"] == calls_hash
+
+
+# intervals
 
 
 def student(degrees):
@@ -55,18 +111,19 @@ def student(degrees):
 def draws(n_tasks, seed, resamples):
     generator = np.random.default_rng(seed)
     shares = np.full(n_tasks, 1 / n_tasks)
-    sizes = [min(1000, resamples - start) for start in range(0, resamples, 1000)]
-    return np.concatenate(
-        [generator.multinomial(n_tasks, shares, size=size) for size in sizes]
-    ).astype(float)
+    parts = []
+    for start in range(0, resamples, 1000):
+        size = min(1000, resamples - start)
+        parts.append(generator.multinomial(n_tasks, shares, size=size))
+    return np.concatenate(parts).astype(float)
 
 
 def interval(numerators, denominators, counts):
     """The interval (low, high) of a ratio of sums; with denominators of 1, of a mean."""
-    each = np.sort(numerators / denominators)
-    runs = np.split(each, np.flatnonzero(np.diff(each) > 1e-9 * np.abs(each).max()) + 1)
-    n = len(each)
-    n_differing = len(each) - max(map(len, runs))
+    ratios = np.sort(numerators / denominators)
+    steps = np.flatnonzero(np.diff(ratios) > 1e-9 * np.abs(ratios).max())
+    n_tasks = len(ratios)
+    n_differing = n_tasks - max(map(len, np.split(ratios, steps + 1)))
     if n_differing < 5:
         return None, None
     ratio = numerators.sum() / denominators.sum()
@@ -75,41 +132,129 @@ def interval(numerators, denominators, counts):
     excess /= spread
     counts = counts[counts @ denominators > 0]
     moved = counts @ excess
-    off = (counts @ excess) / (counts @ denominators)
+    shift = moved / (counts @ denominators)
     squares = (
         counts @ excess**2
-        - 2 * off * (counts @ (excess * denominators))
-        + off**2 * (counts @ denominators**2)
+        - 2 * shift * (counts @ (excess * denominators))
+        + shift**2 * (counts @ denominators**2)
     )
-    below, above = np.quantile(moved / np.sqrt(np.maximum(squares, 1e-6)), [0.025, 0.975])
-    least = student(n_differing - 1) * math.sqrt(n / (n - 1))
-    most = max(2 * student(n - 1), least)
+    low_quantile, high_quantile = np.quantile(
+        moved / np.sqrt(np.maximum(squares, 1e-6)), [0.025, 0.975]
+    )
+    shortest = student(n_differing - 1) * math.sqrt(n_tasks / (n_tasks - 1))
+    longest = max(2 * student(n_tasks - 1), shortest)
     error = spread / denominators.sum()
-    low, high = (min(max(side, least), most) * error for side in (above, -below))
-    return max(ratio - low, each[0]), min(ratio + high, each[-1])
+    low = ratio - min(max(high_quantile, shortest), longest) * error
+    high = ratio + min(max(-low_quantile, shortest), longest) * error
+    return max(low, ratios[0]), min(high, ratios[-1])
 
 
-def labels_of_criteria(tables, tasks):
-    """Criterion -> (weight, its labels); (task, label) -> [P, N, number of criteria]."""
-    criteria = {}
-    rubrics = defaultdict(lambda: [0.0, 0.0, 0])
-    others = defaultdict(list)
+# rubrics, labels and verdicts
+
+
+@dataclass
+class Rubric:
+    """The criteria of a task under a label: sums of their weights, and their number."""
+
+    positive: float = 0.0
+    negative: float = 0.0
+    n_criteria: int = 0
+
+
+@dataclass
+class Decisions:
+    """The decided criteria of a response under a label; `positive` and `negative` are the sums of
+    their weights.
+    """
+
+    points: float = 0.0
+    n_decided: int = 0
+    met: float = 0.0
+    positive: float = 0.0
+    negative: float = 0.0
+
+    def add(self, weight, value):
+        self.met += value or 0.0
+        if None not in (weight, value):
+            self.points += weight * value
+            self.n_decided += 1
+            self.positive += max(weight, 0.0)
+            self.negative += min(weight, 0.0)
+
+
+@dataclass
+class Verdicts:
+    """The verdicts of all judges.
+
+    Attributes:
+        decisions: (judge configuration, response) -> label -> decisions.
+        own_judges: the judge configurations with a verdict that is not imported.
+        marks: (judge configuration, response) -> whether failures may be hidden.
+        failed: the pairs of judge configuration and response with a failed verdict.
+    """
+
+    decisions: dict = field(default_factory=dict)
+    own_judges: set = field(default_factory=set)
+    marks: dict = field(default_factory=lambda: defaultdict(set))
+    failed: set = field(default_factory=set)
+
+    def add(self, row, judged, value):
+        mark = row["may_hide_failures"]
+        if row["source"] == "judged" and mark is None:
+            mark = False
+        self.marks[judged].add(mark)
+        if row["source"] != "imported":
+            self.own_judges.add(judged[0])
+        if value is None:
+            self.failed.add(judged)
+
+
+@dataclass
+class RunState:
+    """The trials of a run that count, the times of its judged responses, the marks of its verdicts,
+    and the tasks on which something failed.
+    """
+
+    trials: set = field(default_factory=set)
+    times: set = field(default_factory=set)
+    marks: set = field(default_factory=set)
+    failed_tasks: set = field(default_factory=set)
+
+    def add(self, row, judged, verdicts):
+        """Note what the verdicts on a response say, and return its decisions by label."""
+        self.marks.update(verdicts.marks.get(judged, ()))
+        if row["status"] != "ok" or judged in verdicts.failed:
+            self.failed_tasks.add(row["task_id"])
+        return verdicts.decisions.get(judged, {})
+
+
+def or_none(label):
+    return "(none)" if label is None else str(label)
+
+
+def criteria_of(tables, tasks):
+    """Criterion -> its weight and labels; and (task, label) -> rubric."""
+    further_labels = defaultdict(list)
     for row in tables["criterion_labels"]:
-        others[row["task_id"], row["criterion_id"]].append((row["kind"], row["label"]))
-    for row in (row for row in tables["criteria"] if row["task_id"] in tasks):
+        further_labels[row["task_id"], row["criterion_id"]].append((row["kind"], row["label"]))
+    criteria = {}
+    rubrics = defaultdict(Rubric)
+    for row in tables["criteria"]:
+        task = row["task_id"]
+        if task not in tasks:
+            continue
         labels = [
             ALL,
-            *(
-                (kind, "(none)" if row[kind] is None else row[kind])
-                for kind in ("category", "severity")
-            ),
+            ("category", or_none(row["category"])),
+            ("severity", or_none(row["severity"])),
+            *further_labels[task, row["criterion_id"]],
         ]
-        labels += others[row["task_id"], row["criterion_id"]]
-        criteria[row["task_id"], row["criterion_id"], row["content_hash"]] = row["weight"], labels
+        criteria[task, row["criterion_id"], row["content_hash"]] = (row["weight"], labels)
         for label in labels:
-            sums = rubrics[row["task_id"], label]
-            weight = row["weight"] or 0.0
-            sums[:] = sums[0] + max(weight, 0.0), sums[1] + min(weight, 0.0), sums[2] + 1
+            rubric = rubrics[task, label]
+            rubric.positive += max(row["weight"] or 0.0, 0.0)
+            rubric.negative += min(row["weight"] or 0.0, 0.0)
+            rubric.n_criteria += 1
     return criteria, rubrics
 
 
@@ -117,178 +262,124 @@ def tasks_under(tables, tasks, hard):
     """A label of tasks -> the tasks under it."""
     by_label = defaultdict(set)
     for task, row in tasks.items():
-        labels = [
-            (kind, "(none)" if row[kind] is None else str(row[kind]))
-            for kind in ("topic", "expert", "turns")
-        ]
-        labels += [
-            ("reference_texts", "with" if row["has_reference_texts"] else "without"),
-            ("subset", "full"),
-        ]
-        for label in [ALL, *labels, *[("subset", "hard")] * (task in hard)]:
-            by_label[label].add(task)
+        by_label[ALL].add(task)
+        for kind in ("topic", "expert", "turns"):
+            by_label[kind, or_none(row[kind])].add(task)
+        by_label["reference_texts", "with" if row["has_reference_texts"] else "without"].add(task)
+        by_label["subset", "full"].add(task)
+        if task in hard:
+            by_label["subset", "hard"].add(task)
     for row in tables["labelled_tasks"]:
         by_label[row["kind"], row["label"]].add(row["task_id"])
     return {label: under & tasks.keys() for label, under in by_label.items()}
 
 
 def verdicts_of(tables, criteria):
-    """(judge configuration, response) -> label -> sums; those not imported; marks of hidden
-    failures; failures.
-    """
-    sums_of = defaultdict(lambda: defaultdict(lambda: NOTHING))
-    other = set()
-    hiding = defaultdict(set)
-    failed = set()
-    originals = {
-        tuple(map(row.get, VARIANT)): tuple(map(row.get, ORIGINAL))
-        for row in tables["criterion_variants"]
-    }
+    verdicts = Verdicts()
+    originals = {}
+    for row in tables["criterion_variants"]:
+        variant = (row["task_id"], row["criterion_id"], row["content_hash"])
+        originals[variant] = (row["task_id"], row["original_id"], row["original_hash"])
     for row in tables["verdicts"]:
-        key = row["task_id"], row["criterion_id"], row["criterion_hash"]
+        key = (row["task_id"], row["criterion_id"], row["criterion_hash"])
         weight, labels = criteria.get(originals.get(key, key), (None, ()))
-        for grading in (
-            ["ternary", "ternary_as_binary"] if row["grading"] == "ternary" else [row["grading"]]
-        ):
+        for grading, value in readings_of(row).items():
             judge_config = (*(row[name] for name in JUDGE_CONFIG[:3]), grading, row["judge_trial"])
-            value = row["value"]
-            other |= {judge_config} if row["source"] != "imported" else set()
-            is_own = row["source"] == "judged"
-            mark = row["may_hide_failures"]
-            hiding[judge_config, row["response_id"]].add(False if is_own and mark is None else mark)
-            failed |= {(judge_config, row["response_id"])} if value is None else set()
-            value = 0.0 if value == 0.5 and grading == "ternary_as_binary" else value
-            more = (0.0, 0, value or 0.0, 0.0, 0.0)
-            if None not in (value, weight):
-                more = weight * value, 1, value, max(weight, 0.0), min(weight, 0.0)
+            judged = (judge_config, row["response_id"])
+            verdicts.add(row, judged, value)
             for label in labels:
-                sums = sums_of[judge_config, row["response_id"]]
-                sums[label] = tuple(map(add, sums[label], more))
-    return sums_of, other, hiding, failed
+                by_label = verdicts.decisions.setdefault(judged, defaultdict(Decisions))
+                by_label[label].add(weight, value)
+    return verdicts
 
 
-def runs_of(tables, tasks, rubrics, sums_of, other, hiding, failed):
-    """Run -> (trials, response times, marks, failed tasks); (run, task, label) -> trial -> sums."""
+def readings_of(verdict):
+    """Grading -> the value of a verdict; a ternary one is read as binary too."""
+    readings = {verdict["grading"]: verdict["value"]}
+    if verdict["grading"] == "ternary":
+        is_partial = verdict["value"] == 0.5
+        readings["ternary_as_binary"] = 0.0 if is_partial else verdict["value"]
+    return readings
+
+
+# runs
+
+
+def judged_runs(responses, sampled, verdicts):
+    """Run -> its state, with its trials: judged ones, and all if they were not imported."""
+    runs = defaultdict(RunState)
+    for judge_config, response in verdicts.decisions:
+        row = responses[response]
+        run = Run(*(row[name] for name in SAMPLING), *judge_config)
+        runs[run].trials.add(row["trial"])
+        runs[run].times.add(row["created_at"])
+        if judge_config in verdicts.own_judges:
+            runs[run].trials.update(row["trial"] for row in sampled[run[:3]])
+    return runs
+
+
+def runs_of(tables, tasks, rubrics, verdicts):
+    """Run -> its state; and (run, task, label) -> trial -> decisions."""
     responses = {row["response_id"]: row for row in tables["responses"] if row["task_id"] in tasks}
     sampled = defaultdict(list)
-    runs = {}
-    sums = defaultdict(dict)
-    labels = defaultdict(list)
     for row in responses.values():
         sampled[tuple(row[name] for name in SAMPLING)].append(row)
+    labels = defaultdict(list)
     for task, label in rubrics:
         labels[task].append(label)
-    for judge_config, response in sums_of:
-        row = responses[response]
-        run = (*(row[name] for name in SAMPLING), *judge_config)
-        trials, first, *_ = runs.setdefault(run, (set(), set(), set(), set()))
-        trials.add(row["trial"])
-        first.add(row["created_at"])
-    for run, (trials, _, hides, failing) in runs.items():
-        trials.update(row["trial"] for row in sampled[run[:3]] if run[3:] in other)
-        for row in (row for row in sampled[run[:3]] if row["trial"] in trials):
-            hides.update(hiding.get((run[3:], row["response_id"]), ()))
-            has_failed = row["status"] != "ok" or (run[3:], row["response_id"]) in failed
-            failing.update({row["task_id"]} if has_failed else ())
-            decided = sums_of.get((run[3:], row["response_id"]), {})
-            for label in labels[row["task_id"]]:
-                sums[run, row["task_id"], label][row["trial"]] = decided.get(label, NOTHING)
-    count_trials(tables, runs, sums, other)
-    return runs, sums
+    runs = judged_runs(responses, sampled, verdicts)
+    decisions = defaultdict(dict)
+    for run, state in runs.items():
+        for row in sampled[run[:3]]:
+            if row["trial"] in state.trials:
+                by_label = state.add(row, (run[3:], row["response_id"]), verdicts)
+                for label in labels[row["task_id"]]:
+                    decided = by_label.get(label, Decisions())
+                    decisions[run, row["task_id"], label][row["trial"]] = decided
+        if run[3:] in verdicts.own_judges:
+            count_trials(tables, run, state, decisions)
+    return runs, decisions
 
 
 def bar_of(tables, run):
     """The coverage that a vintage needs: by the last rule of the model, else of all others, else
     0.99.
     """
-    rules = sorted(tables.get("coverage_rules", ()), key=lambda row: row["created_at"])
-    of_model = [
-        row["min_coverage"] for row in rules if (row["model"], row["model_config_hash"]) == run[:2]
-    ]
-    of_others = [row["min_coverage"] for row in rules if not row["model"]]
-    return [0.99, *of_others[-1:], *of_model[-1:]][-1]
+    bar_of_others = 0.99
+    bar_of_model = None
+    for rule in sorted(tables.get("coverage_rules", ()), key=lambda row: row["created_at"]):
+        if (rule["model"], rule["model_config_hash"]) == run[:2]:
+            bar_of_model = rule["min_coverage"]
+        if not rule["model"]:
+            bar_of_others = rule["min_coverage"]
+    return bar_of_others if bar_of_model is None else bar_of_model
 
 
-def count_trials(tables, runs, sums, other):
+def count_trials(tables, run, state, decisions):
     """Leave only the trials that count: the wanted ones, and further ones that are as full as
     these.
     """
-    rules = {tuple(row[name] for name in SAMPLING): row for row in tables.get("coverage_rules", ())}
-    for run, (trials, *_) in runs.items():
-        if run[3:] in other and run[:3] in rules:
-            wanted = rules[run[:3]]["wanted_trials"]
-            decided = n_decided(run, sums)
-            most = max((n for trial, n in decided.items() if trial <= wanted), default=0)
-            bar = bar_of(tables, run)
-            further = {trial for trial in trials if trial > wanted and decided[trial] >= bar * most}
-            trials.clear()
-            trials.update(range(1, wanted + 1), further)
-
-
-def n_decided(run, sums):
-    """Trial -> the number of decided criteria."""
-    decided = defaultdict(int)
-    for (of_run, _, label), by_trial in sums.items():
-        for trial, each in by_trial.items():
-            decided[trial] += each[1] if (of_run, label) == (run, ALL) else 0
-    return decided
-
-
-def digest(*parts):
-    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def check_ids(manifest, tables, texts):
-    """Check that the ids of responses, and of verdicts on responses with given texts, are the right
-    hashes.
-    """
-    by_hash = {hashlib.sha256(text.encode()).hexdigest(): text for text in texts}
-    of = {}
-    for row in tables["responses"]:
-        names = ("task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage")
-        own = digest(
-            "response",
-            manifest["benchmark"],
-            manifest["dataset_revision"],
-            *(row[name] for name in names),
-        )
-        assert row["response_id"] == own, row
-        of[own] = by_hash.get(row["text_sha256"])
-    pieces = pieces_of(tables)
-    for row in (row for row in tables["verdicts"] if of[row["response_id"]] is not None):
-        fields = [row[name] for name in ("criterion_id", "criterion_hash", *JUDGE_CONFIG)]
-        piece = [] if row["piece_hash"] is None else [pieces[row["task_id"], row["piece_hash"]]]
-        of_response = row["response_id"], of[row["response_id"]]
-        assert row["verdict_id"] == digest("verdict", *of_response, *fields, "base", *piece), row
-
-
-def pieces_of(tables):
-    """Task and hash of a piece -> the hashes of its criteria, which follow each other in the
-    rubric.
-    """
-    rubrics = defaultdict(list)
-    pieces = {}
-    for row in sorted(tables["criteria"], key=lambda row: row["position"]):
-        rubrics[row["task_id"]].append(row["content_hash"])
-    for task, rubric in rubrics.items():
-        for first, last in product(range(len(rubric)), range(1, len(rubric) + 1)):
-            piece = rubric[first:last]
-            pieces[task, hashlib.md5(" ".join(piece).encode()).hexdigest()] = piece
-    return pieces
-
-
-def check_calls(manifest, tables):
-    """Check that the manifest has the hash of the numbers of criteria in a call."""
-    calls = {
-        row["verdict_id"]: row["n_in_call"]
-        for row in tables["verdicts"]
-        if row["n_in_call"] is not None
+    n_wanted = None
+    for rule in tables.get("coverage_rules", ()):
+        if tuple(rule[name] for name in SAMPLING) == run[:3]:
+            n_wanted = rule["wanted_trials"]
+    if n_wanted is None:
+        return
+    n_decided = Counter()
+    for (other_run, _, label), by_trial in decisions.items():
+        if (other_run, label) == (run, ALL):
+            for trial, decided in by_trial.items():
+                n_decided[trial] += decided.n_decided
+    fullest = max((n for trial, n in n_decided.items() if trial <= n_wanted), default=0)
+    further_trials = {
+        trial
+        for trial in state.trials
+        if trial > n_wanted and n_decided[trial] >= bar_of(tables, run) * fullest
     }
-    text = "\n".join(f"{verdict} {calls[verdict]}" for verdict in sorted(calls))
-    assert manifest["calls_sha256"] == (
-        hashlib.sha256(text.encode()).hexdigest() if calls else None
-    )
+    state.trials = further_trials | set(range(1, n_wanted + 1))
+
+
+# figures
 
 
 class Figures:
@@ -296,287 +387,330 @@ class Figures:
         self.seed = manifest["intervals"]["seed"]
         self.resamples = resamples or manifest["intervals"]["resamples"]
         self.scores = {row["score_name"]: row for row in tables["score_definitions"]}
+        self.primary = next(name for name, row in self.scores.items() if row["is_primary"])
         tasks = {row["task_id"]: row for row in tables["tasks"] if row["is_admitted"]}
+        self.n_criteria = {task: row["n_criteria"] for task, row in tasks.items()}
+        hard = {row["task_id"] for row in tables["hard_subset"]}
         sets = defaultdict(set)
         for row in tables["split_members"]:
             sets[row["split"], False].add(row["task_id"])
         for row in tables["hard_subset"]:
-            sets[row["field"] + " (own hard)", True].add(row["task_id"])
-        self.sets = {key: sorted(each & tasks.keys()) for key, each in sets.items()}
-        self.under = tasks_under(
-            tables, tasks, {task for (_, own), each in sets.items() if own for task in each}
-        )
-        criteria, self.rubrics = labels_of_criteria(tables, tasks)
+            sets[f"{row['field']} (own hard)", True].add(row["task_id"])
+        self.sets = {key: sorted(members & tasks.keys()) for key, members in sets.items()}
+        self.under = tasks_under(tables, tasks, hard)
         self.stopped = {
             self.about({**row, "is_own_hard": False}): row for row in tables["stopping_scores"]
         }
-        self.primary = next(name for name, row in self.scores.items() if row["is_primary"])
-        self.bar = cache(lambda run: bar_of(tables, run))
-        self.n_criteria = {task: row["n_criteria"] for task, row in tasks.items()}
-        self.part_of = {
+        self.stopped_samplings = {
             run[:3] for (run, *_), row in self.stopped.items() if row["n_tasks_skipped"]
         }
-        self.runs, self.sums = runs_of(tables, tasks, self.rubrics, *verdicts_of(tables, criteria))
+        self.bar = cache(lambda run: bar_of(tables, run))
+        criteria, self.rubrics = criteria_of(tables, tasks)
+        verdicts = verdicts_of(tables, criteria)
+        self.runs, self.decisions = runs_of(tables, tasks, self.rubrics, verdicts)
 
     def responses(self, run, task, label, score):
-        """Trial -> the score (None if incomplete), its bounds, and the numbers of decided and of
-        all criteria.
-        """
-        positive, negative, n = self.rubrics.get((task, label), (0.0, 0.0, 0))
+        """Trial -> the score of the response to a task."""
+        rubric = self.rubrics.get((task, label), Rubric())
         factors = self.scores[score]
         divisor = (
-            factors["denominator_positive"] * positive + factors["denominator_negative"] * negative
+            factors["denominator_positive"] * rubric.positive
+            + factors["denominator_negative"] * rubric.negative
         )
         if divisor <= 0:
             return None
+        offset = factors["numerator_negative"] * rubric.negative
         by_trial = {}
-        least = factors["numerator_negative"] * negative
-        trials = self.sums.get((run, task, label), {})
-        for trial in self.runs[run][0]:
-            points, decided, _, plus, minus = trials.get(trial, NOTHING)
-            low = points + negative - minus
-            high = points + positive - plus
-            score, low, high = ((each + least) / divisor for each in (points, low, high))
-            by_trial[trial] = score if decided == n else None, low, high, decided, n
+        for trial in self.runs[run].trials:
+            decided = self.decisions.get((run, task, label), {}).get(trial, Decisions())
+            is_complete = decided.n_decided == rubric.n_criteria
+            lowest = decided.points + rubric.negative - decided.negative
+            highest = decided.points + rubric.positive - decided.positive
+            by_trial[trial] = Score(
+                value=(decided.points + offset) / divisor if is_complete else None,
+                lower=(lowest + offset) / divisor,
+                upper=(highest + offset) / divisor,
+                n_decided=decided.n_decided,
+                n_criteria=rubric.n_criteria,
+            )
         return by_trial
+
+    def rubric_label(self, label):
+        """The label of the criteria that a label of tasks or criteria is about."""
+        return ALL if label in self.under else label
 
     @cache  # noqa: B019 - the world lives as long as its figures
     def known(self, run, task_set, label, score):
         """Task -> its responses by trial, for the tasks that have such a score."""
-        rubric = ALL if label in self.under else label
-        chosen = [task for task in self.sets[task_set] if task in self.under.get(label, [task])]
-        by_task = {task: self.responses(run, task, rubric, score) for task in chosen}
-        return {task: trials for task, trials in by_task.items() if trials is not None}
+        by_task = {}
+        for task in self.sets[task_set]:
+            if label not in self.under or task in self.under[label]:
+                trials = self.responses(run, task, self.rubric_label(label), score)
+                if trials is not None:
+                    by_task[task] = trials
+        return by_task
+
+    def all_responses(self, run, task_set, label, score):
+        responses = []
+        for trials in self.known(run, task_set, label, score).values():
+            responses += trials.values()
+        return responses
 
     def all_rows(self):
         """Return the keys of rows with figures: each run that responded to a task with such a score
         under the label.
         """
-        responding = {key[:2] for key in self.sums}
+        responding = {(run, task) for run, task, _ in self.decisions}
         labels = {label for _, label in self.rubrics} | self.under.keys()
-        every = product(self.runs, self.sets, labels, self.scores)
-        return {
-            key for key in every if any((key[0], task) in responding for task in self.known(*key))
-        }
-
-    @cache  # noqa: B019 - the world lives as long as its figures
-    def of_tasks(self, run, task_set, label, score):
-        """Task -> its scores by trial; and the label of the criteria that they cover."""
-        scores = {
-            task: {trial: each[0] for trial, each in trials.items() if each[0] is not None}
-            for task, trials in self.known(run, task_set, label, score).items()
-        }
-        return scores, ALL if label in self.under else label
+        keys = set()
+        for key in product(self.runs, self.sets, labels, self.scores):
+            if any((key[0], task) in responding for task in self.known(*key)):
+                keys.add(key)
+        return keys
 
     @cache  # noqa: B019 - as above
-    def unranked(self, run, task_set, label, score):
+    def of_tasks(self, run, task_set, label, score):
+        """Task -> its scores by trial, without incomplete ones."""
+        scores = {}
+        for task, trials in self.known(run, task_set, label, score).items():
+            values = {trial: response.value for trial, response in trials.items()}
+            scores[task] = {trial: value for trial, value in values.items() if value is not None}
+        return scores
+
+    def means(self, run, task_set, label, score):
+        """Task -> its mean score over trials."""
+        by_task = self.of_tasks(run, task_set, label, score)
+        return {
+            task: sum(trials.values()) / len(trials) for task, trials in by_task.items() if trials
+        }
+
+    @cache  # noqa: B019 - as above
+    def unranked(self, *key):
         """The figures of a row with a score, without its ranks."""
-        by_task, rubric = self.of_tasks(run, task_set, label, score)
-        trials = self.runs[run][0]
+        run, task_set, _, score = key
+        state = self.runs[run]
+        by_task = self.of_tasks(*key)
+        means = self.means(*key)
+        responses = self.all_responses(*key)
         floor = self.floor(score)
-        means = {task: sum(each.values()) / len(each) for task, each in by_task.items() if each}
+        raw_mean = sum(means.values()) / len(means) if means else None
+        n_tasks_full = sum(len(trials) == len(state.trials) for trials in by_task.values())
         figures = {
             "n_tasks": len(means),
             "n_tasks_wanted": len(by_task),
-            "n_trials": len(trials),
+            "n_tasks_full": n_tasks_full,
+            "n_trials": len(state.trials),
+            "coverage": coverage_of(responses),
+            "is_complete": n_tasks_full == len(by_task),
+            "mean_lower": max(np.mean([response.lower for response in responses]), floor),
+            "mean_upper": max(np.mean([response.upper for response in responses]), floor),
+            "raw_mean_score": raw_mean,
+            "mean_score": None if raw_mean is None else max(raw_mean, floor),
+            "is_latest": self.is_latest(run, task_set),
+            "may_hide_failures": mark_of(state.marks),
         }
-        figures["n_tasks_full"] = sum(len(each) == len(trials) for each in by_task.values())
-        every = [
-            each for of in self.known(run, task_set, label, score).values() for each in of.values()
-        ]
-        _, lower, upper, decided, wanted = zip(*every, strict=True)
-        figures |= {
-            "coverage": sum(decided) / sum(wanted),
-            "is_complete": figures["n_tasks_full"] == len(by_task),
+        figures |= self.met_figures(*key)
+        figures |= self.interval_figures(*key)
+        return figures | self.trial_figures(*key)
+
+    def counts(self, task_set, tasks):
+        """How often each resample draws each of the tasks."""
+        members = self.sets[task_set]
+        columns = [members.index(task) for task in tasks]
+        return draws(len(members), self.seed, self.resamples)[:, columns]
+
+    def met_figures(self, run, task_set, label, score):
+        """The share of criteria that are met, with its interval."""
+        met = []
+        judged = []
+        tasks = []
+        for task, trials in self.of_tasks(run, task_set, label, score).items():
+            if trials:
+                key = (task, self.rubric_label(label))
+                decisions = self.decisions[run, *key]
+                tasks.append(task)
+                met.append(sum(decisions[trial].met for trial in trials))
+                judged.append(float(self.rubrics[key].n_criteria * len(trials)))
+        if not tasks:
+            return dict.fromkeys(("met_share", "n_judged", "met_ci_low", "met_ci_high"))
+        low, high = interval(np.array(met), np.array(judged), self.counts(task_set, tasks))
+        return {
+            "met_share": sum(met) / sum(judged),
+            "n_judged": int(sum(judged)),
+            "met_ci_low": low,
+            "met_ci_high": high,
         }
-        figures |= {
-            "mean_lower": max(np.mean(lower), floor),
-            "mean_upper": max(np.mean(upper), floor),
-        }
-        raw = sum(means.values()) / len(means) if means else None
-        figures |= {"raw_mean_score": raw, "mean_score": None if raw is None else max(raw, floor)}
-        met = np.array(
-            [sum(self.sums[run, task, rubric][t][2] for t in by_task[task]) for task in means]
-        )
-        judged = np.array(
-            [float(self.rubrics[task, rubric][2] * len(by_task[task])) for task in means]
-        )
-        counts = draws(len(self.sets[task_set]), self.seed, self.resamples)[
-            :, [self.sets[task_set].index(t) for t in means]
-        ]
-        ends = {
-            "raw_ci": (None, None),
-            "met_ci": (None, None),
-            "trials_ci": (None, None),
-        }
-        figures |= {
-            "met_share": None,
-            "n_judged": None,
-            "trials_mean": None,
-        }
+
+    def interval_figures(self, run, task_set, label, score):
+        """The interval of the mean score; of a stopped model that for all looks, while no skipped
+        task was evaluated later.
+        """
+        by_task = self.of_tasks(run, task_set, label, score)
+        means = self.means(run, task_set, label, score)
+        ends = (None, None)
         if means:
-            figures |= {"met_share": met.sum() / judged.sum(), "n_judged": int(judged.sum())}
-            ends["raw_ci"] = interval(np.array([*means.values()]), np.ones(len(means)), counts)
-            ends["met_ci"] = interval(met, judged, counts)
-        part = self.stopped.get((run, task_set, label, score), {})
-        n_left = part.get("n_tasks_evaluated", 0) + part.get("n_tasks_skipped", 0)
-        n_left -= len(means) + len((by_task.keys() - means.keys()) & self.runs[run][3])
-        part = part if part.get("n_tasks_skipped") and n_left > 0 else {}
-        skipped = min(n_left, part["n_tasks_skipped"]) if part else None
-        figures |= {
-            "n_tasks_skipped": skipped,
-            "unbiased_mean_score": part.get("unbiased_mean_score"),
+            values = np.array(list(means.values()))
+            ends = interval(values, np.ones(len(values)), self.counts(task_set, means))
+        n_skipped = None
+        unbiased_mean = None
+        stop = self.stopped.get((run, task_set, label, score))
+        if stop is not None and stop["n_tasks_skipped"]:
+            failed_tasks = (by_task.keys() - means.keys()) & self.runs[run].failed_tasks
+            n_tried = len(means) + len(failed_tasks)
+            n_left = stop["n_tasks_evaluated"] + stop["n_tasks_skipped"] - n_tried
+            if n_left > 0:
+                n_skipped = min(n_left, stop["n_tasks_skipped"])
+                unbiased_mean = stop["unbiased_mean_score"]
+                is_valid = n_skipped == stop["n_tasks_skipped"]
+                ends = (stop["sequence_low"], stop["sequence_high"]) if is_valid else (None, None)
+        floor = self.floor(score)
+        low, high = ends
+        return {
+            "n_tasks_skipped": n_skipped,
+            "unbiased_mean_score": unbiased_mean,
+            "raw_ci_low": low,
+            "raw_ci_high": high,
+            "ci_low": None if low is None else max(low, floor),
+            "ci_high": None if high is None else max(high, floor),
         }
-        if part:
-            holds = skipped == part["n_tasks_skipped"]
-            ends["raw_ci"] = (
-                (part["sequence_low"], part["sequence_high"]) if holds else (None, None)
-            )
-        ends["ci"] = [None if end is None else max(end, floor) for end in ends["raw_ci"]]
-        each = np.array(
-            [mean for _, mean in self.trial_scores(run, task_set, label, score).values()]
-        )
-        if len(each) and figures["n_tasks"] == figures["n_tasks_full"]:
-            figures["trials_mean"] = each.mean()
-            if len(each) > 1:
-                half = student(len(each) - 1) * each.std(ddof=1) / math.sqrt(len(each))
-                ends["trials_ci"] = each.mean() - half, each.mean() + half
-        for name, (low, high) in ends.items():
-            figures |= {f"{name}_low": low, f"{name}_high": high}
-        is_latest = self.is_latest(run, task_set)
-        return figures | {"is_latest": is_latest, "may_hide_failures": mark_of(self.runs[run][2])}
+
+    def trial_figures(self, *key):
+        """The mean over trials with its interval, if each task is complete in all trials."""
+        figures = dict.fromkeys(("trials_mean", "trials_ci_low", "trials_ci_high"))
+        n_trials = len(self.runs[key[0]].trials)
+        means = np.array([mean for _, mean in self.trial_scores(*key).values()])
+        has_part = any(0 < len(trials) < n_trials for trials in self.of_tasks(*key).values())
+        if len(means) and not has_part:
+            figures["trials_mean"] = means.mean()
+            if len(means) > 1:
+                half = student(len(means) - 1) * means.std(ddof=1) / math.sqrt(len(means))
+                figures["trials_ci_low"] = means.mean() - half
+                figures["trials_ci_high"] = means.mean() + half
+        return figures
 
     def row(self, stated):
         """The figures of a row with a score."""
-        run, *of = self.about(stated)
-        latest = [
-            other for other in self.runs if self.is_latest(other, of[0]) and other[3:] == run[3:]
-        ]
-        own = [other for other in self.runs if other[2:] == run[2:]]
-        ranks = self.rank(run, own, "rank", "n_tasks_ranked", *of)
+        run, *key = self.about(stated)
+        runs_of_judge = [rival for rival in self.runs if rival[3:] == run[3:]]
+        latest_runs = [rival for rival in runs_of_judge if self.is_latest(rival, key[0])]
+        runs_of_vintage = [rival for rival in runs_of_judge if rival.vintage == run.vintage]
         return (
-            self.unranked(run, *of)
-            | ranks
-            | self.rank(run, latest, "latest_rank", "n_tasks_latest_ranked", *of)
+            self.unranked(run, *key)
+            | self.rank(run, runs_of_vintage, "rank", "n_tasks_ranked", *key)
+            | self.rank(run, latest_runs, "latest_rank", "n_tasks_latest_ranked", *key)
         )
 
     def compared(self, stated):
         """Return how many figures of a row were recomputed, and those that differ."""
         figures = self.row(stated)
-        about = self.about(stated)
-        return len(figures), [
-            (about, name, stated[name], value)
-            for name, value in figures.items()
-            if not is_same(name, stated[name], value)
-        ]
+        differences = []
+        for name, value in figures.items():
+            if not is_same(name, stated[name], value):
+                differences.append((self.about(stated), name, stated[name], value))
+        return len(figures), differences
 
     def trial_scores(self, run, task_set, label, score):
         """Trial -> the number of tasks that are complete in it, and the mean score over them."""
-        values = self.of_tasks(run, task_set, label, score)[0].values()
-        floor = self.floor(score)
-        trials = {trial: [of[trial] for of in values if trial in of] for trial in self.runs[run][0]}
-        return {
-            trial: (len(each), max(np.mean(each), floor)) for trial, each in trials.items() if each
-        }
+        by_task = self.of_tasks(run, task_set, label, score).values()
+        scores = {}
+        for trial in self.runs[run].trials:
+            values = [trials[trial] for trials in by_task if trial in trials]
+            if values:
+                scores[trial] = (len(values), max(np.mean(values), self.floor(score)))
+        return scores
 
     def floor(self, score):
         return 0.0 if self.scores[score]["clips_mean"] else -math.inf
 
     def about(self, row):
+        """The run, task set, label and score of a row."""
+        run = Run(*(row[name] for name in Run._fields))
         label = (row["breakdown"], row["label"]) if "breakdown" in row else ALL
-        task_set = next(
-            key
-            for key in self.sets
-            if key[0] == row["split"] and row.get("is_own_hard", key[1]) == key[1]
-        )
-        return (
-            tuple(row[name] for name in (*SAMPLING, *JUDGE_CONFIG)),
-            task_set,
-            label,
-            row["score_name"],
-        )
+        for split, is_own_hard in self.sets:
+            if split == row["split"] and row.get("is_own_hard", is_own_hard) == is_own_hard:
+                return run, (split, is_own_hard), label, row["score_name"]
+        raise LookupError(row["split"])
 
     @cache  # noqa: B019 - as above
     def is_latest(self, run, task_set):
-        same = [other for other in self.runs if (other[:2], other[3:]) == (run[:2], run[3:])]
-        orders = {
-            other: self.currency(other, task_set)
-            for other in same
-            if self.responded(other, task_set)
-        }
+        orders = {}
+        for rival in self.runs:
+            is_same_model = (rival[:2], rival[3:]) == (run[:2], run[3:])
+            if is_same_model and self.has_responded(rival, task_set):
+                orders[rival] = self.currency(rival, task_set)
         return run in orders and orders[run] == max(orders.values())
 
     @cache  # noqa: B019 - as above
-    def responded(self, run, task_set):
-        """The tasks of the set with a response in the run."""
-        return {task for task in self.sets[task_set] if (run, task, ALL) in self.sums}
+    def has_responded(self, run, task_set):
+        return any((run, task, ALL) in self.decisions for task in self.sets[task_set])
 
     @cache  # noqa: B019 - as above
     def currency(self, run, task_set):
         """What decides which vintage is current: at the bar, coverage below it, time of the first
         response, label.
         """
-        every = [
-            each
-            for of in self.known(run, task_set, ALL, self.primary).values()
-            for each in of.values()
-        ]
-        covered = sum(each[3] for each in every) / sum(each[4] for each in every)
-        if run[:3] in self.part_of:
-            responded = {task for of_run, task, _ in self.sums if of_run[:3] == run[:3]}
-            left_out = sum(self.n_criteria[task] for task in set(self.sets[task_set]) - responded)
-            covered += left_out / sum(self.n_criteria[task] for task in self.sets[task_set])
-        is_at_bar = round(covered, 12) >= self.bar(run)
-        return is_at_bar, 0 if is_at_bar else round(covered, 12), min(self.runs[run][1]), run[2]
+        coverage = coverage_of(self.all_responses(run, task_set, ALL, self.primary))
+        if run[:3] in self.stopped_samplings:
+            responded = {task for rival, task, _ in self.decisions if rival[:3] == run[:3]}
+            members = self.sets[task_set]
+            n_left_out = sum(self.n_criteria[task] for task in set(members) - responded)
+            coverage += n_left_out / sum(self.n_criteria[task] for task in members)
+        coverage = round(coverage, 12)
+        is_at_bar = coverage >= self.bar(run)
+        return is_at_bar, 0 if is_at_bar else coverage, min(self.runs[run].times), run.vintage
 
-    def rank(self, run, others, name, n_name, *of):
+    def rank(self, run, rivals, name, n_name, *key):
         """The rank by the mean over tasks that all ranked runs share; a run is ranked with half of
         the most tasks.
         """
-        values = {
-            o: {t: sum(v.values()) / len(v) for t, v in self.of_tasks(o, *of)[0].items() if v}
-            for o in others
+        means = {rival: self.means(rival, *key) for rival in rivals}
+        most_tasks = max(map(len, means.values()), default=0)
+        ranked = {
+            rival: tasks for rival, tasks in means.items() if tasks and 2 * len(tasks) >= most_tasks
         }
-        most = max(map(len, values.values()), default=0)
-        ranked = {other: each for other, each in values.items() if each and 2 * len(each) >= most}
         shared = set.intersection(*map(set, ranked.values())) if ranked else set()
         if run not in ranked or not shared:
             return dict.fromkeys((name, n_name, f"{name}_low", f"{name}_high"))
-        means = {
-            o: round(math.fsum(each[t] for t in shared) / len(shared), 12)
-            for o, each in ranked.items()
-        }
-        rank = 1 + sum(mean > means[run] for mean in means.values())
-        ends = {
-            other: [self.unranked(other, *of)[f"raw_ci_{end}"] for end in ("low", "high")]
-            for other in ranked
-        }
-        ends = {other: each for other, each in ends.items() if None not in (*each, *ends[run])}
-        above = sum(low > ends[run][1] for low, _ in ends.values())
-        below = sum(high < ends[run][0] for _, high in ends.values())
-        ranks = {
+        shared_means = {}
+        for rival, tasks in ranked.items():
+            total = math.fsum(tasks[task] for task in shared)
+            shared_means[rival] = round(total / len(shared), 12)
+        rank = 1 + sum(mean > shared_means[run] for mean in shared_means.values())
+        figures_of_run = self.unranked(run, *key)
+        n_above = 0
+        n_below = 0
+        for rival in ranked:
+            figures = self.unranked(rival, *key)
+            if None not in (figures["raw_ci_low"], figures_of_run["raw_ci_low"]):
+                n_above += figures["raw_ci_low"] > figures_of_run["raw_ci_high"]
+                n_below += figures["raw_ci_high"] < figures_of_run["raw_ci_low"]
+        return {
             name: rank,
             n_name: len(shared),
-            f"{name}_low": min(1 + above, rank),
+            f"{name}_low": min(1 + n_above, rank),
+            f"{name}_high": max(len(ranked) - n_below, rank),
         }
-        return ranks | {f"{name}_high": max(len(ranked) - below, rank)}
+
+
+def coverage_of(responses):
+    n_decided = sum(response.n_decided for response in responses)
+    return n_decided / sum(response.n_criteria for response in responses)
 
 
 def mark_of(marks):
     """Return whether failures may be hidden: True if any verdict says so, else None if any is
     unknown.
     """
-    return True if True in marks else None if None in marks else False
+    if True in marks:
+        return True
+    return None if None in marks else False
 
 
-def is_same(figure, stated, recomputed):
-    off = 2e-6 if "ci_" in figure else 1e-9
-    is_near = None not in (stated, recomputed) and math.isclose(
-        stated, recomputed, rel_tol=off, abs_tol=off
-    )
-    return (
-        stated == recomputed if isinstance(stated, int) else is_near or stated is recomputed is None
-    )
+def is_same(name, stated, recomputed):
+    if isinstance(stated, int) or None in (stated, recomputed):
+        return stated == recomputed
+    tolerance = 2e-6 if "ci_" in name else 1e-9
+    return math.isclose(stated, recomputed, rel_tol=tolerance, abs_tol=tolerance)
 
 
 def check(path, digest=None, resamples=None):
@@ -586,14 +720,15 @@ def check(path, digest=None, resamples=None):
     manifest, tables = read(path, digest)
     check_ids(manifest, tables, [])
     figures = Figures(manifest, tables, resamples)
-    n = 0
-    wrong = []
+    n_figures = 0
+    differences = []
     for name in ("leaderboard", "hard_leaderboard", "breakdown_leaderboard"):
-        for stated in (row for row in tables[name] if row["is_judged"]):
-            n_compared, differing = figures.compared(stated)
-            n += n_compared
-            wrong += [(name, *each) for each in differing]
-    return n, wrong
+        for stated in tables[name]:
+            if stated["is_judged"]:
+                n_compared, wrong = figures.compared(stated)
+                n_figures += n_compared
+                differences += [(name, *difference) for difference in wrong]
+    return n_figures, differences
 
 
 if __name__ == "__main__":

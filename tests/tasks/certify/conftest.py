@@ -107,17 +107,18 @@ def with_true_ids(
     """Give made-up rows their true ids; `pieces` has the hashes of the criteria in the call of each
     criterion.
     """
-    true: dict[str, tuple[str, str]] = {}
-    for each in rows["responses"]:
-        new = response_id(**{name: each[name] for name in RESPONSE})
-        true[each["response_id"]] = new, each["text"]
-        each["response_id"] = new
-    for each in rows["verdicts"]:
-        each["response_id"], text = true[each["response_id"]]
-        content = {name: each[name] for name in VERDICT}
-        piece = pieces.get(each["criterion_id"], ())
-        each["verdict_id"] = verdict_id(
-            response_id=each["response_id"], response_text=text, **content, piece=piece
+    responses = {}
+    for response in rows["responses"]:
+        responses[response["response_id"]] = response
+        response["response_id"] = response_id(**{name: response[name] for name in RESPONSE})
+    for verdict in rows["verdicts"]:
+        response = responses[verdict["response_id"]]
+        verdict["response_id"] = response["response_id"]
+        verdict["verdict_id"] = verdict_id(
+            response_id=response["response_id"],
+            response_text=response["text"],
+            **{name: verdict[name] for name in VERDICT},
+            piece=pieces.get(verdict["criterion_id"], ()),
         )
 
 
@@ -125,18 +126,18 @@ def grouped_rows(n_in_call: int) -> dict[str, list[dict[str, Any]]]:
     """A made-up world whose judges decide the criteria of a rubric in groups, in its order."""
     rows = random_world(seed=5, n_tasks=8)
     rubrics: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for each in rows["criteria"]:
-        rubrics[each["task_id"]].append(each)
+    for criterion in rows["criteria"]:
+        rubrics[criterion["task_id"]].append(criterion)
     pieces = {}
     for rubric in rubrics.values():
-        for position, each in enumerate(rubric):
-            first = position - position % n_in_call
-            group = rubric[first : first + n_in_call]
-            pieces[each["criterion_id"]] = [criterion["content_hash"] for criterion in group]
+        for position, criterion in enumerate(rubric):
+            start = position - position % n_in_call
+            group = rubric[start : start + n_in_call]
+            pieces[criterion["criterion_id"]] = [criterion["content_hash"] for criterion in group]
     with_true_ids(rows, pieces)
-    for each in rows["verdicts"]:
-        piece = pieces[each["criterion_id"]]
-        each |= {"n_in_call": len(piece), "piece_hash": piece_hash(piece)}
+    for verdict in rows["verdicts"]:
+        piece = pieces[verdict["criterion_id"]]
+        verdict |= {"n_in_call": len(piece), "piece_hash": piece_hash(piece)}
     return rows
 
 

@@ -6,7 +6,6 @@ import csv
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ from tasks.config.job import DataRevision, Job
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import copied, job_on, row, write_jsonl, written
+from tests.kit import Rows, copied, job_on, row, write_jsonl, written
 from tests.tasks.aggregate.world import random_world
 from tests.tasks.certify import conftest as certificates
 from tests.tasks.certify.checker import check
@@ -45,195 +44,204 @@ TEXTS = (
 def test_the_same_state_gives_the_same_bytes(
     sample_job: Job, certificate: Path, tmp_path: Path
 ) -> None:
-    again = certificates.certified(sample_job, tmp_path / "again.zip")
-    rebuilding = copied(sample_job, tmp_path / "copied")
-    Warehouse(rebuilding.warehouse).database.unlink()
-    Warehouse(rebuilding.warehouse).publish()
-    rebuilt = certificates.certified(rebuilding, tmp_path / "rebuilt.zip")
+    certificate_again = certificates.certified(sample_job, tmp_path / "again.zip")
 
-    assert certificate.read_bytes() == again.read_bytes()
-    # After a rebuild, only the last digits of means may differ.
-    ours = certificates.members_of(certificate)
-    others = certificates.members_of(rebuilt)
-    assert ours.keys() == others.keys()
-    differing = {name for name in ours if ours[name] != others[name]} - {"manifest.json"}
-    assert differing <= {name for name in ours if name.startswith("figures/")}
-    for name in differing:
-        for side, members in (("ours", ours), ("others", others)):
-            (tmp_path / side).write_bytes(members[name])
-        assert compare(name, tmp_path / "ours", tmp_path / "others", is_same_sql=True)[1] == []
+    assert certificate_again.read_bytes() == certificate.read_bytes()
+
+
+def test_after_a_rebuild_only_the_last_digits_of_means_may_differ(
+    sample_job: Job, certificate: Path, tmp_path: Path
+) -> None:
+    job = copied(sample_job, tmp_path / "copied")
+    Warehouse(job.warehouse).database.unlink()
+    Warehouse(job.warehouse).publish()
+
+    members = certificates.members_of(certificate)
+    rebuilt = certificates.members_of(certificates.certified(job, tmp_path / "rebuilt.zip"))
+
+    assert rebuilt.keys() == members.keys()
+    for name in members.keys() - {"manifest.json"}:
+        if rebuilt[name] != members[name]:
+            assert name.startswith("figures/")
+            (tmp_path / "before").write_bytes(members[name])
+            (tmp_path / "after").write_bytes(rebuilt[name])
+            _, differences = compare(
+                name, tmp_path / "before", tmp_path / "after", is_same_sql=True
+            )
+            assert differences == []
 
 
 def texts_in(job: Job) -> set[str]:
     """The texts of a warehouse, without short ones, which could also be labels."""
+    texts: set[str] = set()
     with Warehouse(job.warehouse).reader() as reader:
-        texts = {value for query in TEXTS for (value,) in reader.table(query)[1]}
-    return {text.strip() for text in texts if text and len(text.strip()) > 25}
+        for query in TEXTS:
+            _, rows = reader.table(query)
+            texts.update(text.strip() for (text,) in rows if text)
+    return {text for text in texts if len(text) > 25}
 
 
 def test_no_text_canary_or_explanation_is_in_a_certificate(world_job: Job, tmp_path: Path) -> None:
-    members = certificates.members_of(certificates.certified(world_job, tmp_path / "world.zip"))
-    # Each string once, since figures repeat many.
-    held = "\n".join(
-        {
-            each
-            for text in members.values()
-            for each in re.findall(r'"(?:[^"\\]|\\.)*"', text.decode())
-        }
-    )
-    held += "\n".join(
-        text.decode() for name, text in members.items() if not name.endswith(".jsonl")
-    )
     texts = texts_in(world_job)
 
+    certificate = certificates.certified(world_job, tmp_path / "world.zip")
+
+    parts: set[str] = set()
+    for name, content in certificates.members_of(certificate).items():
+        member = content.decode()
+        # Each string of a table once, since figures repeat many.
+        is_table = name.endswith(".jsonl")
+        parts.update(re.findall(r'"(?:[^"\\]|\\.)*"', member) if is_table else [member])
+    certified_text = "\n".join(parts)
     assert len(texts) > 1000
     assert any("prbench:sample" in text or "canary" in text for text in texts)
-    assert [text for text in texts if text in held or json.dumps(text)[1:-1] in held] == []
+    for text in texts:
+        assert text not in certified_text
+        assert json.dumps(text)[1:-1] not in certified_text
 
 
-def test_no_certificate_replaces_a_file_or_lacks_figures(
-    sample_job: Job, certificate: Path, tmp_path: Path
-) -> None:
-    before = certificate.read_bytes()
+def test_no_certificate_replaces_a_file(sample_job: Job, certificate: Path) -> None:
+    content = certificate.read_bytes()
+
     with pytest.raises(UsageError, match="exists already; name a new file"):
         certify(sample_job, certificate)
-    assert before == certificate.read_bytes()
+
+    assert certificate.read_bytes() == content
+
+
+def test_no_certificate_is_written_to_a_folder_that_does_not_exist(
+    sample_job: Job, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match="no such folder"):
         certify(sample_job, tmp_path / "nosuch" / "file.zip")
-    empty = job_on("sample", tmp_path / "empty")
-    ingest(empty)
+
+
+def test_no_certificate_lacks_figures(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path / "empty")
+    ingest(job)
+
     with pytest.raises(PipelineError, match="run `prbench judge`"):
-        certify(empty, tmp_path / "file.zip")
+        certify(job, tmp_path / "file.zip")
+
     assert not (tmp_path / "file.zip").exists()
 
 
 def test_figures_without_their_intervals_are_not_certified(sample_job: Job, tmp_path: Path) -> None:
     job = copied(sample_job, tmp_path / "copied")
-    labels = csv.DictReader(LABELS.read_text("utf-8").splitlines())
-    import_verdicts(
-        job, write_jsonl(tmp_path / "labels.jsonl", [{**each, "judge": "third"} for each in labels])
-    )
+    labels = list(csv.DictReader(LABELS.read_text("utf-8").splitlines()))
+    for label in labels:
+        label["judge"] = "third"
+    import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", labels))
 
     with pytest.raises(PipelineError, match="run `prbench aggregate` first"):
         certify(job, tmp_path / "file.zip")
 
 
-def in_other_words(rows: dict[str, list[dict[str, Any]]]) -> None:
+def in_other_words(rows: Rows) -> None:
     """Rewrite half of the criteria, and let the first judge also decide the rewritten ones; one
     weight is NULL.
     """
-    of_task = ("benchmark", "dataset_revision", "task_id")
-    others = {each["criterion_id"]: each for each in rows["criteria"][::2]}
     rows["criterion_variants"] = [
         row(
             "criterion_variants",
-            **{name: each[name] for name in of_task},
+            benchmark=criterion["benchmark"],
+            dataset_revision=criterion["dataset_revision"],
+            task_id=criterion["task_id"],
             rubric="short",
             status="ok",
             title="other",
-            criterion_id=f"short-{name}",
-            original_id=name,
-            original_hash=each["content_hash"],
+            criterion_id=f"short-{criterion['criterion_id']}",
+            original_id=criterion["criterion_id"],
+            original_hash=criterion["content_hash"],
             content_hash="other",
         )
-        for name, each in others.items()
+        for criterion in rows["criteria"][::2]
     ]
-    again = [each for each in rows["verdicts"] if each["judge"] == rows["verdicts"][0]["judge"]]
-    for each in again:
-        reworded = {"criterion_id": f"short-{each['criterion_id']}", "criterion_hash": "other"}
-        other = reworded if each["criterion_id"] in others else {}
-        rows["verdicts"].append(
-            {
-                **each,
-                "verdict_id": f"{each['verdict_id']}-2",
-                "template_hash": "short",
-                **other,
-            }
-        )
+    rewritten_ids = {variant["original_id"] for variant in rows["criterion_variants"]}
+    judge = rows["verdicts"][0]["judge"]
+    for verdict in list(rows["verdicts"]):
+        if verdict["judge"] != judge:
+            continue
+        reworded = verdict | {
+            "verdict_id": f"{verdict['verdict_id']}-2",
+            "template_hash": "short",
+        }
+        if verdict["criterion_id"] in rewritten_ids:
+            reworded["criterion_id"] = f"short-{verdict['criterion_id']}"
+            reworded["criterion_hash"] = "other"
+        rows["verdicts"].append(reworded)
     rows["criteria"][0]["weight"] = None
 
 
-def stopped_and_hidden(rows: dict[str, list[dict[str, Any]]]) -> None:
+def stopped_and_hidden(rows: Rows) -> None:
     """Stop a model, another one whose skipped tasks were evaluated later, and a third one that may
     hide failures.
     """
-    stopped = {
-        "ada": (30, 20, -0.9),
-        "bell": (9, 1, 0.1),
-        "curie": (30, 20, None),
-    }
+    stops = (("ada", 30, 20, -0.9, 0.9), ("bell", 9, 1, 0.1, 0.9), ("curie", 30, 20, None, None))
     rows["stopping_scores"] = [
         row(
             "stopping_scores",
             split="everything",
             judge="a-judge",
             model=model,
-            score_name=each["score_name"],
+            score_name=score["score_name"],
             n_tasks=n_tasks,
             n_tasks_evaluated=n_tasks,
             n_tasks_skipped=n_skipped,
             sequence_low=low,
-            sequence_high=None if low is None else 0.9,
+            sequence_high=high,
             unbiased_mean_score=0.25,
         )
-        for each in rows["score_definitions"]
-        for model, (n_tasks, n_skipped, low) in stopped.items()
+        for score in rows["score_definitions"]
+        for model, n_tasks, n_skipped, low, high in stops
     ]
-    for each in rows["verdicts"]:
-        each["may_hide_failures"] = (each["model"], each["judge"]) == ("curie", "judge-b") or None
+    for verdict in rows["verdicts"]:
+        hides_failures = verdict["model"] == "curie" and verdict["judge"] == "judge-b"
+        verdict["may_hide_failures"] = True if hides_failures else None
 
 
-def test_an_independent_checker_comes_to_the_figures_of_stopped_models_failures_and_other_words(
-    tmp_path: Path,
-) -> None:
+@pytest.fixture(scope="module")
+def random_certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The certificate of stopped models, hidden failures and other words."""
+    folder = tmp_path_factory.mktemp("random")
     rows = random_world(seed=5, n_tasks=20)
     in_other_words(rows)
     stopped_and_hidden(rows)
     certificates.with_true_ids(rows)
-    job = job_on("sample", tmp_path / "random")
+    job = job_on("sample", folder / "warehouse")
     written(job.warehouse, rows)
-    revision = rows["criteria"][0]["dataset_revision"]
-    job = job.looking_up(
-        lambda: DataRevision(
-            name="random",
-            revision=revision,
-            splits=(),
-        )
-    )
+    data = DataRevision(name="random", revision=rows["criteria"][0]["dataset_revision"], splits=())
+    job = job.looking_up(lambda: data)
     aggregate(job)
-    path = certificates.certified(job, tmp_path / "random.zip")
+    return certificates.certified(job, folder / "random.zip")
 
-    n_checked, wrong = check(path)
 
-    assert wrong == []
+def test_an_independent_checker_comes_to_the_certified_figures(random_certificate: Path) -> None:
+    n_checked, differences = check(random_certificate)
+
+    assert differences == []
     assert n_checked > 3_000
-    assert verify(path).is_confirmed
-    judged = [
-        json.loads(line)
-        for line in certificates.members_of(path)["figures/leaderboard.jsonl"].splitlines()
-    ]
-    assert {each["template_hash"] for each in judged} == {"a-template", "short"}
-    assert any(each["coverage"] < 1 and each["ci_low"] is not None for each in judged)
-    assert {each["model"] for each in judged if each["n_tasks_skipped"] and each["rank"]} == {
-        "ada",
-        "curie",
-    }
-    assert {(each["model"], each["judge"]) for each in judged if each["may_hide_failures"]} == {
-        ("curie", "judge-b")
-    }
+    assert verify(random_certificate).is_confirmed
+
+
+def test_the_checked_certificate_has_figures_of_each_kind(random_certificate: Path) -> None:
+    content = certificates.members_of(random_certificate)["figures/leaderboard.jsonl"]
+    boards = list(map(json.loads, content.splitlines()))
+
+    stopped = {row["model"] for row in boards if row["n_tasks_skipped"] and row["rank"]}
+    hiding = {(row["model"], row["judge"]) for row in boards if row["may_hide_failures"]}
+    assert {row["template_hash"] for row in boards} == {"a-template", "short"}
+    assert any(row["coverage"] < 1 and row["ci_low"] is not None for row in boards)
+    assert stopped == {"ada", "curie"}
+    assert hiding == {("curie", "judge-b")}
 
 
 def test_no_stored_table_that_figures_rest_on_is_left_out_but_measures_which_are_drawn_again() -> (
     None
 ):
-    read = {
-        name
-        for model in sql.leading_to(MODELS, ROWS)
-        for name in model.depends_on
-        if name in TABLES
-    }
+    sources: set[str] = set()
+    for model in sql.leading_to(MODELS, ROWS):
+        sources.update(model.depends_on)
 
-    assert read - set(ROWS) == {"measures"}
-    assert {
-        name for model in sql.leading_to(MODELS, ROWS) for name in model.depends_on if name in ROWS
-    } == set(ROWS)
+    assert sources & TABLES.keys() - set(ROWS) == {"measures"}
+    assert sources >= set(ROWS)

@@ -61,7 +61,8 @@ def test_a_certificate_with_other_intervals_is_verified_and_they_are_named(
 def test_a_flipped_bit_is_found_at_every_single_place(certificate: Path, tmp_path: Path) -> None:
     content = certificate.read_bytes()
     bits = random.Random(7)
-    (copy := tmp_path / "copy.zip").write_bytes(content)
+    copy = tmp_path / "copy.zip"
+    copy.write_bytes(content)
     with copy.open("r+b", buffering=0) as file:
         for offset in range(len(content)):
             file.seek(offset)
@@ -72,40 +73,56 @@ def test_a_flipped_bit_is_found_at_every_single_place(certificate: Path, tmp_pat
     assert verified_digest(copy)
 
 
-@pytest.mark.usefixtures("resampling_less")
-def test_the_checker_agrees_and_a_changed_verdict_shows_in_its_figures_alone(
-    research: Path, tmp_path: Path
-) -> None:
+@pytest.fixture
+def with_changed_verdict(research: Path, tmp_path: Path) -> Path:
+    """A forgery in which a criterion that was met is not met."""
     verdicts = members_of(research)["rows/verdicts.jsonl"].splitlines()
-    met = next(number for number, line in enumerate(verdicts) if b'"met"' in line)
-    other = forged(
-        research,
-        tmp_path / "other.zip",
-        with_row("rows/verdicts.jsonl", met, status="unmet", value=0),
-    )
+    number = next(number for number, line in enumerate(verdicts) if b'"met"' in line)
+    change = with_row("rows/verdicts.jsonl", number, status="unmet", value=0)
+    return forged(research, tmp_path / "forgery.zip", change)
 
-    n_checked, wrong = check(research, resamples=certificates.RESEARCH_RESAMPLES)
-    assert wrong == []
+
+@pytest.mark.usefixtures("resampling_less")
+def test_a_true_certificate_is_confirmed_and_the_checker_agrees(research: Path) -> None:
+    n_checked, differences = check(research, resamples=certificates.RESEARCH_RESAMPLES)
+
+    assert differences == []
     assert n_checked > 50_000
     assert verify(research).is_confirmed
-    result = verify(other)
 
-    # The checker recomputes them by itself.
-    _, wrong = check(other, resamples=certificates.RESEARCH_RESAMPLES)
-    figures = Figures(*read(other), certificates.RESEARCH_RESAMPLES)
-    checked = {each[2] for each in wrong} | {"mean_score", "rank", "coverage", "n_tasks"}
-    ours = {
-        (each.leaderboard, figures.about(each.row), each.column)
-        for each in result.differences
-        if each.leaderboard != "severity_leaderboard" and each.column in checked
-    }
-    assert {(leaderboard, about, figure) for leaderboard, about, figure, *_ in wrong} == ours
-    assert len(ours) > 20
+
+@pytest.mark.usefixtures("resampling_less")
+def test_a_changed_verdict_shows_in_the_figures_of_its_judge_alone(
+    with_changed_verdict: Path, research: Path
+) -> None:
+    result = verify(with_changed_verdict)
+
+    changed = [difference for difference in result.differences if difference.column == "mean_score"]
     assert not result.is_confirmed
-    assert (
-        len({each.row["judge"] for each in result.differences if each.column == "mean_score"}) == 1
-    )
-    assert research.read_bytes()[-64:].decode() != result.digest
+    assert result.digest != research.read_bytes()[-64:].decode()
+    assert len({difference.row["judge"] for difference in changed}) == 1
+
+
+@pytest.mark.usefixtures("resampling_less")
+def test_a_changed_verdict_shows_in_the_figures_in_which_the_checker_sees_it(
+    with_changed_verdict: Path,
+) -> None:
+    resamples = certificates.RESEARCH_RESAMPLES
+    figures = Figures(*read(with_changed_verdict), resamples)
+
+    _, wrong_figures = check(with_changed_verdict, resamples=resamples)
+    differences = verify(with_changed_verdict).differences
+
+    expected = {(leaderboard, row, name) for leaderboard, row, name, *_ in wrong_figures}
+    columns = {"mean_score", "rank", "coverage", "n_tasks"}
+    columns.update(name for _, _, name in expected)
+    actual = {
+        (difference.leaderboard, figures.about(difference.row), difference.column)
+        for difference in differences
+        if difference.leaderboard != "severity_leaderboard" and difference.column in columns
+    }
+    assert actual == expected
+    assert len(actual) > 20
 
 
 def test_other_sql_is_named_and_never_run(certificate: Path, tmp_path: Path) -> None:
@@ -158,61 +175,57 @@ def test_a_certificate_binds_the_numbers_of_criteria_in_calls(in_groups: Path) -
 def test_another_number_of_criteria_in_a_call_is_refused(
     in_groups: Path, tmp_path: Path, n_in_call: int | None
 ) -> None:
-    other = forged(
-        in_groups, tmp_path / "other.zip", with_row("rows/verdicts.jsonl", 0, n_in_call=n_in_call)
-    )
+    change = with_row("rows/verdicts.jsonl", 0, n_in_call=n_in_call)
+    forgery = forged(in_groups, tmp_path / "forgery.zip", change)
 
-    with pytest.raises(
-        Damaged, match=one_line("n_in_call) are not those that the manifest states")
-    ):
-        verify(other)
+    reason = one_line("n_in_call) are not those that the manifest states")
+    with pytest.raises(Damaged, match=reason):
+        verify(forgery)
 
 
 def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(
     in_groups: Path, tmp_path: Path
 ) -> None:
-    def older(manifest: dict[str, Any]) -> None:
+    def forget_calls(manifest: dict[str, Any]) -> None:
         del manifest["calls_sha256"]
 
-    result = verify(forged(in_groups, tmp_path / "older.zip", lambda _: None, older))
+    result = verify(forged(in_groups, tmp_path / "older.zip", lambda _: None, forget_calls))
 
     assert result.is_confirmed
-    assert [line for line in result.lines if "n_in_call" in line] == [
+    note = (
         "Made before certificates bound the number of criteria in a call (n_in_call): it was not"
         " checked"
-    ]
+    )
+    assert note in result.lines
 
 
 def test_a_certificate_made_before_rules_of_coverage_is_valid_and_says_what_was_not_checked(
     in_groups: Path, tmp_path: Path
 ) -> None:
-    result = verify(
-        forged(
-            in_groups,
-            tmp_path / "older.zip",
-            lambda members: members.pop("rows/coverage_rules.jsonl"),
-        )
-    )
+    def forget_rules(members: Members) -> None:
+        del members["rows/coverage_rules.jsonl"]
+
+    result = verify(forged(in_groups, tmp_path / "older.zip", forget_rules))
 
     assert result.is_confirmed
-    assert [line for line in result.lines if "current vintages" in line] == [
+    note = (
         "Made before current vintages depended on coverage: is_latest and latest ranks were not"
         " checked"
-    ]
+    )
+    assert note in result.lines
 
 
 def test_the_ids_of_verdicts_in_groups_are_recomputed_from_their_rubric(
     in_groups: Path, tmp_path: Path
 ) -> None:
     _, tables = read(in_groups)
-    given = [
-        {name: row[name] for name in ("model", "trial", "vintage")}
-        | {"task": row["task_id"], "response": response("t")["text"]}
-        for row in tables["responses"]
-        if row["text_sha256"]
-    ]
+    texts = []
+    for row in tables["responses"]:
+        if row["text_sha256"]:
+            text = {name: row[name] for name in ("model", "trial", "vintage")}
+            texts.append(text | {"task": row["task_id"], "response": response("t")["text"]})
 
-    result = verify(in_groups, texts=(write_jsonl(tmp_path / "texts.jsonl", given),))
+    result = verify(in_groups, texts=(write_jsonl(tmp_path / "texts.jsonl", texts),))
 
     assert result.ids.differing == []
     assert result.ids.n_checked["verdicts"] == len(tables["verdicts"])
@@ -234,69 +247,77 @@ def _renamed(name: str, *tables: str) -> Callable[[Members], None]:
 FIGURES = tuple(f"figures/{name}.jsonl" for name in LEADERBOARDS)
 
 
+@pytest.fixture
+def with_renamed_judge(certificate: Path, tmp_path: Path) -> Path:
+    change = _renamed("judge", "rows/verdicts.jsonl", *FIGURES)
+    return forged(certificate, tmp_path / "forgery.zip", change)
+
+
 def test_a_renamed_judge_shows_in_the_ids_once_the_texts_are_given(
-    certificate: Path, tmp_path: Path
+    with_renamed_judge: Path,
 ) -> None:
-    other = forged(
-        certificate, tmp_path / "other.zip", _renamed("judge", "rows/verdicts.jsonl", *FIGURES)
-    )
+    result = verify(with_renamed_judge, texts=(RESPONSES,))
 
-    without = verify(other)
-    result = verify(other, texts=(RESPONSES,))
-
-    assert without.ids.differing == []
-    assert without.ids.n_checked == {"responses": 4, "verdicts": 0}
-    assert any(
-        line.startswith("ids: of 46 verdicts not recomputed: that needs") for line in without.lines
-    )
     assert result.differences == []
     assert not result.is_confirmed
-    assert 46 == len(result.ids.differing) == result.ids.n_checked["verdicts"]
+    assert result.ids.n_checked["verdicts"] == 46
+    assert len(result.ids.differing) == 46
     assert result.ids.differing[0].startswith("verdict of the honest ")
-    assert (
-        "ids: of 4 responses and 46 verdicts recomputed; all equal"
-        in verify(certificate, texts=(RESPONSES,)).lines
-    )
     with pytest.raises(AssertionError):
-        check_ids(
-            *read(other),
-            [json.loads(line)["response"] for line in RESPONSES.read_text("utf-8").splitlines()],
-        )
+        check_ids(*read(with_renamed_judge), [row["response"] for row in rows_of(RESPONSES)])
+
+
+def test_ids_of_verdicts_are_not_recomputed_without_texts(with_renamed_judge: Path) -> None:
+    result = verify(with_renamed_judge)
+
+    assert result.ids.differing == []
+    assert result.ids.n_checked == {"responses": 4, "verdicts": 0}
+    line = "ids: of 46 verdicts not recomputed: that needs their responses (--texts)"
+    assert line in result.lines
+
+
+def test_the_ids_of_a_true_certificate_are_equal(certificate: Path) -> None:
+    result = verify(certificate, texts=(RESPONSES,))
+
+    assert "ids: of 4 responses and 46 verdicts recomputed; all equal" in result.lines
 
 
 def test_a_renamed_model_shows_in_the_ids_without_any_text(
     certificate: Path, tmp_path: Path
 ) -> None:
-    other = forged(
-        certificate, tmp_path / "other.zip", _renamed("model", "rows/responses.jsonl", *FIGURES)
-    )
+    change = _renamed("model", "rows/responses.jsonl", *FIGURES)
+    forgery = forged(certificate, tmp_path / "forgery.zip", change)
 
-    result = verify(other)
+    result = verify(forgery)
 
     assert result.differences == []
     assert not result.is_confirmed
     assert len(result.ids.differing) == 4
     assert "does not have the id of its task, conversation, model" in result.ids.differing[0]
     with pytest.raises(AssertionError):
-        check_ids(*read(other), [])
+        check_ids(*read(forgery), [])
 
 
-def test_weights_unknown_to_the_benchmark_are_refused_unless_it_only_warned(
-    certificate: Path, tmp_path: Path
-) -> None:
-    change = with_row("rows/criteria.jsonl", 0, weight=10_000)
+with_odd_weight = with_row("rows/criteria.jsonl", 0, weight=10_000)
+
+
+def test_weights_unknown_to_the_benchmark_are_refused(certificate: Path, tmp_path: Path) -> None:
+    forgery = forged(certificate, tmp_path / "forgery.zip", with_odd_weight)
 
     with pytest.raises(Damaged, match=r"1 weights are not from -10 to 10, as those of prbench are"):
-        verify(forged(certificate, tmp_path / "other.zip", change))
+        verify(forgery)
 
-    def warned(manifest: dict[str, Any]) -> None:
+
+def test_weights_unknown_to_the_benchmark_are_noted_if_the_configuration_only_warned(
+    certificate: Path, tmp_path: Path
+) -> None:
+    def only_warn(manifest: dict[str, Any]) -> None:
         manifest["configuration"]["quality"]["policies"]["weight_range"] = "warn"
 
-    result = verify(forged(certificate, tmp_path / "warned.zip", change, warned))
-    assert any(
-        "as those of prbench are; the certified configuration only warns" in line
-        for line in result.lines
-    )
+    result = verify(forged(certificate, tmp_path / "warned.zip", with_odd_weight, only_warn))
+
+    note = "as those of prbench are; the certified configuration only warns of them"
+    assert note in "\n".join(result.lines)
 
 
 @pytest.mark.parametrize(
@@ -313,12 +334,11 @@ def test_other_bytes_are_refused(
 ) -> None:
     content = certificate.read_bytes()[:-64]
     content = add(content, zipfile.ZipFile(certificate).start_dir)
-    (other := tmp_path / "other.zip").write_bytes(
-        content + hashlib.sha256(content).hexdigest().encode()
-    )
+    forgery = tmp_path / "forgery.zip"
+    forgery.write_bytes(content + hashlib.sha256(content).hexdigest().encode())
 
     with pytest.raises(Damaged, match="cannot be read as a certificate"):
-        verify(other)
+        verify(forgery)
 
 
 def _with(name: str, content: bytes = b"{}\n") -> Callable[[Members], None]:
@@ -408,12 +428,12 @@ def test_a_handmade_archive_is_refused_in_one_line(
     certificate: Path,
     tmp_path: Path,
 ) -> None:
-    other = forged(certificate, tmp_path / "other.zip", change, manifest)
+    forgery = forged(certificate, tmp_path / "forgery.zip", change, manifest)
 
     with pytest.raises((Damaged, FileTooLarge), match=one_line(reason)):
-        verify(other)
+        verify(forgery)
 
-    assert [path.name for path in tmp_path.iterdir()] == ["other.zip"]
+    assert list(tmp_path.iterdir()) == [forgery]
 
 
 def test_what_is_no_certificate_is_refused(tmp_path: Path) -> None:
@@ -424,15 +444,11 @@ def test_what_is_no_certificate_is_refused(tmp_path: Path) -> None:
 
 
 Rows = list[dict[str, Any]]
-EVERYTHING = {
-    "conversation": 8,
-    "criterion": 98,
-    "response": 4,
-}
+EVERYTHING = {"conversation": 8, "criterion": 98, "response": 4}
 
 
 def rows_of(path: Path) -> Rows:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
 
 
 def checked(certificate: Path, *texts: Path) -> Texts:
@@ -450,7 +466,8 @@ def test_a_data_set_an_export_and_a_warehouse_match(
 
     for sources in ((SAMPLE, RESPONSES), (tmp_path / "exported",), (sample_job.warehouse,)):
         result = checked(certificate, *sources)
-        assert EVERYTHING == result.n_checked == result.n_certified
+        assert result.n_checked == EVERYTHING
+        assert result.n_certified == EVERYTHING
         assert result.differing == []
         assert result.missing == []
         assert result.lines == [
@@ -489,31 +506,36 @@ def test_changed_texts_and_weights_are_listed(certificate: Path, tmp_path: Path)
 def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(
     certificate: Path, tmp_path: Path
 ) -> None:
-    rows = rows_of(RESPONSES)
-    given = [*rows[1:], {**rows[0], "model": "stranger"}]
+    certified, *texts = rows_of(RESPONSES)
+    texts.append({**certified, "model": "stranger"})
 
-    result = checked(certificate, write_jsonl(tmp_path / "some.jsonl", given))
+    result = checked(certificate, write_jsonl(tmp_path / "some.jsonl", texts))
 
-    first = f"response of {rows[0]['model']} to task {rows[0]['task']} (trial 1, vintage base)"
-    assert [first] == result.missing
+    response_name = (
+        f"response of {certified['model']} to task {certified['task']} (trial 1, vintage base)"
+    )
+    assert result.missing == [response_name]
     assert result.n_others == 1
     assert result.n_checked == {"response": 3}
-    assert f"not given: {first}" in result.lines
+    assert f"not given: {response_name}" in result.lines
 
 
 def test_what_was_changed_left_out_or_added_differs(certificate: Path, tmp_path: Path) -> None:
     def change(members: Members) -> None:
-        first, second, *others = members[FIGURES[0]].splitlines(keepends=True)
-        added = second.replace(b'"brief"', b'"grand"')
-        members[FIGURES[0]] = b"".join([first, *others, added])
+        lines = members[FIGURES[0]].splitlines(keepends=True)
+        lines.append(lines.pop(1).replace(b'"brief"', b'"grand"'))
+        members[FIGURES[0]] = b"".join(lines)
         with_row(FIGURES[0], 0, mean_score=0.5)(members)
 
-    actual = verify(forged(certificate, tmp_path / "other.zip", change)).differences
-    assert {
-        (each.leaderboard, each.column, each.certified, each.row["model"]) for each in actual
-    } == {
-        ("leaderboard", "mean_score", 0.5, "brief"),
-        ("leaderboard", None, "absent", "brief"),
-        ("leaderboard", None, "present", "grand"),
-    }
-    assert len(actual) == 3
+    result = verify(forged(certificate, tmp_path / "forgery.zip", change))
+
+    differences = [
+        (difference.column, difference.certified, difference.row["model"])
+        for difference in result.differences
+    ]
+    assert {difference.leaderboard for difference in result.differences} == {"leaderboard"}
+    assert sorted(differences, key=repr) == [
+        ("mean_score", 0.5, "brief"),
+        (None, "absent", "brief"),
+        (None, "present", "grand"),
+    ]

@@ -21,9 +21,12 @@ def provider() -> Iterator[FaultServer]:
 def evaluated(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A sampled, judged and aggregated job on the sample, with a ledger."""
     folder = tmp_path_factory.mktemp("evaluated")
-    called = {"api_base": provider.api_base, "max_tokens": 1000}
+    parameters = {"api_base": provider.api_base, "max_tokens": 1000}
     job = job_on(
-        "sample", folder, models=[endpoint("a", **called)], judges=[endpoint("judge", **called)]
+        "sample",
+        folder,
+        models=[endpoint("a", **parameters)],
+        judges=[endpoint("judge", **parameters)],
     )
     execute(job, lambda: [sampled(prepared(job)), judged(job), aggregate(job)])
     return job

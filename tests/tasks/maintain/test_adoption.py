@@ -42,7 +42,7 @@ def server(monkeypatch: Patch) -> Iterator[FaultServer]:
 
 
 @pytest.fixture
-def before(tmp_path: Path, server: FaultServer, monkeypatch: Patch) -> Job:
+def old_job(tmp_path: Path, server: FaultServer, monkeypatch: Patch) -> Job:
     """A job whose work was done when the environment's address was no part of an identity."""
     job = prepared(job_on("sample", tmp_path / "data", models=MODELS, judges=JUDGES))
     job = job.model_copy(update={"limit": 2})
@@ -65,29 +65,29 @@ def contents(job: Job) -> list[dict[str, Any]]:
     """What responses and verdicts say, apart from their identities."""
     hidden = "* exclude (response_id, model_config_hash), null"
     verdicts = "* exclude (verdict_id, response_id, judge_config_hash), null"
-    of_verdicts = rows_in(
+    verdicts = rows_in(
         job, f"select {verdicts} from verdicts order by task_id, criterion_id, judge"
     )
-    return rows_in(job, f"select {hidden} from responses order by task_id") + of_verdicts
+    return rows_in(job, f"select {hidden} from responses order by task_id") + verdicts
 
 
-def test_adopted_results_are_used_without_a_call(before: Job, server: FaultServer) -> None:
-    earlier_contents = contents(before)
+def test_adopted_results_are_used_without_a_call(old_job: Job, server: FaultServer) -> None:
+    earlier_contents = contents(old_job)
 
-    report = adopt(before, server.api_base)
+    report = adopt(old_job, server.api_base)
 
-    assert contents(before) == earlier_contents
+    assert contents(old_job) == earlier_contents
     assert report.rows == len(earlier_contents)
-    assert missing_calls(before, server) == 0
-    assert lines_on_unadopted(before) == []
+    assert missing_calls(old_job, server) == 0
+    assert lines_on_unadopted(old_job) == []
 
 
-def test_one_line_says_how_many_results_are_not_used(before: Job, server: FaultServer) -> None:
+def test_one_line_says_how_many_results_are_not_used(old_job: Job, server: FaultServer) -> None:
     n_responses, n_verdicts = (
-        values_in(before, f"select count(*) from {t}")[0][0] for t in ("responses", "verdicts")
+        values_in(old_job, f"select count(*) from {t}")[0][0] for t in ("responses", "verdicts")
     )
 
-    (line,) = lines_on_unadopted(before)
+    (line,) = lines_on_unadopted(old_job)
 
     assert f"{n_responses} responses and {n_verdicts} verdicts" in line
     assert f"prbench adopt --api-base {server.api_base}" in line
@@ -95,46 +95,46 @@ def test_one_line_says_how_many_results_are_not_used(before: Job, server: FaultS
 
 
 def test_results_that_were_made_again_with_the_address_are_not_counted(
-    before: Job, server: FaultServer
+    old_job: Job, server: FaultServer
 ) -> None:
-    missing_calls(before, server)
+    missing_calls(old_job, server)
 
-    assert lines_on_unadopted(before) == []
-
-
-def test_without_adoption_they_are_not_used(before: Job, server: FaultServer) -> None:
-    assert missing_calls(before, server) > 0
+    assert lines_on_unadopted(old_job) == []
 
 
-def test_adopting_again_changes_nothing(before: Job, server: FaultServer) -> None:
-    adopt(before, server.api_base)
-    adopted = rows_in(before, "from verdicts order by verdict_id")
+def test_without_adoption_they_are_not_used(old_job: Job, server: FaultServer) -> None:
+    assert missing_calls(old_job, server) > 0
 
-    again = adopt(before, server.api_base)
+
+def test_adopting_again_changes_nothing(old_job: Job, server: FaultServer) -> None:
+    adopt(old_job, server.api_base)
+    adopted = rows_in(old_job, "from verdicts order by verdict_id")
+
+    again = adopt(old_job, server.api_base)
 
     assert again.rows == 0
-    assert rows_in(before, "from verdicts order by verdict_id") == adopted
+    assert rows_in(old_job, "from verdicts order by verdict_id") == adopted
 
 
 def test_adopted_replies_serve_rows_that_were_never_written(
-    before: Job, server: FaultServer, tmp_path: Path
+    old_job: Job, server: FaultServer, tmp_path: Path
 ) -> None:
     """A run that was killed had replies in the ledger, and no rows."""
-    for part in (before.warehouse / "parts").glob("verdicts/*.parquet"):
+    for part in (old_job.warehouse / "parts").glob("verdicts/*.parquet"):
         part.unlink()
-    (before.warehouse / "parts/list.json").unlink()
-    (before.warehouse / "prbench.duckdb").unlink()
+    (old_job.warehouse / "parts/list.json").unlink()
+    (old_job.warehouse / "prbench.duckdb").unlink()
 
-    adopt(before, server.api_base)
+    adopt(old_job, server.api_base)
 
-    assert missing_calls(before, server) == 0
+    assert missing_calls(old_job, server) == 0
 
 
 @pytest.mark.parametrize("n_rewritten", [0, 1, 2])
 def test_an_adoption_that_was_killed_is_finished_by_the_next_one(
-    n_rewritten: int, before: Job, server: FaultServer, monkeypatch: Patch
+    n_rewritten: int, old_job: Job, server: FaultServer, monkeypatch: Patch
 ) -> None:
-    earlier_contents = contents(before)
+    earlier_contents = contents(old_job)
     replaced: list[object] = []
     replace = compaction.write_part
 
@@ -147,11 +147,11 @@ def test_an_adoption_that_was_killed_is_finished_by_the_next_one(
     with monkeypatch.context() as killing:
         killing.setattr(compaction, "write_part", killed_after_some)
         with pytest.raises(KeyboardInterrupt):
-            adopt(before, server.api_base)
-    adopt(before, server.api_base)
+            adopt(old_job, server.api_base)
+    adopt(old_job, server.api_base)
 
-    assert contents(before) == earlier_contents
-    assert missing_calls(before, server) == 0
+    assert contents(old_job) == earlier_contents
+    assert missing_calls(old_job, server) == 0
 
 
 def test_a_judge_is_adopted_on_responses_that_keep_their_identity(
@@ -180,24 +180,24 @@ def test_a_judge_is_adopted_on_responses_that_keep_their_identity(
 
 
 def test_what_another_server_gave_is_not_adopted(
-    before: Job, server: FaultServer, monkeypatch: Patch
+    old_job: Job, server: FaultServer, monkeypatch: Patch
 ) -> None:
-    adopt(before, server.api_base)
-    with FaultServer() as other:
-        monkeypatch.setenv("OPENAI_BASE_URL", other.api_base)
+    adopt(old_job, server.api_base)
+    with FaultServer() as rival_server:
+        monkeypatch.setenv("OPENAI_BASE_URL", rival_server.api_base)
 
-        assert missing_calls(before, other) > 0
+        assert missing_calls(old_job, rival_server) > 0
 
 
 def test_without_the_variable_adopted_results_are_not_used(
-    before: Job, server: FaultServer, monkeypatch: Patch, tmp_path: Path
+    old_job: Job, server: FaultServer, monkeypatch: Patch, tmp_path: Path
 ) -> None:
-    adopt(before, server.api_base)
+    adopt(old_job, server.api_base)
     monkeypatch.delenv("OPENAI_BASE_URL")
     configured = [
-        {**each, "api_base": server.api_base.replace("127.0.0.1", "localhost")} for each in MODELS
+        {**model, "api_base": server.api_base.replace("127.0.0.1", "localhost")} for model in MODELS
     ]
-    elsewhere = copied(before, tmp_path / "copy").with_settings(
+    elsewhere = copied(old_job, tmp_path / "copy").with_settings(
         models=job_on("sample", tmp_path, models=configured).settings.models, judges=()
     )
 
@@ -205,9 +205,9 @@ def test_without_the_variable_adopted_results_are_not_used(
 
 
 def test_an_address_that_the_environment_does_not_give_is_refused(
-    before: Job, server: FaultServer
+    old_job: Job, server: FaultServer
 ) -> None:
     with pytest.raises(
         UsageError, match=f"known: {server.api_base} .from OPENAI_BASE_URL.*; name one"
     ):
-        adopt(before, "http://elsewhere/v1")
+        adopt(old_job, "http://elsewhere/v1")

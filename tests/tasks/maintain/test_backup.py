@@ -83,23 +83,25 @@ def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_m
     job: Job, folder: Path
 ) -> None:
     backup(job, folder)
-    before = files_in(folder)
+    files_before = files_in(folder)
     add_part(job, "new")
     report = backup(job, folder)
-    after = files_in(folder)
+    files_after = files_in(folder)
 
-    new = set(after) - set(before)
-    assert sum(name.endswith(".parquet") for name in new) == 1
-    assert not [name for name in new if "ledger" in name]
-    assert report.rows == len(new)
-    unchanged = set(before) & set(after) - {"backup.json", "backup.lock"}
-    assert {name: before[name] for name in unchanged} == {name: after[name] for name in unchanged}
+    new_files = set(files_after) - set(files_before)
+    assert sum(name.endswith(".parquet") for name in new_files) == 1
+    assert not [name for name in new_files if "ledger" in name]
+    assert report.rows == len(new_files)
+    unchanged = set(files_before) & set(files_after) - {"backup.json", "backup.lock"}
+    assert {name: files_before[name] for name in unchanged} == {
+        name: files_after[name] for name in unchanged
+    }
 
     with sqlite3.connect(ledger_of(job)) as ledger:
         ledger.execute("create table anything (x)")
     backup(job, folder)
     (old,), (other,) = (
-        [name for name in names if "ledger" in name] for names in (after, files_in(folder))
+        [name for name in names if "ledger" in name] for names in (files_after, files_in(folder))
     )
     assert old != other
 
@@ -206,10 +208,10 @@ def test_a_kill_of_a_backup_leaves_the_last_whole_one(small: Job, tmp_path: Path
         restore(restored, path / "backup")
         states.append(held(restored))
 
-    whole = [(["a"], 0), (["a", "b"], 1)]
+    complete_states = [(["a"], 0), (["a", "b"], 1)]
     assert len(states) > 4
-    assert [state for state in whole for _ in range(states.count(state))] == states
-    assert whole[-1] == states[-1]
+    assert [state for state in complete_states for _ in range(states.count(state))] == states
+    assert complete_states[-1] == states[-1]
 
 
 @pytest.mark.long
@@ -269,10 +271,10 @@ def test_a_target_with_other_files_or_in_the_warehouse_is_refused(
     small: Job, store: Store, tmp_path: Path
 ) -> None:
     backup(small, tmp_path / "whole")
-    before = files_in(small.warehouse)
+    files_before = files_in(small.warehouse)
     with pytest.raises(UsageError, match="is not empty"):
         restore(small, tmp_path / "whole")
-    assert before == files_in(small.warehouse)
+    assert files_before == files_in(small.warehouse)
     folder = Folder(tmp_path / "mine")
     for target, location in ((store, store), (folder.path, folder)):
         location.write("notes.txt", b"mine")

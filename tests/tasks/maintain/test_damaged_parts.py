@@ -80,21 +80,21 @@ def victim(job: Job, table: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("table", "what"), [("criteria", "a flipped bit"), ("verdicts", "deleted")]
+    ("table", "damage"), [("criteria", "a flipped bit"), ("verdicts", "deleted")]
 )
 def test_aggregate_reports_damage_and_restores_rows(
-    job: Job, calls: Calls, table: str, what: str, capsys: Printed
+    job: Job, calls: Calls, table: str, damage: str, capsys: Printed
 ) -> None:
-    before = stored(job)
+    rows_before = stored(job)
     figures = board(job)
-    DAMAGES[what](victim(job, table))
+    DAMAGES[damage](victim(job, table))
 
     assert run(job, lambda: aggregate(job)).exit_code == 3
     assert "rows were restored from the last published database" in capsys.readouterr().err
-    assert before == stored(job)
+    assert rows_before == stored(job)
     assert figures == board(job)
     assert run(job, *whole_job(job)).exit_code == 0
-    assert before == stored(job)
+    assert rows_before == stored(job)
     assert calls() == 0
 
 
@@ -110,14 +110,16 @@ def lose(job: Job, table: str, *, with_ledger: bool = False) -> None:
 def test_without_the_database_rows_come_from_the_ledger(
     job: Job, calls: Calls, table: str, capsys: Printed
 ) -> None:
-    before = facts(job, table)
+    rows_before = facts(job, table)
     figures = board(job)
     lose(job, table)
 
     assert run(job, lambda: aggregate(job)).exit_code == 3
-    assert f"{len(before)} rows of {table} (benchmark prbench, model a" in capsys.readouterr().err
+    assert (
+        f"{len(rows_before)} rows of {table} (benchmark prbench, model a" in capsys.readouterr().err
+    )
     run(job, *whole_job(job))
-    assert before == facts(job, table)
+    assert rows_before == facts(job, table)
     assert figures == board(job)
     assert run(job, lambda: aggregate(job)).exit_code == 0
     assert calls() == 0
@@ -126,7 +128,7 @@ def test_without_the_database_rows_come_from_the_ledger(
 def test_rows_that_only_calls_restore_wait_until_asked(
     job: Job, calls: Calls, capsys: Printed
 ) -> None:
-    before = facts(job, "verdicts")
+    rows_before = facts(job, "verdicts")
     figures = board(job)
     lose(job, "verdicts", with_ledger=True)
 
@@ -134,12 +136,12 @@ def test_rows_that_only_calls_restore_wait_until_asked(
         assert run(job, *whole_job(job)).exit_code == 3
         output = capsys.readouterr().err
         kind = "benchmark prbench, model a, judge judge, vintage base"
-        assert f"{len(before)} rows of verdicts ({kind}) are lost" in output
+        assert f"{len(rows_before)} rows of verdicts ({kind}) are lost" in output
         assert "--replace-lost" in output
         assert calls() == 0
         assert not facts(job, "verdicts")
     assert run(job.model_copy(update={"replace_lost": True}), *whole_job(job)).exit_code == 0
-    assert len(before) == calls() == len(facts(job, "verdicts"))
+    assert len(rows_before) == calls() == len(facts(job, "verdicts"))
     assert figures == board(job)
 
 
@@ -165,8 +167,10 @@ def test_other_models_are_still_called_while_rows_of_one_are_lost(job: Job, call
     run(job, lambda: aggregate(job))
     (model,) = job.settings.models
     models = (model, model.model_copy(update={"label": "b"}))
-    both = job.model_copy(update={"settings": job.settings.model_copy(update={"models": models})})
-    run(both, lambda: sampled(both))
+    job_of_both = job.model_copy(
+        update={"settings": job.settings.model_copy(update={"models": models})}
+    )
+    run(job_of_both, lambda: sampled(job_of_both))
 
     with Warehouse(job.warehouse).reader() as reader:
         assert [row["model"] for row in reader.rows("select distinct model from responses")] == [

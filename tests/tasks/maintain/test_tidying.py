@@ -23,12 +23,13 @@ def job_with(folder: Path, n_parts: int, **settings: object) -> Job:
 
 
 @pytest.mark.parametrize(
-    ("most", "n_parts", "note"), [(4, 1, "5 files merged into 1 "), (5, 5, "5 files, no need to")]
+    ("most_parts", "n_parts", "note"),
+    [(4, 1, "5 files merged into 1 "), (5, 5, "5 files, no need to")],
 )
 def test_many_files_are_compacted(
-    tmp_path: Path, monkeypatch: Patch, most: int, n_parts: int, note: str
+    tmp_path: Path, monkeypatch: Patch, most_parts: int, n_parts: int, note: str
 ) -> None:
-    monkeypatch.setattr("tasks.maintain.upkeep.MANY_PARTS", most)
+    monkeypatch.setattr("tasks.maintain.upkeep.MANY_PARTS", most_parts)
     report = tidy(job_with(tmp_path, 5), only_if_needed=True)
 
     assert n_parts == len(Warehouse(tmp_path).part_sizes())

@@ -18,10 +18,12 @@ from tasks.exports.tables import export_tables
 from tasks.llm.ledger.pruning import Pruned
 from tasks.maintain.backup import backup, restore
 from tasks.maintain.upkeep import ResponseChoice, remove, run_cost, store_calls, tidy
-from tasks.rules.errors import UsageError
 from tests import kit
 from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.kit import (
+    Patch,
+    Printed,
+    Row,
     call_entry,
     imported,
     job_on,
@@ -44,25 +46,24 @@ N_CRITERIA = 98
 
 def job_at(server: FaultServer, folder: Path, source: Path | str = "sample", **judge: Any) -> Job:
     price = dict.fromkeys(("input_usd_per_mtok", "cached_usd_per_mtok", "output_usd_per_mtok"), 1.0)
-    at = {"max_tokens": 1000, "price": price}
-    judges = [kit.endpoint("judge", server.api_base, **at, **{"name": "openai/judge", **judge})]
-    models = [kit.endpoint("a", server.api_base, **at)]
+    parameters = {"max_tokens": 1000, "price": price}
+    judge_parameters = parameters | {"name": "openai/judge"} | judge
     return job_on(
         source,
         folder,
-        models=models,
-        judges=judges,
+        models=[kit.endpoint("a", server.api_base, **parameters)],
+        judges=[kit.endpoint("judge", server.api_base, **judge_parameters)],
         limits={"attempts": 2},
     )
 
 
-def stored(job: Job) -> list[dict[str, Any]]:
+def published_spend(job: Job) -> list[Row]:
     Warehouse(job.warehouse).publish()
     return rows_in(job, "from spend order by run_id, purpose")
 
 
-def figures(job: Job) -> list[tuple[str, int, float]]:
-    return [(row["run_id"], row["calls"], row["cost_usd"]) for row in stored(job)]
+def spend_by_run(job: Job) -> list[tuple[str, int, float]]:
+    return [(row["run_id"], row["calls"], row["cost_usd"]) for row in published_spend(job)]
 
 
 def record(job: Job, run_id: str, number: int) -> None:
@@ -73,31 +74,33 @@ def record(job: Job, run_id: str, number: int) -> None:
 def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(
     server: FaultServer, tmp_path: Path
 ) -> None:
-    def fails_first(request: Request, number: int) -> HttpResponse:
+    def reply_nothing_first(request: Request, number: int) -> HttpResponse:
         if is_judge_request(request) or number > 0:
             return well_behaved(request, 1)
         return HttpResponse("", usage={"prompt_tokens": 7, "completion_tokens": 0})
 
-    server.behaviour = fails_first
+    server.behaviour = reply_nothing_first
     job = job_at(server, tmp_path, mode="batch")
     sampled(prepared(job))
     judged(job)
+
     assert store_calls(job) == 2
-    of_judge, of_model = stored(job)
-    sums = "select sum(cost_usd), count(*) from"
-    ((of_responses, n_responses),), ((of_verdicts, _),) = (
-        values_in(job, f"{sums} {table}") for table in ("responses", "verdicts")
+    judging, sampling = published_spend(job)
+    assert judging["purpose"] == "judge"
+    assert judging["called_model"] == "openai/judge"
+    assert judging["calls"] == N_CRITERIA
+    assert judging["failed_calls"] == 0
+    assert judging["unpriced_calls"] == 0
+    assert sampling["purpose"] == "sample"
+    assert sampling["called_model"] == "hosted_vllm/a"
+    assert sampling["calls"] == 2 * N_TASKS
+    assert sampling["failed_calls"] == N_TASKS
+    ((verdicts_usd, responses_usd),) = values_in(
+        job, "select (select sum(cost_usd) from verdicts), (select sum(cost_usd) from responses)"
     )
-    names = ("purpose", "called_model", "calls", "failed_calls", "unpriced_calls")
-    assert tuple(of_judge[name] for name in names) == ("judge", "openai/judge", N_CRITERIA, 0, 0)
-    assert ("sample", "hosted_vllm/a", 2 * n_responses, n_responses) == tuple(
-        of_model[name] for name in names[:-1]
-    )
-    assert pytest.approx((of_verdicts, of_responses)) == (
-        of_judge["cost_usd"],
-        of_model["cost_usd"],
-    )
-    assert of_verdicts > 0
+    assert judging["cost_usd"] == pytest.approx(verdicts_usd)
+    assert judging["cost_usd"] > 0
+    assert sampling["cost_usd"] == pytest.approx(responses_usd)
     assert store_calls(job) == 0
 
 
@@ -105,78 +108,85 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(
 def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(
     server: FaultServer, tmp_path: Path
 ) -> None:
-    def fails_first(request: Request, number: int) -> HttpResponse:
+    def be_busy_first(request: Request, number: int) -> HttpResponse:
         is_busy = number == 0 and not is_judge_request(request)
         return HttpResponse(status=503, raw=b"busy") if is_busy else well_behaved(request, number)
 
-    server.behaviour = fails_first
+    server.behaviour = be_busy_first
     job = job_at(server, tmp_path)
     sampled(prepared(job))
     judged(job)
     store_calls(job)
     Warehouse(job.warehouse).publish()
 
-    groups = rows_in(
+    attempts = values_in(
         job,
-        "select purpose, model, judge, http_status, count(*) as n, count(distinct"
-        " coalesce(verdict_id, response_id)) as n_rows from attempts group by all order by purpose"
-        " desc, http_status nulls last",
+        "select purpose, model, judge, http_status, count(*), count(distinct"
+        " coalesce(verdict_id, response_id)) from attempts group by all order by purpose desc,"
+        " http_status nulls last",
     )
+    assert attempts == [
+        ("sample", "a", None, 503, N_TASKS, N_TASKS),
+        ("sample", "a", None, None, N_TASKS, N_TASKS),
+        ("judge", "a", "judge", None, N_CRITERIA, N_CRITERIA),
+    ]
     ((attempts_usd, costs_usd),) = values_in(
         job, "select (select sum(cost_usd) from attempts), (select sum(cost_usd) from run_costs)"
     )
-
-    assert groups == [
-        {
-            "purpose": purpose,
-            "model": "a",
-            "judge": judge,
-            "http_status": http_status,
-            "n": n,
-            "n_rows": n,
-        }
-        for purpose, judge, http_status, n in (
-            ("sample", None, 503, N_TASKS),
-            ("sample", None, None, N_TASKS),
-            ("judge", "judge", None, N_CRITERIA),
-        )
-    ]
     assert attempts_usd == pytest.approx(costs_usd)
     assert attempts_usd > 0
 
 
-@without_scores
-def test_spend_is_written_only_when_it_is_new_and_the_ledger_may_be_read(
-    server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def empty_job(server: FaultServer, tmp_path: Path) -> Job:
     job = job_at(server, tmp_path)
     Warehouse(job.warehouse).write("criteria", [kit.criterion("t", 0, 1.0)])
     Warehouse(job.warehouse).publish()
-    assert store_calls(job) == 0
-    record(job, "killed", 1)
-    assert store_calls(job) == 1
-    assert figures(job) == [("killed", 1, 0.5)]
-    record(job, "killed", 2)
-    record(job, "next", 1)
-    assert store_calls(job) == 2
-    assert figures(job) == [("killed", 2, 1.0), ("next", 1, 0.5)]
-    record(job, "next", 2)
-    assert [row["calls"] for run_id in ("killed", "next") for row in run_cost(job, run_id)] == [
-        2,
-        2,
-    ]
-    with monkeypatch.context() as patched:
-        # Two machines that open the same ledger damage it.
-        patched.setattr(Warehouse, "elsewhere", lambda _: "node7")
-        assert [row["calls"] for run_id in ("killed", "next") for row in run_cost(job, run_id)] == [
-            2,
-            1,
-        ]
-        assert store_calls(job) == 0
-    shutil.rmtree(job.warehouse / "ledger")
-    record(job, "killed", 3)
-    assert store_calls(job) == 0
-    assert figures(job) == [("killed", 2, 1.0), ("next", 1, 0.5)]
+    return job
+
+
+@without_scores
+def test_spend_is_written_only_when_it_is_new(empty_job: Job) -> None:
+    assert store_calls(empty_job) == 0
+
+    record(empty_job, "killed", 1)
+    assert store_calls(empty_job) == 1
+    assert spend_by_run(empty_job) == [("killed", 1, 0.5)]
+
+    record(empty_job, "killed", 2)
+    record(empty_job, "next", 1)
+    assert store_calls(empty_job) == 2
+    assert spend_by_run(empty_job) == [("killed", 2, 1.0), ("next", 1, 0.5)]
+
+
+@without_scores
+def test_the_ledger_is_read_unless_another_machine_writes(
+    empty_job: Job, monkeypatch: Patch
+) -> None:
+    record(empty_job, "run", 1)
+    store_calls(empty_job)
+    Warehouse(empty_job.warehouse).publish()
+    record(empty_job, "run", 2)
+
+    assert [row["calls"] for row in run_cost(empty_job, "run")] == [2]
+    # Two machines that open the same ledger damage it.
+    monkeypatch.setattr(Warehouse, "elsewhere", lambda _: "node7")
+    assert [row["calls"] for row in run_cost(empty_job, "run")] == [1]
+    assert store_calls(empty_job) == 0
+
+
+@without_scores
+def test_spend_stays_where_the_ledger_is_lost(empty_job: Job) -> None:
+    record(empty_job, "killed", 1)
+    record(empty_job, "killed", 2)
+    store_calls(empty_job)
+    Warehouse(empty_job.warehouse).publish()
+
+    shutil.rmtree(empty_job.warehouse / "ledger")
+    record(empty_job, "killed", 3)
+
+    assert store_calls(empty_job) == 0
+    assert spend_by_run(empty_job) == [("killed", 2, 1.0)]
 
 
 COUNTS = (
@@ -206,158 +216,197 @@ def shared(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> J
 
 def rambling(request: Request, number: int) -> HttpResponse:
     """The first response to one of the tasks never ends."""
-    is_struck = (
-        not is_judge_request(request) and "What does t1 cost?" in request["messages"][-1]["content"]
-    )
-    return (
-        HttpResponse("blah " * 20_000)
-        if is_struck and number == 0
-        else well_behaved(request, number)
-    )
+    is_of_t1 = "What does t1 cost?" in request["messages"][-1]["content"]
+    if is_of_t1 and number == 0 and not is_judge_request(request):
+        return HttpResponse("blah " * 20_000)
+    return well_behaved(request, number)
 
 
-def longest(job: Job) -> dict[str, Any]:
+def longest(job: Job) -> Row:
     return rows_in(job, "select * from responses order by chars_alnum desc, response_id limit 1")[0]
 
 
-def in_ledger(job: Job, text: str) -> bool:
+def remove_longest(job: Job, reason: str = "") -> str:
+    """Remove the longest response, and return its id."""
+    response_id: str = longest(job)["response_id"]
+    assert remove(job, ResponseChoice([response_id]), reason).rows == 1
+    return response_id
+
+
+def is_in_ledger(job: Job, text: bytes = b"blah blah") -> bool:
     files = [path for path in (job.warehouse / "ledger").iterdir() if path.suffix != ".lock"]
-    return any(text.encode() in path.read_bytes() for path in files)
+    return any(text in path.read_bytes() for path in files)
 
 
-def test_a_removed_response_goes_with_its_verdicts_and_is_sampled_again(
-    job: Job, provider: FaultServer
-) -> None:
-    ((n_responses, n_verdicts, _),) = before = values_in(job, COUNTS)
-    bad = longest(job)
-    of_bad = f"where response_id = '{bad['response_id']}'"
-    n_of_bad = len(values_in(job, f"from verdicts {of_bad}"))
-    spend = "select count(*), sum(cost_usd) from run_costs"
-    spent = values_in(job, spend)
-
-    assert remove(job, ResponseChoice([bad["response_id"]]), "never ends").rows == 1
-    assert [(n_responses - 1, n_verdicts - n_of_bad)] == [row[:2] for row in values_in(job, COUNTS)]
-    assert (
-        values_in(job, f"select 1 from verdict_details {of_bad} and status <> 'not_judged'") == []
-    )
-    assert [(bad["response_id"], "never ends")] == values_in(
-        job, "select response_id, reason from removals"
-    )
-    assert not in_ledger(job, "blah blah")
-    assert spent == values_in(job, spend)
-
-    n_calls = len(provider.book)
-    assert sampled(job).rows == 1
-    assert n_of_bad == judged(job).rows
-    assert n_calls + 1 + n_of_bad == len(provider.book)
-    assert [(bad["text"],)] != values_in(job, f"select text from responses {of_bad}")
+def rebuild(job: Job) -> None:
     Warehouse(job.warehouse).database.unlink()
     Warehouse(job.warehouse).publish()
-    assert before == values_in(job, COUNTS)
+
+
+def test_a_removed_response_goes_with_its_verdicts_and_its_reply(job: Job) -> None:
+    spend_query = "select count(*), sum(cost_usd) from run_costs"
+    spend = values_in(job, spend_query)
+    n_responses = len(rows_in(job, "from responses"))
+
+    response_id = remove_longest(job, "never ends")
+
+    assert len(rows_in(job, "from responses")) == n_responses - 1
+    assert rows_in(job, "from verdicts where response_id = ?", response_id) == []
+    details = "from verdict_details where response_id = ? and status <> 'not_judged'"
+    assert rows_in(job, details, response_id) == []
+    removals = values_in(job, "select response_id, reason from removals")
+    assert removals == [(response_id, "never ends")]
+    assert not is_in_ledger(job)
+    assert values_in(job, spend_query) == spend
+
+
+def test_a_removed_response_is_sampled_and_judged_again(job: Job, provider: FaultServer) -> None:
+    counts = values_in(job, COUNTS)
+    n_verdicts = len(
+        rows_in(job, "from verdicts where response_id = ?", longest(job)["response_id"])
+    )
+    response_id = remove_longest(job)
+    n_calls = len(provider.book)
+
+    assert sampled(job).rows == 1
+    assert judged(job).rows == n_verdicts
+    assert len(provider.book) == n_calls + 1 + n_verdicts
+    rebuild(job)
+    assert values_in(job, COUNTS) == counts
+    (sampled_again,) = rows_in(job, "from responses where response_id = ?", response_id)
+    assert "blah" not in sampled_again["text"]
     assert sampled(job).rows == 0
     assert judged(job).rows == 0
-    assert n_calls + 1 + n_of_bad == len(provider.book)
 
 
-def test_a_removed_response_is_in_no_part_backup_or_export_and_its_space_is_freed(
-    job: Job, tmp_path: Path
-) -> None:
-    export_tables(job, tmp_path / "before")
-    bad = longest(job)
-    remove(job, ResponseChoice([bad["response_id"]]), "")
-    expected = values_in(job, COUNTS)
+def test_a_removed_response_is_in_no_part_backup_or_export(job: Job, tmp_path: Path) -> None:
+    response_id = remove_longest(job)
+    counts = values_in(job, COUNTS)
+    restored = job.model_copy(update={"warehouse": tmp_path / "restored"})
+    imported_copy = job.model_copy(update={"warehouse": tmp_path / "imported"})
 
     backup(job, tmp_path / "backup")
-    restored, other = (
-        job.model_copy(update={"warehouse": tmp_path / name}) for name in ("restored", "other")
-    )
     restore(restored, tmp_path / "backup")
     export_tables(job, tmp_path / "exported")
-    imported(other, tmp_path / "exported")
-    imported(job, tmp_path / "before")
-    assert [expected] * 3 == [values_in(each, COUNTS) for each in (restored, other, job)]
-    assert not in_ledger(restored, "blah blah")
+    imported(imported_copy, tmp_path / "exported")
+    rebuild(job)
 
-    parts = (job.warehouse / "parts" / "responses").rglob("*.parquet")
-    stored_ids = {each for part in parts for each in pq.read_table(part)["response_id"].to_pylist()}
-    assert bad["response_id"] not in stored_ids
-    Warehouse(job.warehouse).database.unlink()
-    Warehouse(job.warehouse).publish()
-    assert values_in(job, COUNTS) == expected
+    assert values_in(restored, COUNTS) == counts
+    assert not is_in_ledger(restored)
+    assert values_in(imported_copy, COUNTS) == counts
+    assert values_in(job, COUNTS) == counts
+    for part in Warehouse(job.warehouse).store.standing("responses"):
+        assert response_id not in pq.read_table(part)["response_id"].to_pylist()
+
+
+def test_an_earlier_export_does_not_bring_a_removed_response_back(job: Job, tmp_path: Path) -> None:
+    export_tables(job, tmp_path / "exported")
+    remove_longest(job)
+    counts = values_in(job, COUNTS)
+
+    imported(job, tmp_path / "exported")
+
+    assert values_in(job, COUNTS) == counts
 
 
 @without_scores
 def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(
-    job: Job, monkeypatch: pytest.MonkeyPatch
+    job: Job, monkeypatch: Patch
 ) -> None:
-    bad = longest(job)
+    response_id = longest(job)["response_id"]
     with monkeypatch.context() as patched:
         patched.setattr(Warehouse, "clean", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            remove(job, ResponseChoice([bad["response_id"]]), "")
+            remove(job, ResponseChoice([response_id]), "")
+
     tidy(job)
 
-    assert rows_in(job, f"select 1 from responses where response_id = '{bad['response_id']}'") == []
-    assert not in_ledger(job, "blah blah")
-    assert not any(
-        b"blah" in part.read_bytes()
-        for part in Warehouse(job.warehouse).store.standing("responses")
-    )
+    assert rows_in(job, "from responses where response_id = ?", response_id) == []
+    assert not is_in_ledger(job)
+    for part in Warehouse(job.warehouse).store.standing("responses"):
+        assert b"blah" not in part.read_bytes()
+
+
+def run_remove(job: Job, *arguments: str) -> int:
+    return main(["remove", "response", *arguments, "--warehouse", str(job.warehouse)])
 
 
 @without_scores
+@pytest.mark.parametrize(
+    ("arguments", "n_chosen"),
+    [
+        (("--longer-than", "50000"), 1),
+        (("--model", "a", "--trial", "1"), 2),
+        (("--model", "a", "--task", "t1"), 1),
+        (("--model", "b"), 0),
+    ],
+)
 def test_what_is_removed_is_chosen_by_all_that_is_given(
-    job: Job, capsys: pytest.CaptureFixture[str]
+    job: Job, capsys: Printed, arguments: tuple[str, ...], n_chosen: int
 ) -> None:
-    def run(*arguments: str, code: int = 0) -> str:
-        assert code == main(["remove", "response", *arguments, "--warehouse", str(job.warehouse)])
-        captured = capsys.readouterr()
-        return captured.err if code else captured.out
+    assert run_remove(job, *arguments, "--dry-run", "--json") == 0
 
-    def listed(*arguments: str) -> list[str]:
-        return [each["response_id"] for each in json.loads(run(*arguments, "--dry-run", "--json"))]
-
-    bad = longest(job)
-    assert [bad["response_id"]] == listed("--longer-than", "50000")
-    assert len(rows_in(job, "from responses")) == len(listed("--model", "a", "--trial", "1"))
-    assert listed("--model", "b") == []
-    assert "name the responses to remove" in run(code=2)
-    assert "nothing-like-it: no stored response has this id" in run("nothing-like-it", code=2)
-    assert "1 response removed" in run(
-        bad["response_id"], "--task", bad["task_id"], "--reason", "too long"
-    )
-    assert "no stored response has this id" in run(bad["response_id"], code=2)
+    assert len(json.loads(capsys.readouterr().out)) == n_chosen
 
 
 @without_scores
-def test_nothing_is_removed_while_a_part_is_damaged_or_a_run_is_at_work(job: Job) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name the responses to remove"),
+        (("nothing-like-it",), "nothing-like-it: no stored response has this id"),
+    ],
+)
+def test_a_removal_of_nothing_is_refused(
+    job: Job, capsys: Printed, arguments: tuple[str, ...], message: str
+) -> None:
+    assert run_remove(job, *arguments) == 2
+
+    assert message in capsys.readouterr().err
+
+
+@without_scores
+def test_a_response_can_be_removed_once(job: Job, capsys: Printed) -> None:
+    response_id = longest(job)["response_id"]
+
+    assert run_remove(job, response_id, "--task", "t1", "--reason", "too long") == 0
+    assert "1 response removed" in capsys.readouterr().out
+
+    assert run_remove(job, response_id) == 2
+    assert "no stored response has this id" in capsys.readouterr().err
+
+
+@without_scores
+def test_nothing_is_removed_during_a_run(job: Job) -> None:
+    choice = ResponseChoice([longest(job)["response_id"]])
+
+    with Warehouse(job.warehouse).writing(), pytest.raises(WarehouseBusy):
+        remove(job, choice, "")
+
+
+@without_scores
+def test_nothing_is_removed_while_a_part_is_damaged(job: Job) -> None:
     warehouse = Warehouse(job.warehouse)
-    wanted = ResponseChoice([longest(job)["response_id"]])
-    with warehouse.writing(), pytest.raises(WarehouseBusy):
-        remove(job, wanted, "")
-    with pytest.raises(UsageError, match="name the responses"):
-        remove(job, ResponseChoice(), "")
     (part,) = warehouse.store.standing("verdicts")
     flip(part)
-    with pytest.raises(
-        WarehouseError, match=f"{part.name}: is damaged; run `prbench aggregate` to repair it"
-    ):
-        remove(job, wanted, "too long")
-    assert not warehouse.store.standing("removals")
+
+    reason = f"{part.name}: is damaged; run `prbench aggregate` to repair it"
+    with pytest.raises(WarehouseError, match=reason):
+        remove(job, ResponseChoice([longest(job)["response_id"]]), "too long")
+    assert warehouse.store.standing("removals") == []
 
     warehouse.verify()
-    remove(job, wanted, "too long")
+    remove_longest(job)
     assert warehouse.losses() == []
 
 
 @without_scores
-def test_the_ledger_does_not_bring_a_removed_response_back(
-    job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_ledger_does_not_bring_a_removed_response_back(job: Job, monkeypatch: Patch) -> None:
     # as if another ledger file had the reply, or a backup of the ledger had been restored
     monkeypatch.setattr("tasks.maintain.upkeep.forget", lambda *_: Pruned())
-    remove(job, ResponseChoice([longest(job)["response_id"]]), "")
 
-    assert in_ledger(job, "blah blah")
+    remove_longest(job)
+
+    assert is_in_ledger(job)
     assert sampled(job).rows == 1
     assert longest(job)["chars_alnum"] < 50_000

@@ -2,10 +2,9 @@
 empty folder.
 """
 
-import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +27,15 @@ from tasks.rules.errors import UsageError
 from tests.kit import Patch, admitted, job_on, one_line, written
 from warehouse import DATABASE, WarehouseError
 
-KINDS = {
-    "polars": pl.DataFrame,
-    "arrow": pa.Table,
-    "pandas": pd.DataFrame,
+KINDS = {"polars": pl.DataFrame, "arrow": pa.Table, "pandas": pd.DataFrame}
+HEAVY_LIBRARIES = {
+    "polars",
+    "pandas",
+    "pyarrow",
+    "duckdb",
+    "litellm",
+    "prefect",
+    "great_expectations",
 }
 
 
@@ -41,49 +45,43 @@ def results(world_job: Job) -> Iterator[Results]:
         yield opened
 
 
-def rows_of(job: Job, query: str) -> list[tuple[object, ...]]:
-    with duckdb.connect(str(job.warehouse / DATABASE), read_only=True) as connection:
-        return connection.execute(query).fetchall()
-
-
 def test_importing_takes_no_heavy_library() -> None:
-    script = "import sys, json, tasks.results; print(json.dumps(sorted(sys.modules)))"
-    loaded = json.loads(
-        subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout
-    )
-    assert not {
-        "polars",
-        "pandas",
-        "pyarrow",
-        "duckdb",
-        "litellm",
-        "prefect",
-        "great_expectations",
-    } & set(loaded)
+    script = "import sys, tasks.results; print(*sys.modules)"
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+
+    assert HEAVY_LIBRARIES & set(process.stdout.decode().split()) == set()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_has_all_its_rows_in_every_kind_of_frame(
     results: Results, world_job: Job, kind: str
 ) -> None:
+    with duckdb.connect(str(world_job.warehouse / DATABASE), read_only=True) as connection:
+        expected = connection.sql("from leaderboard").to_arrow_table()
+
     table = results.table("leaderboard", format=kind)  # type: ignore[arg-type]
+
     assert isinstance(table, KINDS[kind])
+    assert len(table) == expected.num_rows > 0
     columns = table.column_names if kind == "arrow" else list(table.columns)
-    assert [row[0] for row in rows_of(world_job, "describe leaderboard")] == columns
-    assert 0 < rows_of(world_job, "select count(*) from leaderboard")[0][0] == len(table)
+    assert columns == expected.column_names
 
 
 def test_every_listed_table_can_be_read_and_says_what_a_row_is(results: Results) -> None:
-    listed = results.tables()
-    assert set(listed["kind"]) == {"mart", "stored"}
-    assert listed["meaning"].null_count() == 0
-    assert {"leaderboard", "verdicts", "verdict_details", "tasks"} <= set(listed["name"])
-    for name in listed["name"]:
+    tables = results.tables()
+
+    assert set(tables["kind"]) == {"mart", "stored"}
+    assert tables["meaning"].null_count() == 0
+    assert set(tables["name"]) > {"leaderboard", "verdicts", "verdict_details", "tasks"}
+    for name in tables["name"]:
         assert isinstance(results.table(name), pl.DataFrame)
 
 
-def test_a_query_takes_parameters_by_place_and_by_name(results: Results) -> None:
+def test_a_query_takes_parameters_by_position(results: Results) -> None:
     assert results.sql("select ? + 1 as n", [1])["n"].to_list() == [2]
+
+
+def test_a_query_takes_parameters_by_name(results: Results) -> None:
     assert results.sql("select $n + 1 as n", {"n": 1}, format="pandas")["n"].tolist() == [2]
 
 
@@ -104,155 +102,196 @@ def test_what_is_no_single_reading_query_is_refused(results: Results, query: str
 
 
 def test_the_leaderboard_is_that_of_the_command(results: Results, world_job: Job) -> None:
-    assert leaderboard(world_job) == results.leaderboard().to_dicts()
-    by_category = results.leaderboard(
-        by="category",
-        judges=["strict-judge"],
-        models=["birch-2"],
-        format="arrow",
+    assert results.leaderboard().to_dicts() == leaderboard(world_job)
+
+
+def test_a_narrowed_leaderboard_is_that_of_the_command(results: Results, world_job: Job) -> None:
+    choice = {"named_models": ("birch-2",), "named_judges": ("strict-judge",)}
+    expected = leaderboard(world_job.model_copy(update=choice), by="category")
+
+    board = results.leaderboard(
+        by="category", judges=["strict-judge"], models=["birch-2"], format="arrow"
     )
-    narrowed = world_job.model_copy(
-        update={"named_models": ("birch-2",), "named_judges": ("strict-judge",)}
+
+    assert board.to_pylist() == expected
+    assert board.num_rows > 1
+
+
+def test_a_difference_is_second_minus_first_with_its_sentence(results: Results) -> None:
+    differences = results.diff("alder-large", "cedar-mini", judges=["strict-judge"]).filter(
+        first_judge_trial=1, second_judge_trial=1
     )
-    assert leaderboard(narrowed, by="category") == by_category.to_pylist()
-    assert by_category.num_rows > 1
+
+    assert set(differences["split"]) == set(results.splits)
+    (difference,) = differences.filter(split="legal").to_dicts()
+    assert difference["first"] == "alder-large"
+    assert difference["second_model"] == "cedar-mini"
+    assert difference["first_judge"] == "strict-judge"
+    expected = difference["second_mean"] - difference["first_mean"]
+    assert difference["difference"] == pytest.approx(expected)
+    assert difference["ci_low"] < difference["difference"] < difference["ci_high"]
+    assert "cedar-mini" in difference["sentence"]
 
 
-def test_a_difference_is_second_minus_first_with_its_sentence(
-    results: Results, world_job: Job
-) -> None:
-    rows = results.diff("alder-large", "cedar-mini", judges=["strict-judge"])
-    rows = {
-        row["split"]: row
-        for row in rows.to_dicts()
-        if row["first_judge_trial"] == row["second_judge_trial"] == 1
-    }
-    assert set(rows) == set(results.splits)
-    row = rows["legal"]
-    assert row["first"] == "alder-large"
-    assert row["second_model"] == "cedar-mini"
-    assert row["first_judge"] == "strict-judge"
-    assert pytest.approx(row["second_mean"] - row["first_mean"]) == row["difference"]
-    assert row["ci_low"] < row["difference"] < row["ci_high"]
-    assert "cedar-mini" in row["sentence"]
-
-
-def test_a_mistake_is_one_line_that_names_what_there_is(
-    results: Results, world_job: Job, tmp_path: Path
-) -> None:
-    for wrong, reason in (
+@pytest.mark.parametrize(
+    ("read", "reason"),
+    [
         (
-            lambda: results.table("leaderbord"),
+            lambda results: results.table("leaderbord"),
             "no table or view leaderbord (did you mean `leaderboard`?)",
         ),
-        (lambda: results.leaderboard(models=["nobody"]), "nobody: not found; known: alder-large"),
-        (lambda: results.leaderboard(by="colour"), "no such breakdown"),
-        (lambda: results.leaderboard(vintage="never"), "never: not found; known: "),
-        (lambda: results.diff("alder-large"), "at least two names"),
-        (lambda: results.table("tasks", format="xml"), "must be polars, arrow or pandas"),  # type: ignore[arg-type]
-        (lambda: open_results(tmp_path / "nowhere"), "run `prbench run` first"),
-        (lambda: open_results(world_job.warehouse, benchmark="other"), "it has prbench"),
-    ):
-        with pytest.raises(UsageError, match=one_line(reason)):
-            wrong()
+        (
+            lambda results: results.leaderboard(models=["nobody"]),
+            "nobody: not found; known: alder-large",
+        ),
+        (lambda results: results.leaderboard(by="colour"), "no such breakdown"),
+        (lambda results: results.leaderboard(vintage="never"), "never: not found; known: "),
+        (lambda results: results.diff("alder-large"), "at least two names"),
+        (
+            lambda results: results.table("tasks", format="xml"),
+            "must be polars, arrow or pandas",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_what_there_is(
+    results: Results, read: Callable[[Results], object], reason: str
+) -> None:
+    with pytest.raises(UsageError, match=one_line(reason)):
+        read(results)
+
+
+def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=one_line("run `prbench run` first")):
+        open_results(tmp_path / "nowhere")
+
+
+def test_a_benchmark_that_is_not_stored_is_refused(world_job: Job) -> None:
+    with pytest.raises(UsageError, match=one_line("it has prbench")):
+        open_results(world_job.warehouse, benchmark="other")
+
+
+def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WarehouseError, match="nothing is published here yet"):
         open_results(tmp_path)
 
 
-def test_columns_have_their_types_where_no_value_is_known_and_where_there_is_no_row(
-    results: Results,
+@pytest.mark.parametrize(
+    ("choice", "has_rows"),
+    [({"judges": ["lawyers"]}, True), ({"vintage": "2026-10-05", "models": ["birch-2"]}, False)],
+)
+def test_columns_of_a_leaderboard_have_their_types_without_any_value(
+    results: Results, choice: dict[str, Any], has_rows: bool
 ) -> None:
-    lawyers = results.leaderboard(judges=["lawyers"])
-    assert len(lawyers) == lawyers["ci_low"].null_count()
-    nobody = results.leaderboard(vintage="2026-10-05", models=["birch-2"])
-    assert len(nobody) == 0
-    for board in (lawyers, nobody):
-        types = dict(board.schema)
-        assert types["ci_low"] == types["mean_score"] == types["cost_usd"] == pl.Float64
-        assert types["rank"] == pl.Int64
-        assert types["is_below_bar"] == pl.Boolean
-        assert types["model"] == pl.String
-    assert results.leaderboard(by="topic").schema["label"] == pl.String
-    few = results.diff("alder-large", "birch-2", judges=["lawyers"])
-    assert len(few) == few["ci_low"].null_count()
-    types = dict(few.schema)
-    assert pl.Float64 == types["ci_low"]
-    assert pl.Float64 == types["p_adjusted"]
-    assert pl.Boolean == types["is_significant"]
+    board = results.leaderboard(**choice)
+
+    assert board["ci_low"].null_count() == len(board)
+    assert (len(board) > 0) == has_rows
+    assert board.schema["ci_low"] == pl.Float64
+    assert board.schema["mean_score"] == pl.Float64
+    assert board.schema["cost_usd"] == pl.Float64
+    assert board.schema["rank"] == pl.Int64
+    assert board.schema["is_below_bar"] == pl.Boolean
+    assert board.schema["model"] == pl.String
 
 
+def test_columns_of_a_difference_have_their_types_without_any_value(results: Results) -> None:
+    differences = results.diff("alder-large", "birch-2", judges=["lawyers"])
+
+    assert differences["ci_low"].null_count() == len(differences)
+    assert differences.schema["ci_low"] == pl.Float64
+    assert differences.schema["p_adjusted"] == pl.Float64
+    assert differences.schema["is_significant"] == pl.Boolean
+
+
+@pytest.fixture
 def published(tmp_path: Path) -> Job:
     job = job_on("sample", tmp_path / "warehouse")
     written(job.warehouse, admitted(["t1", "t2"])).publish()
     return job
 
 
-def test_a_publication_a_store_and_a_copied_file_hold_the_same(tmp_path: Path) -> None:
-    job = published(tmp_path)
-    for target in (str(tmp_path / "board"), "memory://board"):
-        publish(job, open_location(target), n_kept=None)
-    copied = tmp_path / "copied.duckdb"
-    copied.write_bytes((job.warehouse / DATABASE).read_bytes())
-    for opened in (job.warehouse, tmp_path / "board", "memory://board", copied):
-        with open_results(opened) as results:
-            assert sorted(results.table("tasks")["task_id"]) == ["t1", "t2"]
+def task_ids_in(location: str | Path) -> list[str]:
+    with open_results(location) as results:
+        return sorted(results.table("tasks")["task_id"])
+
+
+def test_a_warehouse_and_a_copied_file_hold_the_same(published: Job, tmp_path: Path) -> None:
+    copy = tmp_path / "copied.duckdb"
+    copy.write_bytes((published.warehouse / DATABASE).read_bytes())
+
+    assert task_ids_in(published.warehouse) == ["t1", "t2"]
+    assert task_ids_in(copy) == ["t1", "t2"]
+
+
+def test_a_publication_in_a_folder_or_a_store_holds_the_same(
+    published: Job, tmp_path: Path
+) -> None:
+    for location in (str(tmp_path / "board"), "memory://board"):
+        publish(published, open_location(location))
+
+        assert task_ids_in(location) == ["t1", "t2"]
 
 
 def test_a_copy_from_a_store_is_deleted_when_it_is_closed(
-    tmp_path: Path, monkeypatch: Patch
+    published: Job, tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    publish(published(tmp_path), open_location("memory://other"), n_kept=None)
+    publish(published, open_location("memory://other"))
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
+
     results = open_results("memory://other")
     assert list(temporary.rglob(DATABASE))
+
     results.close()
-    assert not list(temporary.iterdir())
+    assert list(temporary.iterdir()) == []
 
 
 NOTEBOOK = Path(tasks.results.__file__).parent / "example.ipynb"
 
 
-def run(folder: Path) -> Any:
-    notebook = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
+def read_notebook() -> Any:
+    return nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
+
+
+def run_notebook(folder: Path) -> list[Any]:
+    """Run the notebook in a folder, and return the data of its outputs."""
+    notebook = read_notebook()
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
-    return notebook
+    outputs: list[Any] = []
+    for cell in notebook.cells:
+        outputs += [output["data"] for output in cell.get("outputs", ())]
+    return outputs
 
 
-def outputs(notebook: Any) -> list[Any]:
-    return [
-        output["data"]
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-        for output in cell.outputs
-    ]
+def test_the_notebook_is_kept_without_outputs() -> None:
+    notebook = read_notebook()
 
-
-def test_it_is_kept_without_outputs() -> None:
-    notebook = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
     nbformat.validate(notebook)  # type: ignore[no-untyped-call]
-    assert not [
-        cell for cell in notebook.cells if cell.get("outputs") or cell.get("execution_count")
-    ]
+    for cell in notebook.cells:
+        assert not cell.get("outputs")
+        assert not cell.get("execution_count")
 
 
 @pytest.mark.slow
-def test_it_shows_the_leaderboard_and_charts(
+def test_the_notebook_shows_the_leaderboard_and_charts(
     world_job: Job, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     monkeypatch.setenv("PRBENCH_WAREHOUSE", str(world_job.warehouse))
-    shown = outputs(run(tmp_path))
-    texts = [each["text/plain"] for each in shown]
+
+    outputs = run_notebook(tmp_path)
+
+    texts = [output["text/plain"] for output in outputs]
     assert "prbench" in texts[0]
     assert "birch-2" in texts[1]
-    assert sum("vegaEmbed" in each.get("text/html", "") for each in shown) == 2
     assert any("label" in text and "mean_score" in text for text in texts)
-    assert not list(tmp_path.iterdir())
+    assert sum("vegaEmbed" in output.get("text/html", "") for output in outputs) == 2
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
-def test_without_results_it_says_what_to_run(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_without_results_the_notebook_says_what_to_run(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.delenv("PRBENCH_WAREHOUSE", raising=False)
+
     with pytest.raises(CellExecutionError, match="run `prbench run` first"):
-        run(tmp_path)
+        run_notebook(tmp_path)
