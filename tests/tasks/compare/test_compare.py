@@ -553,13 +553,13 @@ def revisions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     In the new revision t2 is gone and t5 is new; in t1 the ids and the order differ, a weight is
     higher, and the criterion at 3 has other content.
     """
-    old = {"dataset_revision": "aaaaaa-old"}
-    new = {"dataset_revision": "bbbbbb-new"}
+    old_revision = {"dataset_revision": "aaaaaa-old"}
+    new_revision = {"dataset_revision": "bbbbbb-new"}
     criteria = [
-        criterion("t1", 2, 14, "Risk") | new | {"criterion_id": "new-0", "position": 0},
-        criterion("t1", 1, 6, "Risk") | new | {"criterion_id": "new-1", "position": 1},
-        criterion("t1", 0, 10, "Risk") | new | {"criterion_id": "new-2", "position": 2},
-        criterion("t1", 7, -5, "Risk") | new | {"criterion_id": "new-3", "position": 3},
+        criterion("t1", 2, 14, "Risk") | new_revision | {"criterion_id": "new-0", "position": 0},
+        criterion("t1", 1, 6, "Risk") | new_revision | {"criterion_id": "new-1", "position": 1},
+        criterion("t1", 0, 10, "Risk") | new_revision | {"criterion_id": "new-2", "position": 2},
+        criterion("t1", 7, -5, "Risk") | new_revision | {"criterion_id": "new-3", "position": 3},
     ]
     new_tasks = tasks_of({"t5": [(1, "Risk")], "t1": RUBRICS["t1"]}, revision="bbbbbb-new")
     new_tasks["criteria"][1:] = criteria
@@ -567,8 +567,8 @@ def revisions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         tmp_path_factory.mktemp("revisions"),
         tasks_of({"t1": RUBRICS["t1"], "t2": RUBRICS["t2"]}, revision="aaaaaa-old"),
         new_tasks,
-        judged({"t1": [1, 1, 0, 0], "t2": [1, 1]}, of_response=old),
-        judged({"t1": [1, 1, 0, 0]}, criteria={"t1": criteria}, of_response=new),
+        judged({"t1": [1, 1, 0, 0], "t2": [1, 1]}, of_response=old_revision),
+        judged({"t1": [1, 1, 0, 0]}, criteria={"t1": criteria}, of_response=new_revision),
     ) as reader:
         yield reader
 

@@ -20,7 +20,7 @@ def response_in(vintage: str, model: str = "fresh") -> Row:
     return response_row
 
 
-def responses_in_all() -> list[Row]:
+def all_responses() -> list[Row]:
     return [response_in(vintage) for vintage in VINTAGES]
 
 
@@ -55,7 +55,7 @@ def last_vintages(
 def test_a_night_is_compared_with_a_vintage_at_the_bar_rather_than_with_a_later_one_below(
     published: Fill,
 ) -> None:
-    responses = responses_in_all()
+    responses = all_responses()
     verdicts = map(verdicts_on, responses, [10, 10, 8, 10])
 
     assert last_vintages(published, responses, verdicts) == [("a-template", "2026-11-20")]
@@ -73,7 +73,7 @@ def test_a_night_is_compared_with_a_vintage_at_the_bar_rather_than_with_a_later_
 def test_a_night_is_compared_with_the_last_one_with_half_as_many_verdicts(
     published: Fill, n_verdicts: list[int], last_vintage: str
 ) -> None:
-    responses = responses_in_all()
+    responses = all_responses()
     verdicts = map(verdicts_on, responses, n_verdicts)
 
     assert last_vintages(published, responses, verdicts) == [("a-template", last_vintage)]
@@ -97,7 +97,7 @@ def test_the_first_night_is_compared_with_the_base_and_not_with_a_vintage_of_one
 def test_each_judge_configuration_has_its_own_last_night_and_the_first_of_one_has_none(
     published: Fill,
 ) -> None:
-    responses = responses_in_all()
+    responses = all_responses()
     _, first_night, second_night, tonight = responses
     verdicts = [
         verdicts_on(first_night),
@@ -145,7 +145,7 @@ def test_a_night_in_which_the_judge_had_drifted_is_not_compared_with(published: 
         n_agreeing=0,
         cause="bar",
     )
-    responses = responses_in_all()
+    responses = all_responses()
 
     result = last_vintages(
         published,

@@ -17,14 +17,18 @@ from tasks.rules.verdict import VerdictError
 @pytest.mark.parametrize(
     ("reply", "evidence"),
     [
-        pytest.param('{"evidence": []}', (), id="nothing"),
-        pytest.param('{"evidence": ["It is.", "7."]}', ("It is.", "7."), id="quotations"),
-        pytest.param('```json\n{"evidence": ["a"]}\n```', ("a",), id="fenced"),
-        pytest.param(
-            '<think>{"evidence": []}</think>{"evidence": ["a"]}', ("a",), id="behind thinking"
-        ),
-        pytest.param('{"evidence": ["", " \\n", " a "]}', ("a",), id="blank texts"),
-        pytest.param('{"evidence": ["\\ud83d"]}', ("\ufffd",), id="a cut emoji"),
+        # Nothing.
+        ('{"evidence": []}', ()),
+        # Quotations.
+        ('{"evidence": ["It is.", "7."]}', ("It is.", "7.")),
+        # Fenced.
+        ('```json\n{"evidence": ["a"]}\n```', ("a",)),
+        # Behind thinking.
+        ('<think>{"evidence": []}</think>{"evidence": ["a"]}', ("a",)),
+        # Blank texts.
+        ('{"evidence": ["", " \\n", " a "]}', ("a",)),
+        # A cut emoji.
+        ('{"evidence": ["\\ud83d"]}', ("\ufffd",)),
     ],
 )
 def test_a_list_of_texts_is_read(reply: str, evidence: tuple[str, ...]) -> None:

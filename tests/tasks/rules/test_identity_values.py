@@ -47,23 +47,15 @@ VERDICT_FORMAT = {
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        pytest.param({}, "ec64d12534a833bc917d3e83f1e0225d", id="plain"),
-        pytest.param(
-            {"benchmark": "healthbench"}, "1eb52a220d6887d56af572e3a1d80b9f", id="benchmark"
-        ),
-        pytest.param(
-            {"dataset_revision": "5a2d"}, "b62c1ce7de2141e98cfe40247f43a82e", id="revision"
-        ),
-        pytest.param({"task_id": "task-8"}, "784e99d22c2e6aa8b07702e343b011a6", id="task"),
-        pytest.param(
-            {"conversation_id": "decade"}, "d2b4f09ad132d82ab114f31ff7aaa4c5", id="conversation"
-        ),
-        pytest.param({"model": "gpt-5-mini"}, "959625db9bb22506c636ad11cda02f9c", id="model"),
-        pytest.param(
-            {"model_config_hash": "imported"}, "a8eae64fb5ac6cfc1698db6aef053af2", id="imported"
-        ),
-        pytest.param({"trial": 2}, "2d408f535932db9d7d852aec469c1508", id="trial"),
-        pytest.param({"vintage": "2026-11-28"}, "88c502d074b10ff48f2b0d286765872b", id="vintage"),
+        ({}, "ec64d12534a833bc917d3e83f1e0225d"),
+        ({"benchmark": "healthbench"}, "1eb52a220d6887d56af572e3a1d80b9f"),
+        ({"dataset_revision": "5a2d"}, "b62c1ce7de2141e98cfe40247f43a82e"),
+        ({"task_id": "task-8"}, "784e99d22c2e6aa8b07702e343b011a6"),
+        ({"conversation_id": "decade"}, "d2b4f09ad132d82ab114f31ff7aaa4c5"),
+        ({"model": "gpt-5-mini"}, "959625db9bb22506c636ad11cda02f9c"),
+        ({"model_config_hash": "imported"}, "a8eae64fb5ac6cfc1698db6aef053af2"),
+        ({"trial": 2}, "2d408f535932db9d7d852aec469c1508"),
+        ({"vintage": "2026-11-28"}, "88c502d074b10ff48f2b0d286765872b"),
     ],
 )
 def test_a_response_keeps_its_id(changed: dict[str, Any], expected: str) -> None:
@@ -75,43 +67,23 @@ def test_a_response_keeps_its_id(changed: dict[str, Any], expected: str) -> None
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        pytest.param({}, "ac3f5e2985e655007d99debb681ee505", id="plain"),
-        pytest.param(
-            {"judge_vintage": "base"}, "ac3f5e2985e655007d99debb681ee505", id="base vintage"
-        ),
-        pytest.param(
-            {"judge_vintage": "2026-11-28"}, "aba249cbc930edfdd1050924fde8a6d1", id="night"
-        ),
-        pytest.param({"response_id": "r-2"}, "77f013c5f4141a0eb512e791281b14ec", id="response"),
-        pytest.param(
-            {"response_text": "Keep the bond."}, "c5fe533401f1d4200111fa50f624cf02", id="text"
-        ),
-        pytest.param({"criterion_id": "k4"}, "6a18c01a242610e37325941e4f7bd243", id="criterion"),
-        pytest.param({"criterion_hash": "d00e"}, "321a1437742f7be44341e6d6836040cf", id="reworded"),
-        pytest.param({"judge": "person"}, "0cbf66b639bd47c96380be508a69fec3", id="judge"),
-        pytest.param(
-            {"judge_config_hash": "imported augmented"},
-            "76fee1ee4eed669525111759d26d827e",
-            id="imported",
-        ),
-        pytest.param(
-            {"template_hash": "imported"}, "81041228437258eb69e19c18c04373bf", id="template"
-        ),
-        pytest.param({"grading": "ternary"}, "93756d8f29fba4b364d5ab81bad4ae97", id="grading"),
-        pytest.param({"judge_trial": 2}, "d79534f37b4b6127c24fb7d6d9588aec", id="judge trial"),
-        pytest.param({"piece": ()}, "ac3f5e2985e655007d99debb681ee505", id="no piece"),
-        pytest.param({"piece": ("d00d",)}, "da9180625404af83e4017184d114ac01", id="piece of one"),
-        pytest.param({"piece": ("d00d", "d00e")}, "15fa8251da9ba27ae295599da7b7fff1", id="piece"),
-        pytest.param(
-            {"piece": ["d00e", "d00d"]},
-            "0f28f635d00da93622e0aa418d1d6f59",
-            id="piece in another order",
-        ),
-        pytest.param(
-            {"piece": ("d00d",), "judge_vintage": "2026-11-28"},
-            "e5b973aee92de1c31bf0d4f00b46d2c6",
-            id="piece of a night",
-        ),
+        ({}, "ac3f5e2985e655007d99debb681ee505"),
+        ({"judge_vintage": "base"}, "ac3f5e2985e655007d99debb681ee505"),
+        ({"judge_vintage": "2026-11-28"}, "aba249cbc930edfdd1050924fde8a6d1"),
+        ({"response_id": "r-2"}, "77f013c5f4141a0eb512e791281b14ec"),
+        ({"response_text": "Keep the bond."}, "c5fe533401f1d4200111fa50f624cf02"),
+        ({"criterion_id": "k4"}, "6a18c01a242610e37325941e4f7bd243"),
+        ({"criterion_hash": "d00e"}, "321a1437742f7be44341e6d6836040cf"),
+        ({"judge": "person"}, "0cbf66b639bd47c96380be508a69fec3"),
+        ({"judge_config_hash": "imported augmented"}, "76fee1ee4eed669525111759d26d827e"),
+        ({"template_hash": "imported"}, "81041228437258eb69e19c18c04373bf"),
+        ({"grading": "ternary"}, "93756d8f29fba4b364d5ab81bad4ae97"),
+        ({"judge_trial": 2}, "d79534f37b4b6127c24fb7d6d9588aec"),
+        ({"piece": ()}, "ac3f5e2985e655007d99debb681ee505"),
+        ({"piece": ("d00d",)}, "da9180625404af83e4017184d114ac01"),
+        ({"piece": ("d00d", "d00e")}, "15fa8251da9ba27ae295599da7b7fff1"),
+        ({"piece": ["d00e", "d00d"]}, "0f28f635d00da93622e0aa418d1d6f59"),
+        ({"piece": ("d00d",), "judge_vintage": "2026-11-28"}, "e5b973aee92de1c31bf0d4f00b46d2c6"),
     ],
 )
 def test_a_verdict_keeps_its_id(changed: dict[str, Any], expected: str) -> None:
@@ -123,40 +95,32 @@ def test_a_verdict_keeps_its_id(changed: dict[str, Any], expected: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        pytest.param({}, "569585c9a828b6cb3a87fa1c39cd9bdb", id="plain"),
-        pytest.param(
+        ({}, "569585c9a828b6cb3a87fa1c39cd9bdb"),
+        # Parameters in another order.
+        (
             {"parameters": {"max_tokens": 512, "temperature": 0.0}},
             "569585c9a828b6cb3a87fa1c39cd9bdb",
-            id="parameters in another order",
         ),
-        pytest.param({"parameters": {}}, "d40049c88e7d7f90c810913201171a9d", id="no parameters"),
-        pytest.param(
-            {"parameters": {"response_format": VERDICT_FORMAT}},
-            "5e74c4822706de8ea3adbfe6943e2986",
-            id="structured output",
-        ),
-        pytest.param(
+        # No parameters.
+        ({"parameters": {}}, "d40049c88e7d7f90c810913201171a9d"),
+        # Structured output.
+        ({"parameters": {"response_format": VERDICT_FORMAT}}, "5e74c4822706de8ea3adbfe6943e2986"),
+        # Decisions.
+        (
             {"parameters": {"api": "decisions", "questions": [{"name": "c1"}]}},
             "12c72d0912d10d16fb3ae9785f79046a",
-            id="decisions",
         ),
-        pytest.param(
-            {"parameters": {"headers": {"X-Team": "eval"}}},
-            "3d0e460520551a4812a2d954a2a5eb96",
-            id="headers",
-        ),
-        pytest.param({"name": "anthropic/claude"}, "7d894b3d76d22216f6ad85cb787e2e19", id="name"),
-        pytest.param(
-            {"endpoint": "http://localhost:8000/v1"},
-            "6a4ab53133e29a2f2724160252f334ed",
-            id="endpoint",
-        ),
-        pytest.param(
+        # Headers.
+        ({"parameters": {"headers": {"X-Team": "eval"}}}, "3d0e460520551a4812a2d954a2a5eb96"),
+        ({"name": "anthropic/claude"}, "7d894b3d76d22216f6ad85cb787e2e19"),
+        ({"endpoint": "http://localhost:8000/v1"}, "6a4ab53133e29a2f2724160252f334ed"),
+        # Message keys in another order.
+        (
             {"messages": [{"content": "What is a bond?", "role": "user"}]},
             "569585c9a828b6cb3a87fa1c39cd9bdb",
-            id="message keys in another order",
         ),
-        pytest.param(
+        # Two messages.
+        (
             {
                 "messages": [
                     {"role": "system", "content": "Be brief."},
@@ -164,10 +128,9 @@ def test_a_verdict_keeps_its_id(changed: dict[str, Any], expected: str) -> None:
                 ]
             },
             "0f5f7c9742ee527047bb7d68d6978f24",
-            id="two messages",
         ),
-        pytest.param({"trial": 3}, "b6c188038074d095228cdce3d860c69f", id="trial"),
-        pytest.param({"vintage": "2026-11-28"}, "6d12f47a8d8400d61c506ed577fc1ea6", id="vintage"),
+        ({"trial": 3}, "b6c188038074d095228cdce3d860c69f"),
+        ({"vintage": "2026-11-28"}, "6d12f47a8d8400d61c506ed577fc1ea6"),
     ],
 )
 def test_a_call_keeps_its_key(changed: dict[str, Any], expected: str) -> None:
@@ -179,25 +142,19 @@ def test_a_call_keeps_its_key(changed: dict[str, Any], expected: str) -> None:
 @pytest.mark.parametrize(
     ("messages", "expected"),
     [
-        pytest.param([], "f42c0c07b6314305c55a8057a444aa1c", id="empty"),
-        pytest.param(
-            [("user", "What is a bond?")], "889f0a26ddbc60e9d354c2cab9973ac5", id="one turn"
-        ),
-        pytest.param(
-            [["user", "What is a bond?"]],
-            "889f0a26ddbc60e9d354c2cab9973ac5",
-            id="one turn from JSON",
-        ),
-        pytest.param(
+        # Empty.
+        ([], "f42c0c07b6314305c55a8057a444aa1c"),
+        # One turn.
+        ([("user", "What is a bond?")], "889f0a26ddbc60e9d354c2cab9973ac5"),
+        # One turn from JSON.
+        ([["user", "What is a bond?"]], "889f0a26ddbc60e9d354c2cab9973ac5"),
+        # Two turns.
+        (
             [("user", "What is a bond?"), ("assistant", "A loan."), ("user", "Of whom?")],
             "32da3f489358e055b2d76654cb0e8c15",
-            id="two turns",
         ),
-        pytest.param(
-            [("user", "Was heißt „Anleihe“? 📈")],
-            "8eba82dcd1adbb30edb1de52b2db3332",
-            id="not ASCII",
-        ),
+        # Not ASCII.
+        ([("user", "Was heißt „Anleihe“? 📈")], "8eba82dcd1adbb30edb1de52b2db3332"),
     ],
 )
 def test_a_conversation_keeps_its_id(messages: list[tuple[str, str]], expected: str) -> None:
@@ -241,22 +198,14 @@ def test_a_template_keeps_its_hash(texts: tuple[str, ...], expected: str) -> Non
 @pytest.mark.parametrize(
     ("endpoint", "parameters", "expected"),
     [
-        pytest.param("", {}, "a1c691cb36a320269c1a8acc0e694967", id="plain"),
-        pytest.param(
-            "",
-            {"temperature": 0.0, "top_p": 1},
-            "de2e7596447048fa997d5b60a073c9ac",
-            id="parameters",
-        ),
-        pytest.param(
-            "",
-            {"top_p": 1, "temperature": 0.0},
-            "de2e7596447048fa997d5b60a073c9ac",
-            id="in another order",
-        ),
-        pytest.param(
-            "http://localhost:8000/v1", {}, "3e754170effdb8383735c62f90c15c96", id="endpoint"
-        ),
+        # Plain.
+        ("", {}, "a1c691cb36a320269c1a8acc0e694967"),
+        # Parameters.
+        ("", {"temperature": 0.0, "top_p": 1}, "de2e7596447048fa997d5b60a073c9ac"),
+        # In another order.
+        ("", {"top_p": 1, "temperature": 0.0}, "de2e7596447048fa997d5b60a073c9ac"),
+        # Endpoint.
+        ("http://localhost:8000/v1", {}, "3e754170effdb8383735c62f90c15c96"),
     ],
 )
 def test_a_configuration_keeps_its_hash(

@@ -342,11 +342,16 @@ def test_confidence_is_that_of_the_decision(
 @pytest.mark.parametrize(
     "tokens",
     [
-        pytest.param([("I cannot say.", -0.1)], id="no decision"),
-        pytest.param([('{"verdict": "satisfied"}', -0.1)], id="a decision of another grading"),
-        pytest.param([], id="no token"),
-        pytest.param([('{"criteria_met": ', 0.0), ("true", -math.inf)], id="no probability"),
-        pytest.param([('{"criteria_met": ', 0.0), ("true", 0.4)], id="a probability above 1"),
+        # No decision.
+        [("I cannot say.", -0.1)],
+        # A decision of another grading.
+        [('{"verdict": "satisfied"}', -0.1)],
+        # No token.
+        [],
+        # No probability.
+        [('{"criteria_met": ', 0.0), ("true", -math.inf)],
+        # A probability above 1.
+        [('{"criteria_met": ', 0.0), ("true", 0.4)],
     ],
 )
 def test_without_a_probability_of_the_decision_there_is_no_confidence(

@@ -151,9 +151,12 @@ def test_a_task_without_a_value_of_both_does_not_count() -> None:
 @pytest.mark.parametrize(
     ("first_values", "second_values", "expected"),
     [
-        pytest.param([], [], PairedDifference(0, None), id="no task"),
-        pytest.param([0.5], [0.75], PairedDifference(1, 0.25), id="one task"),
-        pytest.param([0.5, 0.2], [0.5, 0.2], PairedDifference(2, 0.0), id="the same model"),
+        # No task.
+        ([], [], PairedDifference(0, None)),
+        # One task.
+        ([0.5], [0.75], PairedDifference(1, 0.25)),
+        # The same model.
+        ([0.5, 0.2], [0.5, 0.2], PairedDifference(2, 0.0)),
     ],
 )
 def test_fewer_than_two_tasks_and_a_model_beside_itself_say_nothing_about_the_difference(

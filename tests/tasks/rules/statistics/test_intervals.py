@@ -236,14 +236,21 @@ def test_expanded_tails_are_wider_for_few_tasks_and_nominal_for_many(
     assert intervals.expanded_tails(n_tasks) == pytest.approx(expected, abs=1e-6)
 
 
-def test_three_repetitions_have_the_interval_of_the_tables() -> None:
-    # Student's t with two degrees of freedom: 4.303 for 95 %.
-    scores = [0.50, 0.52, 0.51]
-    half = 4.302653 * 0.01 / math.sqrt(3)
-
+@pytest.mark.parametrize(
+    ("scores", "mean", "half"),
+    [
+        # Student's t with one degree of freedom: 12.706 for 95 %. The standard error is 0.1.
+        ([0.4, 0.6], 0.5, 1.27062),
+        # Two degrees: 4.303. The standard error is 0.01 / sqrt(3).
+        ([0.50, 0.52, 0.51], 0.51, 0.024841),
+    ],
+)
+def test_repetitions_have_the_interval_of_the_tables(
+    scores: list[float], mean: float, half: float
+) -> None:
     result = intervals.repeated_interval(scores)
 
-    assert result == pytest.approx((0.51, 0.51 - half, 0.51 + half), abs=1e-6)
+    assert result == pytest.approx((mean, mean - half, mean + half), abs=1e-5)
 
 
 def test_one_repetition_has_no_interval() -> None:
@@ -259,13 +266,6 @@ def test_a_figure_rests_on_few_when_tasks_are_few_or_hardly_any_differs() -> Non
     rare[:, 3] = 0.5  # no spread at all
 
     assert intervals.rest_on_few(rare).tolist() == [True, False, True, True]
-
-
-def test_two_repetitions_have_an_interval() -> None:
-    # Student's t with one degree of freedom: 12.706 for 95 %. The standard error is 0.1.
-    result = intervals.repeated_interval([0.4, 0.6])
-
-    assert result == pytest.approx((0.5, 0.5 - 1.27062, 0.5 + 1.27062), abs=1e-5)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])

@@ -2,6 +2,7 @@
 planted worlds.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -139,10 +140,14 @@ def test_a_node_without_any_success_is_not_weak_where_hardly_anything_succeeds()
 @pytest.mark.parametrize(
     ("lowered", "nodes"),
     [
-        pytest.param({}, [], id="none is weak"),
-        pytest.param({1: 0.4}, [3], id="the leaf is weak, not its parent"),
-        pytest.param({1: 0.3, 2: 0.3, 3: 0.3}, [1], id="the node is weak as a whole"),
-        pytest.param({1: -0.25, 2: -0.25, 3: -0.25}, [2], id="the others are better"),
+        # None is weak.
+        ({}, []),
+        # The leaf is weak, not its parent.
+        ({1: 0.4}, [3]),
+        # The node is weak as a whole.
+        ({1: 0.3, 2: 0.3, 3: 0.3}, [1]),
+        # The others are better.
+        ({1: -0.25, 2: -0.25, 3: -0.25}, [2]),
     ],
 )
 def test_the_node_that_is_weak_is_named(lowered: dict[int, float], nodes: list[int]) -> None:
@@ -189,19 +194,22 @@ def test_tasks_keep_their_half_and_both_halves_have_about_as_many() -> None:
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6))
 def test_the_order_of_criteria_changes_nothing(seed: int) -> None:
-    rubrics = weakness_evidence.rubrics(1, 60)
-    verdicts = weakness_evidence.verdicts(1, rubrics, rubrics.topics == 3, 3.0, 2)
+    rubrics = weakness_evidence.rubrics(1, 60, evenness=3.0)
+    verdicts = weakness_evidence.verdicts(1, rubrics, rubrics.topics == 3, log_odds=3.0)
     right = handled_rightly(verdicts, rubrics.weights)
 
-    def tested_nodes(order: np.ndarray) -> list[list[tuple[int, Any]]]:
-        tree = weakness_evidence.flat(rubrics.topics[order])
-        contrasts = weakness_evidence.contrasts(
-            tree, rubrics.tasks[order], rubrics.weights[order], right[:, order]
+    def tested_nodes(order: np.ndarray) -> list[tuple[int, Any]]:
+        reordered = replace(
+            rubrics,
+            tasks=rubrics.tasks[order],
+            topics=rubrics.topics[order],
+            weights=rubrics.weights[order],
         )
-        nodes_by_model = []
-        for nodes in weakness_evidence.weaknesses(tree, contrasts):
-            nodes_by_model.append([(node.node, pytest.approx(node.p_value)) for node in nodes])
-        return nodes_by_model
+        tree = weakness_evidence.tree_of_labels(reordered.topics)
+        contrasts = weakness_evidence.contrasts(tree, reordered, right[:, order])
+        nodes = weakness_evidence.tested_nodes(tree, contrasts)
+        return [(node.node, pytest.approx(node.p_value)) for node in nodes]
 
     order = np.arange(len(rubrics.tasks))
+    assert tested_nodes(order)
     assert tested_nodes(np.random.default_rng(seed).permutation(order)) == tested_nodes(order)

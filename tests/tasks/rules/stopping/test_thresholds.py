@@ -93,8 +93,10 @@ def test_no_look_is_taken_at_few_tasks() -> None:
 @pytest.mark.parametrize(
     ("n_tasks", "block", "alpha"),
     [
-        pytest.param(400, 2, 0.05, id="very many looks"),
-        pytest.param(2_000, 20, 1e-300, id="a chance that cannot be computed precisely"),
+        # Very many looks.
+        (400, 2, 0.05),
+        # A chance that cannot be computed precisely.
+        (2_000, 20, 1e-300),
     ],
 )
 def test_the_mixture_stands_where_its_level_is_not_raised(
