@@ -201,7 +201,7 @@ FEWEST_TASKS = 4
 class CascadeResult:
     """The effects of all cascade rules, cheapest first, and the best ones (`front`)."""
 
-    stored: StoredPair
+    pair: StoredPair
     evaluations: Sequence[Evaluation]
     front: Sequence[Evaluation]
     picked: Evaluation | None
@@ -235,7 +235,7 @@ def evaluated(
     evaluations = evaluate(paired, rules, pair.costs, resamples)
     measure = "agreement" if bound is None else bound.measure
     return CascadeResult(
-        stored=pair,
+        pair=pair,
         evaluations=sorted(evaluations, key=lambda evaluation: evaluation.expense),
         front=front(evaluations, measure),
         picked=None if bound is None else picked(evaluations, bound),

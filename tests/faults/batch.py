@@ -191,25 +191,24 @@ class Batches:
         ]
 
     def _store(self, name: str, purpose: str, content: bytes) -> StoredFile:
-        stored = StoredFile(f"file-{len(self._files) + 1:06d}", name, purpose, content)
-        self._files[stored.id] = stored
-        return stored
+        file = StoredFile(f"file-{len(self._files) + 1:06d}", name, purpose, content)
+        self._files[file.id] = file
+        return file
 
     async def _receive_file(self, http: web.Request) -> web.StreamResponse:
         form = await http.post()
-        sent = form.get("file")
+        field = form.get("file")
         purpose = form.get("purpose")
-        if not isinstance(sent, web.FileField) or not isinstance(purpose, str):
+        if not isinstance(field, web.FileField) or not isinstance(purpose, str):
             return await refuse(http, "'file' and 'purpose' are required.")
-        return await send_json(
-            http, self._store(sent.filename, purpose, sent.file.read()).described()
-        )
+        file = self._store(field.filename, purpose, field.file.read())
+        return await send_json(http, file.described())
 
     async def _send_file(self, http: web.Request) -> web.StreamResponse:
-        stored = self._files.get(http.match_info["id"])
-        if stored is None:
+        file = self._files.get(http.match_info["id"])
+        if file is None:
             return await refuse(http, "No such File object.", 404)
-        return await send(http, stored.content, content_type="application/octet-stream")
+        return await send(http, file.content, content_type="application/octet-stream")
 
     async def _create(self, http: web.Request) -> web.StreamResponse:
         request = await http.json()
@@ -223,27 +222,29 @@ class Batches:
             return await refuse(http, "Names repeat, or models or endpoints differ.")
         headers = {name.lower(): value for name, value in http.headers.items()}
         lines = [
-            (key, self._server.enter(_PATH, of, headers, in_batch=True))
-            for key, of in requests.items()
+            (custom_id, self._server.enter(_PATH, content, headers, in_batch=True))
+            for custom_id, content in requests.items()
         ]
         batch = Batch(f"batch_{len(self._batches) + 1:06d}", request, lines)
         self._batches[batch.id] = batch
         return await send_json(http, batch.described())
 
     async def _list(self, http: web.Request) -> web.StreamResponse:
-        newest = list(reversed(self._batches.values()))
-        after = http.query.get("after")
+        batches = list(reversed(self._batches.values()))  # newest first
         limit = int(http.query.get("limit", "20"))
-        start = next((index + 1 for index, batch in enumerate(newest) if batch.id == after), 0)
-        page = [batch.described() for batch in newest[start : start + limit]]
-        listed = {
+        start = 0
+        for position, batch in enumerate(batches, start=1):
+            if batch.id == http.query.get("after"):
+                start = position
+        data = [batch.described() for batch in batches[start : start + limit]]
+        page = {
             "object": "list",
-            "data": page,
-            "first_id": page[0]["id"] if page else None,
-            "last_id": page[-1]["id"] if page else None,
-            "has_more": len(newest) > start + limit,
+            "data": data,
+            "first_id": data[0]["id"] if data else None,
+            "last_id": data[-1]["id"] if data else None,
+            "has_more": len(batches) > start + limit,
         }
-        return await send_json(http, listed)
+        return await send_json(http, page)
 
     async def _poll(self, http: web.Request) -> web.StreamResponse:
         batch = self._batches.get(http.match_info["id"])
@@ -259,9 +260,11 @@ class Batches:
 
     async def _end(self, batch: Batch, end: str) -> None:
         """Process the requests and put the results into files."""
-        n_responses = {"completed": len(batch.lines), "failed": 0}.get(
-            end, self._server.responses_before_end
-        )
+        n_responses = self._server.responses_before_end
+        if end == "completed":
+            n_responses = len(batch.lines)
+        elif end == "failed":
+            n_responses = 0
         results: list[RequestResult] = []
         for index, (custom_id, entry) in enumerate(batch.lines):
             if index < n_responses:
@@ -277,13 +280,12 @@ class Batches:
             batch.errors = [_AS_A_WHOLE]
         else:  # not in the order of the requests
             results.sort(key=lambda result: result.entry.digest)
-            good, bad = (
-                [each for each in results if each.is_good == is_good] for is_good in (True, False)
-            )
-            batch.completed = len(good)
-            batch.failed = len(bad)
-            batch.output_file_id = self._file_of(f"{batch.id}_output.jsonl", good)
-            batch.error_file_id = self._file_of(f"{batch.id}_error.jsonl", bad)
+            completed = [result for result in results if result.is_good]
+            failed = [result for result in results if not result.is_good]
+            batch.completed = len(completed)
+            batch.failed = len(failed)
+            batch.output_file_id = self._file_of(f"{batch.id}_output.jsonl", completed)
+            batch.error_file_id = self._file_of(f"{batch.id}_error.jsonl", failed)
         batch.status = end
 
     def _file_of(self, name: str, results: list[RequestResult]) -> str | None:

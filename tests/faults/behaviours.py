@@ -40,9 +40,10 @@ def messages_of(request: Request) -> list[dict[str, Any]]:
     if "messages" in request:
         messages: list[dict[str, Any]] = request["messages"]
         return messages
-    given = request.get("input") or request.get("state") or []
-    given = [given] if isinstance(given, str) else list(given)
-    return [{"role": "user", "content": item} if isinstance(item, str) else item for item in given]
+    items = request.get("input") or request.get("state") or []
+    if isinstance(items, str):
+        items = [items]
+    return [{"role": "user", "content": item} if isinstance(item, str) else item for item in items]
 
 
 def text_of(message: dict[str, Any]) -> str:
@@ -77,11 +78,9 @@ def flaw_of(request: object, field: str) -> str | None:
         "input": list | str,
         "questions": list | dict,
     }
-    return (
-        None
-        if isinstance(request.get(field), kinds[field])
-        else f"Missing or malformed parameter: '{field}'."
-    )
+    if not isinstance(request.get(field), kinds[field]):
+        return f"Missing or malformed parameter: '{field}'."
+    return None
 
 
 def criterion_of(prompt: str) -> str:
@@ -152,7 +151,12 @@ def meets(prompt: str) -> bool:
     """The test judge's verdict: it depends on the prompt alone, and is true for about half of all
     prompts.
     """
-    return hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()[0] % 2 == 0
+    return _bytes_of(prompt)[0] % 2 == 0
+
+
+def _bytes_of(text: str) -> bytes:
+    """Bytes that depend on a text alone."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
 
 
 def decision(prompt: str) -> dict[str, Any]:
@@ -161,9 +165,7 @@ def decision(prompt: str) -> dict[str, Any]:
     """
     if '"partially satisfied"' in prompt:
         words = ("satisfied", "partially satisfied", "not satisfied")
-        return {
-            "verdict": words[hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()[0] % 3]
-        }
+        return {"verdict": words[_bytes_of(prompt)[0] % 3]}
     return {"criteria_met": meets(prompt)}
 
 
@@ -171,75 +173,60 @@ def probability_of(text: str, wording: str) -> float:
     """The test decision model's probability: it depends on the text and the wording alone, in steps
     of 1/63.
     """
-    return hashlib.sha256(f"{text}|{wording}".encode(errors="surrogatepass")).digest()[0] // 4 / 63
+    return _bytes_of(f"{text}|{wording}")[0] // 4 / 63
 
 
 def decisions(request: Request) -> list[dict[str, Any]]:
     """Return the test decision model's decisions in the form of `/v1/decisions`."""
     questions = request["questions"]
+    if not isinstance(questions, dict):
+        questions = {spec["name"]: spec for spec in questions}
     text = prompt_of(request)
-    named = (
-        questions.items()
-        if isinstance(questions, dict)
-        else ((each["name"], each) for each in questions)
-    )
-    given: list[dict[str, Any]] = []
-    for name, wording in named:
-        words = (
-            [each["value"] for each in wording.get("choices") or ()]
-            or wording.get("criteria")
-            or ()
-        )
-        odds = [probability_of(text, f"{wording['instructions']}{word}") + 1 for word in words]
-        if words:
-            of_words = [
-                {"value": w, "probability": o / sum(odds)} for w, o in zip(words, odds, strict=True)
-            ]
-            best = max(of_words, key=lambda each: each["probability"])
-            of_choice = {
-                "choice": best["value"],
-                "probabilities": of_words,
-                "confidence": best["probability"],
-            }
-            given.append(
-                {
-                    "type": "choice",
-                    "name": name,
-                    **of_choice,
-                }
-            )
-        else:
-            probability = probability_of(text, wording["instructions"])
-            given.append(
-                {
-                    "type": "predicate",
-                    "name": name,
-                    "probability": probability,
-                }
-            )
-    return given
+    results = []
+    for name, spec in questions.items():
+        words = [choice["value"] for choice in spec.get("choices") or ()]
+        words = words or list(spec.get("criteria") or ())
+        results.append(_decision_on(text, name, spec["instructions"], words))
+    return results
+
+
+def _decision_on(text: str, name: str, instructions: str, words: list[str]) -> dict[str, Any]:
+    """Return a choice of one of the words, or a yes or no without words."""
+    if not words:
+        probability = probability_of(text, instructions)
+        return {"type": "predicate", "name": name, "probability": probability}
+    odds = [probability_of(text, f"{instructions}{word}") + 1 for word in words]
+    probabilities = []
+    for word, odd in zip(words, odds, strict=True):
+        probabilities.append({"value": word, "probability": odd / sum(odds)})
+    best = max(probabilities, key=lambda row: row["probability"])
+    return {
+        "type": "choice",
+        "name": name,
+        "choice": best["value"],
+        "probabilities": probabilities,
+        "confidence": best["probability"],
+    }
 
 
 def criteria_of(prompt: str) -> list[str]:
     """The criteria that a judge's prompt for a group lists."""
-    listed = re.findall(r"\n\[(\d{16}) criterion 1 of \d+\]\n", prompt)
-    mark = (
-        rf"\[{listed[-1]} (?:criterion \d+ of \d+|end of the criteria)\]\n?" if listed else prompt
-    )
-    return re.split(mark, prompt)[1:-1] if listed else []
+    markers = re.findall(r"\n\[(\d{16}) criterion 1 of \d+\]\n", prompt)
+    if not markers:
+        return []
+    border = rf"\[{markers[-1]} (?:criterion \d+ of \d+|end of the criteria)\]\n?"
+    return re.split(border, prompt)[1:-1]
 
 
 def entries(prompt: str) -> list[dict[str, Any]]:
     """Return the test judge's entries on the criteria of a group."""
-    shared = prompt.split(criteria_of(prompt)[0], maxsplit=1)[0]
-    return [
-        {
-            "number": n,
-            "explanation": "as the test says",
-            **decision(shared + text),
-        }
-        for n, text in enumerate(criteria_of(prompt), start=1)
-    ]
+    criteria = criteria_of(prompt)
+    beginning = prompt.partition(criteria[0])[0]
+    entries = []
+    for number, criterion in enumerate(criteria, start=1):
+        verdict = decision(beginning + criterion)
+        entries.append({"number": number, "explanation": "as the test says", **verdict})
+    return entries
 
 
 def is_reviewing(request: Request) -> bool:
@@ -253,7 +240,7 @@ def review(prompt: str) -> dict[str, Any]:
     """Return the test reviewer's findings: they depend on the prompt alone, and about one check in
     four fails.
     """
-    digest = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
+    digest = _bytes_of(prompt)
     names = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
     return {
         name: {"reason": f"{name}, says the test", "passes": digest[i] % 4 > 0}
@@ -274,8 +261,7 @@ def well_behaved(request: Request, _number: int) -> HttpResponse:
         return HttpResponse(json.dumps({"explanation": "as the test says", **decision(prompt)}))
     if is_reviewing(request):
         return HttpResponse(json.dumps(review(prompt)))
-    digest = hashlib.sha256(prompt.encode(errors="surrogatepass")).hexdigest()
-    return HttpResponse(f"An answer to {digest[:12]} by {request['model']}.")
+    return HttpResponse(f"An answer to {_bytes_of(prompt).hex()[:12]} by {request['model']}.")
 
 
 def failed(
@@ -288,12 +274,8 @@ def failed(
         "param": None,
         "code": code,
     }
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return HttpResponse(
-        status=status,
-        error=error,
-        headers=named,
-    )
+    header_lines = {name.replace("_", "-"): value for name, value in headers.items()}
+    return HttpResponse(status=status, error=error, headers=header_lines)
 
 
 FAULTS: dict[str, Callable[[HttpResponse], HttpResponse]] = {
@@ -316,30 +298,31 @@ FAULTS: dict[str, Callable[[HttpResponse], HttpResponse]] = {
 """Kind of fault -> what replaces a good response. A retry may get past each of them."""
 
 
-def seeded_faults(seed: int, rate: float, *, then: Behaviour = well_behaved) -> Behaviour:
-    """A behaviour that has a fault in about `rate` of all calls and otherwise responds as `then`
+def seeded_faults(seed: int, rate: float, *, base: Behaviour = well_behaved) -> Behaviour:
+    """A behaviour that has a fault in about `rate` of all calls and otherwise responds as `base`
     does.
 
     Which calls have which fault depends on the seed, the request and its number alone, so it is the
     same in every run, in whatever order requests arrive. A repeated call has another number, so its
     fault may differ.
     """
-    chosen = list(FAULTS.values())
+    faults = list(FAULTS.values())
 
     def behaviour(request: Request, number: int) -> HttpResponse:
-        reply = then(request, number)
+        reply = base(request, number)
         if _pseudorandom("fault", seed, request, number) >= rate:
             return reply
-        return chosen[int(_pseudorandom("kind", seed, request, number) * len(chosen))](reply)
+        fault = faults[int(_pseudorandom("kind", seed, request, number) * len(faults))]
+        return fault(reply)
 
     return behaviour
 
 
-def slowed(delay_s: float, then: Behaviour) -> Behaviour:
-    """A behaviour that responds, or fails, as `then` does, but only after a delay."""
+def slowed(delay_s: float, base: Behaviour) -> Behaviour:
+    """A behaviour that responds, or fails, as `base` does, but only after a delay."""
 
     def behaviour(request: Request, number: int) -> HttpResponse:
-        reply = then(request, number)
+        reply = base(request, number)
         return replace(reply, delay_s=reply.delay_s + delay_s)
 
     return behaviour
@@ -387,13 +370,13 @@ class Book:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def enter(
-        self, path: str, given: Request, headers: dict[str, str], *, in_batch: bool = False
+        self, path: str, content: Request, headers: dict[str, str], *, in_batch: bool = False
     ) -> Entry:
         """Add a request that just arrived.
 
         One in a batch is not counted as in hand: nobody waits for its response.
         """
-        request = BookedRequest(given)
+        request = BookedRequest(content)
         with self._lock:
             number = self._seen.get(request.digest, 0)
             self._seen[request.digest] = number + 1

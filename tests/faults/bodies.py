@@ -83,17 +83,11 @@ def json_of(path: str, request: Request, reply: HttpResponse) -> dict[str, Any]:
 def _embeddings(request: Request, reply: HttpResponse) -> dict[str, Any]:
     """A vector for each text: its words, each counted in one of 64 components."""
     texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
-    vectors = enumerate(map(words_vector, texts))
-    data = [
-        {
-            "object": "embedding",
-            "index": position,
-            "embedding": vector,
-        }
-        for position, vector in vectors
-    ]
-    tokens = sum(len(text.split()) for text in texts)
-    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    data = []
+    for position, text in enumerate(texts):
+        data.append({"object": "embedding", "index": position, "embedding": words_vector(text)})
+    n_tokens = sum(len(text.split()) for text in texts)
+    usage = {"prompt_tokens": n_tokens, "total_tokens": n_tokens}
     return {
         "object": "list",
         "data": data,
@@ -106,26 +100,28 @@ def _decisions(path: str, request: Request, reply: HttpResponse) -> dict[str, An
     """The decisions in a reply's text: a list for `/v1/decisions`, System One's format for the
     other path.
     """
-    given = json.loads(reply.text or "[]")
-    if path == SYSTEM_ONE and isinstance(given, list):
-        given = {decision["name"]: _system_one(decision) for decision in given}
+    decisions = json.loads(reply.text or "[]")
+    if path == SYSTEM_ONE and isinstance(decisions, list):
+        decisions = {decision["name"]: _system_one(decision) for decision in decisions}
     usage = {
         name: value for name, value in _response_usage(request, reply).items() if value is not None
     }
     return {
         "id": f"dec_{digest_of(request)[:24]}",
         "model": _served(request, reply),
-        "answers": given,
+        "answers": decisions,
         **usage,
     }
 
 
 def _system_one(decision: dict[str, Any]) -> dict[str, Any]:
     if "probabilities" in decision:
-        of_values = {each["value"]: each["probability"] for each in decision["probabilities"]}
+        probabilities = {row["value"]: row["probability"] for row in decision["probabilities"]}
         return {
-            **{key: decision[key] for key in ("type", "choice", "confidence")},
-            "probabilities": of_values,
+            "type": decision["type"],
+            "choice": decision["choice"],
+            "confidence": decision["confidence"],
+            "probabilities": probabilities,
         }
     return {"type": "noul", "noul": decision.get("probability")}
 
@@ -160,17 +156,10 @@ def _served(request: Request, reply: HttpResponse) -> str:
 
 
 def _chat(request: Request, reply: HttpResponse) -> dict[str, Any]:
-    message = {
-        "role": "assistant",
-        "content": reply.text,
-        "refusal": reply.refusal,
-    }
-    wanted = {"logprobs": _logprobs(reply.text or "", reply)} if request.get("logprobs") else {}
-    choice = {
-        "message": message,
-        "finish_reason": reply.finish_reason,
-        **wanted,
-    }
+    message = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
+    choice: dict[str, Any] = {"message": message, "finish_reason": reply.finish_reason}
+    if request.get("logprobs"):
+        choice["logprobs"] = _logprobs(reply.text or "", reply)
     choices = [{"index": index, **choice} for index in range(reply.choices)]
     return {
         **_head(request, reply, "chat.completion"),
@@ -207,32 +196,20 @@ def _events(request: Request, reply: HttpResponse) -> Iterator[dict[str, Any]]:
         head["usage"] = None
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     wants_logprobs = bool(request.get("logprobs"))
-    deltas += [
-        {"content": each} for each in (_tokens if wants_logprobs else _pieces)(reply.text or "")
-    ]
+    pieces = _tokens if wants_logprobs else _pieces
+    deltas += [{"content": piece} for piece in pieces(reply.text or "")]
     deltas += [{"refusal": piece} for piece in _pieces(reply.refusal or "")]
     for delta in deltas if reply.choices else ():
-        logprobs = (
-            {"logprobs": _logprobs(delta["content"], reply)}
-            if wants_logprobs and delta.get("content")
-            else {}
-        )
-        yield {
-            **head,
-            "choices": [
-                {**_delta(index, delta, None), **logprobs} for index in range(reply.choices)
-            ],
-        }
-    yield {
-        **head,
-        "choices": [_delta(index, {}, reply.finish_reason) for index in range(reply.choices)],
-    }
-    if wants_usage and (usage := _chat_usage(request, reply)):
-        yield {
-            **head,
-            "choices": [],
-            **usage,
-        }
+        logprobs = {}
+        if wants_logprobs and delta.get("content"):
+            logprobs = {"logprobs": _logprobs(delta["content"], reply)}
+        choices = [{**_delta(index, delta, None), **logprobs} for index in range(reply.choices)]
+        yield {**head, "choices": choices}
+    last_choices = [_delta(index, {}, reply.finish_reason) for index in range(reply.choices)]
+    yield {**head, "choices": last_choices}
+    usage = _chat_usage(request, reply)
+    if wants_usage and usage:
+        yield {**head, "choices": [], **usage}
 
 
 def _delta(index: int, delta: dict[str, Any], finish_reason: str | None) -> dict[str, Any]:

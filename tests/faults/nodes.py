@@ -96,8 +96,8 @@ def network(n_machines: int) -> Iterator[tuple[str, list[Machine]]]:
         _ip("link", "delete", bridge)
 
 
-def _name(what: str | int) -> str:
-    return f"pr{os.getpid()}-{what}"  # the name of a cable has 15 characters at most
+def _name(suffix: str | int) -> str:
+    return f"pr{os.getpid()}-{suffix}"  # the name of a cable has 15 characters at most
 
 
 def _ip(*words: str) -> str:
@@ -177,9 +177,11 @@ class RayCluster:
 
     def environment(self) -> Mapping[str, str]:
         """The environment of the cluster's processes: with the token's file, without a key."""
-        kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+        without_keys = {
+            name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")
+        }
         return {
-            **kept,
+            **without_keys,
             "RAY_AUTH_TOKEN_PATH": str(self.token_file),
             "RAY_AUTH_MODE": "token",
             "RAY_USAGE_STATS_ENABLED": "0",

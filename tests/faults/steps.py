@@ -46,13 +46,13 @@ def killed_at_every_step(imports: str, work: str, base: Path, folder: Path) -> l
     finished.
     """
     script = _SCRIPT.format(imports=imports, work=work)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script, base, folder],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         check=True,
     )
-    codes = [int(line) for line in done.stdout.split()]
-    assert [-signal.SIGKILL] * (len(codes) - 1) + [0] == codes, done.stderr
+    codes = [int(line) for line in process.stdout.split()]
+    assert codes == [-signal.SIGKILL] * (len(codes) - 1) + [0], process.stderr
     return [folder / str(step) for step in range(1, len(codes) + 1)]

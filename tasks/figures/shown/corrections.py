@@ -158,7 +158,7 @@ def _configuration(evaluation: Evaluation, settings: dict[str, Any], strong: str
 
 
 def _notes_on(result: CascadeResult, cheap: str, strong: str) -> list[str]:
-    stored = result.stored
+    stored = result.pair
     first_rule = result.evaluations[0]
     n_chosen = len(stored.paired.tasks) // 2
     notes = [

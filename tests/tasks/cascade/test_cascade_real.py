@@ -8,7 +8,11 @@ import json
 import random
 import re
 from collections import Counter, defaultdict
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, compress
+from statistics import mean
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 import pytest
@@ -23,18 +27,15 @@ from tasks.figures.shown.corrections import evaluated_rules
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
-from tasks.rules.cascades.evaluation import Bound, Evaluation, for_choosing
+from tasks.rules.cascades.evaluation import Bound, for_choosing
+from tasks.rules.cascades.rules import CandidateRule, When
 from tests.kit import SHARED_DATA, job_on, write_jsonl
+from tests.tasks.judge.values import distinct
 from warehouse import Warehouse
 
-TASKS, RESPONSES, VERDICTS = (
-    SHARED_DATA / "prbench" / file
-    for file in (
-        "finance_hard.parquet",
-        "responses_finance_hard_3models.jsonl",
-        "verdicts_finance_hard_3models.jsonl",
-    )
-)
+TASKS = SHARED_DATA / "prbench/finance_hard.parquet"
+RESPONSES = SHARED_DATA / "prbench/responses_finance_hard_3models.jsonl"
+VERDICTS = SHARED_DATA / "prbench/verdicts_finance_hard_3models.jsonl"
 Row = dict[str, Any]
 
 pytestmark = [
@@ -46,7 +47,6 @@ pytestmark = [
 ]
 
 
-Rubrics = dict[tuple[str, str], tuple[float, str, str, str]]
 KINDS = {
     "number": re.compile(r"\d"),
     "negation": re.compile(
@@ -56,6 +56,19 @@ KINDS = {
         r"\bat least \w+( or more)? (of|from|out of)\b|\bany (two|three|\d+) of\b", re.IGNORECASE
     ),
 }
+
+
+class Criterion(NamedTuple):
+    """A criterion in the raw rows."""
+
+    weight: float
+    category: str
+    severity: str
+    title: str
+
+
+Rubrics = dict[tuple[str, str], Criterion]
+"""By task and criterion."""
 
 
 def simulated(strong: list[Row]) -> list[Row]:
@@ -68,14 +81,17 @@ def simulated(strong: list[Row]) -> list[Row]:
         is_hard = generator.random() < 0.25
         for repetition in (1, 2):
             is_wrong = is_hard and generator.random() < 0.4
-            sure = round(generator.uniform(0.4, 0.9) if is_hard else generator.uniform(0.7, 1.0), 3)
+            if is_hard:
+                confidence = generator.uniform(0.4, 0.9)
+            else:
+                confidence = generator.uniform(0.7, 1.0)
             rows.append(
                 {
                     **row,
                     "judge": "cheap",
                     "judge_trial": repetition,
                     "criteria_met": row["criteria_met"] is not is_wrong,
-                    "confidence": sure,
+                    "confidence": round(confidence, 3),
                 }
             )
     return rows
@@ -83,10 +99,8 @@ def simulated(strong: list[Row]) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def strong() -> list[Row]:
-    return [
-        json.loads(line) | {"judge": "strong"}
-        for line in VERDICTS.read_text(encoding="utf-8").splitlines()
-    ]
+    lines = VERDICTS.read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) | {"judge": "strong"} for line in lines]
 
 
 @pytest.fixture(scope="module")
@@ -97,15 +111,9 @@ def cheap(strong: list[Row]) -> list[Row]:
 @pytest.fixture(scope="module")
 def job(strong: list[Row], cheap: list[Row], tmp_path_factory: pytest.TempPathFactory) -> Job:
     folder = tmp_path_factory.mktemp("real")
-    judges = [
-        {
-            "name": "openai/d",
-            "label": "cheap",
-            "kind": "decisions",
-            "threshold": 0.4,
-        }
-    ]
-    job = job_on(TASKS, folder / "warehouse", quality={"criteria_per_task": "warn"}, judges=judges)
+    judge = {"name": "openai/d", "label": "cheap", "kind": "decisions", "threshold": 0.4}
+    quality = {"criteria_per_task": "warn"}
+    job = job_on(TASKS, folder / "warehouse", quality=quality, judges=[judge])
     ingest(job)
     import_responses(job, RESPONSES)
     import_verdicts(job, write_jsonl(folder / "strong.jsonl", strong))
@@ -116,179 +124,215 @@ def job(strong: list[Row], cheap: list[Row], tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture(scope="module")
 def result(job: Job) -> CascadeResult:
-    given = {
-        **job.key,
-        "cheap": "cheap",
-        "strong": "strong",
-        "splits": [],
-    }
+    parameters = {**job.key, "cheap": "cheap", "strong": "strong", "splits": []}
     with Warehouse(job.warehouse).reader() as reader:
-        return evaluated(reader, given, Bound("agreement", 0.95), 500)
+        return evaluated(reader, parameters, Bound("agreement", 0.95), 500)
 
 
 @pytest.fixture(scope="module")
 def rubrics() -> Rubrics:
-    """(task, criterion) -> weight, category, severity and text, from the raw rows."""
-    by_key = {}
+    rubrics = {}
     for row in pq.read_table(TASKS).to_pylist():
         for item in row["rubric"]:
             notes = item["annotations"]
-            weight = notes[notes["weight_class"].replace(" ", "_") + "_weight"]
-            by_key[row["task"], item["id"]] = (
-                float(weight),
-                notes["criteria_category"],
-                notes["weight_class"],
-                item["title"],
+            severity = notes["weight_class"]
+            weight = float(notes[f"{severity.replace(' ', '_')}_weight"])
+            rubrics[row["task"], item["id"]] = Criterion(
+                weight, notes["criteria_category"], severity, item["title"]
             )
-    return by_key
+    return rubrics
 
 
-def expected(
-    each: Evaluation, strong: list[Row], cheap: list[Row], rubrics: Rubrics
-) -> dict[str, Any]:
-    """The figures of a rule on the held-out tasks, counted criterion by criterion."""
-    when = each.candidate.when
-    repetitions: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
-    for row in cheap:
-        repetitions[row["task"], row["model"], row["criterion"]].append(row)
+@dataclass
+class Points:
+    """The points of a response: by the rule, by the strong judge alone, and the most possible."""
+
+    rule: float = 0.0
+    strong: float = 0.0
+    largest: float = 0.0
+
+
+@dataclass
+class Count:
+    """What a rule does on the held-out tasks, counted criterion by criterion.
+
+    `verdicts` are counted by (the rule's, the strong judge's), `points` are by model and task.
+    """
+
+    verdicts: Counter[tuple[bool, bool]] = field(default_factory=Counter)
+    n_escalated: int = 0
+    points: dict[tuple[str, str], Points] = field(default_factory=lambda: defaultdict(Points))
+
+    @property
+    def n_verdicts(self) -> int:
+        return self.verdicts.total()
+
+    @property
+    def agreement(self) -> float:
+        return (self.verdicts[True, True] + self.verdicts[False, False]) / self.n_verdicts
+
+    @property
+    def kappa(self) -> float:
+        rule_share = (self.verdicts[True, True] + self.verdicts[True, False]) / self.n_verdicts
+        strong_share = (self.verdicts[True, True] + self.verdicts[False, True]) / self.n_verdicts
+        by_chance = rule_share * strong_share + (1 - rule_share) * (1 - strong_share)
+        return (self.agreement - by_chance) / (1 - by_chance)
+
+    def mean_scores(self) -> dict[str, tuple[float, float]]:
+        """The mean score of each model by the rule, and by the strong judge alone."""
+        points_by_model = defaultdict(list)
+        for (model, _), points in self.points.items():
+            points_by_model[model].append(points)
+        scores = {}
+        for model, responses in points_by_model.items():
+            by_rule = mean(points.rule / points.largest for points in responses)
+            by_strong = mean(points.strong / points.largest for points in responses)
+            scores[model] = (by_rule, by_strong)
+        return scores
+
+
+def is_escalated(when: When | None, repetitions: Sequence[Row], criterion: Criterion) -> bool:
+    if when is None:
+        return True
+    if when.disagreement and len(distinct(repetitions, "criteria_met")) > 1:
+        return True
+    if when.weight_above is not None and abs(criterion.weight) > when.weight_above:
+        return True
+    if when.confidence_below is not None and repetitions[0]["confidence"] < when.confidence_below:
+        return True
+    return (
+        criterion.category in when.categories
+        or criterion.severity in when.severities
+        or any(KINDS[kind].search(criterion.title) for kind in when.kinds)
+    )
+
+
+def is_met_by_cheap(row: Row, threshold: float | None) -> bool:
+    """Return the decision of a verdict, under another threshold of its probability if given."""
+    is_met: bool = row["criteria_met"]
+    if threshold is None:
+        return is_met
+    probability: float = row["confidence"] if is_met else 1 - row["confidence"]
+    return probability >= threshold
+
+
+def held_out(strong: list[Row]) -> list[Row]:
+    """The strong judge's verdicts on the tasks that no rule was chosen on."""
     tasks = sorted({row["task"] for row in strong})
-    choosing = {
-        task for task, is_chosen in zip(tasks, for_choosing(tasks), strict=True) if is_chosen
-    }
-    table: Counter[tuple[bool, bool]] = Counter()
-    n_escalated = 0
-    points: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
-    for row in strong:
-        if row["task"] in choosing:
-            continue
-        first, second = repetitions[row["task"], row["model"], row["criterion"]]
-        weight, category, severity, title = rubrics[row["task"], row["criterion"]]
-        goes = when is None or (
-            (when.disagreement and first["criteria_met"] != second["criteria_met"])
-            or (when.weight_above is not None and abs(weight) > when.weight_above)
-            or category in when.categories
-            or severity in when.severities
-            or any(KINDS[kind].search(title) for kind in when.kinds)
-            or (when.confidence_below is not None and first["confidence"] < when.confidence_below)
-        )
-        n_escalated += goes
-        met = first["criteria_met"]
-        if each.candidate.threshold is not None:
-            met = (
-                first["confidence"] if met else 1 - first["confidence"]
-            ) >= each.candidate.threshold
-        says = row["criteria_met"] if goes else met
-        table[says, row["criteria_met"]] += 1
-        of_response = points[row["model"], row["task"]]
-        of_response[0] += weight * says
-        of_response[1] += weight * row["criteria_met"]
-        of_response[2] += max(0.0, weight)
-    n = sum(table.values())
-    agreement = (table[True, True] + table[False, False]) / n
-    met = (table[True, True] + table[True, False]) / n, (table[True, True] + table[False, True]) / n
-    by_chance = met[0] * met[1] + (1 - met[0]) * (1 - met[1])
-    scores = {
-        model: [
-            sum(p[side] / p[2] for (m, _), p in points.items() if m == model)
-            / sum(m == model for m, _ in points)
-            for side in (0, 1)
-        ]
-        for model in {model for model, _ in points}
-    }
-    changes = {model: cascade - alone for model, (cascade, alone) in scores.items()}
-    most = max(changes, key=lambda model: abs(changes[model]))
-    return {
-        "n": n,
-        "share": n_escalated / n,
-        "agreement": agreement,
-        "kappa": (agreement - by_chance) / (1 - by_chance),
-        "change": changes[most],
-        "tau": tau_of(scores),
-    }
+    choosing = set(compress(tasks, for_choosing(tasks)))
+    return [row for row in strong if row["task"] not in choosing]
 
 
-def tau_of(scores: dict[str, list[float]]) -> float:
+def count_of(rule: CandidateRule, strong: list[Row], cheap: list[Row], rubrics: Rubrics) -> Count:
+    cheap_rows: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    for row in cheap:
+        cheap_rows[row["task"], row["model"], row["criterion"]].append(row)
+    count = Count()
+    for row in held_out(strong):
+        repetitions = cheap_rows[row["task"], row["model"], row["criterion"]]
+        criterion = rubrics[row["task"], row["criterion"]]
+        is_met = is_met_by_cheap(repetitions[0], rule.threshold)
+        if is_escalated(rule.when, repetitions, criterion):
+            is_met = row["criteria_met"]
+            count.n_escalated += 1
+        count.verdicts[is_met, row["criteria_met"]] += 1
+        points = count.points[row["model"], row["task"]]
+        points.rule += criterion.weight * is_met
+        points.strong += criterion.weight * row["criteria_met"]
+        points.largest += max(0.0, criterion.weight)
+    return count
+
+
+def tau_of(scores: Mapping[str, tuple[float, float]]) -> float:
     """Concordant minus discordant pairs, as a share of all pairs; no two real models tie."""
-    models = sorted(scores)
-    pairs = [(a, b) for index, a in enumerate(models) for b in models[:index]]
-    signs = [
-        1 if (scores[a][0] - scores[b][0]) * (scores[a][1] - scores[b][1]) > 0 else -1
-        for a, b in pairs
-    ]
-    return sum(signs) / len(pairs)
+    signs = []
+    for (rule_a, strong_a), (rule_b, strong_b) in combinations(scores.values(), 2):
+        is_concordant = (rule_a - rule_b) * (strong_a - strong_b) > 0
+        signs.append(1 if is_concordant else -1)
+    return mean(signs)
+
+
+def largest_change(scores: Mapping[str, tuple[float, float]]) -> float:
+    changes = [by_rule - by_strong for by_rule, by_strong in scores.values()]
+    return max(changes, key=abs)
 
 
 def test_every_rule_has_the_figures_that_are_counted_from_the_files(
     result: CascadeResult, strong: list[Row], cheap: list[Row], rubrics: Rubrics
 ) -> None:
-    whens = [each.candidate.when for each in result.evaluations]
-    assert any(when and when.disagreement for when in whens)
-    assert any(when and when.confidence_below is not None for when in whens)
     # A fifth of the rules, of every kind: counting one takes a second.
-    for each in result.evaluations[::5]:
-        wanted = expected(each, strong, cheap, rubrics)
-        by_key = each.held_out
-        assert wanted.pop("n") == by_key["n_paired"]
-        assert {
-            "share": by_key["escalated_share"],
-            "agreement": by_key["agreement"],
-            "kappa": by_key["kappa"],
-            "change": by_key["score_change"],
-            "tau": by_key["ranking_tau"],
-        } == pytest.approx(wanted), each.candidate.name
+    for evaluation in result.evaluations[::5]:
+        count = count_of(evaluation.candidate, strong, cheap, rubrics)
+        scores = count.mean_scores()
+        expected = {
+            "n_paired": count.n_verdicts,
+            "escalated_share": count.n_escalated / count.n_verdicts,
+            "agreement": count.agreement,
+            "kappa": count.kappa,
+            "score_change": largest_change(scores),
+            "ranking_tau": tau_of(scores),
+        }
+
+        figures = {name: evaluation.held_out[name] for name in expected}
+
+        assert figures == pytest.approx(expected), evaluation.candidate.name
 
 
-def test_each_interval_holds_its_figure_and_the_picked_rule_is_the_cheapest_that_keeps_the_bound(
-    result: CascadeResult,
-) -> None:
-    for each in result.evaluations:
-        for name in ("agreement", "kappa", "escalated_share"):
-            value, low, high = (
-                each.held_out[f"{name}{end}"] for end in ("", "_ci_low", "_ci_high")
-            )
-            if low is not None and value is not None and high is not None:
-                assert low - 1e-9 <= value <= high + 1e-9, each.candidate.name
+def test_rules_with_disagreement_and_confidence_are_tried(result: CascadeResult) -> None:
+    rules = [evaluation.candidate.when or When() for evaluation in result.evaluations]
+
+    assert any(when.disagreement for when in rules)
+    assert any(when.confidence_below is not None for when in rules)
+
+
+@pytest.mark.parametrize("name", ["agreement", "kappa", "escalated_share"])
+def test_each_interval_holds_its_figure(name: str, result: CascadeResult) -> None:
+    for evaluation in result.evaluations:
+        figures = evaluation.held_out
+        if figures[f"{name}_ci_low"] is not None:
+            low = figures[f"{name}_ci_low"] - 1e-9
+            high = figures[f"{name}_ci_high"] + 1e-9
+            assert low <= figures[name] <= high, evaluation.candidate.name
+
+
+def test_the_picked_rule_is_the_cheapest_that_keeps_the_bound(result: CascadeResult) -> None:
+    figures = [evaluation.chosen_on for evaluation in result.evaluations]
+    within_bound = [row for row in figures if (row["agreement_ci_low"] or 0.0) >= 0.95]
+
     assert result.picked is not None
-    keep = [
-        each for each in result.evaluations if (each.chosen_on["agreement_ci_low"] or 0.0) >= 0.95
-    ]
-    assert result.picked in keep
-    assert (
-        min(each.chosen_on["strong_calls"] or 0.0 for each in keep)
-        == result.picked.chosen_on["strong_calls"]
+    assert result.picked.chosen_on in within_bound
+    assert result.picked.chosen_on["strong_calls"] == min(
+        row["strong_calls"] for row in within_bound
     )
 
 
 def test_criteria_that_one_judge_failed_on_are_counted_and_left_out(
     result: CascadeResult, strong: list[Row]
 ) -> None:
-    stored = result.stored
-    assert len(stored.paired.strong) == len(strong)
-    assert stored.n_first_failed == 0
-    assert stored.n_strong_failed == 0
-    assert stored.n_without_second == 0
-    assert stored.has_confidence
+    pair = result.pair
+
+    assert len(pair.paired.strong) == len(strong)
+    assert pair.n_first_failed == 0
+    assert pair.n_strong_failed == 0
+    assert pair.n_without_second == 0
+    assert pair.has_confidence
 
 
 def test_a_rule_with_another_threshold_is_shown_as_a_judge_of_the_configuration(job: Job) -> None:
+    parameters = {"cheap": "cheap", "strong": "strong", "bound": None, "splits": []}
     Warehouse(job.warehouse).publish()
+
     with Warehouse(job.warehouse).reader() as reader:
-        given = {
-            "cheap": "cheap",
-            "strong": "strong",
-            "bound": None,
-            "splits": [],
-        }
-        rows = evaluated_rules(Scope(job, reader), given)
-    shown = [
-        yaml.safe_load(row["configuration"])
-        for row in rows
-        if "threshold" in (row["configuration"] or "")
-    ]
-    judges = [
-        Settings.model_validate({"dataset": {"source": "sample"}, "judges": each}).judges[0]
-        for each in shown
-    ]
-    own = job.settings.judges[0]
-    assert len({judge.threshold for judge in judges}) == len(judges) > 1
-    assert all(own == judge.model_copy(update={"threshold": own.threshold}) for judge in judges)
+        rows = evaluated_rules(Scope(job, reader), parameters)
+
+    cheap = job.settings.judges[0]
+    thresholds = []
+    for row in rows:
+        configuration = yaml.safe_load(row["configuration"] or "[]")
+        if configuration and "threshold" in configuration[0]:
+            settings = {"dataset": {"source": "sample"}, "judges": configuration}
+            (judge,) = Settings.model_validate(settings).judges
+            thresholds.append(judge.threshold)
+            assert judge.model_copy(update={"threshold": cheap.threshold}) == cheap
+    assert len(thresholds) > 1
+    assert len(set(thresholds)) == len(thresholds)
