@@ -14,12 +14,12 @@ from typing import Any
 
 import openpyxl
 import pytest
-from tasks.figures.figure_rows import FIGURES
 
 from tasks.exports.figure_files import figures_as_workbook
 from tasks.figures.csv_rows import as_csv
 from tasks.figures.figure import MISSING, Figure, terminal_columns, with_values
 from tasks.figures.scope import Scope
+from tasks.figures.shown import FIGURES
 from tasks.report.rendering.page_figures import table
 from tasks.rules.text.cells import as_before
 
