@@ -351,11 +351,11 @@ STOPPING = Page(
             "Last look at each comparison",
             "Mean $score of the compared model minus that of the model, or of a night minus earlier"
             " nights, on the tasks evaluated by then, in random order. Intervals are valid for all"
-            " looks at all comparisons together. A comparison is `different` if its interval excludes"
-            " 0, and `equal` if it lies within the least difference; of a night, `dropped` if it lies"
-            " below minus the least difference, and `not_dropped` if above. All others are `open`. A"
-            " difference that ended its own evaluation is too large on average; the unbiased"
-            " difference is not.",
+            " looks at all comparisons together. A comparison is `different` if its interval"
+            " excludes 0, and `equal` if it lies within the least difference; of a night,"
+            " `dropped` if it lies below minus the least difference, and `not_dropped` if above."
+            " All others are `open`. A difference that ended its own evaluation is too large on"
+            " average; the unbiased difference is not.",
             (
                 "model compared_with judge decision difference",
                 Interval("ci", "signed", group="Interval at every look"),

@@ -145,6 +145,7 @@ def test_a_benchmark_without_verdicts_has_no_leaders(unjudged_scope: Scope, tmp_
 def test_the_revision_of_the_report_comes_first(
     unjudged_scope: Scope, tmp_path: Path, revision: str
 ) -> None:
+    write_benchmark_index(tmp_path, unjudged_scope.reader, "prbench")
     (tmp_path / "prbench").mkdir()
     (tmp_path / "prbench/index.html").write_text("a report")
     (tmp_path / "prbench" / REVISION).write_text(revision)
