@@ -19,7 +19,8 @@ from tests.kit import endpoint
 pytestmark = pytest.mark.slow
 GUIDE = (PROJECT / "flows" / "operations.md").read_text(encoding="utf-8")
 (WORKFLOW,) = map(
-    yaml.safe_load, re.findall(r"^```yaml\n(name: .*?)```", GUIDE, re.DOTALL | re.MULTILINE)
+    yaml.safe_load,
+    re.findall(r"^```yaml\n(name: .*?)```", GUIDE, re.DOTALL | re.MULTILINE),
 )
 JOB = WORKFLOW["jobs"]["evaluate"]
 STEPS = {step["name"]: step["run"] for step in JOB["steps"] if "run" in step}

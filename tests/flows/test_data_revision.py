@@ -34,65 +34,73 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_revision_is_that_of_its_first_use_for_the_job_and_all_copies_of_it(
-    tmp_path: Path, file: Path
+    tmp_path: Path,
+    file: Path,
 ) -> None:
     job = job_of(tmp_path, f"{{source: {file}}}")
-    early = job.model_copy(update={"night": "2026-11-22"})
+    early_copy = job.model_copy(update={"night": "2026-11-22"})
     write_jsonl(file, [good_row("b")])
-    at_first_use = revision(file)
+    revision_at_first_use = revision(file)
 
-    assert at_first_use == job.data.revision
+    assert job.data.revision == revision_at_first_use
     write_jsonl(file, [good_row("c")])
-    late = early.model_copy(update={"named_models": ("a",)})
+    late_copy = early_copy.model_copy(update={"named_models": ("a",)})
 
-    assert [at_first_use] * 3 == [each.data.revision for each in (job, early, late)]
+    assert job.data.revision == revision_at_first_use
+    assert early_copy.data.revision == revision_at_first_use
+    assert late_copy.data.revision == revision_at_first_use
 
 
 def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(
-    tmp_path: Path, file: Path
+    tmp_path: Path,
+    file: Path,
 ) -> None:
-    lookups: list[int] = []
-    all_there = Barrier(8)
+    revisions: list[DataRevision] = []
+    barrier = Barrier(8)
 
-    def looked_up() -> DataRevision:
-        lookups.append(1)
+    def look_up() -> DataRevision:
+        revisions.append(DataRevision(name="x", revision="r", splits=()))
         sleep(0.05)  # so that all threads arrive during the first lookup
-        return DataRevision(
-            name="x",
-            revision=str(len(lookups)),
-            splits=(),
-        )
+        return revisions[-1]
 
-    job = job_of(tmp_path, f"{{source: {file}}}").looking_up(looked_up)
+    job = job_of(tmp_path, f"{{source: {file}}}").looking_up(look_up)
+
+    def use_revision(_: int) -> DataRevision:
+        barrier.wait()
+        return job.data
+
     with ThreadPoolExecutor(8) as pool:
-        revisions = list(pool.map(lambda _: (all_there.wait(), job.data)[1], range(8)))
-    assert len(lookups) == 1
-    assert all(each is revisions[0] for each in revisions)
+        used_revisions = list(pool.map(use_revision, range(8)))
+
+    assert len(revisions) == 1
+    for used_revision in used_revisions:
+        assert used_revision is revisions[0]
 
 
-def test_a_command_without_need_of_data_runs_without(
-    tmp_path: Path, monkeypatch: Patch, run: Run
+@pytest.mark.parametrize("source", ["nowhere.jsonl", "~nobody-at-all/tasks.jsonl"])
+def test_a_command_that_needs_no_data_set_runs_without(
+    source: str,
+    tmp_path: Path,
+    monkeypatch: Patch,
+    run: Run,
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    sample = job_of(tmp_path, "{source: sample}")
-    ingest(sample)
-    for missing in ("nowhere.jsonl", "~nobody-at-all/tasks.jsonl"):
-        job_of(tmp_path, f"{{source: {missing}}}")
-        run("sql", "select count(*) from tasks", "--config", str(tmp_path / "night.yaml"))
+    ingest(job_of(tmp_path, "{source: sample}"))
+    job_of(tmp_path, f"{{source: {source}}}")
+
+    run("sql", "select count(*) from tasks", "--config", str(tmp_path / "night.yaml"))
+
     assert run.err == ""
 
 
-def test_a_split_that_the_folder_lacks_is_missed_by_ingest_and_by_nobody_who_reads(
-    tmp_path: Path,
-) -> None:
+def test_only_ingest_refuses_a_split_that_the_folder_lacks(tmp_path: Path) -> None:
     folder = tmp_path / "tasks"
     folder.mkdir()
     write_jsonl(folder / "finance.jsonl", [good_row("a")])
-    whole, lacking = (
-        job_of(tmp_path, f"{{source: {folder}{splits}}}") for splits in ("", ", splits: [legal]")
-    )
-    assert whole.data.revision == lacking.data.revision
-    with pytest.raises(
-        UsageError, match=f"dataset.splits: {folder} has no split 'legal'; it has finance"
-    ):
+    configured = job_of(tmp_path, f"{{source: {folder}}}")
+    lacking = job_of(tmp_path, f"{{source: {folder}, splits: [legal]}}")
+
+    assert lacking.data.revision == configured.data.revision
+    message = f"dataset.splits: {folder} has no split 'legal'; it has finance"
+    with pytest.raises(UsageError, match=message):
         ingest(lacking)

@@ -45,7 +45,10 @@ def started(script: str, *arguments: str, folder: Path) -> Iterator[subprocess.P
         "stderr": subprocess.PIPE,
     }
     with subprocess.Popen(
-        [sys.executable, "-c", script, *arguments], cwd=folder, text=True, **pipes
+        [sys.executable, "-c", script, *arguments],
+        cwd=folder,
+        text=True,
+        **pipes,
     ) as process:  # type: ignore[call-overload]
         try:
             yield process
@@ -72,22 +75,19 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
     with started(ON_NODE7, str(data), folder=PROJECT) as node7:
         assert node7.stdout is not None
         assert node7.stdout.readline() == "writes\n"
-        lines = command("run", "--warehouse", "data", code=1).stderr.splitlines()
-        refused = [line for line in lines if "node7" in line]
-        assert refused[0].startswith(f"{data}: node7 wrote here last; waiting up to ")
-        line = (
-            f"prbench: {data}: node7 writes this warehouse, or did so until it failed, and only one"
-            " machine can at"
-        )
-        assert [line] == [refused[1][: len(line)]]
-        findings = {
-            row["what"]: row["state"] for row in command.json("doctor", "--warehouse", "data")
-        }
-        assert findings["another machine"] == "unknown"
-    taken = command("run", "--warehouse", "data").stderr
+        refusal = command("run", "--warehouse", "data", code=1).stderr
+        findings = command.json("doctor", "--warehouse", "data")
+    takeover = command("run", "--warehouse", "data").stderr
 
-    assert f"{data}: node7 no longer writes here; this machine takes over" in taken
-    assert command.sql("select count(*) as n from tasks") == [{"n": 8}]
+    assert f"{data}: node7 wrote here last; waiting up to " in refusal
+    assert (
+        f"prbench: {data}: node7 writes this warehouse, or did so until it failed, and only one"
+        " machine can at"
+    ) in refusal
+    states = {finding["what"]: finding["state"] for finding in findings}
+    assert states["another machine"] == "unknown"
+    assert f"{data}: node7 no longer writes here; this machine takes over" in takeover
+    assert len(command.sql("from tasks")) == 8
     assert not (data / "machine.lock").exists()
 
 
@@ -96,37 +96,44 @@ def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothin
 ) -> None:
     data = command.folder / "data"
     with FaultServer(
-        lambda request, number: HttpResponse(well_behaved(request, number).text, delay_s=0.3)
+        lambda request, number: HttpResponse(well_behaved(request, number).text, delay_s=0.3),
     ) as server:
-        at = {"api_base": server.api_base, "name": "hosted_vllm/m"}
+        model = {"api_base": server.api_base, "name": "hosted_vllm/m"}
         command.configure(
             dataset={"source": "sample"},
-            models=[at],
-            judges=[at],
+            models=[model],
+            judges=[model],
             limits={"concurrency": 4},
         )
         with started(
-            COMMAND, "run", "--limit", "3", "--warehouse", "data", folder=command.folder
+            COMMAND,
+            "run",
+            "--limit",
+            "3",
+            "--warehouse",
+            "data",
+            folder=command.folder,
         ) as run:
             until(lambda: len(server.book) > 12)
             run.send_signal(signal.SIGSTOP)
             node7 = Owner(data, NODE7)
             node7.begin(print)
-            before = files(data)
+            files = changes_of_files(data)
             run.send_signal(signal.SIGCONT)
-            code = run.wait(60)
-            error = run.stderr.read() if run.stderr else ""
+            _, stderr = run.communicate(timeout=60)
 
-    advice = "nothing more is written, run again when no other machine writes"
-    assert code == 1
-    assert f"prbench: {data}: node7 took over this warehouse; {advice}" == error.splitlines()[-1]
-    assert "Traceback" not in error
+    assert run.returncode == 1
+    assert stderr.splitlines()[-1] == (
+        f"prbench: {data}: node7 took over this warehouse; nothing more is written, run again when"
+        " no other machine writes"
+    )
+    assert "Traceback" not in stderr
     assert node7.why_lost() is None
     node7.end()
-    assert before == files(data)
+    assert changes_of_files(data) == files
 
 
-def files(data: Path) -> dict[str, int]:
-    """The stored parts, the published database and the ledger, each as it was last changed."""
-    stored = [*data.rglob("*.parquet"), *data.glob("*.duckdb"), *data.rglob("*.sqlite*")]
-    return {str(path): path.stat().st_mtime_ns for path in stored if not path.name.endswith("-shm")}
+def changes_of_files(data: Path) -> dict[Path, int]:
+    """The times at which the stored parts, the published database and the ledger last changed."""
+    paths = [*data.rglob("*.parquet"), *data.glob("*.duckdb"), *data.rglob("*.sqlite*")]
+    return {path: path.stat().st_mtime_ns for path in paths if not path.name.endswith("-shm")}

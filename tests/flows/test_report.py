@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def filled(sample_job: Job, tmp_path: Path) -> Command:
+def command_with_report(sample_job: Job, tmp_path: Path) -> Command:
     """The command in a folder with responses and labels, no model to call, and the report
     enabled.
     """
@@ -25,26 +25,28 @@ def filled(sample_job: Job, tmp_path: Path) -> Command:
 
 
 def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(
-    filled: Command,
+    command_with_report: Command,
 ) -> None:
-    taken = filled.folder / "pages"
-    taken.mkdir()
-    (taken / "thesis.tex").write_text("mine")
-    filled.configure(dataset={"source": "sample"}, report={"folder": str(taken)})
+    folder = command_with_report.folder / "pages"
+    folder.mkdir()
+    (folder / "thesis.tex").write_text("mine")
+    command_with_report.configure(dataset={"source": "sample"}, report={"folder": str(folder)})
 
-    done = filled.json("run", "--warehouse", "data", "-q", code=1)
+    run = command_with_report.json("run", "--warehouse", "data", "-q", code=1)
 
-    warning = (
-        f"no report: {taken}: has files that are not a report; name an empty folder or a new one"
-    )
-    assert [warning] == done["stages"][-1]["warnings"]
-    assert [path.name for path in taken.iterdir()] == ["thesis.tex"]
-    assert filled.sql("select count(*) as n from leaderboard where is_primary")[0]["n"] == 2
+    assert run["stages"][-1]["warnings"] == [
+        f"no report: {folder}: has files that are not a report; name an empty folder or a new one"
+    ]
+    assert [path.name for path in folder.iterdir()] == ["thesis.tex"]
+    assert len(command_with_report.sql("from leaderboard where is_primary")) == 2
 
 
-def test_a_served_report_is_there_until_ctrl_c(filled: Command, monkeypatch: Patch) -> None:
+def test_a_served_report_is_there_until_ctrl_c(
+    command_with_report: Command,
+    monkeypatch: Patch,
+) -> None:
     monkeypatch.setenv("BROWSER", "true")
-    process = filled.start("report", "--serve", "--port", "0", "--warehouse", "data")
+    process = command_with_report.start("report", "--serve", "--port", "0", "--warehouse", "data")
     try:
         assert process.stderr is not None
         address = next(line for line in process.stderr if "http://" in line).split()[0]

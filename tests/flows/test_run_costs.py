@@ -31,12 +31,15 @@ PAID: dict[tuple[str, str], list[float | None]] = {
 TOTAL = 6.3125
 
 
-def called(job: Job, run_id: str, paid: dict[tuple[str, str], list[float | None]]) -> None:
+def record_calls(
+    job: Job,
+    run_id: str,
+    costs_by_caller: dict[tuple[str, str], list[float | None]],
+) -> None:
     """Store what a killed run leaves: calls in the ledger, some of which have become rows."""
-    recorded(
-        job,
-        *(
-            call_entry(
+    for (purpose, model), costs in costs_by_caller.items():
+        for number, cost in enumerate(costs, start=1):
+            entry = call_entry(
                 f"{run_id} {purpose} {model}",
                 run_id,
                 cost_usd=cost,
@@ -44,18 +47,15 @@ def called(job: Job, run_id: str, paid: dict[tuple[str, str], list[float | None]
                 model=model,
                 purpose=purpose,
             )
-            for (purpose, model), costs in paid.items()
-            for number, cost in enumerate(costs, start=1)
-        ),
-    )
+            recorded(job, entry)
 
 
-def begun(run_id: str, second: float = 1.0) -> dict[str, Any]:
+def run_in_progress(run_id: str) -> dict[str, Any]:
     return row(
         "runs",
         run_id=run_id,
         outcome=RUNNING,
-        started_at=at(second),
+        started_at=at(1),
         cost_usd=0.0,
         night="2026-01-01",
     )
@@ -70,55 +70,65 @@ def publish(job: Job, **tables: list[dict[str, Any]]) -> None:
     written(job.warehouse, tables).publish()
 
 
-def summed(rows: list[dict[str, Any]]) -> float:
-    return sum(each["cost_usd"] for each in rows)
+def sum_usd(rows: list[dict[str, Any]]) -> float:
+    return sum(row["cost_usd"] for row in rows)
 
 
-def test_every_command_page_and_table_shows_the_same_cost_of_a_run_that_was_killed(
-    job: Job,
-) -> None:
-    ids = {
-        "set_id": "s",
-        "judge_vintage": "v",
-        "verdict_id": "v",
-        "response_id": "r",
-        "criterion_id": "c",
-    }
+FIGURE_PARAMETERS = {
+    "benchmark": "prbench",
+    "living": [],
+    "run": "another",
+}
+
+
+@pytest.fixture
+def killed_job(job: Job) -> Job:
+    """A job with a killed run, whose calls are in the ledger and partly in rows."""
     control_verdict = row(
         "control_verdicts",
-        **ids,
+        set_id="s",
+        judge_vintage="v",
+        verdict_id="v",
+        response_id="r",
+        criterion_id="c",
         status="met",
         value=1.0,
         run_id="killed",
         cost_usd=2.5,
     )
-    publish(job, runs=[begun("killed")], control_verdicts=[control_verdict])
-    called(job, "killed", PAID)
-    costs = {"status --runs": latest_runs(job)[0]["cost_usd"], "status --spend": summed(spent(job))}
-    costs["in Prefect and on the live page"] = summed(run_cost(job, "killed"))
-    (killed,) = mark_killed(job)
-    costs["runs.cost_usd"] = killed["cost_usd"]
-    Warehouse(job.warehouse).publish()
-    with Warehouse(job.warehouse).reader() as reader:
-        for name in ("runs", "spend", "night_costs"):
-            given = {
-                "benchmark": "prbench",
-                "living": [],
-                "run": "another",
-            }
-            costs[f"report {name}"] = summed(
-                reader.rows(filled(sql.read(f"figures/{FIGURES[name].query}"), given))
-            )
-        costs["stored"] = reader.value("select cost_usd from runs where run_id = 'killed'")
-        costs["run_costs"] = reader.value(
-            "select sum(cost_usd) from run_costs where run_id = 'killed'"
-        )
-    costs["status --runs, later"] = latest_runs(job)[0]["cost_usd"]
-    assert dict.fromkeys(costs, TOTAL) == costs
+    publish(job, runs=[run_in_progress("killed")], control_verdicts=[control_verdict])
+    record_calls(job, "killed", PAID)
+    return job
+
+
+def test_every_command_shows_the_same_cost_of_a_killed_run(killed_job: Job) -> None:
+    assert latest_runs(killed_job)[0]["cost_usd"] == TOTAL
+    assert sum_usd(spent(killed_job)) == TOTAL
+    assert sum_usd(run_cost(killed_job, "killed")) == TOTAL
+
+
+def test_the_row_of_a_killed_run_gets_its_cost(killed_job: Job) -> None:
+    (killed_run,) = mark_killed(killed_job)
+    Warehouse(killed_job.warehouse).publish()
+
+    assert killed_run["cost_usd"] == TOTAL
+    assert rows_in(killed_job, "select cost_usd from runs") == [{"cost_usd": TOTAL}]
+    assert sum_usd(rows_in(killed_job, "from run_costs where run_id = 'killed'")) == TOTAL
+    assert latest_runs(killed_job)[0]["cost_usd"] == TOTAL
+
+
+@pytest.mark.parametrize("name", ["runs", "spend", "night_costs"])
+def test_every_page_shows_the_same_cost_of_a_killed_run(name: str, killed_job: Job) -> None:
+    mark_killed(killed_job)
+    Warehouse(killed_job.warehouse).publish()
+
+    query = filled(sql.read(f"figures/{FIGURES[name].query}"), FIGURE_PARAMETERS)
+
+    assert sum_usd(rows_in(killed_job, query)) == TOTAL
 
 
 @pytest.mark.parametrize(
-    ("paid", "cost", "unpriced"),
+    ("costs_by_caller", "cost", "n_unpriced"),
     [
         ({("sample", "m"): [None, None]}, None, 2),
         ({("sample", "m"): [None], ("judge", "j"): [0.5]}, 0.5, 1),
@@ -127,71 +137,77 @@ def test_every_command_page_and_table_shows_the_same_cost_of_a_run_that_was_kill
     ],
 )
 def test_an_unknown_cost_is_never_0(
-    paid: dict[tuple[str, str], list[float | None]], cost: float | None, unpriced: int, job: Job
+    costs_by_caller: dict[tuple[str, str], list[float | None]],
+    cost: float | None,
+    n_unpriced: int,
+    job: Job,
 ) -> None:
-    publish(job, runs=[begun(job.run_id)])
-    called(job, job.run_id, paid)
+    publish(job, runs=[run_in_progress(job.run_id)])
+    record_calls(job, job.run_id, costs_by_caller)
+
     with Warehouse(job.warehouse).living(job.run_id):
         (run,) = latest_runs(job)
-    assert cost == run["cost_usd"]
-    assert unpriced == run["unpriced_calls"]
-    assert cost == run_total(job, job.run_id)["cost_usd"]
-    assert cost == run_row(job, [], at(1), at(2), "done")["cost_usd"]
-    assert at(2) == run_row(job, [], at(2), at(1), "done")["ended_at"]  # the clock was set back
-    assert len(paid) == store_calls(job)
+    store_calls(job)
     Warehouse(job.warehouse).publish()
-    (shown_run,) = rows_in(
-        job,
-        filled(
-            sql.read("figures/history/runs"),
-            {
-                "benchmark": "prbench",
-                "living": [],
-                "run": "another",
-            },
-        ),
-    )
-    assert cost == shown_run["cost_usd"]
-    assert unpriced == shown_run["unpriced_calls"]
+    (page_row,) = rows_in(job, filled(sql.read("figures/history/runs"), FIGURE_PARAMETERS))
+
+    assert run["cost_usd"] == cost
+    assert run["unpriced_calls"] == n_unpriced
+    assert run_total(job, job.run_id)["cost_usd"] == cost
+    assert run_row(job, [], at(1), at(2), "done")["cost_usd"] == cost
+    assert page_row["cost_usd"] == cost
+    assert page_row["unpriced_calls"] == n_unpriced
 
 
-def test_a_damaged_ledger_lets_every_run_begin(job: Job, capsys: Printed) -> None:
-    publish(job, runs=[begun("killed")])
-    called(job, "killed", PAID)
-    with (job.warehouse / "ledger" / "calls.sqlite").open("r+b") as file:
+def test_a_run_never_ends_before_it_began(job: Job) -> None:
+    publish(job)
+
+    # The clock was set back.
+    assert run_row(job, [], at(2), at(1), "done")["ended_at"] == at(2)
+
+
+def test_a_damaged_ledger_lets_every_run_begin(killed_job: Job, capsys: Printed) -> None:
+    with (killed_job.warehouse / "ledger" / "calls.sqlite").open("r+b") as file:
         file.write(b"no database")
-    assert [(row["run_id"], row["cost_usd"]) for row in mark_killed(job)] == [("killed", None)]
+
+    (killed_run,) = mark_killed(killed_job)
+
+    assert killed_run["run_id"] == "killed"
+    assert killed_run["cost_usd"] is None
     assert "is damaged" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("outcome", "cost"), [("done", TOTAL), (RUNNING, None)])
-def test_a_changed_bit_of_a_sum_is_damage_and_a_cost_that_was_not_published_at_a_run_s_end_is_unknown(
-    outcome: str, cost: float | None, job: Job, run: Run
+def test_a_damaged_sum_is_restored_from_the_published_one_of_an_ended_run(
+    outcome: str,
+    cost: float | None,
+    job: Job,
+    run: Run,
 ) -> None:
-    publish(job, runs=[begun("a-run") | {"outcome": outcome}])
-    called(job, "a-run", {("judge", "j"): [TOTAL / 4, TOTAL * 3 / 4]})
+    publish(job, runs=[run_in_progress("a-run") | {"outcome": outcome}])
+    record_calls(job, "a-run", {("judge", "j"): [TOTAL / 4, TOTAL * 3 / 4]})
     store_calls(job)
     Warehouse(job.warehouse).publish()
     ledger = job.warehouse / "ledger" / "calls.sqlite"
-    stored = struct.pack(">d", TOTAL)
+    sum_bytes = struct.pack(">d", TOTAL)
     content = ledger.read_bytes()
-    assert content.count(stored) == 1
-    flip(ledger, content.index(stored) + 1, bit=4)
-    at_warehouse = ("--warehouse", str(job.warehouse))
+    assert content.count(sum_bytes) == 1
+    flip(ledger, content.index(sum_bytes) + 1, bit=4)
+    location = ("--warehouse", str(job.warehouse))
 
-    run("doctor", "--no-call", "--json", *at_warehouse, code=3)
+    run("doctor", "--no-call", "--json", *location, code=3)
     assert "table spend: 1 row with a wrong checksum" in run.out
-    assert "`prbench aggregate` repairs" in run("status", "--spend", *at_warehouse, code=1)
-    printed = run("aggregate", "--no-prefect", *at_warehouse, code=3)
-    assert f"{ledger}: was damaged, and is repaired" in printed
-    assert "the cost of run a-run on" in printed
-    (shown,) = rows_in(
+    assert "`prbench aggregate` repairs" in run("status", "--spend", *location, code=1)
+    repair_notices = run("aggregate", "--no-prefect", *location, code=3)
+    assert f"{ledger}: was damaged, and is repaired" in repair_notices
+    assert "the cost of run a-run on" in repair_notices
+    (run_costs,) = rows_in(
         job, "select cost_usd, calls, unpriced_calls from run_costs where run_id = 'a-run'"
     )
-    assert shown == {
+    assert run_costs == {
         "cost_usd": cost,
         "calls": 2,
         "unpriced_calls": 0 if cost else 2,
     }
-    run("doctor", "--no-call", *at_warehouse)
-    run("aggregate", "--no-prefect", *at_warehouse)
+    run("doctor", "--no-call", *location)
+    run("aggregate", "--no-prefect", *location)

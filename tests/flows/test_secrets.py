@@ -8,58 +8,51 @@ import os
 import re
 import subprocess
 import zipfile
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-import yaml
 
 from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
 from tests.flows.conftest import PRBENCH
 from tests.flows.prefect_server import take_database
-from tests.kit import shared_folder, values_in
+from tests.kit import configure, endpoint, shared_folder, values_in
 
 pytestmark = pytest.mark.slow
 
-SECRETS = {
-    "HOSTED_VLLM_API_KEY": "sk-planted-0011223344556677",
-    "TEAM_HEADER": "header-planted-8899aabbccdd",
-}
+KEY = "sk-planted-0011223344556677"
+HEADER = "header-planted-8899aabbccdd"
 URL_PASSWORD = "url-planted-eeff00112233"
-KEY = SECRETS["HOSTED_VLLM_API_KEY"]
 FORMS = [
     base64.b64encode(f"user:{KEY}".encode()).decode(),
     quote(f"key={KEY}", safe=""),
     json.dumps({"key": KEY}),
 ]
 """Other forms in which providers may repeat the key."""
+PLANTED = [KEY, HEADER, URL_PASSWORD, *FORMS]
+SERVER_SECRET = re.compile(rb"prbench:[\w-]{43}|cHJiZW5jaD[\w+/]{20,}")
+"""The secret of the run's own Prefect server, plain and as in a header."""
 
 
-def _echoing(request: Request, number: int) -> HttpResponse:
+def echo_secrets(request: Request, number: int) -> HttpResponse:
     """Repeat the secrets in errors and texts, as careless providers do."""
+    keys = " ".join([KEY, *FORMS])
     if is_judge_request(request) and number == 0:
-        planted = (
-            " ".join([*SECRETS.values(), *FORMS]) + f" https://user:{URL_PASSWORD}@proxy.example"
-        )
-        status = 400 if sum(map(ord, request["messages"][0]["content"])) % 2 else 500
-        return HttpResponse(
-            status=status,
-            error={
-                "message": f"no: {planted}",
-                "type": "x",
-                "code": None,
-            },
-        )
-    good = well_behaved(request, number)
-    keys = f"{KEY} {' '.join(FORMS)}"
-    text = (
-        str(good.text).replace("as the", keys)
-        if is_judge_request(request)
-        else f"{good.text} Your key is {keys}."
-    )
+        error = {
+            "message": f"no: {keys} {HEADER} https://user:{URL_PASSWORD}@proxy.example",
+            "type": "x",
+            "code": None,
+        }
+        is_refused = sum(map(ord, request["messages"][0]["content"])) % 2
+        return HttpResponse(status=400 if is_refused else 500, error=error)
+    response = well_behaved(request, number)
+    text = f"{response.text} Your key is {keys}."
+    if is_judge_request(request):
+        text = str(response.text).replace("as the", keys)
     return replace(
-        good,
+        response,
         text=text,
         model=f"m {keys}",
         fingerprint=keys,
@@ -67,92 +60,101 @@ def _echoing(request: Request, number: int) -> HttpResponse:
     )
 
 
-def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    recording = tmp_path / "data" / "prefect"
-    recording.mkdir(parents=True, mode=0o700)
-    take_database(shared_folder(tmp_path_factory), recording)
-    with FaultServer(_echoing) as server:
-        endpoint = {"api_base": server.api_base, "headers": {"X-Team": "${TEAM_HEADER}"}}
-        config = {
-            "dataset": {"source": "sample"},
-            "models": [
-                {
-                    "name": "hosted_vllm/alpha",
-                    "label": "alpha",
-                    **endpoint,
-                }
-            ],
-            "judges": [
-                {
-                    "name": "hosted_vllm/judge",
-                    "label": "judge",
-                    **endpoint,
-                }
-            ],
-            "limits": {"attempts": 2},
-        }
-        (tmp_path / "prbench.yaml").write_text(yaml.safe_dump(config))
-        environment = {
-            **os.environ,
-            **SECRETS,
-            "PREFECT_HOME": str(tmp_path / "prefect"),
-            "LITELLM_LOG": "DEBUG",
-            "PREFECT_LOGGING_LEVEL": "DEBUG",
-            "PREFECT_SERVER_LOGGING_LEVEL": "DEBUG",
-            "PREFECT_API_URL": "",
-            "PRBENCH_PREFECT": "auto",
-        }
-        done = subprocess.run(
-            [PRBENCH, "run", "-v", "--limit", "2", "--warehouse", "data"],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=900,
-            check=False,
-        )
-        (tmp_path / "said.txt").write_text(done.stdout + done.stderr)
-        subprocess.run(["pkill", "-f", f"flows.server .*{recording}"], check=True)
-        assert done.returncode == 3, done.stderr[-3000:]
-        certify = [PRBENCH, "certify", "figures.zip", "--warehouse", "data"]
-        subprocess.run(
-            certify,
-            cwd=tmp_path,
-            env=environment,
-            check=True,
-        )
-        with zipfile.ZipFile(tmp_path / "figures.zip") as archive:
-            archive.extractall(tmp_path / "certified")
-        headers = [entry.headers for entry in server.entries]
-    assert headers
-    assert all(SECRETS["TEAM_HEADER"] == sent["x-team"] for sent in headers)
-    assert all(SECRETS["HOSTED_VLLM_API_KEY"] in sent["authorization"] for sent in headers)
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    names = {path.name for path in files}
-    assert {"prbench.duckdb", "said.txt", "runs.jsonl"} <= names
-    assert any(name.endswith(".sqlite") for name in names)
-    # The values of the tables: a search in the compressed files would not find secrets there.
-    stored = str(
-        [
-            values_in(tmp_path / "data", f"from {name}")
-            for name in ("responses", "verdicts", "runs", "checks")
-        ]
+@dataclass
+class RecordedRun:
+    """A run with everything logged, and a certificate of its figures."""
+
+    folder: Path
+    process: subprocess.CompletedProcess[str]
+    headers: list[Mapping[str, str]]
+
+    @property
+    def files(self) -> list[Path]:
+        return [path for path in self.folder.rglob("*") if path.is_file()]
+
+    @property
+    def stored_values(self) -> str:
+        """The values of the tables: a search in the compressed files would not find secrets."""
+        tables = ("responses", "verdicts", "runs", "checks")
+        return str([values_in(self.folder / "data", f"from {table}") for table in tables])
+
+
+def prbench(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command with all secrets and with everything logged."""
+    environment = {
+        **os.environ,
+        "HOSTED_VLLM_API_KEY": KEY,
+        "TEAM_HEADER": HEADER,
+        "PREFECT_HOME": str(folder / "prefect"),
+        "LITELLM_LOG": "DEBUG",
+        "PREFECT_LOGGING_LEVEL": "DEBUG",
+        "PREFECT_SERVER_LOGGING_LEVEL": "DEBUG",
+        "PREFECT_API_URL": "",
+        "PRBENCH_PREFECT": "auto",
+    }
+    return subprocess.run(
+        [PRBENCH, *arguments, "--warehouse", "data"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
     )
-    assert "[redacted]" in stored
-    planted = [*SECRETS.values(), URL_PASSWORD, *FORMS]
-    leaks = [
-        (str(path), secret)
-        for path in files
-        for secret in planted
-        if secret.encode() in path.read_bytes()
-    ]
-    assert leaks == []
-    assert not any(secret in stored for secret in planted)
-    # The secret of the run's own Prefect server, plain and as in a header.
-    own = re.compile(rb"prbench:[\w-]{43}|cHJiZW5jaD[\w+/]{20,}")
-    assert [tmp_path / "prefect" / "prbench"] == [
-        path.parent for path in files if own.search(path.read_bytes())
-    ]
-    assert not own.search(stored.encode())
+
+
+@pytest.fixture(scope="module")
+def recorded_run(tmp_path_factory: pytest.TempPathFactory) -> RecordedRun:
+    folder = tmp_path_factory.mktemp("recorded")
+    prefect_folder = folder / "data" / "prefect"
+    prefect_folder.mkdir(parents=True, mode=0o700)
+    take_database(shared_folder(tmp_path_factory), prefect_folder)
+    with FaultServer(echo_secrets) as server:
+        headers = {"X-Team": "${TEAM_HEADER}"}
+        configure(
+            folder,
+            dataset={"source": "sample"},
+            models=[endpoint("alpha", server.api_base, headers=headers)],
+            judges=[endpoint("judge", server.api_base, headers=headers)],
+            limits={"attempts": 2},
+        )
+        process = prbench(folder, "run", "-v", "--limit", "2")
+    (folder / "output.txt").write_text(process.stdout + process.stderr)
+    subprocess.run(["pkill", "-f", f"flows.server .*{prefect_folder}"], check=True)
+    prbench(folder, "certify", "figures.zip").check_returncode()
+    with zipfile.ZipFile(folder / "figures.zip") as archive:
+        archive.extractall(folder / "certified")
+    return RecordedRun(folder, process, [entry.headers for entry in server.entries])
+
+
+def test_the_provider_gets_the_key_and_the_header(recorded_run: RecordedRun) -> None:
+    assert recorded_run.process.returncode == 3, recorded_run.process.stderr[-3000:]
+    assert recorded_run.headers
+    for headers in recorded_run.headers:
+        assert headers["x-team"] == HEADER
+        assert KEY in headers["authorization"]
+
+
+def test_no_secret_is_in_a_file_after_a_run_with_everything_logged(
+    recorded_run: RecordedRun,
+) -> None:
+    contents = {path: path.read_bytes() for path in recorded_run.files}
+
+    names = {path.name for path in contents}
+    assert {"prbench.duckdb", "output.txt", "runs.jsonl"} <= names
+    assert any(name.endswith(".sqlite") for name in names)
+    for secret in PLANTED:
+        assert [path for path, content in contents.items() if secret.encode() in content] == []
+
+
+def test_no_secret_is_in_a_table(recorded_run: RecordedRun) -> None:
+    assert "[redacted]" in recorded_run.stored_values
+    for secret in PLANTED:
+        assert secret not in recorded_run.stored_values
+
+
+def test_the_secret_of_prefect_s_server_is_in_its_own_file_alone(recorded_run: RecordedRun) -> None:
+    paths = [path for path in recorded_run.files if SERVER_SECRET.search(path.read_bytes())]
+
+    assert [path.parent for path in paths] == [recorded_run.folder / "prefect" / "prbench"]
+    assert not SERVER_SECRET.search(recorded_run.stored_values.encode())
