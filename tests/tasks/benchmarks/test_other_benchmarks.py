@@ -507,7 +507,7 @@ def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused(
 def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(
     world: World, tmp_path: Path
 ) -> None:
-    decisions: list[dict[str, Any]] = [
+    decisions = [
         {"criteria_met": True},
         {"criteria_met": "false"},
         {"value": 1},

@@ -149,7 +149,7 @@ def _info(snapshot: Snapshot, _: str) -> Plain:
 def _tree(snapshot: Snapshot, folder: str) -> Plain:
     """The entries of one folder, the repository's root when `folder` is empty."""
     prefix = f"{folder}/" if folder else ""
-    entries: dict[str, dict[str, Any]] = {}
+    entries = {}
     for name, body in sorted(snapshot.files.items()):
         child, _, rest = name.removeprefix(prefix).partition("/")
         if name.startswith(prefix):

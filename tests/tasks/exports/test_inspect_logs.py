@@ -31,7 +31,7 @@ Logs = dict[tuple[str, str], Documents]
 
 @pytest.fixture(scope="module")
 def folder(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder: Path = tmp_path_factory.mktemp("logs") / "logs"
+    folder = tmp_path_factory.mktemp("logs") / "logs"
     export_inspect(inspected, folder)
     return folder
 

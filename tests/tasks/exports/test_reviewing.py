@@ -5,7 +5,6 @@ the import.
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -46,7 +45,7 @@ def exported(
     folder: Path,
     **options: object,
 ) -> list[Row]:
-    settings: dict[str, Any] = {"n_criteria": 20} | options
+    settings = {"n_criteria": 20} | options
     export_review(job, folder / "sheet.csv", **settings)
     return sheet_rows(folder / "sheet.csv")
 
