@@ -13,7 +13,11 @@ AXES = (
 WEIGHTS = (5, 4, 4, 3, 3, 2, 2, 1, 1, 5, 4, 3, 2, 1, 3, 2, -1, -2, -4, -5)
 
 
-def research_row(number: int, n_criteria: int = 20, **changed: Any) -> dict[str, Any]:
+def research_row(
+    number: int,
+    n_criteria: int = 20,
+    **changed: Any,
+) -> dict[str, Any]:
     """A task in the hub's shape with criteria of all axes and weights, some with examples in
     parentheses.
     """

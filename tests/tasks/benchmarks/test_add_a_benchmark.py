@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -26,7 +27,13 @@ pytestmark = pytest.mark.slow
 GUIDE = Path(benchmarks.__file__).with_name("guide.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```", GUIDE, re.DOTALL | re.MULTILINE))
 ROWS = [json.loads(line) for line in FILES["minutes.jsonl"].splitlines()]
-TITLES = [[item["what"] for item in row["wanted"]] for row in ROWS]
+
+
+def titles_of(row: dict[str, Any]) -> list[str]:
+    return [item["what"] for item in row["wanted"]]
+
+
+TITLES = list(map(titles_of, ROWS))
 BAD = {
     **ROWS[0],
     "id": "too heavy",
@@ -61,9 +68,13 @@ class World:
     config: Path
     n_judged: int
 
-    def command(self, capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-        where = ["--config", str(self.config), "--warehouse", str(self.job.warehouse), "--json"]
-        assert main([*arguments, *where]) == 0
+    def command(
+        self,
+        capsys: pytest.CaptureFixture[str],
+        *arguments: str,
+    ) -> Any:
+        options = ["--config", str(self.config), "--warehouse", str(self.job.warehouse), "--json"]
+        assert main([*arguments, *options]) == 0
         return json.loads(capsys.readouterr().out)
 
 
@@ -78,110 +89,118 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     write_jsonl(folder / "minutes.jsonl", [*ROWS, BAD])
     with pytest.MonkeyPatch.context() as patch, FaultServer(behaviour) as server:
         patch.setenv(benchmarks.OWN_FOLDERS, str(folder))
-        models, judges = (
-            [endpoint(name, server.api_base) for name in of] for of in ((EVEN, ODD), ("judge",))
-        )
         config = configure(
             folder,
             benchmark="minutes",
             dataset={"source": "sample"},
-            models=models,
-            judges=judges,
+            models=[endpoint(name, server.api_base) for name in (EVEN, ODD)],
+            judges=[endpoint("judge", server.api_base)],
         )
-        job = prepared(
-            load_job(
-                Arguments(
-                    config=config,
-                    warehouse=folder / "warehouse",
-                    is_quiet=True,
-                )
-            )
-        )
+        arguments = Arguments(config=config, warehouse=folder / "warehouse", is_quiet=True)
+        job = prepared(load_job(arguments))
         sampled(job)
         judged(job)
         n_judged = len(server.entries) - 2 * len(ROWS)
         assert judged(job).rows == 0
-        # A person who agrees with the judge on one response, except on its first criterion.
-        marks = {
-            title: meets(EVEN, position) != (position == 0)
-            for position, title in enumerate(TITLES[0])
-        }
-        published = [
-            {
-                "id": ROWS[0]["id"],
-                "writer": EVEN,
-                "reader": "a reader",
-                "marks": marks,
-            }
-        ]
-        assert (
-            len(marks) == import_verdicts(job, write_jsonl(folder / "marks.jsonl", published)).rows
-        )
+        import_marks(job, folder / "marks.jsonl")
         aggregate(job)
         yield World(job, config, n_judged)
 
 
-def scores_of(model: str, row: dict[str, Any], **only: str) -> dict[str, float]:
-    """Return both scores of a response by the guide's formulas, over all criteria or those with the
-    given values.
+def import_marks(job: Job, file: Path) -> None:
+    """Import the marks of a person who agrees with the judge on one response, except on its first
+    criterion.
     """
-    wanted = [
-        (position, item["worth"])
-        for position, item in enumerate(row["wanted"])
-        if only.items() <= item.items()
-    ]
-    points = sum(worth for position, worth in wanted if meets(model, position))
-    positive, negative = (
-        sum(worth for _, worth in wanted if (worth > 0) == is_gain) for is_gain in (True, False)
-    )
+    marks = {title: meets(EVEN, position) for position, title in enumerate(TITLES[0])}
+    marks[TITLES[0][0]] = not meets(EVEN, 0)
+    row = {
+        "id": ROWS[0]["id"],
+        "writer": EVEN,
+        "reader": "a reader",
+        "marks": marks,
+    }
+    assert import_verdicts(job, write_jsonl(file, [row])).rows == len(marks)
+
+
+def scores_of(
+    model: str,
+    row: dict[str, Any],
+    **labels: str,
+) -> dict[str, float]:
+    """Return both scores of a response by the guide's formulas, over all criteria or those with
+    these labels.
+    """
+    points = 0.0
+    positive = 0.0
+    negative = 0.0
+    for position, item in enumerate(row["wanted"]):
+        if labels.items() <= item.items():
+            points += item["worth"] * meets(model, position)
+            positive += max(item["worth"], 0)
+            negative += min(item["worth"], 0)
     return {"share": points / positive, "from_worst": (points - negative) / (positive - negative)}
 
 
 def test_what_breaks_a_rule_is_refused_and_all_else_is_judged_once(world: World) -> None:
-    failed = values_in(
-        world.job, "select check_name, severity, n_failed from checks where not success"
-    )
-    checked = values_in(world.job, "select check_name from checks where suite = 'ingest'")
-
-    assert failed == [("weight_range", "quarantine", 3)]
-    assert set(benchmarks.load_benchmark("minutes").invariants) == {name for (name,) in checked}
+    query = "select check_name, severity, n_failed from checks where not success"
+    assert values_in(world.job, query) == [("weight_range", "quarantine", 3)]
     assert values_in(world.job, "select task_id from quarantine") == [("too heavy",)]
-    assert 2 * sum(map(len, TITLES)) == world.n_judged
+    assert world.n_judged == 2 * sum(map(len, TITLES))
 
 
-def test_both_scores_are_those_of_the_formulas(world: World) -> None:
-    rows = values_in(
-        world.job, "select model, score_name, mean_score from leaderboard where judge = 'judge'"
+def test_all_declared_invariants_are_checked(world: World) -> None:
+    names = values_in(world.job, "select check_name from checks where suite = 'ingest'")
+
+    assert {name for (name,) in names} == set(benchmarks.load_benchmark("minutes").invariants)
+
+
+@pytest.mark.parametrize("model", [EVEN, ODD])
+@pytest.mark.parametrize("name", ["share", "from_worst"])
+def test_both_scores_are_those_of_the_formulas(
+    world: World,
+    model: str,
+    name: str,
+) -> None:
+    query = (
+        "select mean_score from leaderboard where judge = 'judge' and model = ? and score_name = ?"
     )
-    expected = {
-        (model, name): fmean(scores_of(model, row)[name] for row in ROWS) for model, name, _ in rows
-    }
+    expected_score = fmean(scores_of(model, row)[name] for row in ROWS)
 
-    assert len(rows) == 4
-    assert pytest.approx(expected) == {(model, name): mean for model, name, mean in rows}
+    assert values_in(
+        world.job,
+        query,
+        model,
+        name,
+    ) == [(pytest.approx(expected_score),)]
 
 
-def test_leaderboards_are_cut_by_what_it_declares(
+def scores_by(
+    world: World, capsys: pytest.CaptureFixture[str], kind: str
+) -> dict[tuple[str, str], float]:
+    """Return the mean scores of a leaderboard by label and model."""
+    board = world.command(capsys, "leaderboard", "--by", kind, "--judge", "judge")
+    return {(row["label"], row["model"]): row["mean_score"] for row in board}
+
+
+def test_a_leaderboard_is_broken_down_by_a_declared_label_of_tasks(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = world.command(capsys, "leaderboard", "--by", "meeting", "--judge", "judge")
-    parts = world.command(capsys, "leaderboard", "--by", "category", "--judge", "judge")
-    by_meeting = {
-        (row["meeting"], model): scores_of(model, row)["share"]
-        for row in ROWS
-        for model in (EVEN, ODD)
-    }
-    of_decisions = {
-        m: [scores_of(m, row, about="decisions")["from_worst"] for row in ROWS] for m in (EVEN, ODD)
-    }
-    decisions = {model: fmean(scores) for model, scores in of_decisions.items()}
+    expected = {}
+    for row, model in product(ROWS, (EVEN, ODD)):
+        expected[row["meeting"], model] = scores_of(model, row)["share"]
 
-    assert pytest.approx(by_meeting) == {
-        (row["label"], row["model"]): row["mean_score"] for row in rows
-    }
-    assert pytest.approx(decisions) == {
-        row["model"]: row["mean_score"] for row in parts if row["label"] == "decisions"
-    }
+    assert scores_by(world, capsys, "meeting") == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("model", [EVEN, ODD])
+def test_a_leaderboard_is_broken_down_by_the_categories_of_criteria(
+    world: World, capsys: pytest.CaptureFixture[str], model: str
+) -> None:
+    scores = [scores_of(model, row, about="decisions")["from_worst"] for row in ROWS]
+
+    actual = scores_by(world, capsys, "category")["decisions", model]
+
+    assert actual == pytest.approx(fmean(scores))
 
 
 def test_published_marks_stand_beside_the_judge(
@@ -190,5 +209,5 @@ def test_published_marks_stand_beside_the_judge(
     (pair,) = world.command(capsys, "judges")["pairs"]
 
     assert {pair["grader_a"], pair["grader_b"]} == {"a reader", "judge"}
-    assert len(TITLES[0]) == pair["n"]
-    assert pytest.approx(1 - 1 / len(TITLES[0])) == pair["agreement"]
+    assert pair["n"] == len(TITLES[0])
+    assert pair["agreement"] == pytest.approx(1 - 1 / len(TITLES[0]))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tasks.benchmarks import healthbench, prbench, researchrubrics
-from tasks.benchmarks.base import Benchmark, RowError
+from tasks.benchmarks.base import RowError
 from tests.tasks.benchmarks.research import research_row
 from tests.tasks.dataset.rows import hub_row
 
@@ -26,7 +26,7 @@ HEALTH_ROW = {
     ],
     "example_tags": ["theme:hedging", "loose"],
 }
-ROWS: dict[str, tuple[Benchmark, dict[str, Any]]] = {
+ROWS = {
     "prbench": (prbench.BENCHMARK, hub_row("t")),
     "healthbench": (healthbench.BENCHMARK, HEALTH_ROW),
     "researchrubrics": (researchrubrics.BENCHMARK, research_row(1)),

@@ -7,7 +7,7 @@ verdicts, rewritten criteria, and people compared with judges.
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -106,20 +106,18 @@ def meta_rows() -> list[dict[str, Any]]:
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     folder = tmp_path_factory.mktemp("health")
     with FaultServer() as server:
-        source = write_jsonl(folder / "oss.jsonl", [health_row(i) for i in range(len(POINTS))])
-        models, judges = ([endpoint(label, server.api_base)] for label in ("helper", "reader"))
         job = prepared(
             job_on(
-                source,
+                write_jsonl(folder / "oss.jsonl", map(health_row, range(len(POINTS)))),
                 folder / "w",
                 benchmark="healthbench",
-                models=models,
-                judges=judges,
+                models=[endpoint("helper", server.api_base)],
+                judges=[endpoint("reader", server.api_base)],
             )
         )
         sampled(job)
         judged(job)
-        assert sum(map(len, POINTS)) == len(server.judge_requests)
+        assert len(server.judge_requests) == 12
     meta = write_jsonl(folder / "meta.jsonl", meta_rows())
     assert import_responses(job, meta).rows == 3
     assert import_verdicts(job, meta).rows == 8
@@ -129,34 +127,41 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return job
 
 
-def test_the_score_is_points_over_positive_points_and_its_mean_is_clipped(job: Job) -> None:
-    joined = "verdicts inner join criteria using (task_id, criterion_id)"
-    by_reader = values_in(
-        job, f"select task_id, position, value from {joined} where judge = 'reader'"
+@pytest.fixture(scope="module")
+def scores(job: Job) -> list[float]:
+    """The scores of the tasks, by the paper's formula from the reader's decisions."""
+    points = [0.0] * len(POINTS)
+    decisions = values_in(
+        job,
+        "select task_id, position, value from verdicts"
+        " inner join criteria using (task_id, criterion_id) where judge = 'reader'",
     )
-    decided = {(task, position): value for task, position, value in by_reader}
-    expected = {
-        f"h{n}": (
-            sum(p for i, p in enumerate(points) if decided[f"h{n}", i] == 1)
-            / sum(p for p in points if p > 0)
-        )
-        for n, points in enumerate(POINTS)
-    }
-    by_theme = {
-        theme: [expected[f"h{n}"] for n in range(4) if THEMES[n % 2] == theme] for theme in THEMES
-    }
+    for task_id, position, value in decisions:
+        number = int(task_id.removeprefix("h"))
+        points[number] += value * POINTS[number][position]
+    positive_points = (8, 2, 8, 5)
+    return [value / highest for value, highest in zip(points, positive_points, strict=True)]
+
+
+def test_the_score_is_points_over_positive_points(job: Job, scores: list[float]) -> None:
+    query = "select value from scores where judge = 'reader' order by task_id"
+
+    assert [value for (value,) in values_in(job, query)] == pytest.approx(scores)
+
+
+def test_the_mean_score_of_a_theme_is_clipped(job: Job, scores: list[float]) -> None:
     board = values_in(
         job,
         "select label, mean_score from breakdown_leaderboard where judge = 'reader' "
         "and breakdown = 'theme' and not is_own_hard",
     )
 
-    assert pytest.approx(expected) == dict(
-        values_in(job, "select task_id, value from scores where judge = 'reader'")
+    assert dict(board) == pytest.approx(
+        {
+            "hedging": max(0.0, fmean(scores[::2])),
+            "emergency_referrals": max(0.0, fmean(scores[1::2])),
+        }
     )
-    assert pytest.approx(
-        {theme: max(0.0, fmean(values)) for theme, values in by_theme.items()}
-    ) == dict(board)
 
 
 def test_physicians_verdicts_are_those_of_the_meta_evaluation(job: Job) -> None:
@@ -180,17 +185,24 @@ def test_physicians_verdicts_are_those_of_the_meta_evaluation(job: Job) -> None:
     }
 
 
-def test_a_repeated_criterion_has_an_id_of_its_own_which_does_not_depend_on_points_and_tags() -> (
-    None
-):
+def test_a_repeated_criterion_has_an_id_of_its_own() -> None:
     item = health_row(0)["rubrics"][0]
-    twice = parse_row(health_row(0, rubrics=[item, item])).criteria
-    (again,) = parse_row(
-        health_row(0, rubrics=[item | {"points": 2, "tags": ["axis:other"]}])
-    ).criteria
 
-    assert again.criterion_id == twice[0].criterion_id != twice[1].criterion_id
-    assert again.content_hash == twice[1].content_hash
+    criterion, repeated = parse_row(health_row(0, rubrics=[item, item])).criteria
+
+    assert repeated.criterion_id != criterion.criterion_id
+    assert repeated.content_hash == criterion.content_hash
+
+
+def test_the_id_of_a_criterion_does_not_depend_on_points_and_tags() -> None:
+    item = health_row(0)["rubrics"][0]
+    changed_item = item | {"points": 2, "tags": ["axis:other"]}
+
+    (criterion,) = parse_row(health_row(0, rubrics=[item])).criteria
+    (changed,) = parse_row(health_row(0, rubrics=[changed_item])).criteria
+
+    assert changed.criterion_id == criterion.criterion_id
+    assert changed.content_hash == criterion.content_hash
 
 
 @pytest.mark.parametrize(
@@ -208,25 +220,20 @@ def test_a_row_that_can_be_no_task_is_refused_with_its_cause(
 
 
 def test_what_breaks_an_invariant_is_refused(tmp_path: Path) -> None:
-    bad, too_much = (
-        [
-            {
-                "criterion": "A.",
-                "points": points,
-                "tags": [],
-            }
-        ]
-        for points in (-3, 11)
-    )
-    unanswered = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
-    changes = ({}, {"rubrics": bad}, {"rubrics": too_much}, {"prompt": unanswered})
-    rows = [health_row(number, **changed) for number, changed in enumerate(changes)]
-    prepared(
-        job_on(write_jsonl(tmp_path / "oss.jsonl", rows), tmp_path / "w", benchmark="healthbench")
-    )
+    criterion = {"criterion": "A.", "tags": []}
+    messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
+    rows = [
+        health_row(0),
+        health_row(1, rubrics=[criterion | {"points": -3}]),
+        health_row(2, rubrics=[criterion | {"points": 11}]),
+        health_row(3, prompt=messages),
+    ]
+    source = write_jsonl(tmp_path / "oss.jsonl", rows)
 
-    refused = values_in(tmp_path / "w", "select task_id, check_name from quarantine order by all")
-    assert refused == [
+    prepared(job_on(source, tmp_path / "w", benchmark="healthbench"))
+
+    query = "select task_id, check_name from quarantine order by all"
+    assert values_in(tmp_path / "w", query) == [
         ("h1", "positive_criterion"),
         ("h2", "weight_range"),
         ("h3", "turns_contiguous"),
@@ -273,28 +280,33 @@ class World:
 
     def job(self, *judges: str) -> Job:
         """A job with judges that are the same model with different settings."""
-        at = self.server.api_base
-        named = [
-            endpoint(each, at, **{"name": "hosted_vllm/three"} | JUDGES[each]) for each in judges
-        ]
-        models = [endpoint("reporter", self.server.api_base)]
-        writer = endpoint("writer", self.server.api_base)
-        settings = {
-            "benchmark": "researchrubrics",
-            "models": models,
-            "judges": named,
-            "rubric_writer": writer,
-        }
-        return job_on(self.source, self.folder / "w", **settings)
+        address = self.server.api_base
+        same_model = {"name": "hosted_vllm/three"}
+        return job_on(
+            self.source,
+            self.folder / "w",
+            benchmark="researchrubrics",
+            models=[endpoint("reporter", address)],
+            judges=[
+                endpoint(
+                    judge,
+                    address,
+                    **same_model,
+                    **JUDGES[judge],
+                )
+                for judge in judges
+            ],
+            rubric_writer=endpoint("writer", address),
+        )
 
     def does(self, *judges: str) -> int:
         """Run all stages, and return the number of calls to judges."""
-        before = len(self.server.judge_requests)
+        n_calls = len(self.server.judge_requests)
         job = prepared(self.job(*judges))
         sampled(job)
         asyncio.run(derive(job))
         judged(job)
-        return len(self.server.judge_requests) - before
+        return len(self.server.judge_requests) - n_calls
 
 
 @pytest.fixture(scope="module")
@@ -303,14 +315,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with FaultServer(behaviour) as server, pytest.MonkeyPatch.context() as patched:
         kit.publish_few(patched)
         research_world = World(server, tmp_path_factory.mktemp("research"))
-        assert [research_world.does("three"), research_world.does("three")] == [TASKS * CRITERIA, 0]
+        assert research_world.does("three") == TASKS * CRITERIA
+        assert research_world.does("three") == 0
         # No criterion is rewritten yet, so only the writer's calls can be counted.
-        _, derived, of_judge = plan(research_world.job("augmented"))
-        assert [(p.purpose, p.calls) for p in (derived, of_judge)] == [
-            ("derive", TASKS * CRITERIA),
-            ("judge", 0),
-        ]
-        assert f"{TASKS * CRITERIA} criteria that are not rewritten yet" in of_judge.note
+        _, derive_plan, judge_plan = plan(research_world.job("augmented"))
+        assert derive_plan.purpose == "derive"
+        assert derive_plan.calls == TASKS * CRITERIA
+        assert judge_plan.purpose == "judge"
+        assert judge_plan.calls == 0
+        assert f"{TASKS * CRITERIA} criteria that are not rewritten yet" in judge_plan.note
         assert research_world.does("three", "two") == TASKS * CRITERIA
         # Without examples the rewritten criterion is equal, and its call was made already.
         assert research_world.does("three", "two", "removed") == TASKS * CRITERIA // 2
@@ -327,15 +340,20 @@ def test_a_failed_rewrite_in_forty_is_below_the_bar_only_if_the_coverage_is(tmp_
         strict = asyncio.run(derive(job))
         lenient = asyncio.run(derive(job.with_settings(coverage=Coverage(min=0.97))))
 
+    assert strict.failures.total() == 1
     # The second run tries only the failed one again.
-    assert 1 == sum(strict.failures.values()) == sum(lenient.failures.values())
+    assert lenient.failures.total() == 1
     assert strict.is_below_bar
     assert not lenient.is_below_bar
 
 
 def test_three_steps_are_read_as_two_without_a_call(world: World) -> None:
     query = "select distinct value, grading from verdicts where judge = 'three' order by value"
-    assert [(value, "ternary") for value in (0.0, 0.5, 1.0)] == values_in(world.job(), query)
+    assert values_in(world.job(), query) == [
+        (0.0, "ternary"),
+        (0.5, "ternary"),
+        (1.0, "ternary"),
+    ]
     query = (
         "select count(*) from scores where grading = 'ternary_as_binary' and judge = 'three' and"
         " value is not null"
@@ -343,80 +361,128 @@ def test_three_steps_are_read_as_two_without_a_call(world: World) -> None:
     assert values_in(world.job(), query) == [(2 * TASKS,)]
 
 
-def test_a_criterion_in_other_words_has_its_own_id_and_stands_for_the_original(
-    world: World,
-) -> None:
-    variants = rows_in(world.job(), "from criterion_variants")
-    rewritten = [row for row in variants if row["status"] == "ok"]
-    (refused,) = [row for row in variants if row["status"] != "ok"]
+def test_a_rewritten_criterion_has_its_own_id(world: World) -> None:
+    variants = rows_in(world.job(), "from criterion_variants where status = 'ok'")
 
-    assert len(variants) == 2 * TASKS * CRITERIA
-    assert refused["rubric"] == "augmented"
-    assert refused["status"] == "parse_error"
-    assert "no more than the original" in refused["error"]
-    assert all(row["criterion_id"] != row["original_id"] for row in rewritten)
-    assert not any(
-        "e.g." in row["title"] for row in rewritten if row["rubric"] == "examples_removed"
-    )
-    coverage = dict(
-        values_in(
-            world.job(), "select judge, coverage from leaderboard where score_name = 'compliance'"
-        )
-    )
-    assert {
-        "three": 1,
-        "removed": 1,
-        "augmented": 1 - 1 / (TASKS * CRITERIA),
-    }.items() <= coverage.items()
+    assert len(variants) == 2 * TASKS * CRITERIA - 1
+    for variant in variants:
+        assert variant["criterion_id"] != variant["original_id"]
+        if variant["rubric"] == "examples_removed":
+            assert "e.g." not in variant["title"]
 
 
-def test_what_the_published_code_writes_is_read_as_verdicts() -> None:
-    read = graded_rows()
-    one = {
-        "task_name": "r0",
-        "pdf": "gemini",
-        "rubric_title": "Says 0.",
-        "verdict": "Partially Satisfied",
-        "score": 0.5,
-        "reasoning": "half",
-        "success": True,
+def test_a_criterion_that_is_not_made_longer_is_a_failed_rewrite(world: World) -> None:
+    (variant,) = rows_in(world.job(), "from criterion_variants where status <> 'ok'")
+
+    assert variant["rubric"] == "augmented"
+    assert variant["status"] == "parse_error"
+    assert "no more than the original" in variant["error"]
+
+
+def test_rewritten_criteria_count_for_the_coverage_of_the_original_ones(world: World) -> None:
+    query = "select judge, coverage from leaderboard where score_name = 'compliance'"
+
+    coverage = dict(values_in(world.job(), query))
+
+    assert coverage["three"] == 1
+    assert coverage["removed"] == 1
+    assert coverage["augmented"] == 1 - 1 / (TASKS * CRITERIA)
+
+
+EVALUATION = {
+    "task_name": "r0",
+    "pdf": "gemini",
+    "rubric_title": "Says 0.",
+    "verdict": "Partially Satisfied",
+    "score": 0.5,
+    "reasoning": "half",
+    "success": True,
+}
+COMPILED = {
+    "task_name": "r0",
+    "rubrics": '[{"title": "Says 0.", "category": "A"}, {"title": "Says 0.", "category": "B"}]',
+    "final_presence": '{"gemini_present": {"values": ["Satisfied", "Not Satisfied"]}}',
+}
+SINGLE = {
+    "sample_id": "r0",
+    "rubric_title": "Says 0.",
+    "verdict": "Satisfied",
+    "success": True,
+}
+
+
+def read(row: dict[str, Any]) -> list[Mapping[str, Any]]:
+    return list(graded_rows()(row))
+
+
+def test_an_evaluation_of_the_published_code_is_read_as_a_verdict() -> None:
+    (row,) = read(EVALUATION)
+
+    assert row["task"] == "r0"
+    assert row["model"] == "gemini"
+    assert row["criterion"] == "Says 0."
+    assert row["explanation"] == "half"
+    assert row["verdict"] == "Partially Satisfied"
+    assert row["grading"] is None
+
+
+def test_a_table_of_the_published_code_is_read_as_verdicts_of_people() -> None:
+    verdict = {
+        "task": "r0",
+        "model": "gemini",
+        "criterion": "Says 0.",
+        "judge": "people",
+        "grading": None,
     }
-    failed = one | {"verdict": "Error", "success": False}
-    compiled = {
-        "task_name": "r0",
-        "rubrics": json.dumps(
-            [{"title": "Says 0.", "category": "A"}, {"title": "Says 0.", "category": "B"}]
-        ),
-        "final_presence": json.dumps(
-            {"gemini_present": {"values": ["Satisfied", "Not Satisfied"], "null_count": 0}}
-        ),
-    }
-    names = ("task", "model", "criterion", "category", "verdict", "judge")
 
-    def cells(given: dict[str, Any], *names: str) -> list[tuple[Any, ...]]:
-        return [tuple(row.get(name) for name in names) for row in read(given)]
+    assert read(COMPILED) == [
+        verdict
+        | {
+            "category": "A",
+            "occurrence": 1,
+            "verdict": "Satisfied",
+        },
+        verdict
+        | {
+            "category": "B",
+            "occurrence": 2,
+            "verdict": "Not Satisfied",
+        },
+    ]
 
-    assert cells(one, *names[:-1]) == [("r0", "gemini", "Says 0.", None, "Partially Satisfied")]
-    nothing = compiled | {
-        "final_presence": json.dumps({"gemini_present": {"values": ["Error", "Unknown"]}})
-    }
-    for given in (failed, one | {"verdict": "Unknown"}, nothing):
-        assert set(cells(given, "verdict")) == {(None,)}
-    both = [("A", "Satisfied"), ("B", "Not Satisfied")]
-    assert [("r0", "gemini", "Says 0.", *each, "people") for each in both] == cells(
-        compiled, *names
-    )
-    assert cells(compiled | {"judge": "a-judge"}, "judge") == [("a-judge",)] * 2
-    assert list(read({"task": "r0", "value": 1})) == [{"task": "r0", "value": 1}]
-    alone = {
-        "sample_id": "r0",
-        "rubric_title": "Says 0.",
-        "verdict": "Satisfied",
-        "success": True,
-    }
-    twice = [cells(alone, "grading", "occurrence") for _ in range(2)]
-    assert twice == [[("binary", 1)], [("binary", 2)]]
-    assert cells(alone | {"grading": "ternary"}, "grading") == [("ternary",)]
+
+def test_a_table_may_name_its_judge() -> None:
+    rows = read(COMPILED | {"judge": "a-judge"})
+
+    assert [row["judge"] for row in rows] == ["a-judge", "a-judge"]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        EVALUATION | {"verdict": "Error", "success": False},
+        EVALUATION | {"verdict": "Unknown"},
+        COMPILED | {"final_presence": '{"gemini_present": {"values": ["Error", "Unknown"]}}'},
+    ],
+)
+def test_a_failed_call_of_the_published_code_is_no_verdict(row: dict[str, Any]) -> None:
+    assert {graded_row["verdict"] for graded_row in read(row)} == {None}
+
+
+def test_evaluations_of_a_single_report_are_binary_and_repeated_ones_are_numbered() -> None:
+    reader = graded_rows()
+
+    rows = [*reader(SINGLE), *reader(SINGLE), *reader(SINGLE | {"grading": "ternary"})]
+
+    assert [(row["grading"], row["occurrence"]) for row in rows] == [
+        ("binary", 1),
+        ("binary", 2),
+        ("ternary", 1),
+    ]
+
+
+def test_other_rows_are_passed_on() -> None:
+    assert read({"task": "r0", "value": 1}) == [{"task": "r0", "value": 1}]
 
 
 @pytest.mark.parametrize(
@@ -426,11 +492,7 @@ def test_what_the_published_code_writes_is_read_as_verdicts() -> None:
         ({"final_presence": None}, "`final_presence` holds nothing"),
         ({"rubrics": "[]"}, "`rubrics` holds nothing"),
         (
-            {
-                "final_presence": json.dumps(
-                    {"gemini_present": {"values": ["Satisfied"], "null_count": 1}}
-                )
-            },
+            {"final_presence": '{"gemini_present": {"values": ["Satisfied"], "null_count": 1}}'},
             "gemini_present has 1 values for 2 criteria, so they cannot be matched",
         ),
     ],
@@ -438,40 +500,35 @@ def test_what_the_published_code_writes_is_read_as_verdicts() -> None:
 def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused(
     cells: dict[str, Any], cause: str
 ) -> None:
-    presence = {"gemini_present": {"values": ["Satisfied", "Not Satisfied"]}}
-    whole = {
-        "task_name": "r0",
-        "rubrics": '[{"title": "a"}, {"title": "b"}]',
-        "final_presence": json.dumps(presence),
-    }
-
     with pytest.raises(RowError, match=cause):
-        list(graded_rows()(whole | cells))
+        read(COMPILED | cells)
 
 
 def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(
     world: World, tmp_path: Path
 ) -> None:
-    decisions: list[dict[str, Any]] = [
+    decisions = [
         {"criteria_met": True},
         {"criteria_met": "false"},
         {"value": 1},
         {"verdict": "partially satisfied"},
     ]
-    about = {
-        "task": "r1",
-        "model": "reporter",
-        "judge": "another",
-    }
-    rubric = research_row(1)["rubrics"]
-    rows = [
-        about | {"criterion": rubric[i]["criterion"]} | decision
-        for i, decision in enumerate(decisions)
-    ]
+    rows = []
+    for criterion, decision in zip(research_row(1)["rubrics"], decisions, strict=False):
+        cell = {
+            "task": "r1",
+            "model": "reporter",
+            "criterion": criterion["criterion"],
+        }
+        rows.append(cell | {"judge": "another"} | decision)
     job = copied(world.job(), tmp_path / "w")
+
     import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", rows))
 
-    actual = values_in(
-        job, "select grading, value from verdicts where judge = 'another' order by all"
-    )
-    assert actual == [("binary", 0.0), ("binary", 1.0), ("ternary", 0.5), ("ternary", 1.0)]
+    query = "select grading, value from verdicts where judge = 'another' order by all"
+    assert values_in(job, query) == [
+        ("binary", 0.0),
+        ("binary", 1.0),
+        ("ternary", 0.5),
+        ("ternary", 1.0),
+    ]

@@ -29,14 +29,14 @@ def only_criterion(item: Any) -> Criterion:
 
 @pytest.mark.parametrize("severity", SEVERITIES)
 def test_the_weight_is_the_field_that_the_weight_class_names(severity: str) -> None:
-    leftovers = dict.fromkeys(WEIGHT_FIELDS, 99)
-    named = f"{severity.replace(' ', '_')}_weight"
+    weights = dict.fromkeys(WEIGHT_FIELDS, 99)
+    weights[f"{severity.replace(' ', '_')}_weight"] = 7
 
-    assert only_criterion(hub_criterion("c", severity, 7, **(leftovers | {named: 7}))).weight == 7.0
+    assert only_criterion(hub_criterion("c", severity, 7, **weights)).weight == 7.0
 
 
 @pytest.mark.parametrize(
-    ("stored", "weight", "text"),
+    ("value", "weight", "text"),
     [
         (5, 5.0, None),
         (2.5, 2.5, None),
@@ -52,48 +52,54 @@ def test_the_weight_is_the_field_that_the_weight_class_names(severity: str) -> N
     ],
 )
 def test_a_number_is_the_weight_and_all_else_a_text(
-    stored: Any, weight: float | None, text: str | None
+    value: Any, weight: float | None, text: str | None
 ) -> None:
-    criterion = only_criterion(hub_criterion("c", "important", stored))
+    criterion = only_criterion(hub_criterion("c", "important", value))
 
-    assert weight == criterion.weight
-    assert text == criterion.weight_text
+    assert criterion.weight == weight
+    assert criterion.weight_text == text
 
 
 @pytest.mark.parametrize("weight_class", [None, "", "Important", "very important", "important "])
-def test_a_weight_class_that_names_no_field_or_an_empty_one_gives_no_weight(
-    weight_class: str | None,
-) -> None:
+def test_a_weight_class_that_names_no_field_gives_no_weight(weight_class: str | None) -> None:
     item = hub_criterion("c", "important", 5)
     item["annotations"]["weight_class"] = weight_class
 
-    assert only_criterion(item).weight is None
-    assert weight_class == only_criterion(item).severity
-    beside = only_criterion(
-        hub_criterion("c", "important", 5, important_weight=None, critically_important_weight=9)
-    )
-    assert beside.weight is None
-    assert beside.weight_text is None
-    assert beside.severity == "important"
+    criterion = only_criterion(item)
+
+    assert criterion.weight is None
+    assert criterion.severity == weight_class
+
+
+def test_a_weight_class_that_names_an_empty_field_gives_no_weight() -> None:
+    item = hub_criterion("c", "important", 5, important_weight=None, critically_important_weight=9)
+
+    criterion = only_criterion(item)
+
+    assert criterion.weight is None
+    assert criterion.weight_text is None
+    assert criterion.severity == "important"
 
 
 @pytest.mark.parametrize("item", [None, "text", {}, {"annotations": "text"}])
 def test_a_criterion_that_is_no_criterion_is_still_counted(item: Any) -> None:
     criterion = only_criterion(item)
 
-    actual = (criterion.criterion_id, criterion.position, criterion.title, criterion.weight)
-    assert actual == ("position-0", 0, "", None)
+    assert criterion.criterion_id == "position-0"
+    assert criterion.position == 0
+    assert criterion.title == ""
+    assert criterion.weight is None
 
 
 @pytest.mark.parametrize("changes", [{"important_weight": 7}, {"criteria_category": "Other"}])
-def test_a_criterions_hash_is_that_of_its_title_alone(changes: dict[str, Any]) -> None:
-    before, after = (
-        only_criterion(hub_criterion("c", "important", 5, **given)) for given in ({}, changes)
-    )
+def test_a_criterion_s_hash_is_that_of_its_title_alone(changes: dict[str, Any]) -> None:
+    criterion = only_criterion(hub_criterion("c", "important", 5))
+    changed = only_criterion(hub_criterion("c", "important", 5, **changes))
     reworded = only_criterion(hub_criterion("c", "important", 5) | {"title": "Another."})
 
-    assert before.content_hash == after.content_hash != reworded.content_hash
-    assert before != after
+    assert changed != criterion
+    assert changed.content_hash == criterion.content_hash
+    assert reworded.content_hash != criterion.content_hash
 
 
 # rows
@@ -132,9 +138,9 @@ def test_every_other_change_is_a_change_of_content(changes: dict[str, Any]) -> N
 @pytest.mark.parametrize("form", [tuple, lambda texts: [*texts, None, " "]])
 def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form: Any) -> None:
     task = parse_row(hub_row("t", reference_texts_0=form(["First.", "Second."])))
-    prompt = "Reference Text 0:\nFirst.\n\nReference Text 1:\nSecond.\n\nWhat does t cost?"
 
-    assert (("user", prompt),) == build_messages(task.conversation)
+    prompt = "Reference Text 0:\nFirst.\n\nReference Text 1:\nSecond.\n\nWhat does t cost?"
+    assert build_messages(task.conversation) == (("user", prompt),)
     assert task.has_reference_texts
 
 
@@ -208,7 +214,7 @@ def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form: 
 def test_the_turn_pattern_is_the_shape_of_the_conversation(
     changes: dict[str, Any], pattern: str
 ) -> None:
-    assert pattern == parse_row(hub_row("t", **changes)).turn_pattern
+    assert parse_row(hub_row("t", **changes)).turn_pattern == pattern
 
 
 @pytest.mark.parametrize("turns", [None, "2", 1.5, True, float("nan")])
@@ -216,10 +222,9 @@ def test_a_number_of_turns_that_is_none_is_not_guessed(turns: Any) -> None:
     assert parse_row(hub_row("t", turns=turns)).turns is None
 
 
-def token(first: str, last: str) -> st.SearchStrategy[str]:
-    return st.text(
-        st.characters(min_codepoint=ord(first), max_codepoint=ord(last)), min_size=4, max_size=12
-    )
+def token(lowest: str, highest: str) -> st.SearchStrategy[str]:
+    characters = st.characters(min_codepoint=ord(lowest), max_codepoint=ord(highest))
+    return st.text(characters, min_size=4, max_size=12)
 
 
 # Three scripts that the made-up rows do not use, so that no token can be in another by chance.
@@ -233,51 +238,49 @@ def token(first: str, last: str) -> st.SearchStrategy[str]:
 def test_canary_notes_and_model_names_are_in_no_message(
     canary: str, notes: str, model: str, n_turns: int
 ) -> None:
-    turns = {f"prompt_{i}": f"u{i}" for i in range(n_turns)}
-    turns |= {f"response_{i}": f"a{i}" for i in range(n_turns - 1)} | {
-        f"model_{i}": model for i in range(n_turns - 1)
-    }
-    task = parse_row(
-        good_row(
-            "t",
-            turns=n_turns,
-            canary=canary,
-            scratchpad=notes,
-            **turns,
-        )
-    )
+    row = good_row("t", turns=n_turns, canary=canary, scratchpad=notes)
+    for number in range(n_turns):
+        row[f"prompt_{number}"] = f"u{number}"
+    for number in range(n_turns - 1):
+        row[f"response_{number}"] = f"a{number}"
+        row[f"model_{number}"] = model
 
-    sent = "\n".join(role + content for role, content in build_messages(task.conversation))
+    task = parse_row(row)
 
-    assert [planted for planted in (canary, notes, model) if planted in sent] == []
-    assert [planted for planted in (notes, model) if planted in repr(task)] == []
+    text = "\n".join(role + content for role, content in build_messages(task.conversation))
+    assert canary not in text
+    for token_left_out in (notes, model):
+        assert token_left_out not in text
+        assert token_left_out not in repr(task)
 
 
 # comma-separated labels, some of which contain commas
 
-KNOWN = st.sampled_from(
+LABELS = st.sampled_from(
     [vocabulary for kinds in VOCABULARIES.values() for vocabulary in kinds.values()]
 )
 
 
-@given(KNOWN, st.data(), st.sampled_from([", ", ","]))
+@given(LABELS, st.data(), st.sampled_from([", ", ","]))
 def test_joining_and_splitting_labels_gives_them_back(
-    known: frozenset[str], data: st.DataObject, joiner: str
+    vocabulary: frozenset[str], data: st.DataObject, joiner: str
 ) -> None:
-    labels = data.draw(st.lists(st.sampled_from(sorted(known)), unique=True))
+    labels = data.draw(st.lists(st.sampled_from(sorted(vocabulary)), unique=True))
 
-    assert tuple(labels) == split_labels(joiner.join(labels), known)
+    assert split_labels(joiner.join(labels), vocabulary) == tuple(labels)
 
 
 def test_an_unknown_label_between_known_ones_is_kept() -> None:
     vocabulary = VOCABULARIES["Finance"]["decision_type"]
-
     labels = ("Other", "Planning & Forecast", "Operations, Processes & Controls")
-    assert labels == split_labels(", ".join(labels), vocabulary)
-    assert split_labels("Compliance Programmes,Compliance", {"Compliance"}) == (
-        "Compliance Programmes",
-        "Compliance",
-    )
+
+    assert split_labels(", ".join(labels), vocabulary) == labels
+
+
+def test_a_label_that_begins_like_a_known_one_is_another_label() -> None:
+    labels = split_labels("Compliance Programmes,Compliance", {"Compliance"})
+
+    assert labels == ("Compliance Programmes", "Compliance")
 
 
 @given(
@@ -287,8 +290,12 @@ def test_an_unknown_label_between_known_ones_is_kept() -> None:
 def test_no_letter_of_a_list_is_lost(text: str, vocabulary: set[str]) -> None:
     labels = split_labels(text, vocabulary)
 
-    parts = {part.strip() for label in labels for part in label.split(",")}
-    assert {part.strip() for part in text.split(",")} - {""} == parts
+    assert parts_of(",".join(labels)) == parts_of(text)
+
+
+def parts_of(text: str) -> set[str]:
+    """Return the texts between commas, without empty ones."""
+    return set(filter(None, map(str.strip, text.split(","))))
 
 
 # real rows, if there are any beside the checkout
@@ -301,35 +308,38 @@ def real(name: str) -> list[Task]:
     return [parse_row(row) for row in read_rows(path)]
 
 
-def test_the_real_splits_have_the_numbers_that_were_counted_from_the_raw_files_and_known_labels() -> (
-    None
-):
-    finance_hard = real("finance_hard.parquet")
-    legal_hard = real("legal_hard_37.jsonl")
-    criteria, of_law = (
-        [each for task in tasks for each in task.criteria] for tasks in (finance_hard, legal_hard)
-    )
+def criteria_of(tasks: list[Task]) -> list[Criterion]:
+    return [criterion for task in tasks for criterion in task.criteria]
 
-    assert len(finance_hard) == 300
+
+def test_the_real_finance_split_has_the_numbers_of_its_raw_file() -> None:
+    tasks = real("finance_hard.parquet")
+    criteria = criteria_of(tasks)
+
+    assert len(tasks) == 300
     assert len(criteria) == 5085
-    assert max(len(task.criteria) for task in finance_hard) == 30
-    assert sum((each.weight or 0) < 0 for each in criteria) == 364
-    assert sum((task.turns or 0) > 1 for task in finance_hard) == 136
-    assert sum(task.has_reference_texts for task in finance_hard) == 10
-    assert len(legal_hard) == 37
-    assert len(of_law) == 721
-    unknown = {
-        label
-        for task in finance_hard + legal_hard
-        for kind, labels in (
-            ("category", [each.category for each in task.criteria]),
-            ("decision_type", task.decision_types),
-            ("economic_pathway", task.economic_pathways),
-        )
-        for label in labels
-        if label not in VOCABULARIES[task.field or ""][kind]
-    }
-    assert unknown <= {"Planning & Forecast"}
+    assert max(len(task.criteria) for task in tasks) == 30
+    assert sum((criterion.weight or 0) < 0 for criterion in criteria) == 364
+    assert sum((task.turns or 0) > 1 for task in tasks) == 136
+    assert sum(task.has_reference_texts for task in tasks) == 10
+
+
+def test_the_real_legal_split_has_the_numbers_of_its_raw_file() -> None:
+    tasks = real("legal_hard_37.jsonl")
+
+    assert len(tasks) == 37
+    assert len(criteria_of(tasks)) == 721
+
+
+@pytest.mark.parametrize("name", ["finance_hard.parquet", "legal_hard_37.jsonl"])
+def test_the_labels_of_real_splits_are_known(name: str) -> None:
+    for task in real(name):
+        vocabulary = VOCABULARIES[task.field or ""]
+        # A label of the data that the paper does not have.
+        known_types = vocabulary["decision_type"] | {"Planning & Forecast"}
+        assert {criterion.category for criterion in task.criteria} <= vocabulary["category"]
+        assert set(task.decision_types) <= known_types
+        assert set(task.economic_pathways) <= vocabulary["economic_pathway"]
 
 
 # forms of rows
@@ -386,9 +396,9 @@ def test_a_rubric_that_is_json_in_a_text_is_the_same_rubric(form: str) -> None:
 def test_reference_texts_that_are_json_in_a_text_are_the_same_texts() -> None:
     row = hub_row("t")
 
-    assert parse_row(
-        row | {"reference_texts_0": json.dumps(row["reference_texts_0"])}
-    ) == parse_row(row)
+    text = json.dumps(row["reference_texts_0"])
+
+    assert parse_row(row | {"reference_texts_0": text}) == parse_row(row)
 
 
 @pytest.mark.parametrize(

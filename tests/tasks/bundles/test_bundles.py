@@ -5,7 +5,7 @@ refused.
 import json
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +136,7 @@ def test_files_without_a_manifest_are_no_bundle(kind: Kind, source: Path) -> Non
         read_bundle(Folder(source), kind)
 
 
-SPOILED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+SPOILED = {
     "another kind": (
         lambda bundle: bundle.update(format="prbench-backup"),
         "is not a prbench-export; check the path",

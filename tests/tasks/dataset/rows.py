@@ -64,7 +64,7 @@ def hub_criterion(
 
     `changes` replace annotations, for example a second weight left over from editing.
     """
-    annotations: dict[str, Any] = {field.name: None for field in _ANNOTATIONS}
+    annotations = {field.name: None for field in _ANNOTATIONS}
     annotations |= {
         "criteria_category": "Financial Accuracy",
         "criteria_description": f"Why {criterion_id} matters.",
@@ -84,7 +84,7 @@ def hub_row(task_id: str, **changes: Any) -> dict[str, Any]:
 
     `changes` replace columns by name. Raises KeyError for a column that the hub does not have.
     """
-    row: dict[str, Any] = dict.fromkeys(HUB_SCHEMA.names)
+    row = dict.fromkeys(HUB_SCHEMA.names)
     row |= {f"reference_texts_{turn}": [] for turn in TURNS}
     row |= {
         "task": task_id,

@@ -81,7 +81,7 @@ class HubServer(AnyServer):
     @property
     def requests(self) -> list[str]:
         """Each request as "METHOD path"."""
-        return [f"{each.method} {urlsplit(each.path).path}" for each in self.seen]
+        return [f"{request.method} {urlsplit(request.path).path}" for request in self.seen]
 
     def publish(
         self,
@@ -107,21 +107,21 @@ class HubServer(AnyServer):
 
     def _response(self, seen: Seen) -> Plain:
         path = urlsplit(seen.path).path
-        for pattern, of_snapshot in ((_INFO, _info), (_TREE, _tree), (_FILE, _file)):
+        for pattern, respond in ((_INFO, _info), (_TREE, _tree), (_FILE, _file)):
             match = pattern.fullmatch(path)
             if match:
                 refusal = self._refusals.get(match["id"])
                 if refusal and refusal.paths in path:
                     return _error(refusal.status, refusal.code)
-                if not any(known == match["id"] for known, _ in self._snapshots):
+                if not any(dataset_id == match["id"] for dataset_id, _ in self._snapshots):
                     return _error(401, "RepoNotFound")  # as for a private id without a token
                 snapshot = self._snapshots.get((match["id"], unquote(match["rev"] or "main")))
                 if snapshot is None:
                     return _error(404, "RevisionNotFound")
-                response = of_snapshot(snapshot, unquote(match.groupdict().get("path") or ""))
-                return (
-                    dataclasses.replace(response, body=tuple) if seen.method == "HEAD" else response
-                )
+                response = respond(snapshot, unquote(match.groupdict().get("path") or ""))
+                if seen.method == "HEAD":
+                    response = dataclasses.replace(response, body=tuple)
+                return response
         return Plain(501)
 
 
@@ -149,7 +149,7 @@ def _info(snapshot: Snapshot, _: str) -> Plain:
 def _tree(snapshot: Snapshot, folder: str) -> Plain:
     """The entries of one folder, the repository's root when `folder` is empty."""
     prefix = f"{folder}/" if folder else ""
-    entries: dict[str, dict[str, Any]] = {}
+    entries = {}
     for name, body in sorted(snapshot.files.items()):
         child, _, rest = name.removeprefix(prefix).partition("/")
         if name.startswith(prefix):
@@ -160,11 +160,9 @@ def _tree(snapshot: Snapshot, folder: str) -> Plain:
                 "size": size,
                 "oid": oid,
             }
-    return (
-        _content(json.dumps(list(entries.values())).encode())
-        if entries
-        else _error(404, "EntryNotFound")
-    )
+    if not entries:
+        return _error(404, "EntryNotFound")
+    return _content(json.dumps(list(entries.values())).encode())
 
 
 def _file(snapshot: Snapshot, path: str) -> Plain:

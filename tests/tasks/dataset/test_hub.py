@@ -37,7 +37,11 @@ SPLITS = ("finance", "legal", "finance_hard", "legal_hard")
 TOKEN = "hf_made_up_token"
 
 
-def load(name: str, revision: str = FIRST, split: str = "finance") -> tuple[str, ...]:
+def load(
+    name: str,
+    revision: str = FIRST,
+    split: str = "finance",
+) -> tuple[str, ...]:
     return "load_split", f"made-up/{name}", revision, split
 
 
@@ -152,17 +156,31 @@ def lines_of(rows: Iterable[Mapping[str, Any]]) -> bytes:
 def publish_all(hub: HubServer) -> None:
     """Fill the hub with a data set in two revisions and with one data set for each failure."""
     hub.publish(ID, FIRST, rows_of("first"), names=["v1"])
-    hub.publish(ID, SECOND, rows_of("second"), names=["v2", "main"])
+    hub.publish(
+        ID,
+        SECOND,
+        rows_of("second"),
+        names=["v2", "main"],
+    )
     hub.publish("made-up/empty", FIRST, {}, replace={"README.md": b"No data yet."})
     hub.publish(
-        "made-up/lines", FIRST, {}, replace={"README.md": b"Lines.", LINES: lines_of(RESEARCH)}
+        "made-up/lines",
+        FIRST,
+        {},
+        replace={"README.md": b"Lines.", LINES: lines_of(RESEARCH)},
     )
     several = {
         "README.md": b"Several.",
         "all/oss_eval.jsonl": lines_of(HEALTH),
         "all/meta_eval.jsonl": lines_of(META),
     }
-    hub.publish("made-up/several", FIRST, {}, names=["main"], replace=several)
+    hub.publish(
+        "made-up/several",
+        FIRST,
+        {},
+        names=["main"],
+        replace=several,
+    )
     cut = {data_file("legal"): parquet(rows_of("cut")["legal"])[:-100]}
     hub.publish("made-up/broken", FIRST, rows_of("broken"), replace=cut)
     for name, refusal in {
@@ -176,10 +194,13 @@ def publish_all(hub: HubServer) -> None:
 
 
 def run(
-    calls: Mapping[str, tuple[str, ...]], hub: HubServer, home: Path, **settings: str
+    calls: Mapping[str, tuple[str, ...]],
+    hub: HubServer,
+    home: Path,
+    **settings: str,
 ) -> Session:
     """Run `calls` in a new process in `home`, and return their outcomes."""
-    before = len(hub.requests)
+    n_requests = len(hub.requests)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
     environment = inherited | {
         "PYTHONPATH": str(ROOT),
@@ -191,7 +212,7 @@ def run(
         "HF_UPDATE_DOWNLOAD_COUNTS": "0",  # downloads are counted at a host other than HF_ENDPOINT
     }
     command = [sys.executable, "-m", "tests.tasks.dataset.runner", json.dumps(list(calls.values()))]
-    done = subprocess.run(
+    process = subprocess.run(
         command,
         env=environment | settings,
         cwd=home,
@@ -199,10 +220,9 @@ def run(
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return Session(
-        dict(zip(calls, json.loads(done.stdout), strict=True)), done.stderr, hub.requests[before:]
-    )
+    assert process.returncode == 0, process.stderr
+    outcomes = dict(zip(calls, json.loads(process.stdout), strict=True))
+    return Session(outcomes, process.stderr, hub.requests[n_requests:])
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +239,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data set.
     """
     home = tmp_path_factory.mktemp("home")
-    (shadow := home / ID / data_file("finance")).parent.mkdir(parents=True)
+    shadow = home / ID / data_file("finance")
+    shadow.parent.mkdir(parents=True)
     shadow.write_bytes(parquet(rows_of("local")["finance"]))
     return home
 
@@ -231,7 +252,11 @@ def online(hub: HubServer, home: Path) -> Session:
 
 
 @pytest.fixture(scope="module")
-def offline(online: Session, hub: HubServer, home: Path) -> Session:
+def offline(
+    online: Session,
+    hub: HubServer,
+    home: Path,
+) -> Session:
     """A process in offline mode, with the cache that `online` has filled."""
     return run(OFFLINE, hub, home, HF_HUB_OFFLINE="1")
 
@@ -240,10 +265,10 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_split_arrives_as_the_rows_that_were_published_at_its_revision(online: Session) -> None:
-    assert rows_of("first")["finance"] == online.result("first")
-    assert HUB_SCHEMA.names == list(online.result("first")[0])
-    assert rows_of("first")["legal_hard"] == online.result("other split")
-    assert rows_of("second")["finance"] == online.result("tag")
+    assert online.result("first") == rows_of("first")["finance"]
+    assert list(online.result("first")[0]) == HUB_SCHEMA.names
+    assert online.result("other split") == rows_of("first")["legal_hard"]
+    assert online.result("tag") == rows_of("second")["finance"]
     assert online.result("resolved tag") == SECOND
 
 
@@ -252,19 +277,16 @@ def test_a_repository_of_one_file_of_lines_is_the_split_train(online: Session) -
     assert [row["sample_id"] for row in RESEARCH] == [parse_row(row).task_id for row in RESEARCH]
 
 
-def test_a_file_of_a_repository_is_a_split_where_that_is_asked_and_is_cached(
+def test_a_configured_file_of_a_repository_is_a_split_and_is_cached(
     online: Session, offline: Session
 ) -> None:
-    assert HEALTH == online.result("one of several files") == offline.result("one of several files")
+    assert online.result("one of several files") == HEALTH
+    assert offline.result("one of several files") == HEALTH
 
 
 def test_other_files_of_a_commit_are_another_revision() -> None:
     def revision(**files: str) -> str:
-        dataset = Dataset(
-            id=ID,
-            revision=FIRST,
-            files=files,
-        )
+        dataset = Dataset(id=ID, revision=FIRST, files=files)
         return open_source(dataset, load_benchmark("healthbench")).revision
 
     assert revision(a="oss.jsonl", b="hard.jsonl") == revision(full="hard.jsonl", hard="oss.jsonl")
@@ -275,14 +297,13 @@ def test_a_data_file_is_downloaded_once_however_many_splits_are_read(online: Ses
     for split in SPLITS:
         request = f"GET /datasets/{ID}/resolve/{FIRST}/{data_file(split)}"
         assert online.requests.count(request) == 1
-    files = [request for request in online.requests if f"GET /datasets/{ID}/resolve/" in request]
-    assert {request.split("/resolve/")[1].split("/")[0] for request in files} == {FIRST, SECOND}
+    prefix = f"GET /datasets/{ID}/resolve/"
+    paths = [request.removeprefix(prefix) for request in online.requests if prefix in request]
+    assert {path.partition("/")[0] for path in paths} == {FIRST, SECOND}
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_a_failure_is_told_with_its_data_set_its_reason_and_what_to_do(
-    online: Session, name: str
-) -> None:
+def test_a_failure_names_its_data_set_its_reason_and_what_to_do(online: Session, name: str) -> None:
     (_, dataset_id, revision, *_), cause, reason = FAILURES[name]
 
     line = f"Cannot read {dataset_id}@{revision}: {reason}".replace(TOKEN, "[HF_TOKEN]")
@@ -296,25 +317,29 @@ def test_a_failing_hub_is_not_tried_again_and_again(online: Session) -> None:
 
 
 def test_offline_a_commit_is_read_from_the_cache_and_is_never_another_one(offline: Session) -> None:
-    assert rows_of("first")["finance"] == offline.result("first")
-    assert rows_of("second")["finance"] == offline.result("second")
+    assert offline.result("first") == rows_of("first")["finance"]
+    assert offline.result("second") == rows_of("second")["finance"]
     assert offline.requests == []
 
 
 @pytest.mark.parametrize("name", ["not cached", "never seen", "tag", "another of several files"])
-def test_offline_it_is_told_what_is_missing(offline: Session, name: str) -> None:
+def test_offline_the_message_names_what_is_missing(offline: Session, name: str) -> None:
     assert offline.result(name).startswith("Cannot read made-up/")
     assert "needs no network with HF_HUB_OFFLINE=1" in offline.result(name)
 
 
-def test_a_failure_is_one_line_without_a_token_and_nothing_else_is_printed(
-    online: Session, offline: Session
+@pytest.mark.parametrize("name", ["online", "offline"])
+def test_a_failure_is_one_line_and_nothing_else_is_printed(
+    request: pytest.FixtureRequest, name: str
 ) -> None:
+    session = request.getfixturevalue(name)
+
+    assert session.stderr == ""
+    failures = [outcome for outcome in session.outcomes.values() if outcome["error"]]
+    for failure in failures:
+        assert len(failure["error"].splitlines()) == 1
+        assert failure["cause"] != "NoneType" or "no split" in failure["error"]
+
+
+def test_the_token_is_in_no_message(online: Session) -> None:
     assert TOKEN not in json.dumps(online.outcomes)
-    for session in (online, offline):
-        assert session.stderr == ""
-        for outcome in session.outcomes.values():
-            line = outcome["error"]
-            if line:
-                assert [line] == line.splitlines()
-                assert outcome["cause"] != "NoneType" or "no split" in line

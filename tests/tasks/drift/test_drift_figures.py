@@ -17,11 +17,20 @@ VALUES = {
     1.0: "met",
 }
 FAILED = ("provider_error", "lost")
-NIGHTS = {"2026-11-01": 0.0, "2026-11-02": 0.1, "2026-11-03": 0.5, "2026-11-04": 1.0}
+NIGHTS = {
+    "2026-11-01": 0.0,
+    "2026-11-02": 0.1,
+    "2026-11-03": 0.5,
+    "2026-11-04": 1.0,
+}
 """Night -> the probability that a decision changes."""
 
 
-def member(set_id: str, number: int, value: float) -> Row:
+def member(
+    set_id: str,
+    number: int,
+    value: float,
+) -> Row:
     return row(
         "control_set",
         set_id=set_id,
@@ -36,7 +45,12 @@ def member(set_id: str, number: int, value: float) -> Row:
     )
 
 
-def verdict_on(criterion: Row, night: str, value: float | None, failure: str) -> Row:
+def verdict_on(
+    criterion: Row,
+    night: str,
+    value: float | None,
+    failure: str,
+) -> Row:
     """Return the verdict of a night on a member; `failure` is its status without a value."""
     columns = (
         "set_id",
@@ -58,7 +72,11 @@ def verdict_on(criterion: Row, night: str, value: float | None, failure: str) ->
 
 def random_members(source: random.Random) -> list[Row]:
     """Return the members of three control sets."""
-    sets = {"binary": (0.0, 1.0), "ternary": (0.0, 0.5, 1.0), "one": (1.0,)}
+    sets = {
+        "binary": (0.0, 1.0),
+        "ternary": (0.0, 0.5, 1.0),
+        "one": (1.0,),
+    }
     return [
         member(set_id, number, source.choice(values))
         for set_id, values in sets.items()
@@ -67,7 +85,10 @@ def random_members(source: random.Random) -> list[Row]:
 
 
 def random_verdicts(
-    source: random.Random, members: Sequence[Row], night: str, change: float
+    source: random.Random,
+    members: Sequence[Row],
+    night: str,
+    change: float,
 ) -> list[Row]:
     """Return the verdicts of a night: equal or changed with a probability, failed, or missing."""
     verdicts = []
@@ -76,7 +97,14 @@ def random_verdicts(
             value = criterion["first_value"]
             if source.random() < change:
                 value = source.choice([None, *VALUES])
-            verdicts.append(verdict_on(criterion, night, value, source.choice(FAILED)))
+            verdicts.append(
+                verdict_on(
+                    criterion,
+                    night,
+                    value,
+                    source.choice(FAILED),
+                )
+            )
     return verdicts
 
 
@@ -142,7 +170,15 @@ def test_limits_are_shown_only_beside_the_counts_that_they_were_computed_with(
     is_out_of_control: bool,
 ) -> None:
     members = [member("binary", number, 1.0) for number in range(40)]
-    verdicts = [verdict_on(criterion, "2026-11-01", 1.0, "") for criterion in members[:38]]
+    verdicts = [
+        verdict_on(
+            criterion,
+            "2026-11-01",
+            1.0,
+            "",
+        )
+        for criterion in members[:38]
+    ]
     limit = row(
         "control_limits",
         set_id="binary",

@@ -122,7 +122,7 @@ def response_of(
     trial: int,
 ) -> Row:
     """Return a response to a task, or its failure."""
-    outcome: Row = {"status": "ok", **CALL}
+    outcome = {"status": "ok", **CALL}
     if number == 7 and model == "poor":
         outcome = {"status": "timeout", "error": "no reply in 60 s"}
     sampled = response(

@@ -307,7 +307,7 @@ def add_response(job: Job, task_id: str) -> None:
 
 def latest(store: Store) -> Store:
     """The publication that the pointer names."""
-    pointer: Any = read_pointer(store)
+    pointer = read_pointer(store)
     return store.below(pointer.publication)
 
 

@@ -20,7 +20,7 @@ from tests.kit import job_on
 from warehouse import Warehouse
 
 FORMULA = '=HYPERLINK("http://x","y")'
-CHOICES: list[dict[str, Any]] = [
+CHOICES = [
     {},
     {"vintage": "all"},
     {"is_severity": True},

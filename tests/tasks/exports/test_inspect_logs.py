@@ -31,7 +31,7 @@ Logs = dict[tuple[str, str], Documents]
 
 @pytest.fixture(scope="module")
 def folder(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder: Path = tmp_path_factory.mktemp("logs") / "logs"
+    folder = tmp_path_factory.mktemp("logs") / "logs"
     export_inspect(inspected, folder)
     return folder
 
@@ -174,7 +174,8 @@ def test_a_result_has_a_name_of_its_own_and_no_metric_but_the_mean_and_its_error
     names = [score["name"] for score in scores]
     metrics = {metric for score in scores for metric in score["metrics"]}
 
-    assert len(set(names)) == len(names) == 4
+    assert len(names) == 4
+    assert len(set(names)) == 4
     assert metrics <= {"mean", "stderr", "unclipped_mean"}
     assert [score["scored_samples"] for score in scores if score["scorer"] == "score"] == [15, 5]
 

@@ -160,7 +160,7 @@ def judged_texts(job: Job) -> list[tuple[Any, ...]]:
 
 FRESH = ("fresh", NIGHT, f"- fresh\nin {NIGHT}")
 PINNED = ("pinned", "base", "- pinned\nin base")
-CASES: dict[str, tuple[dict[str, object], list[tuple[str, str, str]]]] = {
+CASES = {
     "nothing": ({}, [("fresh", "base", "- fresh\nin base"), PINNED]),
     "a vintage": ({"vintage": NIGHT}, [FRESH, ("pinned", NIGHT, f"- pinned\nin {NIGHT}")]),
     "a night": ({"night": NIGHT}, [FRESH, PINNED]),

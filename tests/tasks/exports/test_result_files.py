@@ -36,7 +36,7 @@ def job(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 @pytest.fixture(scope="module")
 def folder(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder: Path = tmp_path_factory.mktemp("sets") / "set"
+    folder = tmp_path_factory.mktemp("sets") / "set"
     export_data_sets(job, folder)
     return folder
 

@@ -4,9 +4,7 @@ the import.
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -47,7 +45,7 @@ def exported(
     folder: Path,
     **options: object,
 ) -> list[Row]:
-    settings: dict[str, Any] = {"n_criteria": 20} | options
+    settings = {"n_criteria": 20} | options
     export_review(job, folder / "sheet.csv", **settings)
     return sheet_rows(folder / "sheet.csv")
 
@@ -84,7 +82,7 @@ def test_a_sheet_for_reviewers_has_no_weights_canaries_or_formulas(
     assert formulas_in(rows) == []
 
 
-DESIGNS: dict[str, tuple[dict[str, Any], list[tuple[str, int, float]], str]] = {
+DESIGNS = {
     "simple": (
         {"n_criteria": 15},
         [("all", 15, 15 / 40)],
@@ -233,7 +231,7 @@ def outside(rows: list[Row]) -> Row:
     }
 
 
-WRONG: dict[str, tuple[Callable[[list[Row]], dict[str, str]], str]] = {
+WRONG = {
     "another word": (
         lambda _: {"decision": "maybe"},
         "`decision` is 'maybe'; enter agree or disagree",

@@ -58,7 +58,7 @@ IN_PARTS = [
     },
 ]
 WITH_AN_IMAGE = [{"type": "text", "text": "See"}, {"type": "image_url", "text": None}]
-READ: dict[str, tuple[Any, str | None]] = {
+READ = {
     "binary": ("Überall".encode(), "Überall"),
     "large string": (pa.scalar("large", pa.large_string()), "large"),
     "dictionary": (pa.scalar("coded", pa.dictionary(pa.int8(), pa.string())), "coded"),
@@ -85,7 +85,7 @@ READ: dict[str, tuple[Any, str | None]] = {
     ),
     "a call of a tool alone": ([{"role": "assistant", "content": None}], None),
 }
-REFUSED: dict[str, tuple[Any, str]] = {
+REFUSED = {
     "binary in another encoding": (b"\xff\xfe", "bytes"),
     "a list": (["A response."], "list"),
     "an empty list": ([], "list"),
@@ -410,7 +410,7 @@ def _reviews(job: Job, file: Path) -> object:
     return import_reviews(job, [file])
 
 
-BRINGS_NOTHING: dict[str, tuple[Bring, str, str]] = {
+BRINGS_NOTHING = {
     "another heading of decisions": (
         _skipping_empty,
         VERDICTS.replace("criteria_met", "Criteria_met") + "t1,ada,t1-c0,yes\n",

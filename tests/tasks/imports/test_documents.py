@@ -3,7 +3,6 @@
 import io
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -13,7 +12,7 @@ from docx import Document
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from reportlab.platypus import Flowable, PageBreak
+from reportlab.platypus import PageBreak
 
 from tasks.dataset.foreign_files import FileTooLarge
 from tasks.imports import documents
@@ -258,7 +257,7 @@ LINKS = (
 )
 LATIN = "Größe, façade, Łukasz, œuvre, Žižka: 12 € – “so”"
 JAPANESE = "東京の報告"
-SHOWN: dict[str, tuple[Flowable, str]] = {
+SHOWN = {
     "rows without lines": (table(RATES, is_ruled=False), "\n\n".join(map("\t".join, RATES))),
     "a box around text": (table([["In a box."]]), "In a box."),
     "latin": (body(LATIN, "Vera"), LATIN),
@@ -315,7 +314,7 @@ def _broken_stream(content: bytes) -> bytes:
 
 
 TWO_PAGES = [f"Page {number} says something that one can read." for number in (1, 2)]
-DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
+DAMAGES = {
     "empty": (".pdf", lambda _: b"", "no readable PDF"),
     "another kind of file": (".pdf", lambda _: b"<html>Not found</html>", "no readable PDF"),
     "cut off": (".pdf", lambda content: content[: len(content) // 2], "no readable PDF"),

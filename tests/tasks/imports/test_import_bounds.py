@@ -38,9 +38,10 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 @pytest.fixture
 def secret(tmp_path: Path) -> Path:
-    (path := tmp_path / "elsewhere" / "t1.md").parent.mkdir()
-    path.write_text("root:x:0:0", encoding="utf-8")
-    return path
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "t1.md").write_text("root:x:0:0", encoding="utf-8")
+    return folder / "t1.md"
 
 
 @pytest.fixture
@@ -63,11 +64,21 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_a_link_that_leads_out_or_a_pipe_is_refused(
-    job: Job, folder: Path, secret: Path, target: str | None, reason: str, skip_other: bool
+    job: Job,
+    folder: Path,
+    secret: Path,
+    target: str | None,
+    reason: str,
+    skip_other: bool,
 ) -> None:
-    (folder / "ada" / "x.md").symlink_to(secret) if target == "x.md" else None
     file = folder / "ada" / "t1.md"
-    os.mkfifo(file) if target is None else file.symlink_to(target.format(secret=secret))
+    if target is None:
+        os.mkfifo(file)
+    else:
+        file.symlink_to(target.format(secret=secret))
+    if target == "x.md":
+        (folder / "ada" / "x.md").symlink_to(secret)
+
     with pytest.raises((PipelineError, OSError), match=one_line(reason)):
         import_responses(job, folder, skip_other=skip_other)
     assert rows_in(job, "from responses") == []
@@ -94,83 +105,100 @@ def test_a_table_names_files_of_its_folder_alone(
     (folder / "linked").symlink_to(secret.parent)
     (folder / "ada.md").mkdir()
     os.mkfifo(folder / "pipe.md")
-    files = {"t2": "ada/t2.md", "t1": name.format(secret=secret)}
     rows = [
+        {"task": "t2", "model": "m", "file": "ada/t2.md"},
         {
-            "task": task,
+            "task": "t1",
             "model": "m",
-            "file": file,
-        }
-        for task, file in files.items()
+            "file": name.format(secret=secret),
+        },
     ]
     reason = "is not a regular file" if name in {"pipe.md", "ada.md"} else "leads out of"
+
     with pytest.raises(PipelineError, match=rf"files.jsonl: row 2: [\s\S]*{reason}"):
         import_responses(job, write_jsonl(folder / "files.jsonl", rows))
     assert rows_in(job, "from responses") == []
 
 
-def test_what_stays_inside_is_taken_however_it_is_named(
+def test_a_link_that_stays_inside_is_followed(job: Job, folder: Path) -> None:
+    (folder / "ada" / "t1.md").symlink_to("t2.md")
+
+    assert import_responses(job, folder).rows == 2
+
+
+def test_a_table_may_name_a_file_of_its_folder_by_any_path(job: Job, folder: Path) -> None:
+    rows = [
+        {"task": "t1", "model": "m", "file": "ada/../ada/t2.md"},
+        {
+            "task": "t2",
+            "model": "m",
+            "file": str(folder / "ada" / "t2.md"),
+        },
+    ]
+
+    assert import_responses(job, write_jsonl(folder / "files.jsonl", rows)).rows == 2
+
+
+def test_the_folder_itself_may_be_a_link_because_the_user_chose_it(
     job: Job, folder: Path, tmp_path: Path
 ) -> None:
-    (folder / "ada" / "t1.md").symlink_to("t2.md")
-    assert import_responses(job, folder).rows == 2
-    files = {"t1": "ada/../ada/t2.md", "t2": str(folder / "ada" / "t1.md")}
-    rows = [
-        {
-            "task": task,
-            "model": "m",
-            "file": file,
-        }
-        for task, file in files.items()
-    ]
-    assert import_responses(job, write_jsonl(folder / "files.jsonl", rows)).rows == 2
-    # The folder itself may be a link: the user chose it.
     (tmp_path / "by-link").symlink_to(folder / "ada")
-    assert import_responses(job, tmp_path / "by-link", "bell", skip_other=True).rows == 2
+
+    assert import_responses(job, tmp_path / "by-link", "bell").rows == 1
 
 
-@pytest.mark.parametrize("where", ["file", "folder"])
-def test_a_link_put_in_place_after_the_look_is_not_followed(
-    folder: Path, secret: Path, where: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_a_link_that_replaces_a_checked_name_is_not_followed(
+    folder: Path,
+    secret: Path,
+    is_folder: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     resolve = Path.resolve
 
-    def swap_after_the_look(path: Path, strict: bool = False) -> Path:
+    def replace_after_the_check(path: Path, strict: bool = False) -> Path:
         resolved = resolve(path, strict)
         if path.name == "t2.md":
-            looked_at, outside = (path, secret) if where == "file" else (path.parent, secret.parent)
-            looked_at.rename(folder / "old")
-            looked_at.symlink_to(outside)
+            checked_path = path.parent if is_folder else path
+            checked_path.rename(folder / "old")
+            checked_path.symlink_to(secret.parent if is_folder else secret)
         return resolved
 
-    monkeypatch.setattr(Path, "resolve", swap_after_the_look)
+    monkeypatch.setattr(Path, "resolve", replace_after_the_check)
     (secret.parent / "t2.md").write_text("Outside.", encoding="utf-8")
+
     with pytest.raises((NotInside, OSError)):
         open_inside(folder, "ada/t2.md")
 
 
+@pytest.mark.parametrize("name", ["t1.md", "t1.pdf", "t1.docx"])
 def test_a_document_is_opened_within_its_folder_when_it_is_converted(
-    folder: Path, secret: Path
+    folder: Path, secret: Path, name: str
 ) -> None:
-    for name in ("t1.md", "t1.pdf", "t1.docx"):
-        (folder / name).symlink_to(secret)
-        with pytest.raises(NotInside, match="leads out of"):
-            convert([folder / name], folder, is_quiet=True)
+    (folder / name).symlink_to(secret)
+
+    with pytest.raises(NotInside, match="leads out of"):
+        convert([folder / name], folder, is_quiet=True)
 
 
-def test_an_export_or_backup_with_links_out_of_it_is_refused(job: Job, tmp_path: Path) -> None:
-    export_tables(job, tmp_path / "export")
-    backup(job, tmp_path / "backup")
-    for given, bring_in in (("export", imported), ("backup", restore)):
-        file = max((tmp_path / given).rglob("*.parquet"), key=lambda path: path.stat().st_size)
-        moved = file.rename(tmp_path / f"{given}.parquet")
-        file.symlink_to(moved)
-        empty = job.model_copy(update={"warehouse": tmp_path / f"from-{given}"})
-        with pytest.raises(PipelineError, match="leads out of"):
-            bring_in(empty, tmp_path / given)
+@pytest.mark.parametrize(("write", "read"), [(export_tables, imported), (backup, restore)])
+def test_an_export_or_backup_with_links_out_of_it_is_refused(
+    job: Job,
+    tmp_path: Path,
+    write: Callable[[Job, Path], object],
+    read: Callable[[Job, Path], object],
+) -> None:
+    folder = tmp_path / "bundle"
+    write(job, folder)
+    largest_file = max(folder.rglob("*.parquet"), key=lambda path: path.stat().st_size)
+    largest_file.symlink_to(largest_file.rename(tmp_path / "outside.parquet"))
+    empty_job = job.model_copy(update={"warehouse": tmp_path / "empty"})
+
+    with pytest.raises(PipelineError, match="leads out of"):
+        read(empty_job, folder)
 
 
-READERS: dict[str, Callable[[Job, Path], object]] = {
+READERS = {
     "responses.csv": import_responses,
     "responses.jsonl": import_responses,
     "responses.parquet": import_responses,
@@ -200,7 +228,7 @@ READERS: dict[str, Callable[[Job, Path], object]] = {
 def test_only_regular_files_of_bounded_size_are_read(
     job: Job, tmp_path: Path, name: str, kind: str
 ) -> None:
-    (path := tmp_path / "given" / name).parent.mkdir()
+    path = tmp_path / name
     if kind == "a pipe":
         os.mkfifo(path)
     elif kind == "too large":
@@ -213,19 +241,26 @@ def test_only_regular_files_of_bounded_size_are_read(
         READERS[name](job, path)
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize(
+    ("n_members", "n_bytes", "reason"),
+    [
+        (100_000, 0, "has 100,001 members"),
+        (1, 60_000_000, "it would unpack to 60 MB"),
+    ],
+)
 def test_an_archive_that_unpacks_to_far_more_is_refused_unread(
-    job: Job, tmp_path: Path, method: int
+    job: Job,
+    tmp_path: Path,
+    n_members: int,
+    n_bytes: int,
+    reason: str,
 ) -> None:
-    with zipfile.ZipFile(tmp_path / "log.eval", "w", method) as archive:
+    with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", "{}")
-        for number in range(100_000 if method == zipfile.ZIP_STORED else 1):
-            archive.writestr(
-                f"samples/{number}", b"" if method == zipfile.ZIP_STORED else bytes(60_000_000)
-            )
-    with pytest.raises(
-        PipelineError, match=r"log.eval: (it would unpack to 60 MB|has 100,001 members)"
-    ):
+        for number in range(n_members):
+            archive.writestr(f"samples/{number}", bytes(n_bytes))
+
+    with pytest.raises(PipelineError, match=f"log.eval: {reason}"):
         import_results(job, [tmp_path / "log.eval"])
 
 
@@ -237,9 +272,9 @@ def test_a_member_larger_than_the_archive_says_is_not_unpacked_whole(
     path = tmp_path / "log.eval"
     with zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("header.json", bytes(n_bytes))
-    path.write_bytes(
-        path.read_bytes().replace(struct.pack("<L", n_bytes), struct.pack("<L", 1_000))
-    )
+    stated_size = struct.pack("<L", 1_000)
+    path.write_bytes(path.read_bytes().replace(struct.pack("<L", n_bytes), stated_size))
+
     tracemalloc.start()
     with pytest.raises(PipelineError, match=r"log.eval: cannot be read"):
         import_results(job, [path])

@@ -55,15 +55,12 @@ def test_a_folder_holds_a_response_for_each_model_and_task(job: Job, folder: Pat
     (folder / "bell" / "t2.TXT").write_text("\ufeffżółć", encoding="utf-8")
     report = import_responses(job, write(folder, ada__t2="# As\r\n\nit *is*\n"))
 
-    expected = {
-        ("ada", "t1"): "# Rates\n\nAll about Köln.\n",
-        ("ada", "t2"): "# As\r\n\nit *is*\n",
-        ("bell", "t1"): "From Word.\n",
-        ("bell", "t2"): "żółć",
-    }
-    assert [(*cell, 1, "base", "ok", text) for cell, text in expected.items()] == values_in(
-        job, RESPONSES
-    )
+    assert values_in(job, RESPONSES) == [
+        ("ada", "t1", 1, "base", "ok", "# Rates\n\nAll about Köln.\n"),
+        ("ada", "t2", 1, "base", "ok", "# As\r\n\nit *is*\n"),
+        ("bell", "t1", 1, "base", "ok", "From Word.\n"),
+        ("bell", "t2", 1, "base", "ok", "żółć"),
+    ]
     assert "4 responses imported" in report.line
     assert re.search("4 documents read with mammoth 1.*, markdownify .*, pdfplumber ", report.line)
 
@@ -71,12 +68,14 @@ def test_a_folder_holds_a_response_for_each_model_and_task(job: Job, folder: Pat
 def test_a_table_names_documents_beside_rows_with_responses(job: Job, tmp_path: Path) -> None:
     write(tmp_path, **{"lists__more__a": "A.", "lists__b": "B."})
     table = tmp_path / "lists" / "files.csv"
-    head, *rows = (
+    lines = [
         "task,model,file,response,trial,vintage",
         "t1,x/y,more/a.md,,2,older",
         "t2,x/y,,In a row.,,",
-    )
-    table.write_text("\n".join([head, *rows, "t2,z,more/../b.md,,,"]), encoding="utf-8")
+        "t2,z,more/../b.md,,,",
+    ]
+    table.write_text("\n".join(lines), encoding="utf-8")
+
     import_responses(job, table)
 
     assert values_in(job, RESPONSES) == [
@@ -100,14 +99,24 @@ def test_a_table_names_documents_beside_rows_with_responses(job: Job, tmp_path: 
     ],
 )
 def test_the_name_of_a_file_says_what_it_is(
-    job: Job, folder: Path, name: str, model: str | None, pattern: str | None, row: tuple[Any, ...]
+    job: Job,
+    folder: Path,
+    name: str,
+    model: str | None,
+    pattern: str | None,
+    row: tuple[Any, ...],
 ) -> None:
-    import_responses(job, write(folder, **{name: "A."}), model, pattern=pattern)
+    import_responses(
+        job,
+        write(folder, **{name: "A."}),
+        model,
+        pattern=pattern,
+    )
 
-    assert [(*row, "ok", "A.")] == values_in(job, RESPONSES)
+    assert values_in(job, RESPONSES) == [(*row, "ok", "A.")]
 
 
-def test_other_files_are_left_out_only_when_asked_and_then_counted(job: Job, folder: Path) -> None:
+def test_other_files_are_skipped_only_on_demand_and_then_counted(job: Job, folder: Path) -> None:
     write(folder, ada__t1="A.", notes="Not a response.")
     (folder / ".DS_Store").write_bytes(b"\0")
 
@@ -120,18 +129,30 @@ def test_other_files_are_left_out_only_when_asked_and_then_counted(job: Job, fol
 
 def test_a_scan_is_an_empty_response_with_its_cause(job: Job, folder: Path) -> None:
     write_scan(folder / "ada" / "t1.pdf")
+
     report = import_responses(job, folder)
 
-    actual = values_in(job, "select status, text, error from responses")
-    assert actual == [("empty", None, "t1.pdf has no text: it is empty, or has only pictures")]
     assert "1 of them without text" in report.line
+    assert values_in(job, "select status, text, error from responses") == [
+        ("empty", None, "t1.pdf has no text: it is empty, or has only pictures")
+    ]
+
+
+def test_a_document_with_text_replaces_a_scan(job: Job, folder: Path) -> None:
+    import_responses(job, write_scan(folder / "ada" / "t1.pdf").parents[1])
     assert import_responses(job, folder).rows == 0
+
     write_pdf(folder / "ada" / "t1.pdf", body("Read by a machine."))
+
     assert import_responses(job, folder).rows == 1
     assert values_in(job, "select status, text from responses") == [("ok", "Read by a machine.\n")]
 
 
-def test_the_same_folder_again_converts_nothing(job: Job, folder: Path, monkeypatch: Patch) -> None:
+def test_the_same_folder_again_converts_nothing(
+    job: Job,
+    folder: Path,
+    monkeypatch: Patch,
+) -> None:
     write_docx(folder / "ada" / "t1.docx", "From Word.")
     assert import_responses(job, folder).rows == 1
     monkeypatch.setattr(documents, "LONGEST_S", 0.0)
@@ -156,19 +177,12 @@ def test_two_files_for_one_response_are_refused_unless_they_are_equal(
 
 def test_a_table_is_another_batch_once_a_document_changes(job: Job, tmp_path: Path) -> None:
     write(tmp_path, a="A.")
-    table = write_jsonl(
-        tmp_path / "m.jsonl",
-        [
-            {
-                "task": "t1",
-                "model": "ada",
-                "file": "a.md",
-            }
-        ],
-    )
+    row = {"task": "t1", "model": "ada", "file": "a.md"}
+    table = write_jsonl(tmp_path / "m.jsonl", [row])
     import_responses(job, table)
     ((batch,),) = values_in(job, "select import_batch from responses")
     retract(job, batch)
+
     write(tmp_path, a="B.")
     import_responses(job, table)
 
@@ -177,16 +191,8 @@ def test_a_table_is_another_batch_once_a_document_changes(job: Job, tmp_path: Pa
 
 def _row(**values: Any) -> Callable[[Path], Path]:
     rows = [
-        {
-            "task": "t2",
-            "model": "ada",
-            "file": "a.md",
-        },
-        {
-            "task": "t1",
-            "model": "ada",
-            **values,
-        },
+        {"task": "t2", "model": "ada", "file": "a.md"},
+        {"task": "t1", "model": "ada", **values},
     ]
     return lambda folder: write_jsonl(write(folder, a="A.") / "m.jsonl", rows)
 
@@ -214,7 +220,11 @@ def _row(**values: Any) -> Callable[[Path], Path]:
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_stored(
-    job: Job, folder: Path, make: Callable[[Path], Path], pattern: str | None, reason: str
+    job: Job,
+    folder: Path,
+    make: Callable[[Path], Path],
+    pattern: str | None,
+    reason: str,
 ) -> None:
     source = make(folder)
 
@@ -227,9 +237,10 @@ def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_stored(
 def test_options_for_folders_are_refused_with_a_file(job: Job, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text(json.dumps({"t1": "A."}), encoding="utf-8")
 
-    for options in ({"pattern": "{task}"}, {"skip_other": True}):
-        with pytest.raises(UsageError, match="works only with a folder"):
-            import_responses(job, tmp_path / "x.json", "ada", **options)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="--pattern: works only with a folder"):
+        import_responses(job, tmp_path / "x.json", "ada", pattern="{task}")
+    with pytest.raises(UsageError, match="--skip-other: works only with a folder"):
+        import_responses(job, tmp_path / "x.json", "ada", skip_other=True)
 
 
 @pytest.mark.parametrize(
@@ -262,6 +273,10 @@ def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text: str) -> None:
     ],
 )
 def test_a_field_of_a_pattern_stands_for_one_name(
-    pattern: str, path: str, readings: list[dict[str, str]]
+    pattern: str,
+    path: str,
+    readings: list[dict[str, str]],
 ) -> None:
-    assert readings == list(readings_of(path.rpartition(".")[0], parts_of(pattern, None), {}))
+    parts = parts_of(pattern, None)
+
+    assert list(readings_of(path.rpartition(".")[0], parts, {})) == readings

@@ -126,7 +126,7 @@ def test_a_response_is_read_from_every_form_of_file(
     assert values_in(job, query) == [("t2", response)]
 
 
-REFUSED_RESPONSES: list[tuple[list[Row], str]] = [
+REFUSED_RESPONSES = [
     ([{"task": "t1", "response": "x"}], "`model` is missing"),
     ([{"task": "t1", "model": "ada"}], "`response` is missing"),
     ([RESPONSE | {"trial": 0}], "`trial` is 0"),
@@ -161,7 +161,7 @@ def _twice() -> bytes:
     return bytes(buffer.getvalue())
 
 
-UNREADABLE: dict[str, tuple[str, bytes, str]] = {
+UNREADABLE = {
     "broken JSON": ("x.json", b"{broken", "not JSON"),
     "CSV in another encoding": (
         "x.csv",
@@ -277,7 +277,7 @@ def test_a_csv_cell_is_the_text_that_is_written_there(
 
 # verdicts
 
-DECISIONS: list[tuple[Row, float, str]] = [
+DECISIONS = [
     ({"criteria_met": True}, 1.0, "met"),
     ({"criteria_met": False}, 0.0, "unmet"),
     ({"criteria_met": None, "value": 1}, 1.0, "met"),
@@ -357,7 +357,7 @@ def test_the_same_file_for_another_judge_is_another_batch(job: Job, file: Write)
     assert values_in(job, "select judge from verdicts where judge <> 'imported'") == [("emil",)]
 
 
-REFUSED_VERDICTS: list[tuple[list[Row], str]] = [
+REFUSED_VERDICTS = [
     ([VERDICT | {"task": "t9"}], "t9"),
     ([VERDICT | {"criterion": "t2-c0"}], "no criterion 't2-c0'"),
     ([VERDICT | {"model": "bell"}], "bell"),

@@ -36,7 +36,10 @@ def heading(text: str, level: int = 2) -> platypus.Flowable:
 
 def body(text: str, font: str = "Helvetica") -> platypus.Flowable:
     """A paragraph; its text is ReportLab's XML."""
-    return platypus.Paragraph(text, ParagraphStyle("a", parent=_STYLES["BodyText"], fontName=font))
+    return platypus.Paragraph(
+        text,
+        ParagraphStyle("a", parent=_STYLES["BodyText"], fontName=font),
+    )
 
 
 def points(*texts: str) -> platypus.Flowable:
@@ -62,7 +65,11 @@ def canvas(file: Path, **options: Any) -> Canvas:
     return Canvas(str(file), pagesize=A4, **options)
 
 
-def write_pages(file: Path, *texts: str, **options: Any) -> Path:
+def write_pages(
+    file: Path,
+    *texts: str,
+    **options: Any,
+) -> Path:
     """A PDF with one line of text on each page; an empty text gives a page without letters."""
     page = canvas(file, **options)
     for text in texts:
@@ -102,7 +109,11 @@ def add_formula(paragraph: Any, text: str) -> None:
     )
 
 
-def add_link(paragraph: Any, text: str, address: str) -> None:
+def add_link(
+    paragraph: Any,
+    text: str,
+    address: str,
+) -> None:
     """Append a link to a paragraph of a DOCX."""
     number = paragraph.part.relate_to(address, RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
     spaces = f'xmlns:w="{_WORD}" xmlns:r="{_LINKS}"'

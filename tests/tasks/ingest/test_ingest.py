@@ -137,7 +137,7 @@ def bytes_file(path: Path, content: bytes) -> Path:
 
 
 GOOD_LINE = json.dumps(good_row("t")).encode()
-BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
+BROKEN = {
     "a missing column": (
         lambda p: write_jsonl(p / "x.jsonl", lacking(good_row("t"), "rubric")),
         "lacks the column rubric",

@@ -46,8 +46,8 @@ def published(path: Path, **config: Any) -> Path:
     """Write the file of the published PRBench harness for the workload; failed calls are `N/A` and
     `false` in it.
     """
-    outputs: dict[str, dict[str, Row]] = {}
-    document: dict[str, Any] = {
+    outputs = {}
+    document = {
         "mean_normalized": {},
         "mean_clipped": {},
         "points_normalized": {},

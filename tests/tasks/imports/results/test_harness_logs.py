@@ -9,7 +9,6 @@ from itertools import product
 from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -453,7 +452,7 @@ def matches(
         Wording("t", name, "Same.", content_hash, None, weight, "original")
         for name, weight in (("a", 5.0), ("b", 3.0), ("c", 3.0))
     ]
-    criteria: Any = SimpleNamespace(named=lambda *_: wordings)
+    criteria = SimpleNamespace(named=lambda *_: wordings)
     logged = [
         Decision("Same.", value, weight=weight, is_reordered=is_reordered)
         for weight, value in decisions

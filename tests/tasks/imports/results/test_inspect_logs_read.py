@@ -34,7 +34,7 @@ from tests.tasks.imports.results.workload import UNREADABLE, rows
 
 pytestmark = pytest.mark.usefixtures("without_scores")
 
-CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], bool | None]] = {
+CUSTOMS = {
     "a list of objects": (
         {
             "metadata": {
@@ -221,7 +221,7 @@ def test_the_response_is_the_text_after_the_conversation(turns: list[str], text:
 
 
 LOST = "Failed to parse judge response"
-NO_DECISIONS: dict[str, tuple[dict[str, Any], str, str, bool | None]] = {
+NO_DECISIONS = {
     "nothing under the first key, and points for it": (
         {
             "met": None,
@@ -618,7 +618,7 @@ def examples() -> list[dict[str, Any]]:
     return [example("m", row) for row in rows("healthbench")]
 
 
-WRITERS: list[tuple[str, Callable[[Path], Path]]] = [
+WRITERS = [
     ("prbench", lambda folder: published(folder / "x")),
     ("inspect", lambda _: LOGS / "brief.eval"),
     ("inspect", lambda _: LOGS / "brief.json"),
