@@ -132,8 +132,8 @@ def public_tables() -> dict[str, str]:
     for subject, names in document["stored"].items():
         subjects |= dict.fromkeys(names, subject)
     most_used = dict.fromkeys(document["most_used"], "most used")
-    others = sorted(subjects.keys() - most_used.keys(), key=lambda name: (subjects[name], name))
-    return most_used | {name: subjects[name] for name in others}
+    less_used = sorted(subjects.keys() - most_used.keys(), key=lambda name: (subjects[name], name))
+    return most_used | {name: subjects[name] for name in less_used}
 
 
 def _text(name: str) -> str:
@@ -222,8 +222,8 @@ def declared(header: str, query: str) -> str:
 def comment(query: str) -> str:
     """Return the first paragraph of the comment at the beginning of a query."""
     # every text fits
-    first = _COMMENT.fullmatch(query)[1].split("\n--\n")[0]  # type: ignore[index]
-    return " ".join(line.removeprefix("--").strip() for line in first.splitlines())
+    paragraph = _COMMENT.fullmatch(query)[1].split("\n--\n")[0]  # type: ignore[index]
+    return " ".join(line.removeprefix("--").strip() for line in paragraph.splitlines())
 
 
 def _model(path: Path, query: str) -> SqlModel:

@@ -86,7 +86,7 @@ def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_d
 VALUES_BY_TYPE = {pa.string(): "text", pa.int64(): 7, pa.float64(): 0.5, pa.bool_(): True}
 
 
-def made_up_row(table: StoredTable, part: int, number: int) -> Row:
+def row_of(table: StoredTable, part: int, number: int) -> Row:
     """A row of any table, with a key of its own."""
     values = {}
     for name in table.columns:
@@ -112,7 +112,7 @@ def full(warehouse: Warehouse, monkeypatch: Patch) -> Warehouse:
     without_marts(monkeypatch)
     for part in range(2):
         for table in TABLES.values():
-            rows = [made_up_row(table, part, number) for number in range(5)]
+            rows = [row_of(table, part, number) for number in range(5)]
             warehouse.write(table.name, rows)
     warehouse.publish()
     assert all(rows_of(warehouse).values())

@@ -15,20 +15,15 @@ import sys
 from warehouse import Warehouse
 
 warehouse = Warehouse(sys.argv[1])
-with {how}:
+with {lock}:
     print("held", flush=True)
     sys.stdin.readline()
 print("free", flush=True)
 """
-A_RUN, ALONE, A_NIGHT, ALIVE = (
-    HOLD.format(how=how)
-    for how in (
-        "warehouse.writing()",
-        "warehouse.alone()",
-        "warehouse.only_one('night', wait=False)",
-        "warehouse.living('a run/1')",
-    )
-)
+A_RUN = HOLD.format(lock="warehouse.writing()")
+ALONE = HOLD.format(lock="warehouse.alone()")
+A_NIGHT = HOLD.format(lock="warehouse.only_one('night', wait=False)")
+ALIVE = HOLD.format(lock="warehouse.living('a run/1')")
 Process = subprocess.Popen[str]
 
 

@@ -57,8 +57,8 @@ class FigureKey(NamedTuple):
 class Pairs(NamedTuple):
     """The decisions of two graders, doubled so that they are integers, and the task of each."""
 
-    first: list[int]
-    second: list[int]
+    values_a: list[int]
+    values_b: list[int]
     task_ids: list[str]
 
 
@@ -130,7 +130,9 @@ def graded(world: Rows) -> Graded:
 @pytest.fixture(scope="module")
 def figures(reader: Reader) -> dict[FigureKey, Row]:
     rows = reader.rows("from intermediate.agreement_figures where breakdown <> 'length'")
-    by_key = {FigureKey(*(figure[name] for name in FigureKey._fields)): figure for figure in rows}
+    by_key = {}
+    for figure in rows:
+        by_key[FigureKey(*(figure[name] for name in FigureKey._fields))] = figure
     assert len(by_key) == len(rows)
     return by_key
 
@@ -144,11 +146,11 @@ def decision_pairs(graded: Graded) -> dict[FigureKey, Pairs]:
     pairs_by_key = {}
     for graders, (breakdown, label) in itertools.product(compared, graded.breakdowns()):
         pairs = Pairs([], [], [])
-        for cell, (first, second) in graded.shared(graders, breakdown, label).items():
-            pairs.first.append(round(2 * first))
-            pairs.second.append(round(2 * second))
+        for cell, (value_a, value_b) in graded.shared(graders, breakdown, label).items():
+            pairs.values_a.append(round(2 * value_a))
+            pairs.values_b.append(round(2 * value_b))
             pairs.task_ids.append(graded.task_ids[cell])
-        if pairs.first:
+        if pairs.task_ids:
             pairs_by_key[FigureKey(*graders, breakdown, label)] = pairs
     return pairs_by_key
 
@@ -158,16 +160,16 @@ def test_every_two_graders_are_compared_once_and_agree_as_scikit_learn_says(
 ) -> None:
     expected = {}
     # scikit-learn takes a millisecond for each figure
-    for key, (first, second, task_ids) in sorted(decision_pairs.items())[::3]:
+    for key, (values_a, values_b, task_ids) in sorted(decision_pairs.items())[::3]:
         with warnings.catch_warnings(action="ignore"):
             expected[key] = {
-                "kappa": cohen_kappa_score(first, second),
-                "macro_f1": f1_score(first, second, average="macro"),
-                "agreement": accuracy_score(first, second),
-                "n": len(first),
+                "kappa": cohen_kappa_score(values_a, values_b),
+                "macro_f1": f1_score(values_a, values_b, average="macro"),
+                "agreement": accuracy_score(values_a, values_b),
+                "n": len(task_ids),
                 "n_tasks": len(set(task_ids)),
-                "met_share_a": sum(first) / 2 / len(first),
-                "met_share_b": sum(second) / 2 / len(second),
+                "met_share_a": statistics.fmean(values_a) / 2,
+                "met_share_b": statistics.fmean(values_b) / 2,
             }
 
     assert figures.keys() == decision_pairs.keys()
@@ -184,12 +186,12 @@ def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(
             continue
         scores = []
         scores_with_absent = []
-        by_task = sorted(zip(pairs.task_ids, pairs.first, pairs.second, strict=True))
+        by_task = sorted(zip(pairs.task_ids, pairs.values_a, pairs.values_b, strict=True))
         for _, decisions in itertools.groupby(by_task, key=lambda decision: decision[0]):
-            _, first, second = zip(*decisions, strict=True)
-            scores.append(f1_score(first, second, average="macro"))
+            _, values_a, values_b = zip(*decisions, strict=True)
+            scores.append(f1_score(values_a, values_b, average="macro"))
             scores_with_absent.append(
-                f1_score(first, second, average="macro", labels=[0, 2], zero_division=0.0)
+                f1_score(values_a, values_b, average="macro", labels=[0, 2], zero_division=0.0)
             )
         expected[key] = {
             "macro_f1_task_mean": statistics.fmean(scores),

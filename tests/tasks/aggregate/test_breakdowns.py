@@ -162,7 +162,9 @@ def test_scores_are_equations_1_and_3_with_their_bounds(
         "from (select *, '' as category from scores union all by name from category_scores)"
     )
 
-    actual = {ScoreKey(*(row[name] for name in ScoreKey._fields)): row for row in rows}
+    actual = {}
+    for row in rows:
+        actual[ScoreKey(*(row[name] for name in ScoreKey._fields))] = row
     assert actual.keys() == expected.keys()
     assert differing(expected, actual, 1e-12) == []
     assert any(row["value"] is not None and row["value"] < 0 for row in rows)

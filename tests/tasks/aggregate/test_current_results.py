@@ -98,9 +98,9 @@ def test_the_latest_vintage_of_each_configuration_is_marked_under_one_name(reade
         " 'a-template'"
     )
 
-    vintages = [{row["vintage"] for row in reader.rows(query.format(table))} for table in tables]
-
-    assert vintages == [{"base", "2026-11-21"}] * len(tables)
+    for table in tables:
+        vintages = {row["vintage"] for row in reader.rows(query.format(table))}
+        assert vintages == {"base", "2026-11-21"}, table
 
 
 def test_a_task_has_one_row_with_its_splits_field_and_topic(reader: Reader) -> None:

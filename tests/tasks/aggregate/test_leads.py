@@ -11,9 +11,8 @@ from tests.kit import Rows, aggregated, at, combined, values_in
 from tests.tasks.compare.comparisons import Rubric, judged, tasks_of
 
 WEIGHTS = [2**position for position in range(10)]
-RUBRICS: dict[str, Rubric] = {
-    f"t{number:02d}": [(weight, "Accuracy") for weight in WEIGHTS] for number in range(60)
-}
+RUBRIC: Rubric = [(weight, "Accuracy") for weight in WEIGHTS]
+RUBRICS = dict.fromkeys((f"t{number:02d}" for number in range(60)), RUBRIC)
 DIFFICULTIES = {task: random.Random(task).uniform(300, 900) for task in RUBRICS}
 
 

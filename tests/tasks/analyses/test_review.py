@@ -83,12 +83,12 @@ def test_each_criterion_is_reviewed_once_and_each_finding_is_a_row(
     assert all(map(is_reviewing, server.book))
     assert 2 * 10 * 3 * len(CHECKS) == len(rows)
     # The stored findings are those of the replies, which depend on the prompt alone.
-    replied = [each for prompt in prompts for each in review(prompt).items()]
-    expected = Counter((name, finding["passes"], finding["reason"]) for name, finding in replied)
-    outcomes = Counter(
-        (row["review_check"], row["value"] == 1.0, row["explanation"]) for row in rows
-    )
-    assert outcomes == expected
+    findings: Counter[tuple[str, bool, str]] = Counter()
+    for prompt in prompts:
+        for name, finding in review(prompt).items():
+            findings[name, finding["passes"], finding["reason"]] += 1
+    outcomes = [(row["review_check"], row["value"] == 1.0, row["explanation"]) for row in rows]
+    assert Counter(outcomes) == findings
     assert {row["status"] for row in rows} == {"pass", "fail"}
     assert {(row["reviewer"], row["review_trial"]) for row in rows} == {
         ("rev", 1),

@@ -42,8 +42,8 @@ def calls(evaluated: Job, provider: FaultServer) -> Calls:
     return lambda: len(provider.book) - n_before
 
 
-def run(job: Job, *work: Callable[[], StageReport]) -> Execution:
-    return execute(job, lambda: [each() for each in work])
+def run(job: Job, *stages: Callable[[], StageReport]) -> Execution:
+    return execute(job, lambda: [run_stage() for run_stage in stages])
 
 
 def whole_job(job: Job) -> list[Callable[[], StageReport]]:
@@ -51,11 +51,8 @@ def whole_job(job: Job) -> list[Callable[[], StageReport]]:
 
 
 def stored(job: Job) -> dict[str, list[tuple[Any, ...]]]:
-    return {
-        name: rows
-        for name, rows in rows_of(Warehouse(job.warehouse)).items()
-        if name not in _OF_RUNS
-    }
+    rows = rows_of(Warehouse(job.warehouse))
+    return {name: rows[name] for name in rows.keys() - set(_OF_RUNS)}
 
 
 def board(job: Job) -> list[dict[str, Any]]:
@@ -63,11 +60,11 @@ def board(job: Job) -> list[dict[str, Any]]:
         "split, model, judge, score_name, n_tasks, mean_score, coverage, ci_low, ci_high, met_share"
     )
     rows = rows_in(job, f"select {columns} from leaderboard order by all")
-    # Sums in another order may differ in the last digits.
-    return [
-        {name: round(v, 9) if isinstance(v, float) else v for name, v in row.items()}
-        for row in rows
-    ]
+    for row in rows:
+        for name, value in row.items():
+            if isinstance(value, float):  # sums in another order may differ in the last digits
+                row[name] = round(value, 9)
+    return rows
 
 
 def facts(job: Job, table: str) -> list[dict[str, Any]]:

@@ -85,22 +85,22 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(
     judged(job)
 
     assert store_calls(job) == 2
-    judging, sampling = published_spend(job)
-    assert judging["purpose"] == "judge"
-    assert judging["called_model"] == "openai/judge"
-    assert judging["calls"] == N_CRITERIA
-    assert judging["failed_calls"] == 0
-    assert judging["unpriced_calls"] == 0
-    assert sampling["purpose"] == "sample"
-    assert sampling["called_model"] == "hosted_vllm/a"
-    assert sampling["calls"] == 2 * N_TASKS
-    assert sampling["failed_calls"] == N_TASKS
+    judge_spend, model_spend = published_spend(job)
+    assert judge_spend["purpose"] == "judge"
+    assert judge_spend["called_model"] == "openai/judge"
+    assert judge_spend["calls"] == N_CRITERIA
+    assert judge_spend["failed_calls"] == 0
+    assert judge_spend["unpriced_calls"] == 0
+    assert model_spend["purpose"] == "sample"
+    assert model_spend["called_model"] == "hosted_vllm/a"
+    assert model_spend["calls"] == 2 * N_TASKS
+    assert model_spend["failed_calls"] == N_TASKS
     ((verdicts_usd, responses_usd),) = values_in(
         job, "select (select sum(cost_usd) from verdicts), (select sum(cost_usd) from responses)"
     )
-    assert judging["cost_usd"] == pytest.approx(verdicts_usd)
-    assert judging["cost_usd"] > 0
-    assert sampling["cost_usd"] == pytest.approx(responses_usd)
+    assert judge_spend["cost_usd"] == pytest.approx(verdicts_usd)
+    assert judge_spend["cost_usd"] > 0
+    assert model_spend["cost_usd"] == pytest.approx(responses_usd)
     assert store_calls(job) == 0
 
 
