@@ -237,10 +237,10 @@ def copy_rows(
     folder.mkdir(parents=True, exist_ok=True)
     connection.execute(f"create or replace temp view made_rows as {query}")
     described = connection.execute("describe made_rows").fetchall()
-    made_columns = {name for name, *_ in described}
+    stored_names = {name for name, *_ in described}
     columns = []
     for name in TABLES[table_name].columns:
-        value = name if name in made_columns else "null"
+        value = name if name in stored_names else "null"
         columns.append(f"{value}::{_sql_type(name)} as {name}")
     number = len(warehouse.store.standing(table_name)) + 1
     unnamed = folder / ".written"

@@ -12,7 +12,7 @@ from tasks.analyses.trees import FEWEST_CRITERIA, LEVELS, MOST_LEAVES, Tree, bui
 from tasks.rules.statistics.weaknesses import leaves_under
 from tests.benchmarks.weakness_evidence import rubrics
 
-PHRASES = rubrics(3, 40).phrases()
+PHRASES = rubrics(3, 40, evenness=3.0).phrases()
 
 
 def groups(tree: Tree, items: list[str]) -> dict[tuple[int, ...], list[str]]:
@@ -105,7 +105,7 @@ def test_what_cannot_be_divided_is_a_root_alone(items: list[str]) -> None:
 
 @pytest.mark.slow
 def test_the_number_of_threads_changes_nothing() -> None:
-    phrases = rubrics(5, 200).phrases()
+    phrases = rubrics(5, 200, evenness=3.0).phrases()
     trees = []
     for threads in (1, 4):
         with threadpool_limits(threads):
