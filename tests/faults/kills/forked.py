@@ -39,21 +39,23 @@ def _stages(job: Any, order: Mapping[str, Any]) -> list[Any]:
 
 
 @contextlib.contextmanager
-def _file_bytes(most: int | None) -> Iterator[None]:
-    """Limit the size of files, as if the disk were full, until the block ends."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, before if most is None else (most, before[1]))
+def _file_bytes(limit: int | None) -> Iterator[None]:
+    """Limit the size of files, as if the disk were full, until the block ends; None: no limit."""
+    usual_limit, highest_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if limit is None:
+        limit = usual_limit
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, highest_limit))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (usual_limit, highest_limit))
 
 
 def _shift_clock(by_s: float) -> None:
-    now = time.time
-    now_ns = time.time_ns
-    time.time = lambda: now() + by_s
-    time.time_ns = lambda: now_ns() + int(by_s * 1e9)
+    clock_s = time.time
+    clock_ns = time.time_ns
+    time.time = lambda: clock_s() + by_s
+    time.time_ns = lambda: clock_ns() + int(by_s * 1e9)
 
 
 def _be_a_run(order: dict[str, Any]) -> None:
@@ -74,15 +76,8 @@ def _be_a_run(order: dict[str, Any]) -> None:
         os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644), descriptor)
     _shift_clock(order.get("clock_s", 0.0))
     flows.work.execute_flow = without_prefect
-    sys.argv = [
-        "prbench",
-        "run",
-        "--config",
-        order["config"],
-        "--warehouse",
-        order["warehouse"],
-        "-q",
-    ]
+    sys.argv = ["prbench", "run", "--config", order["config"]]
+    sys.argv += ["--warehouse", order["warehouse"], "-q"]
     flows.cli.main.entry()
 
 
@@ -96,18 +91,18 @@ def be_the_stage() -> None:
     assert threading.active_count() == 1
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
-        command, what = json.loads(line)
-        line_out: Any = None
+        command, argument = json.loads(line)
+        result: Any = None
         if command == "start":
-            line_out = os.fork()
-            if line_out == 0:
-                _be_a_run(what)
+            result = os.fork()
+            if result == 0:
+                _be_a_run(argument)
         elif command == "poll":
-            ended, status = os.waitpid(what, os.WNOHANG)
-            line_out = os.waitstatus_to_exitcode(status) if ended else None
+            has_ended, status = os.waitpid(argument, os.WNOHANG)
+            result = os.waitstatus_to_exitcode(status) if has_ended else None
         else:
-            _import_what_is_listed(Path(what))
-        print(json.dumps(line_out), flush=True)
+            _import_what_is_listed(Path(argument))
+        print(json.dumps(result), flush=True)
 
 
 def _import_what_is_listed(path: Path) -> None:

@@ -51,9 +51,8 @@ class Run:
         members = []
         for path in Path("/proc").glob("[0-9]*/stat"):
             with contextlib.suppress(OSError):
-                state, _parent, group = (
-                    path.read_text(errors="replace").rpartition(")")[2].split()[:3]
-                )
+                columns = path.read_text(errors="replace").rpartition(")")[2]
+                state, _parent, group = columns.split()[:3]
                 if state not in "ZX" and int(group) == self.pid:
                     members.append(int(path.parent.name))
         return members
@@ -88,11 +87,11 @@ class Stages:
         """Start a run with the settings of a folder."""
         log = folder / f"run-{len(self._runs)}-of-{self._process.pid}.log"
         paths = {
-            "config": folder / "prbench.yaml",
-            "warehouse": warehouse,
-            "log": log,
+            "config": str(folder / "prbench.yaml"),
+            "warehouse": str(warehouse),
+            "log": str(log),
         }
-        pid = self._say("start", {**order, **{name: str(path) for name, path in paths.items()}})
+        pid = self._say("start", {**order, **paths})
         self._runs.append(Run(pid, log, lambda: self._say("poll", pid)))
         return self._runs[-1]
 
@@ -128,12 +127,11 @@ def configured(folder: Path, api_base: str, **judge_settings: Any) -> Path:
     """Write settings (two models, a judge, two trials, the sample) and a warehouse that only lacks
     the calls.
     """
-    alpha, beta, judge = (endpoint(name, api_base) for name in ("alpha", "beta", "judge"))
     configure(
         folder,
         dataset={"source": "sample"},
-        models=[alpha, beta],
-        judges=[judge | judge_settings],
+        models=[endpoint("alpha", api_base), endpoint("beta", api_base)],
+        judges=[endpoint("judge", api_base, **judge_settings)],
         trials=2,
         limits={"concurrency": 8},
         report={"enabled": False},
@@ -160,8 +158,8 @@ TABLES = {
     "leaderboard": (
         """
         select * exclude (
-            ci_low, ci_high, raw_ci_low, raw_ci_high, is_small, trials_mean, trials_ci_low, trials_ci_high, met_ci_low,
-            met_ci_high, is_met_small, cost_usd, first_response_at
+            ci_low, ci_high, raw_ci_low, raw_ci_high, is_small, trials_mean, trials_ci_low,
+            trials_ci_high, met_ci_low, met_ci_high, is_met_small, cost_usd, first_response_at
         )
         from leaderboard order by all
     """
@@ -171,9 +169,10 @@ TABLES = {
 
 def tables(warehouse: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the rows that must be the same, whatever happened during the run."""
-    return {
-        name: [_rounded(row) for row in rows_in(warehouse, query)] for name, query in TABLES.items()
-    }
+    rows = {}
+    for name, query in TABLES.items():
+        rows[name] = [_rounded(row) for row in rows_in(warehouse, query)]
+    return rows
 
 
 def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,14 +1,13 @@
 """Judging in `mode: batch` against a server that speaks the batch protocol over a real socket."""
 
 import asyncio
-import atexit
+import contextlib
 import shutil
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -17,8 +16,10 @@ from tasks.config.settings import Limits
 from tasks.llm.calls.batches import Batching, Submissions
 from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.limiter import Budget, Limiter
-from tasks.llm.request import Call
+from tasks.llm.request import Call, Target
 from tasks.run.judge_configs import judge_target
+from tests.faults.batch import BatchEnd
+from tests.faults.behaviours import prompt_of
 from tests.faults.server import (
     Behaviour,
     FaultServer,
@@ -28,6 +29,7 @@ from tests.faults.server import (
     well_behaved,
 )
 from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
+from tests.tasks.judge.values import distinct
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
@@ -38,162 +40,176 @@ CHAT = "/v1/chat/completions"
 BATCH = "/v1/batches"
 
 
-@cache
-def responded() -> tuple[Path, int]:
-    """A warehouse with the responses to half of the sample, made once, and the port of their
-    provider.
-    """
-    folder = Path(tempfile.mkdtemp(prefix="responded-"))
-    atexit.register(shutil.rmtree, folder)
+class Sampled(NamedTuple):
+    """A warehouse with the responses to half of the sample, and the port of their provider."""
+
+    warehouse: Path
+    port: int
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Sampled:
     with FaultServer() as server:
-        job = prepared(
-            job_on("sample", folder, models=[endpoint("a", server.api_base, max_tokens=1000)])
-        )
+        models = [endpoint("a", server.api_base, max_tokens=1000)]
+        job = prepared(job_on("sample", tmp_path_factory.mktemp("sampled"), models=models))
         sampled(job.model_copy(update={"limit": LIMIT}))
-        return folder, int(server.api_base.rpartition(":")[2].partition("/")[0])
+        return Sampled(job.warehouse, urlsplit(server.api_base).port or 0)
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
+def server(sample: Sampled, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
     """A new provider on the same port, and a key for it."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    with FaultServer(port=responded()[1]) as running:
-        yield running
+    with FaultServer(port=sample.port) as server:
+        yield server
 
 
-def job_at(
-    server: FaultServer,
-    folder: Path,
-    mode: str = "batch",
-    judge: dict[str, Any] | None = None,
-    **limits: Any,
-) -> Job:
-    """A job on half of the sample with all responses and one judge."""
-    own = {
-        "name": "openai/judge",
-        "mode": mode,
-        "max_tokens": 1000,
-        **(judge or {}),
-    }
-    judges = [endpoint("judge", server.api_base, **own)]
-    shutil.copytree(responded()[0], folder, dirs_exist_ok=True)
-    limits = {
-        "batch_wait_s": 0.0,
-        "attempts": 2,
-        **limits,
-    }
-    models = [endpoint("a", server.api_base, max_tokens=1000)]
-    job = job_on(
-        "sample",
-        folder,
-        models=models,
-        judges=judges,
-        limits=limits,
-    )
-    return job.model_copy(update={"limit": LIMIT})
+Make = Callable[..., Job]
 
 
-def rows_of(job: Job) -> list[dict[str, Any]]:
+@pytest.fixture
+def make(sample: Sampled, server: FaultServer, tmp_path: Path) -> Make:
+    """Make jobs on half of the sample with all responses and one judge."""
+
+    def job(
+        name: str = "warehouse",
+        mode: str = "batch",
+        *,
+        allow_live: bool = False,
+        batch_wait_s: float = 0.0,
+    ) -> Job:
+        judge = {
+            "name": "openai/judge",
+            "mode": mode,
+            "max_tokens": 1000,
+            "allow_live": allow_live,
+        }
+        job = job_on(
+            "sample",
+            Path(shutil.copytree(sample.warehouse, tmp_path / name)),
+            models=[endpoint("a", server.api_base, max_tokens=1000)],
+            judges=[endpoint("judge", server.api_base, **judge)],
+            limits={"batch_wait_s": batch_wait_s, "attempts": 2},
+        )
+        return job.model_copy(update={"limit": LIMIT})
+
+    return job
+
+
+def verdicts_of(job: Job) -> list[dict[str, Any]]:
     return rows_in(
-        job, "select verdict_id, status, value, explanation, error, attempts from verdicts"
+        job, "select verdict_id, status, value, explanation from verdicts order by verdict_id"
     )
-
-
-def verdicts_of(job: Job) -> dict[str, tuple[Any, ...]]:
-    return {
-        row["verdict_id"]: (row["status"], row["value"], row["explanation"]) for row in rows_of(job)
-    }
 
 
 def paid_verdicts(server: FaultServer) -> Counter[str]:
+    """The number of paid calls for verdicts, by path."""
     return Counter(entry.path for entry in server.paid if is_judge_request(entry.request))
 
 
 def test_a_batch_is_submitted_once_and_collected_by_a_later_run(
-    server: FaultServer, tmp_path: Path
+    server: FaultServer, make: Make
 ) -> None:
     server.polls_until_done = 2
-    job = job_at(server, tmp_path)
-    first = judged(job)
-    assert first.rows == 0
-    assert first.skipped == N_CRITERIA
-    assert "47 calls" in first.warnings[0]
-    assert judged(job).rows == 0
-    assert judged(job).rows == N_CRITERIA
-    assert judged(job).rows == 0
+    job = make()
+
+    reports = [judged(job) for _ in range(4)]
+
+    assert [report.rows for report in reports] == [0, 0, N_CRITERIA, 0]
+    assert reports[0].skipped == N_CRITERIA
+    assert "47 calls" in reports[0].warnings[0]
     assert paid_verdicts(server) == {BATCH: N_CRITERIA}
 
 
-def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(
-    server: FaultServer, tmp_path: Path
-) -> None:
-    batched = job_at(server, tmp_path / "batched")
+def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(make: Make) -> None:
+    batched = make("batched")
+    live = make("live", mode="live")
+
     judged(batched)
-    one_by_one = job_at(server, tmp_path / "live", mode="live")
-    judged(one_by_one)
-    assert verdicts_of(batched) == verdicts_of(one_by_one)
+    judged(live)
+
+    assert verdicts_of(batched) == verdicts_of(live)
     assert len(verdicts_of(batched)) == N_CRITERIA
 
 
-@pytest.mark.parametrize("kind", [503, 0])
-def test_what_a_provider_does_not_do_at_once_is_asked_again(
-    kind: int, server: FaultServer, tmp_path: Path
-) -> None:
-    """If only its response was lost (0), the provider has the batch, and nothing is paid twice."""
-    job = job_at(server, tmp_path, batch_wait_s=60.0)
-    requested: Counter[str] = Counter()
+def striking_once(status: int) -> tuple[Callable[[str], int | None], Counter[str]]:
+    """Strikes of each first request, and the number of requests so far."""
+    n_requests: Counter[str] = Counter()
 
     def strikes(request: str) -> int | None:
-        requested[request] += 1
-        return kind if requested[request] == 1 else None
+        n_requests[request] += 1
+        return status if n_requests[request] == 1 else None
 
-    server.strikes = strikes
-    assert judged(job).rows == N_CRITERIA
-    assert {request.split("/")[2] for request in requested if requested[request] > 1} == {
-        "batches",
-        "files",
-    }
-    assert min(requested.values()) > 1 or kind == 0
+    return strikes, n_requests
+
+
+def test_each_request_that_a_provider_refuses_at_first_is_repeated(
+    server: FaultServer, make: Make
+) -> None:
+    server.strikes, n_requests = striking_once(503)
+
+    report = judged(make(batch_wait_s=60.0))
+
+    assert report.rows == N_CRITERIA
+    assert min(n_requests.values()) > 1
+    assert paid_verdicts(server) == {BATCH: N_CRITERIA}
+
+
+def test_if_only_responses_are_lost_the_provider_has_the_batch_and_nothing_is_paid_twice(
+    server: FaultServer, make: Make
+) -> None:
+    server.strikes, n_requests = striking_once(0)
+
+    report = judged(make(batch_wait_s=60.0))
+
+    repeated = [request for request in n_requests if n_requests[request] > 1]
+    assert report.rows == N_CRITERIA
+    assert {request.split("/")[2] for request in repeated} == {"batches", "files"}
     assert paid_verdicts(server) == {BATCH: N_CRITERIA}
 
 
 def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(
-    server: FaultServer, tmp_path: Path
+    server: FaultServer, make: Make
 ) -> None:
-    job = job_at(server, tmp_path)
-    server.strikes = lambda seen: 503 if seen.startswith("GET /v1/batches/") else None
-    report = judged(job)
-    assert report.rows == 0
-    assert report.skipped == N_CRITERIA
-    assert "batch batch_000001 is still running, with 47 calls" in report.warnings[0]
-    assert "Struck" in report.warnings[0]
+    job = make()
+    server.strikes = lambda request: 503 if request.startswith("GET /v1/batches/") else None
+    first_report = judged(job)
     server.strikes = lambda _: None
-    assert judged(job).rows == N_CRITERIA
+
+    report = judged(job)
+
+    assert first_report.rows == 0
+    assert first_report.skipped == N_CRITERIA
+    assert "batch batch_000001 is still running, with 47 calls" in first_report.warnings[0]
+    assert "Struck" in first_report.warnings[0]
+    assert report.rows == N_CRITERIA
 
 
-@pytest.mark.parametrize("broken", [None, b"[]\n", b"[" * 100_000 + b"\n"])
+@pytest.mark.parametrize("broken_line", [None, b"[]\n", b"[" * 100_000 + b"\n"])
 def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
-    broken: bytes | None, server: FaultServer, tmp_path: Path
+    broken_line: bytes | None, server: FaultServer, make: Make
 ) -> None:
     def written(line: bytes, number: int) -> bytes:
-        return line if number != 5 else broken or line[: line.index(b"response")] + b"\n"
+        if number != 5:
+            return line
+        return broken_line or line[: line.index(b"response")] + b"\n"
 
     server.written = written
-    job = job_at(server, tmp_path)
+    job = make()
+
     report = judged(job)
+
+    (row,) = rows_in(job, "from verdicts where error is not null")
     assert report.rows == N_CRITERIA
     assert report.failures == {"provider_error": 1}
-    (cause,) = [row["error"] for row in rows_of(job) if row["error"]]
-    assert "batch batch_000001, file-000002, line 5: cannot be read" in cause
+    assert "batch batch_000001, file-000002, line 5: cannot be read" in row["error"]
     server.written = lambda line, _: line
     assert judged(job).rows == 1
     assert paid_verdicts(server) == {BATCH: N_CRITERIA + 1}
 
 
 def fails_at_first(request: Request, number: int) -> HttpResponse:
-    is_struck = (
-        is_judge_request(request) and sum(map(ord, request["messages"][0]["content"])) % 5 == 0
-    )
+    is_struck = is_judge_request(request) and sum(map(ord, prompt_of(request))) % 5 == 0
     return HttpResponse(status=500) if is_struck and number == 0 else well_behaved(request, number)
 
 
@@ -206,117 +222,136 @@ def talks_at_first(request: Request, number: int) -> HttpResponse:
     ("behaviour", "status"), [(fails_at_first, "provider_error"), (talks_at_first, "parse_error")]
 )
 def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_s_batch(
-    behaviour: Behaviour, status: str, server: FaultServer, tmp_path: Path
+    behaviour: Behaviour, status: str, server: FaultServer, make: Make
 ) -> None:
     server.behaviour = behaviour
-    job = job_at(server, tmp_path)
+    job = make()
+    first_report = judged(job)
+    n_attempts = distinct(rows_in(job, "from verdicts"), "attempts")
+
     report = judged(job)
-    failed = report.failures[status]
-    assert 0 < failed == report.failures.total()
-    again = [f"{failed} calls failed in a batch; the next run submits them again"]
-    assert report.warnings == again * (status == "provider_error")
-    assert {row["attempts"] for row in rows_of(job)} == {1}
-    second = judged(job)
-    assert second.rows == failed
-    assert second.failures == {}
+
+    n_failed = first_report.failures.total()
+    assert n_failed > 0
+    assert first_report.failures == {status: n_failed}
+    assert n_attempts == {1}
+    assert report.rows == n_failed
+    assert report.failures == {}
     assert set(paid_verdicts(server)) == {BATCH}
 
 
+def test_a_warning_counts_the_calls_that_failed_in_a_batch(server: FaultServer, make: Make) -> None:
+    server.behaviour = fails_at_first
+
+    report = judged(make())
+
+    n_failed = report.failures["provider_error"]
+    assert report.warnings == [
+        f"{n_failed} calls failed in a batch; the next run submits them again"
+    ]
+
+
 @pytest.mark.parametrize("behaviour", [fails_at_first, talks_at_first])
-def test_they_are_made_live_if_allowed_and_counted(
-    behaviour: Behaviour, server: FaultServer, tmp_path: Path
+def test_calls_that_fail_in_a_batch_are_made_live_if_allowed_and_counted(
+    behaviour: Behaviour, server: FaultServer, make: Make
 ) -> None:
     server.behaviour = behaviour
-    job = job_at(server, tmp_path, judge={"allow_live": True})
-    report = judged(job)
+
+    report = judged(make(allow_live=True))
+
+    n_live = paid_verdicts(server)[CHAT]
+    warning = f"{n_live} calls of `mode: batch` were made live, at the live price (`allow_live`)"
     assert report.rows == N_CRITERIA
     assert report.failures == {}
-    n_live = paid_verdicts(server)[CHAT]
     assert n_live > 0
-    assert (
-        f"{n_live} calls of `mode: batch` were made live, at the live price (`allow_live`)"
-        in report.warnings
-    )
+    assert warning in report.warnings
 
 
-def test_a_crash_between_handing_in_and_writing_it_down_pays_nothing_twice(
-    server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_crash_between_submitting_a_batch_and_recording_it_pays_nothing_twice(
+    server: FaultServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def crash(*_: object) -> None:
         raise KeyboardInterrupt
 
-    job = job_at(server, tmp_path)
-    with monkeypatch.context() as patched:
-        patched.setattr(Submissions, "submitted", crash)
+    job = make()
+    with monkeypatch.context() as patch:
+        patch.setattr(Submissions, "submitted", crash)
         with pytest.raises(KeyboardInterrupt):
             judged(job)
-    assert judged(job).rows == N_CRITERIA
+
+    report = judged(job)
+
+    assert report.rows == N_CRITERIA
     assert paid_verdicts(server) == {BATCH: N_CRITERIA}
 
 
 @pytest.mark.parametrize(
-    ("end", "n_responses", "status"),
+    ("end", "n_responses", "warning"),
     [("failed", 0, "ended as failed"), ("expired", 20, "27 of 47 calls have no result")],
 )
-def test_what_a_batch_that_fails_or_expires_has_is_taken_and_the_rest_submitted_by_the_next_run(
-    end: str, n_responses: int, status: str, server: FaultServer, tmp_path: Path
+def test_a_batch_that_fails_or_expires_gives_its_results_and_the_next_run_submits_the_rest(
+    end: BatchEnd, n_responses: int, warning: str, server: FaultServer, make: Make
 ) -> None:
     server.batch_end = end
     server.responses_before_end = n_responses
-    job = job_at(server, tmp_path)
-    first = judged(job)
-    assert status in first.warnings[0]
+    job = make()
+    first_report = judged(job)
     server.batch_end = "completed"
-    assert first.rows + judged(job).rows == sum(paid_verdicts(server).values()) == N_CRITERIA
+
+    report = judged(job)
+
+    assert warning in first_report.warnings[0]
+    assert first_report.rows == n_responses
+    assert report.rows == N_CRITERIA - n_responses
+    assert paid_verdicts(server).total() == N_CRITERIA
 
 
-def test_no_batch_is_submitted_that_could_pass_the_cap(server: FaultServer, tmp_path: Path) -> None:
-    job = job_at(server, tmp_path)
-    capped = job.settings.model_copy(
-        update={"limits": Limits(max_tokens=10_000, batch_wait_s=120.0)}
-    )
+def test_no_batch_is_submitted_that_could_pass_the_cap(server: FaultServer, make: Make) -> None:
+    job = make()
+    limits = Limits(max_tokens=10_000, batch_wait_s=120.0)
+    capped = job.settings.model_copy(update={"limits": limits})
+
     report = judged(job.model_copy(update={"settings": capped}))
+
     assert report.is_at_budget
     assert 0 < report.rows < N_CRITERIA
-    assert report.rows == sum(paid_verdicts(server).values())
+    assert report.rows == paid_verdicts(server).total()
+
+
+def batched_calls(target: Target) -> list[Call]:
+    """Thirty calls for a batch."""
+    calls = []
+    for number in range(30):
+        messages = [{"role": "user", "content": f"prompt {number}"}]
+        calls.append(Call(target, messages, f"cell {number}", is_batched=True))
+    return calls
 
 
 def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(
-    server: FaultServer, tmp_path: Path
+    server: FaultServer, make: Make, tmp_path: Path
 ) -> None:
     server.polls_until_done = 1
-    target = judge_target(job_at(server, tmp_path).settings.judges[0])
-    n_before = len(server.paid)
-    calls = [
-        Call(
-            target,
-            [{"role": "user", "content": f"prompt {number}"}],
-            f"cell {number}",
-            is_batched=True,
-        )
-        for number in range(30)
-    ]
+    target = judge_target(make().settings.judges[0])
+    calls = batched_calls(target)
+    limiter = Limiter(4, Budget(None, None))
+
+    async def run(run_id: str) -> Batching:
+        with contextlib.closing(Ledger(tmp_path / "ledger")) as ledger:
+            batching = Batching(target, ledger, limiter, run_id, "judge")
+            await batching.submit_and_collect(calls, 30.0)
+            return batching
 
     async def both() -> list[Batching]:
-        ledgers = [Ledger(tmp_path / "ledger") for _ in range(2)]
-        limiter = Limiter(4, Budget(None, None))
-        runs = [
-            Batching(target, ledger, limiter, f"run {n}", "judge")
-            for n, ledger in enumerate(ledgers)
-        ]
-        await asyncio.gather(*(run.submit_and_collect(calls, 30.0) for run in runs))
-        for ledger in ledgers:
-            histories = [
-                ledger.history(call.key(call.parameters(target.parameters))) for call in calls
-            ]
-            assert [len(history.entries) for history in histories] == [1] * 30
-            ledger.close()
-        return runs
+        return await asyncio.gather(run("first"), run("second"))
 
-    one, other = asyncio.run(both())
-    assert sorted([one.n_submitted, other.n_submitted]) == [0, 30]
-    assert sorted([len(one.replies), len(other.replies)]) == [0, 30]
-    assert len(server.paid) - n_before == 30
-    assert (30, "judge") in [
-        (row["calls"], row["purpose"]) for row in spend_in(tmp_path / "ledger")
-    ]
+    runs = asyncio.run(both())
+
+    with contextlib.closing(Ledger(tmp_path / "ledger")) as ledger:
+        for call in calls:
+            history = ledger.history(call.key(call.parameters(target.parameters)))
+            assert len(history.entries) == 1
+    spends = [(row["calls"], row["purpose"]) for row in spend_in(tmp_path / "ledger")]
+    assert sorted(run.n_submitted for run in runs) == [0, 30]
+    assert sorted(len(run.replies) for run in runs) == [0, 30]
+    assert len(server.paid) == 30
+    assert (30, "judge") in spends
