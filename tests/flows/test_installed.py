@@ -31,7 +31,10 @@ class Installation:
     environment: Path
 
     def run(
-        self, folder: Path, *arguments: str, **variables: str
+        self,
+        folder: Path,
+        *arguments: str,
+        **variables: str,
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [self.environment / "bin" / "prbench", *arguments],
@@ -49,7 +52,7 @@ class Installation:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     folder = tmp_path_factory.mktemp("installed")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(
@@ -59,34 +62,36 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
         capture_output=True,
     )
     (wheel,) = folder.glob("*.whl")
-    installation = Installation(wheel, folder / "environment")
-    venv.create(installation.environment, with_pip=True)
-    python = installation.environment / "bin" / "python"
+    environment = folder / "environment"
+    venv.create(environment, with_pip=True)
+    python = environment / "bin" / "python"
     install = [python, "-m", "pip", "install", "--no-deps", "--no-index", str(wheel)]
     subprocess.run(install, check=True, capture_output=True)
     # Python ignores `.pth` files in that folder, which would lead to the checkout.
-    (packages,) = installation.environment.glob("lib/python*/site-packages")
+    (packages,) = environment.glob("lib/python*/site-packages")
     (packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
-    return installation
+    return Installation(wheel, environment)
 
 
-def test_the_wheel_has_every_file_of_the_packages_and_no_data(installed: Installation) -> None:
-    contained = set(zipfile.ZipFile(installed.wheel).namelist())
-    data = [PROJECT / "warehouse" / name for name in ("data", "embedded")]
-    ours = {
-        str(path.relative_to(PROJECT))
-        for package in PACKAGES
-        for path in (PROJECT / package).rglob("*")
-        if path.is_file()
-        and "__pycache__" not in path.parts
-        and not any(path.is_relative_to(each) for each in data)
-    }
-    assert ours - contained == set()
-    assert {name for name in contained - ours if not name.startswith("prbench_pipeline-")} == set()
+def test_the_wheel_has_every_file_of_the_packages_and_no_data(installation: Installation) -> None:
+    data_folders = (PROJECT / "warehouse" / "data", PROJECT / "warehouse" / "embedded")
+    package_files = set()
+    for package in PACKAGES:
+        for path in (PROJECT / package).rglob("*"):
+            is_data = any(folder in path.parents for folder in data_folders)
+            if path.is_file() and "__pycache__" not in path.parts and not is_data:
+                package_files.add(str(path.relative_to(PROJECT)))
+
+    wheel_files = zipfile.ZipFile(installation.wheel).namelist()
+
+    metadata = "prbench_pipeline-"
+    assert {name for name in wheel_files if not name.startswith(metadata)} == package_files
 
 
 def test_an_installed_package_stays_as_it_is(
-    installed: Installation, provider: FaultServer, tmp_path: Path
+    installation: Installation,
+    provider: FaultServer,
+    tmp_path: Path,
 ) -> None:
     endpoint = {"name": "hosted_vllm/alpha", "api_base": provider.api_base}
     settings = {
@@ -95,16 +100,14 @@ def test_an_installed_package_stays_as_it_is(
         "judges": [endpoint],
     }
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump(settings))
-    before = installed.digests()
+    digests = installation.digests()
 
-    done = installed.run(tmp_path, "run", "--limit", "2")
+    run = installation.run(tmp_path, "run", "--limit", "2")
+    commits = installation.run(tmp_path, "sql", "select git_commit from runs", "--json")
 
-    assert done.returncode == 0, done.stderr
-    assert f"Database: {tmp_path}/warehouse/data/prbench.duckdb\n" in done.stdout
+    assert run.returncode == 0, run.stderr
+    assert f"Database: {tmp_path}/warehouse/data/prbench.duckdb\n" in run.stdout
     assert (tmp_path / "warehouse/data/report/prbench/index.html").is_file()
     assert {path.name for path in tmp_path.iterdir()} == {"prbench.yaml", "warehouse"}
-    assert before == installed.digests()
-    counted = installed.run(
-        tmp_path, "sql", "select count(*) as n, count(git_commit) as n_commits from runs", "--json"
-    )
-    assert yaml.safe_load(counted.stdout) == [{"n": 1, "n_commits": 0}]
+    assert installation.digests() == digests
+    assert yaml.safe_load(commits.stdout) == [{"git_commit": None}]

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,66 +35,67 @@ CALLS = {
 
 def hanging(request: Request, number: int) -> HttpResponse:
     """Let calls of judges wait for a reply."""
-    return replace(
-        well_behaved(request, number), delay_s=600.0 if request["model"] == "judge" else 0.0
-    )
+    response = well_behaved(request, number)
+    if request["model"] == "judge":
+        return replace(response, delay_s=600.0)
+    return response
+
+
+def start_hanging_run(
+    command: Command,
+    provider: FaultServer,
+) -> tuple[subprocess.Popen[str], list[Path]]:
+    """Start a run whose senders wait for replies, and return it with its senders' processes."""
+    provider.behaviour = hanging
+    command.configure(**settings(provider, trials=1, calls=CALLS))
+    run = command.start("run", "--warehouse", "data")
+    until(lambda: provider.in_hand == CONCURRENCY, run)
+    status_line = rf"Senders on {os.uname().nodename} \(.+\): 2, {CONCURRENCY} calls in flight"
+    until(lambda: re.search(status_line, command("status", "--warehouse", "data").stdout), run)
+    (states,) = (command.folder / "data/living").glob("*.senders.json")
+    senders = json.loads(states.read_text(encoding="utf-8"))
+    return run, [Path(f"/proc/{sender['pid']}") for sender in senders]
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("prefect_api")
 def test_a_run_on_senders_goes_on(command: Command, provider: FaultServer) -> None:
-    provider.behaviour = hanging
-    command.configure(**settings(provider, trials=1, calls=CALLS))
-    run = command.start("run", "--warehouse", "data")
-    until(lambda: provider.in_hand == CONCURRENCY, run)
-    shown = rf"Senders on {os.uname().nodename} \(.+\): 2, {CONCURRENCY} calls in flight"
-    until(lambda: re.search(shown, command("status", "--warehouse", "data").stdout), run)
-    (states,) = (command.folder / "data/living").glob("*.senders.json")
-    senders = [
-        Path(f"/proc/{sender['pid']}") for sender in json.loads(states.read_text(encoding="utf-8"))
-    ]
+    interrupted_run, senders = start_hanging_run(command, provider)
     assert [sender.exists() for sender in senders] == [True, True]
-    run.send_signal(signal.SIGINT)
-    _, complaint = run.communicate(timeout=120)
-    assert run.returncode == 130, complaint
-    assert "never retrieved" not in complaint
+    interrupted_run.send_signal(signal.SIGINT)
+    _, stderr = interrupted_run.communicate(timeout=120)
     until(lambda: not any(sender.exists() for sender in senders))
     assert "Senders" not in command("status", "--warehouse", "data").stdout
-
-    provider.behaviour = well_behaved
     n_calls = len(provider.book)
-    done = command.json("run", "--warehouse", "data")
+    provider.behaviour = well_behaved
+    next_run = command.json("run", "--warehouse", "data")
+
+    assert interrupted_run.returncode == 130, stderr
+    assert "never retrieved" not in stderr
     assert len(provider.book) - n_calls == 2 * N_CRITERIA
-    assert (
-        sum(stage["rows"] for stage in done["stages"] if stage["stage"] == "judge")
-        == 2 * N_CRITERIA
-    )
-    stored = command.sql(
-        "select (select count(*) from responses) as r, (select count(value) from verdicts) as v"
-    )
-    assert stored == [{"r": 2 * N_TASKS, "v": 2 * N_CRITERIA}]
+    (judge_report,) = [stage for stage in next_run["stages"] if stage["stage"] == "judge"]
+    assert judge_report["rows"] == 2 * N_CRITERIA
+    assert len(command.sql("from responses")) == 2 * N_TASKS
+    assert len(command.sql("from verdicts where value is not null")) == 2 * N_CRITERIA
 
 
 @pytest.mark.long
 def test_doctor_starts_senders_and_names_what_they_lack(
-    command: Command, monkeypatch: Patch
+    command: Command,
+    monkeypatch: Patch,
 ) -> None:
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
-    models = [{"name": "mistral/mistral-small-latest"}]
     command.configure(
         dataset={"source": "sample"},
-        models=models,
+        models=[{"name": "mistral/mistral-small-latest"}],
         calls={**CALLS, "senders": 1},
     )
     # Ray's processes would import from this folder first.
     put_packages_of_the_user(command.folder)
-    findings = {
-        each["what"]: each for each in command.json("doctor", "--warehouse", "data", code=1)
-    }
-    (node,) = (
-        each
-        for what, each in findings.items()
-        if what.startswith(f"Ray node {os.uname().nodename} (")
-    )
-    assert node["state"] == "PROBLEM"
-    assert node["detail"] == "mistral/mistral-small-latest: MISTRAL_API_KEY not set"
+
+    findings = command.json("doctor", "--warehouse", "data", code=1)
+
+    node = f"Ray node {os.uname().nodename} ("
+    (finding,) = [finding for finding in findings if finding["what"].startswith(node)]
+    assert finding["state"] == "PROBLEM"
+    assert finding["detail"] == "mistral/mistral-small-latest: MISTRAL_API_KEY not set"

@@ -120,27 +120,14 @@ def test_a_run_that_was_interrupted_by_its_budget_has_the_same_looks(
     (lines,) = [lines for name, lines in kept().items() if "from stopping_looks" in name]
     uninterrupted_looks = json.loads("\n".join(lines[1:]))
 
-    assert len(stopped_run.looks) == len(uninterrupted_looks)
     for look, uninterrupted in zip(stopped_run.looks, uninterrupted_looks, strict=True):
         assert round(look["mean_difference"], DIGITS) == uninterrupted["mean_difference"]
         for name in ("model", "compared_model", "block", "decision"):
             assert look[name] == uninterrupted[name]
 
 
-@dataclass
-class StoppedNights:
-    """Three nights of a model that drops in the second one: the output and the number of sampled
-    responses of each, and the last look of the third.
-    """
-
-    outputs: list[dict[str, Any]]
-    n_samples: list[int]
-    last_look: dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def stopped_nights(tmp_path_factory: pytest.TempPathFactory) -> StoppedNights:
-    command = Command(tmp_path_factory.mktemp("nights"))
+@pytest.mark.long
+def test_a_night_stops_when_it_knows_that_a_model_has_dropped(command: Command) -> None:
     outputs = []
     sample_counts = []
     with FaultServer() as server:
@@ -154,35 +141,20 @@ def stopped_nights(tmp_path_factory: pytest.TempPathFactory) -> StoppedNights:
             night = f"2026-11-0{number}"
             outputs.append(command.json("nightly", "--warehouse", "data", "--night", night))
             sample_counts.append(n_samples(server.entries[n_entries:])["good"])
-    (look,) = command.sql("from stopped_comparisons where vintage = '2026-11-03'")
-    return StoppedNights(outputs, sample_counts, look)
 
-
-@pytest.mark.long
-def test_a_first_night_has_nothing_to_compare_with(stopped_nights: StoppedNights) -> None:
-    assert stopped_nights.n_samples[0] == N_TASKS
-    assert stopped_nights.outputs[0]["alerts"] == []
-
-
-@pytest.mark.long
-def test_a_night_stops_when_it_knows_that_the_model_has_dropped(
-    stopped_nights: StoppedNights,
-) -> None:
-    (alert,) = stopped_nights.outputs[1]["alerts"]
-
-    assert stopped_nights.n_samples[1] == BLOCK
+    # In the first night there is nothing to compare with.
+    assert sample_counts[0] == N_TASKS
+    assert outputs[0]["alerts"] == []
+    assert sample_counts[1] == BLOCK
+    (alert,) = outputs[1]["alerts"]
     assert alert["kind"] == "score_drop"
     assert alert["subject"] == "good"
     facts = alert["facts"]
     assert facts["decision"] == "dropped"
     assert facts["n_tasks_evaluated"] == BLOCK
     assert facts["sequence_high"] < -facts["least_difference"]
-
-
-@pytest.mark.long
-def test_a_night_is_compared_with_the_latest_value_of_each_task(
-    stopped_nights: StoppedNights,
-) -> None:
-    assert stopped_nights.outputs[2]["outcome"] == "done"
-    assert stopped_nights.last_look["n_tasks_planned"] == N_TASKS
-    assert stopped_nights.last_look["compared_vintage"] == "earlier nights"
+    # The third night is compared with the latest value of each task, whatever its night.
+    assert outputs[2]["outcome"] == "done"
+    (look,) = command.sql("from stopped_comparisons where vintage = '2026-11-03'")
+    assert look["n_tasks_planned"] == N_TASKS
+    assert look["compared_vintage"] == "earlier nights"
