@@ -10,6 +10,8 @@ select
     dataset_revision,
     task_id,
     criterion_id,
+    criterion_hash,
+    title,
     category,
     severity,
     weight,
@@ -21,6 +23,8 @@ select
     review_trial,
     review_check,
     value,
+    explanation,
+    better_wording,
     criterion_reviews.created_at,
     reviewer || case when review_trial > 1 then '#' || review_trial else '' end as repeated
 from criterion_reviews

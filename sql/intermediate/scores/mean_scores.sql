@@ -47,14 +47,14 @@ select
     is_own_hard,
     breakdown,
     label,
-    judge,
-    judge_config_hash,
-    template_hash,
-    grading,
-    judge_trial,
-    vintage,
-    model,
-    model_config_hash,
+    names.judge,
+    names.judge_config_hash,
+    names.template_hash,
+    names.grading,
+    names.judge_trial,
+    names.vintage,
+    names.model,
+    names.model_config_hash,
     score_name,
     is_primary,
     is_expected,
@@ -85,4 +85,4 @@ select
     if(is_complete, mean_score, upper_bound) as mean_upper
 from means
 inner join sizes using (task_set_id, series_id)
-inner join intermediate.model_run_names using (model_run_id, benchmark, dataset_revision)
+inner join intermediate.model_run_names as names using (model_run_id, benchmark, dataset_revision)
