@@ -91,7 +91,7 @@ _SLOW = {"browser", "prefect_api", "world_job", "hostile_job", "research_job"}
 """Fixtures with a browser, a Prefect server, or a made-up warehouse for reports."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]):
     """Sort the files, and mark as slow what needs a browser, a server or a large warehouse."""
     items.sort(key=lambda item: item.path.name not in _FIRST)
     for item in items:

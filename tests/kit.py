@@ -267,10 +267,10 @@ def rows_in(source: Path | Job, query: str, *parameters: Any) -> list[dict[str, 
         return reader.rows(query, list(parameters) or None)
 
 
-def recorded(job: Job, *entries: Entry) -> None:
+def recorded(job: Job, *entries: Entry):
     """Write finished calls into the ledger of a job's warehouse."""
 
-    async def write() -> None:
+    async def write():
         ledger = Ledger(job.warehouse / "ledger")
         for entry in entries:
             await ledger.record(entry)
@@ -387,7 +387,7 @@ def prepared(job: Job) -> Job:
     return _prepared(job)
 
 
-def publish_few(patched: Patch, *others: str) -> None:
+def publish_few(patched: Patch, *others: str):
     """Publish what stages up to judging and reviews read, and these models: all scores take two
     thirds of the time.
     """
@@ -427,7 +427,7 @@ def sampled(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> Stage
     job = job.model_copy(update={"retry_failed": retry_failed})
     report = StageReport("sample")
 
-    async def run() -> None:
+    async def run():
         async with open_run_context(job) as context:
             batches = []
             for label, cells in plan_samples(job).items():
@@ -447,7 +447,7 @@ def judged(job: Job, *, retry_failed: bool = False, size: int = 10**6) -> StageR
     job = job.model_copy(update={"retry_failed": retry_failed})
     report = StageReport("judge")
 
-    async def run() -> None:
+    async def run():
         missing = plan_verdicts(job)
         async with open_run_context(job) as context:
             for judge_config, responses in missing:
@@ -476,7 +476,7 @@ def until(
     within_s: float = 240,
     *,
     every_s: float = 0.05,
-) -> None:
+):
     """Wait until a condition holds, while a process runs."""
     deadline_s = time.monotonic() + within_s
     while not condition():

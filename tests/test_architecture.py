@@ -160,12 +160,12 @@ def is_standard(name: str) -> bool:
     return name.partition(".")[0] in sys.stdlib_module_names
 
 
-def test_all_packages_have_modules() -> None:
+def test_all_packages_have_modules():
     assert {name.split(".")[0] for name in modules()} == set(PACKAGES)
 
 
 @pytest.mark.parametrize("part", NEVER)
-def test_a_part_does_not_import_what_it_never_may(part: str) -> None:
+def test_a_part_does_not_import_what_it_never_may(part: str):
     wrong = []
     for module, imported_name in all_imports():
         if is_in(module, part) and is_in_any(imported_name, NEVER[part]):
@@ -175,7 +175,7 @@ def test_a_part_does_not_import_what_it_never_may(part: str) -> None:
 
 
 @pytest.mark.parametrize("part", ONLY)
-def test_a_part_imports_only_what_it_may(part: str) -> None:
+def test_a_part_imports_only_what_it_may(part: str):
     wrong = []
     for module, imported_name in all_imports():
         is_allowed = is_standard(imported_name) or is_in_any(imported_name, ONLY[part])
@@ -186,7 +186,7 @@ def test_a_part_imports_only_what_it_may(part: str) -> None:
 
 
 @pytest.mark.parametrize("library", ONLY_IN)
-def test_a_library_is_imported_in_its_part_only(library: str) -> None:
+def test_a_library_is_imported_in_its_part_only(library: str):
     wrong = []
     for module, imported_name in all_imports():
         if is_in(imported_name, library) and not is_in(module, ONLY_IN[library]):
@@ -202,7 +202,7 @@ def folder_in(part: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("part", LEVELS)
-def test_every_folder_has_a_level(part: str) -> None:
+def test_every_folder_has_a_level(part: str):
     root = ROOT / part.replace(".", "/")
     names = set().union(*LEVELS[part])
     folders = {path.parent.name for path in root.glob("*/__init__.py")}
@@ -215,7 +215,7 @@ def test_every_folder_has_a_level(part: str) -> None:
 
 
 @pytest.mark.parametrize("part", LEVELS)
-def test_no_folder_imports_one_beside_or_above_it(part: str) -> None:
+def test_no_folder_imports_one_beside_or_above_it(part: str):
     level_of: dict[str, int] = {}
     for level, folders in enumerate(LEVELS[part]):
         level_of |= dict.fromkeys(folders, level)
@@ -245,14 +245,14 @@ def program_texts() -> Iterator[tuple[Path, str]]:
                 yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
 
 
-def test_there_are_several_benchmarks_of_the_family() -> None:
+def test_there_are_several_benchmarks_of_the_family():
     assert len(OTHER_BENCHMARKS) > 1
 
 
 @pytest.mark.parametrize("name", OTHER_BENCHMARKS)
 def test_nothing_but_its_own_module_and_templates_names_a_benchmark_of_the_family(
     name: str,
-) -> None:
+):
     files = [path for path, text in program_texts() if name in text.lower()]
     foreign_files = []
     for path in files:
@@ -263,7 +263,7 @@ def test_nothing_but_its_own_module_and_templates_names_a_benchmark_of_the_famil
     assert foreign_files == []
 
 
-def test_no_import_is_relative() -> None:
+def test_no_import_is_relative():
     relative_imports = [names for names in all_imports() if names[1].startswith(".")]
 
     assert relative_imports == []
@@ -275,7 +275,7 @@ def imports_something_of(module: str, imported_module: str) -> bool:
     return not all(is_in(name, module) for name in names)
 
 
-def test_no_two_modules_import_each_other() -> None:
+def test_no_two_modules_import_each_other():
     circles = []
     for module, other_module in combinations(sorted(modules()), 2):
         is_parent = is_in(other_module, module)
@@ -289,7 +289,7 @@ def test_no_two_modules_import_each_other() -> None:
     assert circles == []
 
 
-def test_no_flow_is_named_like_something_that_can_be_imported() -> None:
+def test_no_flow_is_named_like_something_that_can_be_imported():
     # Prefect's loader puts `flows/` first on the path, so such a name would hide the other module.
     taken = {
         *PACKAGES,
@@ -304,14 +304,14 @@ def test_no_flow_is_named_like_something_that_can_be_imported() -> None:
     assert names & taken == set()
 
 
-def test_the_top_level_holds_exactly_what_it_should() -> None:
+def test_the_top_level_holds_exactly_what_it_should():
     visible = {file.parts[0] for file in tracked_files() if not file.parts[0].startswith(".")}
 
     assert visible >= ALWAYS_THERE
     assert visible <= ALWAYS_THERE | ALSO_ALLOWED
 
 
-def test_every_folder_with_python_is_a_package() -> None:
+def test_every_folder_with_python_is_a_package():
     folders = set()
     for file in tracked_files():
         if file.suffix == ".py" and not file.parts[0].startswith("."):
@@ -322,7 +322,7 @@ def test_every_folder_with_python_is_a_package() -> None:
     assert no_packages == []
 
 
-def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> None:
+def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name():
     tables: set[str] = set()
     for name in benchmark_names():
         tables.update(expectation.table for expectation in expectations_of(load_benchmark(name)))
@@ -330,7 +330,7 @@ def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> No
     assert sorted(sql.queries("checks")) == sorted(tables)
 
 
-def test_no_private_name_of_a_module_is_imported() -> None:
+def test_no_private_name_of_a_module_is_imported():
     wrong = []
     for module, name in all_imports():
         is_ours = name.partition(".")[0] in PACKAGES
@@ -344,7 +344,7 @@ def test_no_private_name_of_a_module_is_imported() -> None:
 PATHS = r"`((?:\.\./)*\w[\w./-]+/[\w.-]+\.(?:py|sql|yml)|(?:flows|sql|tasks|tests)/[\w./-]+/)`"
 
 
-def test_documents_and_docstrings_name_only_files_and_folders_that_exist() -> None:
+def test_documents_and_docstrings_name_only_files_and_folders_that_exist():
     files = tracked_files()
     paths: set[str] = set()
     for file in files:
@@ -367,7 +367,7 @@ def is_path_in(paths: set[str], name: str) -> bool:
     return any(path == tail or path.endswith(f"/{tail}") for path in paths)
 
 
-def test_documents_link_only_to_files_that_exist() -> None:
+def test_documents_link_only_to_files_that_exist():
     dead_links = []
     for file in tracked_files():
         if file.suffix == ".md":

@@ -40,7 +40,7 @@ PROMISED = {
 """Names that the interface or a library promises."""
 
 
-def test_no_name_and_no_sentence_uses_a_word_that_the_glossary_replaces() -> None:
+def test_no_name_and_no_sentence_uses_a_word_that_the_glossary_replaces():
     in_names, in_prose = replaced()
     uses = []
     for file in (file for file in tracked_files() if file.suffix in OURS):

@@ -18,7 +18,7 @@ from tasks.figures.scope import Scope
 from tasks.imports.responses import import_responses
 from tasks.imports.verdicts import import_verdicts
 from tasks.ingest import ingest
-from tests.kit import Patch, job_on, publish_few, row, shared_folder, written
+from tests.kit import job_on, publish_few, row, shared_folder, written
 from tests.tasks.report.browser import browsing
 from tests.tasks.report.drilldown.drilled import data, drill
 from tests.tasks.report.synthetic.research import research_job as research_job_in
@@ -31,25 +31,25 @@ RESPONSES, LABELS = (SAMPLE.parent / name for name in ("responses.jsonl", "label
 
 
 @pytest.fixture
-def without_scores(monkeypatch: Patch) -> None:
+def without_scores(monkeypatch):
     """Publish no scores, in tests that read none."""
     publish_few(monkeypatch)
 
 
 @pytest.fixture
-def only_leaderboard(monkeypatch: Patch) -> None:
+def only_leaderboard(monkeypatch):
     """Publish no other scores than the leaderboard, in tests that read no others."""
     publish_few(monkeypatch, "leaderboard")
 
 
 @pytest.fixture(scope="session")
-def world_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def world_job(tmp_path_factory) -> Job:
     """A job whose warehouse has everything that a report can show; tests must not write to it."""
     return _built(shared_folder(tmp_path_factory) / "report-world", report_world)
 
 
 @pytest.fixture(scope="session")
-def hostile_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def hostile_job(tmp_path_factory) -> Job:
     """The same job with an attack in every name and text (`attacks.py`)."""
     return _built(
         shared_folder(tmp_path_factory) / "report-hostile", partial(report_world, hostile=True)
@@ -57,7 +57,7 @@ def hostile_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 @pytest.fixture(scope="session")
-def research_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def research_job(tmp_path_factory) -> Job:
     """A job of another benchmark, with a little PRBench in the same warehouse; tests must not write
     to it.
     """
@@ -74,7 +74,7 @@ def _built(folder: Path, build: Callable[[Path], Job]) -> Job:
 
 
 @pytest.fixture(scope="session")
-def sample_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def sample_job(tmp_path_factory) -> Job:
     """The sample with the example responses and labels; tests must not write to it."""
     job = job_on("sample", tmp_path_factory.mktemp("certified"))
     check = row(
@@ -99,7 +99,7 @@ def sample_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 @pytest.fixture(scope="session")
-def certificate(sample_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def certificate(sample_job: Job, tmp_path_factory) -> Path:
     """The certificate of the sample."""
     path = tmp_path_factory.mktemp("certificates") / "sample.zip"
     certify(sample_job, path)

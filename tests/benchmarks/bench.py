@@ -100,7 +100,7 @@ def owing_job(
     return job
 
 
-def _fill(folder: Path, n_tasks: int, revision: str) -> None:
+def _fill(folder: Path, n_tasks: int, revision: str):
     written(folder, _tables(n_tasks), revision).publish()
 
 
@@ -172,7 +172,7 @@ class Figures:
 class Clock:
     """Measures this process and the CPU of its senders, from the clock's creation on."""
 
-    def __init__(self, senders: Sequence[int] = ()) -> None:
+    def __init__(self, senders: Sequence[int] = ()):
         self._senders = senders
         self._senders_cpu_s = sum(map(_cpu_s, senders))
         self._cpu_s = time.process_time()
@@ -250,7 +250,7 @@ async def _judged(
     report = StageReport("judge")
     in_hand = asyncio.Semaphore(BATCHES_IN_HAND)
 
-    async def one(position: int, ids: list[str]) -> None:
+    async def one(position: int, ids: list[str]):
         async with in_hand:
             report.add(await judge_responses(job, context, judge_config, ids, batch_index=position))
 

@@ -129,7 +129,7 @@ def calibrations(replications: int) -> Iterator[Sequence[object]]:
             yield factor, n_tasks, shared, name, *cells(true, measured), f"{excludes:.1%}"
 
 
-def main() -> None:
+def main():
     """Print both tables."""
     n = arguments(__doc__, replications=200).replications
     columns = ("truth", "mean estimate", "interval covers")

@@ -43,7 +43,7 @@ def rows(replications: int, resamples: int) -> Iterator[Sequence[object]]:
         )
 
 
-def main() -> None:
+def main():
     """Print a table in Markdown."""
     options = arguments(__doc__, replications=400, resamples=500)
     header = (

@@ -369,7 +369,7 @@ def rows(replications: int) -> Iterator[Sequence[object]]:
         yield "difference of two models", f"{share:.0%}", n, "–", "–", alone_cell, judge_cell, "–"
 
 
-def main() -> None:
+def main():
     """Print coverage and relative width of every world and design."""
     header = ("judge", "labelled", "labels", *COLUMNS)
     markdown(header, rows(arguments(__doc__, replications=1_000).replications))

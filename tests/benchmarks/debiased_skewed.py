@@ -79,7 +79,7 @@ def covered(
     )
 
 
-def main() -> None:
+def main():
     n = arguments(__doc__, replications=1_000).replications
     header = ["criteria", "tasks", "labels", "Student's t alone", "debiased", "relative width"]
     markdown(header, (row for shape in SHAPES for row in rows(shape, n)))

@@ -85,7 +85,7 @@ def arguments(
     return parser.parse_args()
 
 
-def markdown(header: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
+def markdown(header: Sequence[object], rows: Iterable[Sequence[object]]):
     """Print a table in Markdown, each line as soon as it is known."""
     for cells in (header, ["---"] * len(header)):
         print(f"| {' | '.join(map(str, cells))} |")

@@ -211,7 +211,7 @@ def rows(
                 yield str(n_tasks), name, str(n_trials), f"{share:.0f}", *texts
 
 
-def main() -> None:
+def main():
     """Simulate and print: coverage in %, and in brackets the mean width relative to Student's t."""
     resamples = (10_000, "bootstrap resamples of each")
     options = arguments(

@@ -130,7 +130,7 @@ def rows(replications: int, resamples: int) -> Iterator[Sequence[str]]:
         yield name, design, f"{world.share:.3f}", *figures
 
 
-def main() -> None:
+def main():
     """Print the coverage of every world and design."""
     options = arguments(__doc__, replications=1_000, resamples=1_000)
     header = ["world", "design", "true share", "coverage", "given", "bias"]

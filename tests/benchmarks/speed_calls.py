@@ -39,7 +39,7 @@ def medians(rounds: Sequence[Figures]) -> list[float]:
 
 def print_comparison(
     figures: Mapping[str, Sequence[Figures]], options: Namespace, latency_s: float
-) -> None:
+):
     """Print the figures of all clients, beside those of the baseline."""
     print(
         f"{options.calls} calls, {options.at_once} at once, {latency_s:g} s each, the provider on"
@@ -69,7 +69,7 @@ def print_comparison(
     print(report(name, compared, must_keep=options.keep))
 
 
-def main() -> None:
+def main():
     """Measure and print."""
     options = arguments(
         __doc__,

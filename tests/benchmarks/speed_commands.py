@@ -71,7 +71,7 @@ def cost_of(
     return Cost(user_s + system_s, wall_s, first_call_s)
 
 
-def configured(folder: Path, server: FaultServer, *labels: str) -> None:
+def configured(folder: Path, server: FaultServer, *labels: str):
     """Configure models on the shipped sample, and a judge."""
     models = [endpoint(label, server.api_base) for label in labels]
     configure(
@@ -118,7 +118,7 @@ def measured(folder: Path) -> dict[str, Cost]:
     return costs
 
 
-def main() -> None:
+def main():
     """Measure and print."""
     options = arguments(__doc__, keeps=True)
     with tempfile.TemporaryDirectory(prefix="speed-") as name:

@@ -49,13 +49,13 @@ def job_of(folder: Path) -> Job:
     )
 
 
-def fill(folder: Path, size: Size) -> None:
+def fill(folder: Path, size: Size):
     """Make the warehouse, and publish it."""
     synthetic_warehouse(folder, size)
     aggregate(job_of(folder))
 
 
-def one_night_more(folder: Path, size: Size) -> None:
+def one_night_more(folder: Path, size: Size):
     """Add a new sampling of one model, and publish it."""
     night = f"night-{len(Warehouse(folder).store.standing('responses')):03d}"
     add_night(Warehouse(folder), size, "model-00", night)
@@ -82,7 +82,7 @@ def copied(folder: Path, target: Path) -> Built:
     return figures, sum(path.stat().st_size for path in target.iterdir()) / 1e6
 
 
-def main() -> None:
+def main():
     """Measure and print."""
     options = arguments(
         __doc__,

@@ -143,7 +143,7 @@ def query_times(folder: Path) -> list[QueryTime]:
     ]
 
 
-def print_builds(builds: Sequence[Build]) -> None:
+def print_builds(builds: Sequence[Build]):
     """Print the cost of each build, and its ratio to linear growth."""
     rows = []
     for cost in builds:
@@ -163,7 +163,7 @@ def print_builds(builds: Sequence[Build]) -> None:
     markdown(header, rows)
 
 
-def print_queries(folder: Path, n_vintages: int, cost: Build, *, must_keep: bool) -> None:
+def print_queries(folder: Path, n_vintages: int, cost: Build, *, must_keep: bool):
     """Measure and print the queries on a warehouse, and compare them with the kept figures."""
     copy_cpu_s = in_process_of_its_own(bare_copy, folder)
     print(f"\n{n_vintages} vintages, milliseconds; {_COPY} took {copy_cpu_s:.1f} CPU s")
@@ -182,7 +182,7 @@ def print_queries(folder: Path, n_vintages: int, cost: Build, *, must_keep: bool
     print(report(f"speed_warehouse, {cost.verdicts:,} verdicts", figures, must_keep=must_keep))
 
 
-def main() -> None:
+def main():
     """Measure and print."""
     options = arguments(
         __doc__,

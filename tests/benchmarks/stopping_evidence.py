@@ -351,7 +351,7 @@ def _bias_cell(bias: Bias) -> str:
     return f"{1e3 * bias.mean:+.2f} ({1e3 * bias.standard_error:.2f})"
 
 
-def main() -> None:
+def main():
     """Print the tables."""
     options = arguments(
         __doc__,

@@ -57,7 +57,7 @@ class Size:
         )
 
 
-def fill(warehouse: Warehouse, size: Size) -> None:
+def fill(warehouse: Warehouse, size: Size):
     """Write the parts; nothing is published yet."""
     warehouse.write(
         "score_definitions", [row("score_definitions", **asdict(score)) for score in SCORES]
@@ -84,7 +84,7 @@ def fill(warehouse: Warehouse, size: Size) -> None:
             responses(connection, warehouse, size, model, vintage)
 
 
-def add_night(warehouse: Warehouse, size: Size, model: str, night: str) -> None:
+def add_night(warehouse: Warehouse, size: Size, model: str, night: str):
     """Write the parts of another night: one model's responses, judged like the others; nothing is
     published yet.
     """
@@ -100,7 +100,7 @@ def _series(size: Size) -> Iterator[tuple[str, str]]:
             yield f"model-{number:02d}", vintage
 
 
-def _tasks(connection: duckdb.DuckDBPyConnection) -> None:
+def _tasks(connection: duckdb.DuckDBPyConnection):
     """Make the tasks and criteria, each with a difficulty that the verdicts depend on."""
     fields = " union all ".join(
         f"select '{field}' as field, '{split}' as split, {tasks} as n_tasks, {criteria} as n_all"
@@ -145,7 +145,7 @@ def _tasks(connection: duckdb.DuckDBPyConnection) -> None:
     """)
 
 
-def _prompts(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: Size) -> None:
+def _prompts(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: Size):
     """Store the conversations, half as long as a response."""
     prompt = _prose("task_id", size.response_words // 2)
     keys = "benchmark, dataset_revision, task_id, 0 as position, conversation_id"
@@ -174,7 +174,7 @@ def responses(
     size: Size,
     model: str,
     vintage: str,
-) -> None:
+):
     """Write a model's responses in a vintage to the tasks in `made_tasks`, and the verdicts on
     `made_criteria`.
     """
@@ -231,7 +231,7 @@ def responses(
 
 def copy_rows(
     connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, table_name: str, query: str
-) -> None:
+):
     """Write the rows of a query as one part, with the contract's columns in its order and types."""
     folder = warehouse.store.root / table_name
     folder.mkdir(parents=True, exist_ok=True)

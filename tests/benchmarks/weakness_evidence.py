@@ -377,7 +377,7 @@ def null_rows(n_seeds: int) -> Iterator[Sequence[object]]:
         yield name, *(f"{share:.1f}" for share in null_shares(world, n_seeds))
 
 
-def main() -> None:
+def main():
     """Print both tables."""
     options = arguments(
         __doc__, planted=(50, "seeds for weaknesses"), nothing=(1_000, "seeds with nothing planted")

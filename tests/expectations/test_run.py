@@ -103,7 +103,7 @@ KINDS: list[tuple[str, dict[str, Any], dict[str, list[Any]], list[int]]] = [
 @pytest.mark.parametrize(("kind", "arguments", "columns", "failing"), KINDS)
 def test_the_failing_rows_are_named_and_all_counted(
     kind: str, arguments: dict[str, Any], columns: dict[str, list[Any]], failing: list[int]
-) -> None:
+):
     frame = rows(**columns)
     finding = results(frame, kind, **arguments)
 
@@ -112,7 +112,7 @@ def test_the_failing_rows_are_named_and_all_counted(
     assert finding.failures
 
 
-def test_a_failure_has_the_task_and_the_note_of_its_row() -> None:
+def test_a_failure_has_the_task_and_the_note_of_its_row():
     frame = rows(
         task_id=["t1", "t2"],
         note=["good", "bad $note {x}"],
@@ -123,7 +123,7 @@ def test_a_failure_has_the_task_and_the_note_of_its_row() -> None:
     assert (FailedRow("two\n", "t2", "bad $note {x}"),) == finding.failures
 
 
-def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_once() -> None:
+def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_once():
     def not_null(table: str, column: str) -> Expectation:
         return expect(
             "ingest",
@@ -155,6 +155,6 @@ def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_on
         ("ExpectColumnValuesToNotBeNull", {"column": "missing"}),
     ],
 )
-def test_what_cannot_be_evaluated_is_an_error(kind: str, arguments: dict[str, Any]) -> None:
+def test_what_cannot_be_evaluated_is_an_error(kind: str, arguments: dict[str, Any]):
     with pytest.raises(RuntimeError, match=kind):
         results(rows(a=[1.0]), kind, **arguments)

@@ -52,18 +52,18 @@ EXPECTATIONS = {
 ALL = list(chain.from_iterable(EXPECTATIONS.values()))
 
 
-def test_the_checks_have_the_names_that_configurations_use() -> None:
+def test_the_checks_have_the_names_that_configurations_use():
     assert {expectation.check for expectation in ALL} == NAMES
 
 
-def test_the_readme_names_every_check_and_every_bound() -> None:
+def test_the_readme_names_every_check_and_every_bound():
     text = Path(expectations.__file__).with_name("README.md").read_text(encoding="utf-8")
     bounds = {name for check in CHECKS.values() for name in signature(check).parameters}
 
     assert [name for name in NAMES | bounds if f"`{name}`" not in text] == []
 
 
-def test_every_check_belongs_to_one_suite_and_has_one_severity() -> None:
+def test_every_check_belongs_to_one_suite_and_has_one_severity():
     kinds = defaultdict(set)
     for expectation in ALL:
         kinds[expectation.check].add((expectation.suite, expectation.severity))
@@ -72,7 +72,7 @@ def test_every_check_belongs_to_one_suite_and_has_one_severity() -> None:
     assert {expectation.suite for expectation in ALL} == set(SUITES)
 
 
-def test_no_two_expectations_of_a_benchmark_are_stored_alike() -> None:
+def test_no_two_expectations_of_a_benchmark_are_stored_alike():
     for name, declared in EXPECTATIONS.items():
         identities = {(item.check, item.text, item.table) for item in declared}
         assert len(identities) == len(declared), name
@@ -84,7 +84,7 @@ def of_ingest(invariants: dict[str, Any]) -> list[Expectation]:
     ]
 
 
-def test_an_expectation_is_stored_as_the_call_that_makes_it() -> None:
+def test_an_expectation_is_stored_as_the_call_that_makes_it():
     (expectation,) = of_ingest({"criteria_per_task": {"fewest": 10, "most": 30}})
 
     assert (
@@ -116,13 +116,13 @@ def test_an_expectation_is_stored_as_the_call_that_makes_it() -> None:
 )
 def test_an_invariant_that_cannot_be_checked_is_refused_by_name(
     invariants: dict[str, Any], reason: str
-) -> None:
+):
     with pytest.raises(ValueError, match=reason):
         all_expectations(invariants)
 
 
 @pytest.mark.slow
-def test_a_benchmark_can_declare_a_check_of_its_own() -> None:
+def test_a_benchmark_can_declare_a_check_of_its_own():
     (declared,) = of_ingest({"short_titles": OWN})
     frame = pd.DataFrame(
         {

@@ -47,7 +47,7 @@ class AnyServer:
         http_response: Plain | Callable[[Seen], Plain],
         host: str = "127.0.0.1",
         tls: ssl.SSLContext | None = None,
-    ) -> None:
+    ):
         self.seen: list[Seen] = []
         self._respond = http_response if callable(http_response) else lambda _: http_response
         self._server = ThreadingHTTPServer((host, 0), self._handler())
@@ -67,7 +67,7 @@ class AnyServer:
         ).start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_: object):
         self._server.shutdown()
         self._server.server_close()
 
@@ -75,7 +75,7 @@ class AnyServer:
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
-            def _serve(self) -> None:
+            def _serve(self):
                 body = self.rfile.read(int(self.headers.get("content-length") or 0))
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 seen = Seen(self.command, self.path, headers, body)
@@ -93,7 +93,7 @@ class AnyServer:
 
             do_GET = do_POST = do_HEAD = _serve  # noqa: N815 - their names are the library's
 
-            def log_message(self, *_: Any) -> None:
+            def log_message(self, *_: Any):
                 """Log nothing."""
 
         return Handler

@@ -174,7 +174,7 @@ class Batch:
 class Batches:
     """All batches, and the endpoints for them and their files."""
 
-    def __init__(self, server: "FaultServer") -> None:
+    def __init__(self, server: "FaultServer"):
         """Use the settings of a server, which may change at any time, and its book."""
         self._server = server
         self._files: dict[str, StoredFile] = {}
@@ -258,7 +258,7 @@ class Batches:
                 await self._end(batch, self._server.batch_end)
         return await send_json(http, batch.described())
 
-    async def _end(self, batch: Batch, end: str) -> None:
+    async def _end(self, batch: Batch, end: str):
         """Process the requests and put the results into files."""
         n_responses = self._server.responses_before_end
         if end == "completed":

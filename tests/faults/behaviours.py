@@ -19,21 +19,21 @@ class BookedRequest(Request):
 
     __slots__ = ("digest",)
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request):
         super().__init__(request)
         self.digest = _content_digest(request)
 
 
-def digest_of(request: Request) -> str:
+def digest_of(request) -> str:
     """A hash of a request's content; the order of its keys does not count."""
     return request.digest if isinstance(request, BookedRequest) else _content_digest(request)
 
 
-def _content_digest(request: Request) -> str:
+def _content_digest(request) -> str:
     return hashlib.sha256(_CANONICAL.encode(request).encode()).hexdigest()
 
 
-def messages_of(request: Request) -> list[dict[str, Any]]:
+def messages_of(request) -> list[dict[str, Any]]:
     """The conversation of a request: `messages` of a chat completion, `input` of a response,
     `state` of decisions.
     """
@@ -54,18 +54,18 @@ def text_of(message: dict[str, Any]) -> str:
     return "".join(part.get("text") or "" for part in content or ())
 
 
-def prompt_of(request: Request) -> str:
+def prompt_of(request) -> str:
     """The text of a request's first message."""
     messages = messages_of(request)
     return text_of(messages[0]) if messages else ""
 
 
-def prompt_tokens_of(request: Request) -> int:
+def prompt_tokens_of(request) -> int:
     """The number of words of all messages: a word is a token of this provider."""
     return sum(len(text_of(message).split()) for message in messages_of(request))
 
 
-def flaw_of(request: object, field: str) -> str | None:
+def flaw_of(request, field: str) -> str | None:
     """Return why no provider would accept a request, or None; `field` must hold the
     conversation.
     """
@@ -140,7 +140,7 @@ Behaviour = Callable[[Request, int], HttpResponse]
 """
 
 
-def is_judge_request(request: Request) -> bool:
+def is_judge_request(request) -> bool:
     """Return whether a request asks for verdicts (the shipped templates have these words)."""
     return "questions" in request or bool(
         re.search("items? of an expert's grading rubric", prompt_of(request))
@@ -176,7 +176,7 @@ def probability_of(text: str, wording: str) -> float:
     return _bytes_of(f"{text}|{wording}")[0] // 4 / 63
 
 
-def decisions(request: Request) -> list[dict[str, Any]]:
+def decisions(request) -> list[dict[str, Any]]:
     """Return the test decision model's decisions in the form of `/v1/decisions`."""
     questions = request["questions"]
     if not isinstance(questions, dict):
@@ -229,7 +229,7 @@ def entries(prompt: str) -> list[dict[str, Any]]:
     return entries
 
 
-def is_reviewing(request: Request) -> bool:
+def is_reviewing(request) -> bool:
     """Return whether a request asks for a review of a criterion (the shipped template has these
     words).
     """
@@ -248,7 +248,7 @@ def review(prompt: str) -> dict[str, Any]:
     }
 
 
-def well_behaved(request: Request, _number: int) -> HttpResponse:
+def well_behaved(request, _number: int) -> HttpResponse:
     """Return a text for each conversation, and a verdict for each criterion, that depends on the
     prompt alone.
     """
@@ -308,7 +308,7 @@ def seeded_faults(seed: int, rate: float, *, base: Behaviour = well_behaved) -> 
     """
     faults = list(FAULTS.values())
 
-    def behaviour(request: Request, number: int) -> HttpResponse:
+    def behaviour(request, number: int) -> HttpResponse:
         reply = base(request, number)
         if _pseudorandom("fault", seed, request, number) >= rate:
             return reply
@@ -321,14 +321,14 @@ def seeded_faults(seed: int, rate: float, *, base: Behaviour = well_behaved) -> 
 def slowed(delay_s: float, base: Behaviour) -> Behaviour:
     """A behaviour that responds, or fails, as `base` does, but only after a delay."""
 
-    def behaviour(request: Request, number: int) -> HttpResponse:
+    def behaviour(request, number: int) -> HttpResponse:
         reply = base(request, number)
         return replace(reply, delay_s=reply.delay_s + delay_s)
 
     return behaviour
 
 
-def _pseudorandom(purpose: str, seed: int, request: Request, number: int) -> float:
+def _pseudorandom(purpose: str, seed: int, request, number: int) -> float:
     """A number between 0 and 1 (exclusive), uniform over all calls, and always the same for the
     same call.
     """
@@ -387,7 +387,7 @@ class Book:
                 self.most_in_hand = max(self.most_in_hand, self.in_hand)
         return entry
 
-    def close(self, entry: Entry, *, in_batch: bool = False) -> None:
+    def close(self, entry: Entry, *, in_batch: bool = False):
         """Record that the server has finished a request."""
         entry.responded_at_s = time.monotonic()
         with self._lock:

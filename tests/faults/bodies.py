@@ -16,7 +16,7 @@ from typing import Any
 from aiohttp import web
 from multidict import CIMultiDict
 
-from tests.faults.behaviours import HttpResponse, Request, digest_of, failed, prompt_tokens_of
+from tests.faults.behaviours import HttpResponse, digest_of, failed, prompt_tokens_of
 
 CHAT = "/v1/chat/completions"
 RESPONSES = "/v1/responses"
@@ -37,7 +37,7 @@ _CREATED = 1
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
-def is_streamed(request: Request, reply: HttpResponse) -> bool:
+def is_streamed(request, reply: HttpResponse) -> bool:
     """Return whether a response is a stream of events: one was requested, and the response is not
     an error.
     """
@@ -49,7 +49,7 @@ def is_streamed(request: Request, reply: HttpResponse) -> bool:
     )
 
 
-def body_of(path: str, request: Request, reply: HttpResponse) -> bytes:
+def body_of(path: str, request, reply: HttpResponse) -> bytes:
     """Return the whole body of a response, as bytes."""
     if reply.raw is not None:
         return reply.raw
@@ -64,7 +64,7 @@ def body_of(path: str, request: Request, reply: HttpResponse) -> bytes:
     return json.dumps(json_of(path, request, reply)).encode()
 
 
-def json_of(path: str, request: Request, reply: HttpResponse) -> dict[str, Any]:
+def json_of(path: str, request, reply: HttpResponse) -> dict[str, Any]:
     """Return the body of a response that is not streamed."""
     if reply.error is not None:
         return {"error": reply.error}
@@ -80,7 +80,7 @@ def json_of(path: str, request: Request, reply: HttpResponse) -> dict[str, Any]:
     return _response(request, reply) if path == RESPONSES else _chat(request, reply)
 
 
-def _embeddings(request: Request, reply: HttpResponse) -> dict[str, Any]:
+def _embeddings(request, reply: HttpResponse) -> dict[str, Any]:
     """A vector for each text: its words, each counted in one of 64 components."""
     texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
     data = []
@@ -96,7 +96,7 @@ def _embeddings(request: Request, reply: HttpResponse) -> dict[str, Any]:
     }
 
 
-def _decisions(path: str, request: Request, reply: HttpResponse) -> dict[str, Any]:
+def _decisions(path: str, request, reply: HttpResponse) -> dict[str, Any]:
     """The decisions in a reply's text: a list for `/v1/decisions`, System One's format for the
     other path.
     """
@@ -139,7 +139,7 @@ def error_json(message: str, kind: str = "invalid_request_error") -> dict[str, A
     return {"error": failed(400, message, kind=kind).error}
 
 
-def _head(request: Request, reply: HttpResponse, kind: str) -> dict[str, Any]:
+def _head(request, reply: HttpResponse, kind: str) -> dict[str, Any]:
     """Return the first fields of a completion, and of each chunk of one."""
     digest = digest_of(request)[:24]
     head = {
@@ -151,11 +151,11 @@ def _head(request: Request, reply: HttpResponse, kind: str) -> dict[str, Any]:
     return head if reply.fingerprint is None else {**head, "system_fingerprint": reply.fingerprint}
 
 
-def _served(request: Request, reply: HttpResponse) -> str:
+def _served(request, reply: HttpResponse) -> str:
     return reply.model or f"{request['model']}-2026-11-01"
 
 
-def _chat(request: Request, reply: HttpResponse) -> dict[str, Any]:
+def _chat(request, reply: HttpResponse) -> dict[str, Any]:
     message = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
     choice: dict[str, Any] = {"message": message, "finish_reason": reply.finish_reason}
     if request.get("logprobs"):
@@ -186,7 +186,7 @@ def _tokens(text: str) -> list[str]:
     return re.findall(r"\w+|\s+|[^\w\s]", text)
 
 
-def _events(request: Request, reply: HttpResponse) -> Iterator[dict[str, Any]]:
+def _events(request, reply: HttpResponse) -> Iterator[dict[str, Any]]:
     """The chunks of a streamed completion: role, text in pieces, finish reason, and usage if
     requested.
     """
@@ -225,14 +225,14 @@ def _pieces(text: str) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
-def _counts(request: Request, reply: HttpResponse) -> tuple[int, int, int]:
+def _counts(request, reply: HttpResponse) -> tuple[int, int, int]:
     """The numbers of prompt tokens, of cached ones among them, and of completion tokens."""
     prompt = prompt_tokens_of(request)
     cached = prompt // 2 if reply.cached_tokens is None else reply.cached_tokens
     return prompt, cached, len((reply.text or "").split()) + reply.reasoning_tokens
 
 
-def _chat_usage(request: Request, reply: HttpResponse) -> dict[str, Any]:
+def _chat_usage(request, reply: HttpResponse) -> dict[str, Any]:
     if reply.usage != "counted":
         return {} if reply.usage is None else {"usage": reply.usage}
     prompt, cached, completion = _counts(request, reply)
@@ -246,7 +246,7 @@ def _chat_usage(request: Request, reply: HttpResponse) -> dict[str, Any]:
     return {"usage": usage}
 
 
-def _response(request: Request, reply: HttpResponse) -> dict[str, Any]:
+def _response(request, reply: HttpResponse) -> dict[str, Any]:
     reason = _INCOMPLETE.get(reply.finish_reason)
     fixed: dict[str, Any] = {
         "error": None,
@@ -274,7 +274,7 @@ def _response(request: Request, reply: HttpResponse) -> dict[str, Any]:
     }
 
 
-def _output(request: Request, reply: HttpResponse) -> list[dict[str, Any]]:
+def _output(request, reply: HttpResponse) -> list[dict[str, Any]]:
     """A message for each choice, after an item for the reasoning if there was any."""
     name = digest_of(request)[:24]
     status = "incomplete" if reply.finish_reason in _INCOMPLETE else "completed"
@@ -308,7 +308,7 @@ def _output(request: Request, reply: HttpResponse) -> list[dict[str, Any]]:
     return thought + messages if reply.reasoning_tokens and messages else messages
 
 
-def _response_usage(request: Request, reply: HttpResponse) -> dict[str, Any]:
+def _response_usage(request, reply: HttpResponse) -> dict[str, Any]:
     if reply.usage != "counted":
         return {"usage": reply.usage}
     prompt, cached, completion = _counts(request, reply)
@@ -380,7 +380,7 @@ def cut(http: web.BaseRequest) -> web.Response:
     return web.Response()
 
 
-def reset(http: web.BaseRequest) -> None:
+def reset(http: web.BaseRequest):
     """End the connection with a reset, as a provider's crashed proxy does."""
     transport = http.transport
     if transport is None:

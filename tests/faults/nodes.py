@@ -36,7 +36,7 @@ def why_no_network() -> str:
 class Machine:
     """A network namespace: its processes see the network from its address only."""
 
-    def __init__(self, bridge: str, number: int, network: str) -> None:
+    def __init__(self, bridge: str, number: int, network: str):
         self.name = _name(number)
         self.address = f"{network}.{number}"
         self._cable = f"v{self.name}"
@@ -55,21 +55,21 @@ class Machine:
         """The processes on this machine."""
         return [int(pid) for pid in _ip("netns", "pids", self.name).split()]
 
-    def signal(self, number: signal.Signals) -> None:
+    def signal(self, number: signal.Signals):
         """Send a signal to all its processes."""
         for pid in self.processes():
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
-    def kill(self) -> None:
+    def kill(self):
         """Kill all its processes at once, as a power cut does."""
         until(lambda: self.signal(signal.SIGKILL) or not self.processes(), within_s=30)
 
-    def plug(self, *, is_in: bool) -> None:
+    def plug(self, *, is_in: bool):
         """Connect or disconnect its cable."""
         _ip("link", "set", self._cable, "up" if is_in else "down")
 
-    def close(self) -> None:
+    def close(self):
         """Kill its processes and delete it."""
         self.kill()
         _ip("netns", "delete", self.name)
@@ -121,7 +121,7 @@ class RayNode:
     Every start has a key of its own, which identifies its calls.
     """
 
-    def __init__(self, cluster: "RayCluster", number: int, machine: Machine) -> None:
+    def __init__(self, cluster: "RayCluster", number: int, machine: Machine):
         self.machine = machine
         self.name = f"node{number}"
         self.folder = cluster.folder / str(number)
@@ -165,7 +165,7 @@ class RayNode:
 class RayCluster:
     """A head node and workers, with a token of their own."""
 
-    def __init__(self, folder: Path, machines: list[Machine]) -> None:
+    def __init__(self, folder: Path, machines: list[Machine]):
         self.folder = folder
         self.token_file = folder / "token"
         self.token_file.touch(0o600)

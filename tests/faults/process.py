@@ -10,7 +10,7 @@ from tests.faults.behaviours import slowed, well_behaved
 from tests.faults.server import FaultServer
 
 
-def _serve(address: Connection, latency_s: float) -> None:
+def _serve(address: Connection, latency_s: float):
     server = FaultServer(slowed(latency_s, well_behaved))
     gc.freeze()  # spares the garbage collector the libraries, which stay in memory anyway
     asyncio.run(server.serve(lambda: address.send(server.api_base)))
@@ -19,7 +19,7 @@ def _serve(address: Connection, latency_s: float) -> None:
 class ServerProcess:
     """A context manager that runs the provider in a process, and ends it."""
 
-    def __init__(self, *, latency_s: float = 0.0) -> None:
+    def __init__(self, *, latency_s: float = 0.0):
         self._address, theirs = get_context("spawn").Pipe()
         self._process = get_context("spawn").Process(
             target=_serve,
@@ -35,6 +35,6 @@ class ServerProcess:
         self.api_base = self._address.recv()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_: object):
         self._process.kill()
         self._process.join()

@@ -55,7 +55,7 @@ class FaultServer(Book):
 
     def __init__(
         self, behaviour: Behaviour = well_behaved, *, host: str = "127.0.0.1", port: int = 0
-    ) -> None:
+    ):
         super().__init__()
         self.behaviour = behaviour
         self.polls_until_done = 0
@@ -114,12 +114,12 @@ class FaultServer(Book):
             raise TimeoutError("the provider did not start")
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_: object):
         self.stop()
         if self._thread is not None:
             self._thread.join()
 
-    def stop(self) -> None:
+    def stop(self):
         """Stop serving, from any thread: nothing new is accepted, and requests in hand are
         dropped.
         """
@@ -127,7 +127,7 @@ class FaultServer(Book):
             with contextlib.suppress(RuntimeError):  # the loop has ended already
                 self._loop.call_soon_threadsafe(self._ended.set)
 
-    async def serve(self, when_ready: Callable[[], None]) -> None:
+    async def serve(self, when_ready: Callable[[], None]):
         """Serve from the running loop until `stop` is called."""
         self._loop = asyncio.get_running_loop()
         app = web.Application(client_max_size=0, middlewares=[self._struck])

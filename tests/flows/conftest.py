@@ -21,7 +21,7 @@ from flows.cli.main import cli, main
 from flows.server import PrefectServer
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
-from tests.kit import Patch, Printed, configure, endpoint, shared_folder
+from tests.kit import configure, endpoint, shared_folder
 
 PROJECT = Path(__file__).parents[2]
 PRBENCH = Path(sys.executable).with_name("prbench")
@@ -59,7 +59,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def opened_terminal(monkeypatch: Patch, stream: str, n_columns: int) -> Terminal:
+def opened_terminal(monkeypatch, stream: str, n_columns: int) -> Terminal:
     """Make `stdout` or `stderr` a terminal.
 
     A fixture could not: each phase of a test has a stream of its own.
@@ -71,7 +71,7 @@ def opened_terminal(monkeypatch: Patch, stream: str, n_columns: int) -> Terminal
     return terminal
 
 
-def put_packages_of_the_user(folder: Path) -> None:
+def put_packages_of_the_user(folder: Path):
     """Put packages and modules with names of this project's, its libraries' and Python's beside the
     configuration.
     """
@@ -120,7 +120,7 @@ class Command:
         rows: list[dict[str, Any]] = self.json("sql", query, "--warehouse", "data")
         return rows
 
-    def configure(self, **settings: Any) -> None:
+    def configure(self, **settings: Any):
         # The report at the end of a run takes seconds; tests about it enable it.
         settings = {"report": {"enabled": False}, **settings}
         configure(self.folder, **settings)
@@ -129,7 +129,7 @@ class Command:
 class Run:
     """The command `prbench` in this process, with the same options at the end of every call."""
 
-    def __init__(self, capsys: Printed, *location: str | Path) -> None:
+    def __init__(self, capsys, *location: str | Path):
         self._capsys = capsys
         self._location = location
         self.out = ""
@@ -157,7 +157,7 @@ class Run:
         return json.loads(self(*arguments, "--json"))
 
 
-def run_on(folder: Path, capsys: Printed) -> Run:
+def run_on(folder: Path, capsys) -> Run:
     """The command on a warehouse, or on a folder with a configuration and a warehouse `data`
     (`tests.kit.stored`).
     """
@@ -168,18 +168,18 @@ def run_on(folder: Path, capsys: Printed) -> Run:
 
 
 @pytest.fixture
-def run(capsys: Printed) -> Run:
+def run(capsys) -> Run:
     return Run(capsys)
 
 
 @pytest.fixture
-def run_here(folder: Path, capsys: Printed) -> Run:
+def run_here(folder: Path, capsys) -> Run:
     """The command on the folder of a module."""
     return run_on(folder, capsys)
 
 
 @pytest.fixture(scope="module")
-def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrefectServer]:
+def prefect_server(tmp_path_factory) -> Iterator[PrefectServer]:
     """Start a real Prefect server with a database of its own."""
     home = tmp_path_factory.mktemp("prefect")
     with serving_prefect(home, shared_folder(tmp_path_factory)) as server:
@@ -187,7 +187,7 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prefect
 
 
 @pytest.fixture
-def prefect_api(prefect_server: PrefectServer, monkeypatch: Patch) -> str:
+def prefect_api(prefect_server: PrefectServer, monkeypatch) -> str:
     """The address of the server, which records what the test runs."""
     monkeypatch.setenv("PRBENCH_PREFECT", "auto")
     monkeypatch.setenv("PREFECT_API_URL", prefect_server.url)
@@ -197,7 +197,7 @@ def prefect_api(prefect_server: PrefectServer, monkeypatch: Patch) -> str:
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> Command:
+def command(tmp_path) -> Command:
     """`prbench` in an empty folder."""
     return Command(tmp_path)
 

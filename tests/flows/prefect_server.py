@@ -105,7 +105,7 @@ def artifacts_of(url: str, key: str, run_id: str) -> list[str]:
     return [artifact["data"] for artifact in artifacts if run_id in (artifact["description"] or "")]
 
 
-def _keep_database(home: Path, shared: Path) -> None:
+def _keep_database(home: Path, shared: Path):
     if not (shared / _DATABASE).exists():
         path = shared / f".{_DATABASE}"
         with (

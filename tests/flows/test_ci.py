@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.faults.behaviours import prompt_of
-from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request
+from tests.faults.server import FaultServer, HttpResponse, is_judge_request
 from tests.flows.conftest import PRBENCH, PROJECT, Command
 from tests.kit import endpoint
 
@@ -26,7 +26,7 @@ JOB = WORKFLOW["jobs"]["evaluate"]
 STEPS = {step["name"]: step["run"] for step in JOB["steps"] if "run" in step}
 
 
-def candidate_fails(request: Request, _: int) -> HttpResponse:
+def candidate_fails(request, _: int) -> HttpResponse:
     """Responses name their model; the judge decides that the candidate meets nothing, and that the
     others meet all.
     """
@@ -81,7 +81,7 @@ def run_step(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_a_pull_request_with_a_worse_candidate_fails_and_its_summary_says_why(
     checkout: Command,
-) -> None:
+):
     evaluated = run_step("Evaluate", checkout.folder)
     compared = run_step("Compare", checkout.folder)
 
@@ -94,7 +94,7 @@ def test_a_pull_request_with_a_worse_candidate_fails_and_its_summary_says_why(
 
 
 @pytest.mark.long
-def test_a_night_without_a_drop_succeeds_after_an_earlier_one(checkout: Command) -> None:
+def test_a_night_without_a_drop_succeeds_after_an_earlier_one(checkout: Command):
     checkout("nightly", "--night", "2026-01-01", "--warehouse", JOB["env"]["PRBENCH_WAREHOUSE"])
 
     night = run_step("Night", checkout.folder)
@@ -105,5 +105,5 @@ def test_a_night_without_a_drop_succeeds_after_an_earlier_one(checkout: Command)
     assert "| fresh 2026-01-01 → fresh " in summary
 
 
-def test_each_shell_step_of_the_workflow_is_one_that_is_run_here() -> None:
+def test_each_shell_step_of_the_workflow_is_one_that_is_run_here():
     assert STEPS.keys() == {"Evaluate", "Compare", "Night"}

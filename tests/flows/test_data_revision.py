@@ -16,7 +16,7 @@ from tasks.config.job import DataRevision, Job
 from tasks.ingest import ingest
 from tasks.rules.errors import UsageError
 from tests.flows.conftest import Run
-from tests.kit import Patch, good_row, write_jsonl
+from tests.kit import good_row, write_jsonl
 
 
 def job_of(folder: Path, dataset: str) -> Job:
@@ -29,14 +29,14 @@ def revision(file: Path) -> str:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path) -> Path:
     return write_jsonl(tmp_path / "tasks.jsonl", [good_row("a")])
 
 
 def test_a_revision_is_that_of_its_first_use_for_the_job_and_all_copies_of_it(
-    tmp_path: Path,
+    tmp_path,
     file: Path,
-) -> None:
+):
     job = job_of(tmp_path, f"{{source: {file}}}")
     early_copy = job.model_copy(update={"night": "2026-11-22"})
     write_jsonl(file, [good_row("b")])
@@ -52,9 +52,9 @@ def test_a_revision_is_that_of_its_first_use_for_the_job_and_all_copies_of_it(
 
 
 def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(
-    tmp_path: Path,
+    tmp_path,
     file: Path,
-) -> None:
+):
     revisions: list[DataRevision] = []
     barrier = Barrier(8)
 
@@ -80,10 +80,10 @@ def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(
 @pytest.mark.parametrize("source", ["nowhere.jsonl", "~nobody-at-all/tasks.jsonl"])
 def test_a_command_that_needs_no_data_set_runs_without(
     source: str,
-    tmp_path: Path,
-    monkeypatch: Patch,
+    tmp_path,
+    monkeypatch,
     run: Run,
-) -> None:
+):
     monkeypatch.setenv("HOME", str(tmp_path))
     ingest(job_of(tmp_path, "{source: sample}"))
     job_of(tmp_path, f"{{source: {source}}}")
@@ -93,7 +93,7 @@ def test_a_command_that_needs_no_data_set_runs_without(
     assert run.err == ""
 
 
-def test_only_ingest_refuses_a_split_that_the_folder_lacks(tmp_path: Path) -> None:
+def test_only_ingest_refuses_a_split_that_the_folder_lacks(tmp_path):
     folder = tmp_path / "tasks"
     folder.mkdir()
     write_jsonl(folder / "finance.jsonl", [good_row("a")])

@@ -19,7 +19,7 @@ from flows.run.outcomes import ENDINGS, explained, message_of, outcome_of
 from tasks.llm.ledger.ledger import Ledger
 from tasks.run.writing import StageReport
 from tests.flows.conftest import Run
-from tests.kit import Patch, Printed, job_on, rows_in
+from tests.kit import job_on, rows_in
 from warehouse import Warehouse, unless_unwritable
 
 
@@ -38,10 +38,10 @@ def interrupt(*_: object, **__: object) -> NoReturn:
 def test_ctrl_c_at_any_moment_of_a_run_interrupts_it(
     owner: object,
     name: str,
-    tmp_path: Path,
-    monkeypatch: Patch,
-    capsys: Printed,
-) -> None:
+    tmp_path,
+    monkeypatch,
+    capsys,
+):
     monkeypatch.setattr(owner, name, interrupt)
 
     run = execute(job_on("sample", tmp_path), lambda: [StageReport("judge")])
@@ -53,9 +53,9 @@ def test_ctrl_c_at_any_moment_of_a_run_interrupts_it(
 
 
 def test_a_run_that_is_interrupted_before_its_row_is_written_has_no_effect(
-    tmp_path: Path,
-    monkeypatch: Patch,
-) -> None:
+    tmp_path,
+    monkeypatch,
+):
     monkeypatch.setattr(Warehouse, "verify", interrupt)
 
     execute(job_on("sample", tmp_path), lambda: [StageReport("judge")])
@@ -70,8 +70,8 @@ def test_a_run_that_is_interrupted_before_its_row_is_written_has_no_effect(
 def test_work_cut_short_is_recorded_with_its_outcome(
     work: Callable[[], Any],
     outcome: str,
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     with suppress(ZeroDivisionError):
         execute(job_on("sample", tmp_path), work)
 
@@ -87,7 +87,7 @@ def mount(folder: Path, *options: str) -> bool:
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
+def disk(tmp_path) -> Iterator[Path]:
     """A disk of 64 kB."""
     folder = tmp_path / "disk"
     folder.mkdir()
@@ -102,10 +102,10 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_named(
     disk: Path,
     n_used_bytes: int,
-    tmp_path: Path,
-    monkeypatch: Patch,
+    tmp_path,
+    monkeypatch,
     run: Run,
-) -> None:
+):
     monkeypatch.chdir(tmp_path)
     (disk / ".filler").write_bytes(bytes(n_used_bytes))
 
@@ -119,14 +119,14 @@ def test_a_full_disk_is_named(
 READING_COMMANDS = (["leaderboard"], ["status"], ["sql", "from verdicts"], ["figure", "runs"])
 
 
-def fill(disk: Path) -> None:
+def fill(disk: Path):
     with suppress(OSError), (disk / ".filler").open("wb") as file:
         while True:
             file.write(bytes(4096))
             file.flush()
 
 
-def assert_disk_is_named(line: str, data: Path) -> None:
+def assert_disk_is_named(line: str, data: Path):
     """Check the message of a command that finds nothing on a full disk: it names no command that
     would fail there.
     """
@@ -140,10 +140,10 @@ def assert_disk_is_named(line: str, data: Path) -> None:
 def test_a_command_that_finds_nothing_on_a_full_disk_names_the_disk(
     command: list[str],
     disk: Path,
-    tmp_path: Path,
-    monkeypatch: Patch,
+    tmp_path,
+    monkeypatch,
     run: Run,
-) -> None:
+):
     monkeypatch.chdir(tmp_path)
     fill(disk)
 
@@ -155,10 +155,10 @@ def test_a_command_that_finds_nothing_on_a_full_disk_names_the_disk(
 @pytest.mark.slow
 def test_a_full_disk_is_named_after_a_run_that_was_cut_short_before_it_stored_a_task(
     disk: Path,
-    tmp_path: Path,
-    monkeypatch: Patch,
+    tmp_path,
+    monkeypatch,
     run: Run,
-) -> None:
+):
     monkeypatch.chdir(tmp_path)
     assert mount(disk, "-o", "remount,size=16m")
     execute(job_on("sample", disk / "data"), list)
@@ -174,10 +174,10 @@ def test_a_full_disk_is_named_after_a_run_that_was_cut_short_before_it_stored_a_
 def test_a_command_that_finds_nothing_on_a_read_only_disk_says_so(
     command: list[str],
     disk: Path,
-    tmp_path: Path,
-    monkeypatch: Patch,
+    tmp_path,
+    monkeypatch,
     run: Run,
-) -> None:
+):
     monkeypatch.chdir(tmp_path)
     assert mount(disk, "-o", "remount,ro")
 
@@ -190,13 +190,13 @@ def test_a_command_that_finds_nothing_on_a_read_only_disk_says_so(
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
-def test_too_many_open_files_are_a_line_with_the_limit_to_raise(number: int) -> None:
+def test_too_many_open_files_are_a_line_with_the_limit_to_raise(number: int):
     _, line = explained(OSError(number, os.strerror(number), "/data/x"))
 
     assert line.endswith("or lower `limits.concurrency`")
 
 
-def test_a_folder_that_can_be_written_gets_the_advice_and_no_file(tmp_path: Path) -> None:
+def test_a_folder_that_can_be_written_gets_the_advice_and_no_file(tmp_path):
     assert unless_unwritable(tmp_path / "new" / "data", "run it") == "run it"
     assert list(tmp_path.iterdir()) == []
 
@@ -204,10 +204,10 @@ def test_a_folder_that_can_be_written_gets_the_advice_and_no_file(tmp_path: Path
 @pytest.mark.slow
 def test_a_read_only_warehouse_can_be_read(
     disk: Path,
-    tmp_path: Path,
-    monkeypatch: Patch,
-    capsys: Printed,
-) -> None:
+    tmp_path,
+    monkeypatch,
+    capsys,
+):
     monkeypatch.chdir(tmp_path)
     location = ["--warehouse", str(disk / "data")]
     assert mount(disk, "-o", "remount,size=64m")
@@ -223,7 +223,7 @@ def test_a_read_only_warehouse_can_be_read(
     assert capsys.readouterr().err.count(refusal) == 2
 
 
-def test_of_the_outcomes_that_apply_the_first_in_order_of_exit_codes_counts() -> None:
+def test_of_the_outcomes_that_apply_the_first_in_order_of_exit_codes_counts():
     reports = [
         StageReport("judge"),
         StageReport("judge", is_below_bar=True),
@@ -258,7 +258,7 @@ def test_a_run_without_replies_fails(
     n_rows: int,
     facts: dict[str, Any],
     outcome: str,
-) -> None:
+):
     reports = [
         StageReport("ingest", rows=9),
         StageReport("sample", rows=n_rows, failures=Counter(failures)),
@@ -269,7 +269,7 @@ def test_a_run_without_replies_fails(
 
 
 @pytest.mark.parametrize("outcome", ENDINGS)
-def test_a_state_has_the_type_and_name_of_its_outcome(outcome: str) -> None:
+def test_a_state_has_the_type_and_name_of_its_outcome(outcome: str):
     from flows.recorded import state_of  # Prefect takes seconds to import
 
     state = state_of(outcome, "half is missing")
@@ -280,7 +280,7 @@ def test_a_state_has_the_type_and_name_of_its_outcome(outcome: str) -> None:
     assert (outcome == "done") == (state.name == "Completed")
 
 
-def test_each_outcome_has_a_state_of_its_own() -> None:
+def test_each_outcome_has_a_state_of_its_own():
     assert len({ending.state_name for ending in ENDINGS.values()}) == len(ENDINGS)
 
 
@@ -298,7 +298,7 @@ def test_each_outcome_has_a_state_of_its_own() -> None:
         ([], "Below the bar"),
     ],
 )
-def test_the_message_of_a_run_says_what_to_know(reports: list[StageReport], message: str) -> None:
+def test_the_message_of_a_run_says_what_to_know(reports: list[StageReport], message: str):
     assert message_of(reports, "below_bar") == message
 
 
@@ -314,7 +314,7 @@ def test_the_message_of_a_run_says_what_to_know(reports: list[StageReport], mess
 def test_a_warehouse_is_named_after_its_folder_or_after_the_one_with_the_default_folder(
     folder: str,
     name: str,
-) -> None:
+):
     from flows.ui import warehouse_name
 
     assert warehouse_name(Path(folder)) == name

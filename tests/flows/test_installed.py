@@ -52,7 +52,7 @@ class Installation:
 
 
 @pytest.fixture(scope="module")
-def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+def installation(tmp_path_factory) -> Installation:
     folder = tmp_path_factory.mktemp("installed")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(
@@ -73,7 +73,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     return Installation(wheel, environment)
 
 
-def test_the_wheel_has_every_file_of_the_packages_and_no_data(installation: Installation) -> None:
+def test_the_wheel_has_every_file_of_the_packages_and_no_data(installation: Installation):
     data_folders = (PROJECT / "warehouse" / "data", PROJECT / "warehouse" / "embedded")
     package_files = set()
     for package in PACKAGES:
@@ -91,8 +91,8 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_data(installation: Inst
 def test_an_installed_package_stays_as_it_is(
     installation: Installation,
     provider: FaultServer,
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     endpoint = {"name": "hosted_vllm/alpha", "api_base": provider.api_base}
     settings = {
         "dataset": {"source": "sample"},

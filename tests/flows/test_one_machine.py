@@ -11,7 +11,7 @@ import pytest
 
 from tests.faults.server import FaultServer, HttpResponse, well_behaved
 from tests.flows.conftest import PROJECT, Command
-from tests.kit import Patch, until
+from tests.kit import until
 from warehouse.locks import Machine, Owner
 
 pytestmark = pytest.mark.slow
@@ -57,14 +57,14 @@ def started(script: str, *arguments: str, folder: Path) -> Iterator[subprocess.P
 
 
 @pytest.fixture(autouse=True)
-def _fast(monkeypatch: Patch) -> None:
+def _fast(monkeypatch):
     for name, value in FAST.items():
         monkeypatch.setattr(Owner, name, value)
 
 
 def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one(
     command: Command,
-) -> None:
+):
     data = command.folder / "data"
     data.mkdir()
     command.configure(
@@ -93,7 +93,7 @@ def test_a_run_is_refused_while_another_machine_writes_and_replaces_a_killed_one
 
 def test_a_run_that_another_machine_took_over_ends_in_one_line_and_writes_nothing(
     command: Command,
-) -> None:
+):
     data = command.folder / "data"
     with FaultServer(
         lambda request, number: HttpResponse(well_behaved(request, number).text, delay_s=0.3),

@@ -12,7 +12,7 @@ import pytest
 from flows.cli.main import entry
 from tests.faults.server import FaultServer, HttpResponse, well_behaved
 from tests.flows.conftest import CONCURRENCY, N_CRITERIA, N_TASKS, PRBENCH, Command, settings
-from tests.kit import Patch, until
+from tests.kit import until
 
 pytestmark = pytest.mark.slow
 
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.slow
 def test_a_run_whose_calls_all_fail_exits_1_with_one_cause(
     options: list[str],
     command: Command,
-    monkeypatch: Patch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "a-wrong-key")
     error = {
         "message": "Who are you?",
@@ -51,7 +51,7 @@ def test_a_stopped_run_ends_soon_and_goes_on(
     command: Command,
     provider: FaultServer,
     stop: signal.Signals,
-) -> None:
+):
     provider.behaviour = lambda request, number: HttpResponse(
         well_behaved(request, number).text,
         delay_s=600 if len(provider.judge_requests) > 40 else 0.1,
@@ -113,7 +113,7 @@ def test_a_run_opens_only_so_many_files(
     most_in_hand: int,
     line: str,
     command: Command,
-) -> None:
+):
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 2_000:
         pytest.skip("no more files may be open here")
     with FaultServer(
@@ -146,8 +146,8 @@ def test_a_run_opens_only_so_many_files(
 def test_a_command_may_open_more_files_than_its_shell_says_unless_that_is_the_most(
     hard_limit: int,
     limits: tuple[int, int],
-    monkeypatch: Patch,
-) -> None:
+    monkeypatch,
+):
     set_limits: list[tuple[int, int]] = []
     monkeypatch.setattr("sys.argv", ["prbench", "--help"])
     monkeypatch.setattr("atexit.register", lambda function: function)

@@ -34,7 +34,7 @@ def commands_of(document: str) -> list[tuple[list[str], str]]:
 
 
 @pytest.mark.slow
-def test_the_commands_of_the_readme_print_what_it_shows(command: Command) -> None:
+def test_the_commands_of_the_readme_print_what_it_shows(command: Command):
     shutil.copytree(PROJECT / "warehouse" / "samples", command.folder / "warehouse" / "samples")
     # The guide's commands need what the README's commands imported.
     for arguments, output in commands_of(README) + commands_of(GUIDE):
@@ -42,19 +42,19 @@ def test_the_commands_of_the_readme_print_what_it_shows(command: Command) -> Non
         assert command(*arguments[3:], "--warehouse", "data").stdout == output, arguments
 
 
-def test_the_readme_is_short_and_shows_sql() -> None:
+def test_the_readme_is_short_and_shows_sql():
     assert len(README.splitlines()) <= 200
     assert [arguments[3] for arguments, _ in commands_of(README)].count("sql") == 3
 
 
-def test_the_example_configuration_is_valid() -> None:
+def test_the_example_configuration_is_valid():
     job = load_job(Arguments(config=PROJECT / "prbench.example.yaml"))
 
     assert [model.label for model in job.settings.models] == ["gpt-5.6-sol-high"]
     assert job.settings.benchmark == "prbench"
 
 
-def test_the_pictures_of_the_report_are_there_and_small() -> None:
+def test_the_pictures_of_the_report_are_there_and_small():
     report_readme = (PROJECT / "tasks" / "report" / "README.md").read_text(encoding="utf-8")
     paths = re.findall(r'<img src="([^"]+)"', README + report_readme)
     pictures = list((PROJECT / "tasks" / "report" / "pictures").iterdir())
@@ -74,7 +74,7 @@ LINES = "".join(console_blocks(OPERATIONS)).splitlines()
 def test_every_command_of_the_guide_works_as_it_stands(
     command: Command,
     provider: FaultServer,
-) -> None:
+):
     assert len(LINES) > 20
     pinned = endpoint("pinned", provider.api_base)
     fresh = endpoint("fresh", provider.api_base, resample="nightly")

@@ -2,19 +2,18 @@
 
 import signal
 import urllib.request
-from pathlib import Path
 
 import pytest
 
 from tasks.config.job import Job
 from tests.flows.conftest import Command
-from tests.kit import Patch, copied
+from tests.kit import copied
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def command_with_report(sample_job: Job, tmp_path: Path) -> Command:
+def command_with_report(sample_job: Job, tmp_path) -> Command:
     """The command in a folder with responses and labels, no model to call, and the report
     enabled.
     """
@@ -26,7 +25,7 @@ def command_with_report(sample_job: Job, tmp_path: Path) -> Command:
 
 def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(
     command_with_report: Command,
-) -> None:
+):
     folder = command_with_report.folder / "pages"
     folder.mkdir()
     (folder / "thesis.tex").write_text("mine")
@@ -43,8 +42,8 @@ def test_a_report_that_cannot_be_written_fails_the_run_and_loses_no_results(
 
 def test_a_served_report_is_there_until_ctrl_c(
     command_with_report: Command,
-    monkeypatch: Patch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setenv("BROWSER", "true")
     process = command_with_report.start("report", "--serve", "--port", "0", "--warehouse", "data")
     try:

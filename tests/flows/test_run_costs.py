@@ -3,7 +3,6 @@ that was killed.
 """
 
 import struct
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from tasks.figures.scope import filled
 from tasks.figures.shown import FIGURES
 from tasks.maintain.upkeep import latest_runs, run_cost, run_total, spent, store_calls
 from tests.flows.conftest import Run
-from tests.kit import Printed, at, call_entry, job_on, recorded, row, rows_in, written
+from tests.kit import at, call_entry, job_on, recorded, row, rows_in, written
 from tests.warehouse.parts import flip
 from warehouse import Warehouse
 
@@ -35,7 +34,7 @@ def record_calls(
     job: Job,
     run_id: str,
     costs_by_caller: dict[tuple[str, str], list[float | None]],
-) -> None:
+):
     """Store what a killed run leaves: calls in the ledger, some of which have become rows."""
     for (purpose, model), costs in costs_by_caller.items():
         for number, cost in enumerate(costs, start=1):
@@ -62,11 +61,11 @@ def run_in_progress(run_id: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Job:
+def job(tmp_path) -> Job:
     return job_on("sample", tmp_path)
 
 
-def publish(job: Job, **tables: list[dict[str, Any]]) -> None:
+def publish(job: Job, **tables: list[dict[str, Any]]):
     written(job.warehouse, tables).publish()
 
 
@@ -101,13 +100,13 @@ def killed_job(job: Job) -> Job:
     return job
 
 
-def test_every_command_shows_the_same_cost_of_a_killed_run(killed_job: Job) -> None:
+def test_every_command_shows_the_same_cost_of_a_killed_run(killed_job: Job):
     assert latest_runs(killed_job)[0]["cost_usd"] == TOTAL
     assert sum_usd(spent(killed_job)) == TOTAL
     assert sum_usd(run_cost(killed_job, "killed")) == TOTAL
 
 
-def test_the_row_of_a_killed_run_gets_its_cost(killed_job: Job) -> None:
+def test_the_row_of_a_killed_run_gets_its_cost(killed_job: Job):
     (killed_run,) = mark_killed(killed_job)
     Warehouse(killed_job.warehouse).publish()
 
@@ -118,7 +117,7 @@ def test_the_row_of_a_killed_run_gets_its_cost(killed_job: Job) -> None:
 
 
 @pytest.mark.parametrize("name", ["runs", "spend", "night_costs"])
-def test_every_page_shows_the_same_cost_of_a_killed_run(name: str, killed_job: Job) -> None:
+def test_every_page_shows_the_same_cost_of_a_killed_run(name: str, killed_job: Job):
     mark_killed(killed_job)
     Warehouse(killed_job.warehouse).publish()
 
@@ -141,7 +140,7 @@ def test_an_unknown_cost_is_never_0(
     cost: float | None,
     n_unpriced: int,
     job: Job,
-) -> None:
+):
     publish(job, runs=[run_in_progress(job.run_id)])
     record_calls(job, job.run_id, costs_by_caller)
 
@@ -159,14 +158,14 @@ def test_an_unknown_cost_is_never_0(
     assert page_row["unpriced_calls"] == n_unpriced
 
 
-def test_a_run_never_ends_before_it_began(job: Job) -> None:
+def test_a_run_never_ends_before_it_began(job: Job):
     publish(job)
 
     # The clock was set back.
     assert run_row(job, [], at(2), at(1), "done")["ended_at"] == at(2)
 
 
-def test_a_damaged_ledger_lets_every_run_begin(killed_job: Job, capsys: Printed) -> None:
+def test_a_damaged_ledger_lets_every_run_begin(killed_job: Job, capsys):
     with (killed_job.warehouse / "ledger" / "calls.sqlite").open("r+b") as file:
         file.write(b"no database")
 
@@ -183,7 +182,7 @@ def test_a_damaged_sum_is_restored_from_the_published_one_of_an_ended_run(
     cost: float | None,
     job: Job,
     run: Run,
-) -> None:
+):
     publish(job, runs=[run_in_progress("a-run") | {"outcome": outcome}])
     record_calls(job, "a-run", {("judge", "j"): [TOTAL / 4, TOTAL * 3 / 4]})
     store_calls(job)

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, is_judge_request, well_behaved
 from tests.flows.conftest import PRBENCH
 from tests.flows.prefect_server import take_database
 from tests.kit import configure, endpoint, shared_folder, values_in
@@ -36,7 +36,7 @@ SERVER_SECRET = re.compile(rb"prbench:[\w-]{43}|cHJiZW5jaD[\w+/]{20,}")
 """The secret of the run's own Prefect server, plain and as in a header."""
 
 
-def echo_secrets(request: Request, number: int) -> HttpResponse:
+def echo_secrets(request, number: int) -> HttpResponse:
     """Repeat the secrets in errors and texts, as careless providers do."""
     keys = " ".join([KEY, *FORMS])
     if is_judge_request(request) and number == 0:
@@ -104,7 +104,7 @@ def prbench(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def recorded_run(tmp_path_factory: pytest.TempPathFactory) -> RecordedRun:
+def recorded_run(tmp_path_factory) -> RecordedRun:
     folder = tmp_path_factory.mktemp("recorded")
     prefect_folder = folder / "data" / "prefect"
     prefect_folder.mkdir(parents=True, mode=0o700)
@@ -127,7 +127,7 @@ def recorded_run(tmp_path_factory: pytest.TempPathFactory) -> RecordedRun:
     return RecordedRun(folder, process, [entry.headers for entry in server.entries])
 
 
-def test_the_provider_gets_the_key_and_the_header(recorded_run: RecordedRun) -> None:
+def test_the_provider_gets_the_key_and_the_header(recorded_run: RecordedRun):
     assert recorded_run.process.returncode == 3, recorded_run.process.stderr[-3000:]
     assert recorded_run.headers
     for headers in recorded_run.headers:
@@ -137,7 +137,7 @@ def test_the_provider_gets_the_key_and_the_header(recorded_run: RecordedRun) -> 
 
 def test_no_secret_is_in_a_file_after_a_run_with_everything_logged(
     recorded_run: RecordedRun,
-) -> None:
+):
     contents = {path: path.read_bytes() for path in recorded_run.files}
 
     names = {path.name for path in contents}
@@ -147,13 +147,13 @@ def test_no_secret_is_in_a_file_after_a_run_with_everything_logged(
         assert [path for path, content in contents.items() if secret.encode() in content] == []
 
 
-def test_no_secret_is_in_a_table(recorded_run: RecordedRun) -> None:
+def test_no_secret_is_in_a_table(recorded_run: RecordedRun):
     assert "[redacted]" in recorded_run.stored_values
     for secret in PLANTED:
         assert secret not in recorded_run.stored_values
 
 
-def test_the_secret_of_prefect_s_server_is_in_its_own_file_alone(recorded_run: RecordedRun) -> None:
+def test_the_secret_of_prefect_s_server_is_in_its_own_file_alone(recorded_run: RecordedRun):
     paths = [path for path in recorded_run.files if SERVER_SECRET.search(path.read_bytes())]
 
     assert [path.parent for path in paths] == [recorded_run.folder / "prefect" / "prbench"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.server import FaultServer, HttpResponse, Request, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, well_behaved
 from tests.flows.conftest import (
     CONCURRENCY,
     N_CRITERIA,
@@ -20,7 +20,7 @@ from tests.flows.conftest import (
     put_packages_of_the_user,
     settings,
 )
-from tests.kit import Patch, until
+from tests.kit import until
 
 pytestmark = [
     pytest.mark.slow,
@@ -33,7 +33,7 @@ CALLS = {
 }
 
 
-def hanging(request: Request, number: int) -> HttpResponse:
+def hanging(request, number: int) -> HttpResponse:
     """Let calls of judges wait for a reply."""
     response = well_behaved(request, number)
     if request["model"] == "judge":
@@ -59,7 +59,7 @@ def start_hanging_run(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("prefect_api")
-def test_a_run_on_senders_goes_on(command: Command, provider: FaultServer) -> None:
+def test_a_run_on_senders_goes_on(command: Command, provider: FaultServer):
     interrupted_run, senders = start_hanging_run(command, provider)
     assert [sender.exists() for sender in senders] == [True, True]
     interrupted_run.send_signal(signal.SIGINT)
@@ -82,8 +82,8 @@ def test_a_run_on_senders_goes_on(command: Command, provider: FaultServer) -> No
 @pytest.mark.long
 def test_doctor_starts_senders_and_names_what_they_lack(
     command: Command,
-    monkeypatch: Patch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
     command.configure(
         dataset={"source": "sample"},

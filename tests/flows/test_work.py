@@ -29,7 +29,7 @@ from warehouse import Warehouse, sample_path
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def data(tmp_path) -> Path:
     """A data set with one split."""
     folder = tmp_path / "set"
     folder.mkdir()
@@ -37,7 +37,7 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def test_ingest_has_work_until_the_data_is_stored_and_checked(data: Path, tmp_path: Path) -> None:
+def test_ingest_has_work_until_the_data_is_stored_and_checked(data: Path, tmp_path):
     job = job_on(data, tmp_path / "data")
 
     assert has_work(job, "ingest")
@@ -47,7 +47,7 @@ def test_ingest_has_work_until_the_data_is_stored_and_checked(data: Path, tmp_pa
     assert not has_work(job, "ingest")
 
 
-def test_ingest_has_work_for_other_data_and_other_checks(data: Path, tmp_path: Path) -> None:
+def test_ingest_has_work_for_other_data_and_other_checks(data: Path, tmp_path):
     prepared(job_on(data, tmp_path / "data"))
 
     assert has_work(job_on("sample", tmp_path / "data"), "ingest")
@@ -55,7 +55,7 @@ def test_ingest_has_work_for_other_data_and_other_checks(data: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["ingest", "evaluate"])
-def test_there_is_work_for_a_new_split(name: str, data: Path, tmp_path: Path) -> None:
+def test_there_is_work_for_a_new_split(name: str, data: Path, tmp_path):
     prepared(job_on(data, tmp_path / "data"))
 
     shutil.copy(data / "a.jsonl", data / "b.jsonl")
@@ -63,7 +63,7 @@ def test_there_is_work_for_a_new_split(name: str, data: Path, tmp_path: Path) ->
     assert has_work(job_on(data, tmp_path / "data"), name)
 
 
-def test_select_hard_has_work_until_the_configured_subset_is_selected(tmp_path: Path) -> None:
+def test_select_hard_has_work_until_the_configured_subset_is_selected(tmp_path):
     job = job_with(tmp_path, TENTHS, {"finance": TASKS})
 
     aggregate(job)
@@ -104,7 +104,7 @@ class FinishedRun:
 
 
 @pytest.fixture(scope="module")
-def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
+def finished_run(tmp_path_factory) -> Iterator[FinishedRun]:
     """A run of all stages, each of which had work until it was done."""
     with FaultServer() as server:
         run = FinishedRun(server, {}, tmp_path_factory.mktemp("finished") / "data")
@@ -125,14 +125,14 @@ def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedR
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["evaluate", "backfill", "assemble"])
-def test_a_flow_has_no_work_when_its_stages_are_done(name: str, finished_run: FinishedRun) -> None:
+def test_a_flow_has_no_work_when_its_stages_are_done(name: str, finished_run: FinishedRun):
     assert not has_work(finished_run.job(), name)
 
 
 @pytest.mark.slow
 def test_a_run_without_work_reports_on_data_and_coverage_and_calls_nothing(
     finished_run: FinishedRun,
-) -> None:
+):
     n_calls = len(finished_run.server.book)
 
     data_report, coverage_report = without_work(finished_run.job(), "evaluate")
@@ -156,12 +156,12 @@ def test_a_run_without_work_reports_on_data_and_coverage_and_calls_nothing(
 def test_a_run_has_work_after_a_change_of_the_settings(
     changes: dict[str, Any],
     finished_run: FinishedRun,
-) -> None:
+):
     assert has_work(finished_run.job(**changes), "evaluate")
 
 
 @pytest.mark.slow
-def test_a_run_has_work_for_a_new_model_judge_or_rubric(finished_run: FinishedRun) -> None:
+def test_a_run_has_work_for_a_new_model_judge_or_rubric(finished_run: FinishedRun):
     endpoint_of = finished_run.endpoint
     models = [endpoint_of("a"), endpoint_of("b")]
     judges = [endpoint_of("judge", rubric="examples_removed"), endpoint_of("j")]
@@ -174,7 +174,7 @@ def test_a_run_has_work_for_a_new_model_judge_or_rubric(finished_run: FinishedRu
 @pytest.mark.slow
 def test_a_night_has_work_until_it_has_ended_and_its_control_sets_have_verdicts(
     finished_run: FinishedRun,
-) -> None:
+):
     night = finished_run.job().model_copy(update={"night": "2026-11-22"})
     finished_night = row(
         "runs",
@@ -197,12 +197,12 @@ def test_a_night_has_work_until_it_has_ended_and_its_control_sets_have_verdicts(
 
 
 @pytest.mark.parametrize("name", FLOWS)
-def test_without_data_every_flow_has_work(name: str, tmp_path: Path) -> None:
+def test_without_data_every_flow_has_work(name: str, tmp_path):
     assert has_work(job_on("sample", tmp_path / "data"), name)
 
 
 @pytest.mark.parametrize("name", ["check", "compact"])
-def test_a_flow_whose_work_is_not_known_always_has_work(name: str, tmp_path: Path) -> None:
+def test_a_flow_whose_work_is_not_known_always_has_work(name: str, tmp_path):
     job = job_on("sample", tmp_path / "data")
 
     assemble(prepared(job))
@@ -211,7 +211,7 @@ def test_a_flow_whose_work_is_not_known_always_has_work(name: str, tmp_path: Pat
 
 
 @pytest.fixture
-def written_report(tmp_path: Path) -> Job:
+def written_report(tmp_path) -> Job:
     """A job whose report has a few pages that are no longer written, and is up to date."""
     job = job_on("sample", tmp_path)
     Warehouse(job.warehouse).publish()
@@ -224,7 +224,7 @@ def written_report(tmp_path: Path) -> Job:
     return job
 
 
-def test_a_report_without_the_hash_of_its_inputs_is_not_up_to_date(written_report: Job) -> None:
+def test_a_report_without_the_hash_of_its_inputs_is_not_up_to_date(written_report: Job):
     assert is_up_to_date(written_report)
 
     (written_report.report_index.parent / "report-basis.txt").unlink()
@@ -232,13 +232,13 @@ def test_a_report_without_the_hash_of_its_inputs_is_not_up_to_date(written_repor
     assert not is_up_to_date(written_report)
 
 
-def test_a_setting_that_no_page_shows_does_not_rewrite_a_report(written_report: Job) -> None:
+def test_a_setting_that_no_page_shows_does_not_rewrite_a_report(written_report: Job):
     capped = written_report.with_settings(limits=Limits(max_usd=1.0))
 
     assert is_up_to_date(capped)
 
 
-def test_another_vintage_rewrites_a_report(written_report: Job) -> None:
+def test_another_vintage_rewrites_a_report(written_report: Job):
     later = written_report.model_copy(update={"vintage": "later"})
 
     assert not is_up_to_date(later)
@@ -256,9 +256,9 @@ def test_another_vintage_rewrites_a_report(written_report: Job) -> None:
 def test_a_changed_figure_query_or_page_rewrites_a_report(
     name: str,
     written_report: Job,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    tmp_path,
+    monkeypatch,
+):
     program = tmp_path / "program"
     (program / name).parent.mkdir(parents=True)
     shutil.copy(ROOT / name, program / name)
@@ -274,7 +274,7 @@ def test_a_changed_figure_query_or_page_rewrites_a_report(
     assert not is_up_to_date(written_report)
 
 
-def test_a_file_of_somebody_else_does_not_rewrite_a_report(written_report: Job) -> None:
+def test_a_file_of_somebody_else_does_not_rewrite_a_report(written_report: Job):
     foreign_file = written_report.report_index.parent / "data/of-somebody.txt"
 
     foreign_file.write_text("not listed", encoding="utf-8")
@@ -283,26 +283,26 @@ def test_a_file_of_somebody_else_does_not_rewrite_a_report(written_report: Job) 
 
 
 @pytest.mark.parametrize("name", ["index.html", "prbench/index.html", "prbench/data/task.js"])
-def test_a_missing_page_rewrites_a_report(name: str, written_report: Job) -> None:
+def test_a_missing_page_rewrites_a_report(name: str, written_report: Job):
     (written_report.report_folder / name).unlink()
 
     assert not is_up_to_date(written_report)
 
 
 @pytest.mark.parametrize("name", ["prbench/index.html", "prbench/data/task.js"])
-def test_a_cut_page_rewrites_a_report(name: str, written_report: Job) -> None:
+def test_a_cut_page_rewrites_a_report(name: str, written_report: Job):
     (written_report.report_folder / name).write_text("a pag", encoding="utf-8")
 
     assert not is_up_to_date(written_report)
 
 
-def test_newly_published_rows_rewrite_a_report(written_report: Job) -> None:
+def test_newly_published_rows_rewrite_a_report(written_report: Job):
     written(written_report.warehouse, {"labels": [row("labels")]}).publish()
 
     assert not is_up_to_date(written_report)
 
 
-def test_every_flow_that_commands_start_can_be_loaded() -> None:
+def test_every_flow_that_commands_start_can_be_loaded():
     from prefect import Flow  # it takes seconds to import
 
     for name in FLOWS:

@@ -120,7 +120,7 @@ def help_of(name: str, command: click.Command) -> list[str]:
         return command.get_help(context).splitlines()
 
 
-def run_until_settled(folder: Path) -> None:
+def run_until_settled(folder: Path):
     """Run three models in a folder until their comparisons are settled; one of them is stopped
     early.
     """
@@ -152,7 +152,7 @@ def shortened(lines: list[str]) -> list[str]:
     return [f"{len(lines)} lines with the hash {digest}, one of {share} shown", lines[0], *shown]
 
 
-def keep(outputs: Outputs) -> None:
+def keep(outputs: Outputs):
     """Replace the kept outputs: a file of text for each, compressed if it is larger than
     `MOST_BYTES`.
     """
@@ -198,7 +198,7 @@ def _file_name(name: str) -> str:
     return f"{part}/{kind}/{words}.{ending}"
 
 
-def configure(job: Job, folder: Path) -> None:
+def configure(job: Job, folder: Path):
     """Write the configuration of a job to a folder, and its report if there is none."""
     settings = job.settings.model_dump(
         mode="json",

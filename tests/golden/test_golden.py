@@ -13,9 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("research_site", "world_
 
 
 @pytest.fixture(scope="module")
-def outputs(
-    world_job: Job, research_job: Job, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], Outputs]:
+def outputs(world_job: Job, research_job: Job, tmp_path_factory) -> Callable[[str], Outputs]:
     """All outputs of a part of the current code, made at the first call."""
     folder = tmp_path_factory.mktemp("golden")
     jobs = {
@@ -34,7 +32,7 @@ def marked(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", map(marked, kept()))
-def test_an_output_is_as_it_is_kept(outputs: Callable[[str], Outputs], name: str) -> None:
+def test_an_output_is_as_it_is_kept(outputs: Callable[[str], Outputs], name: str):
     of_part = outputs(name.partition("/")[0])
     assert name in of_part, f"{name} is gone"
     actual = differences(name, kept()[name], of_part[name])
@@ -42,5 +40,5 @@ def test_an_output_is_as_it_is_kept(outputs: Callable[[str], Outputs], name: str
 
 
 @pytest.mark.parametrize("part", map(marked, PARTS))
-def test_every_output_is_kept(outputs: Callable[[str], Outputs], part: str) -> None:
+def test_every_output_is_kept(outputs: Callable[[str], Outputs], part: str):
     assert {name for name in kept() if name.startswith(f"{part}/")} == set(outputs(part))

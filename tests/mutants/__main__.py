@@ -73,7 +73,7 @@ def kept_mutants() -> dict[Mutant, str]:
     return outcomes
 
 
-def keep(outcomes: Mapping[Mutant, str]) -> None:
+def keep(outcomes: Mapping[Mutant, str]):
     """Write the mutants of each part with their outcomes."""
     for part in PARTS:
         rows = [
@@ -89,7 +89,7 @@ def _file_of(part: str) -> Path:
     return Path(__file__).with_name(f"{part}.json")
 
 
-def report(outcomes: Mapping[Mutant, str], kept_outcomes: Mapping[Mutant, str]) -> None:
+def report(outcomes: Mapping[Mutant, str], kept_outcomes: Mapping[Mutant, str]):
     """Print the mutants that were not noticed, the numbers of each part, and the two shares."""
     for mutant, outcome in outcomes.items():
         if outcome in {NOT_NOTICED, GONE}:

@@ -19,7 +19,7 @@ from warehouse import Warehouse
 WORLDS = {"world": report_world, "research": research_job}
 
 
-def build(folder: Path) -> None:
+def build(folder: Path):
     """Make the warehouses."""
     for name, world in WORLDS.items():
         (folder / name).mkdir(parents=True)

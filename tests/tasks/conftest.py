@@ -13,13 +13,13 @@ from tasks.config.job import Job
 from tasks.ingest import ingest
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer
-from tests.kit import Fill, Patch, copied, job_on, reading, write_jsonl
+from tests.kit import Fill, copied, job_on, reading, write_jsonl
 from tests.tasks.bundles.memory import memory_store
 from tests.tasks.check.bad_rows import all_rows
 
 
 @pytest.fixture
-def server(monkeypatch: Patch) -> Iterator[FaultServer]:
+def server(monkeypatch) -> Iterator[FaultServer]:
     """A provider without faults, and a key for it."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with FaultServer() as running:
@@ -27,7 +27,7 @@ def server(monkeypatch: Patch) -> Iterator[FaultServer]:
 
 
 @pytest.fixture
-def job(shared: Job, tmp_path: Path) -> Job:
+def job(shared: Job, tmp_path) -> Job:
     """The job that the tests of a module share, on a copy of its warehouse."""
     return copied(shared, tmp_path / "warehouse")
 
@@ -40,7 +40,7 @@ def store() -> Iterator[Store]:
 
 
 @pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fill]:
+def published(tmp_path_factory) -> Iterator[Fill]:
     """Write rows by table into a fresh warehouse, publish, and read, until the end of the
     module.
     """
@@ -51,13 +51,13 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fill]:
 
 
 @pytest.fixture(scope="session")
-def bad_rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bad_rows(tmp_path_factory) -> Path:
     """A file of good rows and of rows that each break a rule (see `bad_rows.py`)."""
     return write_jsonl(tmp_path_factory.mktemp("data") / "finance.jsonl", all_rows())
 
 
 @pytest.fixture(scope="session")
-def ingested(bad_rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ingested(bad_rows: Path, tmp_path_factory) -> Path:
     """A warehouse that holds the bad rows, not yet checked."""
     root = tmp_path_factory.mktemp("ingested")
     ingest(job_on(bad_rows, root))
@@ -65,15 +65,13 @@ def ingested(bad_rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def unchecked(ingested: Path, tmp_path: Path) -> Path:
+def unchecked(ingested: Path, tmp_path) -> Path:
     """A copy of the warehouse of bad rows, to check under a test's own policies."""
     return Path(shutil.copytree(ingested, tmp_path / "warehouse"))
 
 
 @pytest.fixture(scope="session")
-def checked(
-    bad_rows: Path, ingested: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, StageReport]:
+def checked(bad_rows: Path, ingested: Path, tmp_path_factory) -> tuple[Path, StageReport]:
     """The warehouse of bad rows after a check under the default policies, and the report of the
     check.
     """

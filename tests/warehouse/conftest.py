@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.kit import Patch
 from tests.warehouse.parts import without_models
 from warehouse import Warehouse
 from warehouse.build import build
@@ -18,25 +17,25 @@ Start = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
-def warehouse(tmp_path: Path) -> Warehouse:
+def warehouse(tmp_path) -> Warehouse:
     return Warehouse(tmp_path / "warehouse")
 
 
 @pytest.fixture
-def quick(monkeypatch: Patch) -> None:
+def quick(monkeypatch):
     """Publish only a few stored tables."""
     without_models(monkeypatch)
 
 
 @pytest.fixture
-def seen(monkeypatch: Patch, quick: None) -> list[bool]:
+def seen(monkeypatch, quick: None) -> list[bool]:
     """For each build of the database: whether it began with a copy of the last one; without
     models.
     """
     return watched(monkeypatch)
 
 
-def watched(monkeypatch: Patch) -> list[bool]:
+def watched(monkeypatch) -> list[bool]:
     copies: list[bool] = []
 
     def build_and_note(standing: Any, building: Path, parts: Any) -> Any:

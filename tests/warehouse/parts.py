@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sql
-from tests.kit import Patch, rows_in
+from tests.kit import rows_in
 from warehouse import Warehouse
 from warehouse.parts import PartStore, begin
 from warehouse.tables import TABLES
@@ -18,7 +18,7 @@ from warehouse.tables import TABLES
 Row = dict[str, Any]
 
 
-def flip(path: Path, offset: int | None = None, *, bit: int = 0) -> None:
+def flip(path: Path, offset: int | None = None, *, bit: int = 0):
     """Change one bit of a file."""
     content = bytearray(path.read_bytes())
     content[len(content) // 2 if offset is None else offset] ^= 1 << bit
@@ -59,7 +59,7 @@ def put_table(root: Path, table_name: str, moment: int, table: pa.Table) -> str:
     return name
 
 
-def put_of_old(root: Path) -> None:
+def put_of_old(root: Path):
     """Write a part of runs as from an earlier version: with other columns, and a row without a
     key.
     """
@@ -67,7 +67,7 @@ def put_of_old(root: Path) -> None:
     put_table(root, "runs", 1, pa.table(columns))
 
 
-def forget_parts(warehouse: Warehouse) -> None:
+def forget_parts(warehouse: Warehouse):
     """Delete all records of which parts exist, so that parts that a test deletes are not
     restored.
     """
@@ -107,7 +107,7 @@ def published(warehouse: Warehouse, table_name: str) -> list[Row]:
     )
 
 
-def without_marts(monkeypatch: Patch) -> None:
+def without_marts(monkeypatch):
     """Publish only the stored tables, and the view that a macro reads."""
     query = "select benchmark, dataset_revision, judge, judge_config_hash from verdicts where false"
     people = sql.SqlModel("intermediate.people_who_label", "view", query, (), "", {})
@@ -115,7 +115,7 @@ def without_marts(monkeypatch: Patch) -> None:
     monkeypatch.setattr(sql, "behind", lambda changed: [])
 
 
-def without_models(monkeypatch: Patch) -> None:
+def without_models(monkeypatch):
     """Publish only a few stored tables, which takes a tenth of the time."""
     without_marts(monkeypatch)
     few = {"runs", "labels", "retractions", "removals", "responses", "verdicts"}

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.faults.steps import killed_at_every_step
-from tests.kit import Patch, response, row
+from tests.kit import response, row
 from tests.warehouse.parts import published, put, standing, stored
 from warehouse import Warehouse, compaction
 from warehouse.compaction import compact
@@ -18,7 +18,7 @@ from warehouse.parts import Listing, PartStore, moment_of, names_in, read_list, 
 from warehouse.publish import gone_from
 
 
-def write_runs(warehouse: Warehouse, *run_ids: str, command: str = "run") -> None:
+def write_runs(warehouse: Warehouse, *run_ids: str, command: str = "run"):
     for run_id in run_ids:
         warehouse.write("runs", [row("runs", run_id=run_id, command=command)])
 
@@ -30,9 +30,7 @@ def run_ids_in(store: PartStore) -> list[str]:
 # choosing parts to merge
 
 
-def test_many_small_parts_become_one_with_the_rows_that_stand(
-    warehouse: Warehouse, quick: None
-) -> None:
+def test_many_small_parts_become_one_with_the_rows_that_stand(warehouse: Warehouse, quick: None):
     write_runs(warehouse, "a", "b", "c")
     write_runs(warehouse, "b", command="again")
     warehouse.write("labels", [row("labels", field="f", kind="k", label="l")])
@@ -45,7 +43,7 @@ def test_many_small_parts_become_one_with_the_rows_that_stand(
     assert runs == [("a", "run"), ("c", "run"), ("b", "again")]
 
 
-def test_the_sizes_of_parts_are_those_of_their_files(warehouse: Warehouse) -> None:
+def test_the_sizes_of_parts_are_those_of_their_files(warehouse: Warehouse):
     write_runs(warehouse, "a", "b")
     warehouse.write("labels", [row("labels", field="f", kind="k", label="l")])
 
@@ -54,7 +52,7 @@ def test_the_sizes_of_parts_are_those_of_their_files(warehouse: Warehouse) -> No
     assert sorted(warehouse.part_sizes()) == sorted(file.stat().st_size for file in files)
 
 
-def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_path: Path) -> None:
+def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_path):
     names = []
     for moment, n_rows in enumerate([1, 2, 5, 1, 1, 2, 9, 1], start=1):
         rows = [response(f"{moment}-{number}") for number in range(n_rows)]
@@ -69,7 +67,7 @@ def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_pa
     assert {part.name for part in parts} > {names[2], names[6], names[7]}
 
 
-def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_parts_give_the_same_bytes(tmp_path):
     names = {}
     for side in ("first", "second"):
         store = PartStore(tmp_path / side)
@@ -97,7 +95,7 @@ numbered_parts = st.lists(
 )
 
 
-def put_cells(root: Path, number: int, moment: int, rows: list[Cell]) -> None:
+def put_cells(root: Path, number: int, moment: int, rows: list[Cell]):
     """Write a part of responses, and one of runs with the same keys; each row contains the number
     of its part.
     """
@@ -124,7 +122,7 @@ def rows_that_count(store: PartStore) -> list[list[dict[str, Any]]]:
 @given(parts=numbered_parts, large_rows=st.integers(2, 12), n_before=st.integers(1, 8))
 def test_merging_parts_leaves_what_stands(
     parts: list[tuple[int, list[Cell]]], large_rows: int, n_before: int
-) -> None:
+):
     with tempfile.TemporaryDirectory() as folder:
         store = PartStore(Path(folder))
         for number, (moment, rows) in enumerate(sorted(parts[:n_before], key=lambda part: part[0])):
@@ -160,7 +158,7 @@ def with_subfolder(warehouse: Warehouse, quick: None) -> Warehouse:
 
 def test_parts_that_an_earlier_version_merged_count_as_any_others(
     with_subfolder: Warehouse,
-) -> None:
+):
     with_subfolder.publish()
 
     assert with_subfolder.damage() == []
@@ -169,16 +167,14 @@ def test_parts_that_an_earlier_version_merged_count_as_any_others(
 
 def test_parts_that_an_earlier_version_merged_are_merged_with_others(
     with_subfolder: Warehouse,
-) -> None:
+):
     with_subfolder.compact()
 
     assert len(list(with_subfolder.store.root.rglob("*.parquet"))) == 1
     assert run_ids_in(with_subfolder.store) == ["a", "b"]
 
 
-def test_a_part_that_appears_meanwhile_is_kept(
-    warehouse: Warehouse, quick: None, monkeypatch: Patch
-) -> None:
+def test_a_part_that_appears_meanwhile_is_kept(warehouse: Warehouse, quick: None, monkeypatch):
     write_runs(warehouse, "a", "b")
     merge = compaction.merge
 
@@ -198,7 +194,7 @@ def test_a_part_that_appears_meanwhile_is_kept(
 
 
 @pytest.mark.slow
-def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path: Path) -> None:
+def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path):
     base = PartStore(tmp_path / "base")
     for moment in range(1, 7):
         runs = [row("runs", run_id=name, command=str(moment)) for name in ("a", f"b{moment}")]
@@ -233,7 +229,7 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_for_good(tmp_path: 
 
 def test_a_compaction_rebuilds_the_database_and_later_parts_are_added(
     warehouse: Warehouse, seen: list[bool]
-) -> None:
+):
     write_runs(warehouse, "a", "b")
     warehouse.publish()
     for run_id in ("c", "d"):
@@ -246,7 +242,7 @@ def test_a_compaction_rebuilds_the_database_and_later_parts_are_added(
     assert [run["run_id"] for run in published(warehouse, "runs")] == list("abcdef")
 
 
-def test_removed_rows_of_parts_of_one_moment_are_in_no_part(warehouse: Warehouse) -> None:
+def test_removed_rows_of_parts_of_one_moment_are_in_no_part(warehouse: Warehouse):
     for task_id in ("t1", "t2"):
         put(warehouse.root, "responses", 1, [response(task_id)])
     removals = [

@@ -25,7 +25,7 @@ INTERNAL = {"published_parts", "published_from"}
 
 
 @pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+def published(tmp_path_factory) -> Iterator[Reader]:
     rows = {"runs": [row("runs", command="run")]}
     with reading(tmp_path_factory.mktemp("warehouse"), rows) as reader:
         yield reader
@@ -39,11 +39,11 @@ def columns(published: Reader) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("table_name", PROMISED)
-def test_the_promised_columns_are_there(table_name: str, columns: dict[str, set[str]]) -> None:
+def test_the_promised_columns_are_there(table_name: str, columns: dict[str, set[str]]):
     assert set(PROMISED[table_name].split()) - columns[table_name] == set()
 
 
-def test_the_columns_of_14_tables_are_promised() -> None:
+def test_the_columns_of_14_tables_are_promised():
     assert len(PROMISED) == 14
 
 
@@ -56,9 +56,7 @@ def test_the_columns_of_14_tables_are_promised() -> None:
         " where schema_name = 'main'",
     ],
 )
-def test_every_table_view_and_column_says_in_the_database_what_it_is(
-    published: Reader, query: str
-) -> None:
+def test_every_table_view_and_column_says_in_the_database_what_it_is(published: Reader, query: str):
     rows = published.rows(f"{query} and database_name = 'published' and not internal")
 
     unexplained = [
@@ -70,7 +68,7 @@ def test_every_table_view_and_column_says_in_the_database_what_it_is(
     assert unexplained == []
 
 
-def test_every_table_and_model_is_in_the_database(published: Reader) -> None:
+def test_every_table_and_model_is_in_the_database(published: Reader):
     rows = published.rows(
         "select concat(table_schema, '.', table_name) as name from information_schema.tables"
         " where table_catalog = 'published'"
@@ -80,13 +78,13 @@ def test_every_table_and_model_is_in_the_database(published: Reader) -> None:
     assert names == {*TABLES, *(model.name for model in PUBLISHED_MODELS), *INTERNAL}
 
 
-def test_users_see_tables_and_marts_alone(published: Reader) -> None:
+def test_users_see_tables_and_marts_alone(published: Reader):
     names = {row["name"] for row in published.rows("show tables")}
 
     assert names == {*TABLES, *sql.schema()["marts"], *INTERNAL}
 
 
-def test_every_model_that_users_do_not_see_says_what_one_row_is() -> None:
+def test_every_model_that_users_do_not_see_says_what_one_row_is():
     meanings = [model.meaning for model in sql.models() if "." in model.name]
 
     assert meanings
@@ -95,7 +93,7 @@ def test_every_model_that_users_do_not_see_says_what_one_row_is() -> None:
 
 def test_no_column_has_a_type_that_other_programs_take_for_something_else(
     published: Reader,
-) -> None:
+):
     odd_columns = published.rows(
         "select table_name, column_name, data_type from duckdb_columns() where database_name ="
         " 'published' and not internal and regexp_matches(data_type, 'HUGEINT|DECIMAL') and not"
@@ -105,11 +103,11 @@ def test_no_column_has_a_type_that_other_programs_take_for_something_else(
     assert odd_columns == []
 
 
-def test_every_column_of_the_contracts_has_a_meaning() -> None:
+def test_every_column_of_the_contracts_has_a_meaning():
     assert [name for name, column in COLUMNS.items() if not column.meaning.strip()] == []
 
 
-def test_every_column_of_the_contracts_is_in_a_table() -> None:
+def test_every_column_of_the_contracts_is_in_a_table():
     names: set[str] = set()
     for table in TABLES.values():
         names.update(table.columns)
@@ -117,14 +115,14 @@ def test_every_column_of_the_contracts_is_in_a_table() -> None:
     assert names == COLUMNS.keys()
 
 
-def test_every_column_that_schema_yml_describes_exists(columns: dict[str, set[str]]) -> None:
+def test_every_column_that_schema_yml_describes_exists(columns: dict[str, set[str]]):
     for model in PUBLISHED_MODELS:
         assert model.columns.keys() - columns[model.name.rpartition(".")[2]] == set()
 
 
 def test_no_table_that_holds_a_text_of_a_task_holds_its_canary(
     columns: dict[str, set[str]],
-) -> None:
+):
     texts = {"prompt", "content", "title", "text", "response_text", "scratchpad"}
 
     with_canary = [name for name, names in columns.items() if "canary" in names]
@@ -144,7 +142,7 @@ for schema, name in client.execute(query).fetchall():
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("uv") is None, reason="needs uv, to get the oldest client")
-def test_the_oldest_client_reads_every_table_and_view(tmp_path: Path) -> None:
+def test_the_oldest_client_reads_every_table_and_view(tmp_path):
     warehouse = written(tmp_path, {"runs": [row("runs", run_id="a-run")]})
     warehouse.publish()
     tables = rows_in(

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.kit import Patch, Row, at, one_line, response, row, rows_in, verdict
+from tests.kit import Row, at, one_line, response, row, rows_in, verdict
 from tests.warehouse.parts import DAMAGES, flip, rows_of, without_marts
 from warehouse import Warehouse, WarehouseError
 from warehouse.columns import COLUMNS
@@ -64,7 +64,7 @@ def rebuilt_rows(warehouse: Warehouse) -> PublishedRows:
 @pytest.mark.parametrize("name", ["the version", "a part", "the database"])
 def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_damaged(
     filled: Warehouse, name: str
-) -> None:
+):
     part = filled.store.standing("verdicts")[0]
     checks: dict[str, Callable[[], object]] = {
         "the version": lambda: refuse_other_version(filled.root),
@@ -107,7 +107,7 @@ def row_of(table: StoredTable, part: int, number: int) -> Row:
 
 
 @pytest.fixture
-def full(warehouse: Warehouse, monkeypatch: Patch) -> Warehouse:
+def full(warehouse: Warehouse, monkeypatch) -> Warehouse:
     """A published warehouse with two parts of every table."""
     without_marts(monkeypatch)
     for part in range(2):
@@ -121,7 +121,7 @@ def full(warehouse: Warehouse, monkeypatch: Patch) -> Warehouse:
 
 @pytest.mark.long
 @pytest.mark.parametrize("damage", ["deleted", "a flipped bit", "cut short"])
-def test_damaged_parts_of_any_table_are_restored(full: Warehouse, damage: str) -> None:
+def test_damaged_parts_of_any_table_are_restored(full: Warehouse, damage: str):
     dice = random.Random(8)
     rows = rows_of(full)
     parts = {name: dice.choice(full.store.standing(name)) for name in TABLES}
@@ -149,7 +149,7 @@ def test_damaged_parts_of_any_table_are_restored(full: Warehouse, damage: str) -
 
 def test_rows_that_came_after_a_damaged_part_stand_before_its_restored_ones(
     filled: Warehouse,
-) -> None:
+):
     flip(filled.store.standing("runs")[-1])
     filled.write("runs", [row("runs", run_id="r", command="newer")])
 
@@ -181,7 +181,7 @@ def last_of_its_kind(warehouse: Warehouse) -> list[Path]:
 @pytest.mark.parametrize("fill", [failed_rows, last_of_its_kind])
 def test_restored_rows_count_as_before(
     warehouse: Warehouse, quick: None, fill: Callable[[Warehouse], list[Path]]
-) -> None:
+):
     parts = fill(warehouse)
     rows = rows_of(warehouse)
     for part in parts:
@@ -198,9 +198,7 @@ def test_restored_rows_count_as_before(
 
 
 @pytest.mark.parametrize("n_compactions", [0, 2])
-def test_a_part_damaged_before_a_compaction_is_restored(
-    filled: Warehouse, n_compactions: int
-) -> None:
+def test_a_part_damaged_before_a_compaction_is_restored(filled: Warehouse, n_compactions: int):
     rows = rows_of(filled)
     for _ in range(n_compactions):
         filled.compact()
@@ -217,7 +215,7 @@ def test_a_part_damaged_before_a_compaction_is_restored(
 # small files
 
 
-def test_the_file_of_the_version_is_written_anew(filled: Warehouse) -> None:
+def test_the_file_of_the_version_is_written_anew(filled: Warehouse):
     path = filled.root / "warehouse.json"
     content = path.read_bytes()
     for offset in range(len(content)):
@@ -230,7 +228,7 @@ def test_the_file_of_the_version_is_written_anew(filled: Warehouse) -> None:
     assert "warehouse.json: was damaged or missing" in reported_damage()
 
 
-def test_a_damaged_list_of_parts_is_written_anew(filled: Warehouse) -> None:
+def test_a_damaged_list_of_parts_is_written_anew(filled: Warehouse):
     rows = rows_of(filled)
     path = filled.store.root / "list.json"
     listing = json.loads(path.read_bytes())
@@ -248,7 +246,7 @@ def test_a_damaged_list_of_parts_is_written_anew(filled: Warehouse) -> None:
 # what cannot be restored
 
 
-def lose_verdicts(warehouse: Warehouse) -> None:
+def lose_verdicts(warehouse: Warehouse):
     """Lose a part together with the database, so that nothing has its rows."""
     warehouse.store.standing("verdicts")[1].unlink()
     warehouse.database.unlink()
@@ -257,7 +255,7 @@ def lose_verdicts(warehouse: Warehouse) -> None:
 
 def test_rows_that_nothing_restores_are_lost_in_addition_to_earlier_ones(
     filled: Warehouse,
-) -> None:
+):
     lose_verdicts(filled)
     assert [loss.n_rows for loss in filled.losses()] == [20]
 
@@ -267,7 +265,7 @@ def test_rows_that_nothing_restores_are_lost_in_addition_to_earlier_ones(
     assert loss.line == f"40 rows of verdicts ({kind}) are lost"
 
 
-def test_lost_rows_that_are_written_again_are_lost_no_more(filled: Warehouse) -> None:
+def test_lost_rows_that_are_written_again_are_lost_no_more(filled: Warehouse):
     verdicts = rows_of(filled)["verdicts"]
     lose_verdicts(filled)
 
@@ -278,7 +276,7 @@ def test_lost_rows_that_are_written_again_are_lost_no_more(filled: Warehouse) ->
     assert len(rows_of(filled)["verdicts"]) == len(verdicts)
 
 
-def test_accepted_losses_are_losses_no_more(filled: Warehouse) -> None:
+def test_accepted_losses_are_losses_no_more(filled: Warehouse):
     lose_verdicts(filled)
 
     filled.accept_losses()
@@ -299,7 +297,7 @@ def large(warehouse: Warehouse) -> Warehouse:
     return warehouse
 
 
-def test_every_flipped_bit_of_a_database_is_found(large: Warehouse) -> None:
+def test_every_flipped_bit_of_a_database_is_found(large: Warehouse):
     content = large.database.read_bytes()
     dice = random.Random(11)
 
@@ -311,7 +309,7 @@ def test_every_flipped_bit_of_a_database_is_found(large: Warehouse) -> None:
         large.database.write_bytes(content)
 
 
-def test_a_database_that_is_cut_short_is_found(large: Warehouse) -> None:
+def test_a_database_that_is_cut_short_is_found(large: Warehouse):
     content = large.database.read_bytes()
     n_bytes = len(content)
 
@@ -322,7 +320,7 @@ def test_a_database_that_is_cut_short_is_found(large: Warehouse) -> None:
 
 def test_a_damaged_database_is_refused_restores_nothing_and_is_built_anew_from_parts(
     filled: Warehouse,
-) -> None:
+):
     rows_of(filled)  # the published state is known, so the file is not read again
     for block in range(12_288, filled.database.stat().st_size - 64, 262_144):
         flip(filled.database, block + 4_000)

@@ -39,7 +39,7 @@ def _tables(node: Any, steps: frozenset[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_declares_the_tables_that_it_reads_and_no_others(name: str) -> None:
+def test_a_model_declares_the_tables_that_it_reads_and_no_others(name: str):
     model = MODELS[name]
 
     assert sorted(tables_in(model.query)) == sorted(model.depends_on)
@@ -58,7 +58,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_query_reads_tables_and_models_and_nothing_else(name: str) -> None:
+def test_a_query_reads_tables_and_models_and_nothing_else(name: str):
     query = re.sub(
         r"\b(from|join) \$\w+", r"\1 given", re.sub(r"\{\w+\}", "(given)", sql.read(name))
     )
@@ -66,7 +66,7 @@ def test_a_query_reads_tables_and_models_and_nothing_else(name: str) -> None:
     assert tables_in(query) - {*TABLES, *MODELS, "given"} == set()
 
 
-def test_what_a_model_rests_on_comes_before_it_and_ends_at_what_is_given() -> None:
+def test_what_a_model_rests_on_comes_before_it_and_ends_at_what_is_given():
     names = [model.name for model in sql.leading_to(["leaderboard"], ["tasks", "labelled_tasks"])]
 
     assert names[-1] == "leaderboard"

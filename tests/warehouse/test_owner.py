@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit import Patch, row
+from tests.kit import row
 from warehouse import Warehouse, WarehouseBusy
 from warehouse.locks import Machine, Owner, why_lost
 
@@ -26,7 +26,7 @@ class World:
     lines: list[str] = field(default_factory=list)
     meanwhile: Callable[[], object] = lambda: None
 
-    def sleep(self, duration_s: float) -> None:
+    def sleep(self, duration_s: float):
         self.now_s += duration_s
         self.meanwhile()
 
@@ -38,7 +38,7 @@ class World:
         owner.clock = lambda: self.now_s  # type: ignore[method-assign]
         return owner
 
-    def tell(self, line: str) -> None:
+    def tell(self, line: str):
         self.lines.append(line)
 
     def refused(self, process: Owner) -> str:
@@ -48,18 +48,18 @@ class World:
         return str(caught.value)
 
 
-def beat(process: Owner) -> None:
+def beat(process: Owner):
     process.why_lost(must_write=True)
 
 
 @pytest.fixture(autouse=True)
-def _no_thread(monkeypatch: Patch) -> None:
+def _no_thread(monkeypatch):
     """Start no heartbeat thread: only tests rewrite the file."""
     monkeypatch.setattr(Owner, "keep_alive", lambda _: None)
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path) -> World:
     return World(tmp_path)
 
 
@@ -69,7 +69,7 @@ def files(world: World) -> set[str]:
 
 def test_processes_of_one_machine_write_side_by_side_and_the_last_takes_the_heartbeat_away(
     world: World,
-) -> None:
+):
     processes = [world.process_on("a"), world.process_on("a")]
     for process in processes:
         process.begin(world.tell)
@@ -83,7 +83,7 @@ def test_processes_of_one_machine_write_side_by_side_and_the_last_takes_the_hear
     assert files(world) == {"processes.lock", "claim.lock"}
 
 
-def test_a_machine_begins_at_once_where_another_one_has_ended(world: World) -> None:
+def test_a_machine_begins_at_once_where_another_one_has_ended(world: World):
     ended = world.process_on("a")
     process = world.process_on("b")
     ended.begin()
@@ -98,7 +98,7 @@ def test_a_machine_begins_at_once_where_another_one_has_ended(world: World) -> N
     assert world.lines == []
 
 
-def test_a_machine_is_refused_in_one_line_while_another_one_writes(world: World) -> None:
+def test_a_machine_is_refused_in_one_line_while_another_one_writes(world: World):
     writing = world.process_on("node7")
     writing.begin()
     world.meanwhile = lambda: beat(writing)
@@ -116,7 +116,7 @@ def test_a_machine_is_refused_in_one_line_while_another_one_writes(world: World)
 
 def test_who_does_not_want_to_wait_is_refused_at_once_and_told_how_to_take_over(
     world: World,
-) -> None:
+):
     writing = world.process_on("a")
     writing.begin()
 
@@ -129,7 +129,7 @@ def test_who_does_not_want_to_wait_is_refused_at_once_and_told_how_to_take_over(
 
 def test_the_heartbeat_of_a_machine_that_failed_is_taken_over_by_the_readers_own_clock(
     world: World,
-) -> None:
+):
     failed = world.process_on("a")
     process = world.process_on("b", started_at_s=1e12)
     failed.begin()
@@ -145,7 +145,7 @@ def test_the_heartbeat_of_a_machine_that_failed_is_taken_over_by_the_readers_own
 
 def test_who_was_stopped_for_so_long_that_another_machine_took_over_writes_nothing_more(
     world: World,
-) -> None:
+):
     stopped = world.process_on("a")
     rival = world.process_on("b")
     stopped.begin()
@@ -163,7 +163,7 @@ def test_who_was_stopped_for_so_long_that_another_machine_took_over_writes_nothi
     assert FILE not in files(world)
 
 
-def test_who_was_stopped_and_nobody_took_over_goes_on(world: World) -> None:
+def test_who_was_stopped_and_nobody_took_over_goes_on(world: World):
     stopped = world.process_on("a")
     stopped.begin()
     world.now_s += 1e6
@@ -174,7 +174,7 @@ def test_who_was_stopped_and_nobody_took_over_goes_on(world: World) -> None:
     assert "a writes this warehouse" in world.refused(world.process_on("b"))
 
 
-def test_a_machine_that_was_started_again_does_not_wait_for_itself(world: World) -> None:
+def test_a_machine_that_was_started_again_does_not_wait_for_itself(world: World):
     world.process_on("a", kernel="before").begin()
     written_at_s = json.loads((world.root / FILE).read_text(encoding="utf-8"))["at_s"]
     restarted = world.process_on("a", kernel="after", started_at_s=written_at_s + 1)
@@ -188,7 +188,7 @@ def test_a_machine_that_was_started_again_does_not_wait_for_itself(world: World)
 @pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b'{"host": "newer", "format": 2}'])
 def test_a_heartbeat_that_cannot_be_read_is_another_machines_until_it_expires(
     world: World, content: bytes
-) -> None:
+):
     (world.root / FILE).write_bytes(content)
     process = world.process_on("a")
     assert process.elsewhere() in {"another machine", "newer"}
@@ -198,7 +198,7 @@ def test_a_heartbeat_that_cannot_be_read_is_another_machines_until_it_expires(
     assert process.elsewhere() is None
 
 
-def test_a_heartbeat_that_cannot_be_written_lets_nothing_be_written(world: World) -> None:
+def test_a_heartbeat_that_cannot_be_written_lets_nothing_be_written(world: World):
     process = world.process_on("a")
     process.begin()
     world.root.rename(world.root.with_name("away"))
@@ -218,7 +218,7 @@ def foreign(warehouse: Warehouse) -> Owner:
     return heartbeat
 
 
-def test_who_only_reads_is_not_refused_and_takes_no_life_sign_away(warehouse: Warehouse) -> None:
+def test_who_only_reads_is_not_refused_and_takes_no_life_sign_away(warehouse: Warehouse):
     warehouse.publish()
     foreign(warehouse)
     (warehouse.root / "living").mkdir(exist_ok=True)
@@ -231,7 +231,7 @@ def test_who_only_reads_is_not_refused_and_takes_no_life_sign_away(warehouse: Wa
 
 def test_a_process_that_lost_its_warehouse_writes_no_part_and_publishes_nothing(
     warehouse: Warehouse,
-) -> None:
+):
     member = row("split_members", split="s", task_id="t", position=1)
     with warehouse.writing():
         warehouse.write("split_members", [member])
@@ -250,11 +250,11 @@ def test_a_process_that_lost_its_warehouse_writes_no_part_and_publishes_nothing(
     assert warehouse.elsewhere() == "node7"
 
 
-def test_of_machines_that_take_over_at_once_the_last_to_write_stays(world: World) -> None:
+def test_of_machines_that_take_over_at_once_the_last_to_write_stays(world: World):
     world.process_on("failed").begin()
     last_writer = world.process_on("c")
 
-    def follow() -> None:
+    def follow():
         if world.now_s == 190:  # it checked before the other one wrote, and writes now
             last_writer.write_file()
         if world.now_s >= 190:
@@ -266,7 +266,7 @@ def test_of_machines_that_take_over_at_once_the_last_to_write_stays(world: World
     assert last_writer.why_lost() is None
 
 
-def test_what_a_process_of_the_machine_takes_over_the_others_wait_for(world: World) -> None:
+def test_what_a_process_of_the_machine_takes_over_the_others_wait_for(world: World):
     world.process_on("failed").begin()
     claiming = world.process_on("b")
     joining = world.process_on("b")
@@ -281,7 +281,7 @@ def test_what_a_process_of_the_machine_takes_over_the_others_wait_for(world: Wor
     assert world.now_s == 190.0
 
 
-def test_told_to_take_over_nobody_watches(world: World) -> None:
+def test_told_to_take_over_nobody_watches(world: World):
     failed = world.process_on("a")
     process = world.process_on("b")
     failed.begin()

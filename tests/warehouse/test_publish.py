@@ -5,7 +5,6 @@ it.
 import re
 import shutil
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from warehouse import Warehouse
 from warehouse.tables import TABLES
 
 
-def write_run(warehouse: Warehouse, run_id: str, command: str = "run") -> None:
+def write_run(warehouse: Warehouse, run_id: str, command: str = "run"):
     """Write a part that is certainly newer than earlier ones: names begin with the time in
     milliseconds.
     """
@@ -33,7 +32,7 @@ def runs(warehouse: Warehouse, column: str = "run_id") -> list[Any]:
     ]
 
 
-def test_content_that_is_written_again_is_the_newest(warehouse: Warehouse) -> None:
+def test_content_that_is_written_again_is_the_newest(warehouse: Warehouse):
     for command in ("first", "second", "first"):
         write_run(warehouse, "r", command)
 
@@ -42,7 +41,7 @@ def test_content_that_is_written_again_is_the_newest(warehouse: Warehouse) -> No
 
 def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(
     warehouse: Warehouse, start: Start
-) -> None:
+):
     write_run(warehouse, "r")
     warehouse.publish()
     content = warehouse.database.read_bytes()
@@ -59,7 +58,7 @@ def test_a_kill_while_publishing_leaves_the_file_and_the_next_one_whole(
     assert runs(warehouse) == ["r", "s"]
 
 
-def test_a_path_with_quotes_and_spaces_is_a_path(tmp_path: Path) -> None:
+def test_a_path_with_quotes_and_spaces_is_a_path(tmp_path):
     warehouse = Warehouse(tmp_path / 'it\'s "here" [1]*')
     write_run(warehouse, "r")
 
@@ -77,9 +76,7 @@ for i in range(3):
 
 
 @pytest.mark.slow
-def test_two_processes_that_publish_at_once_lose_nothing(
-    warehouse: Warehouse, start: Start
-) -> None:
+def test_two_processes_that_publish_at_once_lose_nothing(warehouse: Warehouse, start: Start):
     processes = [start(PUBLISH_OWN, warehouse.root, name) for name in ("a", "b")]
 
     assert [process.wait(120) for process in processes] == [0, 0]
@@ -88,7 +85,7 @@ def test_two_processes_that_publish_at_once_lose_nothing(
 
 def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(
     warehouse: Warehouse, quick: None
-) -> None:
+):
     warehouse.write("runs", [row("runs", run_id="now", command="judge")])
     put_of_old(warehouse.root)
     for use in (warehouse.publish, warehouse.compact):
@@ -100,9 +97,7 @@ def test_a_part_of_an_earlier_version_is_read_and_merged_by_column_names(
 
 
 @pytest.mark.slow
-def test_models_that_are_built_again_and_others_are_as_from_anew(
-    warehouse: Warehouse, tmp_path: Path
-) -> None:
+def test_models_that_are_built_again_and_others_are_as_from_anew(warehouse: Warehouse, tmp_path):
     warehouse.write("responses", [response("t1"), response("t2")])
     warehouse.publish()
     warehouse.write("runs", [row("runs", run_id="r")])
@@ -120,7 +115,7 @@ def test_models_that_are_built_again_and_others_are_as_from_anew(
                 )
 
 
-def test_each_model_reads_only_the_checks_that_make_its_rows_change() -> None:
+def test_each_model_reads_only_the_checks_that_make_its_rows_change():
     partly_read = [name for name, table in TABLES.items() if table.models_read != "true"]
 
     assert partly_read == ["checks"]

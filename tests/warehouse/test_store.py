@@ -21,7 +21,7 @@ def visible(warehouse: Warehouse) -> list[Path]:
     )
 
 
-def test_a_part_is_named_by_its_content(warehouse: Warehouse) -> None:
+def test_a_part_is_named_by_its_content(warehouse: Warehouse):
     name = warehouse.write("responses", [response("t")])
     (path,) = visible(warehouse)
     assert str(name).endswith(f"-{hashlib.sha256(path.read_bytes()).hexdigest()[:24]}.parquet")
@@ -31,7 +31,7 @@ def test_a_part_is_named_by_its_content(warehouse: Warehouse) -> None:
     assert [name, second] == [part.name for part in warehouse.store.standing("responses")]
 
 
-def test_rows_come_back_as_they_were_written(warehouse: Warehouse) -> None:
+def test_rows_come_back_as_they_were_written(warehouse: Warehouse):
     rows = [
         response("t", created_at=at(0.25)),
         response("ü😀\n", error="a\x00b"),
@@ -57,7 +57,7 @@ MISFITS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("case", MISFITS)
 def test_a_row_that_does_not_fit_the_contract_is_refused_in_one_line(
     warehouse: Warehouse, case: str
-) -> None:
+):
     with pytest.raises(WarehouseError) as caught:
         warehouse.write("responses", [response("t"), response("u") | MISFITS[case]])
 
@@ -67,9 +67,7 @@ def test_a_row_that_does_not_fit_the_contract_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("change", ["lacks", "adds"])
-def test_a_row_with_other_columns_is_refused_with_their_names(
-    warehouse: Warehouse, change: str
-) -> None:
+def test_a_row_with_other_columns_is_refused_with_their_names(warehouse: Warehouse, change: str):
     row = response("t")
     wrong = {
         "lacks": {k: v for k, v in row.items() if k != "vintage"},
@@ -80,7 +78,7 @@ def test_a_row_with_other_columns_is_refused_with_their_names(
         warehouse.write("responses", [wrong])
 
 
-def test_a_disk_that_refuses_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_disk_that_refuses_is_told_in_one_line(tmp_path):
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "responses").write_text("in the way", encoding="utf-8")
 
@@ -102,7 +100,7 @@ for i in range(10_000):
 
 def test_a_kill_in_the_midst_of_a_write_leaves_whole_parts_and_nothing_half(
     warehouse: Warehouse, start: Start
-) -> None:
+):
     folder = warehouse.root / "parts" / "responses"
     for _ in range(5):
         process = start(WRITE_FOR_EVER, warehouse.root)

@@ -13,14 +13,14 @@ from warehouse.files import read_sealed, write_sealed
 
 def test_a_new_warehouse_has_the_current_version_when_it_is_first_written(
     warehouse: Warehouse,
-) -> None:
+):
     assert refuse_other_version(warehouse.root) is None
     warehouse.write("runs", [row("runs")])
 
     assert read_sealed(warehouse.root / "warehouse.json") == {"version": 4}
 
 
-def test_a_warehouse_of_november_is_opened_as_it_is(warehouse: Warehouse) -> None:
+def test_a_warehouse_of_november_is_opened_as_it_is(warehouse: Warehouse):
     warehouse.write("runs", [row("runs", run_id="then")])
     warehouse.publish()
     write_sealed(warehouse.root / "warehouse.json", {"parser": 2, "version": 4})
@@ -47,7 +47,7 @@ REFUSED = {
 @pytest.mark.parametrize("version", [9, 3, None])
 def test_another_version_is_refused_in_one_line(
     warehouse: Warehouse, file_name: str, version: int | None
-) -> None:
+):
     put(warehouse.root, "runs", 1, [row("runs")])
     if version is None:
         (warehouse.root / "warehouse.json").unlink()
@@ -64,9 +64,7 @@ def test_another_version_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"version": 2}', "[2]"])
-def test_a_version_that_cannot_be_told_is_told_in_one_line(
-    warehouse: Warehouse, content: str
-) -> None:
+def test_a_version_that_cannot_be_told_is_told_in_one_line(warehouse: Warehouse, content: str):
     warehouse.root.mkdir()
     (warehouse.root / "warehouse.json").write_text(content, encoding="utf-8")
 
@@ -85,7 +83,7 @@ def test_a_version_that_cannot_be_told_is_told_in_one_line(
 )
 def test_another_code_s_database_is_told_in_a_line_and_renewed_by_publishing(
     warehouse: Warehouse, change: str
-) -> None:
+):
     warehouse.write("runs", [row("runs", run_id="r")])
     warehouse.publish()
     with duckdb.connect(str(warehouse.database)) as connection:

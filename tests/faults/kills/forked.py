@@ -51,14 +51,14 @@ def _file_bytes(limit: int | None) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (usual_limit, highest_limit))
 
 
-def _shift_clock(by_s: float) -> None:
+def _shift_clock(by_s: float):
     clock_s = time.time
     clock_ns = time.time_ns
     time.time = lambda: clock_s() + by_s
     time.time_ns = lambda: clock_ns() + int(by_s * 1e9)
 
 
-def _be_a_run(order: dict[str, Any]) -> None:
+def _be_a_run(order: dict[str, Any]):
     """Run as the order says, then end this process."""
     import flows.cli.main
     import flows.execution
@@ -81,7 +81,7 @@ def _be_a_run(order: dict[str, Any]) -> None:
     flows.cli.main.entry()
 
 
-def be_the_stage() -> None:
+def be_the_stage():
     """Import what a run needs; then, for each line on standard input, fork a run, poll one, or
     import more.
     """
@@ -105,7 +105,7 @@ def be_the_stage() -> None:
         print(json.dumps(result), flush=True)
 
 
-def _import_what_is_listed(path: Path) -> None:
+def _import_what_is_listed(path: Path):
     for name in path.read_text(encoding="utf-8").splitlines():
         with contextlib.suppress(Exception):  # some listed modules cannot be imported by name
             importlib.import_module(name)

@@ -66,7 +66,7 @@ class Run:
 class Stages:
     """A context manager that starts runs by forking a process that has imported everything."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         # Threads of libraries would not survive a fork.
         quiet = {
             "OPENBLAS_NUM_THREADS": "1",
@@ -95,7 +95,7 @@ class Stages:
         self._runs.append(Run(pid, log, lambda: self._say("poll", pid)))
         return self._runs[-1]
 
-    def rehearse(self, folder: Path, warehouse: Path) -> None:
+    def rehearse(self, folder: Path, warehouse: Path):
         """Find out from a run what else to import before forking."""
         run = self.start(folder, warehouse, modules=str(folder / "modules"))
         assert run.wait() == 0, run.complaint
@@ -115,7 +115,7 @@ class Stages:
         assert self._heard() == "ready"
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_: object):
         for run in self._runs:
             for pid in run.members():
                 os.kill(pid, signal.SIGKILL)

@@ -25,7 +25,7 @@ from tests.faults.kills.starting import (
     started_stages,
     tables,
 )
-from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, is_judge_request, well_behaved
 from tests.kit import rows_in, until
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
@@ -50,9 +50,7 @@ class Killing:
     the same call.
     """
 
-    def __init__(
-        self, folder: Path, server: FaultServer, start: Callable[[Path, Path], Run]
-    ) -> None:
+    def __init__(self, folder: Path, server: FaultServer, start: Callable[[Path, Path], Run]):
         self.folder = folder
         self.server = server
         self.start = start
@@ -65,7 +63,7 @@ class Killing:
         self._expected = self._good_replies()
         assert set(self._expected.values()) == {1, 2}, "a reply was paid twice without any kill"
 
-    def kill(self, n_kills: int) -> None:
+    def kill(self, n_kills: int):
         """Kill `n_kills` times, over as many runs as needed; each run is finished in the end, and
         compared.
 
@@ -114,7 +112,7 @@ class Killing:
                 replies[entry.digest] += 1
         return replies
 
-    def _compare(self, warehouse: Path, paid: Counter[str]) -> None:
+    def _compare(self, warehouse: Path, paid: Counter[str]):
         actual = tables(warehouse)
         for name, expected_rows in tables(self._undisturbed).items():
             pairs = itertools.zip_longest(actual[name], expected_rows)
@@ -139,8 +137,8 @@ class Killing:
     ],
 )
 def test_a_stage_that_is_killed_again_and_again_ends_as_if_undisturbed(
-    tmp_path: Path, kills: int, judge: dict[str, Any]
-) -> None:
+    tmp_path, kills: int, judge: dict[str, Any]
+):
     with FaultServer(slowed(LATENCY_S, FAULTY)) as server:
         configured(tmp_path, server.api_base, **judge)
         killing = Killing(tmp_path, server, started_stages().start)
@@ -173,7 +171,7 @@ def is_complete(warehouse: Path) -> bool:
     return responses == {"ok": 32} and n_decided == verdicts.total() == 392
 
 
-def assert_one_line(run: Run, *parts: str) -> None:
+def assert_one_line(run: Run, *parts: str):
     assert run.code == 1
     assert len(run.complaint.splitlines()) == 1, run.complaint
     assert all(part in run.complaint for part in ("prbench: ", *parts)), run.complaint
@@ -185,9 +183,7 @@ def is_consistent(data: Path) -> bool:
     return len({row["verdict_id"] for row in rows}) == len(rows)
 
 
-def test_two_runs_at_once_share_the_work_and_make_no_call_twice(
-    stages: Stages, tmp_path: Path
-) -> None:
+def test_two_runs_at_once_share_the_work_and_make_no_call_twice(stages: Stages, tmp_path):
     with FaultServer(slowed(0.05, well_behaved)) as server:
         data = configured(tmp_path, server.api_base)
         first_run = stages.start(tmp_path, data)
@@ -208,8 +204,8 @@ def test_two_runs_at_once_share_the_work_and_make_no_call_twice(
 
 
 def test_a_run_goes_on_with_the_calls_that_a_killed_one_at_its_side_had_in_hand(
-    stages: Stages, tmp_path: Path
-) -> None:
+    stages: Stages, tmp_path
+):
     with FaultServer(slowed(1.0, well_behaved)) as server:
         data = configured(tmp_path, server.api_base)
         killed_run = stages.start(tmp_path, data)
@@ -228,7 +224,7 @@ def test_a_run_goes_on_with_the_calls_that_a_killed_one_at_its_side_had_in_hand(
     assert is_complete(data)
 
 
-def sometimes_unreadable(request: Request, number: int) -> HttpResponse:
+def sometimes_unreadable(request, number: int) -> HttpResponse:
     """A judge that decides nothing for a third of all prompts."""
     if is_judge_request(request) and sum(map(ord, prompt_of(request))) % 3 == 0:
         return HttpResponse("no verdict")
@@ -237,8 +233,8 @@ def sometimes_unreadable(request: Request, number: int) -> HttpResponse:
 
 @pytest.mark.long
 def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(
-    stages: Stages, tmp_path: Path
-) -> None:
+    stages: Stages, tmp_path
+):
     with FaultServer(sometimes_unreadable) as server:
         data = configured(tmp_path, server.api_base)
         assert stages.start(tmp_path, data).wait() == 0
@@ -256,9 +252,7 @@ def test_a_clock_that_jumps_back_between_two_runs_loses_and_doubles_nothing(
     assert outcomes(data) == ["done", "done"]
 
 
-def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(
-    stages: Stages, tmp_path: Path
-) -> None:
+def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(stages: Stages, tmp_path):
     with FaultServer(slowed(0.02, well_behaved)) as server:
         data = configured(tmp_path, server.api_base)
         run = stages.start(tmp_path, data, file_bytes_when_calling=100_000)
@@ -279,9 +273,7 @@ def test_a_disk_that_is_full_for_the_ledger_costs_no_recorded_reply(
     assert is_complete(data)
 
 
-def test_a_disk_that_is_full_for_a_part_costs_no_reply_of_its_rows(
-    stages: Stages, tmp_path: Path
-) -> None:
+def test_a_disk_that_is_full_for_a_part_costs_no_reply_of_its_rows(stages: Stages, tmp_path):
     with FaultServer() as server:
         data = configured(tmp_path, server.api_base)
         assert stages.start(tmp_path, data).wait() == 0

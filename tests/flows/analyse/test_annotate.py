@@ -35,7 +35,7 @@ def labels_in(prompt: str) -> list[str]:
     return re.findall(r"^- (.+?): ", listing, re.MULTILINE) or ["DE", "US-CA", "EU", "NONE"]
 
 
-def labelled(request: Request, _: int) -> HttpResponse:
+def labelled(request, _: int) -> HttpResponse:
     """Return a label chosen by a hash of model and prompt, in a third of the cases with a second
     one.
     """
@@ -50,7 +50,7 @@ def labelled(request: Request, _: int) -> HttpResponse:
     return HttpResponse(json.dumps(reply))
 
 
-def assemble_sample(command: Command, *annotators: Row) -> None:
+def assemble_sample(command: Command, *annotators: Row):
     """Assemble the sample, with these annotators."""
     command.configure(
         dataset={"source": "sample"},
@@ -82,7 +82,7 @@ class Annotation:
 
 
 @pytest.fixture(scope="module")
-def annotation(tmp_path_factory: pytest.TempPathFactory) -> Annotation:
+def annotation(tmp_path_factory) -> Annotation:
     command = Command(tmp_path_factory.mktemp("annotated"))
     with FaultServer(labelled) as provider:
         assemble_sample(
@@ -106,7 +106,7 @@ OWN_LABELS = pytest.mark.parametrize(
 
 def test_each_task_is_labelled_once_by_each_annotator_with_each_vocabulary(
     annotation: Annotation,
-) -> None:
+):
     counts = Counter((call["model"], kind_of(prompt_of(call))) for call in annotation.calls)
 
     for kind in KINDS:
@@ -114,7 +114,7 @@ def test_each_task_is_labelled_once_by_each_annotator_with_each_vocabulary(
         assert counts["bob", kind] == N_TASKS
 
 
-def test_stored_labels_are_those_of_the_vocabulary(annotation: Annotation) -> None:
+def test_stored_labels_are_those_of_the_vocabulary(annotation: Annotation):
     vocabularies = load_benchmark("prbench").annotations
     fields = {row["task_id"]: row["field"] for row in annotation.released}
 
@@ -130,7 +130,7 @@ def test_stored_labels_are_those_of_the_vocabulary(annotation: Annotation) -> No
 @OWN_LABELS
 def test_the_own_labels_of_the_data_set_stay_and_missing_ones_are_filled(
     annotation: Annotation, kind: str, column: str
-) -> None:
+):
     for released, row in zip(annotation.released, annotation.command.sql(TASKS), strict=True):
         assert row[column]
         assert row[column] == (released[column] or row[column])
@@ -139,7 +139,7 @@ def test_the_own_labels_of_the_data_set_stay_and_missing_ones_are_filled(
 @OWN_LABELS
 def test_each_label_says_whether_the_data_set_or_an_annotator_has_set_it(
     annotation: Annotation, kind: str, column: str
-) -> None:
+):
     rows = annotation.command.sql(
         f"select distinct task_id, source from labelled_tasks where kind = '{kind}'"
     )
@@ -149,7 +149,7 @@ def test_each_label_says_whether_the_data_set_or_an_annotator_has_set_it(
         assert sources[row["task_id"]] == ("released" if row[column] else "annotated")
 
 
-def test_a_kind_without_own_labels_is_annotated_for_every_task(annotation: Annotation) -> None:
+def test_a_kind_without_own_labels_is_annotated_for_every_task(annotation: Annotation):
     rows = annotation.command.sql(
         "select distinct task_id, source from labelled_tasks where kind = 'jurisdiction'"
     )
@@ -158,12 +158,12 @@ def test_a_kind_without_own_labels_is_annotated_for_every_task(annotation: Annot
     assert {row["source"] for row in rows} == {"annotated"}
 
 
-def test_a_finished_annotation_makes_no_call(annotation: Annotation) -> None:
+def test_a_finished_annotation_makes_no_call(annotation: Annotation):
     assert "nothing is missing, no model call made" in annotation.stderr
     assert annotation.n_calls == len(annotation.calls)
 
 
-def test_an_annotator_named_like_the_data_set_s_own_labels_is_refused(command: Command) -> None:
+def test_an_annotator_named_like_the_data_set_s_own_labels_is_refused(command: Command):
     assemble_sample(command, endpoint("released", "http://127.0.0.1:9/v1"))
 
     stderr = command("annotate", code=2).stderr

@@ -17,7 +17,7 @@ from tasks.config.job import Job
 from tasks.dataset.source import source_of
 from tasks.rules.errors import UsageError
 from tests.flows.conftest import Command
-from tests.kit import Patch, configure, one_line, write_jsonl
+from tests.kit import configure, one_line, write_jsonl
 from tests.tasks.aggregate.world import small_world
 from warehouse import Warehouse
 
@@ -68,7 +68,7 @@ def outputs(folder: Path) -> Outputs:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Outputs]]:
+def world(tmp_path_factory) -> Iterator[tuple[Path, Outputs]]:
     """Two benchmarks with the same names of tasks, criteria, models and judges, and the commands'
     output for the first.
 
@@ -105,16 +105,14 @@ def turned(row: dict[str, Any], job: Job) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_benchmark_is_shown_as_if_no_other_one_were_there(world: tuple[Path, Outputs]) -> None:
+def test_a_benchmark_is_shown_as_if_no_other_one_were_there(world: tuple[Path, Outputs]):
     folder, outputs_alone = world
 
     assert all(outputs_alone.values())
     assert outputs(folder) == outputs_alone
 
 
-def test_settings_of_a_benchmark_override_the_shared_ones(
-    tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_settings_of_a_benchmark_override_the_shared_ones(tmp_path, monkeypatch):
     (tmp_path / "own.py").write_text(TWIN.replace('"twin"', '"own"'), encoding="utf-8")
     monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
     own_settings = {"dataset": {"source": "own/finance.jsonl"}, "coverage": {"min": 0.5}}
@@ -133,7 +131,7 @@ def test_settings_of_a_benchmark_override_the_shared_ones(
 @pytest.mark.parametrize(
     ("name", "n_tasks"), [("prbench", 8), ("researchrubrics", 2), ("healthbench", 3)]
 )
-def test_the_sample_is_that_of_the_named_benchmark(tmp_path: Path, name: str, n_tasks: int) -> None:
+def test_the_sample_is_that_of_the_named_benchmark(tmp_path, name: str, n_tasks: int):
     configure(tmp_path, dataset={"source": "sample"})
 
     job = load_job(Arguments(tmp_path / "prbench.yaml", name))
@@ -167,9 +165,7 @@ def test_the_sample_is_that_of_the_named_benchmark(tmp_path: Path, name: str, n_
         ("prbench", TWIN, "prbench.py: there is a prbench already; give it another name"),
     ],
 )
-def test_a_bad_module_is_refused(
-    tmp_path: Path, monkeypatch: Patch, name: str, text: str, message: str
-) -> None:
+def test_a_bad_module_is_refused(tmp_path, monkeypatch, name: str, text: str, message: str):
     (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
     monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
 
@@ -177,9 +173,7 @@ def test_a_bad_module_is_refused(
         load_benchmark(name)
 
 
-def test_what_a_benchmark_declares_is_not_shown_without_its_template(
-    tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_what_a_benchmark_declares_is_not_shown_without_its_template(tmp_path, monkeypatch):
     (tmp_path / "twin.py").write_text(TWIN.replace("binary_v1", "gone_v1"), encoding="utf-8")
     monkeypatch.setenv(OWN_FOLDERS, str(tmp_path))
 
@@ -189,7 +183,7 @@ def test_what_a_benchmark_declares_is_not_shown_without_its_template(
 
 
 @pytest.mark.parametrize("path", ["relative", "/nowhere/to/be/found"])
-def test_a_folder_of_benchmarks_is_named_by_its_whole_path(monkeypatch: Patch, path: str) -> None:
+def test_a_folder_of_benchmarks_is_named_by_its_whole_path(monkeypatch, path: str):
     monkeypatch.setenv(OWN_FOLDERS, path)
 
     reason = f"{OWN_FOLDERS}: {path} is not the absolute path of a folder; correct it"

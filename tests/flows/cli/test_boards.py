@@ -12,12 +12,12 @@ import pytest
 from flows.cli.options import ENDINGS
 from tasks.rules.text.numbers import number
 from tests.flows.conftest import run_on
-from tests.kit import Printed, combined, response, stored, written
+from tests.kit import combined, response, stored, written
 from tests.tasks.compare.comparisons import judged, tasks_of
 
 
 @pytest.fixture(scope="module")
-def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def uneven(tmp_path_factory) -> Path:
     """Two models below zero, one that lacks a trial, and one without verdicts."""
     rubrics = {f"t{index:02d}": [(10, "Accuracy"), (-5, "Risk")] for index in range(60)}
     below_zero = {}
@@ -44,9 +44,7 @@ def line_of(model: str, table: str) -> str:
     return next(line for line in table.splitlines()[2:] if f" {model} " in line)
 
 
-def test_a_mean_below_0_is_shown_as_0_beside_the_unclipped_one(
-    uneven: Path, capsys: Printed
-) -> None:
+def test_a_mean_below_0_is_shown_as_0_beside_the_unclipped_one(uneven: Path, capsys):
     run_here = run_on(uneven, capsys)
     rows = {row["model"]: row for row in run_here.json("leaderboard")}
     table = run_here("leaderboard", "--wide")
@@ -63,7 +61,7 @@ def test_a_mean_below_0_is_shown_as_0_beside_the_unclipped_one(
     assert note in table
 
 
-def test_possible_ranks_are_those_of_the_unclipped_means(uneven: Path, capsys: Printed) -> None:
+def test_possible_ranks_are_those_of_the_unclipped_means(uneven: Path, capsys):
     run_here = run_on(uneven, capsys)
     rows = run_here.json("leaderboard")
     table = run_here("leaderboard", "--wide")
@@ -78,7 +76,7 @@ def test_possible_ranks_are_those_of_the_unclipped_means(uneven: Path, capsys: P
     assert " 2 to 3 " in line_of("below", table)
 
 
-def test_a_model_that_lacks_a_trial_or_verdicts_is_named(uneven: Path, capsys: Printed) -> None:
+def test_a_model_that_lacks_a_trial_or_verdicts_is_named(uneven: Path, capsys):
     table = run_on(uneven, capsys)("leaderboard", "--wide")
 
     assert " 60                      59         60 " in line_of("good", table)
@@ -89,9 +87,7 @@ def test_a_model_that_lacks_a_trial_or_verdicts_is_named(uneven: Path, capsys: P
 MANY = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(40)}
 
 
-def test_differences_that_the_goldens_lack_are_explained_in_sentences(
-    tmp_path: Path, capsys: Printed
-) -> None:
+def test_differences_that_the_goldens_lack_are_explained_in_sentences(tmp_path, capsys):
     rows = combined(
         tasks_of(MANY),
         judged({task: [1, 0] for task in MANY}, "good", rubrics=MANY),
@@ -128,9 +124,7 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_writes_every_format_to_a_file(
-    command: str, uneven: Path, tmp_path: Path, capsys: Printed
-) -> None:
+def test_every_command_writes_every_format_to_a_file(command: str, uneven: Path, tmp_path, capsys):
     run_here = run_on(uneven, capsys)
     paths = {ending: tmp_path / f"rows{ending}" for ending in ENDINGS}
     for path in paths.values():
@@ -146,8 +140,8 @@ def test_every_command_writes_every_format_to_a_file(
 
 
 def test_a_command_with_several_figures_names_those_that_a_file_for_one_table_lacks(
-    uneven: Path, tmp_path: Path, capsys: Printed
-) -> None:
+    uneven: Path, tmp_path, capsys
+):
     run_here = run_on(uneven, capsys)
 
     run_here("diff", "good", "below", "-o", tmp_path / "diff.csv")
@@ -156,7 +150,7 @@ def test_a_command_with_several_figures_names_those_that_a_file_for_one_table_la
     assert sentence in run_here.err
 
 
-def test_nothing_to_show_is_no_file(uneven: Path, tmp_path: Path, capsys: Printed) -> None:
+def test_nothing_to_show_is_no_file(uneven: Path, tmp_path, capsys):
     line = run_on(uneven, capsys).refusal("reviews", "-o", tmp_path / "reviews.csv")
 
     assert "reviews.csv: not written. No criterion has been reviewed yet." in line
@@ -177,9 +171,7 @@ def test_nothing_to_show_is_no_file(uneven: Path, tmp_path: Path, capsys: Printe
         ("sql --describe scorse", "scores"),
     ],
 )
-def test_a_mistyped_name_gets_a_hint(
-    command: str, hint: str, uneven: Path, capsys: Printed
-) -> None:
+def test_a_mistyped_name_gets_a_hint(command: str, hint: str, uneven: Path, capsys):
     run_here = run_on(uneven, capsys)
 
     assert f"(did you mean `{hint}`?)" in run_here.refusal(*command.split())

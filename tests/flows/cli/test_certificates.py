@@ -8,7 +8,7 @@ from tests.flows.conftest import Run
 from tests.tasks.certify.conftest import forged, with_row
 
 
-def test_a_certificate_is_written_and_verified(sample_job: Job, tmp_path: Path, run: Run) -> None:
+def test_a_certificate_is_written_and_verified(sample_job: Job, tmp_path, run: Run):
     file = tmp_path / "figures.zip"
 
     content, digest_line = run("certify", file, "--warehouse", sample_job.warehouse).splitlines()
@@ -22,7 +22,7 @@ def test_a_certificate_is_written_and_verified(sample_job: Job, tmp_path: Path, 
     assert output.endswith(f"(--texts)\ndigest: {digest}\n")
 
 
-def test_a_certificate_replaces_no_file(sample_job: Job, tmp_path: Path, run: Run) -> None:
+def test_a_certificate_replaces_no_file(sample_job: Job, tmp_path, run: Run):
     file = tmp_path / "figures.zip"
     file.touch()
 
@@ -31,9 +31,7 @@ def test_a_certificate_replaces_no_file(sample_job: Job, tmp_path: Path, run: Ru
     assert error == f"prbench: {file}: exists already; name a new file\n"
 
 
-def test_a_differing_figure_is_shown_with_both_values(
-    certificate: Path, tmp_path: Path, run: Run
-) -> None:
+def test_a_differing_figure_is_shown_with_both_values(certificate: Path, tmp_path, run: Run):
     change = with_row("figures/leaderboard.jsonl", 0, mean_score=0.5)
     forgery = forged(certificate, tmp_path / "other.zip", change)
 

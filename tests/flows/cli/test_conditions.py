@@ -24,7 +24,7 @@ CONDITIONS = {
 
 
 @pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def warehouse(tmp_path_factory) -> Path:
     """Tasks with two criteria: `search` gains Accuracy in fifteen and loses Risk in five; `twin`
     equals `plain`.
     """
@@ -42,7 +42,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path) -> Path:
     return tmp_path / "night.yaml"
 
 
@@ -60,8 +60,8 @@ def configured(file: Path, warehouse: Path, conditions: Any = CONDITIONS) -> lis
 
 @pytest.mark.slow
 def test_an_aggregation_stores_what_the_command_computes(
-    file: Path, warehouse: Path, tmp_path: Path, run: Run
-) -> None:
+    file: Path, warehouse: Path, tmp_path, run: Run
+):
     copy = Path(shutil.copytree(warehouse, tmp_path / "copy"))
     options = configured(file, copy)
     computed = run.json("conditions", *options)
@@ -74,7 +74,7 @@ def test_an_aggregation_stores_what_the_command_computes(
     assert {row["condition"] for row in rows} == {"web search", "same"}
 
 
-def test_a_changed_configuration_counts_immediately(file: Path, warehouse: Path, run: Run) -> None:
+def test_a_changed_configuration_counts_immediately(file: Path, warehouse: Path, run: Run):
     options = configured(file, warehouse, {"gpt": {"baseline": "search", "none": "plain"}})
 
     [row] = run.json("conditions", *options)["differences"]
@@ -83,7 +83,7 @@ def test_a_changed_configuration_counts_immediately(file: Path, warehouse: Path,
     assert row["difference"] == pytest.approx(-5 / 30)
 
 
-def test_a_condition_without_verdicts_is_named(file: Path, warehouse: Path, run: Run) -> None:
+def test_a_condition_without_verdicts_is_named(file: Path, warehouse: Path, run: Run):
     conditions = {
         "gpt": {
             "baseline": "plain",

@@ -16,7 +16,7 @@ from tasks.rules.errors import UsageError
 from tasks.run.run_context import callees
 from tests.flows.conftest import Run
 from tests.golden.outputs import kept
-from tests.kit import Patch, prepared, row
+from tests.kit import prepared, row
 from warehouse import Warehouse
 
 REFUSED = Path(__file__).with_name("refused.yaml")
@@ -31,7 +31,7 @@ TWO = (
 
 
 @pytest.fixture
-def file(tmp_path: Path, monkeypatch: Patch) -> Path:
+def file(tmp_path, monkeypatch) -> Path:
     """The path of a configuration in the current folder; no API key is set."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -45,7 +45,7 @@ def refusal(arguments: Arguments) -> str:
     return str(refused.value)
 
 
-def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file: Path) -> None:
+def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file: Path):
     file.write_text("trials: 1", encoding="utf-8")
 
     assert "helathbench" in refusal(Arguments(config=file, benchmark="helathbench"))
@@ -54,9 +54,7 @@ def test_a_mistyped_benchmark_is_reported_before_a_missing_data_set(file: Path) 
 @pytest.mark.parametrize(
     ("text", "path"), yaml.safe_load(REFUSED.read_text(encoding="utf-8")).items()
 )
-def test_what_is_impossible_is_refused_with_the_path_of_the_key(
-    file: Path, text: str, path: str
-) -> None:
+def test_what_is_impossible_is_refused_with_the_path_of_the_key(file: Path, text: str, path: str):
     configured(text, file)
 
     assert refusal(Arguments(config=file)).startswith(f"{file}: {path}")
@@ -89,14 +87,14 @@ def test_what_is_impossible_is_refused_with_the_path_of_the_key(
         (BILLION_LAUGHS, "is nested too deeply"),
     ],
 )
-def test_a_file_that_says_nothing_usable_is_refused(file: Path, text: str, message: str) -> None:
+def test_a_file_that_says_nothing_usable_is_refused(file: Path, text: str, message: str):
     file.write_text(text, encoding="utf-8")
 
     assert refusal(Arguments(config=file)).startswith(f"{file}: {message}")
 
 
 @pytest.mark.usefixtures("file")
-def test_without_a_file_the_embedded_default_stands() -> None:
+def test_without_a_file_the_embedded_default_stands():
     settings = load_job(Arguments()).settings
 
     assert [model.name for model in settings.models] == ["embedded/smollm2-135m-instruct"]
@@ -106,7 +104,7 @@ def test_without_a_file_the_embedded_default_stands() -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: Patch) -> Path:
+def folder(tmp_path, monkeypatch) -> Path:
     """The current folder, with its own home directory, and a folder `sub` for `night.yaml`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PRBENCH_WAREHOUSE", raising=False)
@@ -135,13 +133,13 @@ def configured(text: str = "", file: Path = NIGHT) -> Path:
 )
 def test_an_option_goes_before_the_configuration_and_that_before_the_environment(
     folder: Path,
-    monkeypatch: Patch,
+    monkeypatch,
     setting: str,
     environment: str,
     option: str | None,
     path: str,
     source: str,
-) -> None:
+):
     monkeypatch.setenv("PRBENCH_WAREHOUSE", environment)
 
     job = load_job(Arguments(config=configured(setting), warehouse=option))
@@ -150,7 +148,7 @@ def test_an_option_goes_before_the_configuration_and_that_before_the_environment
     assert job.warehouse_source == source
 
 
-def test_rows_of_the_embedded_default_are_not_beside_ones_own(folder: Path) -> None:
+def test_rows_of_the_embedded_default_are_not_beside_ones_own(folder: Path):
     job = load_job(Arguments())
     configured(file=Path("prbench.yaml"))
     configured_job = load_job(Arguments())
@@ -160,7 +158,7 @@ def test_rows_of_the_embedded_default_are_not_beside_ones_own(folder: Path) -> N
     assert configured_job.warehouse == folder / "warehouse/data"
 
 
-def test_data_that_is_stored_here_is_shown_without_a_configuration_too(folder: Path) -> None:
+def test_data_that_is_stored_here_is_shown_without_a_configuration_too(folder: Path):
     (folder / "warehouse/data").mkdir(parents=True)
 
     job = load_job(Arguments())
@@ -178,8 +176,8 @@ def test_data_that_is_stored_here_is_shown_without_a_configuration_too(folder: P
     ],
 )
 def test_a_choice_of_a_folder_holds_for_the_embedded_default(
-    folder: Path, monkeypatch: Patch, environment: str, option: str | None, path: str
-) -> None:
+    folder: Path, monkeypatch, environment: str, option: str | None, path: str
+):
     monkeypatch.setenv("PRBENCH_WAREHOUSE", environment)
 
     job = load_job(Arguments(warehouse=option))
@@ -187,7 +185,7 @@ def test_a_choice_of_a_folder_holds_for_the_embedded_default(
     assert job.warehouse == folder / path
 
 
-def test_a_report_is_beside_the_configuration(folder: Path) -> None:
+def test_a_report_is_beside_the_configuration(folder: Path):
     job = load_job(Arguments(config=configured("report: {folder: pages}")))
 
     assert job.report_folder == folder / "sub/pages"
@@ -210,7 +208,7 @@ def test_a_report_is_beside_the_configuration(folder: Path) -> None:
 )
 def test_the_home_of_nobody_is_refused_in_one_line(
     settings: str, arguments: dict[str, Any], name: str
-) -> None:
+):
     config = configured(settings)
 
     line = refusal(Arguments(**{"config": config, **arguments}))
@@ -218,9 +216,7 @@ def test_the_home_of_nobody_is_refused_in_one_line(
     assert line == f"{name}: ~nobody-at-all/x: there is no such user; write the whole path"
 
 
-def test_doctor_and_status_name_the_data_folder_and_its_source(
-    folder: Path, monkeypatch: Patch, run: Run
-) -> None:
+def test_doctor_and_status_name_the_data_folder_and_its_source(folder: Path, monkeypatch, run: Run):
     monkeypatch.setenv("PRBENCH_WAREHOUSE", "elsewhere")
     job = prepared(load_job(Arguments()))
 
@@ -233,13 +229,13 @@ def test_doctor_and_status_name_the_data_folder_and_its_source(
 
 
 @pytest.mark.usefixtures("folder")
-def test_commands_to_try_next_begin_as_this_one_did(monkeypatch: Patch) -> None:
+def test_commands_to_try_next_begin_as_this_one_did(monkeypatch):
     monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
 
     assert next_commands(Arguments()).startswith("uv run prbench leaderboard")
 
 
-def test_a_configuration_is_to_try_next_where_there_is_none(folder: Path) -> None:
+def test_a_configuration_is_to_try_next_where_there_is_none(folder: Path):
     without_any = next_commands(Arguments())
     with_another = next_commands(Arguments(config=Path("another.yaml")))
     (folder / "prbench.yaml").touch()
@@ -250,7 +246,7 @@ def test_a_configuration_is_to_try_next_where_there_is_none(folder: Path) -> Non
     assert "cp prbench.example.yaml" not in with_its_own
 
 
-def test_commands_to_try_next_are_about_the_same_data(tmp_path: Path) -> None:
+def test_commands_to_try_next_are_about_the_same_data(tmp_path):
     arguments = Arguments(Path("my night.yaml"), "kitchen", warehouse=tmp_path)
 
     leaderboard, query = next_commands(arguments).splitlines()
@@ -261,7 +257,7 @@ def test_commands_to_try_next_are_about_the_same_data(tmp_path: Path) -> None:
     assert f"prbench sql --config 'my night.yaml' --warehouse {tmp_path} " in query
 
 
-def test_doctor_names_a_path_that_is_not_there_and_missing_keys(file: Path) -> None:
+def test_doctor_names_a_path_that_is_not_there_and_missing_keys(file: Path):
     file.write_text("dataset: {source: nowhere.jsonl}\nmodels: []\njudges: [{name: openai/y}]\n")
     job = load_job(Arguments(config=file, warehouse=file.parent / "data"))
 
@@ -274,7 +270,7 @@ def test_doctor_names_a_path_that_is_not_there_and_missing_keys(file: Path) -> N
     assert findings["configuration"].detail == "prbench, 0 models, 1 judge, trials 1"
 
 
-def test_an_imported_model_calls_nobody_and_survives_being_stored(file: Path) -> None:
+def test_an_imported_model_calls_nobody_and_survives_being_stored(file: Path):
     configured("models: [{label: x, source: imported}]", file)
 
     job = load_job(Arguments(config=file))
@@ -285,7 +281,7 @@ def test_an_imported_model_calls_nobody_and_survives_being_stored(file: Path) ->
 
 def test_models_that_are_named_narrow_what_is_evaluated_and_not_what_is_compared(
     file: Path,
-) -> None:
+):
     configured(f"{TWO}stopping: {{pairs: [[a, b]]}}", file)
 
     job = load_job(Arguments(config=file, named_models=("b",)))
@@ -294,7 +290,7 @@ def test_models_that_are_named_narrow_what_is_evaluated_and_not_what_is_compared
     assert [model.label for model in job.compared_models] == ["a", "b"]
 
 
-def test_a_rule_that_cascade_picks_can_be_pasted_into_the_configuration() -> None:
+def test_a_rule_that_cascade_picks_can_be_pasted_into_the_configuration():
     output = "\n".join(kept()["world/shown/cascade mild-judge strict-judge --bound agreement=0.8"])
     judges = yaml.safe_load(output.partition("beside both judges:\n")[2])
     for label in ("mild-judge", "strict-judge"):
@@ -307,7 +303,7 @@ def test_a_rule_that_cascade_picks_can_be_pasted_into_the_configuration() -> Non
     assert len(settings.judges) == 1
 
 
-def test_the_problems_of_keys_are_reported_together(file: Path) -> None:
+def test_the_problems_of_keys_are_reported_together(file: Path):
     configured("trials: 0\nlimits: {tials: 1}\n", file)
 
     error = refusal(Arguments(config=file))
@@ -316,7 +312,7 @@ def test_the_problems_of_keys_are_reported_together(file: Path) -> None:
     assert "limits.tials: there is no such key (did you mean `trials`?)" in error
 
 
-def test_a_missing_data_set_is_reported_with_other_problems(file: Path) -> None:
+def test_a_missing_data_set_is_reported_with_other_problems(file: Path):
     file.write_text("judges: [{name: a, source: b}]\n")
 
     error = refusal(Arguments(config=file))
@@ -324,7 +320,7 @@ def test_a_missing_data_set_is_reported_with_other_problems(file: Path) -> None:
     assert "judges[0].source: there is no such key; dataset" in error
 
 
-def test_the_problems_of_models_and_judges_are_reported_together(file: Path) -> None:
+def test_the_problems_of_models_and_judges_are_reported_together(file: Path):
     models = "models: [{name: a, label: x}, {name: b, label: x}]\n"
     configured(f"{models}judges: [{{name: a, rubric: augmented}}, {{name: a}}]\n", file)
 
@@ -336,8 +332,8 @@ def test_the_problems_of_models_and_judges_are_reported_together(file: Path) -> 
 
 
 def test_a_folder_that_is_neither_empty_nor_a_warehouse_is_refused_and_stays_as_it_is(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     (tmp_path / "apt").mkdir()
 
     error = refusal(Arguments(warehouse=tmp_path))
@@ -346,14 +342,14 @@ def test_a_folder_that_is_neither_empty_nor_a_warehouse_is_refused_and_stays_as_
     assert list(tmp_path.iterdir()) == [tmp_path / "apt"]
 
 
-def test_a_new_disk_is_an_empty_folder(tmp_path: Path) -> None:
+def test_a_new_disk_is_an_empty_folder(tmp_path):
     (tmp_path / "lost+found").mkdir()
     (tmp_path / ".snapshots").mkdir()
 
     assert load_job(Arguments(warehouse=tmp_path)).warehouse == tmp_path
 
 
-def test_other_files_in_a_warehouse_are_left_alone(tmp_path: Path) -> None:
+def test_other_files_in_a_warehouse_are_left_alone(tmp_path):
     Warehouse(tmp_path).write("runs", [row("runs", command="run")])
     (tmp_path / "notes.txt").touch()
 

@@ -13,7 +13,7 @@ RUBRICS = {f"t{number}": [(10, "Accuracy"), (-5, "Risk")] for number in range(4)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     """Two models whose vintage `base` is complete and whose newer one has one task; a second trial
     of `alpha` failed.
     """
@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return stored(tmp_path_factory.mktemp("current"), rows)
 
 
-def test_a_newer_vintage_with_one_task_is_named_and_not_shown(run_here: Run) -> None:
+def test_a_newer_vintage_with_one_task_is_named_and_not_shown(run_here: Run):
     alpha, beta = run_here.json("leaderboard")
     output = run_here("leaderboard")
 
@@ -50,7 +50,7 @@ def test_a_newer_vintage_with_one_task_is_named_and_not_shown(run_here: Run) -> 
     assert f"alpha {PARTIAL} (" in output
 
 
-def test_a_requested_vintage_is_shown_however_partial(run_here: Run) -> None:
+def test_a_requested_vintage_is_shown_however_partial(run_here: Run):
     rows = run_here.json("leaderboard", "--vintage", PARTIAL)
 
     assert {board_row["vintage"] for board_row in rows} == {PARTIAL}
@@ -58,7 +58,7 @@ def test_a_requested_vintage_is_shown_however_partial(run_here: Run) -> None:
 
 def test_a_failed_trial_beyond_the_configured_ones_leaves_the_coverage_and_is_named(
     run_here: Run,
-) -> None:
+):
     alpha, beta = run_here.json("leaderboard")
     output = run_here("leaderboard")
 
@@ -70,7 +70,7 @@ def test_a_failed_trial_beyond_the_configured_ones_leaves_the_coverage_and_is_na
     assert "not counted until as complete as these: alpha trial 2" in output
 
 
-def test_rows_of_a_file_with_an_impossible_date_are_refused(tmp_path: Path, run: Run) -> None:
+def test_rows_of_a_file_with_an_impossible_date_are_refused(tmp_path, run: Run):
     job = prepared(job_on("sample", tmp_path / "data"))
     imported = {
         "task": "sample-fin-1",

@@ -20,8 +20,6 @@ from tasks.maintain.upkeep import latest_runs, spent
 from tests.faults.server import FaultServer, HttpResponse
 from tests.flows.conftest import PRBENCH, Run, run_on
 from tests.kit import (
-    Patch,
-    Printed,
     at,
     call_entry,
     configure,
@@ -42,7 +40,7 @@ NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     return tmp_path / "warehouse"
 
 
@@ -51,13 +49,13 @@ def job(folder: Path) -> Job:
     return job_on("sample", folder)
 
 
-def write(folder: Path, **tables: list[dict[str, Any]]) -> None:
+def write(folder: Path, **tables: list[dict[str, Any]]):
     written(folder, tables).publish()
 
 
 def record(
     folder: Path, key: str, run_id: str, finished_at: datetime, cost_usd: float | None = 0.5
-) -> None:
+):
     entry = call_entry(
         key, run_id, cost_usd=cost_usd, purpose="judge", finished_at_s=finished_at.timestamp()
     )
@@ -85,7 +83,7 @@ def spend_row(run_id: str, cost_usd: float) -> dict[str, Any]:
 
 def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_know(
     folder: Path, job: Job
-) -> None:
+):
     # `here` is only in the ledger, `both` also in the tables (with fewer calls), `gone` only in the
     # tables.
     write(folder, spend=[spend_row("gone", 1.0), spend_row("both", 0.25)])
@@ -111,7 +109,7 @@ def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_kn
 )
 def test_a_moment_is_named_as_a_span_or_a_date(
     folder: Path, run_here: Run, since: str, n_days: int
-) -> None:
+):
     write(folder, runs=[row("runs", run_id="r")])
     today = datetime.now(UTC)
     record(folder, "a", "r", today - timedelta(days=4))
@@ -138,7 +136,7 @@ def run_row(run_id: str, started_at_s: float, outcome: str = "running", **values
 
 def test_a_run_in_progress_a_killed_one_and_a_finished_one_are_distinguished(
     folder: Path, job: Job
-) -> None:
+):
     ended = run_row("ended", 1, "done", responses_made=7, verdicts_made=8, cost_usd=0.5)
     runs = [ended, run_row("killed", 2), run_row("living", 3)]
     responses = [
@@ -159,15 +157,13 @@ def test_a_run_in_progress_a_killed_one_and_a_finished_one_are_distinguished(
     ]
 
 
-def test_the_latest_runs_are_those_since_a_moment(folder: Path, job: Job) -> None:
+def test_the_latest_runs_are_those_since_a_moment(folder: Path, job: Job):
     write(folder, runs=[run_row("earlier", 2), run_row("later", 3)])
 
     assert [run["run_id"] for run in latest_runs(job, at(2.5))] == ["later"]
 
 
-def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(
-    job: Job, run_here: Run
-) -> None:
+def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(job: Job, run_here: Run):
     prepared(job)
     published = response("t1", run_id="killed")
     runs = [run_row("ended", 1, "done"), run_row("killed", 2)]
@@ -203,9 +199,7 @@ def test_status_counts_replies_of_killed_runs_that_are_not_yet_published(
     )
 
 
-def test_the_latest_calls_are_read_back_to_a_run_of_ended_ones(
-    job: Job, monkeypatch: Patch
-) -> None:
+def test_the_latest_calls_are_read_back_to_a_run_of_ended_ones(job: Job, monkeypatch):
     monkeypatch.setattr("tasks.llm.ledger.ledger.ROWS_AT_ONCE", 2)
     run_ids = ["old", "ended", "ended", "on", "on", "ended", "on"]
     entries = []
@@ -234,9 +228,7 @@ def unused_port() -> int:
     return port
 
 
-def test_doctor_tries_receivers_and_names_no_more_than_their_host(
-    folder: Path, monkeypatch: Patch
-) -> None:
+def test_doctor_tries_receivers_and_names_no_more_than_their_host(folder: Path, monkeypatch):
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -251,9 +243,7 @@ def test_doctor_tries_receivers_and_names_no_more_than_their_host(
     assert "secret-path" not in failure.detail
 
 
-def test_doctor_shows_the_address_that_is_called_and_where_it_comes_from(
-    folder: Path, monkeypatch: Patch
-) -> None:
+def test_doctor_shows_the_address_that_is_called_and_where_it_comes_from(folder: Path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
     monkeypatch.delenv("ANTHROPIC_API_BASE", raising=False)
@@ -269,8 +259,8 @@ def test_doctor_shows_the_address_that_is_called_and_where_it_comes_from(
 
 
 def test_doctor_names_variables_of_the_network_that_cannot_work(
-    folder: Path, monkeypatch: Patch, unused_port: int
-) -> None:
+    folder: Path, monkeypatch, unused_port: int
+):
     monkeypatch.setenv("HTTPS_PROXY", f"http://user:hidden-0011@127.0.0.1:{unused_port}")
     monkeypatch.setenv("SSL_CERT_FILE", str(folder / "none.pem"))
 
@@ -283,8 +273,8 @@ def test_doctor_names_variables_of_the_network_that_cannot_work(
 
 
 def test_doctor_names_the_variable_of_an_address_that_cannot_be_reached(
-    folder: Path, monkeypatch: Patch, unused_port: int
-) -> None:
+    folder: Path, monkeypatch, unused_port: int
+):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{unused_port}/v1")
 
@@ -295,7 +285,7 @@ def test_doctor_names_the_variable_of_an_address_that_cannot_be_reached(
     assert finding.detail.endswith("; start the server or correct OPENAI_BASE_URL")
 
 
-def test_no_line_of_doctor_is_longer_than_100_characters(folder: Path, capsys: Printed) -> None:
+def test_no_line_of_doctor_is_longer_than_100_characters(folder: Path, capsys):
     run = run_on(folder, capsys)
     run("doctor", "--no-call")
 
@@ -304,9 +294,7 @@ def test_no_line_of_doctor_is_longer_than_100_characters(folder: Path, capsys: P
 
 
 @pytest.mark.slow
-def test_doctor_does_not_call_a_hub_ok_that_cannot_be_reached(
-    tmp_path: Path, unused_port: int
-) -> None:
+def test_doctor_does_not_call_a_hub_ok_that_cannot_be_reached(tmp_path, unused_port: int):
     dataset = {
         "source": "hub",
         "revision": "a" * 40,
@@ -331,9 +319,7 @@ def test_doctor_does_not_call_a_hub_ok_that_cannot_be_reached(
     assert f"the hub at 127.0.0.1:{unused_port}: Cannot read ScaleAI/PRBench" in finding["detail"]
 
 
-def test_doctor_reports_a_proxy_that_no_library_can_use_and_goes_on(
-    folder: Path, monkeypatch: Patch
-) -> None:
+def test_doctor_reports_a_proxy_that_no_library_can_use_and_goes_on(folder: Path, monkeypatch):
     monkeypatch.setenv("all_proxy", "socks://127.0.0.1:7890/")
     monkeypatch.setenv("PREFECT_API_URL", "http://prefect.example/api")
 
@@ -348,7 +334,7 @@ def test_doctor_reports_a_proxy_that_no_library_can_use_and_goes_on(
 
 
 @pytest.fixture
-def changed_call(tmp_path: Path, capsys: Printed) -> Run:
+def changed_call(tmp_path, capsys) -> Run:
     """The command on a warehouse with two calls, of which one has another cost than was written."""
     folder = stored(tmp_path, {})
     record(folder / "data", "a", "run", NOW)
@@ -360,7 +346,7 @@ def changed_call(tmp_path: Path, capsys: Printed) -> Run:
 
 def test_a_changed_number_of_a_call_is_reported_by_doctor_and_gone_after_aggregate(
     changed_call: Run,
-) -> None:
+):
     changed_call("doctor", "--no-call", code=3)
     report = " ".join(changed_call.out.split())  # lines are wrapped
     changed_call("aggregate", code=3)
@@ -372,7 +358,7 @@ def test_a_changed_number_of_a_call_is_reported_by_doctor_and_gone_after_aggrega
     assert "1 of 2 calls ever recorded were recovered" in repair
 
 
-def test_aggregate_verifies_calls_of_which_doctor_has_said_nothing(changed_call: Run) -> None:
+def test_aggregate_verifies_calls_of_which_doctor_has_said_nothing(changed_call: Run):
     changed_call("aggregate", code=3)
 
     assert "table calls: 1 row with a wrong checksum" in changed_call.err
@@ -398,9 +384,7 @@ REPLIES: dict[str, tuple[HttpResponse, bool | None, str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", REPLIES)
-def test_doctor_calls_each_model_once_to_try_its_key(
-    case: str, folder: Path, monkeypatch: Patch
-) -> None:
+def test_doctor_calls_each_model_once_to_try_its_key(case: str, folder: Path, monkeypatch):
     monkeypatch.delenv("HOSTED_VLLM_API_KEY", raising=False)
     reply, is_ok, detail = REPLIES[case]
     with FaultServer(lambda _request, _number: reply) as server:
@@ -424,7 +408,7 @@ def test_doctor_calls_each_model_once_to_try_its_key(
 
 
 @pytest.mark.slow
-def test_a_call_of_doctor_is_in_the_ledger_if_there_is_one(folder: Path) -> None:
+def test_a_call_of_doctor_is_in_the_ledger_if_there_is_one(folder: Path):
     record(folder, "k", "earlier", NOW)
     price = {"input_usd_per_mtok": 1, "output_usd_per_mtok": 1}
     with FaultServer() as server:
@@ -439,7 +423,7 @@ def test_a_call_of_doctor_is_in_the_ledger_if_there_is_one(folder: Path) -> None
     assert models == {"judge": "m", "doctor": "hosted_vllm/a"}
 
 
-def test_doctor_names_an_outdated_database(folder: Path, monkeypatch: Patch) -> None:
+def test_doctor_names_an_outdated_database(folder: Path, monkeypatch):
     write(folder, responses=[response("t1")])
     monkeypatch.setattr("warehouse.warehouse.stamp", lambda: "of another version")
 
@@ -449,7 +433,7 @@ def test_doctor_names_an_outdated_database(folder: Path, monkeypatch: Patch) -> 
     assert "published by another version" in finding.detail
 
 
-def test_doctor_names_a_newer_warehouse(folder: Path) -> None:
+def test_doctor_names_a_newer_warehouse(folder: Path):
     write(folder, responses=[response("t1")])
     write_sealed(folder / "warehouse.json", {"version": 99})
 

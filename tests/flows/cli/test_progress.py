@@ -9,7 +9,6 @@ import pytest
 
 from tasks.console import advance, notice, progress, working
 from tests.flows.conftest import Terminal, opened_terminal
-from tests.kit import Patch, Printed
 
 HEAVY = ("duckdb", "litellm", "prefect", "pandas", "great_expectations", "pydantic", "rich")
 REFUSE_HEAVY = f"""
@@ -29,14 +28,14 @@ for command in sys.argv[1:]:
 
 
 @pytest.fixture
-def clock(monkeypatch: Patch) -> list[float]:
+def clock(monkeypatch) -> list[float]:
     """The time in seconds, which stands still unless a test changes it."""
     time_s = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: time_s[0])
     return time_s
 
 
-def test_a_command_prints_a_line_before_it_imports_large_libraries() -> None:
+def test_a_command_prints_a_line_before_it_imports_large_libraries():
     commands = ["run", "nightly", "backfill", "sample", "aggregate", "plan", "report"]
     call = [sys.executable, "-c", REFUSE_HEAVY, *commands]
 
@@ -51,9 +50,7 @@ def test_a_command_prints_a_line_before_it_imports_large_libraries() -> None:
     assert process.stderr == "".join(f"{command}: started\nrefused\n" for command in commands)
 
 
-def test_a_step_is_on_a_terminal_while_it_lasts_and_not_after_it(
-    monkeypatch: Patch, capsys: Printed
-) -> None:
+def test_a_step_is_on_a_terminal_while_it_lasts_and_not_after_it(monkeypatch, capsys):
     terminal = opened_terminal(monkeypatch, "stderr", n_columns=120)
 
     with working("a command", is_whole=True):
@@ -71,7 +68,7 @@ def test_a_step_is_on_a_terminal_while_it_lasts_and_not_after_it(
     assert capsys.readouterr().out == "a table\n"
 
 
-def test_bars_stay_on_a_terminal_without_the_step_around_them(monkeypatch: Patch) -> None:
+def test_bars_stay_on_a_terminal_without_the_step_around_them(monkeypatch):
     terminal = opened_terminal(monkeypatch, "stderr", n_columns=120)
 
     with working("a command", is_whole=True), progress("sample", {"a-model": 1}):
@@ -85,7 +82,7 @@ def test_bars_stay_on_a_terminal_without_the_step_around_them(monkeypatch: Patch
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_a_quiet_command_shows_no_step(is_terminal: bool, monkeypatch: Patch) -> None:
+def test_a_quiet_command_shows_no_step(is_terminal: bool, monkeypatch):
     stream = Terminal() if is_terminal else io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
 
@@ -98,9 +95,7 @@ def test_a_quiet_command_shows_no_step(is_terminal: bool, monkeypatch: Patch) ->
     assert stream.getvalue() == ""
 
 
-def test_lines_in_a_pipe_estimate_the_time_left_from_finished_units(
-    clock: list[float], capsys: Printed
-) -> None:
+def test_lines_in_a_pipe_estimate_the_time_left_from_finished_units(clock: list[float], capsys):
     with progress("judge", {"a-model": 10}):
         clock[0] += 100  # until everything has started
         advance("judge", "a-model", succeeded=True)
@@ -115,7 +110,7 @@ def test_lines_in_a_pipe_estimate_the_time_left_from_finished_units(
     ]
 
 
-def test_lines_in_a_pipe_become_rarer_in_a_long_stage(clock: list[float], capsys: Printed) -> None:
+def test_lines_in_a_pipe_become_rarer_in_a_long_stage(clock: list[float], capsys):
     n_units = 12 * 3600
     with progress("judge", {"": n_units}):
         for _ in range(n_units - 1):

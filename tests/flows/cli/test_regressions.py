@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.flows.conftest import run_on
-from tests.kit import Printed, Rows, combined, stored
+from tests.kit import Rows, combined, stored
 from tests.tasks.compare.comparisons import Rubric, judged, tasks_of
 
 RUBRICS: dict[str, Rubric] = {f"task-{number:02d}": [(10, "Accuracy")] * 5 for number in range(40)}
@@ -25,7 +25,7 @@ def model(
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     """A baseline, models near and far from it, and one with few tasks."""
     return stored(
         tmp_path_factory.mktemp("regressions"),
@@ -55,8 +55,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_significantly_worse_model_is_exit_code_3(
-    folder: Path, capsys: Printed, names: tuple[str, ...], options: tuple[str, ...], code: int
-) -> None:
+    folder: Path, capsys, names: tuple[str, ...], options: tuple[str, ...], code: int
+):
     run_here = run_on(folder, capsys)
 
     run_here("diff", *names, "--fail-if", "worse", *options, code=code)
@@ -66,7 +66,7 @@ def test_a_significantly_worse_model_is_exit_code_3(
     assert all(line.startswith("exit code 3 (worse): worse is 0.") for line in reasons)
 
 
-def test_without_the_option_a_worse_model_is_no_failure(folder: Path, capsys: Printed) -> None:
+def test_without_the_option_a_worse_model_is_no_failure(folder: Path, capsys):
     run_on(folder, capsys)("diff", "baseline", "worse", code=0)
 
 
@@ -83,8 +83,8 @@ def test_without_the_option_a_worse_model_is_no_failure(folder: Path, capsys: Pr
     ],
 )
 def test_nothing_to_compare_is_never_exit_code_0(
-    folder: Path, capsys: Printed, names: tuple[str, ...], options: tuple[str, ...], reason: str
-) -> None:
+    folder: Path, capsys, names: tuple[str, ...], options: tuple[str, ...], reason: str
+):
     run_here = run_on(folder, capsys)
 
     run_here("diff", *names, "--fail-if", "worse", *options, code=(1, 2))
@@ -92,9 +92,7 @@ def test_nothing_to_compare_is_never_exit_code_0(
     assert reason in run_here.err
 
 
-def test_the_summary_is_appended_with_the_conclusion_and_a_table(
-    folder: Path, capsys: Printed, tmp_path: Path
-) -> None:
+def test_the_summary_is_appended_with_the_conclusion_and_a_table(folder: Path, capsys, tmp_path):
     summary = tmp_path / "summary.md"
     summary.write_text("Before.\n", encoding="utf-8")
 
@@ -123,8 +121,8 @@ def test_the_summary_is_appended_with_the_conclusion_and_a_table(
     ],
 )
 def test_a_summary_without_a_comparison_has_its_reason(
-    folder: Path, capsys: Printed, tmp_path: Path, name: str, code: int, sentence: str
-) -> None:
+    folder: Path, capsys, tmp_path, name: str, code: int, sentence: str
+):
     summary = tmp_path / "summary.md"
 
     run_on(folder, capsys)("diff", "baseline", name, "--summary", summary, code=code)
@@ -145,12 +143,12 @@ def test_a_summary_without_a_comparison_has_its_reason(
     ],
 )
 def test_options_that_mean_nothing_together_are_refused(
-    folder: Path, capsys: Printed, options: tuple[str, ...], reason: str
-) -> None:
+    folder: Path, capsys, options: tuple[str, ...], reason: str
+):
     assert reason in run_on(folder, capsys).refusal("diff", "baseline", "worse", *options)
 
 
-def test_the_first_line_says_what_is_compared(folder: Path, capsys: Printed) -> None:
+def test_the_first_line_says_what_is_compared(folder: Path, capsys):
     output = run_on(folder, capsys)("diff", "baseline", "worse")
 
     assert output.startswith(

@@ -11,12 +11,11 @@ import flows.report_server.server
 from flows.cli.main import main
 from tasks.config.job import Job
 from tests.flows.conftest import Run
-from tests.kit import Patch
 from warehouse import Warehouse
 
 
 @pytest.fixture
-def reports(tmp_path: Path, monkeypatch: Patch) -> list[Job]:
+def reports(tmp_path, monkeypatch) -> list[Job]:
     """The jobs of the reports that a command requests, with a configuration that evaluates one
     split.
     """
@@ -36,24 +35,24 @@ def reports(tmp_path: Path, monkeypatch: Patch) -> list[Job]:
 @pytest.mark.parametrize(("options", "splits"), [((), ()), (("--split", "legal"), ("legal",))])
 def test_options_alone_narrow_to_splits(
     reports: list[Job], options: tuple[str, ...], splits: tuple[str, ...]
-) -> None:
+):
     assert main(["report", *options]) == 0
 
     [job] = reports
     assert job.settings.dataset.splits == splits
 
 
-def test_live_without_serve_is_refused_in_one_line(reports: list[Job], run: Run) -> None:
+def test_live_without_serve_is_refused_in_one_line(reports: list[Job], run: Run):
     assert "--live shows a page of the local server; add --serve" in run("report", "--live", code=2)
     assert reports == []
 
 
 @pytest.fixture
-def live_flags(monkeypatch: Patch, tmp_path: Path) -> list[bool]:
+def live_flags(monkeypatch, tmp_path) -> list[bool]:
     """For each served report: true if runs are followed."""
     flags: list[bool] = []
 
-    def note(_job: Job, index: Path, _port: int, *, is_live: bool) -> None:
+    def note(_job: Job, index: Path, _port: int, *, is_live: bool):
         assert index == tmp_path / "warehouse/data/report/prbench/index.html"
         flags.append(is_live)
 
@@ -63,8 +62,8 @@ def live_flags(monkeypatch: Patch, tmp_path: Path) -> list[bool]:
 
 @pytest.mark.parametrize("options", [(), ("--live",)])
 def test_a_served_report_is_written_first(
-    reports: list[Job], live_flags: list[bool], tmp_path: Path, options: tuple[str, ...]
-) -> None:
+    reports: list[Job], live_flags: list[bool], tmp_path, options: tuple[str, ...]
+):
     Warehouse(tmp_path / "warehouse/data").publish()
 
     assert main(["report", "--serve", *options]) == 0
@@ -75,16 +74,14 @@ def test_a_served_report_is_written_first(
 
 def test_live_writes_no_report_where_nothing_is_published(
     reports: list[Job], live_flags: list[bool]
-) -> None:
+):
     assert main(["report", "--serve", "--live"]) == 0
 
     assert reports == []
     assert live_flags == [True]
 
 
-def test_live_writes_no_report_in_a_run(
-    reports: list[Job], live_flags: list[bool], tmp_path: Path
-) -> None:
+def test_live_writes_no_report_in_a_run(reports: list[Job], live_flags: list[bool], tmp_path):
     warehouse = Warehouse(tmp_path / "warehouse/data")
     warehouse.publish()
 

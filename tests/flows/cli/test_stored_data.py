@@ -9,14 +9,14 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.rules.identity import IMPORTED
 from tests.flows.conftest import Run
-from tests.kit import Patch, combined, configure, job_on, row, write_jsonl, written
+from tests.kit import combined, configure, job_on, row, write_jsonl, written
 from tests.tasks.compare.comparisons import judged, tasks_of
 from warehouse import Warehouse
 
 TASKS = ["t0", "t1", "t2", "t3"]
 
 
-def fill(folder: Path, revision: str, n_responses: int = 1) -> None:
+def fill(folder: Path, revision: str, n_responses: int = 1):
     """One imported model's responses to the first tasks, judged by a person, on a revision of four
     tasks.
     """
@@ -46,7 +46,7 @@ def fill(folder: Path, revision: str, n_responses: int = 1) -> None:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def world(tmp_path_factory) -> Path:
     """A warehouse with one revision, and a configuration for it."""
     folder: Path = tmp_path_factory.mktemp("world")
     data = write_jsonl(folder / "finance_hard.jsonl", [{}])
@@ -58,7 +58,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path, monkeypatch: Patch) -> Path:
+def elsewhere(tmp_path, monkeypatch) -> Path:
     """A folder without a configuration: the embedded default is for the shipped sample."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -77,7 +77,7 @@ READING = (
 @pytest.mark.parametrize("command", READING, ids=" ".join)
 def test_the_only_revision_is_read_from_anywhere(
     world: Path, elsewhere: Path, run: Run, command: list[str]
-) -> None:
+):
     output = run(*command, "--json", "--warehouse", world / "data")
     notices = run.err
     (elsewhere / "sheet.csv").unlink(missing_ok=True)
@@ -103,16 +103,14 @@ def two_revisions(elsewhere: Path) -> Path:
     return elsewhere / "data"
 
 
-def test_of_several_revisions_none_is_guessed_and_those_are_named(
-    two_revisions: Path, run: Run
-) -> None:
+def test_of_several_revisions_none_is_guessed_and_those_are_named(two_revisions: Path, run: Run):
     error = run("leaderboard", "--warehouse", two_revisions, code=2)
 
     assert "(finance_hard: 4 tasks, 0 responses, 0 verdicts)" in error
     assert "prbench another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in error
 
 
-def test_the_revisions_of_another_benchmark_are_named(two_revisions: Path, run: Run) -> None:
+def test_the_revisions_of_another_benchmark_are_named(two_revisions: Path, run: Run):
     benchmark = ("--benchmark", "researchrubrics")
 
     error = run("leaderboard", *benchmark, "--warehouse", two_revisions, code=2)
@@ -122,7 +120,7 @@ def test_the_revisions_of_another_benchmark_are_named(two_revisions: Path, run: 
 
 def test_a_configured_revision_without_verdicts_is_named_with_the_others(
     two_revisions: Path, run: Run
-) -> None:
+):
     configure(Path.cwd(), dataset={"source": "finance_hard.jsonl"})
 
     output = run("leaderboard", "--warehouse", two_revisions)

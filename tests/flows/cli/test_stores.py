@@ -10,7 +10,7 @@ import pytest
 
 from flows.cli.main import main
 from tests.flows.conftest import PROJECT, Run
-from tests.kit import Patch, Printed, values_in
+from tests.kit import values_in
 from tests.tasks.bundles.s3 import SECRET, bucket
 from warehouse import Warehouse
 
@@ -27,7 +27,7 @@ def server() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(tmp_path_factory) -> Path:
     """A warehouse with the samples, judged by a person, and a report."""
     folder = tmp_path_factory.mktemp("stores") / "data"
     for line in (
@@ -58,13 +58,11 @@ class Safe(Run):
 
 
 @pytest.fixture
-def run(capsys: Printed) -> Run:
+def run(capsys) -> Run:
     return Safe(capsys)
 
 
-def test_a_backup_in_a_bucket_is_written_renewed_and_restored(
-    data: Path, tmp_path: Path, run: Run
-) -> None:
+def test_a_backup_in_a_bucket_is_written_renewed_and_restored(data: Path, tmp_path, run: Run):
     backup = run("backup", "s3://results/backup", "--warehouse", data)
     renewal = run("backup", "s3://results/backup", "--verify", "--warehouse", data)
     verification = run("verify", "s3://results/backup")
@@ -78,15 +76,13 @@ def test_a_backup_in_a_bucket_is_written_renewed_and_restored(
     assert counts_in(tmp_path / "restored") == counts_in(data)
 
 
-def test_what_is_no_backup_is_not_restored(tmp_path: Path, run: Run) -> None:
+def test_what_is_no_backup_is_not_restored(tmp_path, run: Run):
     output = run("restore", "s3://results/none", "--warehouse", tmp_path / "other", code=1)
 
     assert output.startswith("prbench: s3://results/none: is not a complete backup")
 
 
-def test_an_export_in_a_bucket_is_imported_into_another_warehouse(
-    data: Path, tmp_path: Path, run: Run
-) -> None:
+def test_an_export_in_a_bucket_is_imported_into_another_warehouse(data: Path, tmp_path, run: Run):
     run("export", "s3://results/shared", "--warehouse", data)
     run("import", "warehouse", "s3://results/shared", "--warehouse", tmp_path / "other")
 
@@ -96,9 +92,7 @@ def test_an_export_in_a_bucket_is_imported_into_another_warehouse(
     assert output == "prbench: s3://results/shared: is not an empty folder; name a new one\n"
 
 
-def test_publications_are_read_as_the_guide_says(
-    data: Path, tmp_path: Path, run: Run, monkeypatch: Patch
-) -> None:
+def test_publications_are_read_as_the_guide_says(data: Path, tmp_path, run: Run, monkeypatch):
     [address, _] = re.findall(r"^uv run prbench publish (s3://\S+)", GUIDE, re.MULTILINE)
     run("publish", address, "--warehouse", data)
     assert "nothing was published" in run("publish", address, "--warehouse", data)

@@ -16,7 +16,6 @@ from flows.cli.output import say, show_table
 from tasks.figures.figure import Column, Figure, terminal_columns
 from tasks.figures.shown import FIGURES
 from tests.flows.conftest import opened_terminal
-from tests.kit import Patch, Printed
 
 WIDTHS = (80, 100, 140, 200)
 MODEL = "gpt-5.6-sol-high"
@@ -91,7 +90,7 @@ def usual_value(column: Column, name: str, sentence: str) -> Any:
     return sentence if column.name in PROSE else TEXTS.get(column.name, name)
 
 
-def on_terminal(monkeypatch: Patch, width: int) -> None:
+def on_terminal(monkeypatch, width: int):
     """Have Rich take standard output for a terminal of this width."""
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("LINES", "50")
@@ -100,7 +99,7 @@ def on_terminal(monkeypatch: Patch, width: int) -> None:
     monkeypatch.setenv("TERM", "xterm")
 
 
-def printed(capsys: Printed) -> str:
+def printed(capsys) -> str:
     """What was printed since the last call, without styles."""
     return re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
 
@@ -112,7 +111,7 @@ def heading_of(table: str) -> str:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_has_at_most_eight_essential_columns_that_fit_80_characters(name: str) -> None:
+def test_a_figure_has_at_most_eight_essential_columns_that_fit_80_characters(name: str):
     figure = FIGURES[name]
     essential = figure.essential
     columns = terminal_columns(figure.columns, [usual_row(figure)], essential)
@@ -127,8 +126,8 @@ def test_a_figure_has_at_most_eight_essential_columns_that_fit_80_characters(nam
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", FIGURES)
 def test_no_essential_column_is_missing_and_no_line_is_too_long(
-    name: str, width: int, monkeypatch: Patch, capsys: Printed
-) -> None:
+    name: str, width: int, monkeypatch, capsys
+):
     figure = FIGURES[name]
     on_terminal(monkeypatch, width)
     sentence = "Many words in a row. " * 9
@@ -148,9 +147,7 @@ def test_no_essential_column_is_missing_and_no_line_is_too_long(
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_pipe_has_the_essential_columns_and_a_wide_table_all_whatever_the_rows(
-    name: str, capsys: Printed
-) -> None:
+def test_a_pipe_has_the_essential_columns_and_a_wide_table_all_whatever_the_rows(name: str, capsys):
     figure = FIGURES[name]
     full = [usual_row(figure), usual_row(figure)]
     empty = [dict.fromkeys(full[0])]
@@ -168,8 +165,8 @@ def test_a_pipe_has_the_essential_columns_and_a_wide_table_all_whatever_the_rows
 
 
 def test_what_is_the_same_in_all_rows_is_in_the_heading_of_a_terminal_but_for_essential_columns(
-    monkeypatch: Patch, capsys: Printed
-) -> None:
+    monkeypatch, capsys
+):
     on_terminal(monkeypatch, 200)
     board = FIGURES["leaderboard"]
     rows = []
@@ -186,7 +183,7 @@ def test_what_is_the_same_in_all_rows_is_in_the_heading_of_a_terminal_but_for_es
     assert " Tasks " in "\n".join(lines)
 
 
-def test_rows_of_several_boards_stand_under_their_headings(capsys: Printed) -> None:
+def test_rows_of_several_boards_stand_under_their_headings(capsys):
     board = FIGURES["leaderboard"]
     rows = []
     for model, split in product(("model-0", "model-1"), ("a", "b")):
@@ -212,7 +209,7 @@ def test_rows_of_several_boards_stand_under_their_headings(capsys: Printed) -> N
     ]
 
 
-def test_a_long_name_is_wrapped_and_never_cut(monkeypatch: Patch, capsys: Printed) -> None:
+def test_a_long_name_is_wrapped_and_never_cut(monkeypatch, capsys):
     on_terminal(monkeypatch, 80)
     row = usual_row(FIGURES["diff"], LONG)
 
@@ -224,7 +221,7 @@ def test_a_long_name_is_wrapped_and_never_cut(monkeypatch: Patch, capsys: Printe
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_no_column_of_a_query_is_nothing(width: int, monkeypatch: Patch, capsys: Printed) -> None:
+def test_no_column_of_a_query_is_nothing(width: int, monkeypatch, capsys):
     on_terminal(monkeypatch, width)
     names = [f"column_{index}" for index in range(12)]
 
@@ -246,8 +243,8 @@ def test_no_column_of_a_query_is_nothing(width: int, monkeypatch: Patch, capsys:
     ],
 )
 def test_a_cut_board_names_an_option_that_exists(
-    command_name: str, option: str, monkeypatch: Patch, capsys: Printed
-) -> None:
+    command_name: str, option: str, monkeypatch, capsys
+):
     on_terminal(monkeypatch, 80)
     board = FIGURES["leaderboard"]
     command = cli.commands[command_name]
@@ -258,9 +255,7 @@ def test_a_cut_board_names_an_option_that_exists(
     assert f"A wider terminal (or {option}) also shows: " in " ".join(printed(capsys).split())
 
 
-def test_a_cut_plan_of_a_command_without_wide_names_no_option(
-    monkeypatch: Patch, capsys: Printed
-) -> None:
+def test_a_cut_plan_of_a_command_without_wide_names_no_option(monkeypatch, capsys):
     on_terminal(monkeypatch, 80)
     names = [f"column_{index}" for index in range(12)]
 
@@ -270,7 +265,7 @@ def test_a_cut_plan_of_a_command_without_wide_names_no_option(
     assert "A wider terminal also shows: " in printed(capsys)
 
 
-def test_sentences_break_between_words_on_a_terminal(monkeypatch: Patch) -> None:
+def test_sentences_break_between_words_on_a_terminal(monkeypatch):
     terminal = opened_terminal(monkeypatch, "stdout", n_columns=80)
     path = f"/{'a-folder/' * 12}report"
 
@@ -282,7 +277,7 @@ def test_sentences_break_between_words_on_a_terminal(monkeypatch: Patch) -> None
     assert " ".join(lines) == f"{'several words ' * 12}at {path}"
 
 
-def test_indented_lines_such_as_commands_stay_whole_on_a_terminal(monkeypatch: Patch) -> None:
+def test_indented_lines_such_as_commands_stay_whole_on_a_terminal(monkeypatch):
     terminal = opened_terminal(monkeypatch, "stdout", n_columns=80)
     command = f"  prbench sql '{'column, ' * 20}'"
 
@@ -291,7 +286,7 @@ def test_indented_lines_such_as_commands_stay_whole_on_a_terminal(monkeypatch: P
     assert terminal.getvalue() == f"Next:\n{command}\n"
 
 
-def test_sentences_are_one_line_in_a_pipe(capsys: Printed) -> None:
+def test_sentences_are_one_line_in_a_pipe(capsys):
     sentence = "several words " * 12 + "at the end"
 
     say(sentence)

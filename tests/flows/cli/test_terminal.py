@@ -23,7 +23,7 @@ from tasks.console.tables import TableColumn, print_table
 from tasks.llm.environment import guard_logs
 from tasks.rules.text.characters import visible
 from tests.flows.conftest import PRBENCH, Run, opened_terminal
-from tests.kit import Patch, Printed, row, written
+from tests.kit import row, written
 
 TITLE = "\x1b]0;owned\x07"
 CLEAR = "\x1b[2J"
@@ -39,7 +39,7 @@ def commands_in(text: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("warehouse")
     written(folder, {"runs": [row("runs", command=EVIL)]}).publish()
     return folder
@@ -72,7 +72,7 @@ def on_terminal(*arguments: str, **environment: str) -> str:
     return output.decode("utf-8", "surrogateescape")
 
 
-def test_what_a_query_finds_is_text_on_a_real_terminal(folder: Path) -> None:
+def test_what_a_query_finds_is_text_on_a_real_terminal(folder: Path):
     output = on_terminal("sql", "select command from runs", "--warehouse", str(folder))
 
     assert commands_in(HARMLESS.sub("", output)) == []
@@ -82,9 +82,7 @@ def test_what_a_query_finds_is_text_on_a_real_terminal(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("file_format", ["csv", "json"])
-def test_a_format_for_machines_is_text_on_a_terminal(
-    folder: Path, file_format: str, monkeypatch: Patch
-) -> None:
+def test_a_format_for_machines_is_text_on_a_terminal(folder: Path, file_format: str, monkeypatch):
     terminal = opened_terminal(monkeypatch, "stdout", n_columns=200)
 
     query = ["sql", "select command from runs", "--format", file_format]
@@ -98,7 +96,7 @@ def test_a_format_for_machines_is_text_on_a_terminal(
 
 
 @pytest.mark.slow
-def test_an_encoding_that_knows_ascii_alone_is_no_way_round(folder: Path) -> None:
+def test_an_encoding_that_knows_ascii_alone_is_no_way_round(folder: Path):
     query = "select error('x\x1b[2Jy')"
 
     output = on_terminal("sql", query, "--warehouse", str(folder), PYTHONIOENCODING="ascii")
@@ -119,9 +117,9 @@ def test_machines_get_every_character(
     folder: Path,
     file_format: str,
     text: str,
-    tmp_path: Path,
+    tmp_path,
     capfdbinary: pytest.CaptureFixture[bytes],
-) -> None:
+):
     file = tmp_path / "rows"
     command = ["sql", "select command from runs", "--format", file_format]
     command += ["--warehouse", str(folder)]
@@ -133,7 +131,7 @@ def test_machines_get_every_character(
     assert capfdbinary.readouterr().out == text.encode()
 
 
-def test_tables_are_for_people_in_a_pipe_too(capsys: Printed) -> None:
+def test_tables_are_for_people_in_a_pipe_too(capsys):
     text = "word " * 500
     cells = [cell_text(value) for value in (EVIL, "a\r\nb", text)]
 
@@ -147,14 +145,14 @@ def test_tables_are_for_people_in_a_pipe_too(capsys: Printed) -> None:
     assert text.strip() in output
 
 
-def test_markdown_is_for_people_everywhere() -> None:
+def test_markdown_is_for_people_everywhere():
     text = markdown_text([f"col{CLEAR}"], [[EVIL]])
 
     assert commands_in(text) == []
     assert r"col\x1b[2J" in text
 
 
-def test_what_any_command_prints_goes_through_the_guard(capsys: Printed) -> None:
+def test_what_any_command_prints_goes_through_the_guard(capsys):
     with shown_visibly():
         print(EVIL)
         print(EVIL, file=sys.stderr)
@@ -169,9 +167,7 @@ def test_what_any_command_prints_goes_through_the_guard(capsys: Printed) -> None
     assert output.out.endswith("after\n")
 
 
-def test_an_error_is_one_line_without_commands_and_its_traceback_too(
-    tmp_path: Path, run: Run
-) -> None:
+def test_an_error_is_one_line_without_commands_and_its_traceback_too(tmp_path, run: Run):
     output = run("leaderboard", "-v", "--config", str(tmp_path / f"no{EVIL}\nsuch"), code=2)
 
     assert commands_in(output) == []
@@ -180,7 +176,7 @@ def test_an_error_is_one_line_without_commands_and_its_traceback_too(
 
 
 @pytest.mark.parametrize("label", [EVIL, "[/b]", "\x1b[8mm"])
-def test_progress_bars_say_what_a_label_holds(label: str, monkeypatch: Patch) -> None:
+def test_progress_bars_say_what_a_label_holds(label: str, monkeypatch):
     terminal = opened_terminal(monkeypatch, "stderr", n_columns=300)
 
     with shown_visibly(), progress("sample", {label: 2}):
@@ -212,7 +208,7 @@ def guarded_log() -> Iterator[tuple[logging.Logger, io.StringIO]]:
 
 def test_log_records_are_text_whoever_shows_them(
     guarded_log: tuple[logging.Logger, io.StringIO],
-) -> None:
+):
     logger, output = guarded_log
 
     logger.warning("model %s wrote\nmore", EVIL)

@@ -48,7 +48,7 @@ class Weather:
     silent: tuple[str, ...] = ()
     """The models whose connections are closed without a response."""
 
-    def __call__(self, request: Request, number: int) -> HttpResponse:
+    def __call__(self, request, number: int) -> HttpResponse:
         if request["model"] == self.refused:
             error = {
                 "message": "wrong key",
@@ -60,7 +60,7 @@ class Weather:
             return HttpResponse(cuts_connection=True)
         return HttpResponse(self._text(request, number), delay_s=self.delay_s)
 
-    def _text(self, request: Request, number: int) -> str:
+    def _text(self, request, number: int) -> str:
         if "questions" in request:
             return well_behaved(request, number).text or ""
         if is_judge_request(request):
@@ -72,7 +72,7 @@ class Weather:
             text += _WORSE
         return text
 
-    def _is_met(self, request: Request) -> bool:
+    def _is_met(self, request) -> bool:
         prompt = _MARKER.sub("", _REPETITION.sub("", prompt_of(request)))
         if self.judge_drifts or (_WORSE in prompt and meets(f"worse {prompt}")):
             return False
@@ -145,7 +145,7 @@ class NightWorld:
     def endpoint(self, label: str, **settings: Any) -> dict[str, Any]:
         return endpoint(label, self.server.api_base, **settings)
 
-    def configure(self, **changes: Any) -> None:
+    def configure(self, **changes: Any):
         """Write the configuration with these changes, which stay in later ones."""
         self.settings.update(changes)
         self.command.configure(**self.settings)

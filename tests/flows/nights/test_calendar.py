@@ -16,7 +16,6 @@ from prefect.server.schemas.schedules import CronSchedule
 from flows.run.nights import end_of, is_over, night_of, stop_time
 from flows.serving import schedule_of
 from tasks.config.settings import Nightly
-from tests.kit import Patch
 
 FIRST_DAY = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TEN_YEARS = 3653
@@ -61,7 +60,7 @@ def fired(nightly: Nightly, start: datetime, n_nights: int) -> list[datetime]:
     return [datetime.fromtimestamp(moment.timestamp(), UTC) for moment in times]
 
 
-def test_a_night_has_the_date_of_its_time_in_every_zone_and_by_either_reading() -> None:
+def test_a_night_has_the_date_of_its_time_in_every_zone_and_by_either_reading():
     for zone_name in unlike_zones():
         nightly = Nightly(timezone=zone_name)
         zone = ZoneInfo(zone_name)
@@ -101,7 +100,7 @@ def nights(draw: st.DrawFn) -> tuple[Nightly, datetime]:
 @given(nights())
 def test_each_time_of_prefects_schedule_is_a_night_of_its_own(
     night: tuple[Nightly, datetime],
-) -> None:
+):
     nightly, start = night
 
     labels = [night_of(nightly, moment) for moment in fired(nightly, start, 6)]
@@ -113,7 +112,7 @@ def test_each_time_of_prefects_schedule_is_a_night_of_its_own(
 def test_the_latest_night_is_the_one_that_prefect_fired_last(
     night: tuple[Nightly, datetime],
     late: timedelta,
-) -> None:
+):
     nightly, start = night
     times = fired(nightly, start, 6)
     moment = times[1] + late
@@ -126,7 +125,7 @@ def test_the_latest_night_is_the_one_that_prefect_fired_last(
 def test_a_night_that_its_scheduler_starts_early_or_late_is_that_night_until_the_next_one(
     night: tuple[Nightly, datetime],
     late_s: float,
-) -> None:
+):
     nightly, start = night
     times = fired(nightly, start, 6)
     started_at = times[1] + timedelta(seconds=late_s)
@@ -141,7 +140,7 @@ def test_a_night_that_its_scheduler_starts_early_or_late_is_that_night_until_the
 def test_a_night_that_begins_within_seconds_before_its_time_has_not_passed_its_stop(
     night: tuple[Nightly, datetime],
     early_s: float,
-) -> None:
+):
     nightly, start = night
     moment = fired(nightly, start, 3)[1]
 
@@ -154,7 +153,7 @@ def test_a_night_that_begins_within_seconds_before_its_time_has_not_passed_its_s
 @given(nights())
 def test_a_night_stops_after_it_began_when_the_clock_shows_its_stop_time(
     night: tuple[Nightly, datetime],
-) -> None:
+):
     nightly, start = night
     assert nightly.stop_at is not None
     zone = ZoneInfo(nightly.timezone)
@@ -202,7 +201,7 @@ def test_a_night_near_a_change_of_the_clocks(
     timezone: str,
     moment: str,
     night: str,
-) -> None:
+):
     nightly = Nightly(cron=cron, timezone=timezone)
 
     assert night_of(nightly, datetime.fromisoformat(moment)) == night
@@ -224,7 +223,7 @@ def test_a_stop_time_near_a_change_of_the_clocks(
     stop_at: str,
     moment: str,
     end: str,
-) -> None:
+):
     nightly = Nightly(
         cron=cron,
         timezone="Europe/London",
@@ -247,8 +246,8 @@ def test_a_stop_time_near_a_change_of_the_clocks(
 def test_a_given_stop_time_is_by_this_machines_clock_of_that_day(
     moment: str,
     end: str,
-    monkeypatch: Patch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setenv("TZ", "Europe/London")
     time.tzset()
     clock = datetime.fromisoformat(moment).astimezone().replace(tzinfo=None)
@@ -260,7 +259,7 @@ def test_a_given_stop_time_is_by_this_machines_clock_of_that_day(
     assert stop == datetime.fromisoformat(end)
 
 
-def test_a_stop_time_that_comes_twice_is_the_next_of_them() -> None:
+def test_a_stop_time_that_comes_twice_is_the_next_of_them():
     moment = datetime.fromisoformat("2026-10-25T01:20Z").astimezone(ZoneInfo("Europe/London"))
 
     stop = stop_time("01:30", moment)

@@ -45,7 +45,7 @@ def without_cost(message: str) -> str:
     return re.sub(r"Cost: .*", "", message)
 
 
-def record_kill(world: NightWorld, night: str) -> None:
+def record_kill(world: NightWorld, night: str):
     """Store the row of a run whose process is gone."""
     folder = world.command.folder
     job = load_job(
@@ -61,7 +61,7 @@ def record_kill(world: NightWorld, night: str) -> None:
 
 
 @pytest.mark.long
-def test_the_guide_shows_the_messages_that_nights_send(tmp_path: Path) -> None:
+def test_the_guide_shows_the_messages_that_nights_send(tmp_path):
     with night_world(tmp_path) as world:
         alpha = world.endpoint("alpha", resample="nightly", price=PRICE)
         fresh = world.endpoint("fresh", resample="nightly", price=PRICE)

@@ -31,13 +31,13 @@ from tasks.alerts.sending import Delivery
 from tasks.config.job import Job
 from tasks.config.settings import Nightly
 from tasks.rules.errors import UsageError
-from tests.kit import Patch, Printed, at, configure, job_on, prepared, rows_in
+from tests.kit import Patch, at, configure, job_on, prepared, rows_in
 from warehouse import Warehouse
 
 SECRET = "a-secret-in-the-address"
 
 
-def job(tmp_path: Path, **settings: Any) -> Job:
+def job(tmp_path, **settings: Any) -> Job:
     return job_on("sample", tmp_path, **settings)
 
 
@@ -46,7 +46,7 @@ def utc(hour: int, minute: int = 0) -> datetime:
 
 
 @pytest.mark.parametrize("moment", [utc(1), utc(5, 30), utc(9), utc(23)])
-def test_a_late_night_stops_no_later(tmp_path: Path, moment: datetime) -> None:
+def test_a_late_night_stops_no_later(tmp_path, moment: datetime):
     night_job = as_night(job(tmp_path, nightly={"stop_at": "07:00"}), moment)
 
     assert night_job.night == "2026-11-22"
@@ -63,10 +63,10 @@ def test_a_late_night_stops_no_later(tmp_path: Path, moment: datetime) -> None:
     ],
 )
 def test_a_night_that_is_repeated_stops_at_the_next_stop_time(
-    tmp_path: Path,
+    tmp_path,
     moment: datetime,
     next_stop: datetime,
-) -> None:
+):
     configured = job(tmp_path, nightly={"stop_at": "07:00"})
     repeated = configured.model_copy(update={"night": "2026-11-20"})
     with_stop_time = repeated.model_copy(update={"stop_at": utc(10)})
@@ -75,7 +75,7 @@ def test_a_night_that_is_repeated_stops_at_the_next_stop_time(
     assert as_night(with_stop_time, moment).stop_at == utc(10)
 
 
-def test_a_night_after_its_stop_is_skipped_with_an_alert(tmp_path: Path, capsys: Printed) -> None:
+def test_a_night_after_its_stop_is_skipped_with_an_alert(tmp_path, capsys):
     late = job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"})
 
     skipped = run_night(late, is_verbose=False, scheduled_at=utc(1))
@@ -89,10 +89,10 @@ def test_a_night_after_its_stop_is_skipped_with_an_alert(tmp_path: Path, capsys:
 
 
 def test_a_complete_night_that_is_started_again_after_its_stop_is_no_skipped_night(
-    tmp_path: Path,
-    monkeypatch: Patch,
-    capsys: Printed,
-) -> None:
+    tmp_path,
+    monkeypatch,
+    capsys,
+):
     monkeypatch.setattr(nightly, "has_work", lambda *_: False)
     complete = prepared(
         job(
@@ -112,9 +112,9 @@ def test_a_complete_night_that_is_started_again_after_its_stop_is_no_skipped_nig
 
 
 def test_a_night_that_began_and_is_started_again_after_its_stop_was_not_continued(
-    tmp_path: Path,
-    capsys: Printed,
-) -> None:
+    tmp_path,
+    capsys,
+):
     configured = prepared(job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"}))
     night_job = configured.model_copy(update={"night": "2026-11-22"})
     record_run(run_row(night_job, [], at(0), at(1), "stopped_at_time"), tmp_path)
@@ -127,7 +127,7 @@ def test_a_night_that_began_and_is_started_again_after_its_stop_was_not_continue
     )
 
 
-def record_run(run: dict[str, Any], folder: Path) -> None:
+def record_run(run: dict[str, Any], folder: Path):
     """Store a row of `runs`."""
     Warehouse(folder).write("runs", [run])
     Warehouse(folder).publish()
@@ -163,13 +163,13 @@ class Scheduler:
 
 
 @pytest.fixture
-def scheduler(tmp_path: Path, monkeypatch: Patch) -> Scheduler:
+def scheduler(tmp_path, monkeypatch) -> Scheduler:
     return Scheduler(tmp_path, monkeypatch)
 
 
 def test_a_scheduled_night_has_the_label_and_the_stop_time_of_its_time_even_if_it_starts_early(
     scheduler: Scheduler,
-) -> None:
+):
     state = scheduler.start("2096-03-25T00:00:00+00:00", "auto-scheduled")
 
     (night_job,) = scheduler.nights
@@ -178,7 +178,7 @@ def test_a_scheduled_night_has_the_label_and_the_stop_time_of_its_time_even_if_i
     assert state.is_completed()
 
 
-def test_a_night_that_somebody_starts_stops_at_the_next_stop_time(scheduler: Scheduler) -> None:
+def test_a_night_that_somebody_starts_stops_at_the_next_stop_time(scheduler: Scheduler):
     scheduler.start("2096-03-25T09:00:00+00:00")
 
     (night_job,) = scheduler.nights
@@ -189,8 +189,8 @@ def test_a_night_that_somebody_starts_stops_at_the_next_stop_time(scheduler: Sch
 
 def test_a_scheduled_night_is_missed_when_the_next_one_has_begun(
     scheduler: Scheduler,
-    capsys: Printed,
-) -> None:
+    capsys,
+):
     state = scheduler.start("2026-03-29T00:00:00+00:00", "auto-scheduled")
 
     assert scheduler.nights == []
@@ -204,7 +204,7 @@ def test_a_scheduled_night_is_missed_when_the_next_one_has_begun(
 
 
 @pytest.fixture
-def executed_nights(monkeypatch: Patch) -> list[str | None]:
+def executed_nights(monkeypatch) -> list[str | None]:
     """The labels of the nights whose flow was called; the flow does nothing here."""
     labels: list[str | None] = []
 
@@ -217,7 +217,7 @@ def executed_nights(monkeypatch: Patch) -> list[str | None]:
 
 
 @pytest.fixture
-def night_in_progress(tmp_path: Path) -> Iterator[Job]:
+def night_in_progress(tmp_path) -> Iterator[Job]:
     """The job of a night in progress, in another run of this process."""
     night_job = prepared(job(tmp_path)).model_copy(update={"night": "2026-11-22", "run_id": "r"})
     with Warehouse(tmp_path).only_one("night-prbench", wait=False), Warehouse(tmp_path).living("r"):
@@ -228,7 +228,7 @@ def night_in_progress(tmp_path: Path) -> Iterator[Job]:
 def test_a_night_beside_another_is_skipped_with_an_alert(
     night_in_progress: Job,
     executed_nights: list[str | None],
-) -> None:
+):
     next_night = night_in_progress.model_copy(update={"night": "2026-11-23"})
 
     skipped = run_night(next_night, is_verbose=False)
@@ -243,8 +243,8 @@ def test_a_night_beside_another_is_skipped_with_an_alert(
 def test_a_night_that_is_started_twice_is_skipped_without_an_alert(
     night_in_progress: Job,
     executed_nights: list[str | None],
-    capsys: Printed,
-) -> None:
+    capsys,
+):
     skipped = run_night(night_in_progress, is_verbose=False)
 
     assert executed_nights == []
@@ -255,9 +255,9 @@ def test_a_night_that_is_started_twice_is_skipped_without_an_alert(
 
 
 def test_a_queued_night_waits_for_the_end_of_another(
-    tmp_path: Path,
+    tmp_path,
     executed_nights: list[str | None],
-) -> None:
+):
     prepared(job(tmp_path))
     queued = job(tmp_path, nightly={"overlap": "queue"}).model_copy(update={"night": "2026-11-24"})
     waiting = threading.Thread(
@@ -275,9 +275,9 @@ def test_a_queued_night_waits_for_the_end_of_another(
 
 
 def test_a_killed_night_is_an_alert_of_the_next_one(
-    tmp_path: Path,
+    tmp_path,
     executed_nights: list[str | None],
-) -> None:
+):
     killed = prepared(job(tmp_path)).model_copy(update={"night": "2026-11-22", "run_id": "r1"})
     record_run(run_row(killed, [], at(0), None, "running"), tmp_path)
     tonight = killed.model_copy(update={"night": "2026-11-23", "run_id": "r2"})
@@ -301,9 +301,9 @@ def test_a_killed_night_is_an_alert_of_the_next_one(
     ],
 )
 def test_a_secret_beside_a_reference_is_in_no_record_or_prefect(
-    tmp_path: Path,
+    tmp_path,
     receiver: dict[str, str],
-) -> None:
+):
     night_job = job(tmp_path, alerts={"to": [receiver]})
 
     run = run_row(night_job, [], at(0), None, "running")
@@ -314,15 +314,15 @@ def test_a_secret_beside_a_reference_is_in_no_record_or_prefect(
 
 
 @pytest.mark.parametrize("label", ["base", "not a date", "2026-13-40", "2026-11-22T06", "20261122"])
-def test_a_night_is_named_by_its_date(label: str) -> None:
+def test_a_night_is_named_by_its_date(label: str):
     with pytest.raises(UsageError, match=f"--night {label}: is not a date"):
         load_job(Arguments(night=label))
 
 
 def test_a_night_that_is_refused_sends_its_alert_and_stores_nothing(
-    tmp_path: Path,
-    monkeypatch: Patch,
-) -> None:
+    tmp_path,
+    monkeypatch,
+):
     sent_alerts: list[Alert] = []
 
     def deliver(_: object, alerts: list[Alert], *__: object, **___: object) -> list[Delivery]:
@@ -367,7 +367,7 @@ def test_a_night_is_the_day_at_which_the_schedule_last_fired(
     schedule: Nightly,
     moment: str,
     night: str,
-) -> None:
+):
     assert night_of(schedule, datetime.fromisoformat(moment)) == night
 
 
@@ -376,7 +376,7 @@ def test_a_night_is_the_day_at_which_the_schedule_last_fired(
     st.integers(0, 23),
     st.integers(0, 59),
 )
-def test_a_night_lasts_until_the_next_one_begins(moment: datetime, hour: int, minute: int) -> None:
+def test_a_night_lasts_until_the_next_one_begins(moment: datetime, hour: int, minute: int):
     schedule = Nightly(cron=f"{minute} {hour} * * *")
     begin = moment.replace(
         hour=hour,
@@ -399,7 +399,7 @@ def test_a_night_lasts_until_the_next_one_begins(moment: datetime, hour: int, mi
         ("2026-11-23T06:30+00:00", datetime(2026, 11, 23, 6, 30, tzinfo=UTC)),
     ],
 )
-def test_a_time_of_day_is_the_next_one(text: str, moment: datetime) -> None:
+def test_a_time_of_day_is_the_next_one(text: str, moment: datetime):
     assert stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=BERLIN)) == moment
 
 
@@ -420,12 +420,12 @@ def test_a_time_of_day_is_the_next_one(text: str, moment: datetime) -> None:
         "2026W481",
     ],
 )
-def test_a_stop_time_may_be_written_in_many_ways(text: str) -> None:
+def test_a_stop_time_may_be_written_in_many_ways(text: str):
     assert stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC)).year == 2026
 
 
 @pytest.mark.parametrize("text", ["", "soon", "7 pm", "06:30:00", "6.30", "tomorrow 06:30", "2026"])
-def test_what_is_no_stop_time_is_refused(text: str) -> None:
+def test_what_is_no_stop_time_is_refused(text: str):
     with pytest.raises(UsageError, match="--stop-at"):
         stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC))
 
@@ -442,6 +442,6 @@ def test_what_is_no_stop_time_is_refused(text: str) -> None:
         ({"timezone": "Mars/Olympus"}, "Europe/Berlin"),
     ],
 )
-def test_a_schedule_that_names_no_time_is_refused(setting: dict[str, str], message: str) -> None:
+def test_a_schedule_that_names_no_time_is_refused(setting: dict[str, str], message: str):
     with pytest.raises(ValueError, match=message):
         Nightly(**setting)

@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +28,7 @@ class Nights:
 
 
 @pytest.fixture(scope="module")
-def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nights]:
+def nights(tmp_path_factory) -> Iterator[Nights]:
     with night_world(tmp_path_factory.mktemp("nights")) as world:
         folder = world.command.folder
         gate = ("--fail-if", "worse", "--summary", str(folder / "summary.md"))
@@ -44,29 +43,29 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nights]:
         yield Nights(world, first, second, regressed, regressed_again, drifted, failed)
 
 
-def test_the_first_night_samples_and_judges_all_models(nights: Nights) -> None:
+def test_the_first_night_samples_and_judges_all_models(nights: Nights):
     assert Counter(nights.first.sampled_models) == {"pinned": N_TASKS, "fresh": N_TASKS}
     assert nights.first.n_judge_calls == 2 * N_CRITERIA + N_CONTROL
 
 
-def test_a_later_night_calls_for_nightly_models_and_controls_alone(nights: Nights) -> None:
+def test_a_later_night_calls_for_nightly_models_and_controls_alone(nights: Nights):
     assert nights.second.sampled_models == ["fresh"] * N_TASKS
     assert nights.second.n_judge_calls == N_CRITERIA + N_CONTROL
 
 
-def test_a_night_without_a_change_alerts_nobody(nights: Nights) -> None:
+def test_a_night_without_a_change_alerts_nobody(nights: Nights):
     assert nights.first.messages == []
     assert nights.second.messages == []
 
 
-def test_a_night_tidies_up_the_ledger_that_it_wrote_itself(nights: Nights) -> None:
+def test_a_night_tidies_up_the_ledger_that_it_wrote_itself(nights: Nights):
     (line,) = nights.second.lines("compact: ")
 
     assert "0 raw replies older than 1 days deleted" in line
     assert "ledger files skipped" not in line
 
 
-def test_a_regression_is_an_alert_with_the_numbers_of_the_comparison(nights: Nights) -> None:
+def test_a_regression_is_an_alert_with_the_numbers_of_the_comparison(nights: Nights):
     (alert,) = nights.regressed.alerts.values()
     (comparison,) = nights.world.command.json(
         "diff",
@@ -89,7 +88,7 @@ def test_a_regression_is_an_alert_with_the_numbers_of_the_comparison(nights: Nig
         assert facts[name] == pytest.approx(comparison[name]), name
 
 
-def test_a_regression_is_significant_and_its_line_names_no_drift(nights: Nights) -> None:
+def test_a_regression_is_significant_and_its_line_names_no_drift(nights: Nights):
     (alert,) = nights.regressed.alerts.values()
 
     facts = alert["facts"]
@@ -99,7 +98,7 @@ def test_a_regression_is_significant_and_its_line_names_no_drift(nights: Nights)
     assert "drifted" not in alert["line"]
 
 
-def test_a_night_whose_scores_fell_fails_a_job_with_a_gate(nights: Nights) -> None:
+def test_a_night_whose_scores_fell_fails_a_job_with_a_gate(nights: Nights):
     (without_earlier_night,) = nights.first.lines("exit code")
     (without_change,) = nights.second.lines("exit code")
     (with_regression,) = nights.regressed_again.lines("exit code")
@@ -111,7 +110,7 @@ def test_a_night_whose_scores_fell_fails_a_job_with_a_gate(nights: Nights) -> No
     assert with_regression.startswith("exit code 3 (worse): fresh fell by ")
 
 
-def test_each_night_with_a_gate_adds_to_the_summary(nights: Nights) -> None:
+def test_each_night_with_a_gate_adds_to_the_summary(nights: Nights):
     summary = (nights.world.command.folder / "summary.md").read_text(encoding="utf-8")
 
     assert [line for line in summary.splitlines() if line.startswith("## ")] == [
@@ -124,7 +123,7 @@ def test_each_night_with_a_gate_adds_to_the_summary(nights: Nights) -> None:
 
 def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivered(
     nights: Nights,
-) -> None:
+):
     stored_alerts = nights.world.command.sql("from alerts where night = '2026-11-03'")
 
     assert nights.regressed_again.calls == []
@@ -134,7 +133,7 @@ def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivere
     assert len(stored_alerts) == 1
 
 
-def test_a_drifting_judge_is_an_alert(nights: Nights) -> None:
+def test_a_drifting_judge_is_an_alert(nights: Nights):
     alert = nights.drifted.alerts["judge_drift"]
 
     assert alert["subject"] == "judge"
@@ -144,14 +143,14 @@ def test_a_drifting_judge_is_an_alert(nights: Nights) -> None:
     assert alert["facts"]["met_share"] == 0.0
 
 
-def test_a_drop_in_a_night_with_a_drifting_judge_names_the_judge(nights: Nights) -> None:
+def test_a_drop_in_a_night_with_a_drifting_judge_names_the_judge(nights: Nights):
     assert set(nights.drifted.alerts) == {"judge_drift", "score_drop"}
     alert = nights.drifted.alerts["score_drop"]
     assert alert["facts"]["judge_drifted"] is True
     assert "so the judge may be the cause, not the model" in alert["line"]
 
 
-def test_a_receiver_that_fails_fails_no_night_and_is_recorded(nights: Nights) -> None:
+def test_a_receiver_that_fails_fails_no_night_and_is_recorded(nights: Nights):
     deliveries = nights.world.command.sql(
         "select night, receiver, status, n_alerts, error from alert_deliveries"
         " where night <= '2026-11-05' and receiver <> 'ping' order by night, receiver"
@@ -175,7 +174,7 @@ def test_a_receiver_that_fails_fails_no_night_and_is_recorded(nights: Nights) ->
 
 def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_shown(
     nights: Nights,
-) -> None:
+):
     stored_configs = nights.world.command.sql("select config from runs")
     stored_deliveries = nights.world.command.sql("from alert_deliveries")
     outputs = (nights.regressed.output, nights.drifted.output, nights.failed.output)
@@ -185,7 +184,7 @@ def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_show
     assert "a-secret-path" not in f"{stored_configs} {stored_deliveries} {outputs}"
 
 
-def test_a_night_that_fails_sends_one_line_that_says_why(nights: Nights) -> None:
+def test_a_night_that_fails_sends_one_line_that_says_why(nights: Nights):
     (alert,) = nights.failed.alerts.values()
 
     assert alert["kind"] == "failure"
@@ -195,7 +194,7 @@ def test_a_night_that_fails_sends_one_line_that_says_why(nights: Nights) -> None
     assert nights.failed.output.stderr.count("prbench: ") == 1
 
 
-def test_the_dead_man_s_switch_is_called_after_each_night_that_finished(nights: Nights) -> None:
+def test_the_dead_man_s_switch_is_called_after_each_night_that_finished(nights: Nights):
     assert nights.first.n_pings == 1
     assert nights.second.n_pings == 1
     assert nights.regressed.n_pings == 1
@@ -215,7 +214,7 @@ def enlarged_world(nights: Nights) -> NightWorld:
 LATE_AND_LOCKED = ("backfill", "--model", "late", "--model", "locked")
 
 
-def test_a_dry_run_shows_the_plan_and_calls_nothing(enlarged_world: NightWorld) -> None:
+def test_a_dry_run_shows_the_plan_and_calls_nothing(enlarged_world: NightWorld):
     dry_run = enlarged_world.watched(*LATE_AND_LOCKED, "--dry-run")
     json_run = enlarged_world.watched(*LATE_AND_LOCKED, "--dry-run", "--json")
 
@@ -230,7 +229,7 @@ def test_a_dry_run_shows_the_plan_and_calls_nothing(enlarged_world: NightWorld) 
         assert label in dry_run.output.stdout
 
 
-def test_a_dry_run_of_one_cell_plans_its_calls_alone(enlarged_world: NightWorld) -> None:
+def test_a_dry_run_of_one_cell_plans_its_calls_alone(enlarged_world: NightWorld):
     cell = ("--model", "late", "--task", "sample-leg-1", "--trial", "2")
 
     dry_run = enlarged_world.watched("backfill", *cell, "--dry-run", "--json")
@@ -266,7 +265,7 @@ def backfills(enlarged_world: NightWorld) -> Backfills:
     )
 
 
-def test_a_model_that_fails_holds_up_no_other_in_a_backfill(backfills: Backfills) -> None:
+def test_a_model_that_fails_holds_up_no_other_in_a_backfill(backfills: Backfills):
     n_sampled = Counter(backfills.refused.sampled_models)
 
     assert n_sampled["late"] == N_TASKS
@@ -274,7 +273,7 @@ def test_a_model_that_fails_holds_up_no_other_in_a_backfill(backfills: Backfills
     assert backfills.refused.n_judge_calls == N_CRITERIA
 
 
-def test_a_backfill_names_the_model_that_fails_and_its_cause(backfills: Backfills) -> None:
+def test_a_backfill_names_the_model_that_fails_and_its_cause(backfills: Backfills):
     (stop_line,) = backfills.refused.lines("stopped for this run")
 
     assert stop_line.strip().startswith("hosted_vllm/locked at ")
@@ -282,14 +281,14 @@ def test_a_backfill_names_the_model_that_fails_and_its_cause(backfills: Backfill
     assert backfills.refused.lines("responses of locked, trial 1: 0 of 8 are done")
 
 
-def test_the_next_backfill_makes_the_missing_calls_alone(backfills: Backfills) -> None:
+def test_the_next_backfill_makes_the_missing_calls_alone(backfills: Backfills):
     assert backfills.repeated.sampled_models == ["locked"] * N_TASKS
     assert backfills.repeated.n_judge_calls == N_CRITERIA
 
 
 def test_a_backfill_adds_selections_of_hard_tasks_and_keeps_earlier_ones(
     backfills: Backfills,
-) -> None:
+):
     earlier_ids = {row["selection_id"] for row in backfills.earlier_selections}
     ids = {row["selection_id"] for row in backfills.selections}
 
@@ -299,7 +298,7 @@ def test_a_backfill_adds_selections_of_hard_tasks_and_keeps_earlier_ones(
         assert row in backfills.selections
 
 
-def test_a_backfill_ranks_the_new_models(nights: Nights, backfills: Backfills) -> None:
+def test_a_backfill_ranks_the_new_models(nights: Nights, backfills: Backfills):
     assert backfills.repeated.calls
     leaderboard = nights.world.command.json("leaderboard", "--warehouse", "data")
     assert {"pinned", "late", "locked"} <= {row["model"] for row in leaderboard}
@@ -307,8 +306,8 @@ def test_a_backfill_ranks_the_new_models(nights: Nights, backfills: Backfills) -
 
 @pytest.mark.long
 def test_a_night_and_a_backfill_with_a_decision_model_make_one_call_for_each_rubric(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     with night_world(tmp_path) as world:
         world.configure(judges=[world.endpoint("judge", kind="decisions", criteria_per_call="all")])
         night = world.night("2026-11-01")

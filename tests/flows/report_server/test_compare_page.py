@@ -47,7 +47,7 @@ JUDGES = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("compared") / "data"
 
 
@@ -108,7 +108,7 @@ def cells(figure: PageFigure) -> list[list[str]]:
     return rows
 
 
-def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations(job: Job) -> None:
+def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations(job: Job):
     figures = figures_of(job, MODELS | {"vintage": "base"})
 
     flips = cells(figures["diff_flips"])
@@ -119,7 +119,7 @@ def test_every_flipped_criterion_is_listed_with_its_effect_and_both_explanations
     assert len(flips) == 4
 
 
-def test_of_several_differences_the_chosen_one_is_explained(job: Job) -> None:
+def test_of_several_differences_the_chosen_one_is_explained(job: Job):
     page = page_of(job, JUDGES)
     page_on_b = page_of(job, JUDGES | {"model": "b"})
 
@@ -128,7 +128,7 @@ def test_of_several_differences_the_chosen_one_is_explained(job: Job) -> None:
     assert page.figures[1].table != page_on_b.figures[1].table
 
 
-def test_runs_are_compared_as_the_command_does(job: Job) -> None:
+def test_runs_are_compared_as_the_command_does(job: Job):
     page = page_of(
         job,
         {
@@ -157,7 +157,7 @@ def test_runs_are_compared_as_the_command_does(job: Job) -> None:
 )
 def test_only_what_can_be_compared_is_offered_and_chosen(
     job: Job, kind: str, texts: list[str], choices: list[str]
-) -> None:
+):
     page = page_of(job, {"of": kind})
 
     first_field, second_field = page.fields[:2]
@@ -167,7 +167,7 @@ def test_only_what_can_be_compared_is_offered_and_chosen(
     assert page.figures == ()
 
 
-def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Reader) -> None:
+def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Reader):
     result = ask(reader, "a", "b", judges=("a-judge",))
     verdicts = apart(reader, result, result.differences)["verdicts"]
     rows = list(map(with_verdicts, rows_of(result), verdicts))
@@ -196,14 +196,14 @@ def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Read
 )
 def test_an_impossible_comparison_shows_its_reason_and_choices(
     job: Job, choices: dict[str, str], trouble: str
-) -> None:
+):
     page = page_of(job, MODELS | choices)
 
     assert page.fields
     assert trouble in (page.trouble or "")
 
 
-def test_models_begin_in_their_current_vintages(job: Job) -> None:
+def test_models_begin_in_their_current_vintages(job: Job):
     page = page_of(job, MODELS)
 
     [vintage_field] = [field for field in page.fields if field.name == "vintage"]
@@ -217,15 +217,15 @@ def test_models_begin_in_their_current_vintages(job: Job) -> None:
     assert "why in a: 1" in page.figures[1].table
 
 
-def test_models_can_be_compared_in_another_vintage(job: Job) -> None:
+def test_models_can_be_compared_in_another_vintage(job: Job):
     figures = figures_of(job, MODELS | {"vintage": "base"})
 
     assert "why in a: 1.0" in figures["diff_flips"].table
 
 
 def test_vintages_begin_with_the_current_one_even_if_an_earlier_one_was_completed_later(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     """The base responses were completed after the night, which remains the current vintage."""
     responses = judged(ALL_MET, "a")
     for response in responses["responses"][1:]:
@@ -239,11 +239,11 @@ def test_vintages_begin_with_the_current_one_even_if_an_earlier_one_was_complete
 
 
 @pytest.mark.parametrize("choices", [{"of": "password"}, {"first": "only one"}])
-def test_incomplete_choices_show_no_figure(job: Job, choices: dict[str, str]) -> None:
+def test_incomplete_choices_show_no_figure(job: Job, choices: dict[str, str]):
     assert page_of(job, choices).figures == ()
 
 
-def test_invalid_parameters_are_ignored(job: Job) -> None:
+def test_invalid_parameters_are_ignored(job: Job):
     figures = figures_of(job, MODELS | {"show": "x"})
 
     assert figures["diff_flips"] == figures_of(job, MODELS)["diff_flips"]

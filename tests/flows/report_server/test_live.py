@@ -3,7 +3,6 @@
 import json
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ from warehouse import Warehouse
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Job:
+def job(tmp_path) -> Job:
     """A job on made-up tasks."""
     settings = {
         "models": [{"name": "x/m", "label": "m"}],
@@ -41,7 +40,7 @@ def data_on(splits: tuple[str, ...]) -> DataRevision:
     )
 
 
-def store(job: Job, outcome: str, **values: Any) -> None:
+def store(job: Job, outcome: str, **values: Any):
     """Publish the row of a run."""
     warehouse = Warehouse(job.warehouse)
     ended_at = None if outcome == RUNNING else at(90)
@@ -54,7 +53,7 @@ def live(job: Job) -> dict[str, Any]:
     return LiveView(job, job.report_index).now()
 
 
-def test_a_folder_without_anything_has_no_run(job: Job) -> None:
+def test_a_folder_without_anything_has_no_run(job: Job):
     page = live(job)
 
     assert page["runs"] == []
@@ -77,7 +76,7 @@ def test_a_folder_without_anything_has_no_run(job: Job) -> None:
 )
 def test_a_run_without_known_coverage_is_shown_with_the_reason(
     job: Job, record: dict[str, str], trouble: str
-) -> None:
+):
     with Warehouse(job.warehouse).living("r1"):
         store(job, RUNNING, **record)
         [run] = live(job)["runs"]
@@ -93,7 +92,7 @@ def running_in(page: dict[str, Any]) -> list[str]:
 
 def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_view(
     job: Job,
-) -> None:
+):
     view = LiveView(job, job.report_index)
     second_job = job.model_copy(update={"run_id": "r2"})
     warehouse = written(job.warehouse, tasks_of(RUBRICS))
@@ -117,7 +116,7 @@ def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_
     assert last_run.outcome == DONE
 
 
-def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: Job) -> None:
+def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: Job):
     written(job.warehouse, tasks_of(RUBRICS))
     limited = job.model_copy(update={"limit": 2})
     with Warehouse(job.warehouse).living("r1"):
@@ -145,8 +144,8 @@ def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: J
     ],
 )
 def test_the_data_of_a_run_on_other_splits_is_known(
-    tmp_path: Path, viewed_splits: list[str], run_splits: list[str], splits: tuple[str, ...]
-) -> None:
+    tmp_path, viewed_splits: list[str], run_splits: list[str], splits: tuple[str, ...]
+):
     dataset = {"source": "a-folder-that-is-not-there"}
     viewed_job = job_on("sample", tmp_path, dataset=dataset | {"splits": viewed_splits})
     viewed_job = viewed_job.looking_up(lambda: data_on(tuple(viewed_splits) or ("all",)))
@@ -158,7 +157,7 @@ def test_the_data_of_a_run_on_other_splits_is_known(
     assert data.splits == splits
 
 
-def test_the_record_of_a_run_gives_back_its_job(job: Job) -> None:
+def test_the_record_of_a_run_gives_back_its_job(job: Job):
     narrowed = {
         "limit": 2,
         "vintage": "v",
@@ -196,7 +195,7 @@ CALL = {
 }
 
 
-def test_a_run_says_what_is_done_and_what_it_cost_under_which_cap(tmp_path: Path) -> None:
+def test_a_run_says_what_is_done_and_what_it_cost_under_which_cap(tmp_path):
     job = job_on("sample", tmp_path, limits={"max_usd": 5.0})
     run = RunState("r1", row=ROW, job=job, cells=[CELL], calls=[CALL])
 
@@ -218,7 +217,7 @@ def test_a_run_says_what_is_done_and_what_it_cost_under_which_cap(tmp_path: Path
     assert calls.n_rows == 1
 
 
-def test_a_run_that_ended_has_its_outcome() -> None:
+def test_a_run_that_ended_has_its_outcome():
     row = ROW | {"ended_at": NOW - timedelta(seconds=75)}
 
     texts = run_texts(RunState("r1", "stopped_at_budget", row), NOW, PRBENCH)
@@ -227,7 +226,7 @@ def test_a_run_that_ended_has_its_outcome() -> None:
     assert texts["level"] == "warn"
 
 
-def test_the_page_links_to_a_report_if_there_is_one(job: Job) -> None:
+def test_the_page_links_to_a_report_if_there_is_one(job: Job):
     assert not live(job)["has_report"]
 
     job.report_index.parent.mkdir(parents=True)
@@ -254,7 +253,7 @@ def ranking(job: Job) -> list[dict[str, Any]]:
 
 def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_would_store(
     job: Job,
-) -> None:
+):
     rows = combined(tasks_of(SMALL_RUBRICS), judged_rows("a", 7), judged_rows("few", 2))
     written(job.warehouse, rows).publish()
 

@@ -20,14 +20,14 @@ from tasks.figures.shown import COMPARE
 from tasks.report.rendering.site import render
 from tasks.rules.errors import UsageError
 from tests.flows.report_server.serving import serving
-from tests.kit import Printed, at, job_on, reading, row
+from tests.kit import at, job_on, reading, row
 from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, judged, tasks_of
 
 EVIL = "<script>attacked</script>"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def folder(tmp_path_factory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("served")
     run = row(
         "runs",
@@ -82,14 +82,14 @@ PATHS = ("compare.html", "live.html", "assets/page.js", "assets/live.js", "asset
 
 
 @pytest.mark.parametrize("path", [*PATHS, "index.html"])
-def test_a_page_is_served_to_this_machine_only(port: int, path: str) -> None:
+def test_a_page_is_served_to_this_machine_only(port: int, path: str):
     assert get(port, path).status == 200
     assert get(port, path, Host="evil.example").status == 403
     assert get(port, path, Origin="http://evil.example").status == 403
 
 
 @pytest.mark.parametrize("path", [*PATHS, "index.html"])
-def test_a_page_can_only_be_read(port: int, path: str) -> None:
+def test_a_page_can_only_be_read(port: int, path: str):
     head = get(port, path, "HEAD")
 
     assert head.status == 200
@@ -109,7 +109,7 @@ def test_a_page_can_only_be_read(port: int, path: str) -> None:
         ("Sec-Fetch-Site", "same-origin"),
     ],
 )
-def test_requests_by_own_names_and_pages_are_served(port: int, header: str, value: str) -> None:
+def test_requests_by_own_names_and_pages_are_served(port: int, header: str, value: str):
     assert get(port, "index.html", **{header: value}).status == 200
 
 
@@ -133,18 +133,18 @@ def test_requests_by_own_names_and_pages_are_served(port: int, header: str, valu
         ("Sec-Fetch-Site", "same-site"),
     ],
 )
-def test_requests_by_other_names_and_pages_are_refused(port: int, header: str, value: str) -> None:
+def test_requests_by_other_names_and_pages_are_refused(port: int, header: str, value: str):
     assert get(port, "index.html", **{header: value}).status == 403
 
 
-def test_another_site_can_link_to_a_page(port: int) -> None:
+def test_another_site_can_link_to_a_page(port: int):
     headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
 
     assert get(port, "index.html", **headers).status == 200
 
 
 @pytest.mark.parametrize("path", ["index.html", "live.html", "nowhere.html"])
-def test_another_site_can_neither_load_nor_frame_a_page(port: int, path: str) -> None:
+def test_another_site_can_neither_load_nor_frame_a_page(port: int, path: str):
     headers = get(port, path).headers
 
     assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
@@ -164,13 +164,13 @@ def test_another_site_can_neither_load_nor_frame_a_page(port: int, path: str) ->
         "//evil",
     ],
 )
-def test_an_invalid_path_is_404_without_a_word(port: int, path: str, capfd: Printed) -> None:
+def test_an_invalid_path_is_404_without_a_word(port: int, path: str, capfd):
     assert fetch(port, path).status == 404
     assert fetch(port, path, "HEAD").status == 404
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_browser_that_does_not_wait_is_nothing_to_print(tmp_path: Path, capfd: Printed) -> None:
+def test_a_browser_that_does_not_wait_is_nothing_to_print(tmp_path, capfd):
     (tmp_path / "large.html").write_text("a report " * 10**6)
     with serving(tmp_path, {}) as server:
         server.daemon_threads = False
@@ -184,9 +184,7 @@ def test_a_browser_that_does_not_wait_is_nothing_to_print(tmp_path: Path, capfd:
     assert capfd.readouterr() == ("", "")
 
 
-def test_links_that_lead_out_of_the_folder_are_not_followed(
-    port: int, folder: Path, tmp_path: Path
-) -> None:
+def test_links_that_lead_out_of_the_folder_are_not_followed(port: int, folder: Path, tmp_path):
     secret = tmp_path / "index.html"
     secret.write_text("a secret")
     report = folder / "report/prbench"
@@ -207,7 +205,7 @@ def test_links_that_lead_out_of_the_folder_are_not_followed(
         assert get(port, path).status == 404, path
 
 
-def test_a_link_within_the_folder_is_followed(port: int, folder: Path) -> None:
+def test_a_link_within_the_folder_is_followed(port: int, folder: Path):
     report = folder / "report/prbench"
     (report / "same.html").symlink_to(report / "index.html")
 
@@ -231,7 +229,7 @@ def test_a_link_within_the_folder_is_followed(port: int, folder: Path) -> None:
 )
 def test_a_page_has_a_policy_and_names_and_parameters_are_text_in_it(
     port: int, address: str, text: str
-) -> None:
+):
     page = get(port, address).text
 
     assert text in page
@@ -240,7 +238,7 @@ def test_a_page_has_a_policy_and_names_and_parameters_are_text_in_it(
     assert "<script>other" not in page
 
 
-def test_in_a_folder_the_page_says_how_any_two_are_compared_and_may_ask_nobody() -> None:
+def test_in_a_folder_the_page_says_how_any_two_are_compared_and_may_ask_nobody():
     report = {
         "heading": "A benchmark",
         "pages": (COMPARE,),
@@ -254,11 +252,11 @@ def test_in_a_folder_the_page_says_how_any_two_are_compared_and_may_ask_nobody()
     assert "<form" not in page
 
 
-def test_too_many_parameters_are_status_404(port: int) -> None:
+def test_too_many_parameters_are_status_404(port: int):
     assert get(port, "compare.html?" + "p=1&" * 99).status == 404
 
 
-def test_serving_writes_nothing(port: int, folder: Path) -> None:
+def test_serving_writes_nothing(port: int, folder: Path):
     times = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
     for path in PATHS:
@@ -267,7 +265,7 @@ def test_serving_writes_nothing(port: int, folder: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == times
 
 
-def test_the_server_closes_when_the_page_in_progress_is_rendered(tmp_path: Path) -> None:
+def test_the_server_closes_when_the_page_in_progress_is_rendered(tmp_path):
     begun = threading.Event()
     go_on = threading.Event()
     has_ended = threading.Event()
@@ -296,7 +294,7 @@ def test_the_server_closes_when_the_page_in_progress_is_rendered(tmp_path: Path)
         assert has_ended.is_set()
 
 
-def test_a_folder_of_other_files_is_not_served(tmp_path: Path) -> None:
+def test_a_folder_of_other_files_is_not_served(tmp_path):
     (tmp_path / ".env").write_text("A_KEY=secret", encoding="utf-8")
     job = job_on("sample", tmp_path / "data")
 
@@ -304,7 +302,7 @@ def test_a_folder_of_other_files_is_not_served(tmp_path: Path) -> None:
         serve_report(job, tmp_path / "prbench/index.html", 0, is_live=True)
 
 
-def test_a_broken_page_is_an_error_in_browser_and_terminal(tmp_path: Path, capsys: Printed) -> None:
+def test_a_broken_page_is_an_error_in_browser_and_terminal(tmp_path, capsys):
     def broken(_: Mapping[str, str]) -> str:
         raise ValueError("a bug")
 

@@ -2,14 +2,13 @@
 
 import base64
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from flows.cli.doctor_checks import examine
 from flows.server import check_server
 from tests.faults.anything import AnyServer, Plain, Seen
-from tests.kit import Patch, job_on
+from tests.kit import job_on
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +22,7 @@ class Server(AnyServer):
     secret: str | None = SECRET
     status = 200
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(self._checked)
         self.host = self.address.removeprefix("http://")
 
@@ -36,7 +35,7 @@ class Server(AnyServer):
 
 
 @pytest.fixture
-def server(tmp_path: Path, monkeypatch: Patch) -> Iterator[Server]:
+def server(tmp_path, monkeypatch) -> Iterator[Server]:
     """A server whose address is in the environment of a user without a Prefect configuration."""
     with Server() as server:
         monkeypatch.chdir(tmp_path)
@@ -46,7 +45,7 @@ def server(tmp_path: Path, monkeypatch: Patch) -> Iterator[Server]:
         yield server
 
 
-def test_a_server_without_a_secret_is_a_problem(server: Server, tmp_path: Path) -> None:
+def test_a_server_without_a_secret_is_a_problem(server: Server, tmp_path):
     server.secret = None
 
     findings = {
@@ -75,13 +74,13 @@ def test_a_server_without_a_secret_is_a_problem(server: Server, tmp_path: Path) 
 )
 def test_a_server_is_well_if_it_requires_the_configured_secret(
     server: Server,
-    monkeypatch: Patch,
+    monkeypatch,
     secret: str | None,
     status: int,
     own_secret: str,
     is_ok: bool | None,
     sentence: str,
-) -> None:
+):
     server.secret = secret
     server.status = status
     monkeypatch.setenv("PREFECT_API_AUTH_STRING", own_secret)
@@ -94,7 +93,7 @@ def test_a_server_is_well_if_it_requires_the_configured_secret(
 
 
 @pytest.mark.usefixtures("server")
-def test_an_unreachable_server_is_a_problem(monkeypatch: Patch) -> None:
+def test_an_unreachable_server_is_a_problem(monkeypatch):
     monkeypatch.setenv("PREFECT_API_URL", "http://user:in-the-address@127.0.0.1:1/api")
 
     is_ok, detail = check_server()
@@ -104,7 +103,7 @@ def test_an_unreachable_server_is_a_problem(monkeypatch: Patch) -> None:
 
 
 @pytest.fixture
-def without_variables(server: Server, monkeypatch: Patch) -> Server:
+def without_variables(server: Server, monkeypatch) -> Server:
     """The server, without variables that name it."""
     monkeypatch.delenv("PREFECT_API_URL")
     monkeypatch.delenv("PREFECT_API_AUTH_STRING")
@@ -112,13 +111,13 @@ def without_variables(server: Server, monkeypatch: Patch) -> Server:
 
 
 @pytest.mark.usefixtures("without_variables")
-def test_without_a_configured_server_all_is_well() -> None:
+def test_without_a_configured_server_all_is_well():
     is_ok, _ = check_server()
 
     assert is_ok
 
 
-def test_a_server_of_a_profile_is_checked(without_variables: Server, tmp_path: Path) -> None:
+def test_a_server_of_a_profile_is_checked(without_variables: Server, tmp_path):
     (tmp_path / "prefect").mkdir()
     (tmp_path / "prefect" / "profiles.toml").write_text(
         'active = "team"\n[profiles.team]\n'

@@ -17,7 +17,7 @@ import pytest
 
 from flows.server import ADDRESS, USERS, NoServerError, own_server, secret_path, server_of
 from tasks.config.job import Job
-from tests.kit import Patch, Printed, job_on
+from tests.kit import job_on
 
 
 @dataclass
@@ -28,16 +28,16 @@ class StartedServer:
     environment: dict[str, str]
     lock: int
 
-    def end(self) -> None:
+    def end(self):
         os.close(self.lock)
 
 
 @pytest.fixture
-def servers(tmp_path: Path, monkeypatch: Patch) -> list[StartedServer]:
+def servers(tmp_path, monkeypatch) -> list[StartedServer]:
     """The servers of a user without a configuration; none is really started."""
     servers = []
 
-    def start(command: list[str], **options: Any) -> None:
+    def start(command: list[str], **options: Any):
         lock = os.dup(options["pass_fds"][2])
         servers.append(StartedServer(command, options["env"], lock))
 
@@ -51,7 +51,7 @@ def servers(tmp_path: Path, monkeypatch: Patch) -> list[StartedServer]:
     return servers
 
 
-def job(tmp_path: Path, name: str = "data", **settings: Any) -> Job:
+def job(tmp_path, name: str = "data", **settings: Any) -> Job:
     return job_on("sample", tmp_path / name, **settings)
 
 
@@ -64,7 +64,7 @@ def secret_of(job: Job) -> Path:
     return secret_path(folder_of(job).resolve())
 
 
-def test_a_folder_has_one_server(servers: list[StartedServer], tmp_path: Path) -> None:
+def test_a_folder_has_one_server(servers: list[StartedServer], tmp_path):
     server = own_server(job(tmp_path))
 
     assert own_server(job(tmp_path)) == server
@@ -72,9 +72,7 @@ def test_a_folder_has_one_server(servers: list[StartedServer], tmp_path: Path) -
     assert len(servers) == 2
 
 
-def test_a_server_keeps_runs_as_long_as_configured(
-    servers: list[StartedServer], tmp_path: Path
-) -> None:
+def test_a_server_keeps_runs_as_long_as_configured(servers: list[StartedServer], tmp_path):
     own_server(job(tmp_path, retention={"prefect_days": 9}))
 
     environment = servers[0].environment
@@ -83,7 +81,7 @@ def test_a_server_keeps_runs_as_long_as_configured(
 
 
 @pytest.mark.usefixtures("servers")
-def test_the_users_of_a_server_share_a_lock(tmp_path: Path) -> None:
+def test_the_users_of_a_server_share_a_lock(tmp_path):
     own_server(job(tmp_path))
 
     with (folder_of(job(tmp_path)) / USERS).open() as users, pytest.raises(BlockingIOError):
@@ -91,8 +89,8 @@ def test_the_users_of_a_server_share_a_lock(tmp_path: Path) -> None:
 
 
 def test_a_server_after_the_last_one_ended_has_the_same_secret(
-    servers: list[StartedServer], tmp_path: Path
-) -> None:
+    servers: list[StartedServer], tmp_path
+):
     ended_server = own_server(job(tmp_path))
     servers[0].end()
 
@@ -106,7 +104,7 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_secret_is_its_users_alone(servers: list[StartedServer], tmp_path: Path) -> None:
+def test_a_secret_is_its_users_alone(servers: list[StartedServer], tmp_path):
     umask = os.umask(0)
     try:
         server = own_server(job(tmp_path))
@@ -124,7 +122,7 @@ def test_a_secret_is_its_users_alone(servers: list[StartedServer], tmp_path: Pat
 
 
 @pytest.mark.usefixtures("servers")
-def test_a_secret_is_not_beside_the_data(tmp_path: Path) -> None:
+def test_a_secret_is_not_beside_the_data(tmp_path):
     server = own_server(job(tmp_path))
 
     for file in folder_of(job(tmp_path)).iterdir():
@@ -133,8 +131,8 @@ def test_a_secret_is_not_beside_the_data(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o602])
 def test_a_secret_that_others_can_get_at_is_not_used(
-    servers: list[StartedServer], tmp_path: Path, mode: int
-) -> None:
+    servers: list[StartedServer], tmp_path, mode: int
+):
     own_server(job(tmp_path))
     servers[0].end()
     secret_of(job(tmp_path)).chmod(mode)
@@ -145,9 +143,7 @@ def test_a_secret_that_others_can_get_at_is_not_used(
     assert len(servers) == 1
 
 
-def test_a_secret_in_a_folder_of_others_is_not_used(
-    servers: list[StartedServer], tmp_path: Path
-) -> None:
+def test_a_secret_in_a_folder_of_others_is_not_used(servers: list[StartedServer], tmp_path):
     path = secret_of(job(tmp_path))
     path.parent.mkdir(parents=True)
     path.parent.chmod(0o777)
@@ -158,7 +154,7 @@ def test_a_secret_in_a_folder_of_others_is_not_used(
     assert servers == []
 
 
-def test_a_secret_that_is_a_link_is_not_used(servers: list[StartedServer], tmp_path: Path) -> None:
+def test_a_secret_that_is_a_link_is_not_used(servers: list[StartedServer], tmp_path):
     path = secret_of(job(tmp_path))
     path.parent.mkdir(parents=True, mode=0o700)
     (tmp_path / "elsewhere").write_text("prbench:known")
@@ -171,14 +167,14 @@ def test_a_secret_that_is_a_link_is_not_used(servers: list[StartedServer], tmp_p
 
 
 @pytest.mark.usefixtures("servers")
-def test_a_port_in_use_is_refused(tmp_path: Path) -> None:
+def test_a_port_in_use_is_refused(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         with pytest.raises(NoServerError, match=f"--port {port}: .*PREFECT_API_URL"):
             own_server(job(tmp_path), port)
 
 
-def move_to_another_machine(address: Path) -> None:
+def move_to_another_machine(address: Path):
     """Have the address of a server say that it runs on `node7`."""
     values = json.loads(address.read_text())
     address.write_text(json.dumps(values | {"machine": "another", "host": "node7"}))
@@ -186,8 +182,8 @@ def move_to_another_machine(address: Path) -> None:
 
 @pytest.mark.parametrize("is_locked", [True, False])
 def test_a_server_of_another_machine_is_not_used(
-    servers: list[StartedServer], tmp_path: Path, is_locked: bool, capsys: Printed
-) -> None:
+    servers: list[StartedServer], tmp_path, is_locked: bool, capsys
+):
     own_server(job(tmp_path))
     if not is_locked:
         servers[0].end()
@@ -201,8 +197,8 @@ def test_a_server_of_another_machine_is_not_used(
 
 
 def test_a_server_of_another_machine_that_gave_no_sign_of_life_is_replaced(
-    servers: list[StartedServer], tmp_path: Path
-) -> None:
+    servers: list[StartedServer], tmp_path
+):
     own_server(job(tmp_path))
     servers[0].end()
     address = folder_of(job(tmp_path)) / ADDRESS
@@ -217,11 +213,11 @@ def test_a_server_of_another_machine_that_gave_no_sign_of_life_is_replaced(
 @pytest.mark.parametrize("content", ["", "{"])
 def test_without_an_address_nothing_waits_for_ever(
     servers: list[StartedServer],
-    tmp_path: Path,
-    monkeypatch: Patch,
-    capsys: Printed,
+    tmp_path,
+    monkeypatch,
+    capsys,
     content: str,
-) -> None:
+):
     monkeypatch.setattr("flows.server.START_S", 0.2)
     own_server(job(tmp_path))
     address = folder_of(job(tmp_path)) / ADDRESS
@@ -235,16 +231,14 @@ def test_without_an_address_nothing_waits_for_ever(
 
 
 @pytest.mark.parametrize("value", ["off", False])  # False is how YAML reads `off`
-def test_unrecorded_runs_start_no_server(
-    servers: list[StartedServer], tmp_path: Path, value: Any
-) -> None:
+def test_unrecorded_runs_start_no_server(servers: list[StartedServer], tmp_path, value: Any):
     assert server_of(job(tmp_path, prefect=value)) is None
     assert servers == []
 
 
 def test_the_environment_can_switch_recording_off(
-    servers: list[StartedServer], tmp_path: Path, monkeypatch: Patch
-) -> None:
+    servers: list[StartedServer], tmp_path, monkeypatch
+):
     monkeypatch.setenv("PRBENCH_PREFECT", "off")
 
     assert server_of(job(tmp_path)) is None
@@ -252,9 +246,7 @@ def test_the_environment_can_switch_recording_off(
 
 
 @pytest.mark.usefixtures("servers")
-def test_the_server_of_another_user_is_not_used(
-    tmp_path: Path, monkeypatch: Patch, capsys: Printed
-) -> None:
+def test_the_server_of_another_user_is_not_used(tmp_path, monkeypatch, capsys):
     own_server(job(tmp_path))
     monkeypatch.setattr(os, "getuid", lambda: 12345)
 
@@ -263,8 +255,8 @@ def test_the_server_of_another_user_is_not_used(
 
 
 def test_a_silent_server_is_reported_without_its_password(
-    servers: list[StartedServer], tmp_path: Path, monkeypatch: Patch, capsys: Printed
-) -> None:
+    servers: list[StartedServer], tmp_path, monkeypatch, capsys
+):
     monkeypatch.setenv("PREFECT_API_URL", "http://me:a-password@127.0.0.1:1/api")
 
     server = server_of(job(tmp_path))
@@ -289,8 +281,8 @@ print(server.ephemeral.enabled, server.analytics_enabled, settings.client.max_re
 @pytest.mark.slow
 @pytest.mark.parametrize("module", ["flows", "prefect.context"])
 def test_importing_flows_starts_no_server_and_switches_off_what_prefect_would_start(
-    module: str, tmp_path: Path, monkeypatch: Patch
-) -> None:
+    module: str, tmp_path, monkeypatch
+):
     for name in list(os.environ):
         if name.startswith("PREFECT_"):
             monkeypatch.delenv(name)

@@ -24,7 +24,7 @@ from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer, HttpResponse, is_judge_request, well_behaved
 from tests.flows.conftest import N_CRITERIA, Command
 from tests.flows.prefect_server import artifacts_of, browser, take_database
-from tests.kit import Patch, Printed, copied, endpoint, job_on, shared_folder, until
+from tests.kit import copied, endpoint, job_on, shared_folder, until
 
 pytestmark = pytest.mark.slow
 
@@ -86,12 +86,12 @@ def ran(flow: Any, folder: Path) -> Any:
 )
 def test_a_flow_ends_in_its_outcome_s_state(
     prefect_api: str,
-    tmp_path: Path,
+    tmp_path,
     reports: list[StageReport],
     state_type: str,
     state_name: str,
     message: str,
-) -> None:
+):
     async def work(_: Job) -> list[StageReport]:
         return list(reports)
 
@@ -105,9 +105,7 @@ def test_a_flow_ends_in_its_outcome_s_state(
     assert end["message"] == message
 
 
-def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(
-    prefect_api: str, tmp_path: Path
-) -> None:
+def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(prefect_api: str, tmp_path):
     async def fail(_: Job) -> StageReport:
         raise PipelineError("the file is gone")
 
@@ -123,13 +121,13 @@ def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(
 @pytest.mark.usefixtures("prefect_api")
 @pytest.mark.parametrize("is_begun", [True, False])
 def test_a_lost_server_changes_no_work_and_is_reported_once(
-    tmp_path: Path, monkeypatch: Patch, capsys: Printed, is_begun: bool
-) -> None:
+    tmp_path, monkeypatch, capsys, is_begun: bool
+):
     from prefect.client.orchestration import PrefectClient
 
     calls = []
 
-    async def refuse(*_: Any, **__: Any) -> None:
+    async def refuse(*_: Any, **__: Any):
         raise httpx.ConnectError("the server is gone")
 
     async def work(_: Job) -> list[StageReport]:
@@ -147,9 +145,7 @@ def test_a_lost_server_changes_no_work_and_is_reported_once(
 
 
 @pytest.mark.usefixtures("prefect_api")
-def test_runs_go_on_when_the_server_is_lost(
-    tmp_path: Path, monkeypatch: Patch, capsys: Printed
-) -> None:
+def test_runs_go_on_when_the_server_is_lost(tmp_path, monkeypatch, capsys):
     from flows import serving
 
     monkeypatch.setenv(serving.RUNS_LOCK, str(tmp_path / "runs.lock"))
@@ -158,7 +154,7 @@ def test_runs_go_on_when_the_server_is_lost(
     assert run.stdout is not None
     assert run.stdout.readline() == "held\n"
 
-    async def lose() -> None:
+    async def lose():
         async with serving.ServingRunner(pause_on_shutdown=False):
             raise RuntimeError("Service exceeded error threshold.")
 
@@ -170,7 +166,7 @@ def test_runs_go_on_when_the_server_is_lost(
 
 def test_a_run_ends_with_the_report_of_all_there_is_and_prefect_links_to_it(
     command: Command, sample_job: Job, prefect_api: str
-) -> None:
+):
     data = copied(sample_job, command.folder / "data").warehouse
     command.configure(dataset={"source": "sample"}, report={"enabled": True})
 
@@ -195,7 +191,7 @@ class World:
     command: Command
     provider: FaultServer
 
-    def slow_down(self, delay_s: float) -> None:
+    def slow_down(self, delay_s: float):
         self.provider.behaviour = lambda request, number: HttpResponse(
             well_behaved(request, number).text,
             delay_s=delay_s if is_judge_request(request) else 0.0,
@@ -210,7 +206,7 @@ class World:
         url: str = json.loads((self.prefect / ADDRESS).read_text(encoding="utf-8"))["url"]
         return url
 
-    def client(self, monkeypatch: Patch) -> str:
+    def client(self, monkeypatch) -> str:
         """The address of the server, which `browser` uses from now on."""
         monkeypatch.setenv(
             "PREFECT_API_AUTH_STRING", secret_path(self.prefect.resolve()).read_text()
@@ -234,8 +230,8 @@ class World:
 def world(
     command: Command,
     provider: FaultServer,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: Patch,
+    tmp_path_factory,
+    monkeypatch,
 ) -> Iterator[World]:
     for name in list(os.environ):
         if name.startswith(("PREFECT_", "PRBENCH_")):
@@ -257,7 +253,7 @@ def world(
 
 
 @pytest.mark.long
-def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypatch: Patch) -> None:
+def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypatch):
     world.command("ingest", "--no-prefect")
     assert world.servers() == []
 
@@ -278,9 +274,7 @@ def test_two_commands_at_once_are_recorded_by_one_server(world: World, monkeypat
     assert [run["state_name"] for run in runs] == ["Completed", "Completed"]
 
 
-def test_a_server_ends_by_itself_some_time_after_its_last_user(
-    world: World, monkeypatch: Patch
-) -> None:
+def test_a_server_ends_by_itself_some_time_after_its_last_user(world: World, monkeypatch):
     monkeypatch.setattr("flows.server.UNUSED_S", 1.5)
     monkeypatch.setattr("flows.server.HELD", {})
     server = own_server(job_on("sample", world.command.folder / "data"))
@@ -300,8 +294,8 @@ def test_a_server_ends_by_itself_some_time_after_its_last_user(
 
 
 def test_a_killed_run_is_shown_as_crashed_by_the_next_which_can_be_cancelled(
-    world: World, monkeypatch: Patch
-) -> None:
+    world: World, monkeypatch
+):
     world.slow_down(1.0)
     killed_run = world.under_way()
     killed_run.kill()
@@ -336,14 +330,14 @@ def state_names(runs: list[dict[str, Any]]) -> list[str]:
     return [run["state_name"] for run in runs]
 
 
-def cancel(url: str, run_id: str) -> None:
+def cancel(url: str, run_id: str):
     """Cancel a run as a button of the server's page does."""
     state = {"type": "CANCELLING", "name": "Cancelling"}
     with closing(browser(url)) as client:
         client.post(f"/flow_runs/{run_id}/set_state", json={"state": state}).raise_for_status()
 
 
-def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world: World) -> None:
+def test_a_finished_run_imports_nothing_heavy_and_starts_no_server(world: World):
     world.command("run", "-q", "--limit", "1", "--no-prefect")
     n_calls = len(world.provider.book)
     code = (

@@ -31,7 +31,7 @@ DEPLOYMENTS = ("nightly", "run", "backfill", "check", "compact")
 class Api:
     """The Prefect server's API, used as by a browser."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str):
         self._client = browser(url)
 
     def get(self, path: str) -> Any:
@@ -63,7 +63,7 @@ class Api:
         run_id: str = self.post(path, parameters=parameters, state={"type": "SCHEDULED"})["id"]
         return run_id
 
-    def set_clock(self, name: str, action: str) -> None:
+    def set_clock(self, name: str, action: str):
         """`pause` or `resume` a deployment's schedule."""
         self.post(f"/deployments/{self.deployment(name)['id']}/{action}_deployment")
 
@@ -77,7 +77,7 @@ class Api:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NightWorld]:
+def world(tmp_path_factory) -> Iterator[NightWorld]:
     """A world whose user has configured no Prefect server."""
     folder = tmp_path_factory.mktemp("serve")
     (folder / "data" / FOLDER).mkdir(parents=True, mode=0o700)
@@ -153,7 +153,7 @@ def _is_there(api: Api, name: str) -> bool:
     return False
 
 
-def with_children(process: "subprocess.Popen[bytes]") -> None:
+def with_children(process: "subprocess.Popen[bytes]"):
     """Kill a process and those that it started, if any is left."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -161,7 +161,7 @@ def with_children(process: "subprocess.Popen[bytes]") -> None:
 
 
 @pytest.mark.parametrize("name", DEPLOYMENTS)
-def test_the_form_of_every_deployment_explains_each_of_its_parameters(api: Api, name: str) -> None:
+def test_the_form_of_every_deployment_explains_each_of_its_parameters(api: Api, name: str):
     properties = api.deployment(name)["parameter_openapi_schema"]["properties"]
 
     assert properties.keys() >= {"config", "warehouse"}
@@ -169,7 +169,7 @@ def test_the_form_of_every_deployment_explains_each_of_its_parameters(api: Api, 
         assert parameter["description"]
 
 
-def test_a_backfill_can_be_narrowed(api: Api) -> None:
+def test_a_backfill_can_be_narrowed(api: Api):
     properties = api.deployment("backfill")["parameter_openapi_schema"]["properties"]
 
     assert properties.keys() >= {"models", "judges", "trials", "splits", "tasks", "night"}
@@ -180,7 +180,7 @@ def test_a_backfill_can_be_narrowed(api: Api) -> None:
 )
 def test_an_impossible_parameter_is_refused_in_one_line_before_a_run_begins(
     api: Api, name: str, value: Any
-) -> None:
+):
     with pytest.raises(httpx.HTTPStatusError, match="409") as caught:
         api.trigger("nightly", **{name: value})
 
@@ -189,16 +189,14 @@ def test_an_impossible_parameter_is_refused_in_one_line_before_a_run_begins(
     assert "\n" not in detail
 
 
-def test_a_night_that_is_no_date_is_refused(api: Api) -> None:
+def test_a_night_that_is_no_date_is_refused(api: Api):
     run = api.ended(api.trigger("nightly", night="2026-13-40"))
 
     sentence = "night 2026-13-40: is not a date; write 2026-11-22"
     assert run["state"]["message"].endswith(sentence)
 
 
-def test_a_second_serve_of_the_same_deployments_is_refused(
-    served: Served, world: NightWorld
-) -> None:
+def test_a_second_serve_of_the_same_deployments_is_refused(served: Served, world: NightWorld):
     assert f"process {served.process.pid} is at work" in refusal(world, "data", 1)
 
 
@@ -214,7 +212,7 @@ def refusal(world: NightWorld, warehouse: str, code: int) -> str:
 
 def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_say(
     api: Api, world: NightWorld
-) -> None:
+):
     world.server.behaviour = Weather()
     run_id = api.trigger(
         "backfill",
@@ -251,7 +249,7 @@ def test_the_clock_starts_a_night_and_a_triggered_run_does_what_its_parameters_s
 
 def test_a_night_whose_process_is_killed_before_it_begins_is_said_and_alerted(
     served: Served, world: NightWorld
-) -> None:
+):
     n_messages = len(world.receiver.seen)
     run_id = served.api.trigger("nightly", night="2026-11-19")
     until(lambda: killed_run(run_id), every_s=0.05)
@@ -295,7 +293,7 @@ def by_the_clock(api: Api, state_type: str) -> list[Any]:
 @pytest.mark.long
 def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(
     served: Served, world: NightWorld
-) -> None:
+):
     deployment = served.api.deployment("nightly")
     with serving(world.command.folder, "--warehouse", "other") as (process, _):
         until(lambda: _is_there(served.api, "compact-other") or process.poll() is not None)
@@ -319,7 +317,7 @@ def test_another_warehouse_has_its_name_and_a_killed_serve_ends_its_night(
 @pytest.mark.long
 def test_ctrl_c_ends_a_run_in_order_and_leaves_the_schedule_as_it_is(
     served: Served, world: NightWorld
-) -> None:
+):
     run_id = under_way(served.api, world, "backfill", models=["pinned"], trials=[4])
     served.api.set_clock("nightly", "resume")
     os.killpg(served.process.pid, signal.SIGINT)

@@ -113,7 +113,7 @@ class World:
             ended(process)
 
 
-def ended(process: subprocess.Popen[bytes]) -> None:
+def ended(process: subprocess.Popen[bytes]):
     """End a process, and those that it started if it does not end in time."""
     process.terminate()
     try:
@@ -156,7 +156,7 @@ def postgres(folder: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path) -> Iterator[World]:
     if not _PROGRAMS:
         pytest.skip("PostgreSQL is not installed: `apt-get install postgresql`")
     if os.geteuid() == 0 and not shutil.which("setpriv"):
@@ -172,7 +172,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def test_the_steps_for_several_machines_work_and_another_worker_continues(
     world: World, provider: FaultServer
-) -> None:
+):
     command = Command(world.project)
     model = endpoint("pinned", provider.api_base)
     command.configure(

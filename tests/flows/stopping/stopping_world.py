@@ -16,7 +16,6 @@ from tests.faults.server import (
     Entry,
     FaultServer,
     HttpResponse,
-    Request,
     is_judge_request,
     well_behaved,
 )
@@ -43,7 +42,7 @@ class Script:
     version: int = 1
     """It is part of the responses' texts: with another version they are judged again."""
 
-    def __call__(self, request: Request, number: int) -> HttpResponse:
+    def __call__(self, request, number: int) -> HttpResponse:
         if not is_judge_request(request):
             return HttpResponse(f"{well_behaved(request, number).text} Version {self.version}.")
         prompt = prompt_of(request)

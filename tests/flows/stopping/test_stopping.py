@@ -41,7 +41,7 @@ class StoppedRun:
 
 
 @pytest.fixture(scope="module")
-def stopped_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoppedRun]:
+def stopped_run(tmp_path_factory) -> Iterator[StoppedRun]:
     command = Command(tmp_path_factory.mktemp("stopped"))
     with FaultServer(Script()) as server:
         data = stopping_world.write_tasks(command.folder / "tasks.jsonl")
@@ -72,7 +72,7 @@ def stopped_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoppedRun
 
 def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(
     stopped_run: StoppedRun,
-) -> None:
+):
     # `tests/golden` has the output of `status` and of the leaderboard.
     assert n_samples(stopped_run.entries) == {
         "good": N_TASKS,
@@ -84,7 +84,7 @@ def test_a_clearly_worse_model_is_stopped_and_its_skipped_work_is_not_missing(
 
 def test_a_score_on_a_random_part_has_an_interval_that_allows_for_stopping(
     stopped_run: StoppedRun,
-) -> None:
+):
     (stopped,) = [row for row in stopped_run.board if row["model"] == "bad"]
     (full,) = [row for row in stopped_run.filled_board if row["model"] == "bad"]
 
@@ -95,7 +95,7 @@ def test_a_score_on_a_random_part_has_an_interval_that_allows_for_stopping(
 
 def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stopped(
     stopped_run: StoppedRun,
-) -> None:
+):
     assert n_samples(stopped_run.filling_entries) == {"bad": N_TASKS - BLOCK}
     for row in stopped_run.filled_board:
         assert row["mean_score"] == pytest.approx(mean_score(row["model"]))
@@ -106,7 +106,7 @@ def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stop
 
 def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(
     stopped_run: StoppedRun,
-) -> None:
+):
     n_looks = len(stopped_run.capped_looks)
 
     assert n_looks < len(stopped_run.looks)
@@ -115,7 +115,7 @@ def test_a_budget_that_ends_a_block_leaves_comparisons_open_for_the_next_run(
 
 def test_a_run_that_was_interrupted_by_its_budget_has_the_same_looks(
     stopped_run: StoppedRun,
-) -> None:
+):
     # The uninterrupted run is that of `tests/golden`.
     (lines,) = [lines for name, lines in kept().items() if "from stopping_looks" in name]
     uninterrupted_looks = json.loads("\n".join(lines[1:]))
@@ -127,7 +127,7 @@ def test_a_run_that_was_interrupted_by_its_budget_has_the_same_looks(
 
 
 @pytest.mark.long
-def test_a_night_stops_when_it_knows_that_a_model_has_dropped(command: Command) -> None:
+def test_a_night_stops_when_it_knows_that_a_model_has_dropped(command: Command):
     outputs = []
     sample_counts = []
     with FaultServer() as server:

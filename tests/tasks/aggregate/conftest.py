@@ -34,7 +34,7 @@ def few_draws() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def root(world: Rows, few_draws: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(world: Rows, few_draws: None, tmp_path_factory) -> Path:
     """The aggregated warehouse of the world; tests must not change it."""
     return aggregated(
         tmp_path_factory.mktemp("world") / "warehouse", world, majorities=MAJORITIES

@@ -54,7 +54,7 @@ class LabelledWorld:
     sheet is larger.
     """
 
-    def __init__(self, seed: int, n_tasks: int = 60, n_criteria: int = 6) -> None:
+    def __init__(self, seed: int, n_tasks: int = 60, n_criteria: int = 6):
         dice = random.Random(seed)
         self.tasks = [f"t{number}" for number in range(n_tasks)]
         self.criteria: dict[str, list[Row]] = defaultdict(list)
@@ -274,7 +274,7 @@ class _Fit:
 class _Figure:
     """One model's figure: the values of its tasks, and its labels."""
 
-    def __init__(self, world: LabelledWorld, model: str, score: str, category: str | None) -> None:
+    def __init__(self, world: LabelledWorld, model: str, score: str, category: str | None):
         self.offsets: dict[str, float] = {}
         self.positive: dict[str, float] = {}
         self.negative: dict[str, float] = {}
@@ -302,7 +302,7 @@ class _Figure:
             cell: label for cell, label in world.labels().items() if cell in self.contributions
         }
 
-    def _add_responses(self, task_id: str, model: str, shares: Mapping[int, float]) -> None:
+    def _add_responses(self, task_id: str, model: str, shares: Mapping[int, float]):
         """Add the judge's decisions on a task, whose criteria have these shares of the score."""
         self.judged[task_id] = self.offsets[task_id]
         self.likely[task_id] = self.offsets[task_id]

@@ -5,7 +5,6 @@ import statistics
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -65,7 +64,7 @@ class Pairs(NamedTuple):
 class Graded:
     """The decisions that count of every grader, and their labels."""
 
-    def __init__(self, world: Rows) -> None:
+    def __init__(self, world: Rows):
         self.decisions: dict[str, dict[Cell, float]] = defaultdict(dict)
         self.labels: dict[Cell, dict[str, str]] = {}
         self.task_ids: dict[Cell, str] = {}
@@ -87,7 +86,7 @@ class Graded:
                     if n_votes > len(members) / 2:
                         self.decisions[name][cell] = value
 
-    def _add(self, verdict: Row, criterion: Row, task: Row) -> None:
+    def _add(self, verdict: Row, criterion: Row, task: Row):
         cell = Cell(verdict["response_id"], verdict["criterion_id"])
         trial = verdict["judge_trial"]
         grader = verdict["judge"] if trial == 1 else f"{verdict['judge']}#{trial}"
@@ -157,7 +156,7 @@ def decision_pairs(graded: Graded) -> dict[FigureKey, Pairs]:
 
 def test_every_two_graders_are_compared_once_and_agree_as_scikit_learn_says(
     figures: dict[FigureKey, Row], decision_pairs: dict[FigureKey, Pairs]
-) -> None:
+):
     expected = {}
     # scikit-learn takes a millisecond for each figure
     for key, (values_a, values_b, task_ids) in sorted(decision_pairs.items())[::3]:
@@ -179,7 +178,7 @@ def test_every_two_graders_are_compared_once_and_agree_as_scikit_learn_says(
 @pytest.mark.slow
 def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(
     figures: dict[FigureKey, Row], decision_pairs: dict[FigureKey, Pairs]
-) -> None:
+):
     expected = {}
     for key, pairs in decision_pairs.items():
         if key.breakdown != "all":
@@ -201,7 +200,7 @@ def test_the_mean_of_the_tasks_macro_f1_is_that_of_scikit_learn(
     assert differing(expected, figures) == []
 
 
-def test_graders_are_named_and_majorities_know_their_members(reader: Reader) -> None:
+def test_graders_are_named_and_majorities_know_their_members(reader: Reader):
     expected = {name: ("judge", [name]) for name in ("a-judge", "judge-b", "tern")}
     for name in ("a-judge#2", "a-judge#3", "judge-b#2"):
         expected[name] = ("judge", [name])
@@ -245,7 +244,7 @@ def reliability_in(reader: Reader) -> dict[tuple[str, str, str], Row]:
 @pytest.mark.parametrize("name", ["all graders", "a-judge (trials)", "panel", "four"])
 def test_effective_votes_without_labels_are_against_the_majority(
     graded: Graded, reader: Reader, name: str
-) -> None:
+):
     figure = reliability_in(reader)[name, "all", ""]
 
     assert figure["n_voters"] == len(SETS[name])
@@ -257,7 +256,7 @@ def test_effective_votes_without_labels_are_against_the_majority(
 
 
 @pytest.mark.slow
-def test_effective_votes_are_against_people_who_label(few_draws: None, tmp_path: Path) -> None:
+def test_effective_votes_are_against_people_who_label(few_draws: None, tmp_path):
     world = graded_world(seed=2, n_tasks=16)
     world["labellers"] = [row("labellers", judge="people", import_batch="b")]
 
@@ -278,9 +277,7 @@ def test_effective_votes_are_against_people_who_label(few_draws: None, tmp_path:
 # reliability and leniency
 
 
-def test_reliability_is_krippendorffs_alpha_by_its_definition(
-    graded: Graded, reader: Reader
-) -> None:
+def test_reliability_is_krippendorffs_alpha_by_its_definition(graded: Graded, reader: Reader):
     expected = {}
     for (name, members), (breakdown, label) in itertools.product(SETS.items(), graded.breakdowns()):
         if breakdown in {"all", "category", "severity"}:
@@ -301,9 +298,7 @@ def test_reliability_is_krippendorffs_alpha_by_its_definition(
     assert differing(expected, figures) == []
 
 
-def test_leniency_is_the_share_called_met_beyond_that_of_others(
-    graded: Graded, reader: Reader
-) -> None:
+def test_leniency_is_the_share_called_met_beyond_that_of_others(graded: Graded, reader: Reader):
     expected = {}
     for name in SETS["all graders"]:
         peers = [member for member in SETS["all graders"] if member != name]
@@ -386,7 +381,7 @@ def test_three_graders_make_a_majority_in_their_steps(
     decisions: dict[str, Any],
     columns: dict[str, Row],
     expected: list[tuple[Any, ...]],
-) -> None:
+):
     reader = published(rows_of_graders(decisions, columns=columns))
 
     majorities = reader.rows("select members from graders where kind = 'majority'")
@@ -400,7 +395,7 @@ def test_three_graders_make_a_majority_in_their_steps(
 
 
 @pytest.mark.slow
-def test_a_configured_majority_may_replace_the_usual_one(tmp_path: Path) -> None:
+def test_a_configured_majority_may_replace_the_usual_one(tmp_path):
     members_query = "select members from graders where kind = 'majority'"
     rows = rows_of_graders(dict.fromkeys("abcd", DECISIONS))
 
@@ -411,7 +406,7 @@ def test_a_configured_majority_may_replace_the_usual_one(tmp_path: Path) -> None
     assert rows_in(tmp_path, members_query) == [{"members": ["b", "c", "d"]}]
 
 
-def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published: Fill) -> None:
+def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published: Fill):
     rows = rows_of_graders(dict.fromkeys("abc", DECISIONS)) | refused("t1")
     rows["verdicts"] = [
         verdict
@@ -424,7 +419,7 @@ def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published:
     assert graders == [{"grader": "a"}, {"grader": "b"}]
 
 
-def test_responses_of_one_length_stand_in_one_quarter(published: Fill) -> None:
+def test_responses_of_one_length_stand_in_one_quarter(published: Fill):
     reader = published(rows_of_graders(dict.fromkeys("ab", DECISIONS), n_tasks=8))
 
     n_quarters = reader.value(

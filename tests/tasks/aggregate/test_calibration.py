@@ -2,7 +2,6 @@
 hand.
 """
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,8 +61,8 @@ def curve(
 
 
 def test_each_decision_is_counted_once_and_only_under_the_labels_of_its_own_criterion(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     strong = decided("strong", {0: 0.0, 1: 1.0})
 
     with reading(tmp_path, world(strong)) as reader:
@@ -80,8 +79,8 @@ def test_each_decision_is_counted_once_and_only_under_the_labels_of_its_own_crit
 
 
 def test_people_together_are_a_reference_in_which_each_decision_of_a_person_counts(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     eva = decided("eva", {0: 1.0, 1: 0.0}, source="imported")
     bo = decided("bo", {0: 0.0}, source="imported")
     warehouse = aggregated(tmp_path, world(eva, bo, decided("strong", {0: 0.0, 1: 1.0})))
@@ -104,7 +103,7 @@ def test_people_together_are_a_reference_in_which_each_decision_of_a_person_coun
     assert people["brier"] == pytest.approx((0.05**2 + 0.95**2 + 0.05**2) / 3)
 
 
-def test_one_person_has_no_row_for_people_together(tmp_path: Path) -> None:
+def test_one_person_has_no_row_for_people_together(tmp_path):
     eva = decided("eva", {0: 1.0, 1: 0.0}, source="imported")
 
     with reading(tmp_path, world(eva, decided("strong", {0: 0.0, 1: 1.0}))) as reader:
@@ -115,7 +114,7 @@ def test_one_person_has_no_row_for_people_together(tmp_path: Path) -> None:
     assert [figure["reference"] for figure in references] == ["eva", "strong"]
 
 
-def test_a_judge_that_ran_elsewhere_is_not_among_the_people_who_label(tmp_path: Path) -> None:
+def test_a_judge_that_ran_elsewhere_is_not_among_the_people_who_label(tmp_path):
     graders = [decided(name, {0: 1.0, 1: 0.0}, source="imported") for name in ("eva", "bo")]
     elsewhere = decided("elsewhere", {0: 0.0, 1: 1.0}, source="imported")
     labellers = {

@@ -37,7 +37,7 @@ def decided(seed: int) -> dict[str, list[float]]:
 
 
 @pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def published(tmp_path_factory) -> Path:
     """Four models with verdicts on all tasks, without conditions."""
     boards = [judged(decided(seed), name, rubrics=RUBRICS) for seed, name in enumerate(MODELS)]
     return aggregated(
@@ -46,7 +46,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def root(published: Path, tmp_path: Path) -> Path:
+def root(published: Path, tmp_path) -> Path:
     """A copy of that warehouse, which a test may change."""
     return Path(shutil.copytree(published, tmp_path / "warehouse"))
 
@@ -77,13 +77,13 @@ def n_tested(root: Path, **settings: Any) -> int:
 )
 def test_conditions_are_stored_with_the_baseline_first(
     root: Path, conditions: dict[str, str], expected: list[tuple[Any, ...]]
-) -> None:
+):
     aggregate(job_on("sample", root, conditions={"gpt": conditions}))
 
     assert stored(root) == expected
 
 
-def test_conditions_follow_the_configuration_and_stay_where_it_has_no_such_key(root: Path) -> None:
+def test_conditions_follow_the_configuration_and_stay_where_it_has_no_such_key(root: Path):
     aggregate(
         job_on("sample", root, conditions=CONDITIONS | {"gone": {"a": "plain", "b": "other"}})
     )
@@ -101,7 +101,7 @@ def test_conditions_follow_the_configuration_and_stay_where_it_has_no_such_key(r
 
 def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_itself(
     root: Path,
-) -> None:
+):
     n_figures = 2 * (1 + 2)  # two scores of the whole rubric and of two categories
     assert n_tested(root, conditions=CONDITIONS) == 2 * n_figures
 
@@ -117,8 +117,8 @@ def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_its
 
 
 def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     rubrics: dict[str, Rubric] = {
         "t": [(8, "Accuracy"), (-4, "Risk"), (2, "Risk")],
         "u": [(5, "Accuracy")],
@@ -142,8 +142,8 @@ def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(
 
 
 def test_responses_are_measured_on_tasks_with_both_responses_and_failures_on_all(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     rubrics: dict[str, Rubric] = {name: [(8, "Accuracy")] for name in "abc"}
     plain = judged({"a": [1], "b": [1], "c": [1]}, "plain", rubrics=rubrics)
     search = judged({"a": [1], "b": [1]}, "search", rubrics=rubrics)

@@ -83,14 +83,14 @@ CALLS = {
 
 
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+def reader(tmp_path_factory) -> Iterator[Reader]:
     world = combined(small_world(seed=7), CALLS)
     with aggregated(tmp_path_factory.mktemp("cookbook"), world).reader() as opened:
         yield opened
 
 
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
-def test_every_recipe_has_rows(reader: Reader, recipe: Any) -> None:
+def test_every_recipe_has_rows(reader: Reader, recipe: Any):
     columns, rows = reader.table(recipe.query)
 
     assert rows
@@ -98,14 +98,12 @@ def test_every_recipe_has_rows(reader: Reader, recipe: Any) -> None:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_a_recipe_reads_only_tables_that_describe_lists(name: str) -> None:
+def test_a_recipe_reads_only_tables_that_describe_lists(name: str):
     assert tables_in(RECIPES[name].query) <= sql.public_tables().keys()
 
 
 @pytest.mark.parametrize("name", sorted(RECIPES.keys() - OF_NO_VINTAGE))
-def test_a_recipe_shows_the_vintage_and_the_judge_of_what_it_is_about(
-    reader: Reader, name: str
-) -> None:
+def test_a_recipe_shows_the_vintage_and_the_judge_of_what_it_is_about(reader: Reader, name: str):
     columns, _ = reader.table(RECIPES[name].query)
 
     assert [column for column in columns if "vintage" in column or "night" in column]
@@ -117,7 +115,7 @@ def test_a_recipe_shows_the_vintage_and_the_judge_of_what_it_is_about(
 )
 def test_a_recipe_is_about_one_judge_and_the_current_vintage_of_each_model(
     reader: Reader, name: str
-) -> None:
+):
     columns, rows = reader.table(RECIPES[name].query)
 
     for values in rows:
@@ -129,7 +127,7 @@ def test_a_recipe_is_about_one_judge_and_the_current_vintage_of_each_model(
 
 def test_flips_are_the_verdicts_that_changed_between_a_model_s_last_two_nights(
     reader: Reader,
-) -> None:
+):
     columns, rows = reader.table(RECIPES["flips"].query)
     flips = [dict(zip(columns, row, strict=True)) for row in rows]
 
@@ -141,7 +139,7 @@ def test_flips_are_the_verdicts_that_changed_between_a_model_s_last_two_nights(
     assert len({(flip["task_id"], flip["trial"], flip["title"]) for flip in flips}) == len(flips)
 
 
-def test_a_flip_is_shown_once_though_the_nights_of_other_splits_are_others(published: Fill) -> None:
+def test_a_flip_is_shown_once_though_the_nights_of_other_splits_are_others(published: Fill):
     tasks = tasks_of_both()
     tasks["split_members"] += admitted(["f0"], "hard")["split_members"]
     task_ids = [*FINANCE, *LEGAL]
@@ -162,7 +160,7 @@ def test_a_flip_is_shown_once_though_the_nights_of_other_splits_are_others(publi
     assert len(flips) == len(task_ids)
 
 
-def test_failed_requests_are_counted_by_night_and_cause(reader: Reader) -> None:
+def test_failed_requests_are_counted_by_night_and_cause(reader: Reader):
     columns, rows = reader.table(RECIPES["retries"].query)
     retries = [dict(zip(columns, row, strict=True)) for row in rows]
 
@@ -172,7 +170,7 @@ def test_failed_requests_are_counted_by_night_and_cause(reader: Reader) -> None:
     ]
 
 
-def test_the_spend_of_a_night_is_that_of_its_runs(reader: Reader) -> None:
+def test_the_spend_of_a_night_is_that_of_its_runs(reader: Reader):
     columns, rows = reader.table(RECIPES["spend-by-night"].query)
     spend = dict(zip(columns, rows[0], strict=True))
 

@@ -97,7 +97,7 @@ def statistics(reader: Reader) -> dict[GradedCriterion, Row]:
 
 def test_the_share_met_is_over_complete_responses(
     statistics: dict[GradedCriterion, Row], complete: Complete
-) -> None:
+):
     expected = {}
     for criterion, responses in complete.items():
         values = [response.decisions[criterion.criterion_id] for response in responses]
@@ -147,7 +147,7 @@ def correlations(world: Rows, complete: Complete) -> dict[GradedCriterion, float
 
 def test_the_rest_correlation_is_that_of_numpy(
     statistics: dict[GradedCriterion, Row], correlations: dict[GradedCriterion, float | None]
-) -> None:
+):
     expected = {key: {"rest_correlation": value} for key, value in correlations.items()}
 
     assert differing(expected, statistics) == []
@@ -159,7 +159,7 @@ def test_the_rest_correlation_has_an_upper_end_from_four_models_on(
     statistics: dict[GradedCriterion, Row],
     correlations: dict[GradedCriterion, float | None],
     complete: Complete,
-) -> None:
+):
     expected: dict[GradedCriterion, dict[str, Any]] = {}
     for criterion, correlation in correlations.items():
         n_models = len({response.model for response in complete[criterion]})
@@ -175,7 +175,7 @@ def test_the_rest_correlation_has_an_upper_end_from_four_models_on(
 
 def test_disagreement_is_the_share_of_differing_pairs(
     graded: Graded, statistics: dict[GradedCriterion, Row]
-) -> None:
+):
     """The pairs are of judges and people in their first repetition, ternary read as binary, over
     all responses.
     """

@@ -33,7 +33,7 @@ def judged(sampled: Row, seconds: int, **values: Any) -> list[Row]:
 
 
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+def reader(tmp_path_factory) -> Iterator[Reader]:
     """A model on two nights, before that under other parameters; a judge whose template changed;
     another judge.
     """
@@ -67,7 +67,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
 @pytest.mark.parametrize("table", ["verdict_details", "scores", "task_scores"])
 def test_current_rows_have_one_vintage_and_one_configuration_of_each_label(
     reader: Reader, table: str
-) -> None:
+):
     rows = reader.rows(
         f"select distinct vintage, model_config_hash, judge, template_hash from {table} where"
         " is_current order by judge"
@@ -84,7 +84,7 @@ def test_current_rows_have_one_vintage_and_one_configuration_of_each_label(
     ]
 
 
-def test_the_latest_vintage_of_each_configuration_is_marked_under_one_name(reader: Reader) -> None:
+def test_the_latest_vintage_of_each_configuration_is_marked_under_one_name(reader: Reader):
     tables = (
         "verdict_details",
         "scores",
@@ -103,7 +103,7 @@ def test_the_latest_vintage_of_each_configuration_is_marked_under_one_name(reade
         assert vintages == {"base", "2026-11-21"}, table
 
 
-def test_a_task_has_one_row_with_its_splits_field_and_topic(reader: Reader) -> None:
+def test_a_task_has_one_row_with_its_splits_field_and_topic(reader: Reader):
     (task,) = reader.rows(
         "select field, topic, splits, mean_score, value from task_scores where is_primary and"
         " is_current and judge = 'a-judge'"
@@ -115,13 +115,13 @@ def test_a_task_has_one_row_with_its_splits_field_and_topic(reader: Reader) -> N
     assert task["mean_score"] == task["value"]
 
 
-def test_the_judge_with_most_scored_tasks_is_the_main_one(reader: Reader) -> None:
+def test_the_judge_with_most_scored_tasks_is_the_main_one(reader: Reader):
     main = reader.rows("select judge, template_hash from judge_configurations where is_main")
 
     assert main == [{"judge": "a-judge", "template_hash": "a-template"}]
 
 
-def test_a_person_who_labels_is_no_main_judge(tmp_path: Any) -> None:
+def test_a_person_who_labels_is_no_main_judge(tmp_path):
     tonight = night("base", 1)
     rows = {
         "criteria": LINES,

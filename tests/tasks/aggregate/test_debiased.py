@@ -3,7 +3,6 @@ figure.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,7 @@ def labelled() -> LabelledWorld:
 
 
 @pytest.fixture(scope="module")
-def reader(labelled: LabelledWorld, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+def reader(labelled: LabelledWorld, tmp_path_factory) -> Iterator[Reader]:
     with aggregated(tmp_path_factory.mktemp("debiased"), labelled.tables()).reader() as opened:
         yield opened
 
@@ -41,7 +40,7 @@ def figure_of(reader: Reader, model: str, score_name: str = "score", category: s
 )
 def test_it_is_that_of_python(
     reader: Reader, labelled: LabelledWorld, model: str, score: str, category: str
-) -> None:
+):
     figure = figure_of(reader, model, score, category)
 
     expected = labelled.expected(model, score, category or None)
@@ -56,7 +55,7 @@ def test_it_is_that_of_python(
 
 
 @pytest.mark.parametrize("model", ["ada", "bob"])
-def test_an_expected_score_lies_in_its_interval(reader: Reader, model: str) -> None:
+def test_an_expected_score_lies_in_its_interval(reader: Reader, model: str):
     figure = figure_of(reader, model)
 
     assert figure["expected_score_ci_low"] < figure["expected_score"]
@@ -65,7 +64,7 @@ def test_an_expected_score_lies_in_its_interval(reader: Reader, model: str) -> N
 
 def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(
     reader: Reader, labelled: LabelledWorld
-) -> None:
+):
     cell = labelled.unsampled
     model_without = {"ada": "bob", "bob": "ada"}[cell.model]
 
@@ -79,9 +78,7 @@ def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(
 
 
 @pytest.mark.slow
-def test_binary_labels_correct_only_the_binary_reading(
-    labelled: LabelledWorld, tmp_path: Path
-) -> None:
+def test_binary_labels_correct_only_the_binary_reading(labelled: LabelledWorld, tmp_path):
     tables = labelled.tables()
     for verdict in tables["verdicts"]:
         if verdict["source"] == "judged":
@@ -100,8 +97,8 @@ def test_binary_labels_correct_only_the_binary_reading(
 
 @pytest.mark.slow
 def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(
-    labelled: LabelledWorld, tmp_path: Path
-) -> None:
+    labelled: LabelledWorld, tmp_path
+):
     tables = labelled.tables()
     for sheet in tables["label_sheets"]:
         sheet["covered_responses"] = [
@@ -120,8 +117,8 @@ def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(
 
 @pytest.mark.slow
 def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     """The second sheet left out verdicts with labels of the first; the first sheet covers
     everything alone.
     """
@@ -147,9 +144,7 @@ def test_a_sheet_counts_for_nothing_once_a_label_that_it_took_as_known_is_gone(
 
 
 @pytest.fixture(scope="module")
-def partly_labelled(
-    labelled: LabelledWorld, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Reader]:
+def partly_labelled(labelled: LabelledWorld, tmp_path_factory) -> Iterator[Reader]:
     """A warehouse without labels of one model, and on the criteria of one category."""
     tables = without_labels_on(labelled.tables(), {"bob"}, {0, 2, 4})
     with aggregated(tmp_path_factory.mktemp("partly"), tables).reader() as opened:
@@ -163,7 +158,7 @@ def partly_labelled(
 )
 def test_a_model_or_category_without_a_label_is_shown_to_have_none(
     partly_labelled: Reader, model: str, category: str
-) -> None:
+):
     figure = figure_of(partly_labelled, model, "min_normalized", category)
 
     assert figure["no_figure"] == "no label"
@@ -172,7 +167,7 @@ def test_a_model_or_category_without_a_label_is_shown_to_have_none(
 
 
 @pytest.mark.slow
-def test_a_category_with_labels_has_a_figure_beside_one_without(partly_labelled: Reader) -> None:
+def test_a_category_with_labels_has_a_figure_beside_one_without(partly_labelled: Reader):
     figure = figure_of(partly_labelled, "ada", "min_normalized", CATEGORIES[1])
 
     assert figure["n_labels"] > 50
@@ -181,7 +176,7 @@ def test_a_category_with_labels_has_a_figure_beside_one_without(partly_labelled:
 @pytest.mark.slow
 def test_a_difference_from_a_model_without_a_label_is_shown_to_have_none(
     partly_labelled: Reader,
-) -> None:
+):
     differences = partly_labelled.select("debiased_differences", score_name="min_normalized")
 
     unlabelled = [row for row in differences if 0 in (row["n_labels_a"], row["n_labels_b"])]
@@ -190,7 +185,7 @@ def test_a_difference_from_a_model_without_a_label_is_shown_to_have_none(
 
 
 @pytest.mark.slow
-def test_no_measure_of_a_figure_without_labels_is_stored(partly_labelled: Reader) -> None:
+def test_no_measure_of_a_figure_without_labels_is_stored(partly_labelled: Reader):
     n_unlabelled = partly_labelled.value(
         "select count(*) from intermediate.debiased_figures join measures using (figure_id, basis)"
         " where n_labels = 0"
@@ -201,8 +196,8 @@ def test_no_measure_of_a_figure_without_labels_is_stored(partly_labelled: Reader
 
 @pytest.mark.slow
 def test_a_second_judge_whose_verdicts_were_imported_labels_nothing(
-    labelled: LabelledWorld, tmp_path: Path
-) -> None:
+    labelled: LabelledWorld, tmp_path
+):
     tables = {
         name: rows for name, rows in labelled.tables().items() if not name.startswith("label")
     }

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from tasks.aggregate import aggregate
-from tests.kit import Patch, Row, Rows, aggregated, job_on, rows_in
+from tests.kit import Row, Rows, aggregated, job_on, rows_in
 from tests.tasks.aggregate.world import EVERY_ROW, MAJORITIES, figures_of, random_world
 from tests.tasks.certify.checker import ALL, JUDGE_CONFIG, Figures
 from tests.warehouse.parts import forget_parts
@@ -29,7 +29,7 @@ def leaderboard_rows(figures: Figures, reader: Reader) -> Table:
 
 
 @pytest.fixture
-def copied(root: Path, tmp_path: Path) -> Path:
+def copied(root: Path, tmp_path) -> Path:
     """A copy of the warehouse, which a test may change."""
     return Path(shutil.copytree(root, tmp_path / "copied"))
 
@@ -55,7 +55,7 @@ def changed_figures(
     ]
 
 
-def test_aggregating_again_computes_no_interval_and_writes_no_part(copied: Path) -> None:
+def test_aggregating_again_computes_no_interval_and_writes_no_part(copied: Path):
     parts = sorted((copied / "parts").rglob("*.parquet"))
 
     line = aggregated_again(copied)
@@ -66,7 +66,7 @@ def test_aggregating_again_computes_no_interval_and_writes_no_part(copied: Path)
 
 def test_a_rebuilt_database_has_the_same_intervals(
     figures: Figures, copied: Path, leaderboard_rows: Table
-) -> None:
+):
     (copied / "prbench.duckdb").unlink()
 
     assert changed_figures(published_rows(figures, copied), leaderboard_rows) == []
@@ -93,7 +93,7 @@ def decided_at_last(world: Rows, figures: Figures) -> Row:
 
 def test_a_changed_verdict_renews_figures(
     world: Rows, figures: Figures, copied: Path, leaderboard_rows: Table
-) -> None:
+):
     decided = decided_at_last(world, figures)
     verdicts = {verdict["verdict_id"]: verdict for verdict in (*world["verdicts"], decided)}
     changed = figures_of({**world, "verdicts": list(verdicts.values())})
@@ -114,7 +114,7 @@ def test_a_changed_verdict_renews_figures(
     assert changed_figures(fresh_rows, leaderboard_rows | touched_rows) == []
 
 
-def figures_with(seed: int, root: Path, folder: Path, monkeypatch: Patch) -> list[list[Row]]:
+def figures_with(seed: int, root: Path, folder: Path, monkeypatch) -> list[list[Row]]:
     """The figures of shuffled rows, computed with as many threads as the seed says."""
     connect = duckdb.connect
 
@@ -143,8 +143,8 @@ def figures_with(seed: int, root: Path, folder: Path, monkeypatch: Patch) -> lis
 
 
 def test_the_order_of_rows_and_threads_changes_no_last_digit_of_figures(
-    root: Path, tmp_path: Path, monkeypatch: Patch
-) -> None:
+    root: Path, tmp_path, monkeypatch
+):
     with_four_threads = figures_with(4, root, tmp_path / "four", monkeypatch)
     with_one_thread = figures_with(1, root, tmp_path / "one", monkeypatch)
 
@@ -167,7 +167,7 @@ def old_root(copied: Path) -> Path:
     return copied
 
 
-def test_a_table_of_november_is_not_missed(old_root: Path) -> None:
+def test_a_table_of_november_is_not_missed(old_root: Path):
     assert Warehouse(old_root).damage() == []
     assert Warehouse(old_root).losses() == []
     assert not has_damage()
@@ -175,7 +175,7 @@ def test_a_table_of_november_is_not_missed(old_root: Path) -> None:
 
 def test_measures_of_november_are_recomputed(
     figures: Figures, old_root: Path, leaderboard_rows: Table
-) -> None:
+):
     rows_before = published_rows(figures, old_root)
 
     aggregated_again(old_root)

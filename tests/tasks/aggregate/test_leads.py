@@ -39,8 +39,8 @@ def first_ones(
 
 
 def test_a_model_that_the_paired_test_shows_behind_could_not_be_first_though_the_intervals_overlap(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     models = (model_behind(0, "leader"), model_behind(60, "behind"), model_behind(1, "beside"))
 
     assert first_ones(tmp_path / "data", *models) == {
@@ -52,21 +52,21 @@ def test_a_model_that_the_paired_test_shows_behind_could_not_be_first_though_the
     assert values_in(tmp_path / "data", ranks) == [(1,)]
 
 
-def test_a_model_with_too_few_tasks_for_a_test_could_be_first(tmp_path: Path) -> None:
+def test_a_model_with_too_few_tasks_for_a_test_could_be_first(tmp_path):
     few = tuple(RUBRICS)[:4]
     models = (model_behind(0, "leader", tasks=few), model_behind(200, "behind", tasks=few))
 
     assert first_ones(tmp_path / "data", *models) == {"behind": True, "leader": True}
 
 
-def test_of_two_models_with_equal_scores_both_are_first(tmp_path: Path) -> None:
+def test_of_two_models_with_equal_scores_both_are_first(tmp_path):
     equal = {task: [1.0] * 5 + [0.0] * 5 for task in RUBRICS}
     models = (judged(equal, "one", rubrics=RUBRICS), judged(equal, "two", rubrics=RUBRICS))
 
     assert first_ones(tmp_path / "data", *models) == {"one": True, "two": True}
 
 
-def test_the_p_values_of_a_board_are_corrected_together(tmp_path: Path) -> None:
+def test_the_p_values_of_a_board_are_corrected_together(tmp_path):
     """Alone the difference is significant; beside nine others that are not, it is no longer."""
     leader = model_behind(0, "leader", noise=0)
     behind = model_behind(16, "slow", noise=90)
@@ -83,8 +83,8 @@ def test_the_p_values_of_a_board_are_corrected_together(tmp_path: Path) -> None:
 
 
 def test_nights_have_boards_of_their_own_beside_the_board_of_the_latest_vintages(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     night = {"of_response": {"vintage": "2026-11-28", "created_at": at(5)}}
     models = (
         model_behind(0, "fresh"),

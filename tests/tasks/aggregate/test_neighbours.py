@@ -1,7 +1,6 @@
 """Changes of verdicts between arrangements of criteria in calls, in the marts, counted by hand."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,8 +52,8 @@ ARRANGED = [
 
 @pytest.mark.parametrize("is_judged", [False, True])
 def test_agreement_needs_one_other_grader_and_no_verdict_of_the_judge_itself(
-    is_judged: bool, tmp_path: Path
-) -> None:
+    is_judged: bool, tmp_path
+):
     verdicts = verdicts_of("other", CRITERIA)
     if is_judged:
         verdicts += verdicts_of("a-judge", CRITERIA)
@@ -74,7 +73,7 @@ def test_agreement_needs_one_other_grader_and_no_verdict_of_the_judge_itself(
     assert agreement["after"] == 0.5
 
 
-def test_agreement_with_a_ternary_grader_is_with_its_binary_reading(tmp_path: Path) -> None:
+def test_agreement_with_a_ternary_grader_is_with_its_binary_reading(tmp_path):
     verdicts = verdicts_of("other", CRITERIA, grading="ternary")
 
     with reading(
@@ -94,8 +93,8 @@ def test_agreement_with_a_ternary_grader_is_with_its_binary_reading(tmp_path: Pa
     ("names", "judges"), [((), {"a-judge"}), (("a-judge",), {"a-judge"}), (("other",), set())]
 )
 def test_the_figure_shows_a_judge_without_any_other_verdict(
-    names: tuple[str, ...], judges: set[str], tmp_path: Path
-) -> None:
+    names: tuple[str, ...], judges: set[str], tmp_path
+):
     rows = responses_to(
         CRITERIA, neighbour_verdicts=ARRANGED, verdicts=verdicts_of("other", CRITERIA)
     )
@@ -111,8 +110,8 @@ def test_the_figure_shows_a_judge_without_any_other_verdict(
 
 
 def test_the_figure_of_a_named_judge_shows_no_other_revision_of_the_data_set(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     arranged_elsewhere = [
         decision | {"dataset_revision": "another-revision"} for decision in ARRANGED
     ]
@@ -135,7 +134,7 @@ three have none.
 """
 
 
-def test_a_position_belongs_to_the_third_of_its_call(tmp_path: Path) -> None:
+def test_a_position_belongs_to_the_third_of_its_call(tmp_path):
     calls = {f"{position} of {n}": (position, n) for n in THIRDS for position in range(1, n + 1)}
     criteria = {task_id: criterion(task_id, 0, 5) for task_id in calls}
     alone_verdicts = [arranged(line, 0.0, "alone") for line in criteria.values()]

@@ -50,7 +50,7 @@ class Reviews:
     criteria, twice.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int):
         dice = random.Random(seed)
         self.criteria: dict[Key, Row] = {}
         for task_id, (position, category) in itertools.product(TASKS, enumerate(CATEGORIES)):
@@ -172,12 +172,12 @@ def reviews() -> Reviews:
 
 
 @pytest.fixture(scope="module")
-def reader(reviews: Reviews, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+def reader(reviews: Reviews, tmp_path_factory) -> Iterator[Reader]:
     with aggregated(tmp_path_factory.mktemp("reviews"), reviews.tables()).reader() as opened:
         yield opened
 
 
-def assert_within_interval(figures: Iterable[Row], name: str) -> None:
+def assert_within_interval(figures: Iterable[Row], name: str):
     for figure in figures:
         assert figure[f"{name}_ci_low"] < figure[name]
         assert figure[name] < figure[f"{name}_ci_high"]
@@ -185,7 +185,7 @@ def assert_within_interval(figures: Iterable[Row], name: str) -> None:
 
 def test_the_share_of_agreement_weighs_by_one_over_the_probability(
     reader: Reader, reviews: Reviews
-) -> None:
+):
     rows = reader.rows("from review_agreement")
     actual = {(figure["breakdown"], figure["label"]): figure for figure in rows}
 
@@ -218,7 +218,7 @@ def test_the_share_of_agreement_weighs_by_one_over_the_probability(
 
 def test_reviewers_of_the_same_criteria_are_compared_in_each_check(
     reader: Reader, reviews: Reviews
-) -> None:
+):
     rows = reader.rows("from reviewer_agreement where reviewer_b is not null")
     actual = {
         (figure["review_check"], figure["reviewer_a"], figure["reviewer_b"]): figure
@@ -274,7 +274,7 @@ def prediction(failing: Mapping[Key, float], outcomes: Mapping[Key, float]) -> d
 
 def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(
     reader: Reader, reviews: Reviews
-) -> None:
+):
     rows = reader.rows("from review_predictions")
     actual = {
         (figure["outcome"], figure["reviewer"], figure["review_check"]): figure for figure in rows
@@ -296,9 +296,7 @@ def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(
     assert_within_interval(rows, "auc")
 
 
-def test_an_older_configuration_of_a_reviewer_counts_no_more(
-    published: Fill, reviews: Reviews
-) -> None:
+def test_an_older_configuration_of_a_reviewer_counts_no_more(published: Fill, reviews: Reviews):
     tables = reviews.tables()
     older_reviews = []
     for review in tables["model_reviews"]:

@@ -73,7 +73,7 @@ DRIFTED: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def _short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short_wait(monkeypatch):
     """The wait before the second attempt."""
     monkeypatch.setattr(sending, "FIRST_WAIT_S", 0.01)
 
@@ -107,7 +107,7 @@ class Trust:
 
 
 @pytest.fixture(scope="session")
-def trust(tmp_path_factory: pytest.TempPathFactory) -> Trust:
+def trust(tmp_path_factory) -> Trust:
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)

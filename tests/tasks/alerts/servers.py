@@ -25,7 +25,7 @@ PASSWORD = "a-password-of-the-mail-server"
 class Hook(AnyServer):
     """An HTTP server; `plan` holds its next replies, after which it replies 200."""
 
-    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None):
         super().__init__(self._next, tls=tls)
         self.address += "/hooks/a-secret-path"
         self.plan: list[Plain] = []
@@ -124,7 +124,7 @@ def dripping(beginning: bytes) -> Iterator[int]:
     """
 
     class Handler(BaseRequestHandler):
-        def handle(self) -> None:
+        def handle(self):
             with suppress(OSError):
                 self.request.sendall(beginning)
                 while not ended.wait(0.05):

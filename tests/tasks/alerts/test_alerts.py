@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -65,7 +64,7 @@ NO_FALL = {
 @example(**NO_FALL)
 def test_alerts_are_large_falls_that_step_down_rejects(
     falls: list[tuple[float, float | None]], least_drop: float, alpha: float
-) -> None:
+):
     rejected = stepped_down([p_value for _, p_value in falls], alpha)
     comparisons = []
     expected_models = []
@@ -87,7 +86,7 @@ def test_alerts_are_large_falls_that_step_down_rejects(
     assert [alert.subject for alert in alerts] == expected_models
 
 
-def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures() -> None:
+def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures():
     second_fall = FELL | {
         "judge": "other",
         "n_tasks": 280,
@@ -109,7 +108,7 @@ def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures() ->
     )
 
 
-def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning() -> None:
+def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning():
     [alert] = drifts([DRIFTED])
 
     assert alert.kind == "judge_drift"
@@ -122,7 +121,7 @@ def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning() -> 
     )
 
 
-def test_data_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts() -> None:
+def test_data_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts():
     refusal = "1 of 9 tasks are left out: the rule is that weights are from -10 to 10: t1"
     warnings = ["another_check (warn): 2 of 9 rows fail: t2", refusal]
     ingest = StageReport("ingest", is_below_bar=True, warnings=warnings)
@@ -138,9 +137,7 @@ def test_data_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts() -
 @pytest.mark.parametrize(
     ("kind", "limit"), [("budget", "its budget"), ("stop_time", "its stop time")]
 )
-def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(
-    kind: str, limit: str
-) -> None:
+def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(kind: str, limit: str):
     notice = "stopped at 5 USD or 06:30 UTC; finished work is kept"
     reports = []
     for stage, n_skipped in (("sample", 3), ("judge", 70)):
@@ -157,8 +154,8 @@ def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(
 
 
 def test_an_alert_holds_one_line_and_plain_values_and_no_secret(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setenv("AN_API_KEY", "sk-very-secret")
 
     facts = {"cause": ["sk-very-secret"], "mean": float("nan")}
@@ -173,7 +170,7 @@ SENT = Delivery("webhook 1", "sent", 1, None, 3)
 FAILED = Delivery("slack 2", "failed", 4, "no connection", 3)
 
 
-def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
+def test_alerts_and_what_became_of_them_can_be_queried(tmp_path):
     job = night_job(tmp_path)
 
     store(job, [])
@@ -197,8 +194,8 @@ def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
 
 
 def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for_all_nights(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     report = StageReport("check", warnings=["x (quarantine): 7 tasks"], is_below_bar=True)
     drop_on_legal = replace(DROP, facts={"split": "legal"})
     alerts = [DROP, drop_on_legal, FULL, *alerts_of_reports([report])]
@@ -221,7 +218,7 @@ def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for
     ]
 
 
-def test_the_history_names_who_was_sent_which_alert(tmp_path: Path) -> None:
+def test_the_history_names_who_was_sent_which_alert(tmp_path):
     job = night_job(tmp_path)
     drop_id = alert_id(job, DROP)
 

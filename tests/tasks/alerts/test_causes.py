@@ -64,7 +64,7 @@ def night_without(silent_model: str, silent_judge: str = "", failures: int = 0) 
     return low(*cells)
 
 
-def test_one_refused_model_is_one_alert_on_all_its_cells() -> None:
+def test_one_refused_model_is_one_alert_on_all_its_cells():
     incomplete = night_without("gamma")
 
     [alert] = coverage_alerts(incomplete, stops(gamma=REFUSED))
@@ -78,7 +78,7 @@ def test_one_refused_model_is_one_alert_on_all_its_cells() -> None:
     assert alert.facts["warnings"] == incomplete.lines
 
 
-def test_endpoints_that_gave_no_reply_are_alerts_of_their_own() -> None:
+def test_endpoints_that_gave_no_reply_are_alerts_of_their_own():
     model, judge = coverage_alerts(
         night_without("gamma", "strict"), stops(gamma=SILENT, strict=SILENT)
     )
@@ -89,9 +89,7 @@ def test_endpoints_that_gave_no_reply_are_alerts_of_their_own() -> None:
     assert "0 of 1,200 verdicts" in judge.line
 
 
-def test_a_model_that_was_not_stopped_but_had_no_reply_is_the_cause_of_its_missing_verdicts() -> (
-    None
-):
+def test_a_model_that_was_not_stopped_but_had_no_reply_is_the_cause_of_its_missing_verdicts():
     errors = {("model", "gamma"): "HTTP 503: overloaded"}
 
     [alert] = coverage_alerts(night_without("gamma", failures=40), errors=errors)
@@ -102,7 +100,7 @@ def test_a_model_that_was_not_stopped_but_had_no_reply_is_the_cause_of_its_missi
     )
 
 
-def test_an_endpoint_that_stopped_half_way_is_described_as_such() -> None:
+def test_an_endpoint_that_stopped_half_way_is_described_as_such():
     incomplete = low(cell("gamma", n_done=30), cell("gamma", "strict", n_done=300, due=400))
 
     [silence] = coverage_alerts(incomplete, stops(gamma=SILENT))
@@ -112,7 +110,7 @@ def test_an_endpoint_that_stopped_half_way_is_described_as_such() -> None:
     assert refusal.headline == "model gamma refused further calls"
 
 
-def test_a_judge_that_fails_by_itself_has_an_alert_also_where_a_model_lacks_responses() -> None:
+def test_a_judge_that_fails_by_itself_has_an_alert_also_where_a_model_lacks_responses():
     incomplete = low(
         cell("gamma", refused=40),
         cell("gamma", "strict", due=400),
@@ -127,7 +125,7 @@ def test_a_judge_that_fails_by_itself_has_an_alert_also_where_a_model_lacks_resp
     )
 
 
-def test_what_a_run_at_its_budget_has_not_begun_is_no_alert_but_what_failed_is() -> None:
+def test_what_a_run_at_its_budget_has_not_begun_is_no_alert_but_what_failed_is():
     incomplete = low(
         cell("alpha", n_done=10),
         cell("alpha", "strict", due=400),
@@ -139,21 +137,21 @@ def test_what_a_run_at_its_budget_has_not_begun_is_no_alert_but_what_failed_is()
     assert alert.subject == "beta"
 
 
-def test_a_label_without_imported_responses_is_an_alert() -> None:
+def test_a_label_without_imported_responses_is_an_alert():
     [alert] = coverage_alerts(LowCoverage(BAR, [], ["delta"]))
 
     assert alert.headline == "model delta got no imported responses"
     assert "prbench import responses" in alert.line
 
 
-def test_stops_are_those_of_the_callee_whose_endpoint_and_limits_it_is() -> None:
+def test_stops_are_those_of_the_callee_whose_endpoint_and_limits_it_is():
     assert [str(stop.callee) for stop in stops(gamma=SILENT)] == ["model gamma"]
     assert [str(stop.callee) for stop in stops(strict=SILENT)] == ["judge strict"]
     assert stops(alpha=SILENT) == []  # a judge of that name was stopped, and there is none
 
 
 @pytest.mark.parametrize(("n_decided", "n_alerts"), [(40, 0), (39, 1), (0, 1)])
-def test_a_control_set_below_the_bar_is_an_alert(n_decided: int, n_alerts: int) -> None:
+def test_a_control_set_below_the_bar_is_an_alert(n_decided: int, n_alerts: int):
     control_set = {
         "judge": "strict",
         "n_decided": n_decided,
@@ -163,7 +161,7 @@ def test_a_control_set_below_the_bar_is_an_alert(n_decided: int, n_alerts: int) 
     assert len(control_alerts([control_set], BAR)) == n_alerts
 
 
-def test_a_control_set_of_a_judge_with_an_alert_is_no_second_one() -> None:
+def test_a_control_set_of_a_judge_with_an_alert_is_no_second_one():
     control_set = {
         "judge": "strict",
         "n_decided": 0,
@@ -187,7 +185,7 @@ def drawn_cell(draw: st.DrawFn) -> CoverageCell:
 )
 def test_low_coverage_is_never_without_an_alert_and_nobody_has_two(
     cells: list[CoverageCell], reasons: dict[str, str]
-) -> None:
+):
     incomplete = low(*cells)
 
     alerts = coverage_alerts(incomplete, stops(**reasons))

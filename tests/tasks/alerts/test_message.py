@@ -70,7 +70,7 @@ def fell(**changes: Any) -> Alert:
         ),
     ],
 )
-def test_the_title_says_what_happened_to_whom(alerts: list[Alert], title: str) -> None:
+def test_the_title_says_what_happened_to_whom(alerts: list[Alert], title: str):
     message = night_message(NIGHT, alerts, RESULTS)
 
     assert message.title == f"{title} (prbench, 2026-11-22)"
@@ -89,7 +89,7 @@ def test_the_title_says_what_happened_to_whom(alerts: list[Alert], title: str) -
 )
 def test_means_have_as_many_decimals_as_their_difference_needs(
     first_mean: float, second_mean: float, text: str
-) -> None:
+):
     alert = fell(
         first_mean=first_mean, second_mean=second_mean, difference=second_mean - first_mean
     )
@@ -97,7 +97,7 @@ def test_means_have_as_many_decimals_as_their_difference_needs(
     assert alert.headline == f"beta fell on finance_hard: {text}"
 
 
-def test_a_message_has_events_then_scores_and_cost_then_what_to_do(tmp_path: Path) -> None:
+def test_a_message_has_events_then_scores_and_cost_then_what_to_do(tmp_path):
     job = night_job(tmp_path, report={"url": "https://evals.example.org/"})
     job = job.model_copy(update={"location": ("--config /srv/prbench.yaml",)})
 
@@ -115,7 +115,7 @@ def test_a_message_has_events_then_scores_and_cost_then_what_to_do(tmp_path: Pat
     )
 
 
-def test_the_same_drop_under_several_judges_is_one_line() -> None:
+def test_the_same_drop_under_several_judges_is_one_line():
     message = night_message(NIGHT, [fell(), fell(judge="other", second_mean=0.42)], RESULTS)
 
     assert message.title == "beta fell on finance_hard: .53 to .41 (prbench, 2026-11-22)"
@@ -123,7 +123,7 @@ def test_the_same_drop_under_several_judges_is_one_line() -> None:
     assert len(message.lines) == 3
 
 
-def test_drops_under_a_judge_that_drifted_are_one_line_after_it() -> None:
+def test_drops_under_a_judge_that_drifted_are_one_line_after_it():
     falls = [FELL | {"model": model, "judge": "a-judge"} for model in ("alpha", "beta", "gamma")]
     alerts = drops(
         falls,
@@ -144,7 +144,7 @@ def test_drops_under_a_judge_that_drifted_are_one_line_after_it() -> None:
     assert message.lines[1] == expected
 
 
-def test_a_drop_is_no_consequence_where_the_drift_is_known_already() -> None:
+def test_a_drop_is_no_consequence_where_the_drift_is_known_already():
     alerts = drops(
         [FELL],
         least_drop=0.01,
@@ -157,7 +157,7 @@ def test_a_drop_is_no_consequence_where_the_drift_is_known_already() -> None:
     assert "strict drifted the same night" in message.lines[0]
 
 
-def test_a_killed_night_is_continued_by_its_own_label() -> None:
+def test_a_killed_night_is_continued_by_its_own_label():
     alert = failure("the night of 2026-11-20 was killed", {"night": "2026-11-20"})
 
     message = night_message(NIGHT, [alert])
@@ -165,7 +165,7 @@ def test_a_killed_night_is_continued_by_its_own_label() -> None:
     assert "Next: `prbench nightly --night 2026-11-20` continues it" in message.lines[-1]
 
 
-def test_a_clean_night_is_three_lines(tmp_path: Path) -> None:
+def test_a_clean_night_is_three_lines(tmp_path):
     job = night_job(tmp_path)
     job.report_index.parent.mkdir(parents=True)
     job.report_index.touch()
@@ -180,7 +180,7 @@ def test_a_clean_night_is_three_lines(tmp_path: Path) -> None:
     )
 
 
-def test_an_unknown_cost_and_a_night_without_scores_are_shown_as_such() -> None:
+def test_an_unknown_cost_and_a_night_without_scores_are_shown_as_such():
     message = night_message(NIGHT, [], Results((), None, 1))
 
     assert message.lines[0] == "Scores: none. Cost: unknown for 1 call."
@@ -206,7 +206,7 @@ def any_alert(draw: st.DrawFn) -> Alert:
 @given(st.lists(any_alert(), max_size=40), st.sampled_from([None, RESULTS]))
 def test_a_message_has_at_most_six_lines_whatever_happened(
     alerts: list[Alert], results: Results | None
-) -> None:
+):
     message = night_message(NIGHT, alerts, results)
 
     assert len(message.lines) <= MOST_LINES
@@ -224,7 +224,7 @@ def night_of(folder: Path, day: int) -> Job:
     return night_job(folder, f"2026-11-{day:02}", f"run-{day}")
 
 
-def store_run(job: Job) -> None:
+def store_run(job: Job):
     """Publish the row of a night's run."""
     config = '{"benchmark": "prbench"}'
     warehouse = Warehouse(job.warehouse)
@@ -244,7 +244,7 @@ def hold_nights(folder: Path, hook: Hook, *nights: list[Alert], when: str = "cha
     return [call.json["title"].partition(" (")[0] for call in hook.seen]
 
 
-def test_a_standing_alert_is_sent_once(tmp_path: Path, hook: Hook) -> None:
+def test_a_standing_alert_is_sent_once(tmp_path, hook: Hook):
     gamma = silent("model gamma")
     strict = silent("judge strict")
 
@@ -253,15 +253,13 @@ def test_a_standing_alert_is_sent_once(tmp_path: Path, hook: Hook) -> None:
     assert titles == ["model gamma gave no reply", "judge strict gave no reply"]
 
 
-def test_an_alert_that_was_gone_for_a_night_is_sent_again(tmp_path: Path, hook: Hook) -> None:
+def test_an_alert_that_was_gone_for_a_night_is_sent_again(tmp_path, hook: Hook):
     gamma = silent("model gamma")
 
     assert len(hold_nights(tmp_path, hook, [gamma], [], [gamma])) == 2
 
 
-def test_an_alert_is_sent_again_when_it_changes_also_little_by_little(
-    tmp_path: Path, hook: Hook
-) -> None:
+def test_an_alert_is_sent_again_when_it_changes_also_little_by_little(tmp_path, hook: Hook):
     nights = [[silent("model gamma", share / 100)] for share in (80, 79, 77, 74, 73, 20)]
 
     titles = hold_nights(tmp_path, hook, *nights)
@@ -269,7 +267,7 @@ def test_an_alert_is_sent_again_when_it_changes_also_little_by_little(
     assert len(titles) == 3  # 80 %, 74 % and 20 %
 
 
-def test_another_cause_is_a_change(tmp_path: Path, hook: Hook) -> None:
+def test_another_cause_is_a_change(tmp_path, hook: Hook):
     gamma = silent("model gamma")
     facts = {**gamma.facts, "happened": "refused all calls"}
     refusal = replace(gamma, happened="refused all calls", facts=facts)
@@ -277,7 +275,7 @@ def test_another_cause_is_a_change(tmp_path: Path, hook: Hook) -> None:
     assert len(hold_nights(tmp_path, hook, [gamma], [refusal])) == 2
 
 
-def test_an_alert_that_was_not_delivered_is_sent_the_next_night(tmp_path: Path) -> None:
+def test_an_alert_that_was_not_delivered_is_sent_the_next_night(tmp_path):
     gamma = silent("model gamma")
     job = night_of(tmp_path, 1)
     store_run(job)
@@ -290,15 +288,13 @@ def test_an_alert_that_was_not_delivered_is_sent_the_next_night(tmp_path: Path) 
     assert not history_of(tonight, [gamma]).has_received("webhook 1", alert_id(tonight, gamma))
 
 
-def test_a_failed_night_is_news_every_night(tmp_path: Path, hook: Hook) -> None:
+def test_a_failed_night_is_news_every_night(tmp_path, hook: Hook):
     full = failure("out of disk")
 
     assert len(hold_nights(tmp_path, hook, [full], [full])) == 2
 
 
-def test_with_always_there_is_a_message_every_night_and_only_one(
-    tmp_path: Path, hook: Hook
-) -> None:
+def test_with_always_there_is_a_message_every_night_and_only_one(tmp_path, hook: Hook):
     gamma = silent("model gamma")
 
     titles = hold_nights(tmp_path, hook, [], [gamma], [gamma], when="always")
@@ -312,8 +308,8 @@ def test_with_always_there_is_a_message_every_night_and_only_one(
 
 @pytest.mark.parametrize("is_standing", [True, False])
 def test_with_always_a_night_that_is_run_again_sends_a_message_only_if_it_says_something_else(
-    tmp_path: Path, hook: Hook, is_standing: bool
-) -> None:
+    tmp_path, hook: Hook, is_standing: bool
+):
     gamma = silent("model gamma")
     hold_nights(tmp_path, hook, [], [gamma], when="always")
     job = night_of(tmp_path, 2)
@@ -325,7 +321,7 @@ def test_with_always_a_night_that_is_run_again_sends_a_message_only_if_it_says_s
     assert len(deliveries) == (0 if is_standing else 1)
 
 
-def test_with_always_a_night_that_did_not_end_sends_only_its_alerts(hook: Hook) -> None:
+def test_with_always_a_night_that_did_not_end_sends_only_its_alerts(hook: Hook):
     settings = alerts_to({"webhook": hook.address}, when="always")
 
     assert deliver(settings, [], NIGHT) == []

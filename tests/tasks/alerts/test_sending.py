@@ -18,7 +18,6 @@ from tasks.alerts.sending import Delivery, History, deliver, ping
 from tasks.llm.exchange import Redirected
 from tasks.llm.transport import watched
 from tests.faults.anything import Plain
-from tests.kit import Patch
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, Trust, alerts_to
 from tests.tasks.alerts.servers import PASSWORD, USER, Hook, Mailbox, dripping, serving_mail
 
@@ -32,7 +31,7 @@ def sent_to(address: str, kind: str = "webhook", **settings: Any) -> Delivery:
     return delivery
 
 
-def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook: Hook) -> None:
+def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook: Hook):
     deliveries = deliver(
         alerts_to({"webhook": f"{hook.address}%2Fa?channel=a%20b"}), [DROP, DRIFT], NIGHT
     )
@@ -57,7 +56,7 @@ def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook: Hook) -> 
     }
 
 
-def test_slack_gets_one_text_without_links_and_mentions(hook: Hook, monkeypatch: Patch) -> None:
+def test_slack_gets_one_text_without_links_and_mentions(hook: Hook, monkeypatch):
     monkeypatch.setenv("SLACK", f"{hook.address}\n")  # env files often add such a line break
     alerts = [DROP, Alert("failure", "", "<!channel> @here failed")]
 
@@ -69,7 +68,7 @@ def test_slack_gets_one_text_without_links_and_mentions(hook: Hook, monkeypatch:
     assert "&lt;!channel&gt; @\u200bhere failed" in call.json["text"]
 
 
-def test_a_url_of_apprise_in_the_environment_is_a_receiver(hook: Hook, monkeypatch: Patch) -> None:
+def test_a_url_of_apprise_in_the_environment_is_a_receiver(hook: Hook, monkeypatch):
     monkeypatch.setenv("ANY_SERVICE", hook.address.replace("http://", "form://"))
 
     delivery = sent_to("${ANY_SERVICE}", "apprise")
@@ -78,7 +77,7 @@ def test_a_url_of_apprise_in_the_environment_is_a_receiver(hook: Hook, monkeypat
     assert b"fell+by+0.043" in hook.seen[0].body
 
 
-def test_an_unknown_service_of_apprise_is_a_failure(monkeypatch: Patch) -> None:
+def test_an_unknown_service_of_apprise_is_a_failure(monkeypatch):
     monkeypatch.setenv("UNKNOWN", "no-such-service://a-secret-token")
 
     delivery = sent_to("${UNKNOWN}", "apprise")
@@ -87,7 +86,7 @@ def test_an_unknown_service_of_apprise_is_a_failure(monkeypatch: Patch) -> None:
     assert delivery == Delivery("apprise 1", "failed", 1, error, 1)
 
 
-def test_a_receiver_gets_only_alerts_that_it_did_not_get_before(hook: Hook) -> None:
+def test_a_receiver_gets_only_alerts_that_it_did_not_get_before(hook: Hook):
     settings = alerts_to({"webhook": hook.address}, {"webhook": hook.address})
     drop_id = alert_id(NIGHT, DROP)
     drift_id = alert_id(NIGHT, DRIFT)
@@ -99,14 +98,14 @@ def test_a_receiver_gets_only_alerts_that_it_did_not_get_before(hook: Hook) -> N
     assert delivery.alert_ids == (drift_id,)
 
 
-def test_no_receiver_is_called_without_an_alert(hook: Hook) -> None:
+def test_no_receiver_is_called_without_an_alert(hook: Hook):
     assert deliver(alerts_to({"webhook": hook.address}), [], NIGHT) == []
     assert hook.seen == []
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("kind", ["webhook", "slack", "apprise json", "apprise slack", "ping"])
-def test_no_redirect_is_followed(hook: Hook, status: int, kind: str, monkeypatch: Patch) -> None:
+def test_no_redirect_is_followed(hook: Hook, status: int, kind: str, monkeypatch):
     from apprise.plugins.slack import NotifySlack
 
     monkeypatch.setattr(NotifySlack, "webhook_url", hook.address)
@@ -131,14 +130,14 @@ def test_no_redirect_is_followed(hook: Hook, status: int, kind: str, monkeypatch
     assert "secret" not in str(delivery.error)
 
 
-def test_a_server_that_drips_a_reply_cannot_stretch_the_time_limit() -> None:
+def test_a_server_that_drips_a_reply_cannot_stretch_the_time_limit():
     with dripping(b"HTTP/1.1 200 OK\r\nX-Long: ") as port:
         delivery = sent_to(f"http://127.0.0.1:{port}/", timeout_s=0.3, attempts=2)
 
     assert delivery == Delivery("webhook 1", "failed", 2, "no response within 0.3 s", 1)
 
 
-def test_a_server_of_another_protocol_is_a_failure() -> None:
+def test_a_server_of_another_protocol_is_a_failure():
     with dripping(b"SSH-2.0-something\r\n\r\n") as port:
         delivery = sent_to(f"http://127.0.0.1:{port}/")
 
@@ -167,13 +166,11 @@ def test_a_server_of_another_protocol_is_a_failure() -> None:
     ],
     ids=["nobody listens", "no such host", "another scheme", "no port", "not set"],
 )
-def test_an_unreachable_address_is_reported_in_one_line(
-    address: str, attempts: int, cause: str
-) -> None:
+def test_an_unreachable_address_is_reported_in_one_line(address: str, attempts: int, cause: str):
     assert sent_to(address) == Delivery("webhook 1", "failed", attempts, cause, 1)
 
 
-def test_all_are_called_at_the_same_time_and_one_that_fails_stops_nobody(hook: Hook) -> None:
+def test_all_are_called_at_the_same_time_and_one_that_fails_stops_nobody(hook: Hook):
     with Hook() as second_hook:
         hook.meeting = threading.Barrier(2)
         second_hook.meeting = hook.meeting
@@ -192,9 +189,7 @@ def test_all_are_called_at_the_same_time_and_one_that_fails_stops_nobody(hook: H
     }
 
 
-def test_no_library_logs_an_address(
-    hook: Hook, monkeypatch: Patch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_library_logs_an_address(hook: Hook, monkeypatch, caplog):
     monkeypatch.setenv("WHERE_TO", hook.address.replace("http", "json"))
     monkeypatch.setattr(logging.getLogger("apprise"), "level", logging.DEBUG)
     hook.plan = [Plain(500), Plain(400, body=lambda: [b"a-secret-path is unknown"]), Plain(404)]
@@ -210,9 +205,7 @@ def test_no_library_logs_an_address(
     assert "127.0.0.1" not in caplog.text
 
 
-def test_a_server_with_an_untrusted_certificate_gets_nothing(
-    trust: Trust, monkeypatch: Patch
-) -> None:
+def test_a_server_with_an_untrusted_certificate_gets_nothing(trust: Trust, monkeypatch):
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     with Hook(trust.server) as hook:
         delivery = sent_to(hook.address)
@@ -222,7 +215,7 @@ def test_a_server_with_an_untrusted_certificate_gets_nothing(
     assert UNTRUSTED in str(delivery.error)
 
 
-def test_a_certificate_is_trusted_only_for_its_own_host(trust: Trust, monkeypatch: Patch) -> None:
+def test_a_certificate_is_trusted_only_for_its_own_host(trust: Trust, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(trust.authority))
     with Hook(trust.server) as hook:
         delivery = sent_to(hook.address)
@@ -233,8 +226,8 @@ def test_a_certificate_is_trusted_only_for_its_own_host(trust: Trust, monkeypatc
     assert MISMATCH in str(mismatch.error)
 
 
-def test_no_library_behind_a_service_follows_a_redirect(hook: Hook) -> None:
-    async def post() -> None:
+def test_no_library_behind_a_service_follows_a_redirect(hook: Hook):
+    async def post():
         async with aiohttp.ClientSession() as session:
             await session.post(hook.address)
 
@@ -263,7 +256,7 @@ def mailed(port: int, *alerts: Alert, **email: Any) -> Delivery:
     return delivery
 
 
-def test_each_address_gets_a_mail_with_all_alerts_whose_subject_says_which() -> None:
+def test_each_address_gets_a_mail_with_all_alerts_whose_subject_says_which():
     addresses = ["Evals <evals@example.org>", "lead@example.org"]
     with serving_mail() as mailbox:
         delivery = mailed(mailbox.port, DROP, DRIFT, to=addresses)
@@ -296,9 +289,7 @@ def login_over_tls(mailbox: Mailbox, security: str, host: str = "127.0.0.1") -> 
 
 @pytest.mark.filterwarnings("ignore:Requiring AUTH")  # aiosmtpd's, for TLS from the start
 @pytest.mark.parametrize("security", ["starttls", "tls"])
-def test_a_password_is_sent_only_to_a_trusted_server(
-    security: str, trust: Trust, monkeypatch: Patch
-) -> None:
+def test_a_password_is_sent_only_to_a_trusted_server(security: str, trust: Trust, monkeypatch):
     monkeypatch.setenv("MAIL_PASSWORD", PASSWORD)
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     contexts: Any = {security: trust.server}
@@ -317,9 +308,7 @@ def test_a_password_is_sent_only_to_a_trusted_server(
     assert mailbox.were_encrypted == [True]
 
 
-def test_a_wrong_password_is_tried_once(
-    trust: Trust, monkeypatch: Patch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_wrong_password_is_tried_once(trust: Trust, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG)
     monkeypatch.setattr(logging.getLogger("apprise"), "level", 1)
     monkeypatch.setenv("MAIL_PASSWORD", "a-wrong-password")
@@ -333,7 +322,7 @@ def test_a_wrong_password_is_tried_once(
     assert USER not in caplog.text
 
 
-def test_names_with_line_breaks_add_no_header() -> None:
+def test_names_with_line_breaks_add_no_header():
     hostile = "a-model\r\nBcc: thief@example.org\r\n\r\nA body of its own"
     with serving_mail() as mailbox:
         mailed(mailbox.port, Alert("score_drop", hostile, f"{hostile} fell"))
@@ -346,7 +335,7 @@ def test_names_with_line_breaks_add_no_header() -> None:
 @pytest.mark.parametrize(
     "address", ["evals", "a@b.org, c@d.org", "evals@example.org\r\nBcc: thief@example.org"]
 )
-def test_what_is_not_one_address_is_refused_in_the_configuration(address: str) -> None:
+def test_what_is_not_one_address_is_refused_in_the_configuration(address: str):
     with pytest.raises(ValidationError, match=r"to\.0\.email\.to\.0"):
         mailed(25, to=[address])
 
@@ -364,7 +353,7 @@ CLOSED = Plain(403, body=lambda: [b"No, a-secret-path is not open"])
 )
 def test_what_may_pass_is_tried_again_and_the_cause_shows_nothing_of_the_address(
     hook: Hook, plan: list[Plain], n_attempts: int, error: str | None
-) -> None:
+):
     hook.plan = list(plan)
 
     delivery = sent_to(hook.address)
@@ -374,7 +363,7 @@ def test_what_may_pass_is_tried_again_and_the_cause_shows_nothing_of_the_address
     assert len(hook.seen) == n_attempts
 
 
-def test_the_dead_mans_switch_is_called_until_it_succeeds(hook: Hook) -> None:
+def test_the_dead_mans_switch_is_called_until_it_succeeds(hook: Hook):
     hook.plan = [Plain(502)]
 
     delivery = ping(alerts_to(ping=hook.address))
@@ -384,7 +373,7 @@ def test_the_dead_mans_switch_is_called_until_it_succeeds(hook: Hook) -> None:
     assert [call.body for call in hook.seen] == [b"", b""]
 
 
-def test_without_a_dead_mans_switch_nothing_is_called() -> None:
+def test_without_a_dead_mans_switch_nothing_is_called():
     assert ping(alerts_to()) is None
 
 
@@ -403,7 +392,7 @@ def test_without_a_dead_mans_switch_nothing_is_called() -> None:
 )
 def test_only_a_mail_put_off_is_sent_again(
     plan: list[str], security: str, attempts: int, error: str | None
-) -> None:
+):
     with serving_mail() as mailbox:
         mailbox.plan = plan
         delivery = mailed(mailbox.port, DROP, security=security)
@@ -413,7 +402,7 @@ def test_only_a_mail_put_off_is_sent_again(
     assert len(mailbox.mails) == (1 if error is None else 0)
 
 
-def test_a_mail_that_one_address_refuses_has_failed_and_the_others_get_it_once() -> None:
+def test_a_mail_that_one_address_refuses_has_failed_and_the_others_get_it_once():
     with serving_mail() as mailbox:
         mailbox.unknown = {"gone@example.org"}
         delivery = mailed(mailbox.port, DROP, to=["gone@example.org", "evals@example.org"])

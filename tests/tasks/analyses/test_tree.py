@@ -23,7 +23,7 @@ def groups(tree: Tree, items: list[str]) -> dict[tuple[int, ...], list[str]]:
     return {way: sorted(positions) for way, positions in by_path.items()}
 
 
-def test_levels_and_sizes_are_bounded_and_every_item_is_in_one_leaf() -> None:
+def test_levels_and_sizes_are_bounded_and_every_item_is_in_one_leaf():
     tree = build_tree(PHRASES)
     is_under = leaves_under(tree.parents)[np.unique(tree.leaves, return_inverse=True)[1]]
     sizes = is_under.sum(axis=0)
@@ -40,14 +40,14 @@ def test_levels_and_sizes_are_bounded_and_every_item_is_in_one_leaf() -> None:
 
 @settings(max_examples=8, deadline=None)
 @given(st.permutations(range(120)))
-def test_the_order_of_items_changes_nothing(order: list[int]) -> None:
+def test_the_order_of_items_changes_nothing(order: list[int]):
     items = PHRASES[:120]
     shuffled = [items[index] for index in order]
 
     assert groups(build_tree(items), items) == groups(build_tree(shuffled), shuffled)
 
 
-def test_equal_phrases_stay_together_but_for_case_and_space() -> None:
+def test_equal_phrases_stay_together_but_for_case_and_space():
     leaves = build_tree(
         [*PHRASES[:150], *(f" {phrase.upper()} " for phrase in PHRASES[:150])]
     ).leaves
@@ -55,7 +55,7 @@ def test_equal_phrases_stay_together_but_for_case_and_space() -> None:
     assert leaves[:150].tolist() == leaves[150:].tolist()
 
 
-def test_words_in_common_make_a_group() -> None:
+def test_words_in_common_make_a_group():
     topics = (
         "leases depreciation equipment",
         "inheritance estates probate",
@@ -75,7 +75,7 @@ def tops(tree: Tree) -> list[int]:
     return [_way(tree, int(leaf))[1] for leaf in tree.leaves]
 
 
-def test_vectors_are_compared_by_their_direction() -> None:
+def test_vectors_are_compared_by_their_direction():
     dice = np.random.default_rng(1)
     directions = np.repeat(np.eye(8)[:2], 40, axis=0) + dice.normal(0, 0.01, (80, 8))
     vectors = (directions * dice.uniform(1, 9, (80, 1))).tolist()
@@ -96,7 +96,7 @@ def test_vectors_are_compared_by_their_direction() -> None:
         [f"word{number}" for number in range(2 * FEWEST_CRITERIA - 1)],
     ],
 )
-def test_what_cannot_be_divided_is_a_root_alone(items: list[str]) -> None:
+def test_what_cannot_be_divided_is_a_root_alone(items: list[str]):
     tree = build_tree(items)
 
     assert ((-1,) if items else ()) == tree.parents
@@ -104,7 +104,7 @@ def test_what_cannot_be_divided_is_a_root_alone(items: list[str]) -> None:
 
 
 @pytest.mark.slow
-def test_the_number_of_threads_changes_nothing() -> None:
+def test_the_number_of_threads_changes_nothing():
     phrases = rubrics(5, 200, evenness=3.0).phrases()
     trees = []
     for threads in (1, 4):

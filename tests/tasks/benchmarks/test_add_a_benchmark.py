@@ -18,7 +18,7 @@ from tasks import benchmarks
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.imports.verdicts import import_verdicts
-from tests.faults.behaviours import HttpResponse, Request, prompt_of
+from tests.faults.behaviours import HttpResponse, prompt_of
 from tests.faults.server import FaultServer
 from tests.kit import configure, endpoint, judged, prepared, sampled, values_in, write_jsonl
 
@@ -47,7 +47,7 @@ def meets(model: str, position: int) -> bool:
     return position % 2 == (model == ODD)
 
 
-def behaviour(request: Request, _number: int) -> HttpResponse:
+def behaviour(request, _number: int) -> HttpResponse:
     """Models that write their name, and a judge that decides by that name and the criterion's
     position.
     """
@@ -70,7 +70,7 @@ class World:
 
     def command(
         self,
-        capsys: pytest.CaptureFixture[str],
+        capsys,
         *arguments: str,
     ) -> Any:
         options = ["--config", str(self.config), "--warehouse", str(self.job.warehouse), "--json"]
@@ -79,7 +79,7 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory) -> Iterator[World]:
     """The guide's files in a folder of their own, with another row that breaks a rule, after the
     full pipeline.
     """
@@ -107,7 +107,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield World(job, config, n_judged)
 
 
-def import_marks(job: Job, file: Path) -> None:
+def import_marks(job: Job, file: Path):
     """Import the marks of a person who agrees with the judge on one response, except on its first
     criterion.
     """
@@ -141,14 +141,14 @@ def scores_of(
     return {"share": points / positive, "from_worst": (points - negative) / (positive - negative)}
 
 
-def test_what_breaks_a_rule_is_refused_and_all_else_is_judged_once(world: World) -> None:
+def test_what_breaks_a_rule_is_refused_and_all_else_is_judged_once(world: World):
     query = "select check_name, severity, n_failed from checks where not success"
     assert values_in(world.job, query) == [("weight_range", "quarantine", 3)]
     assert values_in(world.job, "select task_id from quarantine") == [("too heavy",)]
     assert world.n_judged == 2 * sum(map(len, TITLES))
 
 
-def test_all_declared_invariants_are_checked(world: World) -> None:
+def test_all_declared_invariants_are_checked(world: World):
     names = values_in(world.job, "select check_name from checks where suite = 'ingest'")
 
     assert {name for (name,) in names} == set(benchmarks.load_benchmark("minutes").invariants)
@@ -160,7 +160,7 @@ def test_both_scores_are_those_of_the_formulas(
     world: World,
     model: str,
     name: str,
-) -> None:
+):
     query = (
         "select mean_score from leaderboard where judge = 'judge' and model = ? and score_name = ?"
     )
@@ -174,17 +174,13 @@ def test_both_scores_are_those_of_the_formulas(
     ) == [(pytest.approx(expected_score),)]
 
 
-def scores_by(
-    world: World, capsys: pytest.CaptureFixture[str], kind: str
-) -> dict[tuple[str, str], float]:
+def scores_by(world: World, capsys, kind: str) -> dict[tuple[str, str], float]:
     """Return the mean scores of a leaderboard by label and model."""
     board = world.command(capsys, "leaderboard", "--by", kind, "--judge", "judge")
     return {(row["label"], row["model"]): row["mean_score"] for row in board}
 
 
-def test_a_leaderboard_is_broken_down_by_a_declared_label_of_tasks(
-    world: World, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_leaderboard_is_broken_down_by_a_declared_label_of_tasks(world: World, capsys):
     expected = {}
     for row, model in product(ROWS, (EVEN, ODD)):
         expected[row["meeting"], model] = scores_of(model, row)["share"]
@@ -194,8 +190,8 @@ def test_a_leaderboard_is_broken_down_by_a_declared_label_of_tasks(
 
 @pytest.mark.parametrize("model", [EVEN, ODD])
 def test_a_leaderboard_is_broken_down_by_the_categories_of_criteria(
-    world: World, capsys: pytest.CaptureFixture[str], model: str
-) -> None:
+    world: World, capsys, model: str
+):
     scores = [scores_of(model, row, about="decisions")["from_worst"] for row in ROWS]
 
     actual = scores_by(world, capsys, "category")["decisions", model]
@@ -203,9 +199,7 @@ def test_a_leaderboard_is_broken_down_by_the_categories_of_criteria(
     assert actual == pytest.approx(fmean(scores))
 
 
-def test_published_marks_stand_beside_the_judge(
-    world: World, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_published_marks_stand_beside_the_judge(world: World, capsys):
     (pair,) = world.command(capsys, "judges")["pairs"]
 
     assert {pair["grader_a"], pair["grader_b"]} == {"a reader", "judge"}

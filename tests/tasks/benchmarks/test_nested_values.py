@@ -39,7 +39,7 @@ def flat(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_row_whose_nested_values_are_json_in_texts_is_the_same_task(name: str) -> None:
+def test_a_row_whose_nested_values_are_json_in_texts_is_the_same_task(name: str):
     benchmark, row = ROWS[name]
 
     task = benchmark.parse_row({column: flat(value) for column, value in row.items()})
@@ -49,7 +49,7 @@ def test_a_row_whose_nested_values_are_json_in_texts_is_the_same_task(name: str)
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_row_whose_criteria_are_json_in_texts_is_the_same_task(name: str) -> None:
+def test_a_row_whose_criteria_are_json_in_texts_is_the_same_task(name: str):
     benchmark, row = ROWS[name]
     column = "rubric" if name == "prbench" else "rubrics"
 
@@ -58,7 +58,7 @@ def test_a_row_whose_criteria_are_json_in_texts_is_the_same_task(name: str) -> N
     assert task == benchmark.parse_row(row)
 
 
-def test_texts_that_look_like_json_stay_texts() -> None:
+def test_texts_that_look_like_json_stay_texts():
     title = '{"a": [1]}'
     criterion = {
         "criterion": title,
@@ -75,6 +75,6 @@ def test_texts_that_look_like_json_stay_texts() -> None:
     assert task.conversation[0].prompt == "[1, 2]"
 
 
-def test_a_conversation_that_is_no_list_of_messages_is_refused() -> None:
+def test_a_conversation_that_is_no_list_of_messages_is_refused():
     with pytest.raises(RowError, match="role None"):
         healthbench.parse_row(HEALTH_ROW | {"prompt": "It hurts."})

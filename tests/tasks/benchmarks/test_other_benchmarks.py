@@ -25,7 +25,7 @@ from tasks.imports.verdicts import import_verdicts
 from tasks.judge.rubric_variants import derive
 from tasks.plan.plan import plan
 from tests import kit
-from tests.faults.behaviours import HttpResponse, Request, criterion_of, prompt_of, well_behaved
+from tests.faults.behaviours import HttpResponse, criterion_of, prompt_of, well_behaved
 from tests.faults.server import FaultServer
 from tests.kit import (
     copied,
@@ -103,7 +103,7 @@ def meta_rows() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def job(tmp_path_factory) -> Job:
     folder = tmp_path_factory.mktemp("health")
     with FaultServer() as server:
         job = prepared(
@@ -143,13 +143,13 @@ def scores(job: Job) -> list[float]:
     return [value / highest for value, highest in zip(points, positive_points, strict=True)]
 
 
-def test_the_score_is_points_over_positive_points(job: Job, scores: list[float]) -> None:
+def test_the_score_is_points_over_positive_points(job: Job, scores: list[float]):
     query = "select value from scores where judge = 'reader' order by task_id"
 
     assert [value for (value,) in values_in(job, query)] == pytest.approx(scores)
 
 
-def test_the_mean_score_of_a_theme_is_clipped(job: Job, scores: list[float]) -> None:
+def test_the_mean_score_of_a_theme_is_clipped(job: Job, scores: list[float]):
     board = values_in(
         job,
         "select label, mean_score from breakdown_leaderboard where judge = 'reader' "
@@ -164,7 +164,7 @@ def test_the_mean_score_of_a_theme_is_clipped(job: Job, scores: list[float]) -> 
     )
 
 
-def test_physicians_verdicts_are_those_of_the_meta_evaluation(job: Job) -> None:
+def test_physicians_verdicts_are_those_of_the_meta_evaluation(job: Job):
     rows = values_in(
         job,
         "select verdicts.task_id, trial, title, judge, value, explanation, text from verdicts "
@@ -185,7 +185,7 @@ def test_physicians_verdicts_are_those_of_the_meta_evaluation(job: Job) -> None:
     }
 
 
-def test_a_repeated_criterion_has_an_id_of_its_own() -> None:
+def test_a_repeated_criterion_has_an_id_of_its_own():
     item = health_row(0)["rubrics"][0]
 
     criterion, repeated = parse_row(health_row(0, rubrics=[item, item])).criteria
@@ -194,7 +194,7 @@ def test_a_repeated_criterion_has_an_id_of_its_own() -> None:
     assert repeated.content_hash == criterion.content_hash
 
 
-def test_the_id_of_a_criterion_does_not_depend_on_points_and_tags() -> None:
+def test_the_id_of_a_criterion_does_not_depend_on_points_and_tags():
     item = health_row(0)["rubrics"][0]
     changed_item = item | {"points": 2, "tags": ["axis:other"]}
 
@@ -212,14 +212,12 @@ def test_the_id_of_a_criterion_does_not_depend_on_points_and_tags() -> None:
         ({"prompt": [{"role": "tool", "content": "x"}]}, "role"),
     ],
 )
-def test_a_row_that_can_be_no_task_is_refused_with_its_cause(
-    changed: dict[str, Any], cause: str
-) -> None:
+def test_a_row_that_can_be_no_task_is_refused_with_its_cause(changed: dict[str, Any], cause: str):
     with pytest.raises(RowError, match=cause):
         parse_row(health_row(0, **changed))
 
 
-def test_what_breaks_an_invariant_is_refused(tmp_path: Path) -> None:
+def test_what_breaks_an_invariant_is_refused(tmp_path):
     criterion = {"criterion": "A.", "tags": []}
     messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
     rows = [
@@ -247,7 +245,7 @@ TASKS = 2
 CRITERIA = 20
 
 
-def behaviour(request: Request, number: int) -> HttpResponse:
+def behaviour(request, number: int) -> HttpResponse:
     """A ternary or binary judge, and a writer that fails on one criterion and makes the others
     longer.
     """
@@ -271,7 +269,7 @@ JUDGES = {
 
 
 class World:
-    def __init__(self, server: FaultServer, folder: Path) -> None:
+    def __init__(self, server: FaultServer, folder: Path):
         self.server = server
         self.folder = folder
         self.source = write_jsonl(
@@ -310,7 +308,7 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory) -> Iterator[World]:
     """A world judged in ternary, in binary, and with rewritten criteria."""
     with FaultServer(behaviour) as server, pytest.MonkeyPatch.context() as patched:
         kit.publish_few(patched)
@@ -334,7 +332,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield research_world
 
 
-def test_a_failed_rewrite_in_forty_is_below_the_bar_only_if_the_coverage_is(tmp_path: Path) -> None:
+def test_a_failed_rewrite_in_forty_is_below_the_bar_only_if_the_coverage_is(tmp_path):
     with FaultServer(behaviour) as server:
         job = prepared(World(server, tmp_path).job("augmented"))
         strict = asyncio.run(derive(job))
@@ -347,7 +345,7 @@ def test_a_failed_rewrite_in_forty_is_below_the_bar_only_if_the_coverage_is(tmp_
     assert not lenient.is_below_bar
 
 
-def test_three_steps_are_read_as_two_without_a_call(world: World) -> None:
+def test_three_steps_are_read_as_two_without_a_call(world: World):
     query = "select distinct value, grading from verdicts where judge = 'three' order by value"
     assert values_in(world.job(), query) == [
         (0.0, "ternary"),
@@ -361,7 +359,7 @@ def test_three_steps_are_read_as_two_without_a_call(world: World) -> None:
     assert values_in(world.job(), query) == [(2 * TASKS,)]
 
 
-def test_a_rewritten_criterion_has_its_own_id(world: World) -> None:
+def test_a_rewritten_criterion_has_its_own_id(world: World):
     variants = rows_in(world.job(), "from criterion_variants where status = 'ok'")
 
     assert len(variants) == 2 * TASKS * CRITERIA - 1
@@ -371,7 +369,7 @@ def test_a_rewritten_criterion_has_its_own_id(world: World) -> None:
             assert "e.g." not in variant["title"]
 
 
-def test_a_criterion_that_is_not_made_longer_is_a_failed_rewrite(world: World) -> None:
+def test_a_criterion_that_is_not_made_longer_is_a_failed_rewrite(world: World):
     (variant,) = rows_in(world.job(), "from criterion_variants where status <> 'ok'")
 
     assert variant["rubric"] == "augmented"
@@ -379,7 +377,7 @@ def test_a_criterion_that_is_not_made_longer_is_a_failed_rewrite(world: World) -
     assert "no more than the original" in variant["error"]
 
 
-def test_rewritten_criteria_count_for_the_coverage_of_the_original_ones(world: World) -> None:
+def test_rewritten_criteria_count_for_the_coverage_of_the_original_ones(world: World):
     query = "select judge, coverage from leaderboard where score_name = 'compliance'"
 
     coverage = dict(values_in(world.job(), query))
@@ -415,7 +413,7 @@ def read(row: dict[str, Any]) -> list[Mapping[str, Any]]:
     return list(graded_rows()(row))
 
 
-def test_an_evaluation_of_the_published_code_is_read_as_a_verdict() -> None:
+def test_an_evaluation_of_the_published_code_is_read_as_a_verdict():
     (row,) = read(EVALUATION)
 
     assert row["task"] == "r0"
@@ -426,7 +424,7 @@ def test_an_evaluation_of_the_published_code_is_read_as_a_verdict() -> None:
     assert row["grading"] is None
 
 
-def test_a_table_of_the_published_code_is_read_as_verdicts_of_people() -> None:
+def test_a_table_of_the_published_code_is_read_as_verdicts_of_people():
     verdict = {
         "task": "r0",
         "model": "gemini",
@@ -451,7 +449,7 @@ def test_a_table_of_the_published_code_is_read_as_verdicts_of_people() -> None:
     ]
 
 
-def test_a_table_may_name_its_judge() -> None:
+def test_a_table_may_name_its_judge():
     rows = read(COMPILED | {"judge": "a-judge"})
 
     assert [row["judge"] for row in rows] == ["a-judge", "a-judge"]
@@ -465,11 +463,11 @@ def test_a_table_may_name_its_judge() -> None:
         COMPILED | {"final_presence": '{"gemini_present": {"values": ["Error", "Unknown"]}}'},
     ],
 )
-def test_a_failed_call_of_the_published_code_is_no_verdict(row: dict[str, Any]) -> None:
+def test_a_failed_call_of_the_published_code_is_no_verdict(row: dict[str, Any]):
     assert {graded_row["verdict"] for graded_row in read(row)} == {None}
 
 
-def test_evaluations_of_a_single_report_are_binary_and_repeated_ones_are_numbered() -> None:
+def test_evaluations_of_a_single_report_are_binary_and_repeated_ones_are_numbered():
     reader = graded_rows()
 
     rows = [*reader(SINGLE), *reader(SINGLE), *reader(SINGLE | {"grading": "ternary"})]
@@ -481,7 +479,7 @@ def test_evaluations_of_a_single_report_are_binary_and_repeated_ones_are_numbere
     ]
 
 
-def test_other_rows_are_passed_on() -> None:
+def test_other_rows_are_passed_on():
     assert read({"task": "r0", "value": 1}) == [{"task": "r0", "value": 1}]
 
 
@@ -499,14 +497,12 @@ def test_other_rows_are_passed_on() -> None:
 )
 def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused(
     cells: dict[str, Any], cause: str
-) -> None:
+):
     with pytest.raises(RowError, match=cause):
         read(COMPILED | cells)
 
 
-def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(
-    world: World, tmp_path: Path
-) -> None:
+def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(world: World, tmp_path):
     decisions = [
         {"criteria_met": True},
         {"criteria_met": "false"},

@@ -28,7 +28,7 @@ def only_criterion(item: Any) -> Criterion:
 
 
 @pytest.mark.parametrize("severity", SEVERITIES)
-def test_the_weight_is_the_field_that_the_weight_class_names(severity: str) -> None:
+def test_the_weight_is_the_field_that_the_weight_class_names(severity: str):
     weights = dict.fromkeys(WEIGHT_FIELDS, 99)
     weights[f"{severity.replace(' ', '_')}_weight"] = 7
 
@@ -53,7 +53,7 @@ def test_the_weight_is_the_field_that_the_weight_class_names(severity: str) -> N
 )
 def test_a_number_is_the_weight_and_all_else_a_text(
     value: Any, weight: float | None, text: str | None
-) -> None:
+):
     criterion = only_criterion(hub_criterion("c", "important", value))
 
     assert criterion.weight == weight
@@ -61,7 +61,7 @@ def test_a_number_is_the_weight_and_all_else_a_text(
 
 
 @pytest.mark.parametrize("weight_class", [None, "", "Important", "very important", "important "])
-def test_a_weight_class_that_names_no_field_gives_no_weight(weight_class: str | None) -> None:
+def test_a_weight_class_that_names_no_field_gives_no_weight(weight_class: str | None):
     item = hub_criterion("c", "important", 5)
     item["annotations"]["weight_class"] = weight_class
 
@@ -71,7 +71,7 @@ def test_a_weight_class_that_names_no_field_gives_no_weight(weight_class: str | 
     assert criterion.severity == weight_class
 
 
-def test_a_weight_class_that_names_an_empty_field_gives_no_weight() -> None:
+def test_a_weight_class_that_names_an_empty_field_gives_no_weight():
     item = hub_criterion("c", "important", 5, important_weight=None, critically_important_weight=9)
 
     criterion = only_criterion(item)
@@ -82,7 +82,7 @@ def test_a_weight_class_that_names_an_empty_field_gives_no_weight() -> None:
 
 
 @pytest.mark.parametrize("item", [None, "text", {}, {"annotations": "text"}])
-def test_a_criterion_that_is_no_criterion_is_still_counted(item: Any) -> None:
+def test_a_criterion_that_is_no_criterion_is_still_counted(item: Any):
     criterion = only_criterion(item)
 
     assert criterion.criterion_id == "position-0"
@@ -92,7 +92,7 @@ def test_a_criterion_that_is_no_criterion_is_still_counted(item: Any) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"important_weight": 7}, {"criteria_category": "Other"}])
-def test_a_criterion_s_hash_is_that_of_its_title_alone(changes: dict[str, Any]) -> None:
+def test_a_criterion_s_hash_is_that_of_its_title_alone(changes: dict[str, Any]):
     criterion = only_criterion(hub_criterion("c", "important", 5))
     changed = only_criterion(hub_criterion("c", "important", 5, **changes))
     reworded = only_criterion(hub_criterion("c", "important", 5) | {"title": "Another."})
@@ -106,7 +106,7 @@ def test_a_criterion_s_hash_is_that_of_its_title_alone(changes: dict[str, Any]) 
 
 
 @pytest.mark.parametrize("task_id", [None, "", "  ", float("nan")])
-def test_a_row_without_a_task_id_is_refused(task_id: Any) -> None:
+def test_a_row_without_a_task_id_is_refused(task_id: Any):
     with pytest.raises(RowError, match="no task id"):
         parse_row(hub_row("t", task=task_id))
 
@@ -128,7 +128,7 @@ def test_a_row_without_a_task_id_is_refused(task_id: Any) -> None:
         {"rubric": [hub_criterion("t-c0", "critically important", 10)]},
     ],
 )
-def test_every_other_change_is_a_change_of_content(changes: dict[str, Any]) -> None:
+def test_every_other_change_is_a_change_of_content(changes: dict[str, Any]):
     assert parse_row(hub_row("t")).content_hash != parse_row(hub_row("t", **changes)).content_hash
 
 
@@ -136,7 +136,7 @@ def test_every_other_change_is_a_change_of_content(changes: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("form", [tuple, lambda texts: [*texts, None, " "]])
-def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form: Any) -> None:
+def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form: Any):
     task = parse_row(hub_row("t", reference_texts_0=form(["First.", "Second."])))
 
     prompt = "Reference Text 0:\nFirst.\n\nReference Text 1:\nSecond.\n\nWhat does t cost?"
@@ -211,14 +211,12 @@ def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form: 
         ),
     ],
 )
-def test_the_turn_pattern_is_the_shape_of_the_conversation(
-    changes: dict[str, Any], pattern: str
-) -> None:
+def test_the_turn_pattern_is_the_shape_of_the_conversation(changes: dict[str, Any], pattern: str):
     assert parse_row(hub_row("t", **changes)).turn_pattern == pattern
 
 
 @pytest.mark.parametrize("turns", [None, "2", 1.5, True, float("nan")])
-def test_a_number_of_turns_that_is_none_is_not_guessed(turns: Any) -> None:
+def test_a_number_of_turns_that_is_none_is_not_guessed(turns: Any):
     assert parse_row(hub_row("t", turns=turns)).turns is None
 
 
@@ -237,7 +235,7 @@ def token(lowest: str, highest: str) -> st.SearchStrategy[str]:
 )
 def test_canary_notes_and_model_names_are_in_no_message(
     canary: str, notes: str, model: str, n_turns: int
-) -> None:
+):
     row = good_row("t", turns=n_turns, canary=canary, scratchpad=notes)
     for number in range(n_turns):
         row[f"prompt_{number}"] = f"u{number}"
@@ -264,20 +262,20 @@ LABELS = st.sampled_from(
 @given(LABELS, st.data(), st.sampled_from([", ", ","]))
 def test_joining_and_splitting_labels_gives_them_back(
     vocabulary: frozenset[str], data: st.DataObject, joiner: str
-) -> None:
+):
     labels = data.draw(st.lists(st.sampled_from(sorted(vocabulary)), unique=True))
 
     assert split_labels(joiner.join(labels), vocabulary) == tuple(labels)
 
 
-def test_an_unknown_label_between_known_ones_is_kept() -> None:
+def test_an_unknown_label_between_known_ones_is_kept():
     vocabulary = VOCABULARIES["Finance"]["decision_type"]
     labels = ("Other", "Planning & Forecast", "Operations, Processes & Controls")
 
     assert split_labels(", ".join(labels), vocabulary) == labels
 
 
-def test_a_label_that_begins_like_a_known_one_is_another_label() -> None:
+def test_a_label_that_begins_like_a_known_one_is_another_label():
     labels = split_labels("Compliance Programmes,Compliance", {"Compliance"})
 
     assert labels == ("Compliance Programmes", "Compliance")
@@ -287,7 +285,7 @@ def test_a_label_that_begins_like_a_known_one_is_another_label() -> None:
     st.text(alphabet=", aB&", max_size=30),
     st.sets(st.sampled_from(["a", "B", "a, B", "a & B", "aB"])),
 )
-def test_no_letter_of_a_list_is_lost(text: str, vocabulary: set[str]) -> None:
+def test_no_letter_of_a_list_is_lost(text: str, vocabulary: set[str]):
     labels = split_labels(text, vocabulary)
 
     assert parts_of(",".join(labels)) == parts_of(text)
@@ -312,7 +310,7 @@ def criteria_of(tasks: list[Task]) -> list[Criterion]:
     return [criterion for task in tasks for criterion in task.criteria]
 
 
-def test_the_real_finance_split_has_the_numbers_of_its_raw_file() -> None:
+def test_the_real_finance_split_has_the_numbers_of_its_raw_file():
     tasks = real("finance_hard.parquet")
     criteria = criteria_of(tasks)
 
@@ -324,7 +322,7 @@ def test_the_real_finance_split_has_the_numbers_of_its_raw_file() -> None:
     assert sum(task.has_reference_texts for task in tasks) == 10
 
 
-def test_the_real_legal_split_has_the_numbers_of_its_raw_file() -> None:
+def test_the_real_legal_split_has_the_numbers_of_its_raw_file():
     tasks = real("legal_hard_37.jsonl")
 
     assert len(tasks) == 37
@@ -332,7 +330,7 @@ def test_the_real_legal_split_has_the_numbers_of_its_raw_file() -> None:
 
 
 @pytest.mark.parametrize("name", ["finance_hard.parquet", "legal_hard_37.jsonl"])
-def test_the_labels_of_real_splits_are_known(name: str) -> None:
+def test_the_labels_of_real_splits_are_known(name: str):
     for task in real(name):
         vocabulary = VOCABULARIES[task.field or ""]
         # A label of the data that the paper does not have.
@@ -350,7 +348,7 @@ INVISIBLE = ("\u200b", "\ufeff\u200d", "\u00ad \u2060", "\u3164", "\u2800", "\uf
 @pytest.mark.parametrize("text", INVISIBLE)
 def test_a_text_that_shows_nothing_is_an_empty_title_an_empty_prompt_and_no_task_id(
     text: str,
-) -> None:
+):
     criterion = only_criterion(hub_criterion("c", "important", 5) | {"title": text})
     task = parse_row(hub_row("t", prompt_0=text))
 
@@ -362,7 +360,7 @@ def test_a_text_that_shows_nothing_is_an_empty_title_an_empty_prompt_and_no_task
 
 
 @pytest.mark.parametrize("title", ["\u200bVisible.", "\u0301", " Says so.\ufe0f ", " \n"])
-def test_any_other_title_stays_as_it_is(title: str) -> None:
+def test_any_other_title_stays_as_it_is(title: str):
     assert only_criterion(hub_criterion("c", "important", 5) | {"title": title}).title == title
 
 
@@ -384,7 +382,7 @@ def in_text(rubric: list[dict[str, Any]], form: str) -> Any:
     "form",
     ["the rubric", "the rubric, twice", "each criterion", "one criterion", "the annotations"],
 )
-def test_a_rubric_that_is_json_in_a_text_is_the_same_rubric(form: str) -> None:
+def test_a_rubric_that_is_json_in_a_text_is_the_same_rubric(form: str):
     row = hub_row("t")
     rubric = row["rubric"][:1] if form == "one criterion" else row["rubric"]
 
@@ -393,7 +391,7 @@ def test_a_rubric_that_is_json_in_a_text_is_the_same_rubric(form: str) -> None:
     assert task == parse_row(row | {"rubric": rubric})
 
 
-def test_reference_texts_that_are_json_in_a_text_are_the_same_texts() -> None:
+def test_reference_texts_that_are_json_in_a_text_are_the_same_texts():
     row = hub_row("t")
 
     text = json.dumps(row["reference_texts_0"])
@@ -404,12 +402,12 @@ def test_reference_texts_that_are_json_in_a_text_are_the_same_texts() -> None:
 @pytest.mark.parametrize(
     "text", ["States the price.", "[{'title': 'of Python'}]", '[{"title": ', '"a text"', "5", ""]
 )
-def test_a_rubric_of_another_text_is_a_criterion_without_a_title(text: str) -> None:
+def test_a_rubric_of_another_text_is_a_criterion_without_a_title(text: str):
     (criterion,) = parse_row(hub_row("t", rubric=text)).criteria
 
     assert criterion.title == ""
 
 
 @pytest.mark.parametrize("text", ["null", "[]"])
-def test_a_rubric_of_json_without_criteria_is_empty(text: str) -> None:
+def test_a_rubric_of_json_without_criteria_is_empty(text: str):
     assert parse_row(hub_row("t", rubric=text)).criteria == ()

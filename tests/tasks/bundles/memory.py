@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import fsspec
-import pytest
 
 from tasks.bundles.stores import Store, open_location
 
@@ -19,7 +18,7 @@ def memory_store() -> Iterator[Store]:
     _forget(store)
 
 
-def _forget(store: Store) -> None:
+def _forget(store: Store):
     store.filesystem.store.clear()
     store.filesystem.pseudo_dirs[:] = [""]
 
@@ -29,24 +28,24 @@ class Cut:
 
     def __init__(
         self,
-        monkeypatch: pytest.MonkeyPatch,
+        monkeypatch,
         n_files: int,
-    ) -> None:
+    ):
         self.names: list[str] = []
         for method, position in (("put_file", 1), ("pipe_file", 0)):
             self._note(monkeypatch, n_files, method, position)
 
     def _note(
         self,
-        monkeypatch: pytest.MonkeyPatch,
+        monkeypatch,
         n_files: int,
         method: str,
         position: int,
-    ) -> None:
+    ):
         filesystem = fsspec.filesystem("memory")
         original = getattr(filesystem, method)
 
-        def write(*args: Any, **kwargs: Any) -> None:
+        def write(*args: Any, **kwargs: Any):
             if len(self.names) == n_files:
                 raise KeyboardInterrupt
             self.names.append(args[position])

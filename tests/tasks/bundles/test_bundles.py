@@ -27,7 +27,7 @@ from tasks.bundles.bundle import (
 )
 from tasks.bundles.stores import Folder, Location, Store, open_location
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import Patch, Printed, one_line
+from tests.kit import one_line
 from tests.tasks.bundles.manifests import sealed
 from tests.tasks.bundles.s3 import bucket
 
@@ -57,8 +57,8 @@ def s3() -> Iterator[None]:
 
 @pytest.fixture(params=["folder", "memory", pytest.param("s3", marks=pytest.mark.slow)])
 def location(
-    request: pytest.FixtureRequest,
-    tmp_path: Path,
+    request,
+    tmp_path,
     store: Store,
 ) -> Location:
     if request.param == "s3":
@@ -68,7 +68,7 @@ def location(
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path) -> Path:
     for name, content in CONTENT.items():
         path = tmp_path / "source" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,8 +87,8 @@ def written(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_bundle_of_each_kind_comes_back_as_it_was_written(
-    kind: Kind, source: Path, location: Location, tmp_path: Path
-) -> None:
+    kind: Kind, source: Path, location: Location, tmp_path
+):
     bundle = written(source, location, kind)
 
     assert bundle.kind == kind
@@ -100,8 +100,8 @@ def test_a_bundle_of_each_kind_comes_back_as_it_was_written(
 
 
 def test_the_files_of_a_bundle_are_fetched_as_they_were_written(
-    source: Path, location: Location, tmp_path: Path
-) -> None:
+    source: Path, location: Location, tmp_path
+):
     bundle = written(source, location)
     verify_bundle(location, bundle)
 
@@ -115,9 +115,9 @@ def test_the_files_of_a_bundle_are_fetched_as_they_were_written(
 def test_a_file_that_is_missing_or_changed_is_refused_when_it_is_verified_or_fetched(
     source: Path,
     location: Location,
-    tmp_path: Path,
+    tmp_path,
     content: bytes | None,
-) -> None:
+):
     bundle = written(source, location)
     location.remove(["a.parquet"])
     if content is not None:
@@ -131,7 +131,7 @@ def test_a_file_that_is_missing_or_changed_is_refused_when_it_is_verified_or_fet
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_files_without_a_manifest_are_no_bundle(kind: Kind, source: Path) -> None:
+def test_files_without_a_manifest_are_no_bundle(kind: Kind, source: Path):
     with pytest.raises(Damaged, match=f"is not a complete {kind}, {manifest_of(kind)} is missing"):
         read_bundle(Folder(source), kind)
 
@@ -151,7 +151,7 @@ NAMES = ("/outside", "../outside", "files/../../outside", "files//outside", "./o
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_that_is_no_plain_path_in_the_folder_is_refused(name: str) -> None:
+def test_a_name_that_is_no_plain_path_in_the_folder_is_refused(name: str):
     document = {
         "format": "prbench-export",
         "version": 2,
@@ -163,9 +163,7 @@ def test_a_name_that_is_no_plain_path_in_the_folder_is_refused(name: str) -> Non
 
 
 @pytest.mark.parametrize("case", SPOILED)
-def test_a_manifest_that_somebody_made_by_hand_is_refused_in_one_line(
-    case: str, source: Path
-) -> None:
+def test_a_manifest_that_somebody_made_by_hand_is_refused_in_one_line(case: str, source: Path):
     written(source, Folder(source))
     spoil, reason = SPOILED[case]
     document = json.loads((source / "manifest.json").read_bytes())
@@ -190,12 +188,12 @@ def test_a_manifest_that_somebody_made_by_hand_is_refused_in_one_line(
         (b'{"format": "prbench-export", "version": 2, "files": []}', "was changed"),
     ],
 )
-def test_what_is_no_manifest_is_refused_in_one_line(content: bytes, reason: str) -> None:
+def test_what_is_no_manifest_is_refused_in_one_line(content: bytes, reason: str):
     with pytest.raises(Damaged, match=one_line(reason)):
         parse_manifest(content, "manifest.json", "export")
 
 
-def test_every_flipped_bit_of_a_manifest_is_found(source: Path) -> None:
+def test_every_flipped_bit_of_a_manifest_is_found(source: Path):
     written(source, Folder(source), "backup")
     content = (source / "backup.json").read_bytes()
     bits = random.Random(3)
@@ -223,20 +221,20 @@ OLD_BACKUP = {
 @pytest.mark.parametrize("content", [sealed(OLD_BACKUP), json.dumps(OLD_BACKUP).encode()])
 def test_manifests_of_backups_of_november_are_read_with_their_hash_or_without(
     content: bytes,
-) -> None:
+):
     bundle = parse_manifest(content, "backup.json", "backup")
 
     assert [file.name for file in bundle.files] == ["files/a.0000000000000000"]
 
 
-def test_a_changed_manifest_of_november_is_refused() -> None:
+def test_a_changed_manifest_of_november_is_refused():
     content = sealed(OLD_BACKUP).replace(b'"version": 1', b'"version": 0')
 
     with pytest.raises(Damaged, match="was changed"):
         parse_manifest(content, "backup.json", "backup")
 
 
-def test_an_export_of_version_1_is_refused() -> None:
+def test_an_export_of_version_1_is_refused():
     content = sealed(
         {
             "format": "prbench-export",
@@ -257,7 +255,7 @@ def test_an_export_of_version_1_is_refused() -> None:
         ("local:///mnt/x/", "/mnt/x"),
     ],
 )
-def test_a_path_and_an_address_of_a_file_are_folders(address: str, path: str) -> None:
+def test_a_path_and_an_address_of_a_file_are_folders(address: str, path: str):
     assert open_location(address) == Path(path)
 
 
@@ -272,9 +270,7 @@ SECRETS = {
 
 @pytest.mark.parametrize("address", SECRETS)
 @pytest.mark.parametrize("command", ["backup", "restore", "export", "import warehouse", "publish"])
-def test_keys_in_an_address_are_refused(
-    address: str, command: str, tmp_path: Path, capsys: Printed
-) -> None:
+def test_keys_in_an_address_are_refused(address: str, command: str, tmp_path, capsys):
     assert main([*command.split(), address, "--warehouse", str(tmp_path / "data"), "-v"]) == 2
 
     message = capsys.readouterr().err
@@ -297,9 +293,7 @@ def test_keys_in_an_address_are_refused(
         ("memory://bucket/pre[12]", "*, [ and ] have a meaning in addresses"),
     ],
 )
-def test_an_address_to_nowhere_is_refused(
-    address: str, reason: str, tmp_path: Path, capsys: Printed
-) -> None:
+def test_an_address_to_nowhere_is_refused(address: str, reason: str, tmp_path, capsys):
     assert main(["backup", address, "--warehouse", str(tmp_path)]) == 2
 
     message = capsys.readouterr().err
@@ -307,7 +301,7 @@ def test_an_address_to_nowhere_is_refused(
     assert message.count("\n") == 1
 
 
-def test_a_store_without_its_library_says_what_to_install(monkeypatch: Patch) -> None:
+def test_a_store_without_its_library_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "gcsfs", None)
     with pytest.raises(
         UsageError,
@@ -316,12 +310,10 @@ def test_a_store_without_its_library_says_what_to_install(monkeypatch: Patch) ->
         open_location("gs://b/x")
 
 
-def test_what_a_library_raises_is_one_line_without_secrets(
-    store: Store, monkeypatch: Patch
-) -> None:
+def test_what_a_library_raises_is_one_line_without_secrets(store: Store, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-planted-secret-value")
 
-    def fail(path: str) -> None:
+    def fail(path: str):
         raise RuntimeError(f"denied\nwith a-planted-secret-value for {path}")
 
     monkeypatch.setattr(store.filesystem, "cat_file", fail)
@@ -335,7 +327,7 @@ def test_what_a_library_raises_is_one_line_without_secrets(
     assert "\n" not in message
 
 
-def test_names_of_files_are_those_below_the_prefix_alone(store: Store, tmp_path: Path) -> None:
+def test_names_of_files_are_those_below_the_prefix_alone(store: Store, tmp_path):
     (tmp_path / "file").write_bytes(b"12345")
     store.put({"a/b": tmp_path / "file", "c": tmp_path / "file"})
     Store("memory://bucket/prefix-2", store.filesystem, "/bucket/prefix-2").write("d", b"other")
@@ -344,7 +336,7 @@ def test_names_of_files_are_those_below_the_prefix_alone(store: Store, tmp_path:
     assert store.below("a").files() == {"b": 5}
 
 
-def test_a_removed_file_is_gone(store: Store) -> None:
+def test_a_removed_file_is_gone(store: Store):
     store.write("a", b"12345")
     store.remove(["a"])
 

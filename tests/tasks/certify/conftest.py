@@ -46,7 +46,7 @@ Spoil = Callable[[dict[str, Any]], None]
 
 
 @pytest.fixture(scope="session")
-def research(research_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def research(research_job: Job, tmp_path_factory) -> Path:
     """The certificate of a made-up warehouse of ResearchRubrics."""
     return certified(research_job, tmp_path_factory.mktemp("certificates") / "research.zip")
 
@@ -101,9 +101,7 @@ def zipped(members: Mapping[str, bytes], target: Path) -> Path:
     return target
 
 
-def with_true_ids(
-    rows: dict[str, list[dict[str, Any]]], pieces: Mapping[str, Sequence[str]] = {}
-) -> None:
+def with_true_ids(rows: dict[str, list[dict[str, Any]]], pieces: Mapping[str, Sequence[str]] = {}):
     """Give made-up rows their true ids; `pieces` has the hashes of the criteria in the call of each
     criterion.
     """
@@ -144,7 +142,7 @@ def grouped_rows(n_in_call: int) -> dict[str, list[dict[str, Any]]]:
 def with_row(name: str, number: int, **values: Any) -> Callable[[Members], None]:
     """A change of some values in one row of a member."""
 
-    def change(members: Members) -> None:
+    def change(members: Members):
         lines = members[name].splitlines()
         lines[number] = json.dumps({**json.loads(lines[number]), **values}).encode()
         members[name] = b"\n".join(lines) + b"\n"

@@ -41,17 +41,15 @@ TEXTS = (
 """Queries for all texts that a certificate must not have."""
 
 
-def test_the_same_state_gives_the_same_bytes(
-    sample_job: Job, certificate: Path, tmp_path: Path
-) -> None:
+def test_the_same_state_gives_the_same_bytes(sample_job: Job, certificate: Path, tmp_path):
     certificate_again = certificates.certified(sample_job, tmp_path / "again.zip")
 
     assert certificate_again.read_bytes() == certificate.read_bytes()
 
 
 def test_after_a_rebuild_only_the_last_digits_of_means_may_differ(
-    sample_job: Job, certificate: Path, tmp_path: Path
-) -> None:
+    sample_job: Job, certificate: Path, tmp_path
+):
     job = copied(sample_job, tmp_path / "copied")
     Warehouse(job.warehouse).database.unlink()
     Warehouse(job.warehouse).publish()
@@ -81,7 +79,7 @@ def texts_in(job: Job) -> set[str]:
     return {text for text in texts if len(text) > 25}
 
 
-def test_no_text_canary_or_explanation_is_in_a_certificate(world_job: Job, tmp_path: Path) -> None:
+def test_no_text_canary_or_explanation_is_in_a_certificate(world_job: Job, tmp_path):
     texts = texts_in(world_job)
 
     certificate = certificates.certified(world_job, tmp_path / "world.zip")
@@ -100,7 +98,7 @@ def test_no_text_canary_or_explanation_is_in_a_certificate(world_job: Job, tmp_p
         assert json.dumps(text)[1:-1] not in certified_text
 
 
-def test_no_certificate_replaces_a_file(sample_job: Job, certificate: Path) -> None:
+def test_no_certificate_replaces_a_file(sample_job: Job, certificate: Path):
     content = certificate.read_bytes()
 
     with pytest.raises(UsageError, match="exists already; name a new file"):
@@ -109,14 +107,12 @@ def test_no_certificate_replaces_a_file(sample_job: Job, certificate: Path) -> N
     assert certificate.read_bytes() == content
 
 
-def test_no_certificate_is_written_to_a_folder_that_does_not_exist(
-    sample_job: Job, tmp_path: Path
-) -> None:
+def test_no_certificate_is_written_to_a_folder_that_does_not_exist(sample_job: Job, tmp_path):
     with pytest.raises(UsageError, match="no such folder"):
         certify(sample_job, tmp_path / "nosuch" / "file.zip")
 
 
-def test_no_certificate_lacks_figures(tmp_path: Path) -> None:
+def test_no_certificate_lacks_figures(tmp_path):
     job = job_on("sample", tmp_path / "empty")
     ingest(job)
 
@@ -126,7 +122,7 @@ def test_no_certificate_lacks_figures(tmp_path: Path) -> None:
     assert not (tmp_path / "file.zip").exists()
 
 
-def test_figures_without_their_intervals_are_not_certified(sample_job: Job, tmp_path: Path) -> None:
+def test_figures_without_their_intervals_are_not_certified(sample_job: Job, tmp_path):
     job = copied(sample_job, tmp_path / "copied")
     labels = list(csv.DictReader(LABELS.read_text("utf-8").splitlines()))
     for label in labels:
@@ -137,7 +133,7 @@ def test_figures_without_their_intervals_are_not_certified(sample_job: Job, tmp_
         certify(job, tmp_path / "file.zip")
 
 
-def in_other_words(rows: Rows) -> None:
+def in_other_words(rows: Rows):
     """Rewrite half of the criteria, and let the first judge also decide the rewritten ones; one
     weight is NULL.
     """
@@ -173,7 +169,7 @@ def in_other_words(rows: Rows) -> None:
     rows["criteria"][0]["weight"] = None
 
 
-def stopped_and_hidden(rows: Rows) -> None:
+def stopped_and_hidden(rows: Rows):
     """Stop a model, another one whose skipped tasks were evaluated later, and a third one that may
     hide failures.
     """
@@ -201,7 +197,7 @@ def stopped_and_hidden(rows: Rows) -> None:
 
 
 @pytest.fixture(scope="module")
-def random_certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def random_certificate(tmp_path_factory) -> Path:
     """The certificate of stopped models, hidden failures and other words."""
     folder = tmp_path_factory.mktemp("random")
     rows = random_world(seed=5, n_tasks=20)
@@ -216,7 +212,7 @@ def random_certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return certificates.certified(job, folder / "random.zip")
 
 
-def test_an_independent_checker_comes_to_the_certified_figures(random_certificate: Path) -> None:
+def test_an_independent_checker_comes_to_the_certified_figures(random_certificate: Path):
     n_checked, differences = check(random_certificate)
 
     assert differences == []
@@ -224,7 +220,7 @@ def test_an_independent_checker_comes_to_the_certified_figures(random_certificat
     assert verify(random_certificate).is_confirmed
 
 
-def test_the_checked_certificate_has_figures_of_each_kind(random_certificate: Path) -> None:
+def test_the_checked_certificate_has_figures_of_each_kind(random_certificate: Path):
     content = certificates.members_of(random_certificate)["figures/leaderboard.jsonl"]
     boards = list(map(json.loads, content.splitlines()))
 
@@ -236,9 +232,7 @@ def test_the_checked_certificate_has_figures_of_each_kind(random_certificate: Pa
     assert hiding == {("curie", "judge-b")}
 
 
-def test_no_stored_table_that_figures_rest_on_is_left_out_but_measures_which_are_drawn_again() -> (
-    None
-):
+def test_no_stored_table_that_figures_rest_on_is_left_out_but_measures_which_are_drawn_again():
     sources: set[str] = set()
     for model in sql.leading_to(MODELS, ROWS):
         sources.update(model.depends_on)

@@ -31,7 +31,7 @@ from warehouse.files import verified_digest
 
 def test_all_figures_are_recomputed_and_equal_if_the_digest_is_the_published_one(
     certificate: Path,
-) -> None:
+):
     result = verify(certificate, digest=certificate.read_bytes()[-64:].decode().upper())
 
     assert result.is_confirmed
@@ -45,9 +45,9 @@ def test_all_figures_are_recomputed_and_equal_if_the_digest_is_the_published_one
 
 
 def test_a_certificate_with_other_intervals_is_verified_and_they_are_named(
-    certificate: Path, tmp_path: Path
-) -> None:
-    def older(manifest: dict[str, Any]) -> None:
+    certificate: Path, tmp_path
+):
+    def older(manifest: dict[str, Any]):
         manifest["intervals"]["method"] = "bootstrap-t-2"
 
     result = verify(forged(certificate, tmp_path / "older.zip", lambda _: None, older))
@@ -58,7 +58,7 @@ def test_a_certificate_with_other_intervals_is_verified_and_they_are_named(
     )
 
 
-def test_a_flipped_bit_is_found_at_every_single_place(certificate: Path, tmp_path: Path) -> None:
+def test_a_flipped_bit_is_found_at_every_single_place(certificate: Path, tmp_path):
     content = certificate.read_bytes()
     bits = random.Random(7)
     copy = tmp_path / "copy.zip"
@@ -74,7 +74,7 @@ def test_a_flipped_bit_is_found_at_every_single_place(certificate: Path, tmp_pat
 
 
 @pytest.fixture
-def with_changed_verdict(research: Path, tmp_path: Path) -> Path:
+def with_changed_verdict(research: Path, tmp_path) -> Path:
     """A forgery in which a criterion that was met is not met."""
     verdicts = members_of(research)["rows/verdicts.jsonl"].splitlines()
     number = next(number for number, line in enumerate(verdicts) if b'"met"' in line)
@@ -83,7 +83,7 @@ def with_changed_verdict(research: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("resampling_less")
-def test_a_true_certificate_is_confirmed_and_the_checker_agrees(research: Path) -> None:
+def test_a_true_certificate_is_confirmed_and_the_checker_agrees(research: Path):
     n_checked, differences = check(research, resamples=certificates.RESEARCH_RESAMPLES)
 
     assert differences == []
@@ -94,7 +94,7 @@ def test_a_true_certificate_is_confirmed_and_the_checker_agrees(research: Path) 
 @pytest.mark.usefixtures("resampling_less")
 def test_a_changed_verdict_shows_in_the_figures_of_its_judge_alone(
     with_changed_verdict: Path, research: Path
-) -> None:
+):
     result = verify(with_changed_verdict)
 
     changed = [difference for difference in result.differences if difference.column == "mean_score"]
@@ -106,7 +106,7 @@ def test_a_changed_verdict_shows_in_the_figures_of_its_judge_alone(
 @pytest.mark.usefixtures("resampling_less")
 def test_a_changed_verdict_shows_in_the_figures_in_which_the_checker_sees_it(
     with_changed_verdict: Path,
-) -> None:
+):
     resamples = certificates.RESEARCH_RESAMPLES
     figures = Figures(*read(with_changed_verdict), resamples)
 
@@ -125,10 +125,10 @@ def test_a_changed_verdict_shows_in_the_figures_in_which_the_checker_sees_it(
     assert len(actual) > 20
 
 
-def test_other_sql_is_named_and_never_run(certificate: Path, tmp_path: Path) -> None:
+def test_other_sql_is_named_and_never_run(certificate: Path, tmp_path):
     stolen = tmp_path / "stolen"
 
-    def change(members: Members) -> None:
+    def change(members: Members):
         members["sql/leaderboard.sql"] += b"-- a comment\n"
         members["sql/intermediate.more.sql"] = f"copy (select 1) to '{stolen}'".encode()
 
@@ -144,7 +144,7 @@ def test_other_sql_is_named_and_never_run(certificate: Path, tmp_path: Path) -> 
 
 
 @pytest.fixture(scope="module")
-def in_groups(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def in_groups(tmp_path_factory) -> Path:
     """A certificate of judges that decide three criteria in a call."""
     folder = tmp_path_factory.mktemp("groups")
     rows = certificates.grouped_rows(n_in_call=3)
@@ -162,7 +162,7 @@ def in_groups(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return certificates.certified(job, folder / "groups.zip")
 
 
-def test_a_certificate_binds_the_numbers_of_criteria_in_calls(in_groups: Path) -> None:
+def test_a_certificate_binds_the_numbers_of_criteria_in_calls(in_groups: Path):
     result = verify(in_groups)
 
     assert result.is_confirmed
@@ -173,8 +173,8 @@ def test_a_certificate_binds_the_numbers_of_criteria_in_calls(in_groups: Path) -
 
 @pytest.mark.parametrize("n_in_call", [1, 2, 99, None])
 def test_another_number_of_criteria_in_a_call_is_refused(
-    in_groups: Path, tmp_path: Path, n_in_call: int | None
-) -> None:
+    in_groups: Path, tmp_path, n_in_call: int | None
+):
     change = with_row("rows/verdicts.jsonl", 0, n_in_call=n_in_call)
     forgery = forged(in_groups, tmp_path / "forgery.zip", change)
 
@@ -183,10 +183,8 @@ def test_another_number_of_criteria_in_a_call_is_refused(
         verify(forgery)
 
 
-def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(
-    in_groups: Path, tmp_path: Path
-) -> None:
-    def forget_calls(manifest: dict[str, Any]) -> None:
+def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(in_groups: Path, tmp_path):
+    def forget_calls(manifest: dict[str, Any]):
         del manifest["calls_sha256"]
 
     result = verify(forged(in_groups, tmp_path / "older.zip", lambda _: None, forget_calls))
@@ -200,9 +198,9 @@ def test_a_certificate_made_before_calls_were_bound_is_valid_and_says_so(
 
 
 def test_a_certificate_made_before_rules_of_coverage_is_valid_and_says_what_was_not_checked(
-    in_groups: Path, tmp_path: Path
-) -> None:
-    def forget_rules(members: Members) -> None:
+    in_groups: Path, tmp_path
+):
+    def forget_rules(members: Members):
         del members["rows/coverage_rules.jsonl"]
 
     result = verify(forged(in_groups, tmp_path / "older.zip", forget_rules))
@@ -215,9 +213,7 @@ def test_a_certificate_made_before_rules_of_coverage_is_valid_and_says_what_was_
     assert note in result.lines
 
 
-def test_the_ids_of_verdicts_in_groups_are_recomputed_from_their_rubric(
-    in_groups: Path, tmp_path: Path
-) -> None:
+def test_the_ids_of_verdicts_in_groups_are_recomputed_from_their_rubric(in_groups: Path, tmp_path):
     _, tables = read(in_groups)
     texts = []
     for row in tables["responses"]:
@@ -235,7 +231,7 @@ def test_the_ids_of_verdicts_in_groups_are_recomputed_from_their_rubric(
 def _renamed(name: str, *tables: str) -> Callable[[Members], None]:
     """Rename every judge or model in these tables."""
 
-    def change(members: Members) -> None:
+    def change(members: Members):
         for table in tables:
             rows = [json.loads(line) for line in members[table].splitlines()]
             lines = [json.dumps({**row, name: f"the honest {row[name]}"}) for row in rows]
@@ -248,14 +244,14 @@ FIGURES = tuple(f"figures/{name}.jsonl" for name in LEADERBOARDS)
 
 
 @pytest.fixture
-def with_renamed_judge(certificate: Path, tmp_path: Path) -> Path:
+def with_renamed_judge(certificate: Path, tmp_path) -> Path:
     change = _renamed("judge", "rows/verdicts.jsonl", *FIGURES)
     return forged(certificate, tmp_path / "forgery.zip", change)
 
 
 def test_a_renamed_judge_shows_in_the_ids_once_the_texts_are_given(
     with_renamed_judge: Path,
-) -> None:
+):
     result = verify(with_renamed_judge, texts=(RESPONSES,))
 
     assert result.differences == []
@@ -267,7 +263,7 @@ def test_a_renamed_judge_shows_in_the_ids_once_the_texts_are_given(
         check_ids(*read(with_renamed_judge), [row["response"] for row in rows_of(RESPONSES)])
 
 
-def test_ids_of_verdicts_are_not_recomputed_without_texts(with_renamed_judge: Path) -> None:
+def test_ids_of_verdicts_are_not_recomputed_without_texts(with_renamed_judge: Path):
     result = verify(with_renamed_judge)
 
     assert result.ids.differing == []
@@ -276,15 +272,13 @@ def test_ids_of_verdicts_are_not_recomputed_without_texts(with_renamed_judge: Pa
     assert line in result.lines
 
 
-def test_the_ids_of_a_true_certificate_are_equal(certificate: Path) -> None:
+def test_the_ids_of_a_true_certificate_are_equal(certificate: Path):
     result = verify(certificate, texts=(RESPONSES,))
 
     assert "ids: of 4 responses and 46 verdicts recomputed; all equal" in result.lines
 
 
-def test_a_renamed_model_shows_in_the_ids_without_any_text(
-    certificate: Path, tmp_path: Path
-) -> None:
+def test_a_renamed_model_shows_in_the_ids_without_any_text(certificate: Path, tmp_path):
     change = _renamed("model", "rows/responses.jsonl", *FIGURES)
     forgery = forged(certificate, tmp_path / "forgery.zip", change)
 
@@ -301,7 +295,7 @@ def test_a_renamed_model_shows_in_the_ids_without_any_text(
 with_odd_weight = with_row("rows/criteria.jsonl", 0, weight=10_000)
 
 
-def test_weights_unknown_to_the_benchmark_are_refused(certificate: Path, tmp_path: Path) -> None:
+def test_weights_unknown_to_the_benchmark_are_refused(certificate: Path, tmp_path):
     forgery = forged(certificate, tmp_path / "forgery.zip", with_odd_weight)
 
     with pytest.raises(Damaged, match=r"1 weights are not from -10 to 10, as those of prbench are"):
@@ -309,9 +303,9 @@ def test_weights_unknown_to_the_benchmark_are_refused(certificate: Path, tmp_pat
 
 
 def test_weights_unknown_to_the_benchmark_are_noted_if_the_configuration_only_warned(
-    certificate: Path, tmp_path: Path
-) -> None:
-    def only_warn(manifest: dict[str, Any]) -> None:
+    certificate: Path, tmp_path
+):
+    def only_warn(manifest: dict[str, Any]):
         manifest["configuration"]["quality"]["policies"]["weight_range"] = "warn"
 
     result = verify(forged(certificate, tmp_path / "warned.zip", with_odd_weight, only_warn))
@@ -329,9 +323,7 @@ def test_weights_unknown_to_the_benchmark_are_noted_if_the_configuration_only_wa
         lambda content, table: content + b"hidden" * 20,
     ],
 )
-def test_other_bytes_are_refused(
-    add: Callable[[bytes, int], bytes], certificate: Path, tmp_path: Path
-) -> None:
+def test_other_bytes_are_refused(add: Callable[[bytes, int], bytes], certificate: Path, tmp_path):
     content = certificate.read_bytes()[:-64]
     content = add(content, zipfile.ZipFile(certificate).start_dir)
     forgery = tmp_path / "forgery.zip"
@@ -345,7 +337,7 @@ def _with(name: str, content: bytes = b"{}\n") -> Callable[[Members], None]:
     return lambda members: members.update({name: content})
 
 
-def _without_rows(members: Members) -> None:
+def _without_rows(members: Members):
     members.update({name: b"" for name in members if name.endswith(".jsonl")})
 
 
@@ -426,8 +418,8 @@ def test_a_handmade_archive_is_refused_in_one_line(
     manifest: Callable[[dict[str, Any]], None] | None,
     reason: str,
     certificate: Path,
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     forgery = forged(certificate, tmp_path / "forgery.zip", change, manifest)
 
     with pytest.raises((Damaged, FileTooLarge), match=one_line(reason)):
@@ -436,7 +428,7 @@ def test_a_handmade_archive_is_refused_in_one_line(
     assert list(tmp_path.iterdir()) == [forgery]
 
 
-def test_what_is_no_certificate_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_certificate_is_refused(tmp_path):
     with pytest.raises(UsageError, match="is not a file; check the path"):
         verify(tmp_path / "nosuch.zip")
     with pytest.raises(Damaged, match="cannot be read as a certificate"):
@@ -459,9 +451,7 @@ def checked(certificate: Path, *texts: Path) -> Texts:
 
 
 @pytest.mark.slow
-def test_a_data_set_an_export_and_a_warehouse_match(
-    sample_job: Job, certificate: Path, tmp_path: Path
-) -> None:
+def test_a_data_set_an_export_and_a_warehouse_match(sample_job: Job, certificate: Path, tmp_path):
     export_tables(sample_job, tmp_path / "exported")
 
     for sources in ((SAMPLE, RESPONSES), (tmp_path / "exported",), (sample_job.warehouse,)):
@@ -475,12 +465,12 @@ def test_a_data_set_an_export_and_a_warehouse_match(
         ]
 
 
-def _weight(rows: Rows) -> None:
+def _weight(rows: Rows):
     notes = rows[0]["rubric"][2]["annotations"]
     notes[notes["weight_class"].replace(" ", "_") + "_weight"] += 1
 
 
-def test_changed_texts_and_weights_are_listed(certificate: Path, tmp_path: Path) -> None:
+def test_changed_texts_and_weights_are_listed(certificate: Path, tmp_path):
     tasks = rows_of(SAMPLE)
     responses = rows_of(RESPONSES)
     tasks[0].update(prompt_0="Another.")
@@ -503,9 +493,7 @@ def test_changed_texts_and_weights_are_listed(certificate: Path, tmp_path: Path)
         assert line.endswith(f"{problem} differs from the certified text")
 
 
-def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(
-    certificate: Path, tmp_path: Path
-) -> None:
+def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(certificate: Path, tmp_path):
     certified, *texts = rows_of(RESPONSES)
     texts.append({**certified, "model": "stranger"})
 
@@ -520,8 +508,8 @@ def test_what_is_missing_is_named_and_what_is_not_certified_is_counted(
     assert f"not given: {response_name}" in result.lines
 
 
-def test_what_was_changed_left_out_or_added_differs(certificate: Path, tmp_path: Path) -> None:
-    def change(members: Members) -> None:
+def test_what_was_changed_left_out_or_added_differs(certificate: Path, tmp_path):
+    def change(members: Members):
         lines = members[FIGURES[0]].splitlines(keepends=True)
         lines.append(lines.pop(1).replace(b'"brief"', b'"grand"'))
         members[FIGURES[0]] = b"".join(lines)

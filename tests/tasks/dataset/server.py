@@ -73,7 +73,7 @@ def _readme(splits: Iterable[str]) -> bytes:
 class HubServer(AnyServer):
     """A hub on 127.0.0.1, whose address is what `HF_ENDPOINT` has to be."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(self._response)
         self._snapshots: dict[tuple[str, str], Snapshot] = {}
         self._refusals: dict[str, Refusal] = {}
@@ -91,7 +91,7 @@ class HubServer(AnyServer):
         *,
         names: Iterable[str] = (),
         replace: Mapping[str, bytes] | None = None,
-    ) -> None:
+    ):
         """Serve `splits` as the content of a 40-hex `commit`, and of the branches or tags `names`.
 
         `replace` maps a path to bytes that are served instead of the file of the rows.
@@ -101,7 +101,7 @@ class HubServer(AnyServer):
         snapshot = Snapshot(dataset_id, commit, files | dict(replace or {}))
         self._snapshots |= {(dataset_id, name): snapshot for name in (commit, *names)}
 
-    def refuse(self, dataset_id: str, refusal: Refusal) -> None:
+    def refuse(self, dataset_id: str, refusal: Refusal):
         """Respond to requests about `dataset_id` with an error from now on."""
         self._refusals[dataset_id] = refusal
 

@@ -153,7 +153,7 @@ def lines_of(rows: Iterable[Mapping[str, Any]]) -> bytes:
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
-def publish_all(hub: HubServer) -> None:
+def publish_all(hub: HubServer):
     """Fill the hub with a data set in two revisions and with one data set for each failure."""
     hub.publish(ID, FIRST, rows_of("first"), names=["v1"])
     hub.publish(
@@ -234,7 +234,7 @@ def hub() -> Iterator[HubServer]:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(tmp_path_factory) -> Path:
     """The folder of the cache, also the working folder; it has a subfolder with the name of the
     data set.
     """
@@ -264,7 +264,7 @@ def offline(
 pytestmark = pytest.mark.slow
 
 
-def test_a_split_arrives_as_the_rows_that_were_published_at_its_revision(online: Session) -> None:
+def test_a_split_arrives_as_the_rows_that_were_published_at_its_revision(online: Session):
     assert online.result("first") == rows_of("first")["finance"]
     assert list(online.result("first")[0]) == HUB_SCHEMA.names
     assert online.result("other split") == rows_of("first")["legal_hard"]
@@ -272,19 +272,19 @@ def test_a_split_arrives_as_the_rows_that_were_published_at_its_revision(online:
     assert online.result("resolved tag") == SECOND
 
 
-def test_a_repository_of_one_file_of_lines_is_the_split_train(online: Session) -> None:
+def test_a_repository_of_one_file_of_lines_is_the_split_train(online: Session):
     assert online.result("one file of lines") == RESEARCH
     assert [row["sample_id"] for row in RESEARCH] == [parse_row(row).task_id for row in RESEARCH]
 
 
 def test_a_configured_file_of_a_repository_is_a_split_and_is_cached(
     online: Session, offline: Session
-) -> None:
+):
     assert online.result("one of several files") == HEALTH
     assert offline.result("one of several files") == HEALTH
 
 
-def test_other_files_of_a_commit_are_another_revision() -> None:
+def test_other_files_of_a_commit_are_another_revision():
     def revision(**files: str) -> str:
         dataset = Dataset(id=ID, revision=FIRST, files=files)
         return open_source(dataset, load_benchmark("healthbench")).revision
@@ -293,7 +293,7 @@ def test_other_files_of_a_commit_are_another_revision() -> None:
     assert len({FIRST, revision(a="oss.jsonl"), revision(a="consensus.jsonl")}) == 3
 
 
-def test_a_data_file_is_downloaded_once_however_many_splits_are_read(online: Session) -> None:
+def test_a_data_file_is_downloaded_once_however_many_splits_are_read(online: Session):
     for split in SPLITS:
         request = f"GET /datasets/{ID}/resolve/{FIRST}/{data_file(split)}"
         assert online.requests.count(request) == 1
@@ -303,7 +303,7 @@ def test_a_data_file_is_downloaded_once_however_many_splits_are_read(online: Ses
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_a_failure_names_its_data_set_its_reason_and_what_to_do(online: Session, name: str) -> None:
+def test_a_failure_names_its_data_set_its_reason_and_what_to_do(online: Session, name: str):
     (_, dataset_id, revision, *_), cause, reason = FAILURES[name]
 
     line = f"Cannot read {dataset_id}@{revision}: {reason}".replace(TOKEN, "[HF_TOKEN]")
@@ -312,26 +312,24 @@ def test_a_failure_names_its_data_set_its_reason_and_what_to_do(online: Session,
     assert cause in {None, online.outcomes[name]["cause"]}
 
 
-def test_a_failing_hub_is_not_tried_again_and_again(online: Session) -> None:
+def test_a_failing_hub_is_not_tried_again_and_again(online: Session):
     assert sum("/made-up/failing" in request for request in online.requests) <= 2
 
 
-def test_offline_a_commit_is_read_from_the_cache_and_is_never_another_one(offline: Session) -> None:
+def test_offline_a_commit_is_read_from_the_cache_and_is_never_another_one(offline: Session):
     assert offline.result("first") == rows_of("first")["finance"]
     assert offline.result("second") == rows_of("second")["finance"]
     assert offline.requests == []
 
 
 @pytest.mark.parametrize("name", ["not cached", "never seen", "tag", "another of several files"])
-def test_offline_the_message_names_what_is_missing(offline: Session, name: str) -> None:
+def test_offline_the_message_names_what_is_missing(offline: Session, name: str):
     assert offline.result(name).startswith("Cannot read made-up/")
     assert "needs no network with HF_HUB_OFFLINE=1" in offline.result(name)
 
 
 @pytest.mark.parametrize("name", ["online", "offline"])
-def test_a_failure_is_one_line_and_nothing_else_is_printed(
-    request: pytest.FixtureRequest, name: str
-) -> None:
+def test_a_failure_is_one_line_and_nothing_else_is_printed(request, name: str):
     session = request.getfixturevalue(name)
 
     assert session.stderr == ""
@@ -341,5 +339,5 @@ def test_a_failure_is_one_line_and_nothing_else_is_printed(
         assert failure["cause"] != "NoneType" or "no split" in failure["error"]
 
 
-def test_the_token_is_in_no_message(online: Session) -> None:
+def test_the_token_is_in_no_message(online: Session):
     assert TOKEN not in json.dumps(online.outcomes)

@@ -19,7 +19,7 @@ from tasks.config.job import Job
 from tasks.drift import choose_control_set, drifted, judge_control_set
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
-from tests.kit import Patch, job_on, judged, prepared, rows_in, sampled, values_in
+from tests.kit import job_on, judged, prepared, rows_in, sampled, values_in
 from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
 
@@ -57,7 +57,7 @@ def server() -> Iterator[FaultServer]:
 
 
 @pytest.fixture(scope="module")
-def judged_once(server: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def judged_once(server: FaultServer, tmp_path_factory) -> Path:
     """A warehouse with everything sampled and judged."""
     folder = tmp_path_factory.mktemp("judged") / "warehouse"
     job = job_at(server, folder)
@@ -70,7 +70,7 @@ def judged_once(server: FaultServer, tmp_path_factory: pytest.TempPathFactory) -
 def folder(
     server: FaultServer,
     judged_once: Path,
-    tmp_path: Path,
+    tmp_path,
 ) -> Path:
     """A copy of that warehouse, and a provider without faults."""
     server.behaviour = well_behaved
@@ -103,20 +103,20 @@ def prompts(calls: Sequence[Request]) -> Counter[str]:
     return Counter(str(call["messages"][0]["content"]) for call in calls)
 
 
-def bucket(request: Request) -> float:
+def bucket(request) -> float:
     """A number from 0 to 1 that depends on the prompt alone."""
     digest = hashlib.sha256(b"bucket" + json.dumps(request["messages"]).encode()).digest()
     return digest[0] / 256
 
 
-def lenient(request: Request, number: int) -> HttpResponse:
+def lenient(request, number: int) -> HttpResponse:
     """A judge that now calls two in five criteria met, whatever it decided before."""
     if is_judge_request(request) and bucket(request) < 0.4:
         return HttpResponse(json.dumps({"explanation": "let pass", "criteria_met": True}))
     return well_behaved(request, number)
 
 
-def test_the_control_set_is_half_met_and_spread(server: FaultServer, folder: Path) -> None:
+def test_the_control_set_is_half_met_and_spread(server: FaultServer, folder: Path):
     job = job_at(server, folder)
     choose_control_set(job)
 
@@ -134,9 +134,7 @@ def test_the_control_set_is_half_met_and_spread(server: FaultServer, folder: Pat
 CONTROL_SET = "select set_id, verdict_id, first_value from control_set order by all"
 
 
-def test_the_same_verdicts_give_the_same_control_set(
-    server: FaultServer, folder: Path, tmp_path: Path
-) -> None:
+def test_the_same_verdicts_give_the_same_control_set(server: FaultServer, folder: Path, tmp_path):
     job = job_at(server, folder)
     repeated_job = job_at(server, Path(shutil.copytree(folder, tmp_path / "repeated")))
 
@@ -146,7 +144,7 @@ def test_the_same_verdicts_give_the_same_control_set(
     assert values_in(repeated_job, CONTROL_SET) == values_in(job, CONTROL_SET)
 
 
-def test_a_control_set_never_changes(server: FaultServer, folder: Path) -> None:
+def test_a_control_set_never_changes(server: FaultServer, folder: Path):
     job = job_at(server, folder, verdicts=10)
     choose_control_set(job)
     members = values_in(job, CONTROL_SET)
@@ -158,9 +156,7 @@ def test_a_control_set_never_changes(server: FaultServer, folder: Path) -> None:
     assert values_in(job, CONTROL_SET) == members
 
 
-def test_another_judge_configuration_gets_its_own_control_set(
-    server: FaultServer, folder: Path
-) -> None:
+def test_another_judge_configuration_gets_its_own_control_set(server: FaultServer, folder: Path):
     job = job_at(server, folder, verdicts=10)
     choose_control_set(job)
     members = values_in(job, CONTROL_SET)
@@ -179,7 +175,7 @@ def test_another_judge_configuration_gets_its_own_control_set(
 
 def test_a_night_requests_every_member_with_its_first_prompt_and_only_once(
     server: FaultServer, folder: Path
-) -> None:
+):
     job = job_at(server, folder)
     calls = night(server, job, "2026-11-20").calls
     prompts_sent = prompts(calls)
@@ -197,17 +193,13 @@ def test_a_night_requests_every_member_with_its_first_prompt_and_only_once(
     assert prompts(night(server, job, "2026-11-21").calls) == prompts_sent
 
 
-def test_no_configured_number_means_that_nothing_is_judged(
-    server: FaultServer, folder: Path
-) -> None:
+def test_no_configured_number_means_that_nothing_is_judged(server: FaultServer, folder: Path):
     choose_control_set(job_at(server, folder))
 
     assert night(server, job_at(server, folder, verdicts=0), "2026-11-20").calls == []
 
 
-def test_no_score_sees_the_control_verdicts(
-    server: FaultServer, folder: Path, monkeypatch: Patch
-) -> None:
+def test_no_score_sees_the_control_verdicts(server: FaultServer, folder: Path, monkeypatch):
     monkeypatch.undo()  # here scores are published
     job = job_at(server, folder)
     tables = ("verdicts", "leaderboard", "scores")
@@ -222,7 +214,7 @@ def test_no_score_sees_the_control_verdicts(
 
 def test_a_judge_drifts_from_the_night_on_in_which_it_decides_otherwise(
     server: FaultServer, folder: Path
-) -> None:
+):
     job = job_at(server, folder)
     for day in range(10, 14):
         assert night(server, job, f"2026-11-{day}").drifted == []
@@ -244,8 +236,8 @@ def test_a_judge_drifts_from_the_night_on_in_which_it_decides_otherwise(
 
 def test_failures_are_no_disagreement_and_are_retried_by_the_same_night(
     server: FaultServer, folder: Path
-) -> None:
-    def failing(request: Request, number: int) -> HttpResponse:
+):
+    def failing(request, number: int) -> HttpResponse:
         fails = is_judge_request(request) and bucket(request) < 0.3
         return HttpResponse(status=500) if fails else well_behaved(request, number)
 
@@ -269,7 +261,7 @@ def replace_response(
     job: Job,
     response_id: str,
     **changes: Any,
-) -> None:
+):
     """Change the columns of a stored response, or without changes remove it."""
     warehouse = Warehouse(job.warehouse)
     for path in warehouse.store.standing("responses"):
@@ -288,7 +280,7 @@ def replace_response(
 @pytest.mark.parametrize("changes", [{}, {"text": "Another response."}])
 def test_members_without_their_response_are_lost(
     server: FaultServer, folder: Path, changes: dict[str, Any]
-) -> None:
+):
     job = job_at(server, folder)
     night(server, job, "2026-11-20")
     query = "select response_id, count(*) from control_set group by all order by all limit 1"
@@ -310,9 +302,7 @@ def test_members_without_their_response_are_lost(
     assert Warehouse(job.warehouse).store.standing("control_verdicts") == parts
 
 
-def test_the_bar_is_the_one_that_was_configured_in_its_night(
-    server: FaultServer, folder: Path
-) -> None:
+def test_the_bar_is_the_one_that_was_configured_in_its_night(server: FaultServer, folder: Path):
     server.behaviour = lenient
     seen = night(server, job_at(server, folder, min_agreement=0.99), "2026-11-20")
     job = job_at(server, folder)
@@ -326,7 +316,7 @@ def test_the_bar_is_the_one_that_was_configured_in_its_night(
     assert values_in(job, query) == [(0.99, "bar"), (None, None)]
 
 
-def test_a_judge_with_provider_batches_gets_live_calls(server: FaultServer, folder: Path) -> None:
+def test_a_judge_with_provider_batches_gets_live_calls(server: FaultServer, folder: Path):
     n_requests = len(server.entries)
     seen = night(server, job_at(server, folder, mode="batch"), "2026-11-20")
 

@@ -139,7 +139,7 @@ def rows_by_set(rows: Iterable[Row]) -> dict[str, list[Row]]:
     return rows_of_set
 
 
-def test_agreement_and_kappa_are_those_of_the_first_and_the_new_decisions(published: Fill) -> None:
+def test_agreement_and_kappa_are_those_of_the_first_and_the_new_decisions(published: Fill):
     source = random.Random(20261122)
     members = random_members(source)
     verdicts = []
@@ -168,7 +168,7 @@ def test_limits_are_shown_only_beside_the_counts_that_they_were_computed_with(
     cause: str | None,
     method: str | None,
     is_out_of_control: bool,
-) -> None:
+):
     members = [member("binary", number, 1.0) for number in range(40)]
     verdicts = [
         verdict_on(

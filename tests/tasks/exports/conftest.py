@@ -158,7 +158,7 @@ def verdicts_on(
 
 
 @pytest.fixture(scope="session")
-def inspected(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def inspected(tmp_path_factory) -> Job:
     """The job on the world, aggregated, for tests that change nothing."""
     folder = tmp_path_factory.mktemp("world")
     source = folder / "source"

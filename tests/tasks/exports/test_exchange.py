@@ -52,7 +52,7 @@ def marked(tables: kit.Rows) -> kit.Rows:
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def filled(tmp_path_factory) -> Job:
     """A warehouse with responses, verdicts, intervals, and canaries; tests must not change it."""
     job = job_on("sample", tmp_path_factory.mktemp("filled") / "warehouse")
     runs = [
@@ -65,20 +65,20 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 @pytest.fixture(scope="module")
-def exported(filled: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def exported(filled: Job, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("exports") / "exported"
     export_tables(filled, folder)
     return folder
 
 
 @pytest.fixture
-def copy(exported: Path, tmp_path: Path) -> Path:
+def copy(exported: Path, tmp_path) -> Path:
     """A copy of the export, to damage."""
     return Path(shutil.copytree(exported, tmp_path / "copy"))
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> Job:
+def empty(tmp_path) -> Job:
     return job_on("sample", tmp_path / "other")
 
 
@@ -86,12 +86,12 @@ def file_list_of(folder: Path) -> Any:
     return json.loads((folder / "manifest.json").read_text())
 
 
-def rewritten(folder: Path, **changes: Any) -> None:
+def rewritten(folder: Path, **changes: Any):
     (folder / "manifest.json").write_bytes(sealed(file_list_of(folder) | changes))
 
 
 @pytest.fixture(scope="module")
-def received(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
+def received(exported: Path, tmp_path_factory) -> Job:
     """A warehouse with the import of the export; tests must not change it."""
     job = job_on("sample", tmp_path_factory.mktemp("received"))
     report = imported(job, exported)
@@ -107,13 +107,13 @@ def test_an_import_has_all_rows_of_an_export(
     filled: Job,
     received: Job,
     table: str,
-) -> None:
+):
     query = f"select * from {table} order by all"
 
     assert rows_in(received, query) == rows_in(filled, query)
 
 
-def test_an_import_has_the_leaderboard_with_its_intervals(filled: Job, received: Job) -> None:
+def test_an_import_has_the_leaderboard_with_its_intervals(filled: Job, received: Job):
     assert values_in(received, "select count(ci_low) > 0 from leaderboard") == [(True,)]
     for expected, actual in zip(
         rows_in(filled, LEADERBOARD), rows_in(received, LEADERBOARD), strict=True
@@ -127,12 +127,12 @@ def numbers_in(row: kit.Row) -> dict[str, float]:
     return {name: value for name, value in row.items() if isinstance(value, float)}
 
 
-def test_an_import_has_no_canaries_and_no_runs_that_go_on(received: Job) -> None:
+def test_an_import_has_no_canaries_and_no_runs_that_go_on(received: Job):
     assert values_in(received, "select distinct canary from split_members") == [(None,)]
     assert values_in(received, "select run_id from runs") == [("ended",)]
 
 
-def test_a_second_import_writes_nothing(received: Job, exported: Path) -> None:
+def test_a_second_import_writes_nothing(received: Job, exported: Path):
     parts = sorted(received.warehouse.rglob("*.parquet"))
 
     assert imported(received, exported).rows == 0
@@ -141,7 +141,7 @@ def test_a_second_import_writes_nothing(received: Job, exported: Path) -> None:
 
 def test_an_export_of_november_is_imported_without_its_former_tables_and_columns(
     copy: Path, empty: Job
-) -> None:
+):
     table = pq.read_table(copy / "task_rows/part-0.parquet").drop_columns(["expert"])
     pq.write_table(table, copy / "task_rows/part-0.parquet")
     manifest = file_list_of(copy)
@@ -159,9 +159,7 @@ def test_an_export_of_november_is_imported_without_its_former_tables_and_columns
     assert values_in(empty, "select count(*), any_value(expert) from tasks") == [(13, None)]
 
 
-def test_a_large_table_is_cut_into_files_that_hold_it(
-    filled: Job, tmp_path: Path, monkeypatch: kit.Patch
-) -> None:
+def test_a_large_table_is_cut_into_files_that_hold_it(filled: Job, tmp_path, monkeypatch):
     monkeypatch.setattr("tasks.exports.tables.ROWS_A_FILE", 100)
     export_tables(filled, tmp_path / "out", ["verdicts"])
     (table,) = file_list_of(tmp_path / "out")["tables"]
@@ -174,15 +172,13 @@ def test_a_large_table_is_cut_into_files_that_hold_it(
     assert sorted(exported_ids) == sorted(stored_ids)
 
 
-def test_a_table_that_is_not_there_is_refused_before_anything_is_written(
-    filled: Job, tmp_path: Path
-) -> None:
+def test_a_table_that_is_not_there_is_refused_before_anything_is_written(filled: Job, tmp_path):
     with pytest.raises(UsageError, match="--table verdict: no such table"):
         export_tables(filled, tmp_path / "out", ["verdict"])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path: Path) -> None:
+def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path):
     tables = admitted(["t1", "t2"])
     foreign_tasks = [task | {"benchmark": "other"} for task in tables["task_rows"]]
     runs = [row("runs", run_id="ended", outcome="done")]
@@ -211,8 +207,8 @@ def warehouse_with(folder: Path, **tables: list[dict[str, Any]]) -> Job:
 
 @pytest.mark.slow
 def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_one(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     failed = verdict(RESPONSE, CRITERION, None, judge="a")
     decided = verdict(RESPONSE, CRITERION, 1.0, judge="b")
     job = warehouse_with(
@@ -239,8 +235,8 @@ def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_o
 
 @pytest.mark.slow
 def test_checks_of_a_revision_that_was_checked_here_stay_and_retracted_rows_stay_away(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     responses = [RESPONSE | {"import_batch": "a-file", "source": "imported"}]
     retraction = row("retractions", import_batch="a-file", is_retracted=True)
     refusal = row(
@@ -281,7 +277,7 @@ DAMAGE = {
 @pytest.mark.parametrize("case", DAMAGE)
 def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(
     copy: Path, empty: Job, case: str
-) -> None:
+):
     damage, reason = DAMAGE[case]
     damage(copy)
 
@@ -291,7 +287,7 @@ def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Job:
+def job(tmp_path) -> Job:
     """A warehouse with tasks, their canaries and a response."""
     job = job_on("sample", tmp_path / "warehouse")
     written(
@@ -300,7 +296,7 @@ def job(tmp_path: Path) -> Job:
     return job
 
 
-def add_response(job: Job, task_id: str) -> None:
+def add_response(job: Job, task_id: str):
     Warehouse(job.warehouse).write("responses", [response(task_id)])
     Warehouse(job.warehouse).publish()
 
@@ -322,7 +318,7 @@ def publications(store: Store) -> set[str]:
 
 def test_a_publication_has_the_database_and_every_public_table_as_its_manifest_says(
     job: Job, store: Store
-) -> None:
+):
     publish(job, store)
     publication = latest(store)
     bundle = read_bundle(publication, "publication")
@@ -345,8 +341,8 @@ def test_a_publication_writes_its_manifest_and_the_pointer_last_and_is_imported(
     job: Job,
     store: Store,
     empty: Job,
-    monkeypatch: kit.Patch,
-) -> None:
+    monkeypatch,
+):
     written_names = Cut(monkeypatch, n_files=1000).names
     publish(job, store)
     imported(empty, store)
@@ -361,7 +357,7 @@ def test_a_publication_writes_its_manifest_and_the_pointer_last_and_is_imported(
 @pytest.mark.slow
 def test_an_unchanged_state_is_not_published_again_and_a_new_one_beside_the_old(
     job: Job, store: Store
-) -> None:
+):
     publish(job, store)
     files = store.files()
 
@@ -383,8 +379,8 @@ def test_a_cut_off_publication_leaves_the_last_one(
     n_missing: int,
     job: Job,
     store: Store,
-    monkeypatch: kit.Patch,
-) -> None:
+    monkeypatch,
+):
     publish(job, store)
     pointer = store.read("current.json")
     n_files = len(latest(store).files()) + 1
@@ -405,7 +401,7 @@ def test_a_cut_off_publication_leaves_the_last_one(
 @pytest.mark.slow
 def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer_names(
     job: Job, store: Store
-) -> None:
+):
     publish(job, store)
     (pointed,) = publications(store)
     newest = "20991231T235959Z-00000000"
@@ -448,7 +444,7 @@ def test_a_pointer_to_elsewhere_is_left_alone(
     reason: str,
     job: Job,
     store: Store,
-) -> None:
+):
     store.write("current.json", sealed(pointer))
 
     with pytest.raises(PipelineError, match=reason):
@@ -463,7 +459,7 @@ def test_a_pointer_to_elsewhere_is_left_alone(
 @pytest.mark.slow
 def test_of_the_report_folder_what_a_report_wrote_is_published_and_nothing_else(
     job: Job, store: Store
-) -> None:
+):
     folder = job.report_folder
     folder.joinpath("prbench").mkdir(parents=True)
     mark = '{"format": "prbench-report", "version": 3, "files": {"index.html": 1, "%s": 1}}'

@@ -30,7 +30,7 @@ CHOICES = [
 
 
 @pytest.fixture
-def odd(tmp_path: Path) -> tuple[Job, list[dict[str, Any]]]:
+def odd(tmp_path) -> tuple[Job, list[dict[str, Any]]]:
     """A board with one row that has every kind of value."""
     row = {
         "model": FORMULA,
@@ -71,9 +71,7 @@ def lines(path: Path) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
-def test_every_leaderboard_column_is_explained(
-    choice: dict[str, Any], inspected: Job, tmp_path: Path
-) -> None:
+def test_every_leaderboard_column_is_explained(choice: dict[str, Any], inspected: Job, tmp_path):
     rows = leaderboard(inspected, **choice)
     if not rows:
         # Without a hard subset or enough labels, a leaderboard has no rows, but the same columns.
@@ -90,8 +88,8 @@ def test_every_leaderboard_column_is_explained(
 
 
 def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(
-    odd: tuple[Job, list[dict[str, Any]]], tmp_path: Path
-) -> None:
+    odd: tuple[Job, list[dict[str, Any]]], tmp_path
+):
     job, rows = odd
     write_csv(job.key, LEADERBOARD, rows, tmp_path / "odd.csv")
 
@@ -112,8 +110,8 @@ def test_csv_keeps_numbers_and_dates_and_marks_formulas_alone(
 
 
 def test_excel_has_each_value_in_its_type_and_no_formula(
-    odd: tuple[Job, list[dict[str, Any]]], tmp_path: Path
-) -> None:
+    odd: tuple[Job, list[dict[str, Any]]], tmp_path
+):
     job, rows = odd
 
     sheet = opened(job, rows)["leaderboard"]
@@ -148,8 +146,8 @@ def test_excel_has_each_value_in_its_type_and_no_formula(
 
 
 def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visible(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     job = job_on("sample", tmp_path / "data")
     row = {FORMULA: "a\u202eb"}
     write_csv(job.key, LEADERBOARD, [row], tmp_path / "odd.csv")
@@ -164,7 +162,7 @@ def test_headings_are_no_formulas_and_hidden_characters_of_a_workbook_are_visibl
 
 def test_a_workbook_has_the_columns_of_the_figure_first_and_hashes_on_the_second_sheet(
     inspected: Job,
-) -> None:
+):
     rows = leaderboard(inspected)
     book = opened(inspected, rows)
     names = columns_of(book.worksheets[0])
@@ -178,7 +176,7 @@ def test_a_workbook_has_the_columns_of_the_figure_first_and_hashes_on_the_second
     assert set(rows[0]) <= {*names, *hash_names}
 
 
-def test_numbers_of_a_workbook_are_whole_and_only_their_format_rounds(tmp_path: Path) -> None:
+def test_numbers_of_a_workbook_are_whole_and_only_their_format_rounds(tmp_path):
     row = {
         "model": "a",
         "mean_score": 0.123456789012,
@@ -198,7 +196,7 @@ def test_numbers_of_a_workbook_are_whole_and_only_their_format_rounds(tmp_path: 
     assert formats["rank"] == "#,##0"
 
 
-def test_a_workbook_of_several_figures_has_a_sheet_for_each(tmp_path: Path) -> None:
+def test_a_workbook_of_several_figures_has_a_sheet_for_each(tmp_path):
     parts = [
         (FIGURES["judge_agreement"], [{"kappa": 0.5}]),
         (FIGURES["judge_reliability"], [{"alpha": 0.25}]),
@@ -210,6 +208,6 @@ def test_a_workbook_of_several_figures_has_a_sheet_for_each(tmp_path: Path) -> N
     assert [sheet["A2"].value for sheet in book.worksheets[:2]] == [0.5, 0.25]
 
 
-def test_a_text_too_long_for_a_cell_is_refused() -> None:
+def test_a_text_too_long_for_a_cell_is_refused():
     with pytest.raises(PipelineError, match="row 1, column text: a workbook has at most"):
         workbook([Sheet("rows", [{"text": "x" * 40_000}])])

@@ -42,7 +42,7 @@ def criteria_of(task: str) -> list[Row]:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def shared(tmp_path_factory) -> Job:
     """Two models on a split with 24 tasks, its hard subset, and a split with 14 tasks, all
     judged.
     """
@@ -82,7 +82,7 @@ def exported(
     return export_sampled_labelling(job, file, n_rows=n_rows, **settings)
 
 
-def label(job: Job, file: Path) -> None:
+def label(job: Job, file: Path):
     """Fill in a sheet and import it."""
     rows = [dict(row) for row in sheet_rows(file)]
     for row in rows:
@@ -117,8 +117,8 @@ def promised_figures(report: LabellingReport) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("n_rows", [110, 500])
 def test_a_sheet_promises_the_figures_that_its_labels_give_on_each_split(
-    job: Job, tmp_path: Path, n_rows: int
-) -> None:
+    job: Job, tmp_path, n_rows: int
+):
     report = exported(job, tmp_path / "a.csv", n_rows, seed=n_rows)
     label(job, tmp_path / "a.csv")
 
@@ -126,9 +126,7 @@ def test_a_sheet_promises_the_figures_that_its_labels_give_on_each_split(
     assert promised_figures(report) == stored_figures(job)
 
 
-def test_labels_for_a_leaderboard_are_counted_by_split_and_not_in_total(
-    job: Job, tmp_path: Path
-) -> None:
+def test_labels_for_a_leaderboard_are_counted_by_split_and_not_in_total(job: Job, tmp_path):
     report = exported(job, tmp_path / "a.csv", 60)
     label(job, tmp_path / "a.csv")
 
@@ -138,9 +136,7 @@ def test_labels_for_a_leaderboard_are_counted_by_split_and_not_in_total(
     assert not any(row["is_enough"] for row in report.expected_widths)
 
 
-def test_the_stated_number_of_rows_gives_every_interval_that_can_exist(
-    job: Job, tmp_path: Path
-) -> None:
+def test_the_stated_number_of_rows_gives_every_interval_that_can_exist(job: Job, tmp_path):
     n_needed = stated_number(NEEDED, exported(job, tmp_path / "a.csv", 30))
 
     report = exported(job, tmp_path / "b.csv", n_needed)
@@ -156,9 +152,7 @@ def test_the_stated_number_of_rows_gives_every_interval_that_can_exist(
     ]
 
 
-def test_a_split_with_too_few_tasks_is_named_before_anybody_labels(
-    job: Job, tmp_path: Path
-) -> None:
+def test_a_split_with_too_few_tasks_is_named_before_anybody_labels(job: Job, tmp_path):
     report = exported(job, tmp_path / "a.csv", 60)
 
     assert (
@@ -167,7 +161,7 @@ def test_a_split_with_too_few_tasks_is_named_before_anybody_labels(
     )
 
 
-def test_the_next_sheet_counts_earlier_labels_by_split(job: Job, tmp_path: Path) -> None:
+def test_the_next_sheet_counts_earlier_labels_by_split(job: Job, tmp_path):
     exported(job, tmp_path / "a.csv", 60)
     label(job, tmp_path / "a.csv")
     n_needed = stated_number(NEEDED, exported(job, tmp_path / "b.csv", 40))
@@ -179,7 +173,7 @@ def test_the_next_sheet_counts_earlier_labels_by_split(job: Job, tmp_path: Path)
     assert sum(no_figure is None for *_, no_figure in stored_figures(job)) == 4
 
 
-def test_tasks_that_the_sheet_leaves_out_are_named(job: Job, tmp_path: Path) -> None:
+def test_tasks_that_the_sheet_leaves_out_are_named(job: Job, tmp_path):
     limited_job = job.model_copy(update={"limit": 10})
     report = exported(limited_job, tmp_path / "a.csv", 60)
     label(job, tmp_path / "a.csv")
@@ -200,8 +194,8 @@ def test_tasks_that_the_sheet_leaves_out_are_named(job: Job, tmp_path: Path) -> 
     ],
 )
 def test_a_sheet_for_a_pair_or_a_category_promises_by_the_same_rule(
-    job: Job, tmp_path: Path, sampled_for: str, condition: str
-) -> None:
+    job: Job, tmp_path, sampled_for: str, condition: str
+):
     report = exported(job, tmp_path / "a.csv", 100, sampled_for=sampled_for)
     label(job, tmp_path / "a.csv")
 

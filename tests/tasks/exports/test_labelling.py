@@ -28,7 +28,7 @@ MODELS = ("ada", FORMULA)
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def shared(tmp_path_factory) -> Job:
     """Six tasks with responses of two models; one task id and one model name look like formulas."""
     folder = tmp_path_factory.mktemp("labelling")
     tasks = ["-t0", *(f"t{i}" for i in range(1, N_TASKS))]
@@ -43,8 +43,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 def test_a_sheet_has_whole_responses_but_the_last_each_with_its_rows_together(
-    shared: Job, tmp_path: Path
-) -> None:
+    shared: Job, tmp_path
+):
     report = export_labelling(shared, tmp_path / "sheet.csv", n_rows=25)
 
     rows = sheet_rows(tmp_path / "sheet.csv")
@@ -53,7 +53,7 @@ def test_a_sheet_has_whole_responses_but_the_last_each_with_its_rows_together(
     assert report.rows == 25
 
 
-def test_a_sheet_shows_what_a_grader_needs(shared: Job, tmp_path: Path) -> None:
+def test_a_sheet_shows_what_a_grader_needs(shared: Job, tmp_path):
     report = export_labelling(shared, tmp_path / "sheet.csv", n_rows=25)
 
     instructions = "judge: your name; criteria_met: yes or no; explanation: if you like"
@@ -66,9 +66,7 @@ def test_a_sheet_shows_what_a_grader_needs(shared: Job, tmp_path: Path) -> None:
             assert row[column] == ""
 
 
-def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(
-    job: Job, tmp_path: Path
-) -> None:
+def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(job: Job, tmp_path):
     export_labelling(job, tmp_path / "sheet.csv", n_rows=10_000)
     rows = sheet_rows(tmp_path / "sheet.csv")
     assert formulas_in(rows) == []
@@ -86,8 +84,8 @@ def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(
 
 
 def test_rows_without_a_decision_are_skipped_on_demand_and_decisions_name_a_grader(
-    job: Job, tmp_path: Path
-) -> None:
+    job: Job, tmp_path
+):
     export_labelling(job, tmp_path / "sheet.csv", n_rows=10)
     rows = sheet_rows(tmp_path / "sheet.csv")
     rows[0]["criteria_met"] = "yes"
@@ -110,7 +108,7 @@ NIGHT = "2026-11-03"
 
 
 @pytest.fixture(scope="module")
-def in_two_vintages(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def in_two_vintages(tmp_path_factory) -> Job:
     """One task with two vintages of both models; only `fresh` is sampled nightly."""
     folder = tmp_path_factory.mktemp("vintages")
     models = [
@@ -133,7 +131,7 @@ def in_two_vintages(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 @pytest.fixture
-def twice(in_two_vintages: Job, tmp_path: Path) -> Job:
+def twice(in_two_vintages: Job, tmp_path) -> Job:
     return copied(in_two_vintages, tmp_path / "warehouse")
 
 
@@ -170,8 +168,8 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_verdicts_land_on_the_responses_that_were_read_in_every_case(
-    twice: Job, tmp_path: Path, case: str
-) -> None:
+    twice: Job, tmp_path, case: str
+):
     options, expected = CASES[case]
     rows = filled(twice, tmp_path, **options)
 
@@ -182,7 +180,7 @@ def test_verdicts_land_on_the_responses_that_were_read_in_every_case(
     assert len(rows_in(twice, "select 1 from verdicts")) == len(expected) * N_CRITERIA
 
 
-def test_a_date_may_lose_its_mark(twice: Job, tmp_path: Path) -> None:
+def test_a_date_may_lose_its_mark(twice: Job, tmp_path):
     rows = filled(twice, tmp_path, night=NIGHT)
     assert {row["vintage"] for row in rows} == {f"'{NIGHT}", "base"}
     for row in rows:
@@ -194,7 +192,7 @@ def test_a_date_may_lose_its_mark(twice: Job, tmp_path: Path) -> None:
     assert judged_texts(twice) == [FRESH, PINNED]
 
 
-def test_rows_without_a_vintage_are_of_the_job_s(twice: Job, tmp_path: Path) -> None:
+def test_rows_without_a_vintage_are_of_the_job_s(twice: Job, tmp_path):
     rows = filled(twice, tmp_path, night=NIGHT)
     for row in rows:
         del row["vintage"]
@@ -218,7 +216,7 @@ def test_responses_spread_over_tasks_and_models(
     n_models: int,
     seed: int,
     data: st.DataObject,
-) -> None:
+):
     cells = [
         {"task_id": f"t{task}", "model": f"m{model}", "response_id": f"{task}/{model}"}
         for task, model in product(range(n_tasks), range(n_models))
@@ -237,7 +235,7 @@ def test_responses_spread_over_tasks_and_models(
 
 
 @given(st.text(alphabet="'=+-@\t\r\n ＝a1:", max_size=8))
-def test_a_defused_cell_is_no_formula_and_can_be_read_back(text: str) -> None:
+def test_a_defused_cell_is_no_formula_and_can_be_read_back(text: str):
     cell = defused(text)
 
     assert as_before(cell) == text
@@ -254,13 +252,11 @@ def test_a_defused_cell_is_no_formula_and_can_be_read_back(text: str) -> None:
         (("base", "1", "2026", "a 2026-11-03", "2026-11-03 late", "gpt-4.1"), ""),
     ],
 )
-def test_what_a_spreadsheet_would_rewrite_as_a_date_is_marked(
-    texts: tuple[str, ...], mark: str
-) -> None:
+def test_what_a_spreadsheet_would_rewrite_as_a_date_is_marked(texts: tuple[str, ...], mark: str):
     assert list(map(defused, texts)) == [f"{mark}{text}" for text in texts]
 
 
-def test_a_cell_that_was_cut_where_spreadsheets_end_shows_its_text() -> None:
+def test_a_cell_that_was_cut_where_spreadsheets_end_shows_its_text():
     text = "word " * 8_000
 
     assert shows(text[:32_767], text)

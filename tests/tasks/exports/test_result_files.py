@@ -19,7 +19,7 @@ OF_OTHERS = "a text of another revision"
 
 
 @pytest.fixture(scope="module")
-def job(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Job:
+def job(inspected: Job, tmp_path_factory) -> Job:
     """A world with two more tasks: one of another revision, and one of another benchmark."""
     job = copied(inspected, tmp_path_factory.mktemp("world") / "data")
     old_task = row("task_rows", task_id="old", topic=OF_OTHERS)
@@ -35,14 +35,14 @@ def job(inspected: Job, tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 @pytest.fixture(scope="module")
-def folder(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(job: Job, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("sets") / "set"
     export_data_sets(job, folder)
     return folder
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def library(tmp_path_factory) -> Any:
     """The library, with a cache of its own and without a network."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("HF_HUB_OFFLINE", "1")
@@ -70,7 +70,7 @@ def test_both_loaders_give_the_stored_rows(
     folder: Path,
     job: Job,
     name: str,
-) -> None:
+):
     rows = in_order(stored(job, name))
     loaded = library.load_dataset(str(folder), name, split="test")
     mapped = library.load_from_disk(str(folder / name))
@@ -82,14 +82,14 @@ def test_both_loaders_give_the_stored_rows(
 
 def test_the_whole_folder_loads_as_all_tables_and_the_leaderboard_comes_first(
     library: Any, folder: Path
-) -> None:
+):
     assert list(library.load_from_disk(str(folder))) == list(USUAL)
     assert library.get_dataset_config_names(str(folder)) == list(USUAL)
     assert "mean_score" in library.load_dataset(str(folder))["test"].column_names
 
 
 @pytest.mark.parametrize("name", USUAL)
-def test_the_card_has_the_meaning_of_every_column(folder: Path, name: str) -> None:
+def test_the_card_has_the_meaning_of_every_column(folder: Path, name: str):
     card = (folder / "README.md").read_text(encoding="utf-8")
     section = card.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
 
@@ -98,7 +98,7 @@ def test_the_card_has_the_meaning_of_every_column(folder: Path, name: str) -> No
     assert columns == pq.read_schema(folder / name / "part-0.parquet").names
 
 
-def test_the_card_has_licence_notice_revision_and_sizes(folder: Path, job: Job) -> None:
+def test_the_card_has_licence_notice_revision_and_sizes(folder: Path, job: Job):
     _, header, text = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
 
     assert yaml.safe_load(header)["license"] == "cc-by-4.0"
@@ -109,8 +109,8 @@ def test_the_card_has_licence_notice_revision_and_sizes(folder: Path, job: Job) 
 
 
 def test_neither_canaries_nor_other_revisions_and_benchmarks_are_in_it(
-    folder: Path, job: Job, tmp_path: Path
-) -> None:
+    folder: Path, job: Job, tmp_path
+):
     export_data_sets(job, tmp_path / "members", ["split_members", "tasks"])
 
     for file in (*folder.rglob("*.*"), *tmp_path.rglob("*.*")):
@@ -122,7 +122,7 @@ def test_neither_canaries_nor_other_revisions_and_benchmarks_are_in_it(
     assert set(members["canary"].to_pylist()) == {None}
 
 
-def test_the_sample_has_the_licence_of_this_project(tmp_path: Path) -> None:
+def test_the_sample_has_the_licence_of_this_project(tmp_path):
     job = job_on("sample", tmp_path / "data")
     ingest(job)
     report = export_data_sets(job, tmp_path / "set")
@@ -145,10 +145,10 @@ def test_the_sample_has_the_licence_of_this_project(tmp_path: Path) -> None:
 )
 def test_a_table_that_is_not_there_or_empty_is_refused(
     job: Job,
-    tmp_path: Path,
+    tmp_path,
     names: list[str],
     reason: str,
-) -> None:
+):
     with pytest.raises(UsageError, match=reason):
         export_data_sets(job, tmp_path / "set", names)
     assert not (tmp_path / "set").exists()

@@ -33,14 +33,14 @@ def row(
     }
 
 
-def test_a_note_explains_an_asterisk_in_the_table() -> None:
+def test_a_note_explains_an_asterisk_in_the_table():
     rows = [row("a", 0.5, is_small=True), row("b", 0.4, is_small=False)]
 
     (note,) = FIGURE.notes_on(rows)
     assert note.startswith("* Few tasks")
 
 
-def test_no_note_explains_an_asterisk_that_no_value_has() -> None:
+def test_no_note_explains_an_asterisk_that_no_value_has():
     without_mark = [row("a", 0.5, is_small=False)]
     without_value = [row("a", None, is_small=True)]
 
@@ -48,13 +48,13 @@ def test_no_note_explains_an_asterisk_that_no_value_has() -> None:
     assert FIGURE.notes_on(without_value) == []
 
 
-def test_no_note_explains_an_asterisk_of_a_row_that_the_table_leaves_out() -> None:
+def test_no_note_explains_an_asterisk_of_a_row_that_the_table_leaves_out():
     rows = [row("a", 0.5, is_small=False), row("b", 0.4, is_small=True, is_hard=True)]
 
     assert FIGURE.notes_on(rows, FIGURE.listed(rows)) == []
 
 
-def test_a_chart_has_marks_if_one_of_its_dots_is_hollow() -> None:
+def test_a_chart_has_marks_if_one_of_its_dots_is_hollow():
     (plain,) = FIGURE.drawn([row("a", 0.5, is_small=False)])
     (marked,) = FIGURE.drawn([row("a", 0.5, is_small=False), row("b", 0.4, is_small=True)])
 

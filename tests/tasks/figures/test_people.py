@@ -107,7 +107,7 @@ JUDGE_PAIRS = [("judge", person) for person in SIZES]
 PEOPLE = "(people with each other)"
 
 
-def test_all_decisions_of_a_judge_and_people_are_counted(rows: dict[str, dict[str, Any]]) -> None:
+def test_all_decisions_of_a_judge_and_people_are_counted(rows: dict[str, dict[str, Any]]):
     judge = rows["judge"]
 
     assert judge["n"] == 250
@@ -116,7 +116,7 @@ def test_all_decisions_of_a_judge_and_people_are_counted(rows: dict[str, dict[st
     assert judge["n_tasks"] == 60
 
 
-def test_each_pair_of_people_is_counted_once(rows: dict[str, dict[str, Any]]) -> None:
+def test_each_pair_of_people_is_counted_once(rows: dict[str, dict[str, Any]]):
     people = rows[PEOPLE]
 
     assert people["n"] == 120 + 2 * 9 + 3 * 1
@@ -124,9 +124,7 @@ def test_each_pair_of_people_is_counted_once(rows: dict[str, dict[str, Any]]) ->
     assert people["n_pairs"] == 6
 
 
-def test_the_decisions_of_a_judge_are_pooled(
-    decisions: Decisions, rows: dict[str, dict[str, Any]]
-) -> None:
+def test_the_decisions_of_a_judge_are_pooled(decisions: Decisions, rows: dict[str, dict[str, Any]]):
     values, people_values = decided_by(decisions, *JUDGE_PAIRS)
 
     judge = rows["judge"]
@@ -139,7 +137,7 @@ def test_the_decisions_of_a_judge_are_pooled(
 
 def test_the_mean_over_pairs_gives_a_single_decision_as_much_weight_as_many(
     decisions: Decisions, rows: dict[str, dict[str, Any]]
-) -> None:
+):
     scores = []
     for pair in JUDGE_PAIRS:
         scores.append(f1_score(*decided_by(decisions, pair), average="macro"))
@@ -152,7 +150,7 @@ def test_the_mean_over_pairs_gives_a_single_decision_as_much_weight_as_many(
 
 def test_each_pair_of_people_counts_in_both_orders(
     decisions: Decisions, rows: dict[str, dict[str, Any]]
-) -> None:
+):
     first, second = decided_by(decisions, *combinations(SIZES, 2))
 
     people = rows[PEOPLE]

@@ -22,7 +22,7 @@ COLUMNS = {"a": "varchar", "b": "bigint"}
 
 
 @given(values)
-def test_a_literal_is_read_as_the_value(value: object) -> None:
+def test_a_literal_is_read_as_the_value(value: object):
     ((result,),) = connection.execute(f"select {literal(value)}").fetchall()
 
     assert type(value) is type(result)
@@ -30,18 +30,18 @@ def test_a_literal_is_read_as_the_value(value: object) -> None:
 
 
 @given(st.lists(texts, min_size=1))
-def test_a_list_is_read_as_the_list(listed: list[str]) -> None:
+def test_a_list_is_read_as_the_list(listed: list[str]):
     assert [(listed,)] == connection.execute(f"select {literal(listed)}").fetchall()
 
 
 @given(st.lists(st.tuples(texts, st.none() | st.integers(0, 9)), min_size=1, max_size=5))
-def test_rows_are_joined_as_a_table(rows: list[tuple[str, int | None]]) -> None:
+def test_rows_are_joined_as_a_table(rows: list[tuple[str, int | None]]):
     query = f"select a, b from {literal(Table(COLUMNS, rows))} as named"
 
     assert connection.execute(query).fetchall() == rows
 
 
-def test_no_rows_are_a_table_with_columns_of_their_types() -> None:
+def test_no_rows_are_a_table_with_columns_of_their_types():
     query = f"from {literal(Table(COLUMNS, []))} as named"
 
     relation = connection.execute(query)
@@ -53,30 +53,30 @@ def test_no_rows_are_a_table_with_columns_of_their_types() -> None:
     assert relation.fetchall() == []
 
 
-def test_a_parameter_without_a_value_is_refused() -> None:
+def test_a_parameter_without_a_value_is_refused():
     with pytest.raises(KeyError, match="dataset_revision"):
         filled("select $benchmark, $dataset_revision", {"benchmark": "prbench"})
 
 
-def test_a_value_that_looks_like_a_parameter_is_not_filled_again() -> None:
+def test_a_value_that_looks_like_a_parameter_is_not_filled_again():
     text = filled("select $a, $b", {"a": "$b", "b": "$a"})
 
     assert text == "select '$b', '$a'"
 
 
-def test_a_dollar_in_a_text_a_name_or_a_comment_is_no_parameter() -> None:
+def test_a_dollar_in_a_text_a_name_or_a_comment_is_no_parameter():
     query = "select '$a''$a' as \"$a\", $a -- not $a\n"
 
     assert filled(query, {"a": 1}) == "select '$a''$a' as \"$a\", 1 -- not $a\n"
 
 
-def test_a_column_without_a_title_is_named() -> None:
+def test_a_column_without_a_title_is_named():
     with pytest.raises(LookupError, match=r"'halves' in sql/schema.yml"):
         table_columns("model halves")
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_has_a_query_or_is_computed(name: str) -> None:
+def test_a_figure_has_a_query_or_is_computed(name: str):
     figure = FIGURES[name]
 
     assert bool(figure.query) != bool(figure.compute)

@@ -1,6 +1,5 @@
 """The scope of a report, and the names in it."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,7 +27,7 @@ def sampling_row(model: str, vintage: str, configuration: str) -> dict[str, Any]
 
 
 @given(st.lists(st.tuples(names, names, names), unique=True, max_size=8))
-def test_labels_are_unique_and_begin_with_the_name(samplings: list[tuple[str, str, str]]) -> None:
+def test_labels_are_unique_and_begin_with_the_name(samplings: list[tuple[str, str, str]]):
     rows = [sampling_row(*sampling) for sampling in samplings]
 
     labelled_rows = with_labels(rows, "entry", "model", PARTS)
@@ -39,7 +38,7 @@ def test_labels_are_unique_and_begin_with_the_name(samplings: list[tuple[str, st
         assert labelled_row == sampling_row(*sampling) | {"entry": labelled_row["entry"]}
 
 
-def test_samplings_and_configurations_of_one_model_are_labelled_by_what_differs() -> None:
+def test_samplings_and_configurations_of_one_model_are_labelled_by_what_differs():
     rows = [
         sampling_row("gpt", "base", "0123456789ab"),
         sampling_row("gpt", "night", "0123456789ab"),
@@ -61,14 +60,14 @@ def test_samplings_and_configurations_of_one_model_are_labelled_by_what_differs(
 )
 def test_the_latest_samplings_are_shown_unless_a_vintage_is_named(
     world_job: Job, vintage: str | None, nights: set[str]
-) -> None:
+):
     with Warehouse(world_job.warehouse).reader() as reader:
         entries = Scope(world_job, reader, vintage).entries
 
     assert {entry["vintage"] for entry in entries} == nights
 
 
-def test_only_named_models_are_shown(world_job: Job, scope: Scope) -> None:
+def test_only_named_models_are_shown(world_job: Job, scope: Scope):
     job = world_job.model_copy(update={"named_models": ("elm-chat",)})
 
     entries = Scope(job, scope.reader).entries
@@ -76,7 +75,7 @@ def test_only_named_models_are_shown(world_job: Job, scope: Scope) -> None:
     assert {entry["model"] for entry in entries} == {"elm-chat"}
 
 
-def test_after_a_new_template_the_judge_as_configured_comes_first(scope: Scope) -> None:
+def test_after_a_new_template_the_judge_as_configured_comes_first(scope: Scope):
     (current,) = [row for row in scope.judge_configs if row["judge_config"] == scope.main]
     # The configuration with an earlier template is listed first, as if it had more verdicts.
     earlier = {
@@ -116,8 +115,8 @@ def resampled(judge: str, *vintages: str, **columns: Any) -> list[Sampling]:
     ids=["people who label", "an imported judge", "a judge that saw less", "a judge that saw more"],
 )
 def test_the_current_vintage_under_each_judge_is_shown(
-    tmp_path: Path, samplings: list[Sampling], judges: set[str], vintages: set[str]
-) -> None:
+    tmp_path, samplings: list[Sampling], judges: set[str], vintages: set[str]
+):
     tables = rows_by_table([*resampled("judge", "base", "n1"), *samplings])
 
     scope = scope_of(tmp_path, tables | LABELLERS)
@@ -126,7 +125,7 @@ def test_the_current_vintage_under_each_judge_is_shown(
     assert {entry["vintage"] for entry in scope.entries} == vintages
 
 
-def test_people_who_label_are_shown_where_nobody_else_judged(tmp_path: Path) -> None:
+def test_people_who_label_are_shown_where_nobody_else_judged(tmp_path):
     tables = rows_by_table(resampled("eva", "base", **IMPORTED))
 
     scope = scope_of(tmp_path, tables | LABELLERS)

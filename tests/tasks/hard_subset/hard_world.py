@@ -50,7 +50,7 @@ def with_rule(job: Job, **changes: Any) -> Job:
     return job.model_copy(update={"settings": settings})
 
 
-def store(job: Job, rows: Mapping[str, list[Row]]) -> None:
+def store(job: Job, rows: Mapping[str, list[Row]]):
     """Write rows as rows of the job's own revision, and publish them."""
     written(job.warehouse, rows, job.data.revision).publish()
 

@@ -90,7 +90,7 @@ def part_files(job: Job) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def selection(tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, StageReport]:
+def selection(tmp_path_factory) -> tuple[Job, StageReport]:
     """The job and the report of one selection; tests must not change them."""
     splits = {"finance": TASKS, "finance_hard": OFFICIAL}
     job = job_with(tmp_path_factory.mktemp("selected"), TENTHS, splits)
@@ -98,20 +98,20 @@ def selection(tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, StageRepor
 
 
 @pytest.fixture
-def job_copy(selection: tuple[Job, StageReport], tmp_path: Path) -> Job:
+def job_copy(selection: tuple[Job, StageReport], tmp_path) -> Job:
     """The job of the selection on a copy of its warehouse."""
     return copied(selection[0], tmp_path / "warehouse")
 
 
 @pytest.fixture(scope="module")
-def partial_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def partial_job(tmp_path_factory) -> Job:
     """A job with nine of twelve tasks that are complete for all models; nothing is selected yet."""
     return job_with(tmp_path_factory.mktemp("partial"), PARTIAL, {"finance": TASKS})
 
 
 def test_the_probabilities_are_those_of_all_panels_of_models_and_trials(
     selection: tuple[Job, StageReport],
-) -> None:
+):
     job, _ = selection
     scores = []
     for task in TASKS:
@@ -125,7 +125,7 @@ def test_the_probabilities_are_those_of_all_panels_of_models_and_trials(
 
 def test_tasks_that_are_selected_in_5_to_95_per_cent_of_resamples_are_on_the_border(
     selection: tuple[Job, StageReport],
-) -> None:
+):
     job, report = selection
 
     border = values_in(job, "select inclusion_probability from hard_stability where is_border")
@@ -140,7 +140,7 @@ def test_tasks_that_are_selected_in_5_to_95_per_cent_of_resamples_are_on_the_bor
 
 def test_the_overlap_without_each_model_is_that_with_what_the_others_select(
     selection: tuple[Job, StageReport],
-) -> None:
+):
     job, _ = selection
 
     expected = {}
@@ -152,8 +152,8 @@ def test_the_overlap_without_each_model_is_that_with_what_the_others_select(
 
 
 def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     # The hardest three of eight; the official split has two of these and one other.
     tasks = [f"task-{i}" for i in range(8)]
     splits = {
@@ -176,7 +176,7 @@ def test_the_official_hard_split_is_compared_and_a_single_model_is_not_left_out(
 
 def test_a_second_run_writes_nothing_and_says_the_same(
     selection: tuple[Job, StageReport], job_copy: Job
-) -> None:
+):
     _, first_report = selection
     files = part_files(job_copy)
 
@@ -190,7 +190,7 @@ def test_a_second_run_writes_nothing_and_says_the_same(
 
 def test_a_selection_that_has_no_stability_yet_is_given_it(
     selection: tuple[Job, StageReport], job_copy: Job
-) -> None:
+):
     _, first_report = selection
     rows = rows_by_table(job_copy)
     for table in ("hard_stability", "hard_overlaps"):
@@ -206,7 +206,7 @@ def test_a_selection_that_has_no_stability_yet_is_given_it(
 
 
 @pytest.mark.slow
-def test_an_official_split_that_is_ingested_later_is_compared_all_the_same(tmp_path: Path) -> None:
+def test_an_official_split_that_is_ingested_later_is_compared_all_the_same(tmp_path):
     job = job_with(tmp_path, TENTHS, {"finance": TASKS})
     select_hard(job)
     store(job, {"split_members": members_of({"finance_hard": OFFICIAL})})
@@ -225,14 +225,14 @@ def test_an_official_split_that_is_ingested_later_is_compared_all_the_same(tmp_p
 )
 def test_too_few_complete_tasks_are_refused_by_the_bar_that_holds(
     partial_job: Job, min_coverage: float | None, bar: str
-) -> None:
+):
     with pytest.raises(
         PipelineError, match=rf"9 of 12 tasks are complete for all 3 models \(75.0%, {bar}\)"
     ):
         select_hard(with_rule(partial_job, min_coverage=min_coverage))
 
 
-def test_a_lower_bar_of_its_own_lets_the_complete_tasks_be_chosen_from(partial_job: Job) -> None:
+def test_a_lower_bar_of_its_own_lets_the_complete_tasks_be_chosen_from(partial_job: Job):
     report = select_hard(with_rule(partial_job, min_coverage=0.75))
 
     hard = hardest(PARTIAL, COMPLETE)
@@ -247,7 +247,7 @@ def test_a_lower_bar_of_its_own_lets_the_complete_tasks_be_chosen_from(partial_j
     assert overlaps(partial_job, "leave_one_out") == expected
 
 
-def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(job_copy: Job) -> None:
+def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(job_copy: Job):
     selection_id = current_selection(job_copy)
     select_hard(with_rule(job_copy, panel=("gpt", "kimi")))
     id_of_two_models = current_selection(job_copy)
@@ -266,7 +266,7 @@ def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(job
 @pytest.mark.parametrize("named_judges", [("a-judge",), None])
 def test_a_judge_that_judged_several_times_selects_by_its_first_time(
     job_copy: Job, named_judges: tuple[str, ...] | None
-) -> None:
+):
     verdicts = rows_in(job_copy, "from verdicts")
     for verdict in verdicts:
         verdict["verdict_id"] += "/2"
@@ -295,8 +295,8 @@ def stability_with(folder: Path, trials: Sequence[int]) -> list[Any]:
 
 @pytest.mark.slow
 def test_a_task_that_lacks_a_trial_is_chosen_from_with_the_trials_that_it_has(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     first_trial = TENTHS["gpt"][TASKS[3]][0]
 
     candidates = stability_with(tmp_path / "lacking", [first_trial])
@@ -306,7 +306,7 @@ def test_a_task_that_lacks_a_trial_is_chosen_from_with_the_trials_that_it_has(
 
 
 @pytest.fixture
-def nightly_job(tmp_path: Path) -> Job:
+def nightly_job(tmp_path) -> Job:
     """A job with two nights and no base sampling; in the first night a model is missing."""
     splits = {"finance": TASKS}
     job = job_with(tmp_path, {}, splits)
@@ -316,7 +316,7 @@ def nightly_job(tmp_path: Path) -> Job:
     return job
 
 
-def test_where_every_model_is_sampled_nightly_the_latest_night_selects(nightly_job: Job) -> None:
+def test_where_every_model_is_sampled_nightly_the_latest_night_selects(nightly_job: Job):
     report = select_hard(nightly_job, must_select=False)
 
     assert report.warnings == []
@@ -325,7 +325,7 @@ def test_where_every_model_is_sampled_nightly_the_latest_night_selects(nightly_j
 
 def test_a_night_selects_by_itself_and_a_vintage_without_verdicts_is_refused(
     nightly_job: Job,
-) -> None:
+):
     report = select_hard(nightly_job.model_copy(update={"night": "2026-11-21"}))
 
     assert len(report.notes) == 1

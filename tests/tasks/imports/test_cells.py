@@ -103,7 +103,7 @@ Bring = Callable[[Job, Path], object]
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def shared(tmp_path_factory) -> Job:
     """Two tasks with one response."""
     folder = tmp_path_factory.mktemp("cells")
     job = ingested(folder, "t1", "t2")
@@ -155,9 +155,7 @@ def refusal(
 
 
 @pytest.mark.parametrize("case", READ)
-def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(
-    job: Job, tmp_path: Path, case: str
-) -> None:
+def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(job: Job, tmp_path, case: str):
     cell, text = READ[case]
     file = parquet(
         tmp_path / "x.parquet",
@@ -173,9 +171,7 @@ def test_a_cell_of_parquet_that_is_text_or_messages_is_read_as_text(
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(
-    shared: Job, tmp_path: Path, case: str
-) -> None:
+def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(shared: Job, tmp_path, case: str):
     cell, type_name = REFUSED[case]
     file = parquet(
         tmp_path / "x.parquet",
@@ -195,10 +191,10 @@ def test_a_cell_that_is_no_text_is_refused_with_its_row_and_type(
 @pytest.mark.parametrize("form", [json.dumps, list])
 def test_a_response_with_a_part_that_is_no_text_is_refused_with_the_type_of_the_part(
     shared: Job,
-    tmp_path: Path,
+    tmp_path,
     kind: str,
     form: Callable[[Any], Any],
-) -> None:
+):
     parts = [{"type": kind}, {"type": "text", "text": "See above."}]
     response = [{"role": "assistant", "content": parts}]
 
@@ -207,9 +203,7 @@ def test_a_response_with_a_part_that_is_no_text_is_refused_with_the_type_of_the_
     assert f"x.jsonl: row 1: `content` has a part that is not a text (its type is {kind})" in line
 
 
-def test_the_last_message_of_the_assistant_is_the_response_in_json_too(
-    job: Job, tmp_path: Path
-) -> None:
+def test_the_last_message_of_the_assistant_is_the_response_in_json_too(job: Job, tmp_path):
     (tmp_path / "x.json").write_text(json.dumps({"t2": IN_PARTS}), encoding="utf-8")
 
     import_responses(job, tmp_path / "x.json", "bell")
@@ -219,9 +213,7 @@ def test_the_last_message_of_the_assistant_is_the_response_in_json_too(
     assert texts == [("bell", "Two parts."), ("cora", "A response.")]
 
 
-def test_labels_find_a_stored_response_that_is_itself_messages_in_json(
-    job: Job, tmp_path: Path
-) -> None:
+def test_labels_find_a_stored_response_that_is_itself_messages_in_json(job: Job, tmp_path):
     dialogue = json.dumps(CONVERSATION)
     response = [{"role": "assistant", "content": dialogue}]
 
@@ -236,8 +228,8 @@ def test_labels_find_a_stored_response_that_is_itself_messages_in_json(
 
 @pytest.mark.parametrize("name", ["explanation", "judge", "task", "criterion"])
 def test_labels_with_a_cell_that_is_no_text_are_refused_with_their_row(
-    shared: Job, tmp_path: Path, name: str
-) -> None:
+    shared: Job, tmp_path, name: str
+):
     row = {
         "task": "t1",
         "model": "ada",
@@ -251,7 +243,7 @@ def test_labels_with_a_cell_that_is_no_text_are_refused_with_their_row(
     assert f"x.jsonl: row 2: `{name}` is not a text (its type is list)" in line
 
 
-def test_an_id_may_be_a_number(tmp_path: Path) -> None:
+def test_an_id_may_be_a_number(tmp_path):
     job = ingested(tmp_path, "17")
 
     import_responses(job, response_file(tmp_path, task=17, model=4))
@@ -269,9 +261,7 @@ def test_an_id_may_be_a_number(tmp_path: Path) -> None:
         ({"reference_texts_0": [["x"]]}, "`reference_texts_0`"),
     ],
 )
-def test_a_data_set_with_a_cell_that_is_no_text_is_refused(
-    tmp_path: Path, changes: Row, column: str
-) -> None:
+def test_a_data_set_with_a_cell_that_is_no_text_is_refused(tmp_path, changes: Row, column: str):
     file = write_jsonl(tmp_path / "finance.jsonl", [good_row("t1"), good_row("t2") | changes])
 
     line = str(refusal(lambda job, _: ingest(job), job_on(file, tmp_path / "warehouse"), file))
@@ -279,7 +269,7 @@ def test_a_data_set_with_a_cell_that_is_no_text_is_refused(
     assert f"finance.jsonl: row 2: {column} is not a text" in line
 
 
-def test_a_data_set_of_binary_columns_is_the_one_of_texts(tmp_path: Path) -> None:
+def test_a_data_set_of_binary_columns_is_the_one_of_texts(tmp_path):
     texts = good_row("t1")
     binary_cells = dict(texts)
     for name, value in texts.items():
@@ -328,9 +318,7 @@ SHEETS = {
 
 
 @pytest.mark.parametrize("case", SHEETS)
-def test_a_sheet_is_read_however_a_spreadsheet_writes_it(
-    job: Job, tmp_path: Path, case: str
-) -> None:
+def test_a_sheet_is_read_however_a_spreadsheet_writes_it(job: Job, tmp_path, case: str):
     (tmp_path / "x.csv").write_bytes(SHEETS[case].encode())
 
     import_responses(job, tmp_path / "x.csv")
@@ -341,9 +329,9 @@ def test_a_sheet_is_read_however_a_spreadsheet_writes_it(
 @pytest.mark.parametrize("trial", ["1.0", 1.0, "1.", " 1 ", float("nan"), None, "", Decimal("1.0")])
 def test_a_first_trial_is_read_in_every_form(
     job: Job,
-    tmp_path: Path,
+    tmp_path,
     trial: Any,
-) -> None:
+):
     file = parquet(
         tmp_path / "x.parquet",
         task="t2",
@@ -360,9 +348,9 @@ def test_a_first_trial_is_read_in_every_form(
 @pytest.mark.parametrize("trial", ["1.5", "1.0e0", "one", "-1", "1,0"])
 def test_what_is_no_whole_number_is_no_trial(
     shared: Job,
-    tmp_path: Path,
+    tmp_path,
     trial: str,
-) -> None:
+):
     line = str(refusal(import_responses, shared, response_file(tmp_path, trial=trial)))
 
     assert f"row 1: `trial` is {trial!r}" in line
@@ -372,12 +360,12 @@ TEXTS = st.text("ab'=+-@\t\r\n 1０：＝.:/\u2028\u200b", max_size=9)
 
 
 @given(TEXTS)
-def test_a_mark_before_a_formula_is_undone_by_every_reader(text: str) -> None:
+def test_a_mark_before_a_formula_is_undone_by_every_reader(text: str):
     assert as_before(not_run(text)) == text
     assert as_before(defused(text)) == text
 
 
-def test_a_response_that_left_as_csv_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_response_that_left_as_csv_comes_back_as_it_was(tmp_path):
     texts = [
         "=1+1",
         "'=1+1",
@@ -460,9 +448,7 @@ BRINGS_NOTHING = {
 
 
 @pytest.mark.parametrize("case", BRINGS_NOTHING)
-def test_a_file_that_brings_nothing_is_refused_with_the_reason(
-    shared: Job, tmp_path: Path, case: str
-) -> None:
+def test_a_file_that_brings_nothing_is_refused_with_the_reason(shared: Job, tmp_path, case: str):
     bring_in, content, reason = BRINGS_NOTHING[case]
     (tmp_path / "x.csv").write_text(content, encoding="utf-8")
 

@@ -34,18 +34,14 @@ from tests.tasks.imports.written_documents import body, heading, table, write_do
         ("Caf\xe9".encode("latin-1"), "at byte 3"),
     ],
 )
-def test_text_in_another_encoding_is_refused_and_not_guessed(
-    tmp_path: Path, content: bytes, reason: str
-) -> None:
+def test_text_in_another_encoding_is_refused_and_not_guessed(tmp_path, content: bytes, reason: str):
     (tmp_path / "a.txt").write_bytes(content)
 
     with pytest.raises(DocumentRefused, match=f"{tmp_path / 'a.txt'}: .*{reason}"):
         convert([tmp_path / "a.txt"], tmp_path, is_quiet=True)
 
 
-def test_a_file_that_takes_too_long_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_takes_too_long_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(documents, "LONGEST_S", 0.01)
 
     with pytest.raises(DocumentRefused, match="not converted within"):
@@ -61,11 +57,11 @@ def test_a_file_that_takes_too_long_is_refused(
     ],
 )
 def test_without_the_extra_one_line_says_what_to_install(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path,
+    monkeypatch,
     name: str,
     library: str,
-) -> None:
+):
     monkeypatch.setitem(sys.modules, library, None)
 
     advice = "PDF and DOCX files need more libraries: `uv sync --extra documents`$"
@@ -73,7 +69,7 @@ def test_without_the_extra_one_line_says_what_to_install(
         convert([tmp_path / "no-such.md", tmp_path / name], tmp_path, is_quiet=True)
 
 
-def test_text_needs_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_needs_no_library(tmp_path, monkeypatch):
     for library in ("pdfplumber", "mammoth", "markdownify"):
         monkeypatch.setitem(sys.modules, library, None)
     file = tmp_path / "b.md"
@@ -82,9 +78,7 @@ def test_text_needs_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert convert([file], tmp_path, is_quiet=True) == {file: Converted("Text.")}
 
 
-def test_a_document_is_converted_beside_modules_of_the_user(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_document_is_converted_beside_modules_of_the_user(tmp_path, monkeypatch):
     (tmp_path / "json.py").write_text("raise SystemExit('a module of the user')", encoding="utf-8")
     file = write_docx(tmp_path / "a.docx", "In Word.")
     monkeypatch.chdir(tmp_path)
@@ -100,7 +94,7 @@ def docx_text(file: Path, document: Any) -> str:
     return docx_to_markdown(file).text
 
 
-def test_headings_emphasis_and_lists_of_a_docx_become_markdown_in_order(tmp_path: Path) -> None:
+def test_headings_emphasis_and_lists_of_a_docx_become_markdown_in_order(tmp_path):
     document = Document()
     document.add_heading("Łódź und 東京", 0)
     document.add_heading("Part", 2)
@@ -113,7 +107,7 @@ def test_headings_emphasis_and_lists_of_a_docx_become_markdown_in_order(tmp_path
     )
 
 
-def test_a_table_of_a_docx_becomes_markdown(tmp_path: Path) -> None:
+def test_a_table_of_a_docx_becomes_markdown(tmp_path):
     document = Document()
     table = document.add_table(rows=2, cols=2)
     for cell, text in zip(table._cells, ("Land", "Rate", "Köln", "3|5\nand more"), strict=True):
@@ -124,7 +118,7 @@ def test_a_table_of_a_docx_becomes_markdown(tmp_path: Path) -> None:
     )
 
 
-def test_links_and_descriptions_of_pictures_of_a_docx_are_kept(tmp_path: Path) -> None:
+def test_links_and_descriptions_of_pictures_of_a_docx_are_kept(tmp_path):
     picture = io.BytesIO()
     Image.new("RGB", (200, 200), "red").save(picture, "PNG")
     document = Document()
@@ -140,7 +134,7 @@ def test_links_and_descriptions_of_pictures_of_a_docx_are_kept(tmp_path: Path) -
     )
 
 
-def test_formulas_of_a_docx_are_left_out_and_reported(tmp_path: Path) -> None:
+def test_formulas_of_a_docx_are_left_out_and_reported(tmp_path):
     document = Document()
     written_documents.add_formula(document.add_paragraph("It is "), "a+b")
     document.save(str(tmp_path / "x.docx"))
@@ -148,11 +142,11 @@ def test_formulas_of_a_docx_are_left_out_and_reported(tmp_path: Path) -> None:
     assert docx_to_markdown(tmp_path / "x.docx") == Converted("It is\n", lacks_formulas=True)
 
 
-def test_an_empty_docx_has_no_text(tmp_path: Path) -> None:
+def test_an_empty_docx_has_no_text(tmp_path):
     assert docx_to_markdown(write_docx(tmp_path / "x.docx")) == Converted("")
 
 
-def test_what_unpacks_to_far_more_than_a_report_is_refused_unread(tmp_path: Path) -> None:
+def test_what_unpacks_to_far_more_than_a_report_is_refused_unread(tmp_path):
     with ZipFile(write_docx(tmp_path / "x.docx", "A bomb."), "a", ZIP_DEFLATED) as archive:
         archive.writestr("word/more.xml", bytes(60 * 2**20))
 
@@ -190,13 +184,13 @@ WORDS = st.builds(
 
 
 @given(st.lists(WORDS, max_size=40))
-def test_no_letter_is_lost_and_none_changes_its_place(words: list[dict[str, Any]]) -> None:
+def test_no_letter_is_lost_and_none_changes_its_place(words: list[dict[str, Any]]):
     document = markdown_of(list(lines_of(words, 1)))
 
     assert "".join(filter(str.isalpha, document)) == "".join(word["text"] for word in words)
 
 
-def test_sentences_go_on_over_pages() -> None:
+def test_sentences_go_on_over_pages():
     lines = [
         *lines_of([at("going", 0, 700)], 1),
         *lines_of([at("on", 0, 20)], 2),
@@ -206,7 +200,7 @@ def test_sentences_go_on_over_pages() -> None:
     assert markdown_of(lines) == "going\non\n\nNew\n"
 
 
-def test_levels_of_headings_follow_sizes() -> None:
+def test_levels_of_headings_follow_sizes():
     words = [
         at("Big", 0, 0, 20),
         at("One", 0, 24, 20),
@@ -220,7 +214,7 @@ def test_levels_of_headings_follow_sizes() -> None:
 RATES = [["Land", "Rate", "Note"], ["Köln", "3,5 %", "a|b"], ["Genève", "4 %", "two words"]]
 
 
-def test_pages_come_in_order_with_headings_lists_and_tables(tmp_path: Path) -> None:
+def test_pages_come_in_order_with_headings_lists_and_tables(tmp_path):
     parts = [
         heading("The title", 1),
         body("Opening words."),
@@ -274,7 +268,7 @@ SHOWN = {
 
 
 @pytest.mark.parametrize("case", SHOWN)
-def test_what_a_page_shows_is_the_text(tmp_path: Path, case: str) -> None:
+def test_what_a_page_shows_is_the_text(tmp_path, case: str):
     part, text = SHOWN[case]
 
     document = pdf_to_markdown(write_pdf(tmp_path / "x.pdf", part))
@@ -283,13 +277,13 @@ def test_what_a_page_shows_is_the_text(tmp_path: Path, case: str) -> None:
     assert "\n\n".join(lines) == text
 
 
-def test_a_page_of_pictures_has_no_text(tmp_path: Path) -> None:
+def test_a_page_of_pictures_has_no_text(tmp_path):
     file = written_documents.write_scan(tmp_path / "x.pdf")
 
     assert pdf_to_markdown(file) == Converted("", n_pages_without_text=1)
 
 
-def test_a_page_that_is_a_drawing_is_not_searched_for_tables(tmp_path: Path) -> None:
+def test_a_page_that_is_a_drawing_is_not_searched_for_tables(tmp_path):
     page = written_documents.canvas(tmp_path / "y.pdf")
     for number in range(3_500):
         x = number % 500
@@ -335,9 +329,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_or_locked_file_is_refused_and_not_taken_in_part(
-    tmp_path: Path, damage: str
-) -> None:
+def test_a_damaged_or_locked_file_is_refused_and_not_taken_in_part(tmp_path, damage: str):
     suffix, change, reason = DAMAGES[damage]
     file = tmp_path / f"x{suffix}"
     if suffix == ".pdf":
@@ -350,12 +342,12 @@ def test_a_damaged_or_locked_file_is_refused_and_not_taken_in_part(
     assert reason in outcome(file, suffix)["refused"]
 
 
-def test_what_only_its_owner_may_change_is_read(tmp_path: Path) -> None:
+def test_what_only_its_owner_may_change_is_read(tmp_path):
     file = written_documents.write_locked_pdf(tmp_path / "x.pdf", password="")
     assert pdf_to_markdown(file).text == "Behind a lock.\n"
 
 
-def test_a_font_that_does_not_tell_its_letters_is_refused(tmp_path: Path) -> None:
+def test_a_font_that_does_not_tell_its_letters_is_refused(tmp_path):
     file = write_pdf(tmp_path / "x.pdf", body("東京の報告", "HeiseiMin-W3"))
     file.write_bytes(file.read_bytes().replace(b"Japan1", b"Secret"))
 

@@ -32,12 +32,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def shared(tmp_path_factory) -> Job:
     return ingested(tmp_path_factory.mktemp("bounds"), "t1", "t2")
 
 
 @pytest.fixture
-def secret(tmp_path: Path) -> Path:
+def secret(tmp_path) -> Path:
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     (folder / "t1.md").write_text("root:x:0:0", encoding="utf-8")
@@ -45,7 +45,7 @@ def secret(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     (tmp_path / "reports" / "ada").mkdir(parents=True)
     (tmp_path / "reports" / "ada" / "t2.md").write_text("Inside.", encoding="utf-8")
     return tmp_path / "reports"
@@ -70,7 +70,7 @@ def test_a_link_that_leads_out_or_a_pipe_is_refused(
     target: str | None,
     reason: str,
     skip_other: bool,
-) -> None:
+):
     file = folder / "ada" / "t1.md"
     if target is None:
         os.mkfifo(file)
@@ -98,9 +98,7 @@ def test_a_link_that_leads_out_or_a_pipe_is_refused(
         "nul\0.md",
     ],
 )
-def test_a_table_names_files_of_its_folder_alone(
-    job: Job, folder: Path, secret: Path, name: str
-) -> None:
+def test_a_table_names_files_of_its_folder_alone(job: Job, folder: Path, secret: Path, name: str):
     (folder / "link.md").symlink_to(secret)
     (folder / "linked").symlink_to(secret.parent)
     (folder / "ada.md").mkdir()
@@ -120,13 +118,13 @@ def test_a_table_names_files_of_its_folder_alone(
     assert rows_in(job, "from responses") == []
 
 
-def test_a_link_that_stays_inside_is_followed(job: Job, folder: Path) -> None:
+def test_a_link_that_stays_inside_is_followed(job: Job, folder: Path):
     (folder / "ada" / "t1.md").symlink_to("t2.md")
 
     assert import_responses(job, folder).rows == 2
 
 
-def test_a_table_may_name_a_file_of_its_folder_by_any_path(job: Job, folder: Path) -> None:
+def test_a_table_may_name_a_file_of_its_folder_by_any_path(job: Job, folder: Path):
     rows = [
         {"task": "t1", "model": "m", "file": "ada/../ada/t2.md"},
         {
@@ -140,8 +138,8 @@ def test_a_table_may_name_a_file_of_its_folder_by_any_path(job: Job, folder: Pat
 
 
 def test_the_folder_itself_may_be_a_link_because_the_user_chose_it(
-    job: Job, folder: Path, tmp_path: Path
-) -> None:
+    job: Job, folder: Path, tmp_path
+):
     (tmp_path / "by-link").symlink_to(folder / "ada")
 
     assert import_responses(job, tmp_path / "by-link", "bell").rows == 1
@@ -152,8 +150,8 @@ def test_a_link_that_replaces_a_checked_name_is_not_followed(
     folder: Path,
     secret: Path,
     is_folder: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     resolve = Path.resolve
 
     def replace_after_the_check(path: Path, strict: bool = False) -> Path:
@@ -174,7 +172,7 @@ def test_a_link_that_replaces_a_checked_name_is_not_followed(
 @pytest.mark.parametrize("name", ["t1.md", "t1.pdf", "t1.docx"])
 def test_a_document_is_opened_within_its_folder_when_it_is_converted(
     folder: Path, secret: Path, name: str
-) -> None:
+):
     (folder / name).symlink_to(secret)
 
     with pytest.raises(NotInside, match="leads out of"):
@@ -184,10 +182,10 @@ def test_a_document_is_opened_within_its_folder_when_it_is_converted(
 @pytest.mark.parametrize(("write", "read"), [(export_tables, imported), (backup, restore)])
 def test_an_export_or_backup_with_links_out_of_it_is_refused(
     job: Job,
-    tmp_path: Path,
+    tmp_path,
     write: Callable[[Job, Path], object],
     read: Callable[[Job, Path], object],
-) -> None:
+):
     folder = tmp_path / "bundle"
     write(job, folder)
     largest_file = max(folder.rglob("*.parquet"), key=lambda path: path.stat().st_size)
@@ -225,9 +223,7 @@ READERS = {
         if (name, kind) != ("figures.zip", "too large")  # only its digest is made of it
     ],
 )
-def test_only_regular_files_of_bounded_size_are_read(
-    job: Job, tmp_path: Path, name: str, kind: str
-) -> None:
+def test_only_regular_files_of_bounded_size_are_read(job: Job, tmp_path, name: str, kind: str):
     path = tmp_path / name
     if kind == "a pipe":
         os.mkfifo(path)
@@ -250,11 +246,11 @@ def test_only_regular_files_of_bounded_size_are_read(
 )
 def test_an_archive_that_unpacks_to_far_more_is_refused_unread(
     job: Job,
-    tmp_path: Path,
+    tmp_path,
     n_members: int,
     n_bytes: int,
     reason: str,
-) -> None:
+):
     with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", "{}")
         for number in range(n_members):
@@ -266,8 +262,8 @@ def test_an_archive_that_unpacks_to_far_more_is_refused_unread(
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_a_member_larger_than_the_archive_says_is_not_unpacked_whole(
-    job: Job, tmp_path: Path, method: int
-) -> None:
+    job: Job, tmp_path, method: int
+):
     n_bytes = 30_000_000
     path = tmp_path / "log.eval"
     with zipfile.ZipFile(path, "w", method) as archive:
@@ -282,9 +278,7 @@ def test_a_member_larger_than_the_archive_says_is_not_unpacked_whole(
     tracemalloc.stop()
 
 
-def test_a_text_that_a_parquet_file_stores_once_for_many_rows_is_not_unpacked(
-    job: Job, tmp_path: Path
-) -> None:
+def test_a_text_that_a_parquet_file_stores_once_for_many_rows_is_not_unpacked(job: Job, tmp_path):
     text = pa.DictionaryArray.from_arrays(
         pa.array([0] * 100_000, pa.int32()), ["A response. " * 10_000]
     )
@@ -305,9 +299,7 @@ def test_a_text_that_a_parquet_file_stores_once_for_many_rows_is_not_unpacked(
         "<!--",
     ],
 )
-def test_a_report_is_read_in_time_that_grows_with_its_size_alone(
-    job: Job, tmp_path: Path, part: str
-) -> None:
+def test_a_report_is_read_in_time_that_grows_with_its_size_alone(job: Job, tmp_path, part: str):
     headings = (
         "<h3>Prompt conversation</h3>",
         "<h3>Sampled message</h3>",

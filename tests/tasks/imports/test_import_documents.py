@@ -13,7 +13,7 @@ from tasks.imports import documents
 from tasks.imports.files import retract
 from tasks.imports.responses import import_responses, parts_of, readings_of
 from tasks.rules.errors import PipelineError, UsageError
-from tests.kit import Patch, one_line, values_in, write_jsonl
+from tests.kit import one_line, values_in, write_jsonl
 from tests.tasks.imports.conftest import ingested
 from tests.tasks.imports.written_documents import (
     body,
@@ -30,13 +30,13 @@ RESPONSES = "select model, task_id, trial, vintage, status, text from responses 
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def shared(tmp_path_factory) -> Job:
     """Three tasks, one of which has an underscore in its name."""
     return ingested(tmp_path_factory.mktemp("documents"), "t1", "t2", "b_t2")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     return tmp_path / "reports"
 
 
@@ -49,7 +49,7 @@ def write(folder: Path, **texts: str) -> Path:
     return folder
 
 
-def test_a_folder_holds_a_response_for_each_model_and_task(job: Job, folder: Path) -> None:
+def test_a_folder_holds_a_response_for_each_model_and_task(job: Job, folder: Path):
     write_pdf(folder / "ada" / "t1.pdf", heading("Rates"), body("All about Köln."))
     write_docx(folder / "bell" / "t1.DOCX", "From Word.")
     (folder / "bell" / "t2.TXT").write_text("\ufeffżółć", encoding="utf-8")
@@ -65,7 +65,7 @@ def test_a_folder_holds_a_response_for_each_model_and_task(job: Job, folder: Pat
     assert re.search("4 documents read with mammoth 1.*, markdownify .*, pdfplumber ", report.line)
 
 
-def test_a_table_names_documents_beside_rows_with_responses(job: Job, tmp_path: Path) -> None:
+def test_a_table_names_documents_beside_rows_with_responses(job: Job, tmp_path):
     write(tmp_path, **{"lists__more__a": "A.", "lists__b": "B."})
     table = tmp_path / "lists" / "files.csv"
     lines = [
@@ -105,7 +105,7 @@ def test_the_name_of_a_file_says_what_it_is(
     model: str | None,
     pattern: str | None,
     row: tuple[Any, ...],
-) -> None:
+):
     import_responses(
         job,
         write(folder, **{name: "A."}),
@@ -116,7 +116,7 @@ def test_the_name_of_a_file_says_what_it_is(
     assert values_in(job, RESPONSES) == [(*row, "ok", "A.")]
 
 
-def test_other_files_are_skipped_only_on_demand_and_then_counted(job: Job, folder: Path) -> None:
+def test_other_files_are_skipped_only_on_demand_and_then_counted(job: Job, folder: Path):
     write(folder, ada__t1="A.", notes="Not a response.")
     (folder / ".DS_Store").write_bytes(b"\0")
 
@@ -127,7 +127,7 @@ def test_other_files_are_skipped_only_on_demand_and_then_counted(job: Job, folde
     assert len(values_in(job, RESPONSES)) == 1
 
 
-def test_a_scan_is_an_empty_response_with_its_cause(job: Job, folder: Path) -> None:
+def test_a_scan_is_an_empty_response_with_its_cause(job: Job, folder: Path):
     write_scan(folder / "ada" / "t1.pdf")
 
     report = import_responses(job, folder)
@@ -138,7 +138,7 @@ def test_a_scan_is_an_empty_response_with_its_cause(job: Job, folder: Path) -> N
     ]
 
 
-def test_a_document_with_text_replaces_a_scan(job: Job, folder: Path) -> None:
+def test_a_document_with_text_replaces_a_scan(job: Job, folder: Path):
     import_responses(job, write_scan(folder / "ada" / "t1.pdf").parents[1])
     assert import_responses(job, folder).rows == 0
 
@@ -151,8 +151,8 @@ def test_a_document_with_text_replaces_a_scan(job: Job, folder: Path) -> None:
 def test_the_same_folder_again_converts_nothing(
     job: Job,
     folder: Path,
-    monkeypatch: Patch,
-) -> None:
+    monkeypatch,
+):
     write_docx(folder / "ada" / "t1.docx", "From Word.")
     assert import_responses(job, folder).rows == 1
     monkeypatch.setattr(documents, "LONGEST_S", 0.0)
@@ -160,9 +160,7 @@ def test_the_same_folder_again_converts_nothing(
     assert "0 responses imported, 1 already present" in import_responses(job, folder).line
 
 
-def test_two_files_for_one_response_are_refused_unless_they_are_equal(
-    job: Job, folder: Path
-) -> None:
+def test_two_files_for_one_response_are_refused_unless_they_are_equal(job: Job, folder: Path):
     write(folder, ada__t1="A.")
     (folder / "ada" / "t1.txt").write_text("A.", encoding="utf-8")
     assert import_responses(job, folder).rows == 1
@@ -175,7 +173,7 @@ def test_two_files_for_one_response_are_refused_unless_they_are_equal(
         import_responses(job, write(folder, ada__t2="B."))
 
 
-def test_a_table_is_another_batch_once_a_document_changes(job: Job, tmp_path: Path) -> None:
+def test_a_table_is_another_batch_once_a_document_changes(job: Job, tmp_path):
     write(tmp_path, a="A.")
     row = {"task": "t1", "model": "ada", "file": "a.md"}
     table = write_jsonl(tmp_path / "m.jsonl", [row])
@@ -225,7 +223,7 @@ def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_stored(
     make: Callable[[Path], Path],
     pattern: str | None,
     reason: str,
-) -> None:
+):
     source = make(folder)
 
     with pytest.raises(PipelineError, match=one_line(reason)):
@@ -234,7 +232,7 @@ def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_stored(
     assert values_in(job, RESPONSES) == []
 
 
-def test_options_for_folders_are_refused_with_a_file(job: Job, tmp_path: Path) -> None:
+def test_options_for_folders_are_refused_with_a_file(job: Job, tmp_path):
     (tmp_path / "x.json").write_text(json.dumps({"t1": "A."}), encoding="utf-8")
 
     with pytest.raises(UsageError, match="--pattern: works only with a folder"):
@@ -255,7 +253,7 @@ def test_options_for_folders_are_refused_with_a_file(job: Job, tmp_path: Path) -
         "{model}/{task",
     ],
 )
-def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text: str) -> None:
+def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text: str):
     with pytest.raises(
         UsageError, match="with text between two fields and without the files' ending"
     ):
@@ -276,7 +274,7 @@ def test_a_field_of_a_pattern_stands_for_one_name(
     pattern: str,
     path: str,
     readings: list[dict[str, str]],
-) -> None:
+):
     parts = parts_of(pattern, None)
 
     assert list(readings_of(path.rpartition(".")[0], parts, {})) == readings

@@ -48,7 +48,7 @@ VERDICT = {
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def shared(tmp_path_factory) -> Job:
     """Two tasks, one response, one verdict; tests must not change them."""
     folder = tmp_path_factory.mktemp("imports")
     job = ingested(folder, "t1", "t2")
@@ -58,7 +58,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Write:
+def file(tmp_path) -> Write:
     """Write rows as JSON Lines."""
     return lambda rows: write_jsonl(tmp_path / "rows.jsonl", rows)
 
@@ -68,7 +68,7 @@ def refuse(
     bring_in: Callable[[Job, Path], object],
     file: Path,
     reason: str,
-) -> None:
+):
     """Assert that a file is refused in one line with this reason, and that nothing of it is
     stored.
     """
@@ -81,7 +81,7 @@ def refuse(
 # responses
 
 
-def test_a_row_is_stored_as_it_is_and_marked_as_imported(shared: Job) -> None:
+def test_a_row_is_stored_as_it_is_and_marked_as_imported(shared: Job):
     columns = "model, trial, text, status, source, chars_alnum, attempts"
     assert values_in(shared, f"select {columns} from responses") == [
         ("ada", 1, "A response.", "ok", "imported", 9, 0)
@@ -92,7 +92,7 @@ def test_a_row_is_stored_as_it_is_and_marked_as_imported(shared: Job) -> None:
     ]
 
 
-def test_a_row_is_stored_once(shared: Job, file: Write) -> None:
+def test_a_row_is_stored_once(shared: Job, file: Write):
     assert import_responses(shared, file([RESPONSE])).rows == 0
     assert import_verdicts(shared, file([VERDICT])).rows == 0
 
@@ -113,11 +113,11 @@ LONG = "word " * 40_000
 )
 def test_a_response_is_read_from_every_form_of_file(
     job: Job,
-    tmp_path: Path,
+    tmp_path,
     name: str,
     text: str,
     response: str,
-) -> None:
+):
     (tmp_path / name).write_text(text, encoding="utf-8")
 
     import_responses(job, tmp_path / name, model="bell")
@@ -137,7 +137,7 @@ REFUSED_RESPONSES = [
 ]
 
 
-def test_a_response_has_the_vintage_of_its_row_or_of_the_job(job: Job, file: Write) -> None:
+def test_a_response_has_the_vintage_of_its_row_or_of_the_job(job: Job, file: Write):
     dated = RESPONSE | {"model": "bell", "vintage": "2026-11-03"}
     undated = RESPONSE | {"model": "bell", "vintage": " "}
 
@@ -147,7 +147,7 @@ def test_a_response_has_the_vintage_of_its_row_or_of_the_job(job: Job, file: Wri
     assert values_in(job, query) == [("2026-11-03",), ("later",)]
 
 
-def test_an_empty_response_has_failed(job: Job, file: Write) -> None:
+def test_an_empty_response_has_failed(job: Job, file: Write):
     import_responses(job, file([RESPONSE | {"model": "bell", "response": " "}]))
 
     query = "select status, text from responses where model = 'bell'"
@@ -228,9 +228,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
-def test_a_file_that_cannot_be_read_is_refused_in_one_line(
-    shared: Job, tmp_path: Path, case: str
-) -> None:
+def test_a_file_that_cannot_be_read_is_refused_in_one_line(shared: Job, tmp_path, case: str):
     name, content, reason = UNREADABLE[case]
     (tmp_path / name).write_bytes(content)
     refuse(
@@ -259,9 +257,9 @@ AS_WRITTEN = [
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_a_csv_cell_is_the_text_that_is_written_there(
     job: Job,
-    tmp_path: Path,
+    tmp_path,
     end: str,
-) -> None:
+):
     lines = ["", "task,trial,response"]
     for trial, text in enumerate(AS_WRITTEN, start=1):
         quoted_text = text.replace('"', '""')
@@ -294,7 +292,7 @@ def test_a_decision_is_read_in_every_way_of_writing_it(
     decision: Row,
     value: float,
     status: str,
-) -> None:
+):
     cell = {
         "task": "t1",
         "model": "ada",
@@ -308,7 +306,7 @@ def test_a_decision_is_read_in_every_way_of_writing_it(
     assert values_in(job, query) == [(value, status)]
 
 
-def test_a_verdict_may_name_the_response_that_was_read(job: Job, file: Write) -> None:
+def test_a_verdict_may_name_the_response_that_was_read(job: Job, file: Write):
     import_verdicts(job, file([VERDICT | {"judge": "dora", "response": "A response."}]))
 
     assert values_in(job, "select 1 from verdicts where judge = 'dora'") == [(1,)]
@@ -328,7 +326,7 @@ WORDS = {
 @pytest.mark.parametrize("column", ["verdict", "value", "criteria_met"])
 def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(
     job: Job, file: Write, column: str
-) -> None:
+):
     undecided = VERDICT | {"criteria_met": None}
     rows = [undecided | {column: word, "judge": word} for word in WORDS]
 
@@ -339,14 +337,14 @@ def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(
     assert dict(values_in(job, query)) == values
 
 
-def test_a_word_that_is_no_decision_is_refused(shared: Job, file: Write) -> None:
+def test_a_word_that_is_no_decision_is_refused(shared: Job, file: Write):
     rows = [VERDICT | {"criteria_met": "unsatisfied"}]
 
     with pytest.raises(PipelineError, match="the decision is 'unsatisfied'"):
         import_verdicts(shared, file(rows), grading="ternary")
 
 
-def test_the_same_file_for_another_judge_is_another_batch(job: Job, file: Write) -> None:
+def test_the_same_file_for_another_judge_is_another_batch(job: Job, file: Write):
     rows = file([VERDICT | {"judge": None}])
     for judge in ("dora", "emil"):
         import_verdicts(job, rows, judge=judge)
@@ -390,7 +388,7 @@ def test_responses_that_do_not_fit_are_refused_in_one_line_and_not_stored(
     file: Write,
     rows: list[Row],
     reason: str,
-) -> None:
+):
     refuse(shared, import_responses, file(rows), reason)
 
 
@@ -400,14 +398,14 @@ def test_verdicts_that_do_not_fit_are_refused_in_one_line_and_not_stored(
     file: Write,
     rows: list[Row],
     reason: str,
-) -> None:
+):
     refuse(shared, import_verdicts, file(rows), reason)
 
 
 UNKNOWN = "2 rows skipped whose task or criterion is not in the data set"
 
 
-def test_responses_to_unknown_tasks_are_skipped_on_demand(job: Job, file: Write) -> None:
+def test_responses_to_unknown_tasks_are_skipped_on_demand(job: Job, file: Write):
     rows = [RESPONSE | {"task": task, "model": "bell"} for task in ("t9", "t1", "t8")]
 
     report = import_responses(job, file(rows), skip_unknown=True)
@@ -416,9 +414,7 @@ def test_responses_to_unknown_tasks_are_skipped_on_demand(job: Job, file: Write)
     assert report.notes[-1] == UNKNOWN
 
 
-def test_verdicts_on_unknown_tasks_and_criteria_are_skipped_on_demand(
-    job: Job, file: Write
-) -> None:
+def test_verdicts_on_unknown_tasks_and_criteria_are_skipped_on_demand(job: Job, file: Write):
     verdict = VERDICT | {"judge": "dora"}
     rows = file([verdict | {"task": "t9"}, verdict, verdict | {"criterion": "t2-c0"}])
 
@@ -432,7 +428,7 @@ def test_verdicts_on_unknown_tasks_and_criteria_are_skipped_on_demand(
     assert report.notes[-1] == UNKNOWN
 
 
-def test_options_give_task_judge_and_grading_to_rows_without_them(job: Job, file: Write) -> None:
+def test_options_give_task_judge_and_grading_to_rows_without_them(job: Job, file: Write):
     rows = file(
         [
             {
@@ -460,9 +456,7 @@ def test_options_give_task_judge_and_grading_to_rows_without_them(job: Job, file
     assert values_in(job, query) == [("dora", "binary"), ("emil", "ternary")]
 
 
-def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(
-    tmp_path: Path, file: Write
-) -> None:
+def test_of_criteria_with_the_same_words_the_occurrence_tells_which_is_meant(tmp_path, file: Write):
     rubric = good_rubric("t1")
     title = rubric[0]["title"]
     rubric[2]["title"] = title
@@ -513,7 +507,7 @@ def test_a_retracted_import_goes_with_verdicts_on_it(
     n_responses: int,
     job: Job,
     file: Write,
-) -> None:
+):
     import_responses(job, file([RESPONSE | {"model": "bell"}]))
     batch = batch_of(job, table)
 
@@ -522,14 +516,14 @@ def test_a_retracted_import_goes_with_verdicts_on_it(
     assert counts(job) == [(n_responses, 0)]
 
 
-def test_an_unknown_batch_is_not_retracted(shared: Job) -> None:
+def test_an_unknown_batch_is_not_retracted(shared: Job):
     with pytest.raises(UsageError, match="no such batch"):
         retract(shared, "deadbeef")
 
 
 def test_batches_are_listed_with_their_rows_times_and_files_also_when_they_are_retracted(
     job: Job, file: Write
-) -> None:
+):
     command = "prbench import responses rows.jsonl"
     written(
         job.warehouse,
@@ -558,7 +552,7 @@ VERDICTS = "select * exclude (cost_usd) from verdicts order by all"
 @pytest.mark.slow
 def test_importing_a_file_again_restores_its_rows_and_verdicts(
     job: Job, file: Write, server: FaultServer
-) -> None:
+):
     judge = {
         "name": "openai/judge",
         "label": "judge",

@@ -4,7 +4,6 @@ of the raw files.
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -31,7 +30,7 @@ FILES = [
 @pytest.mark.skipif(
     not all(file.is_file() for file in FILES), reason="real data are not beside the checkout"
 )
-def test_leaderboards_of_real_rows_have_the_figures_of_the_checker(tmp_path: Path) -> None:
+def test_leaderboards_of_real_rows_have_the_figures_of_the_checker(tmp_path):
     tasks, responses, verdicts = FILES
     job = job_on(tasks, tmp_path / "warehouse")
     ingest(job)

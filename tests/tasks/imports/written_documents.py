@@ -102,7 +102,7 @@ def write_docx(file: Path, *paragraphs: str) -> Path:
     return file
 
 
-def add_formula(paragraph: Any, text: str) -> None:
+def add_formula(paragraph: Any, text: str):
     """Append a formula to a paragraph of a DOCX."""
     paragraph._p.append(
         parse_xml(f'<m:oMath xmlns:m="{_MATH}"><m:r><m:t>{text}</m:t></m:r></m:oMath>')
@@ -113,7 +113,7 @@ def add_link(
     paragraph: Any,
     text: str,
     address: str,
-) -> None:
+):
     """Append a link to a paragraph of a DOCX."""
     number = paragraph.part.relate_to(address, RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
     spaces = f'xmlns:w="{_WORD}" xmlns:r="{_LINKS}"'

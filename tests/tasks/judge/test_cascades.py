@@ -22,7 +22,6 @@ from tests.faults.behaviours import prompt_of
 from tests.faults.server import (
     FaultServer,
     HttpResponse,
-    Request,
     is_judge_request,
     meets,
     well_behaved,
@@ -77,7 +76,7 @@ def share_of(*parts: object) -> float:
     return hashlib.sha256("|".join(map(str, parts)).encode()).digest()[0] / 256
 
 
-def two_judges(request: Request, number: int) -> HttpResponse:
+def two_judges(request, number: int) -> HttpResponse:
     """A strong judge that never varies, and a cheap one that errs, wavers, fails, and varies in
     confidence.
     """
@@ -87,7 +86,7 @@ def two_judges(request: Request, number: int) -> HttpResponse:
     return two_sound_judges(request, number)
 
 
-def two_sound_judges(request: Request, number: int) -> HttpResponse:
+def two_sound_judges(request, number: int) -> HttpResponse:
     """The same, but the cheap judge never fails."""
     if not is_judge_request(request) or request["model"] == "strong":
         return well_behaved(request, number)
@@ -117,7 +116,7 @@ def provider() -> Iterator[FaultServer]:
 
 
 @pytest.fixture(scope="module")
-def all_verdicts(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Rows:
+def all_verdicts(provider: FaultServer, tmp_path_factory) -> Rows:
     """The verdicts of both judges on everything, the cheap judge's twice."""
     job = job_at(provider.api_base, tmp_path_factory.mktemp("full"), CHEAP, STRONG)
     sampled(job)
@@ -214,8 +213,8 @@ def outcomes_of(job: Job) -> dict[Key, Outcome]:
 
 @pytest.mark.parametrize("name", WHENS)
 def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judges_foretells(
-    name: str, all_verdicts: Rows, provider: FaultServer, server: FaultServer, tmp_path: Path
-) -> None:
+    name: str, all_verdicts: Rows, provider: FaultServer, server: FaultServer, tmp_path
+):
     when = WHENS[name]
     expected = replayed(all_verdicts, when)
     job = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(**when))
@@ -233,7 +232,7 @@ def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judge
     assert calls_of(server) <= calls_of(provider)
 
 
-def test_a_second_run_of_a_cascade_makes_no_calls(server: FaultServer, tmp_path: Path) -> None:
+def test_a_second_run_of_a_cascade_makes_no_calls(server: FaultServer, tmp_path):
     job = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(disagreement=True))
     sampled(job)
     judged(job)
@@ -246,8 +245,8 @@ def test_a_second_run_of_a_cascade_makes_no_calls(server: FaultServer, tmp_path:
 
 
 def test_calls_that_the_judges_have_made_for_themselves_are_not_made_again_and_were_free(
-    server: FaultServer, tmp_path: Path
-) -> None:
+    server: FaultServer, tmp_path
+):
     when = {"disagreement": True, "weight_above": 8}
     server.behaviour = two_sound_judges  # failures would be tried again
     judges_job = job_at(server.api_base, tmp_path, CHEAP, STRONG)
@@ -265,14 +264,14 @@ def test_calls_that_the_judges_have_made_for_themselves_are_not_made_again_and_w
     assert distinct(rows, "prompt_tokens") == {0}
 
 
-def strong_is_unreadable(request: Request, number: int) -> HttpResponse:
+def strong_is_unreadable(request, number: int) -> HttpResponse:
     if is_judge_request(request) and request["model"] == "strong":
         return HttpResponse("I cannot say.")
     return two_judges(request, number)
 
 
 @pytest.fixture
-def failed_job(server: FaultServer, tmp_path: Path) -> Job:
+def failed_job(server: FaultServer, tmp_path) -> Job:
     """A job with a cascade whose second judge has failed."""
     server.behaviour = strong_is_unreadable
     job = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(weight_above=6))
@@ -281,7 +280,7 @@ def failed_job(server: FaultServer, tmp_path: Path) -> Job:
     return job
 
 
-def test_a_second_judge_s_failure_is_the_verdict_s(failed_job: Job) -> None:
+def test_a_second_judge_s_failure_is_the_verdict_s(failed_job: Job):
     failed = [row for row in verdicts_of(failed_job) if row["escalated_because"]]
 
     assert distinct(failed, "decided_by") == {"strong"}
@@ -289,9 +288,7 @@ def test_a_second_judge_s_failure_is_the_verdict_s(failed_job: Job) -> None:
     assert distinct(failed, "value") == {None}
 
 
-def test_a_second_judge_s_failure_is_tried_again_as_planned(
-    failed_job: Job, server: FaultServer
-) -> None:
+def test_a_second_judge_s_failure_is_tried_again_as_planned(failed_job: Job, server: FaultServer):
     n_failed = sum(row["value"] is None for row in verdicts_of(failed_job))
     n_cheap = n_calls_to("cheap", server)
     planned = {row.label: row.calls for row in plan(failed_job) if row.purpose == "judge"}
@@ -310,9 +307,7 @@ def price(usd: float) -> dict[str, Any]:
     return {"price": {"input_usd_per_mtok": usd, "output_usd_per_mtok": usd}}
 
 
-def test_a_verdict_has_the_cost_and_attempts_of_all_its_calls(
-    server: FaultServer, tmp_path: Path
-) -> None:
+def test_a_verdict_has_the_cost_and_attempts_of_all_its_calls(server: FaultServer, tmp_path):
     cheap = CHEAP | price(1.0)
     strong = STRONG | price(10.0)
     job = job_at(server.api_base, tmp_path, cheap, strong, cascade(disagreement=True))
@@ -340,8 +335,8 @@ WITHOUT_LOGPROBS: dict[str, Any] = {"name": "hosted_vllm/cheap", "label": "cheap
 
 
 def test_a_reply_that_was_stored_without_log_probabilities_has_no_confidence_and_is_kept(
-    server: FaultServer, tmp_path: Path
-) -> None:
+    server: FaultServer, tmp_path
+):
     server.behaviour = two_sound_judges
     job = job_at(server.api_base, tmp_path, WITHOUT_LOGPROBS)
     sampled(job)
@@ -358,8 +353,8 @@ def test_a_reply_that_was_stored_without_log_probabilities_has_no_confidence_and
 
 @pytest.mark.parametrize("is_streamed", [False, True])
 def test_log_probabilities_give_verdicts_a_confidence(
-    is_streamed: bool, server: FaultServer, tmp_path: Path
-) -> None:
+    is_streamed: bool, server: FaultServer, tmp_path
+):
     server.behaviour = two_sound_judges
     judge = {**WITHOUT_LOGPROBS, "logprobs": True, "stream": is_streamed}
     job = job_at(server.api_base, tmp_path, judge)
@@ -375,7 +370,7 @@ def test_log_probabilities_give_verdicts_a_confidence(
 @pytest.mark.parametrize("settings", [{"logprobs": True}, {"logprobs": True, "stream": True}])
 def test_log_probabilities_are_no_part_of_a_judge_s_identity(
     settings: dict[str, Any],
-) -> None:
+):
     without = Judge(**WITHOUT_LOGPROBS)
     judge = Judge(**WITHOUT_LOGPROBS, **settings)
 

@@ -40,7 +40,6 @@ from tasks.run.writing import StageReport
 from tests.faults.behaviours import criteria_of, prompt_of, well_behaved
 from tests.faults.server import Behaviour, FaultServer, HttpResponse, Request, is_judge_request
 from tests.kit import (
-    Patch,
     copied,
     endpoint,
     good_row,
@@ -111,7 +110,7 @@ class Sampled(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Sampled:
+def sample(tmp_path_factory) -> Sampled:
     with provider() as server:
         job = job_of(server, tmp_path_factory.mktemp("sampled") / "warehouse", OPENAI)
         sampled(prepared(job))
@@ -119,7 +118,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sampled:
 
 
 @pytest.fixture(params=JUDGES)
-def kind(request: pytest.FixtureRequest) -> str:
+def kind(request) -> str:
     return str(request.param)
 
 
@@ -131,7 +130,7 @@ def server(sample: Sampled) -> Iterator[FaultServer]:
 
 
 @pytest.fixture
-def make(sample: Sampled, server: FaultServer, tmp_path: Path) -> Make:
+def make(sample: Sampled, server: FaultServer, tmp_path) -> Make:
     """Make jobs with the given judge on a copy of the warehouse."""
     warehouse = Path(shutil.copytree(sample.warehouse, tmp_path / "warehouse"))
     return lambda judge, **settings: job_of(server, warehouse, judge, **settings)
@@ -214,9 +213,7 @@ class FirstRun(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=JUDGES)
-def first_run(
-    request: pytest.FixtureRequest, sample: Sampled, tmp_path_factory: pytest.TempPathFactory
-) -> FirstRun:
+def first_run(request, sample: Sampled, tmp_path_factory) -> FirstRun:
     warehouse = tmp_path_factory.mktemp("first") / "warehouse"
     shutil.copytree(sample.warehouse, warehouse)
     with pytest.MonkeyPatch.context() as patch, provider(sample.port) as server:
@@ -243,20 +240,20 @@ def entries_of(requests: Sequence[Request]) -> Rows:
     return entries
 
 
-def test_each_criterion_has_a_verdict_of_its_own(first_run: FirstRun) -> None:
+def test_each_criterion_has_a_verdict_of_its_own(first_run: FirstRun):
     assert first_run.report.failures == {}
     assert first_run.report.rows == 23
     assert len(first_run.rows) == 23
 
 
-def test_each_piece_is_one_planned_request(first_run: FirstRun) -> None:
+def test_each_piece_is_one_planned_request(first_run: FirstRun):
     n_pieces = len(PIECES[first_run.kind])
 
     assert len(first_run.requests) == n_pieces
     assert first_run.planned.calls == n_pieces
 
 
-def test_a_row_has_the_size_of_its_piece_and_the_position_in_it(first_run: FirstRun) -> None:
+def test_a_row_has_the_size_of_its_piece_and_the_position_in_it(first_run: FirstRun):
     expected = []
     for size in PIECES[first_run.kind]:
         expected += [(size, position) for position in range(1, size + 1)]
@@ -267,7 +264,7 @@ def test_a_row_has_the_size_of_its_piece_and_the_position_in_it(first_run: First
 
 
 @pytest.mark.parametrize("first_run", ["chat"], indirect=True)
-def test_a_chat_model_gives_values_and_explanations(first_run: FirstRun) -> None:
+def test_a_chat_model_gives_values_and_explanations(first_run: FirstRun):
     decided = [float(entry["criteria_met"]) for entry in entries_of(first_run.requests)]
 
     assert sorted(row["value"] for row in first_run.rows) == sorted(decided)
@@ -275,7 +272,7 @@ def test_a_chat_model_gives_values_and_explanations(first_run: FirstRun) -> None
 
 
 @pytest.mark.parametrize("first_run", ["decisions", "systemone"], indirect=True)
-def test_a_decision_model_gives_probabilities_that_decide(first_run: FirstRun) -> None:
+def test_a_decision_model_gives_probabilities_that_decide(first_run: FirstRun):
     decided = [entry["probability"] for entry in entries_of(first_run.requests)]
 
     assert sorted(row["probability"] for row in first_run.rows) == sorted(decided)
@@ -286,7 +283,7 @@ def test_a_decision_model_gives_probabilities_that_decide(first_run: FirstRun) -
         assert row["explanation"] is None
 
 
-def test_the_shares_of_a_calls_tokens_and_cost_add_up(first_run: FirstRun) -> None:
+def test_the_shares_of_a_calls_tokens_and_cost_add_up(first_run: FirstRun):
     n_prompt = sum(prompt_tokens for prompt_tokens, _ in first_run.token_counts)
     n_reply = sum(reply_tokens for _, reply_tokens in first_run.token_counts)
 
@@ -295,13 +292,13 @@ def test_the_shares_of_a_calls_tokens_and_cost_add_up(first_run: FirstRun) -> No
     assert nano_of(first_run.rows) == first_run.cost_nano
 
 
-def test_a_share_is_a_whole_number_of_billionths_of_a_dollar(first_run: FirstRun) -> None:
+def test_a_share_is_a_whole_number_of_billionths_of_a_dollar(first_run: FirstRun):
     for row in first_run.rows:
         share = 1e9 * row["cost_usd"]
         assert share == pytest.approx(round(share), rel=1e-9)
 
 
-def test_the_planned_highest_cost_is_not_exceeded(first_run: FirstRun) -> None:
+def test_the_planned_highest_cost_is_not_exceeded(first_run: FirstRun):
     assert first_run.planned.cost_usd_high is not None
     assert first_run.cost_nano <= 1e9 * first_run.planned.cost_usd_high
 
@@ -309,7 +306,7 @@ def test_the_planned_highest_cost_is_not_exceeded(first_run: FirstRun) -> None:
 def spoiled(spoil: Callable[[list[Any]], Any], n_replies: int) -> Behaviour:
     """A judge whose first `n_replies` about a piece are spoiled."""
 
-    def behaviour(request: Request, number: int) -> HttpResponse:
+    def behaviour(request, number: int) -> HttpResponse:
         reply = well_behaved(request, number)
         if not is_judge_request(request) or number >= n_replies:
             return reply
@@ -324,7 +321,7 @@ def without_second(entries: list[Any]) -> list[Any]:
 
 def test_an_entry_that_cannot_be_read_fails_its_criterion_alone(
     kind: str, make: Make, server: FaultServer
-) -> None:
+):
     server.behaviour = spoiled(without_second, n_replies=2)
     job = make(JUDGES[kind])
 
@@ -340,8 +337,8 @@ def test_an_entry_that_cannot_be_read_fails_its_criterion_alone(
 
 
 def test_a_piece_with_an_unreadable_entry_is_requested_again_and_its_cost_counts_once(
-    kind: str, make: Make, server: FaultServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    kind: str, make: Make, server: FaultServer, monkeypatch
+):
     server.behaviour = spoiled(without_second, n_replies=2)
     job = make(JUDGES[kind], retention={"replies_days": 1})
     judged(job)
@@ -368,7 +365,7 @@ UNREADABLE: dict[str, Behaviour] = {
 
 
 @pytest.fixture
-def unreadable_job(kind: str, make: Make, server: FaultServer, monkeypatch: Patch) -> Job:
+def unreadable_job(kind: str, make: Make, server: FaultServer, monkeypatch) -> Job:
     """A job whose judge lists no verdict on some criteria."""
     monkeypatch.setattr("tasks.llm.calls.gateway.FIRST_BACKOFF_S", 0.01)
     server.behaviour = UNREADABLE[kind]
@@ -377,7 +374,7 @@ def unreadable_job(kind: str, make: Make, server: FaultServer, monkeypatch: Patc
 
 def test_a_piece_that_is_unreadable_in_two_runs_is_requested_again_only_with_retry_failed(
     kind: str, unreadable_job: Job, server: FaultServer
-) -> None:
+):
     n_calls = []
     for retry_failed in (False, False, False, True, False):
         requests = requests_to_judge(server, unreadable_job, retry_failed=retry_failed)
@@ -389,9 +386,7 @@ def test_a_piece_that_is_unreadable_in_two_runs_is_requested_again_only_with_ret
     assert n_pieces <= n_retried <= 2 * n_pieces
 
 
-def test_the_plan_has_an_unreadable_piece_until_it_is_settled(
-    kind: str, unreadable_job: Job
-) -> None:
+def test_the_plan_has_an_unreadable_piece_until_it_is_settled(kind: str, unreadable_job: Job):
     with_retries = unreadable_job.model_copy(update={"retry_failed": True})
     n_planned = [plan(unreadable_job)[-1].calls]
     for _ in range(2):
@@ -403,7 +398,7 @@ def test_the_plan_has_an_unreadable_piece_until_it_is_settled(
     assert plan(with_retries)[-1].calls == n_pieces
 
 
-def test_a_settled_failure_says_which_option_requests_it_again(unreadable_job: Job) -> None:
+def test_a_settled_failure_says_which_option_requests_it_again(unreadable_job: Job):
     judged(unreadable_job)
     judged(unreadable_job)
 
@@ -416,7 +411,7 @@ def test_a_settled_failure_says_which_option_requests_it_again(unreadable_job: J
 
 def test_a_settled_piece_that_becomes_readable_takes_one_call(
     kind: str, unreadable_job: Job, server: FaultServer
-) -> None:
+):
     judged(unreadable_job)
     judged(unreadable_job)
     server.behaviour = well_behaved
@@ -429,8 +424,8 @@ def test_a_settled_piece_that_becomes_readable_takes_one_call(
 
 def test_a_criterion_alone_that_is_unreadable_is_requested_again_in_each_run(
     make: Make, server: FaultServer
-) -> None:
-    def behaviour(request: Request, number: int) -> HttpResponse:
+):
+    def behaviour(request, number: int) -> HttpResponse:
         if is_judge_request(request):
             return HttpResponse("I cannot say.")
         return well_behaved(request, number)
@@ -443,7 +438,7 @@ def test_a_criterion_alone_that_is_unreadable_is_requested_again_in_each_run(
     assert n_calls == [46, 46, 46]
 
 
-def reversing(request: Request, number: int) -> HttpResponse:
+def reversing(request, number: int) -> HttpResponse:
     """A judge whose first reply lacks the second entry; the next one reverses every decision."""
     reply = well_behaved(request, 0)
     if not is_judge_request(request):
@@ -458,8 +453,8 @@ def reversing(request: Request, number: int) -> HttpResponse:
 
 
 def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
-    kind: str, make: Make, server: FaultServer, tmp_path: Path
-) -> None:
+    kind: str, make: Make, server: FaultServer, tmp_path
+):
     server.behaviour = reversing
     job = make(JUDGES[kind])
     well_judged = copied(job, tmp_path / "well judged")
@@ -478,8 +473,8 @@ def test_each_criterion_takes_the_first_attempt_in_which_its_entry_can_be_read(
 
 
 def test_lost_rows_are_restored_from_the_ledger_without_a_call(
-    kind: str, make: Make, server: FaultServer, tmp_path: Path
-) -> None:
+    kind: str, make: Make, server: FaultServer, tmp_path
+):
     server.behaviour = reversing
     job = make(JUDGES[kind])
     without_rows = copied(job, tmp_path / "without rows")
@@ -494,7 +489,7 @@ def test_lost_rows_are_restored_from_the_ledger_without_a_call(
 
 def test_another_threshold_makes_its_verdicts_of_stored_probabilities_without_a_call(
     make: Make, server: FaultServer
-) -> None:
+):
     first_job = make(OPENAI)
     judged(first_job)
     n_first = len(verdicts(first_job))
@@ -527,7 +522,7 @@ HOSTILE: dict[str, bytes] = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_body_is_a_failure_with_a_cause_and_never_a_verdict(
     name: str, make: Make, server: FaultServer
-) -> None:
+):
     server.behaviour = lambda _request, _number: HttpResponse(raw=HOSTILE[name])
     job = make(OPENAI, limits={"attempts": 1, "outage_s": 1.0})
 
@@ -554,9 +549,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("settings", "message"), REFUSED)
-def test_settings_that_no_provider_can_follow_are_refused(
-    settings: dict[str, Any], message: str
-) -> None:
+def test_settings_that_no_provider_can_follow_are_refused(settings: dict[str, Any], message: str):
     judge = {"name": "openai/x", **settings}
 
     with pytest.raises(ValueError, match=message):
@@ -573,7 +566,7 @@ TOO_LONG = HttpResponse(
 )
 
 
-def refuses_groups(request: Request, number: int) -> HttpResponse:
+def refuses_groups(request, number: int) -> HttpResponse:
     """A judge for which each prompt with several criteria is too long."""
     is_group = "questions" in request or len(criteria_of(prompt_of(request))) > 1
     if is_judge_request(request) and is_group:
@@ -583,7 +576,7 @@ def refuses_groups(request: Request, number: int) -> HttpResponse:
 
 def test_a_piece_that_does_not_fit_is_judged_one_by_one_by_a_chat_judge(
     make: Make, server: FaultServer
-) -> None:
+):
     server.behaviour = refuses_groups
     job = make(CHAT)
 
@@ -598,7 +591,7 @@ def test_a_piece_that_does_not_fit_is_judged_one_by_one_by_a_chat_judge(
 @pytest.mark.parametrize("kind", ["decisions", "systemone"])
 def test_a_piece_that_does_not_fit_is_a_failure_of_a_decision_model(
     kind: str, make: Make, server: FaultServer
-) -> None:
+):
     server.behaviour = refuses_groups
     job = make(JUDGES[kind])
 
@@ -610,10 +603,10 @@ def test_a_piece_that_does_not_fit_is_a_failure_of_a_decision_model(
 
 def test_the_cost_of_a_partly_readable_reply_is_kept_where_its_piece_is_then_too_long(
     make: Make, server: FaultServer
-) -> None:
+):
     half = spoiled(lambda entries: entries[:2], n_replies=1)
 
-    def behaviour(request: Request, number: int) -> HttpResponse:
+    def behaviour(request, number: int) -> HttpResponse:
         if not is_judge_request(request) or len(criteria_of(prompt_of(request))) == 1:
             return well_behaved(request, number)
         return half(request, number) if number == 0 else TOO_LONG
@@ -629,8 +622,8 @@ def test_the_cost_of_a_partly_readable_reply_is_kept_where_its_piece_is_then_too
 
 @pytest.mark.parametrize("threshold", [0.5, 0.75])
 def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_its_calls(
-    threshold: float, make: Make, server: FaultServer, monkeypatch: Patch
-) -> None:
+    threshold: float, make: Make, server: FaultServer, monkeypatch
+):
     monkeypatch.undo()  # here scores are published
     second = second_judge(server)
     for judged_threshold in (0.5, 0.75):  # the second threshold needs no call
@@ -658,7 +651,7 @@ def test_a_cascade_is_evaluated_with_the_configured_threshold_at_the_price_of_it
 )
 def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
     settings_of_second: dict[str, Any], n_in_call: int | None, make: Make, server: FaultServer
-) -> None:
+):
     job = make(OPENAI, other_judges=[second_judge(server, **settings_of_second), CASCADE])
 
     judged(job)
@@ -680,8 +673,8 @@ def test_a_judge_of_groups_is_first_in_a_cascade_and_its_confidence_decides(
 
 def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_planned(
     make: Make, server: FaultServer
-) -> None:
-    def second_is_unreadable(request: Request, number: int) -> HttpResponse:
+):
+    def second_is_unreadable(request, number: int) -> HttpResponse:
         is_second = is_judge_request(request) and request["model"] == "second"
         return HttpResponse("I cannot say.") if is_second else well_behaved(request, number)
 
@@ -700,7 +693,7 @@ def test_where_only_the_second_judge_failed_the_next_run_calls_it_alone_as_plann
     assert judged(job).failures == {}
 
 
-def test_an_unused_threshold_is_refused_and_part_of_no_identity() -> None:
+def test_an_unused_threshold_is_refused_and_part_of_no_identity():
     benchmark = load_benchmark("researchrubrics")  # ternary by default
     by_default = Judge(name="openai/judge", kind="decisions")
     ternary = Judge(name="openai/judge", kind="decisions", grading="ternary")
@@ -715,9 +708,7 @@ def test_an_unused_threshold_is_refused_and_part_of_no_identity() -> None:
 
 
 @pytest.mark.parametrize("name", ["mine.txt", "mine_v3.txt"])
-def test_a_benchmark_of_ones_own_has_a_template_for_groups_beside_its_own(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_benchmark_of_ones_own_has_a_template_for_groups_beside_its_own(name: str, tmp_path):
     judge = Judge(name="openai/judge", criteria_per_call=4)
     benchmark = replace(load_benchmark("prbench"), gradings={"binary": str(tmp_path / name)})
     with pytest.raises(UsageError, match=r"mine_group_v1\.txt is neither a file nor one of"):
@@ -729,9 +720,7 @@ def test_a_benchmark_of_ones_own_has_a_template_for_groups_beside_its_own(
     assert "<<rubric_items>>" in config.template
 
 
-def test_provider_batches_take_the_replies_of_the_same_live_calls(
-    make: Make, server: FaultServer
-) -> None:
+def test_provider_batches_take_the_replies_of_the_same_live_calls(make: Make, server: FaultServer):
     live_job = make(CHAT)
     judged(live_job)
     live_values = {(row["criterion_id"], row["value"]) for row in verdicts(live_job)}
@@ -745,10 +734,10 @@ def test_provider_batches_take_the_replies_of_the_same_live_calls(
     assert distinct(rows, "cost_usd") == {0.0}
 
 
-def judge_arrangements(job: Job) -> None:
+def judge_arrangements(job: Job):
     """Make the missing verdicts of all arrangements, and measure."""
 
-    async def run() -> None:
+    async def run():
         with Warehouse(job.warehouse).reader() as reader:
             arrangements = missing(job, reader)
         async with open_run_context(job) as context:
@@ -760,7 +749,7 @@ def judge_arrangements(job: Job) -> None:
     aggregate(job)
 
 
-def influenced(request: Request, number: int) -> HttpResponse:
+def influenced(request, number: int) -> HttpResponse:
     """A decision model that decides every criterion but the first of a call as unmet."""
     reply = well_behaved(request, number)
     if "questions" not in request:
@@ -799,7 +788,7 @@ class Neighbours:
 
 
 @pytest.fixture(scope="module")
-def neighbours(sample: Sampled, tmp_path_factory: pytest.TempPathFactory) -> Neighbours:
+def neighbours(sample: Sampled, tmp_path_factory) -> Neighbours:
     warehouse = tmp_path_factory.mktemp("neighbours") / "warehouse"
     shutil.copytree(sample.warehouse, warehouse)
     with provider(sample.port) as server:
@@ -815,7 +804,7 @@ def neighbours(sample: Sampled, tmp_path_factory: pytest.TempPathFactory) -> Nei
 
 
 @pytest.mark.long
-def test_neighbours_measures_the_effect_that_the_judge_has(neighbours: Neighbours) -> None:
+def test_neighbours_measures_the_effect_that_the_judge_has(neighbours: Neighbours):
     alone_values = {}
     for row in neighbours.rows("alone"):
         alone_values[row["response_id"], row["criterion_id"]] = row["value"]
@@ -831,14 +820,14 @@ def test_neighbours_measures_the_effect_that_the_judge_has(neighbours: Neighbour
 
 
 @pytest.mark.long
-def test_shuffled_groups_have_the_effect_of_the_judge_too(neighbours: Neighbours) -> None:
+def test_shuffled_groups_have_the_effect_of_the_judge_too(neighbours: Neighbours):
     rows = neighbours.rows("shuffled")
 
     assert {row["value"] for row in rows if row["position_in_call"] > 1} == {0.0}
 
 
 @pytest.mark.long
-def test_neighbours_repeats_no_call(neighbours: Neighbours) -> None:
+def test_neighbours_repeats_no_call(neighbours: Neighbours):
     n_shuffled = neighbours.n_pieces
 
     assert neighbours.n_requests == len(neighbours.rows("alone")) + n_shuffled
@@ -846,14 +835,14 @@ def test_neighbours_repeats_no_call(neighbours: Neighbours) -> None:
 
 
 @pytest.mark.long
-def test_no_score_includes_verdicts_of_neighbours(neighbours: Neighbours) -> None:
+def test_no_score_includes_verdicts_of_neighbours(neighbours: Neighbours):
     assert rows_in(neighbours.job, "from verdicts where judge like '%(alone)%'") == []
 
 
 @pytest.mark.long
 def test_the_leaderboard_shows_the_effect_only_for_the_data_set_that_it_was_measured_on(
-    neighbours: Neighbours, server: FaultServer, tmp_path: Path, monkeypatch: Patch
-) -> None:
+    neighbours: Neighbours, server: FaultServer, tmp_path, monkeypatch
+):
     monkeypatch.undo()  # here scores are published
     server.behaviour = influenced
     job = copied(neighbours.job, tmp_path / "copy")
@@ -873,8 +862,8 @@ def test_the_leaderboard_shows_the_effect_only_for_the_data_set_that_it_was_meas
 
 @pytest.mark.parametrize("has_own_template", [False, True])
 def test_neighbours_tries_again_what_failed_for_a_temporary_cause(
-    has_own_template: bool, make: Make, server: FaultServer, tmp_path: Path
-) -> None:
+    has_own_template: bool, make: Make, server: FaultServer, tmp_path
+):
     judge = SYSTEM_ONE
     if has_own_template:
         template = shutil.copy(FOLDER / "binary_group_v1.txt", tmp_path / "own.txt")
@@ -913,9 +902,7 @@ def job_with_control_set(make: Make, server: FaultServer, *, is_lacking: bool) -
 
 
 @pytest.mark.parametrize("is_lacking", [False, True])
-def test_a_control_set_holds_whole_pieces(
-    is_lacking: bool, make: Make, server: FaultServer
-) -> None:
+def test_a_control_set_holds_whole_pieces(is_lacking: bool, make: Make, server: FaultServer):
     job = job_with_control_set(make, server, is_lacking=is_lacking)
 
     members = rows_in(job, f"select verdicts.* {OF_CONTROL_SET}")
@@ -929,7 +916,7 @@ def test_a_control_set_holds_whole_pieces(
 @pytest.mark.parametrize("is_lacking", [False, True])
 def test_a_night_calls_once_for_each_piece_of_a_control_set(
     is_lacking: bool, make: Make, server: FaultServer
-) -> None:
+):
     job = job_with_control_set(make, server, is_lacking=is_lacking)
     members = rows_in(job, f"select verdicts.* {OF_CONTROL_SET}")
     pieces = {(row["response_id"], row["piece_hash"]) for row in members}
@@ -948,8 +935,8 @@ def test_a_night_calls_once_for_each_piece_of_a_control_set(
 
 
 def test_after_a_kill_between_two_rows_of_a_piece_a_night_writes_the_same_rows(
-    make: Make, server: FaultServer, tmp_path: Path
-) -> None:
+    make: Make, server: FaultServer, tmp_path
+):
     job = job_with_control_set(make, server, is_lacking=False)
     tonight = job.model_copy(update={"night": NIGHT})
     killed = copied(tonight, tmp_path / "killed")
@@ -982,8 +969,8 @@ def test_a_request_that_no_repetition_helps_is_made_once_and_tells_no_secret(
     kind: str,
     make: Make,
     server: FaultServer,
-    monkeypatch: Patch,
-) -> None:
+    monkeypatch,
+):
     for name in KEYS:
         monkeypatch.setenv(name, SECRET)
     server.behaviour = lambda _request, _number: http_response

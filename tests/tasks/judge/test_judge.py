@@ -50,7 +50,7 @@ def judge_config_of(benchmark: str, **settings: Any) -> JudgeConfig:
 @pytest.mark.parametrize(("benchmark", "grading", "name", "template_hash"), EARLIER_TEMPLATES)
 def test_an_earlier_template_has_the_hash_that_it_always_had(
     benchmark: str, grading: str, name: str, template_hash: str
-) -> None:
+):
     config = judge_config_of(benchmark, grading=grading, template=name)
 
     assert config.template_hash == template_hash
@@ -59,7 +59,7 @@ def test_an_earlier_template_has_the_hash_that_it_always_had(
 @pytest.mark.parametrize(("benchmark", "grading", "_name", "template_hash"), EARLIER_TEMPLATES)
 def test_the_default_template_is_another_one_that_marks_its_quotes(
     benchmark: str, grading: str, _name: str, template_hash: str
-) -> None:
+):
     default = judge_config_of(benchmark, grading=grading)
 
     assert default.template_hash != template_hash
@@ -68,8 +68,8 @@ def test_the_default_template_is_another_one_that_marks_its_quotes(
 
 
 def test_a_template_of_ones_own_goes_with_the_search_that_it_always_went_with(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     template = tmp_path / "own.txt"
     template.write_text("<<conversation>>\n<<rubric_item>>", encoding="utf-8")
     earlier = judge_config_of("researchrubrics", template="researchrubrics_binary_v1")
@@ -80,7 +80,7 @@ def test_a_template_of_ones_own_goes_with_the_search_that_it_always_went_with(
 
 
 @pytest.fixture
-def make(server: FaultServer, tmp_path: Path) -> Make:
+def make(server: FaultServer, tmp_path) -> Make:
     """Make jobs on some tasks with a model and a judge with the given settings."""
     shutil.copytree(prepared_sample(), tmp_path, dirs_exist_ok=True)
 
@@ -102,7 +102,7 @@ def make(server: FaultServer, tmp_path: Path) -> Make:
 @pytest.mark.slow
 def test_the_plan_says_how_many_verdicts_another_template_judges_again_and_how_to_keep_the_last(
     make: Make,
-) -> None:
+):
     earlier_job = make({"template": "binary_v1"})
     job = make({"template": "default"})
     sampled(earlier_job)
@@ -122,7 +122,7 @@ def test_the_plan_says_how_many_verdicts_another_template_judges_again_and_how_t
 
 
 @pytest.mark.slow
-def test_verdicts_of_two_templates_are_kept_together(make: Make) -> None:
+def test_verdicts_of_two_templates_are_kept_together(make: Make):
     earlier_job = make({"template": "binary_v1"})
     job = make({"template": "default"})
     sampled(job)
@@ -134,16 +134,14 @@ def test_verdicts_of_two_templates_are_kept_together(make: Make) -> None:
     assert len(rows_in(job, "from verdicts")) == 2 * n_criteria
 
 
-def swallows_the_tag(request: Request, number: int) -> HttpResponse:
+def swallows_the_tag(request, number: int) -> HttpResponse:
     """A server that sends thinking without its opening tag, also before a judge's JSON."""
     http_response = well_behaved(request, number)
     return replace(http_response, text=f"First this.</think>\n{http_response.text}")
 
 
 @pytest.mark.slow
-def test_verdicts_are_read_without_the_thinking_before_them(
-    make: Make, server: FaultServer
-) -> None:
+def test_verdicts_are_read_without_the_thinking_before_them(make: Make, server: FaultServer):
     server.behaviour = swallows_the_tag
     job = make({"omits_think_tag": True})
     sampled(job)
@@ -157,7 +155,7 @@ def test_verdicts_are_read_without_the_thinking_before_them(
 @pytest.mark.slow
 def test_stored_responses_are_read_without_their_thinking_without_a_call(
     make: Make, server: FaultServer
-) -> None:
+):
     server.behaviour = swallows_the_tag
     job = make()
     sampled(job)
@@ -187,8 +185,8 @@ def test_a_row_with_an_unknown_end_is_made_again_without_a_call_when_its_word_is
     judge: dict[str, Any],
     make: Make,
     server: FaultServer,
-) -> None:
-    def odd_end(request: Request, number: int) -> HttpResponse:
+):
+    def odd_end(request, number: int) -> HttpResponse:
         is_odd = is_judge_request(request) == (stage is judged)
         return replace(well_behaved(request, number), finish_reason="Odd End" if is_odd else "stop")
 
@@ -221,7 +219,7 @@ def first_fails(http_response: HttpResponse, *, is_judge: bool) -> Behaviour:
     """A provider whose first reply to a judge, or to a model, is a failure."""
     failed_requests: list[Request] = []
 
-    def behaviour(request: Request, number: int) -> HttpResponse:
+    def behaviour(request, number: int) -> HttpResponse:
         if failed_requests or is_judge_request(request) != is_judge:
             return well_behaved(request, number)
         failed_requests.append(request)
@@ -246,7 +244,7 @@ def test_a_redirect_or_a_large_reply_is_a_failure_that_only_retry_failed_request
     stage: Callable[..., StageReport],
     make: Make,
     server: FaultServer,
-) -> None:
+):
     server.behaviour = first_fails(http_response, is_judge=stage is judged)
     job = make(n_tasks=2)
     sampled(job)
@@ -269,9 +267,7 @@ def test_a_redirect_or_a_large_reply_is_a_failure_that_only_retry_failed_request
 
 
 @pytest.mark.slow
-def test_an_opening_that_may_be_thinking_is_kept_and_noted_once(
-    make: Make, server: FaultServer
-) -> None:
+def test_an_opening_that_may_be_thinking_is_kept_and_noted_once(make: Make, server: FaultServer):
     text = "<scratchpad>Hm.</scratchpad>It is void."
     server.behaviour = lambda _request, _number: HttpResponse(text)
     job = make(n_tasks=4)

@@ -24,7 +24,6 @@ from tests.faults.server import (
     Behaviour,
     FaultServer,
     HttpResponse,
-    Request,
     is_judge_request,
     well_behaved,
 )
@@ -48,7 +47,7 @@ class Sampled(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Sampled:
+def sample(tmp_path_factory) -> Sampled:
     with FaultServer() as server:
         models = [endpoint("a", server.api_base, max_tokens=1000)]
         job = prepared(job_on("sample", tmp_path_factory.mktemp("sampled"), models=models))
@@ -57,7 +56,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sampled:
 
 
 @pytest.fixture
-def server(sample: Sampled, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
+def server(sample: Sampled, monkeypatch) -> Iterator[FaultServer]:
     """A new provider on the same port, and a key for it."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with FaultServer(port=sample.port) as server:
@@ -68,7 +67,7 @@ Make = Callable[..., Job]
 
 
 @pytest.fixture
-def make(sample: Sampled, server: FaultServer, tmp_path: Path) -> Make:
+def make(sample: Sampled, server: FaultServer, tmp_path) -> Make:
     """Make jobs on half of the sample with all responses and one judge."""
 
     def job(
@@ -107,9 +106,7 @@ def paid_verdicts(server: FaultServer) -> Counter[str]:
     return Counter(entry.path for entry in server.paid if is_judge_request(entry.request))
 
 
-def test_a_batch_is_submitted_once_and_collected_by_a_later_run(
-    server: FaultServer, make: Make
-) -> None:
+def test_a_batch_is_submitted_once_and_collected_by_a_later_run(server: FaultServer, make: Make):
     server.polls_until_done = 2
     job = make()
 
@@ -121,7 +118,7 @@ def test_a_batch_is_submitted_once_and_collected_by_a_later_run(
     assert paid_verdicts(server) == {BATCH: N_CRITERIA}
 
 
-def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(make: Make) -> None:
+def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(make: Make):
     batched = make("batched")
     live = make("live", mode="live")
 
@@ -136,16 +133,14 @@ def striking_once(status: int) -> tuple[Callable[[str], int | None], Counter[str
     """Strikes of each first request, and the number of requests so far."""
     n_requests: Counter[str] = Counter()
 
-    def strikes(request: str) -> int | None:
+    def strikes(request) -> int | None:
         n_requests[request] += 1
         return status if n_requests[request] == 1 else None
 
     return strikes, n_requests
 
 
-def test_each_request_that_a_provider_refuses_at_first_is_repeated(
-    server: FaultServer, make: Make
-) -> None:
+def test_each_request_that_a_provider_refuses_at_first_is_repeated(server: FaultServer, make: Make):
     server.strikes, n_requests = striking_once(503)
 
     report = judged(make(batch_wait_s=60.0))
@@ -157,7 +152,7 @@ def test_each_request_that_a_provider_refuses_at_first_is_repeated(
 
 def test_if_only_responses_are_lost_the_provider_has_the_batch_and_nothing_is_paid_twice(
     server: FaultServer, make: Make
-) -> None:
+):
     server.strikes, n_requests = striking_once(0)
 
     report = judged(make(batch_wait_s=60.0))
@@ -170,7 +165,7 @@ def test_if_only_responses_are_lost_the_provider_has_the_batch_and_nothing_is_pa
 
 def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(
     server: FaultServer, make: Make
-) -> None:
+):
     job = make()
     server.strikes = lambda request: 503 if request.startswith("GET /v1/batches/") else None
     first_report = judged(job)
@@ -188,7 +183,7 @@ def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(
 @pytest.mark.parametrize("broken_line", [None, b"[]\n", b"[" * 100_000 + b"\n"])
 def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
     broken_line: bytes | None, server: FaultServer, make: Make
-) -> None:
+):
     def written(line: bytes, number: int) -> bytes:
         if number != 5:
             return line
@@ -208,12 +203,12 @@ def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
     assert paid_verdicts(server) == {BATCH: N_CRITERIA + 1}
 
 
-def fails_at_first(request: Request, number: int) -> HttpResponse:
+def fails_at_first(request, number: int) -> HttpResponse:
     is_struck = is_judge_request(request) and sum(map(ord, prompt_of(request))) % 5 == 0
     return HttpResponse(status=500) if is_struck and number == 0 else well_behaved(request, number)
 
 
-def talks_at_first(request: Request, number: int) -> HttpResponse:
+def talks_at_first(request, number: int) -> HttpResponse:
     is_first = is_judge_request(request) and len(request["messages"]) == 1 and number == 0
     return HttpResponse("Certainly!") if is_first else well_behaved(request, number)
 
@@ -223,7 +218,7 @@ def talks_at_first(request: Request, number: int) -> HttpResponse:
 )
 def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_s_batch(
     behaviour: Behaviour, status: str, server: FaultServer, make: Make
-) -> None:
+):
     server.behaviour = behaviour
     job = make()
     first_report = judged(job)
@@ -240,7 +235,7 @@ def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_s_batch(
     assert set(paid_verdicts(server)) == {BATCH}
 
 
-def test_a_warning_counts_the_calls_that_failed_in_a_batch(server: FaultServer, make: Make) -> None:
+def test_a_warning_counts_the_calls_that_failed_in_a_batch(server: FaultServer, make: Make):
     server.behaviour = fails_at_first
 
     report = judged(make())
@@ -254,7 +249,7 @@ def test_a_warning_counts_the_calls_that_failed_in_a_batch(server: FaultServer, 
 @pytest.mark.parametrize("behaviour", [fails_at_first, talks_at_first])
 def test_calls_that_fail_in_a_batch_are_made_live_if_allowed_and_counted(
     behaviour: Behaviour, server: FaultServer, make: Make
-) -> None:
+):
     server.behaviour = behaviour
 
     report = judged(make(allow_live=True))
@@ -268,9 +263,9 @@ def test_calls_that_fail_in_a_batch_are_made_live_if_allowed_and_counted(
 
 
 def test_a_crash_between_submitting_a_batch_and_recording_it_pays_nothing_twice(
-    server: FaultServer, make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def crash(*_: object) -> None:
+    server: FaultServer, make: Make, monkeypatch
+):
+    async def crash(*_: object):
         raise KeyboardInterrupt
 
     job = make()
@@ -291,7 +286,7 @@ def test_a_crash_between_submitting_a_batch_and_recording_it_pays_nothing_twice(
 )
 def test_a_batch_that_fails_or_expires_gives_its_results_and_the_next_run_submits_the_rest(
     end: BatchEnd, n_responses: int, warning: str, server: FaultServer, make: Make
-) -> None:
+):
     server.batch_end = end
     server.responses_before_end = n_responses
     job = make()
@@ -306,7 +301,7 @@ def test_a_batch_that_fails_or_expires_gives_its_results_and_the_next_run_submit
     assert paid_verdicts(server).total() == N_CRITERIA
 
 
-def test_no_batch_is_submitted_that_could_pass_the_cap(server: FaultServer, make: Make) -> None:
+def test_no_batch_is_submitted_that_could_pass_the_cap(server: FaultServer, make: Make):
     job = make()
     limits = Limits(max_tokens=10_000, batch_wait_s=120.0)
     capped = job.settings.model_copy(update={"limits": limits})
@@ -328,8 +323,8 @@ def batched_calls(target: Target) -> list[Call]:
 
 
 def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_it_once(
-    server: FaultServer, make: Make, tmp_path: Path
-) -> None:
+    server: FaultServer, make: Make, tmp_path
+):
     server.polls_until_done = 1
     target = judge_target(make().settings.judges[0])
     calls = batched_calls(target)

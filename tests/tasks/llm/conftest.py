@@ -100,7 +100,7 @@ class Calling:
             await batching.submit_and_collect(calls, wait_s)
             return batching
 
-    def spend(self, reply: Reply) -> None:
+    def spend(self, reply: Reply):
         """Record that a reply has become a failed row on disk."""
         with closing(Ledger(self.folder)) as ledger:
             ledger.mark_used(list(reply.paid))
@@ -176,10 +176,10 @@ def written(
     folder: Path,
     entries: Sequence[Entry],
     spent: Sequence[tuple[str, int]] = (),
-) -> None:
+):
     """Write calls to a ledger, and the attempts that have become failed rows."""
 
-    async def write() -> None:
+    async def write():
         with closing(Ledger(folder)) as ledger:
             await ledger.write(*recorded(entries))
             ledger.mark_used(spent)
@@ -210,7 +210,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _loaded_library() -> None:
+def _loaded_library():
     """Import the library first: this takes seconds, which must not count towards a call's time
     limit.
     """
@@ -218,12 +218,12 @@ def _loaded_library() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _provider_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def _provider_key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests")
 
 
 @pytest.fixture
-def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+def hurried(monkeypatch):
     """Make the waits between attempts too short to notice."""
     monkeypatch.setattr("tasks.llm.calls.gateway.FIRST_BACKOFF_S", 0.01)
     monkeypatch.setattr("tasks.llm.endpoint_health.FIRST_PAUSE_S", 0.01)
@@ -231,7 +231,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def calling(tmp_path: Path) -> Calling:
+def calling(tmp_path) -> Calling:
     """Calls on a fresh ledger."""
     return Calling(tmp_path / "ledger")
 

@@ -60,7 +60,7 @@ def response_to(method: str, path: str, headers: dict[str, str]) -> http.client.
 )
 def test_the_embedded_model_refuses_requests_without_its_key(
     method: str, path: str, headers: dict[str, str]
-) -> None:
+):
     response = response_to(method, path, {"Content-Type": "text/plain", **headers})
 
     assert response.status == 401
@@ -68,13 +68,13 @@ def test_the_embedded_model_refuses_requests_without_its_key(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("headers", WITHOUT_KEY)
-def test_the_embedded_model_has_no_page(headers: dict[str, str]) -> None:
+def test_the_embedded_model_has_no_page(headers: dict[str, str]):
     assert response_to("GET", "/", headers).status in {401, 404}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("origin", ["http://evil.example", "null"])
-def test_no_page_may_read_responses_of_the_embedded_model(origin: str) -> None:
+def test_no_page_may_read_responses_of_the_embedded_model(origin: str):
     headers = {"Origin": origin, "Access-Control-Request-Method": "POST"}
 
     response = response_to("OPTIONS", "/tokenize", headers)
@@ -83,7 +83,7 @@ def test_no_page_may_read_responses_of_the_embedded_model(origin: str) -> None:
 
 
 @pytest.mark.slow
-def test_waiting_threads_of_the_embedded_model_sleep() -> None:
+def test_waiting_threads_of_the_embedded_model_sleep():
     # The process leaves without waiting for the server's threads.
     script = "import os; from tasks.llm import embedded; embedded.api_base(); os._exit(0)"
 
@@ -108,7 +108,7 @@ class SlowServer:
 
     listening_address = "http://127.0.0.1:9"
 
-    def __init__(self, _parameters: object) -> None:
+    def __init__(self, _parameters: object):
         self.has_running_loop = False
 
     def handle_metrics(self) -> str:
@@ -117,8 +117,8 @@ class SlowServer:
 
 
 def test_the_embedded_model_has_started_when_its_address_is_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     servers: list[SlowServer] = []
 
     def start(parameters: object) -> SlowServer:
@@ -151,7 +151,7 @@ def test_the_embedded_model_has_started_when_its_address_is_known(
 )
 def test_the_embedded_model_computes_on_idle_processors_alone(
     n_cpus: int, load: float, n_threads: int
-) -> None:
+):
     assert embedded.idle_threads(n_cpus, load) == n_threads
 
 
@@ -171,7 +171,7 @@ def embedding_of(text: str, target: Target) -> Any:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route: str) -> None:
+def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route: str):
     with FaultServer() as server:
         reply = embedding_of(
             "reading long leases", target_at(server.api_base, route, dimensions=64)
@@ -198,9 +198,7 @@ def test_a_vector_comes_back_as_json_with_its_tokens_and_cost(route: str) -> Non
         (200, [{"object": "embedding", "index": 0, "embedding": [0.5, None]}], EMPTY),
     ],
 )
-def test_a_reply_without_a_vector_is_a_failure(
-    status_code: int, data: list[Any], status: str
-) -> None:
+def test_a_reply_without_a_vector_is_a_failure(status_code: int, data: list[Any], status: str):
     usage = {"prompt_tokens": 1, "total_tokens": 1}
     body = json.dumps({"object": "list", "data": data, "model": "m", "usage": usage})
     response = HttpResponse(status=status_code, raw=body.encode())
@@ -212,7 +210,7 @@ def test_a_reply_without_a_vector_is_a_failure(
     assert reply.may_pass
 
 
-def test_what_a_vector_costs_at_most_is_known_before_the_call() -> None:
+def test_what_a_vector_costs_at_most_is_known_before_the_call():
     target = target_at("http://127.0.0.1:9/v1")
     call = Call(target, [{"role": "user", "content": "leases"}], "a-cell")
 

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from tasks.llm.request import Target
 from tasks.llm.variables import refuse_unusable_network
 from tasks.rules.errors import UsageError
 from tests.faults.server import FaultServer
-from tests.kit import Patch
 from tests.tasks.llm.conftest import in_turn
 
 NAMED: dict[str, tuple[dict[str, Any], str]] = {
@@ -44,7 +42,7 @@ NAMED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", NAMED)
-def test_a_refusal_names_every_variable_that_may_be_refused(case: str, monkeypatch: Patch) -> None:
+def test_a_refusal_names_every_variable_that_may_be_refused(case: str, monkeypatch):
     settings, variables = NAMED[case]
     monkeypatch.setenv("OPENAI_API_KEY", "any")
 
@@ -55,8 +53,8 @@ def test_a_refusal_names_every_variable_that_may_be_refused(case: str, monkeypat
     "name", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"]
 )
 def test_certificates_that_do_not_exist_are_refused_with_the_variable(
-    name: str, tmp_path: Path, monkeypatch: Patch
-) -> None:
+    name: str, tmp_path, monkeypatch
+):
     monkeypatch.setenv(name, str(tmp_path / "none.pem"))
 
     with pytest.raises(
@@ -65,9 +63,7 @@ def test_certificates_that_do_not_exist_are_refused_with_the_variable(
         refuse_unusable_network()
 
 
-def test_a_file_without_certificates_is_refused_with_the_variable(
-    tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_a_file_without_certificates_is_refused_with_the_variable(tmp_path, monkeypatch):
     file = tmp_path / "empty.pem"
     file.write_text("nothing")
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
@@ -76,7 +72,7 @@ def test_a_file_without_certificates_is_refused_with_the_variable(
         refuse_unusable_network()
 
 
-def test_certificates_that_can_be_read_are_accepted(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_certificates_that_can_be_read_are_accepted(tmp_path, monkeypatch):
     import certifi
 
     monkeypatch.setenv("SSL_CERT_FILE", certifi.where())
@@ -99,7 +95,7 @@ def output_of(
     )
 
 
-def test_litellm_names_the_variable_if_it_cannot_be_imported(tmp_path: Path) -> None:
+def test_litellm_names_the_variable_if_it_cannot_be_imported(tmp_path):
     process = output_of(
         "from tasks.llm.litellm_setup import litellm; litellm()",
         environment={**os.environ, "SSL_CERT_FILE": str(tmp_path)},
@@ -111,23 +107,19 @@ def test_litellm_names_the_variable_if_it_cannot_be_imported(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
-def test_a_folder_is_accepted_where_libraries_read_one(
-    name: str, tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_a_folder_is_accepted_where_libraries_read_one(name: str, tmp_path, monkeypatch):
     monkeypatch.setenv(name, str(tmp_path))
 
     refuse_unusable_network()
 
 
-def test_one_folder_of_several_is_enough(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_one_folder_of_several_is_enough(tmp_path, monkeypatch):
     monkeypatch.setenv("SSL_CERT_DIR", f"{tmp_path / 'none'}:{tmp_path}")
 
     refuse_unusable_network()
 
 
-def test_a_folder_as_a_file_of_certificates_is_refused_with_the_variable(
-    tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_a_folder_as_a_file_of_certificates_is_refused_with_the_variable(tmp_path, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path))
 
     with pytest.raises(
@@ -137,8 +129,8 @@ def test_a_folder_as_a_file_of_certificates_is_refused_with_the_variable(
 
 
 def test_a_file_as_a_folder_of_certificates_is_refused_with_the_variable(
-    monkeypatch: Patch,
-) -> None:
+    monkeypatch,
+):
     import certifi
 
     monkeypatch.setenv("SSL_CERT_DIR", certifi.where())
@@ -177,8 +169,8 @@ USABLE = [
 
 @pytest.mark.parametrize(("address", "name"), in_turn(UNUSABLE, PROXIES))
 def test_a_proxy_that_no_library_can_use_is_refused_with_the_variable(
-    name: str, address: str, monkeypatch: Patch
-) -> None:
+    name: str, address: str, monkeypatch
+):
     monkeypatch.setenv(name, address)
 
     message = rf"\A{name} cannot be used \([^\n]+\); correct or unset it\Z"
@@ -189,20 +181,20 @@ def test_a_proxy_that_no_library_can_use_is_refused_with_the_variable(
 
 
 @pytest.mark.parametrize(("address", "name"), in_turn(USABLE, PROXIES))
-def test_a_proxy_that_can_be_used_is_accepted(name: str, address: str, monkeypatch: Patch) -> None:
+def test_a_proxy_that_can_be_used_is_accepted(name: str, address: str, monkeypatch):
     monkeypatch.setenv(name, address)
 
     refuse_unusable_network()
 
 
-def test_a_socks_proxy_is_refused_without_its_library(monkeypatch: Patch) -> None:
+def test_a_socks_proxy_is_refused_without_its_library(monkeypatch):
     monkeypatch.setenv("ALL_PROXY", "socks5h://127.0.0.1:7890")
 
     with pytest.raises(UsageError, match=r"ALL_PROXY cannot be used \(.*socksio"):
         refuse_unusable_network()
 
 
-def test_a_socks_proxy_is_accepted_with_its_library(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_socks_proxy_is_accepted_with_its_library(tmp_path, monkeypatch):
     monkeypatch.setenv("ALL_PROXY", "socks5h://127.0.0.1:7890")
     (tmp_path / "socksio.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
@@ -223,7 +215,7 @@ print(httpx.get(address).status_code, requests.get(address).status_code)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_requests_to_this_machine_go_through_no_proxy(host: str) -> None:
+def test_requests_to_this_machine_go_through_no_proxy(host: str):
     proxies = dict.fromkeys(
         ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9"
     )
@@ -245,7 +237,7 @@ def environment_without(ending: str) -> dict[str, str]:
     ("name", "addresses"),
     [("NO_PROXY", "a.example, b.example"), ("no_proxy", "a.example,b.example")],
 )
-def test_addresses_that_users_exempt_from_proxies_stay_exempt(name: str, addresses: str) -> None:
+def test_addresses_that_users_exempt_from_proxies_stay_exempt(name: str, addresses: str):
     process = output_of(
         "import os, tasks; print(os.environ['NO_PROXY'], os.environ['no_proxy'])",
         environment={**environment_without("no_proxy"), name: addresses},
@@ -256,7 +248,7 @@ def test_addresses_that_users_exempt_from_proxies_stay_exempt(name: str, address
     assert process.stdout.split() == [exempt, exempt]
 
 
-def test_without_proxies_the_environment_stays_as_it_is() -> None:
+def test_without_proxies_the_environment_stays_as_it_is():
     process = output_of(
         "import os; before = dict(os.environ); import tasks; print(before == os.environ)",
         environment=environment_without("_proxy"),

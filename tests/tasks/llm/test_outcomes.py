@@ -178,7 +178,7 @@ def every_state() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("state", "route"), every_state())
 def test_only_a_failure_that_may_pass_is_tried_again(
     state: str, route: str, calling: Calling, serve: Serve
-) -> None:
+):
     http_response, status, n_attempts = STATES[state]
     server = serve(http_response)
 
@@ -204,7 +204,7 @@ def test_only_a_failure_that_may_pass_is_tried_again(
 )
 def test_a_reply_that_is_too_late_is_a_timeout(
     late: HttpResponse, route: str, calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(late)
 
     reply = calling(call_to(server, timeout_s=0.3, **ALL_ROUTES[route]))
@@ -217,7 +217,7 @@ def test_a_reply_that_is_too_late_is_a_timeout(
 
 
 @pytest.mark.parametrize("route", ALL_ROUTES)
-def test_a_server_that_is_not_there_is_a_provider_error(route: str, calling: Calling) -> None:
+def test_a_server_that_is_not_there_is_a_provider_error(route: str, calling: Calling):
     reply = calling(call_to("http://127.0.0.1:9/v1", **ALL_ROUTES[route]))
 
     assert reply.status == "provider_error"
@@ -229,7 +229,7 @@ def test_a_server_that_is_not_there_is_a_provider_error(route: str, calling: Cal
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_good_reply_has_its_text_and_the_provider_s_report_on_it(
     route: str, calling: Calling, serve: Serve
-) -> None:
+):
     """A lone surrogate in its text is replaced.
 
     LiteLLM drops the fingerprint on two routes, on one before 1.110.
@@ -258,7 +258,7 @@ def test_a_good_reply_has_its_text_and_the_provider_s_report_on_it(
 
 
 @pytest.mark.parametrize(("attempt", "middle_s"), [(1, 0.01), (2, 0.02), (3, 0.04), (20, 60.0)])
-def test_waits_between_attempts_double_and_are_spread(attempt: int, middle_s: float) -> None:
+def test_waits_between_attempts_double_and_are_spread(attempt: int, middle_s: float):
     waits = [backoff_s(attempt) for _ in range(200)]
 
     assert min(waits) >= 0.5 * middle_s
@@ -267,9 +267,7 @@ def test_waits_between_attempts_double_and_are_spread(attempt: int, middle_s: fl
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_the_wait_that_a_server_requests_is_kept(
-    route: str, calling: Calling, serve: Serve
-) -> None:
+def test_the_wait_that_a_server_requests_is_kept(route: str, calling: Calling, serve: Serve):
     refusal = failed(429, kind="rate_limit_error", retry_after_ms="200")
     server = serve(then(refusal, HttpResponse("now")))
 
@@ -308,9 +306,7 @@ def test_the_wait_that_a_server_requests_is_kept(
         ({"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-reset-tokens": "99999"}, None),
     ],
 )
-def test_a_requested_wait_is_read_if_it_is_believed(
-    headers: dict[str, str], wait_s: float | None
-) -> None:
+def test_a_requested_wait_is_read_if_it_is_believed(headers: dict[str, str], wait_s: float | None):
     assert retry_after_s(headers, now_s=1000.0) == wait_s
 
 
@@ -320,14 +316,14 @@ DATES = st.datetimes().map(lambda moment: moment.strftime("%a, %d %b %Y %H:%M:%S
 
 
 @given(headers=st.dictionaries(st.sampled_from(NAMES), NUMBERS | DATES | st.text(max_size=30)))
-def test_no_header_gives_a_wait_beyond_the_bound(headers: dict[str, str]) -> None:
+def test_no_header_gives_a_wait_beyond_the_bound(headers: dict[str, str]):
     wait_s = retry_after_s(headers, now_s=1.8e9)
 
     assert wait_s is None or 0 <= wait_s <= 600
 
 
 @pytest.mark.parametrize("wait", ["7200", "60000", "Thu, 01 Jan 2099 00:00:00 GMT", "-1", "nan"])
-def test_no_requested_wait_stops_a_model(wait: str, calling: Calling, serve: Serve) -> None:
+def test_no_requested_wait_stops_a_model(wait: str, calling: Calling, serve: Serve):
     refusal = failed(429, "come back tomorrow", retry_after=wait)
     server = serve(then(refusal, HttpResponse("now")))
 
@@ -338,7 +334,7 @@ def test_no_requested_wait_stops_a_model(wait: str, calling: Calling, serve: Ser
     assert list(calling.stopped.values()) == [None]
 
 
-def test_no_wait_is_begun_that_ends_after_the_deadline(calling: Calling, serve: Serve) -> None:
+def test_no_wait_is_begun_that_ends_after_the_deadline(calling: Calling, serve: Serve):
     calling.deadline_s = 0.5
     server = serve(failed(503, retry_after="500"))  # longer than the test's patience
 
@@ -351,7 +347,7 @@ def test_no_wait_is_begun_that_ends_after_the_deadline(calling: Calling, serve: 
 HIGH: dict[str, Any] = {"parameters": {"temperature": 1.0}, "fallback": {"temperature": 0.0}}
 
 
-def only_low(request: dict[str, Any], _number: int) -> HttpResponse:
+def only_low(request, _number: int) -> HttpResponse:
     return HttpResponse("low") if request["temperature"] == 0 else failed(500)
 
 
@@ -370,7 +366,7 @@ def low_server(calling: Calling, serve: Serve) -> FaultServer:
 
 def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(
     calling: Calling, low_server: FaultServer
-) -> None:
+):
     reply = calling(call_to(low_server, **HIGH))
 
     assert temperatures(low_server) == [1, 1, 0]
@@ -381,7 +377,7 @@ def test_the_last_attempt_alone_uses_the_fallback_and_its_cell_keeps_the_reply(
 
 def test_the_reply_to_a_fallback_is_that_of_a_call_with_these_parameters(
     calling: Calling, low_server: FaultServer
-) -> None:
+):
     call = call_to(low_server, cell="of its parameters", parameters={"temperature": 0.0})
 
     reply = calling(call)
@@ -393,7 +389,7 @@ def test_the_reply_to_a_fallback_is_that_of_a_call_with_these_parameters(
 
 def test_another_cell_does_not_use_the_reply_to_a_fallback(
     calling: Calling, low_server: FaultServer
-) -> None:
+):
     low_server.behaviour = lambda _request, _number: HttpResponse("high")
 
     reply = calling(call_to(low_server, cell="another", **HIGH))
@@ -405,7 +401,7 @@ def test_another_cell_does_not_use_the_reply_to_a_fallback(
 
 def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(
     calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(only_low)
 
     replies = calling.at_once(
@@ -420,7 +416,7 @@ def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(
 
 def test_a_fallback_that_fails_is_a_marked_failure_and_is_tried_again_in_full(
     calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(failed(500))
     failure = calling(call_to(server, **HIGH))
     calling.spend(failure)

@@ -2,7 +2,6 @@
 
 import re
 from datetime import date, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ from tasks.llm.request import Target, table_entry
 from tasks.llm.retirement import is_retired, retirement_date, retirement_notice
 from tasks.run.run_context import callees, retirement_line
 from tests.flows.conftest import commands_of
-from tests.kit import ROOT, Patch, tracked_files
+from tests.kit import ROOT, tracked_files
 from tests.tasks.llm.conftest import Calling, Serve, call_to, failed
 
 TODAY = date(2026, 11, 28)
@@ -24,7 +23,7 @@ MODEL_NAME = re.compile(
 
 
 @pytest.fixture(autouse=True)
-def dates(monkeypatch: Patch) -> None:
+def dates(monkeypatch):
     """A table of LiteLLM with known days, whatever its version says."""
     table = {
         "ended": {"litellm_provider": "openai", "deprecation_date": "2026-10-23"},
@@ -53,18 +52,16 @@ def dates(monkeypatch: Patch) -> None:
         ("openai/twin", None),
     ],
 )
-def test_the_day_is_that_of_the_entry_to_which_litellm_routes(
-    name: str, last_day: date | None
-) -> None:
+def test_the_day_is_that_of_the_entry_to_which_litellm_routes(name: str, last_day: date | None):
     assert retirement_date(Target(name)) == last_day
 
 
-def test_a_server_of_ones_own_that_speaks_openai_s_protocol_has_no_known_end() -> None:
+def test_a_server_of_ones_own_that_speaks_openai_s_protocol_has_no_known_end():
     assert retirement_date(Target("openai/ended", "http://localhost:8000/v1")) is None
     assert retirement_date(Target("gemini/twin", "https://gemini.example.org")) == date(2026, 12, 1)
 
 
-def test_a_model_is_retired_from_its_last_day_on() -> None:
+def test_a_model_is_retired_from_its_last_day_on():
     assert is_retired(Target("openai/ended"), TODAY)
     assert is_retired(Target("openai/today"), TODAY)
     assert not is_retired(Target("openai/soon"), TODAY)
@@ -78,20 +75,20 @@ def test_a_model_is_retired_from_its_last_day_on() -> None:
         ("openai/soon", "openai/soon will be switched off on 2027-02-26 ("),
     ],
 )
-def test_an_end_within_90_days_is_announced(name: str, beginning: str) -> None:
+def test_an_end_within_90_days_is_announced(name: str, beginning: str):
     notice = retirement_notice(Target(name), TODAY)
 
     assert str(notice).startswith(beginning)
 
 
 @pytest.mark.parametrize("name", ["openai/later", "openai/endless"])
-def test_a_later_end_is_not_announced(name: str) -> None:
+def test_a_later_end_is_not_announced(name: str):
     assert retirement_notice(Target(name), TODAY) is None
 
 
 def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     file = tmp_path / "prbench.yaml"
     file.write_text(
         "dataset: {source: sample}\n"
@@ -115,7 +112,7 @@ def test_each_configured_model_that_ends_has_a_line_with_the_day_and_what_to_do(
 @pytest.mark.parametrize("status", [400, 403, 404])
 def test_a_refused_call_to_a_model_that_has_ended_names_the_day(
     status: int, calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(failed(status, "The model is not available."))
 
     reply = calling(call_to(server, name="hosted_vllm/old"))
@@ -123,7 +120,7 @@ def test_a_refused_call_to_a_model_that_has_ended_names_the_day(
     assert "hosted_vllm/old was switched off on 2026-10-23" in str(reply.error)
 
 
-def test_a_refused_call_to_another_model_names_no_day(calling: Calling, serve: Serve) -> None:
+def test_a_refused_call_to_another_model_names_no_day(calling: Calling, serve: Serve):
     server = serve(failed(404, "The model is not available."))
 
     reply = calling(call_to(server, name="openai/endless"))
@@ -141,7 +138,7 @@ def names_in_examples() -> set[str]:
     return set(MODEL_NAME.findall("\n".join(texts)))
 
 
-def test_no_example_names_a_model_that_ends_within_a_year() -> None:
+def test_no_example_names_a_model_that_ends_within_a_year():
     names = {name for name in names_in_examples() if table_entry(name)}
     last_days = {name: retirement_date(Target(name)) for name in names}
 

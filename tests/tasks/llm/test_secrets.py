@@ -13,7 +13,6 @@ from tasks.llm.environment import filled_in, redacted, safe
 from tasks.llm.request import Call
 from tasks.rules.errors import UsageError
 from tests.faults.server import FaultServer, HttpResponse
-from tests.kit import Patch
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, failed, in_turn
 
 pytestmark = pytest.mark.usefixtures("hurried")
@@ -30,9 +29,7 @@ def traces(folder: Path, secret: str) -> list[str]:
 @pytest.mark.parametrize(
     "name", ["SOME_API_KEY", "HF_TOKEN", "CLIENT_SECRET", "DB_PASSWORD", "PROXY_AUTH"]
 )
-def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(
-    name: str, monkeypatch: Patch
-) -> None:
+def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(name: str, monkeypatch):
     monkeypatch.setenv(name, SECRET)
     monkeypatch.setenv("PRBENCH_PLACE", "somewhere-nice")
     monkeypatch.setenv("SHORT_TOKEN", "true")
@@ -41,14 +38,14 @@ def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(
     assert redacted("somewhere-nice is true") == "somewhere-nice is true"
 
 
-def test_a_value_that_the_configuration_names_is_taken_out_anyway(monkeypatch: Patch) -> None:
+def test_a_value_that_the_configuration_names_is_taken_out_anyway(monkeypatch):
     monkeypatch.setenv("PRBENCH_TEAM", "blue")
 
     assert filled_in("team ${PRBENCH_TEAM}!") == "team blue!"
     assert redacted("the blue one") == "the [redacted] one"
 
 
-def test_a_variable_that_is_not_set_is_named(monkeypatch: Patch) -> None:
+def test_a_variable_that_is_not_set_is_named(monkeypatch):
     monkeypatch.delenv("PRBENCH_NOWHERE", raising=False)
 
     with pytest.raises(UsageError, match="PRBENCH_NOWHERE"):
@@ -64,21 +61,21 @@ def test_a_variable_that_is_not_set_is_named(monkeypatch: Patch) -> None:
         "https://user:pass@word@host/v1",
     ],
 )
-def test_credentials_in_an_address_are_taken_out(url: str) -> None:
+def test_credentials_in_an_address_are_taken_out(url: str):
     message = redacted(f"cannot reach {url} today")
 
     assert not re.search("user|pass|word|token", message)
     assert "host" in message
 
 
-def test_a_secret_that_begins_with_another_is_taken_out_whole(monkeypatch: Patch) -> None:
+def test_a_secret_that_begins_with_another_is_taken_out_whole(monkeypatch):
     monkeypatch.setenv("A_KEY", "planted-01")
     monkeypatch.setenv("B_KEY", "planted-01-and-more")
 
     assert "more" not in redacted("it is planted-01-and-more")
 
 
-def test_a_message_is_one_short_line_without_half_a_secret(monkeypatch: Patch) -> None:
+def test_a_message_is_one_short_line_without_half_a_secret(monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", SECRET)
 
     for length in range(270, 310):
@@ -86,7 +83,7 @@ def test_a_message_is_one_short_line_without_half_a_secret(monkeypatch: Patch) -
         assert re.fullmatch("(?!.*sk-).{1,300}", message)
 
 
-def test_a_message_has_no_lone_surrogate() -> None:
+def test_a_message_has_no_lone_surrogate():
     assert safe("cut \ud83d") == "cut \ufffd"
 
 
@@ -121,8 +118,8 @@ def middle_of(text: str) -> str:
 @pytest.mark.parametrize("is_reply", [False, True])
 @pytest.mark.parametrize("prefix", ["", "u", "me", "user:"])
 def test_a_secret_is_taken_out_in_every_form(
-    prefix: str, is_reply: bool, form: str, secret: str, monkeypatch: Patch
-) -> None:
+    prefix: str, is_reply: bool, form: str, secret: str, monkeypatch
+):
     monkeypatch.setenv("SOME_API_KEY", secret)
     disguise = disguised(secret, prefix)[form]
 
@@ -141,7 +138,7 @@ def test_a_secret_is_taken_out_in_every_form(
     ],
     ids=["words", "escapes"],
 )
-def test_a_reply_keeps_ordinary_words_addresses_and_escapes(text: str, monkeypatch: Patch) -> None:
+def test_a_reply_keeps_ordinary_words_addresses_and_escapes(text: str, monkeypatch):
     monkeypatch.setenv("DB_PASSWORD", "password")
     monkeypatch.setenv("A_KEY", "20261122")
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Jane Q. Public, Esq.")
@@ -157,8 +154,8 @@ ECHOES = list(itertools.product([200, 400, 401, 429, 500], ROUTES))
     ("echo", "form"), in_turn(ECHOES, ["literal", "base64", "json", "percent"])
 )
 def test_a_key_that_a_provider_echoes_is_not_stored_in_any_form(
-    echo: tuple[int, str], form: str, calling: Calling, serve: Serve, monkeypatch: Patch
-) -> None:
+    echo: tuple[int, str], form: str, calling: Calling, serve: Serve, monkeypatch
+):
     status, route = echo
     monkeypatch.setenv("SOME_API_KEY", HARD_SECRET)
     disguise = disguised(HARD_SECRET)[form]
@@ -189,9 +186,7 @@ def gated_call(server: FaultServer, route: str) -> Call:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_secrets_reach_the_server_alone(
-    route: str, calling: Calling, serve: Serve, monkeypatch: Patch
-) -> None:
+def test_secrets_reach_the_server_alone(route: str, calling: Calling, serve: Serve, monkeypatch):
     monkeypatch.setenv("PRBENCH_GATE", SECRET)
     server = serve(HttpResponse("x"))
 
@@ -209,8 +204,8 @@ def test_secrets_reach_the_server_alone(
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_call_is_the_same_with_another_secret(
-    route: str, calling: Calling, serve: Serve, monkeypatch: Patch
-) -> None:
+    route: str, calling: Calling, serve: Serve, monkeypatch
+):
     server = serve(HttpResponse("x"))
     for secret in (SECRET, "another-value"):
         monkeypatch.setenv("PRBENCH_GATE", secret)
@@ -219,9 +214,7 @@ def test_a_call_is_the_same_with_another_secret(
     assert len(server.book) == 1
 
 
-def test_an_address_is_filled_in_at_the_call(
-    calling: Calling, serve: Serve, monkeypatch: Patch
-) -> None:
+def test_an_address_is_filled_in_at_the_call(calling: Calling, serve: Serve, monkeypatch):
     server = serve(lambda _request, _number: failed(500, f"no such place: {server.api_base}"))
     monkeypatch.setenv("PRBENCH_HOST", server.api_base.split("/")[2])
 

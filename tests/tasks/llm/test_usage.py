@@ -67,7 +67,7 @@ UNKNOWN = Tokens()
 @pytest.mark.parametrize("route", USAGE_ROUTES)
 def test_reasoning_beside_the_completion_is_counted_and_paid(
     route: str, calling: Calling, serve: Serve
-) -> None:
+):
     reply = reply_with(XAI_USAGE, route, calling, serve)
 
     assert counts(reply) == Tokens(prompt=10_120, cached=128, completion=4_308, reasoning=2_809)
@@ -92,7 +92,7 @@ CACHED_USAGE = {
 )
 def test_litellm_prices_the_tokens_that_a_report_means(
     usage: dict[str, Any], microdollars: float, calling: Calling, serve: Serve
-) -> None:
+):
     reply = reply_with(usage, "openai", calling, serve, name="openai/gpt-4o-mini", prices=None)
 
     assert reply.cost_usd == pytest.approx(microdollars / 1e6)
@@ -115,9 +115,7 @@ def growing_event(
 
 
 @pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
-def test_the_last_of_a_stream_s_growing_reports_counts(
-    route: str, calling: Calling, serve: Serve
-) -> None:
+def test_the_last_of_a_stream_s_growing_reports_counts(route: str, calling: Calling, serve: Serve):
     stream = growing_event(0, 10) + growing_event(1, 30) + growing_event(2, 30, "stop")
     server = serve(HttpResponse(raw=stream.encode(), headers={"Content-Type": "text/event-stream"}))
 
@@ -127,7 +125,7 @@ def test_the_last_of_a_stream_s_growing_reports_counts(
     assert counts(reply) == Tokens(prompt=100, completion=32, reasoning=30)
 
 
-async def test_results_of_a_batch_follow_the_same_rule(calling: Calling, serve: Serve) -> None:
+async def test_results_of_a_batch_follow_the_same_rule(calling: Calling, serve: Serve):
     server = serve(HttpResponse("A debt.", usage=XAI_USAGE))
 
     batching = await calling.batched([call_to(server, name="openai/judge", prices=PRICES)])
@@ -139,7 +137,7 @@ async def test_results_of_a_batch_follow_the_same_rule(calling: Calling, serve: 
 
 def test_a_cap_counts_the_reasoning_and_lets_no_further_call_through(
     calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(HttpResponse("A debt.", usage=XAI_USAGE))
     calling.max_usd = 0.03
     calling.concurrency = 1
@@ -186,7 +184,7 @@ NOT_ADDING_UP: dict[str, tuple[dict[str, Any], int]] = {
 @pytest.mark.parametrize(("case", "route"), in_turn(NOT_ADDING_UP, USAGE_ROUTES))
 def test_a_report_that_does_not_add_up_is_unknown_and_a_cap_assumes_its_largest_reading(
     case: str, route: str, calling: Calling, serve: Serve
-) -> None:
+):
     usage, assumed_tokens = NOT_ADDING_UP[case]
 
     reply = reply_with(usage, route, calling, serve)
@@ -200,7 +198,7 @@ def test_a_report_that_does_not_add_up_is_unknown_and_a_cap_assumes_its_largest_
 
 async def test_a_batch_whose_reports_do_not_add_up_counts_by_the_largest_reading(
     calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(HttpResponse("A debt.", usage=PLAIN | {"total_tokens": 5_000}))
     budget = Budget(None, 100_000)
     call = call_to(
@@ -222,7 +220,7 @@ async def test_a_batch_whose_reports_do_not_add_up_counts_by_the_largest_reading
 )
 def test_without_a_total_the_counts_are_those_that_are_stated(
     total: dict[str, Any], route: str, calling: Calling, serve: Serve
-) -> None:
+):
     usage = {name: value for name, value in XAI_USAGE.items() if name != "total_tokens"}
 
     reply = reply_with(usage | total, route, calling, serve)
@@ -310,7 +308,7 @@ CACHES: dict[str, tuple[dict[str, Any], int, int | None]] = {
 @pytest.mark.parametrize(("case", "route"), in_turn(CACHES, USAGE_ROUTES))
 def test_cached_tokens_are_found_and_the_prompt_includes_them(
     case: str, route: str, calling: Calling, serve: Serve
-) -> None:
+):
     usage, prompt_tokens, cached_tokens = CACHES[case]
 
     reply = reply_with(PLAIN | usage, route, calling, serve)
@@ -324,7 +322,7 @@ def test_cached_tokens_are_found_and_the_prompt_includes_them(
 @pytest.mark.parametrize("route", CHAT_ROUTES)
 def test_a_completion_of_null_tokens_is_unknown_and_not_free(
     route: str, calling: Calling, serve: Serve
-) -> None:
+):
     usage = {
         "prompt_tokens": 1_000,
         "completion_tokens": None,
@@ -353,7 +351,7 @@ class Handler(BaseHTTPRequestHandler):
 
     server: Provider
 
-    def do_POST(self) -> None:  # the name is that of the standard library
+    def do_POST(self):  # the name is that of the standard library
         self.rfile.read(int(self.headers["content-length"]))
         content = json.dumps(self.server.body).encode()
         self.send_response(200)
@@ -362,7 +360,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_: object):
         """Print nothing."""
 
 
@@ -454,7 +452,7 @@ def anthropic(usage: dict[str, int | None]) -> dict[str, Any]:
 )
 def test_gemini_s_thoughts_are_a_part_of_the_completion(
     usage: dict[str, int], expected: dict[str, int | None], calling: Calling, provider: Provider
-) -> None:
+):
     provider.body = gemini(usage)
 
     reply = calling(
@@ -481,7 +479,7 @@ def test_anthropic_s_cached_tokens_are_a_part_of_the_prompt(
     cached_tokens: int | None,
     calling: Calling,
     provider: Provider,
-) -> None:
+):
     provider.body = anthropic({"input_tokens": 100, "output_tokens": 20} | usage)
 
     reply = calling(
@@ -538,7 +536,7 @@ def report_of(call: dict[str, Any]) -> dict[str, Any]:
 @given(call=calls())
 def test_a_report_in_any_convention_gives_the_parts_that_it_was_made_from(
     call: dict[str, Any],
-) -> None:
+):
     report = report_of(call)
     if call["cached"] + call["written"] == call["reasoning"]:  # two conventions have the same total
         return
@@ -553,9 +551,7 @@ def test_a_report_in_any_convention_gives_the_parts_that_it_was_made_from(
 
 
 @given(call=calls(), total=st.integers(-10, 10**7))
-def test_a_report_adds_up_in_a_convention_or_gives_nothing(
-    call: dict[str, Any], total: int
-) -> None:
+def test_a_report_adds_up_in_a_convention_or_gives_nothing(call: dict[str, Any], total: int):
     report = report_of(call) | {"total_tokens": total}
 
     tokens = tokens_in(report)

@@ -18,7 +18,7 @@ def provider() -> Iterator[FaultServer]:
 
 
 @pytest.fixture(scope="session")
-def evaluated(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Job:
+def evaluated(provider: FaultServer, tmp_path_factory) -> Job:
     """A sampled, judged and aggregated job on the sample, with a ledger."""
     folder = tmp_path_factory.mktemp("evaluated")
     parameters = {"api_base": provider.api_base, "max_tokens": 1000}

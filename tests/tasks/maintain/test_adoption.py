@@ -14,7 +14,7 @@ from tasks.maintain.adoption import adopt
 from tasks.rules.errors import UsageError
 from tasks.run.unadopted import lines_on_unadopted
 from tests.faults.server import FaultServer
-from tests.kit import Patch, copied, job_on, judged, prepared, rows_in, sampled, values_in
+from tests.kit import copied, job_on, judged, prepared, rows_in, sampled, values_in
 from warehouse import compaction
 
 pytestmark = pytest.mark.usefixtures("without_scores")
@@ -31,7 +31,7 @@ JUDGES = [
 
 
 @pytest.fixture
-def server(monkeypatch: Patch) -> Iterator[FaultServer]:
+def server(monkeypatch) -> Iterator[FaultServer]:
     for name in list(os.environ):
         if name.endswith(("_API_BASE", "_BASE_URL")):
             monkeypatch.delenv(name)
@@ -42,7 +42,7 @@ def server(monkeypatch: Patch) -> Iterator[FaultServer]:
 
 
 @pytest.fixture
-def old_job(tmp_path: Path, server: FaultServer, monkeypatch: Patch) -> Job:
+def old_job(tmp_path, server: FaultServer, monkeypatch) -> Job:
     """A job whose work was done when the environment's address was no part of an identity."""
     job = prepared(job_on("sample", tmp_path / "data", models=MODELS, judges=JUDGES))
     job = job.model_copy(update={"limit": 2})
@@ -71,7 +71,7 @@ def contents(job: Job) -> list[dict[str, Any]]:
     return rows_in(job, f"select {hidden} from responses order by task_id") + verdicts
 
 
-def test_adopted_results_are_used_without_a_call(old_job: Job, server: FaultServer) -> None:
+def test_adopted_results_are_used_without_a_call(old_job: Job, server: FaultServer):
     earlier_contents = contents(old_job)
 
     report = adopt(old_job, server.api_base)
@@ -82,7 +82,7 @@ def test_adopted_results_are_used_without_a_call(old_job: Job, server: FaultServ
     assert lines_on_unadopted(old_job) == []
 
 
-def test_one_line_says_how_many_results_are_not_used(old_job: Job, server: FaultServer) -> None:
+def test_one_line_says_how_many_results_are_not_used(old_job: Job, server: FaultServer):
     n_responses, n_verdicts = (
         values_in(old_job, f"select count(*) from {t}")[0][0] for t in ("responses", "verdicts")
     )
@@ -96,17 +96,17 @@ def test_one_line_says_how_many_results_are_not_used(old_job: Job, server: Fault
 
 def test_results_that_were_made_again_with_the_address_are_not_counted(
     old_job: Job, server: FaultServer
-) -> None:
+):
     missing_calls(old_job, server)
 
     assert lines_on_unadopted(old_job) == []
 
 
-def test_without_adoption_they_are_not_used(old_job: Job, server: FaultServer) -> None:
+def test_without_adoption_they_are_not_used(old_job: Job, server: FaultServer):
     assert missing_calls(old_job, server) > 0
 
 
-def test_adopting_again_changes_nothing(old_job: Job, server: FaultServer) -> None:
+def test_adopting_again_changes_nothing(old_job: Job, server: FaultServer):
     adopt(old_job, server.api_base)
     adopted = rows_in(old_job, "from verdicts order by verdict_id")
 
@@ -117,8 +117,8 @@ def test_adopting_again_changes_nothing(old_job: Job, server: FaultServer) -> No
 
 
 def test_adopted_replies_serve_rows_that_were_never_written(
-    old_job: Job, server: FaultServer, tmp_path: Path
-) -> None:
+    old_job: Job, server: FaultServer, tmp_path
+):
     """A run that was killed had replies in the ledger, and no rows."""
     for part in (old_job.warehouse / "parts").glob("verdicts/*.parquet"):
         part.unlink()
@@ -132,8 +132,8 @@ def test_adopted_replies_serve_rows_that_were_never_written(
 
 @pytest.mark.parametrize("n_rewritten", [0, 1, 2])
 def test_an_adoption_that_was_killed_is_finished_by_the_next_one(
-    n_rewritten: int, old_job: Job, server: FaultServer, monkeypatch: Patch
-) -> None:
+    n_rewritten: int, old_job: Job, server: FaultServer, monkeypatch
+):
     earlier_contents = contents(old_job)
     replaced: list[object] = []
     replace = compaction.write_part
@@ -155,8 +155,8 @@ def test_an_adoption_that_was_killed_is_finished_by_the_next_one(
 
 
 def test_a_judge_is_adopted_on_responses_that_keep_their_identity(
-    tmp_path: Path, server: FaultServer, monkeypatch: Patch
-) -> None:
+    tmp_path, server: FaultServer, monkeypatch
+):
     models = [
         {
             "name": "hosted_vllm/m",
@@ -179,9 +179,7 @@ def test_a_judge_is_adopted_on_responses_that_keep_their_identity(
     assert missing_calls(job, server) == 0
 
 
-def test_what_another_server_gave_is_not_adopted(
-    old_job: Job, server: FaultServer, monkeypatch: Patch
-) -> None:
+def test_what_another_server_gave_is_not_adopted(old_job: Job, server: FaultServer, monkeypatch):
     adopt(old_job, server.api_base)
     with FaultServer() as rival_server:
         monkeypatch.setenv("OPENAI_BASE_URL", rival_server.api_base)
@@ -190,8 +188,8 @@ def test_what_another_server_gave_is_not_adopted(
 
 
 def test_without_the_variable_adopted_results_are_not_used(
-    old_job: Job, server: FaultServer, monkeypatch: Patch, tmp_path: Path
-) -> None:
+    old_job: Job, server: FaultServer, monkeypatch, tmp_path
+):
     adopt(old_job, server.api_base)
     monkeypatch.delenv("OPENAI_BASE_URL")
     configured = [
@@ -206,7 +204,7 @@ def test_without_the_variable_adopted_results_are_not_used(
 
 def test_an_address_that_the_environment_does_not_give_is_refused(
     old_job: Job, server: FaultServer
-) -> None:
+):
     with pytest.raises(
         UsageError, match=f"known: {server.api_base} .from OPENAI_BASE_URL.*; name one"
     ):

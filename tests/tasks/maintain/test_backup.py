@@ -23,12 +23,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_scores")]
 
 
 @pytest.fixture
-def job(evaluated: Job, tmp_path: Path) -> Job:
+def job(evaluated: Job, tmp_path) -> Job:
     return copied(evaluated, tmp_path / "warehouse")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path) -> Path:
     return tmp_path / "backup"
 
 
@@ -46,7 +46,7 @@ def content(job: Job) -> list[list[dict[str, Any]]]:
     return [rows_in(job, f"from {table} order by all") for table in tables]
 
 
-def add_part(job: Job, name: str) -> None:
+def add_part(job: Job, name: str):
     warehouse = Warehouse(job.warehouse)
     warehouse.write("responses", [response(name)])
     warehouse.publish()
@@ -60,8 +60,8 @@ def files_in(folder: Path) -> dict[str, int]:
 
 @pytest.mark.parametrize("killed", ["", "before a part", "in a repair"])
 def test_a_restored_warehouse_has_every_row_that_was_paid_and_a_run_on_it_makes_no_call(
-    killed: str, evaluated: Job, job: Job, folder: Path, tmp_path: Path, provider: FaultServer
-) -> None:
+    killed: str, evaluated: Job, job: Job, folder: Path, tmp_path, provider: FaultServer
+):
     for table in (
         ("responses", "verdicts") if killed else ()
     ):  # as if replies were in the ledger, but not in a part yet
@@ -88,7 +88,7 @@ def ledger_copy(names: Iterable[str]) -> str:
 
 def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_more(
     job: Job, folder: Path
-) -> None:
+):
     backup(job, folder)
     files_before = files_in(folder)
     add_part(job, "new")
@@ -111,8 +111,8 @@ def test_a_second_backup_copies_only_what_is_new_and_removes_what_is_needed_no_m
 
 
 def test_merged_files_are_backed_up_in_place_of_those_they_replaced(
-    small: Job, folder: Path, tmp_path: Path
-) -> None:
+    small: Job, folder: Path, tmp_path
+):
     add_part(small, "b")
     backup(small, folder)
     Warehouse(small.warehouse).compact()
@@ -125,13 +125,11 @@ def test_merged_files_are_backed_up_in_place_of_those_they_replaced(
     assert 1 == len(copies) == len(Warehouse(restored.warehouse).part_sizes())
 
 
-def test_a_backup_while_a_run_writes_is_of_one_moment(
-    job: Job, folder: Path, tmp_path: Path
-) -> None:
+def test_a_backup_while_a_run_writes_is_of_one_moment(job: Job, folder: Path, tmp_path):
     stop = threading.Event()
     written: list[str] = []
 
-    def write() -> None:
+    def write():
         warehouse = Warehouse(job.warehouse)
         with sqlite3.connect(ledger_of(job), isolation_level=None) as ledger:
             ledger.execute("pragma journal_mode = wal")
@@ -177,7 +175,7 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Job:
+def small(tmp_path) -> Job:
     """A warehouse with few files, so that a test can kill at each of them."""
     job = job_on("sample", tmp_path / "base" / "warehouse")
     add_part(job, "a")
@@ -200,7 +198,7 @@ IMPORTS = "from tasks.maintain.backup import backup, restore\nfrom tests.kit imp
 
 
 @pytest.mark.long
-def test_a_kill_of_a_backup_leaves_the_last_whole_one(small: Job, tmp_path: Path) -> None:
+def test_a_kill_of_a_backup_leaves_the_last_whole_one(small: Job, tmp_path):
     backup(small, tmp_path / "base" / "backup")
     with sqlite3.connect(ledger_of(small)) as ledger:
         ledger.execute("insert into calls values (1)")
@@ -219,7 +217,7 @@ def test_a_kill_of_a_backup_leaves_the_last_whole_one(small: Job, tmp_path: Path
 
 
 @pytest.mark.long
-def test_a_kill_of_a_restore_is_made_good_by_the_same_command(small: Job, tmp_path: Path) -> None:
+def test_a_kill_of_a_restore_is_made_good_by_the_same_command(small: Job, tmp_path):
     backup(small, tmp_path / "base" / "backup")
     held_before = held(small)
     shutil.rmtree(small.warehouse)
@@ -235,10 +233,8 @@ def test_a_kill_of_a_restore_is_made_good_by_the_same_command(small: Job, tmp_pa
     assert len(folders) > 4
 
 
-def test_an_upload_that_was_cut_off_leaves_the_last_backup(
-    small: Job, store: Store, tmp_path: Path
-) -> None:
-    def cut_off(n_files: int) -> None:
+def test_an_upload_that_was_cut_off_leaves_the_last_backup(small: Job, store: Store, tmp_path):
+    def cut_off(n_files: int):
         with pytest.MonkeyPatch.context() as patched:
             Cut(patched, n_files)
             with pytest.raises(KeyboardInterrupt):
@@ -255,9 +251,7 @@ def test_an_upload_that_was_cut_off_leaves_the_last_backup(
     assert held(into(small, tmp_path / "restored"))[0] == ["a"]
 
 
-def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(
-    small: Job, store: Store, tmp_path: Path
-) -> None:
+def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(small: Job, store: Store, tmp_path):
     backup(small, store)
     name = next(name for name in store.files() if "parts/responses" in name)
     content = store.read(name) or b""
@@ -272,8 +266,8 @@ def test_a_damaged_copy_is_refused_whole_and_renewed_by_verify(
 
 
 def test_a_target_with_other_files_or_in_the_warehouse_is_refused(
-    small: Job, store: Store, tmp_path: Path
-) -> None:
+    small: Job, store: Store, tmp_path
+):
     backup(small, tmp_path / "whole")
     files_before = files_in(small.warehouse)
     with pytest.raises(UsageError, match="is not empty"):

@@ -16,7 +16,7 @@ from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
 from tasks.run.writing import StageReport
 from tests.faults.server import FaultServer
-from tests.kit import Printed, copied, judged, prepared, rows_in, sampled
+from tests.kit import copied, judged, prepared, rows_in, sampled
 from tests.warehouse.parts import DAMAGES, flip, rows_of
 from warehouse import Warehouse
 
@@ -27,7 +27,7 @@ _OF_RUNS = {"runs", "spend"}
 
 
 @pytest.fixture
-def job(evaluated: Job, tmp_path: Path) -> Job:
+def job(evaluated: Job, tmp_path) -> Job:
     """The evaluated job on a copy of its warehouse."""
     return copied(evaluated, tmp_path / "data", run_id="later")
 
@@ -80,8 +80,8 @@ def victim(job: Job, table: str) -> Path:
     ("table", "damage"), [("criteria", "a flipped bit"), ("verdicts", "deleted")]
 )
 def test_aggregate_reports_damage_and_restores_rows(
-    job: Job, calls: Calls, table: str, damage: str, capsys: Printed
-) -> None:
+    job: Job, calls: Calls, table: str, damage: str, capsys
+):
     rows_before = stored(job)
     figures = board(job)
     DAMAGES[damage](victim(job, table))
@@ -95,7 +95,7 @@ def test_aggregate_reports_damage_and_restores_rows(
     assert calls() == 0
 
 
-def lose(job: Job, table: str, *, with_ledger: bool = False) -> None:
+def lose(job: Job, table: str, *, with_ledger: bool = False):
     """Delete a part, the database that would restore it, and optionally the ledger."""
     victim(job, table).unlink()
     Warehouse(job.warehouse).database.unlink()
@@ -104,9 +104,7 @@ def lose(job: Job, table: str, *, with_ledger: bool = False) -> None:
 
 
 @pytest.mark.parametrize("table", ["responses", "verdicts"])
-def test_without_the_database_rows_come_from_the_ledger(
-    job: Job, calls: Calls, table: str, capsys: Printed
-) -> None:
+def test_without_the_database_rows_come_from_the_ledger(job: Job, calls: Calls, table: str, capsys):
     rows_before = facts(job, table)
     figures = board(job)
     lose(job, table)
@@ -122,9 +120,7 @@ def test_without_the_database_rows_come_from_the_ledger(
     assert calls() == 0
 
 
-def test_rows_that_only_calls_restore_wait_until_asked(
-    job: Job, calls: Calls, capsys: Printed
-) -> None:
+def test_rows_that_only_calls_restore_wait_until_asked(job: Job, calls: Calls, capsys):
     rows_before = facts(job, "verdicts")
     figures = board(job)
     lose(job, "verdicts", with_ledger=True)
@@ -142,9 +138,7 @@ def test_rows_that_only_calls_restore_wait_until_asked(
     assert figures == board(job)
 
 
-def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(
-    job: Job, tmp_path: Path
-) -> None:
+def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(job: Job, tmp_path):
     content = victim(job, "verdicts").read_bytes()
     flip(victim(job, "verdicts"))
     with pytest.raises(Damaged, match="is damaged"):
@@ -159,7 +153,7 @@ def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(
     assert Warehouse(job.warehouse).losses() == Warehouse(restored.warehouse).losses() != []
 
 
-def test_other_models_are_still_called_while_rows_of_one_are_lost(job: Job, calls: Calls) -> None:
+def test_other_models_are_still_called_while_rows_of_one_are_lost(job: Job, calls: Calls):
     lose(job, "responses", with_ledger=True)
     run(job, lambda: aggregate(job))
     (model,) = job.settings.models

@@ -9,7 +9,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.llm.ledger.ledger import spend_in
 from tasks.maintain.upkeep import tidy
-from tests.kit import Patch, call_entry, job_on, recorded, response
+from tests.kit import call_entry, job_on, recorded, response
 from warehouse import Warehouse
 
 LONG_AGO_S = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
@@ -26,9 +26,7 @@ def job_with(folder: Path, n_parts: int, **settings: object) -> Job:
     ("most_parts", "n_parts", "note"),
     [(4, 1, "5 files merged into 1 "), (5, 5, "5 files, no need to")],
 )
-def test_many_files_are_compacted(
-    tmp_path: Path, monkeypatch: Patch, most_parts: int, n_parts: int, note: str
-) -> None:
+def test_many_files_are_compacted(tmp_path, monkeypatch, most_parts: int, n_parts: int, note: str):
     monkeypatch.setattr("tasks.maintain.upkeep.MANY_PARTS", most_parts)
     report = tidy(job_with(tmp_path, 5), only_if_needed=True)
 
@@ -36,7 +34,7 @@ def test_many_files_are_compacted(
     assert note in report.line
 
 
-def record(job: Job, cell: str, finished_at_s: float) -> None:
+def record(job: Job, cell: str, finished_at_s: float):
     recorded(
         job,
         call_entry(
@@ -59,8 +57,8 @@ NO_ROW = "t9/a-model/1"
 
 @pytest.mark.parametrize(("days", "stay"), [(30, {NO_ROW, "new"}), (None, {ROW, NO_ROW, "new"})])
 def test_old_replies_that_became_rows_go_and_their_cost_stays(
-    tmp_path: Path, days: int | None, stay: set[str]
-) -> None:
+    tmp_path, days: int | None, stay: set[str]
+):
     job = job_with(tmp_path, 1, retention={"replies_days": days})
     record(job, ROW, LONG_AGO_S)
     record(job, NO_ROW, LONG_AGO_S)

@@ -19,10 +19,8 @@ from tasks.llm.ledger.pruning import Pruned
 from tasks.maintain.backup import backup, restore
 from tasks.maintain.upkeep import ResponseChoice, remove, run_cost, store_calls, tidy
 from tests import kit
-from tests.faults.server import FaultServer, HttpResponse, Request, is_judge_request, well_behaved
+from tests.faults.server import FaultServer, HttpResponse, is_judge_request, well_behaved
 from tests.kit import (
-    Patch,
-    Printed,
     Row,
     call_entry,
     imported,
@@ -66,15 +64,15 @@ def spend_by_run(job: Job) -> list[tuple[str, int, float]]:
     return [(row["run_id"], row["calls"], row["cost_usd"]) for row in published_spend(job)]
 
 
-def record(job: Job, run_id: str, number: int) -> None:
+def record(job: Job, run_id: str, number: int):
     recorded(job, call_entry(f"{run_id}-{number}", run_id, purpose="drift"))
 
 
 @without_scores
 def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(
-    server: FaultServer, tmp_path: Path
-) -> None:
-    def reply_nothing_first(request: Request, number: int) -> HttpResponse:
+    server: FaultServer, tmp_path
+):
+    def reply_nothing_first(request, number: int) -> HttpResponse:
         if is_judge_request(request) or number > 0:
             return well_behaved(request, 1)
         return HttpResponse("", usage={"prompt_tokens": 7, "completion_tokens": 0})
@@ -106,9 +104,9 @@ def test_each_purpose_has_its_row_with_discarded_attempts_and_table_sums(
 
 @without_scores
 def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(
-    server: FaultServer, tmp_path: Path
-) -> None:
-    def be_busy_first(request: Request, number: int) -> HttpResponse:
+    server: FaultServer, tmp_path
+):
+    def be_busy_first(request, number: int) -> HttpResponse:
         is_busy = number == 0 and not is_judge_request(request)
         return HttpResponse(status=503, raw=b"busy") if is_busy else well_behaved(request, number)
 
@@ -138,7 +136,7 @@ def test_every_request_is_an_attempt_with_its_labels_and_costs_add_up(
 
 
 @pytest.fixture
-def empty_job(server: FaultServer, tmp_path: Path) -> Job:
+def empty_job(server: FaultServer, tmp_path) -> Job:
     job = job_at(server, tmp_path)
     Warehouse(job.warehouse).write("criteria", [kit.criterion("t", 0, 1.0)])
     Warehouse(job.warehouse).publish()
@@ -146,7 +144,7 @@ def empty_job(server: FaultServer, tmp_path: Path) -> Job:
 
 
 @without_scores
-def test_spend_is_written_only_when_it_is_new(empty_job: Job) -> None:
+def test_spend_is_written_only_when_it_is_new(empty_job: Job):
     assert store_calls(empty_job) == 0
 
     record(empty_job, "killed", 1)
@@ -160,9 +158,7 @@ def test_spend_is_written_only_when_it_is_new(empty_job: Job) -> None:
 
 
 @without_scores
-def test_the_ledger_is_read_unless_another_machine_writes(
-    empty_job: Job, monkeypatch: Patch
-) -> None:
+def test_the_ledger_is_read_unless_another_machine_writes(empty_job: Job, monkeypatch):
     record(empty_job, "run", 1)
     store_calls(empty_job)
     Warehouse(empty_job.warehouse).publish()
@@ -176,7 +172,7 @@ def test_the_ledger_is_read_unless_another_machine_writes(
 
 
 @without_scores
-def test_spend_stays_where_the_ledger_is_lost(empty_job: Job) -> None:
+def test_spend_stays_where_the_ledger_is_lost(empty_job: Job):
     record(empty_job, "killed", 1)
     record(empty_job, "killed", 2)
     store_calls(empty_job)
@@ -202,7 +198,7 @@ def provider() -> Iterator[FaultServer]:
 
 
 @pytest.fixture(scope="module")
-def shared(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Job:
+def shared(provider: FaultServer, tmp_path_factory) -> Job:
     """A sampled and judged job with one response that is far too long."""
     folder = tmp_path_factory.mktemp("rambling")
     tasks = kit.write_jsonl(folder / "finance.jsonl", [kit.good_row("t1"), kit.good_row("t2")])
@@ -214,7 +210,7 @@ def shared(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> J
     return job
 
 
-def rambling(request: Request, number: int) -> HttpResponse:
+def rambling(request, number: int) -> HttpResponse:
     """The first response to one of the tasks never ends."""
     is_of_t1 = "What does t1 cost?" in request["messages"][-1]["content"]
     if is_of_t1 and number == 0 and not is_judge_request(request):
@@ -238,12 +234,12 @@ def is_in_ledger(job: Job, text: bytes = b"blah blah") -> bool:
     return any(text in path.read_bytes() for path in files)
 
 
-def rebuild(job: Job) -> None:
+def rebuild(job: Job):
     Warehouse(job.warehouse).database.unlink()
     Warehouse(job.warehouse).publish()
 
 
-def test_a_removed_response_goes_with_its_verdicts_and_its_reply(job: Job) -> None:
+def test_a_removed_response_goes_with_its_verdicts_and_its_reply(job: Job):
     spend_query = "select count(*), sum(cost_usd) from run_costs"
     spend = values_in(job, spend_query)
     n_responses = len(rows_in(job, "from responses"))
@@ -260,7 +256,7 @@ def test_a_removed_response_goes_with_its_verdicts_and_its_reply(job: Job) -> No
     assert values_in(job, spend_query) == spend
 
 
-def test_a_removed_response_is_sampled_and_judged_again(job: Job, provider: FaultServer) -> None:
+def test_a_removed_response_is_sampled_and_judged_again(job: Job, provider: FaultServer):
     counts = values_in(job, COUNTS)
     n_verdicts = len(
         rows_in(job, "from verdicts where response_id = ?", longest(job)["response_id"])
@@ -279,7 +275,7 @@ def test_a_removed_response_is_sampled_and_judged_again(job: Job, provider: Faul
     assert judged(job).rows == 0
 
 
-def test_a_removed_response_is_in_no_part_backup_or_export(job: Job, tmp_path: Path) -> None:
+def test_a_removed_response_is_in_no_part_backup_or_export(job: Job, tmp_path):
     response_id = remove_longest(job)
     counts = values_in(job, COUNTS)
     restored = job.model_copy(update={"warehouse": tmp_path / "restored"})
@@ -299,7 +295,7 @@ def test_a_removed_response_is_in_no_part_backup_or_export(job: Job, tmp_path: P
         assert response_id not in pq.read_table(part)["response_id"].to_pylist()
 
 
-def test_an_earlier_export_does_not_bring_a_removed_response_back(job: Job, tmp_path: Path) -> None:
+def test_an_earlier_export_does_not_bring_a_removed_response_back(job: Job, tmp_path):
     export_tables(job, tmp_path / "exported")
     remove_longest(job)
     counts = values_in(job, COUNTS)
@@ -310,9 +306,7 @@ def test_an_earlier_export_does_not_bring_a_removed_response_back(job: Job, tmp_
 
 
 @without_scores
-def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(
-    job: Job, monkeypatch: Patch
-) -> None:
+def test_a_kill_after_a_noted_removal_is_made_good_by_compaction(job: Job, monkeypatch):
     response_id = longest(job)["response_id"]
     with monkeypatch.context() as patched:
         patched.setattr(Warehouse, "clean", Mock(side_effect=KeyboardInterrupt))
@@ -342,8 +336,8 @@ def run_remove(job: Job, *arguments: str) -> int:
     ],
 )
 def test_what_is_removed_is_chosen_by_all_that_is_given(
-    job: Job, capsys: Printed, arguments: tuple[str, ...], n_chosen: int
-) -> None:
+    job: Job, capsys, arguments: tuple[str, ...], n_chosen: int
+):
     assert run_remove(job, *arguments, "--dry-run", "--json") == 0
 
     assert len(json.loads(capsys.readouterr().out)) == n_chosen
@@ -358,15 +352,15 @@ def test_what_is_removed_is_chosen_by_all_that_is_given(
     ],
 )
 def test_a_removal_of_nothing_is_refused(
-    job: Job, capsys: Printed, arguments: tuple[str, ...], message: str
-) -> None:
+    job: Job, capsys, arguments: tuple[str, ...], message: str
+):
     assert run_remove(job, *arguments) == 2
 
     assert message in capsys.readouterr().err
 
 
 @without_scores
-def test_a_response_can_be_removed_once(job: Job, capsys: Printed) -> None:
+def test_a_response_can_be_removed_once(job: Job, capsys):
     response_id = longest(job)["response_id"]
 
     assert run_remove(job, response_id, "--task", "t1", "--reason", "too long") == 0
@@ -377,7 +371,7 @@ def test_a_response_can_be_removed_once(job: Job, capsys: Printed) -> None:
 
 
 @without_scores
-def test_nothing_is_removed_during_a_run(job: Job) -> None:
+def test_nothing_is_removed_during_a_run(job: Job):
     choice = ResponseChoice([longest(job)["response_id"]])
 
     with Warehouse(job.warehouse).writing(), pytest.raises(WarehouseBusy):
@@ -385,7 +379,7 @@ def test_nothing_is_removed_during_a_run(job: Job) -> None:
 
 
 @without_scores
-def test_nothing_is_removed_while_a_part_is_damaged(job: Job) -> None:
+def test_nothing_is_removed_while_a_part_is_damaged(job: Job):
     warehouse = Warehouse(job.warehouse)
     (part,) = warehouse.store.standing("verdicts")
     flip(part)
@@ -401,7 +395,7 @@ def test_nothing_is_removed_while_a_part_is_damaged(job: Job) -> None:
 
 
 @without_scores
-def test_the_ledger_does_not_bring_a_removed_response_back(job: Job, monkeypatch: Patch) -> None:
+def test_the_ledger_does_not_bring_a_removed_response_back(job: Job, monkeypatch):
     # as if another ledger file had the reply, or a backup of the ledger had been restored
     monkeypatch.setattr("tasks.maintain.upkeep.forget", lambda *_: Pruned())
 

@@ -5,7 +5,6 @@ added.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -45,7 +44,7 @@ MOST_MET = Measure(
 
 
 @pytest.fixture
-def warehouse(tmp_path: Path) -> Warehouse:
+def warehouse(tmp_path) -> Warehouse:
     """Two models; in each second task the first criterion is met, and the second one by bob."""
     decisions = {}
     for second_criterion in (0, 1):
@@ -69,7 +68,7 @@ def renewed(warehouse: Warehouse, measure: Measure) -> list[MeasureRow]:
     return rows
 
 
-def test_a_measure_is_computed_once_for_each_figure(warehouse: Warehouse) -> None:
+def test_a_measure_is_computed_once_for_each_figure(warehouse: Warehouse):
     rows = renewed(warehouse, MOST_MET)
 
     figures = rows_in(warehouse.root, "from intermediate.mean_scores where basis is not null")
@@ -78,7 +77,7 @@ def test_a_measure_is_computed_once_for_each_figure(warehouse: Warehouse) -> Non
     assert renewed(warehouse, MOST_MET) == []
 
 
-def test_figures_of_another_method_are_computed_again(warehouse: Warehouse) -> None:
+def test_figures_of_another_method_are_computed_again(warehouse: Warehouse):
     rows = renewed(warehouse, MOST_MET)
 
     rows_of_second_method = renewed(warehouse, replace(MOST_MET, method="max-2"))
@@ -90,7 +89,7 @@ def test_figures_of_another_method_are_computed_again(warehouse: Warehouse) -> N
 
 def test_figures_are_narrowed_by_their_columns_and_computed_in_whole_groups(
     warehouse: Warehouse,
-) -> None:
+):
     with warehouse.reader() as reader:
         rows_of_score = MOST_MET.fresh(reader, breakdown="all", score_name="score")
         rows = MOST_MET.fresh(reader, breakdown="all")
@@ -103,7 +102,7 @@ def test_figures_are_narrowed_by_their_columns_and_computed_in_whole_groups(
     ]
 
 
-def test_every_measure_has_its_columns_beside_the_others(warehouse: Warehouse) -> None:
+def test_every_measure_has_its_columns_beside_the_others(warehouse: Warehouse):
     columns = {
         row["column_name"] for row in rows_in(warehouse.root, "describe intermediate.measured")
     }
@@ -113,7 +112,7 @@ def test_every_measure_has_its_columns_beside_the_others(warehouse: Warehouse) -
     assert {measure.name for measure in MEASURES} <= columns
 
 
-def test_every_measure_that_a_model_reads_is_named_in_the_code_that_computes_it() -> None:
+def test_every_measure_that_a_model_reads_is_named_in_the_code_that_computes_it():
     column = re.compile(
         r"\bmeasured\.([a-z]\w*?)(?:_ci_low|_ci_high|_p_value|_n|_is_small|_note)?\b"
     )

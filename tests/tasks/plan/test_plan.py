@@ -13,7 +13,7 @@ from tasks.stopping.comparisons import ComparedModel, PlannedComparison, Progres
 PRICES = Prices(1.0, 0.5, 10.0)
 
 
-def test_unmeasured_responses_cost_from_the_shortest_to_the_longest_assumed_length() -> None:
+def test_unmeasured_responses_cost_from_the_shortest_to_the_longest_assumed_length():
     planned = planned_calls(
         "sample",
         "a-model",
@@ -32,7 +32,7 @@ def test_unmeasured_responses_cost_from_the_shortest_to_the_longest_assumed_leng
     assert planned.assumed == "responses of 500 to 2,000 tokens"
 
 
-def test_a_judge_of_future_responses_reads_an_assumed_length_beside_what_is_counted() -> None:
+def test_a_judge_of_future_responses_reads_an_assumed_length_beside_what_is_counted():
     planned = planned_calls("judge", "a-judge", 1_000, PerCall(base_prompt=700), PRICES)
 
     # In the cheapest case 85 % of 1,000 prompt tokens are cached, at half the price.
@@ -44,7 +44,7 @@ def test_a_judge_of_future_responses_reads_an_assumed_length_beside_what_is_coun
     )
 
 
-def test_without_a_price_neither_the_calls_nor_a_sum_has_a_range() -> None:
+def test_without_a_price_neither_the_calls_nor_a_sum_has_a_range():
     unpriced = planned_calls("judge", "a-judge", 10, PerCall(base_prompt=700), Prices())
     priced = planned_calls("sample", "a-model", 10, PerCall(100, basis=COUNTED), PRICES)
 
@@ -54,7 +54,7 @@ def test_without_a_price_neither_the_calls_nor_a_sum_has_a_range() -> None:
     assert total_of([priced, unpriced]).cost_usd_low is None
 
 
-def test_the_ends_of_ranges_are_added() -> None:
+def test_the_ends_of_ranges_are_added():
     planned = replace(Planned("sample", "a-model", 10), cost_usd_low=0.5, cost_usd_high=3.0)
 
     total = total_of([planned, planned])
@@ -63,7 +63,7 @@ def test_the_ends_of_ranges_are_added() -> None:
     assert total.cost_usd_high == 6.0
 
 
-def test_free_calls_cost_nothing_at_any_length() -> None:
+def test_free_calls_cost_nothing_at_any_length():
     prices = Prices(0.0, 0.0, 0.0, "embedded")
 
     planned = planned_calls("judge", "a-judge", 10, PerCall(base_prompt=700), prices)
@@ -73,7 +73,7 @@ def test_free_calls_cost_nothing_at_any_length() -> None:
     assert planned.assumed == ""
 
 
-def test_measured_lengths_have_one_cost() -> None:
+def test_measured_lengths_have_one_cost():
     per_call = PerCall(100, 0, 10, "measured")
 
     planned = planned_calls("sample", "a-model", 1_000, per_call, PRICES)
@@ -105,14 +105,14 @@ def expected_samples(needed: Needed, n_done: int) -> dict[str, float]:
     return dict(row["calls"])
 
 
-def test_only_the_missing_tasks_among_the_needed_ones_are_called() -> None:
+def test_only_the_missing_tasks_among_the_needed_ones_are_called():
     needed, (expected_tasks,) = simulated([progress("a", "b")], [CLEAR])
 
     assert expected_tasks["tasks"]["median"] == 20
     assert expected_samples(needed, n_done=15)["median"] == 5
 
 
-def test_a_settled_comparison_needs_no_more_tasks() -> None:
+def test_a_settled_comparison_needs_no_more_tasks():
     needed, (expected_tasks,) = simulated([progress("a", "b", 2, DIFFERENT)], [UNCLEAR])
 
     assert expected_tasks["tasks"]["median"] == 40
@@ -120,14 +120,14 @@ def test_a_settled_comparison_needs_no_more_tasks() -> None:
     assert expected_samples(needed, n_done=40)["high"] == 0
 
 
-def test_an_open_comparison_needs_at_least_one_more_block() -> None:
+def test_an_open_comparison_needs_at_least_one_more_block():
     needed, (expected_tasks,) = simulated([progress("a", "b", 2)], [CLEAR])
 
     assert expected_tasks["tasks"]["low"] == 60
     assert expected_samples(needed, n_done=40)["median"] == 20
 
 
-def test_a_judge_is_called_for_what_each_model_needs() -> None:
+def test_a_judge_is_called_for_what_each_model_needs():
     needed, _ = simulated(
         [progress("a", "b", 5), progress("a", "c", 1, DIFFERENT), progress("b", "c", 1, DIFFERENT)],
         [UNCLEAR] * 3,
@@ -141,5 +141,5 @@ def test_a_judge_is_called_for_what_each_model_needs() -> None:
     assert row["calls"]["median"] == 660
 
 
-def test_without_cells_no_call_is_needed() -> None:
+def test_without_cells_no_call_is_needed():
     assert needed_calls({}, []).tolist() == [0.0] * ORDERS

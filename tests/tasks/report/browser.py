@@ -58,7 +58,7 @@ class Visit:
     complaints: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.page.set_default_timeout(_PATIENCE_MS)
         self.page.on(
             "console",
@@ -68,7 +68,7 @@ class Visit:
         self.page.on("request", lambda request: self._requested(request.url))
         self.page.on("dialog", lambda dialog: (self.complaints.append("dialog"), dialog.dismiss()))
 
-    def _requested(self, url: str) -> None:
+    def _requested(self, url: str):
         if not url.startswith((self.address, "data:", "about:")):
             self.requests.append(url)
 
@@ -79,7 +79,7 @@ class Visit:
             self.page.wait_for_selector("html[data-rendered]", state="attached")
         return self
 
-    def open_all_details(self) -> None:
+    def open_all_details(self):
         """Open everything that is folded."""
         self.value("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
 

@@ -20,7 +20,7 @@ SHOWN = {
 """Picture -> its page, or the link on the overview to its page."""
 
 
-def main() -> None:
+def main():
     """Make all screenshots."""
     with tempfile.TemporaryDirectory() as scratch, browsing() as browser:
         job = report_world(Path(scratch))

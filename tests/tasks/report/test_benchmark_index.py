@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 class Sections:
     """The text and the links of each section of a page, by its id."""
 
-    def __init__(self, page: Path) -> None:
+    def __init__(self, page: Path):
         self.texts: dict[str, str] = {}
         self.links: dict[str, list[str]] = {}
         text = page.read_text(encoding="utf-8")
@@ -43,7 +43,7 @@ def sections(research_site: Path) -> Sections:
     return Sections(research_site.parent / "index.html")
 
 
-def test_each_benchmark_has_leaders_of_its_own(sections: Sections) -> None:
+def test_each_benchmark_has_leaders_of_its_own(sections: Sections):
     assert list(sections.texts) == ["prbench", "researchrubrics"]
     assert re.search(r"\bm1\b", sections.texts["prbench"])
     assert not re.search(r"\bm1\b", sections.texts["researchrubrics"])
@@ -54,7 +54,7 @@ def test_each_benchmark_has_leaders_of_its_own(sections: Sections) -> None:
 
 def test_the_first_page_has_the_size_of_a_benchmark_and_a_link_to_its_report(
     sections: Sections,
-) -> None:
+):
     text = sections.texts["researchrubrics"]
 
     assert "mean compliance score, judged by careful." in text
@@ -64,14 +64,12 @@ def test_the_first_page_has_the_size_of_a_benchmark_and_a_link_to_its_report(
 
 def test_the_first_page_has_the_command_for_a_report_that_is_not_written(
     sections: Sections,
-) -> None:
+):
     assert "prbench report --benchmark prbench" in sections.texts["prbench"]
     assert sections.links["prbench"] == []
 
 
-def test_a_build_leaves_the_folders_of_other_benchmarks_alone(
-    research_job: Job, tmp_path: Path
-) -> None:
+def test_a_build_leaves_the_folders_of_other_benchmarks_alone(research_job: Job, tmp_path):
     (tmp_path / "prbench").mkdir()
     (tmp_path / "prbench/index.html").write_text("a report of another day")
     (tmp_path / "notes.md").write_text("mine")
@@ -90,7 +88,7 @@ def test_a_build_leaves_the_folders_of_other_benchmarks_alone(
     }
 
 
-def test_the_page_of_one_benchmark_alone_goes_straight_to_its_report(world_site: Path) -> None:
+def test_the_page_of_one_benchmark_alone_goes_straight_to_its_report(world_site: Path):
     text = (world_site.parent / "index.html").read_text(encoding="utf-8")
 
     assert '<meta http-equiv="refresh" content="0; url=prbench/index.html">' in text
@@ -111,7 +109,7 @@ def unjudged_task(**changes: str) -> Rows:
 
 
 @pytest.fixture(scope="module")
-def unjudged_scope(tmp_path_factory: pytest.TempPathFactory) -> Scope:
+def unjudged_scope(tmp_path_factory) -> Scope:
     """The scope of two revisions, in a warehouse with a benchmark that this version does not
     know.
     """
@@ -124,8 +122,8 @@ def unjudged_scope(tmp_path_factory: pytest.TempPathFactory) -> Scope:
 
 
 def test_a_benchmark_that_this_version_does_not_know_is_named_and_not_linked(
-    unjudged_scope: Scope, tmp_path: Path
-) -> None:
+    unjudged_scope: Scope, tmp_path
+):
     write_benchmark_index(tmp_path, unjudged_scope.reader, "prbench")
 
     sections = Sections(tmp_path / "index.html")
@@ -134,7 +132,7 @@ def test_a_benchmark_that_this_version_does_not_know_is_named_and_not_linked(
     assert "<script>window" not in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
-def test_a_benchmark_without_verdicts_has_no_leaders(unjudged_scope: Scope, tmp_path: Path) -> None:
+def test_a_benchmark_without_verdicts_has_no_leaders(unjudged_scope: Scope, tmp_path):
     write_benchmark_index(tmp_path, unjudged_scope.reader, "prbench")
 
     text = Sections(tmp_path / "index.html").texts["prbench"]
@@ -142,9 +140,7 @@ def test_a_benchmark_without_verdicts_has_no_leaders(unjudged_scope: Scope, tmp_
 
 
 @pytest.mark.parametrize("revision", [kit.REVISION, "an-older-revision"])
-def test_the_revision_of_the_report_comes_first(
-    unjudged_scope: Scope, tmp_path: Path, revision: str
-) -> None:
+def test_the_revision_of_the_report_comes_first(unjudged_scope: Scope, tmp_path, revision: str):
     write_benchmark_index(tmp_path, unjudged_scope.reader, "prbench")
     (tmp_path / "prbench").mkdir()
     (tmp_path / "prbench/index.html").write_text("a report")
@@ -158,7 +154,7 @@ def test_the_revision_of_the_report_comes_first(
     assert text.index("Revision") == text.index(facts)
 
 
-def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_site: Path) -> None:
+def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_site: Path):
     with visiting(browser, research_site.parent) as visit:
         visit.page.goto(f"{research_site.parent.as_uri()}/index.html")
         visit.page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
@@ -172,9 +168,7 @@ def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_
         assert visit.faults == []
 
 
-def test_tasks_are_filtered_by_the_labels_of_the_benchmark(
-    browser: Browser, research_site: Path
-) -> None:
+def test_tasks_are_filtered_by_the_labels_of_the_benchmark(browser: Browser, research_site: Path):
     with visiting(browser, research_site) as visit:
         visit.open("tasks.html")
         assert visit.page.get_by_label("Topic").is_hidden()
@@ -190,7 +184,7 @@ def test_tasks_are_filtered_by_the_labels_of_the_benchmark(
 
 def test_a_task_and_its_criteria_have_the_labels_of_the_benchmark(
     browser: Browser, research_site: Path
-) -> None:
+):
     with visiting(browser, research_site) as visit:
         visit.open("task.html")
 
@@ -211,7 +205,7 @@ def decisions(visit: Visit, number: int) -> dict[str, str]:
 
 def test_a_ternary_decision_is_listed_as_binary_only_if_that_differs(
     browser: Browser, research_site: Path
-) -> None:
+):
     with visiting(browser, research_site) as visit:
         visit.open("task.html")
 

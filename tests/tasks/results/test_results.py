@@ -24,7 +24,7 @@ from tasks.exports.tables import publish
 from tasks.figures.shown.leaderboard import leaderboard
 from tasks.results import Results, open_results
 from tasks.rules.errors import UsageError
-from tests.kit import Patch, admitted, job_on, one_line, written
+from tests.kit import admitted, job_on, one_line, written
 from warehouse import DATABASE, WarehouseError
 
 KINDS = {"polars": pl.DataFrame, "arrow": pa.Table, "pandas": pd.DataFrame}
@@ -45,7 +45,7 @@ def results(world_job: Job) -> Iterator[Results]:
         yield opened
 
 
-def test_importing_takes_no_heavy_library() -> None:
+def test_importing_takes_no_heavy_library():
     script = "import sys, tasks.results; print(*sys.modules)"
     process = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
 
@@ -55,7 +55,7 @@ def test_importing_takes_no_heavy_library() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_has_all_its_rows_in_every_kind_of_frame(
     results: Results, world_job: Job, kind: str
-) -> None:
+):
     with duckdb.connect(str(world_job.warehouse / DATABASE), read_only=True) as connection:
         expected = connection.sql("from leaderboard").to_arrow_table()
 
@@ -67,7 +67,7 @@ def test_a_table_has_all_its_rows_in_every_kind_of_frame(
     assert columns == expected.column_names
 
 
-def test_every_listed_table_can_be_read_and_says_what_a_row_is(results: Results) -> None:
+def test_every_listed_table_can_be_read_and_says_what_a_row_is(results: Results):
     tables = results.tables()
 
     assert set(tables["kind"]) == {"mart", "stored"}
@@ -77,11 +77,11 @@ def test_every_listed_table_can_be_read_and_says_what_a_row_is(results: Results)
         assert isinstance(results.table(name), pl.DataFrame)
 
 
-def test_a_query_takes_parameters_by_position(results: Results) -> None:
+def test_a_query_takes_parameters_by_position(results: Results):
     assert results.sql("select ? + 1 as n", [1])["n"].to_list() == [2]
 
 
-def test_a_query_takes_parameters_by_name(results: Results) -> None:
+def test_a_query_takes_parameters_by_name(results: Results):
     assert results.sql("select $n + 1 as n", {"n": 1}, format="pandas")["n"].tolist() == [2]
 
 
@@ -96,16 +96,16 @@ def test_a_query_takes_parameters_by_name(results: Results) -> None:
         "drop table x",
     ],
 )
-def test_what_is_no_single_reading_query_is_refused(results: Results, query: str) -> None:
+def test_what_is_no_single_reading_query_is_refused(results: Results, query: str):
     with pytest.raises(UsageError, match=r"^sql: [^\n]*$"):
         results.sql(query)
 
 
-def test_the_leaderboard_is_that_of_the_command(results: Results, world_job: Job) -> None:
+def test_the_leaderboard_is_that_of_the_command(results: Results, world_job: Job):
     assert results.leaderboard().to_dicts() == leaderboard(world_job)
 
 
-def test_a_narrowed_leaderboard_is_that_of_the_command(results: Results, world_job: Job) -> None:
+def test_a_narrowed_leaderboard_is_that_of_the_command(results: Results, world_job: Job):
     choice = {"named_models": ("birch-2",), "named_judges": ("strict-judge",)}
     expected = leaderboard(world_job.model_copy(update=choice), by="category")
 
@@ -117,7 +117,7 @@ def test_a_narrowed_leaderboard_is_that_of_the_command(results: Results, world_j
     assert board.num_rows > 1
 
 
-def test_a_difference_is_second_minus_first_with_its_sentence(results: Results) -> None:
+def test_a_difference_is_second_minus_first_with_its_sentence(results: Results):
     differences = results.diff("alder-large", "cedar-mini", judges=["strict-judge"]).filter(
         first_judge_trial=1, second_judge_trial=1
     )
@@ -155,22 +155,22 @@ def test_a_difference_is_second_minus_first_with_its_sentence(results: Results) 
 )
 def test_a_mistake_is_one_line_that_names_what_there_is(
     results: Results, read: Callable[[Results], object], reason: str
-) -> None:
+):
     with pytest.raises(UsageError, match=one_line(reason)):
         read(results)
 
 
-def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_does_not_exist_is_refused(tmp_path):
     with pytest.raises(UsageError, match=one_line("run `prbench run` first")):
         open_results(tmp_path / "nowhere")
 
 
-def test_a_benchmark_that_is_not_stored_is_refused(world_job: Job) -> None:
+def test_a_benchmark_that_is_not_stored_is_refused(world_job: Job):
     with pytest.raises(UsageError, match=one_line("it has prbench")):
         open_results(world_job.warehouse, benchmark="other")
 
 
-def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_results_is_refused(tmp_path):
     with pytest.raises(WarehouseError, match="nothing is published here yet"):
         open_results(tmp_path)
 
@@ -181,7 +181,7 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
 )
 def test_columns_of_a_leaderboard_have_their_types_without_any_value(
     results: Results, choice: dict[str, Any], has_rows: bool
-) -> None:
+):
     board = results.leaderboard(**choice)
 
     assert board["ci_low"].null_count() == len(board)
@@ -194,7 +194,7 @@ def test_columns_of_a_leaderboard_have_their_types_without_any_value(
     assert board.schema["model"] == pl.String
 
 
-def test_columns_of_a_difference_have_their_types_without_any_value(results: Results) -> None:
+def test_columns_of_a_difference_have_their_types_without_any_value(results: Results):
     differences = results.diff("alder-large", "birch-2", judges=["lawyers"])
 
     assert differences["ci_low"].null_count() == len(differences)
@@ -204,7 +204,7 @@ def test_columns_of_a_difference_have_their_types_without_any_value(results: Res
 
 
 @pytest.fixture
-def published(tmp_path: Path) -> Job:
+def published(tmp_path) -> Job:
     job = job_on("sample", tmp_path / "warehouse")
     written(job.warehouse, admitted(["t1", "t2"])).publish()
     return job
@@ -215,7 +215,7 @@ def task_ids_in(location: str | Path) -> list[str]:
         return sorted(results.table("tasks")["task_id"])
 
 
-def test_a_warehouse_and_a_copied_file_hold_the_same(published: Job, tmp_path: Path) -> None:
+def test_a_warehouse_and_a_copied_file_hold_the_same(published: Job, tmp_path):
     copy = tmp_path / "copied.duckdb"
     copy.write_bytes((published.warehouse / DATABASE).read_bytes())
 
@@ -223,18 +223,14 @@ def test_a_warehouse_and_a_copied_file_hold_the_same(published: Job, tmp_path: P
     assert task_ids_in(copy) == ["t1", "t2"]
 
 
-def test_a_publication_in_a_folder_or_a_store_holds_the_same(
-    published: Job, tmp_path: Path
-) -> None:
+def test_a_publication_in_a_folder_or_a_store_holds_the_same(published: Job, tmp_path):
     for location in (str(tmp_path / "board"), "memory://board"):
         publish(published, open_location(location))
 
         assert task_ids_in(location) == ["t1", "t2"]
 
 
-def test_a_copy_from_a_store_is_deleted_when_it_is_closed(
-    published: Job, tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_a_copy_from_a_store_is_deleted_when_it_is_closed(published: Job, tmp_path, monkeypatch):
     publish(published, open_location("memory://other"))
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -264,7 +260,7 @@ def run_notebook(folder: Path) -> list[Any]:
     return outputs
 
 
-def test_the_notebook_is_kept_without_outputs() -> None:
+def test_the_notebook_is_kept_without_outputs():
     notebook = read_notebook()
 
     nbformat.validate(notebook)  # type: ignore[no-untyped-call]
@@ -274,9 +270,7 @@ def test_the_notebook_is_kept_without_outputs() -> None:
 
 
 @pytest.mark.slow
-def test_the_notebook_shows_the_leaderboard_and_charts(
-    world_job: Job, tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_the_notebook_shows_the_leaderboard_and_charts(world_job: Job, tmp_path, monkeypatch):
     monkeypatch.setenv("PRBENCH_WAREHOUSE", str(world_job.warehouse))
 
     outputs = run_notebook(tmp_path)
@@ -290,7 +284,7 @@ def test_the_notebook_shows_the_leaderboard_and_charts(
 
 
 @pytest.mark.slow
-def test_without_results_the_notebook_says_what_to_run(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_without_results_the_notebook_says_what_to_run(tmp_path, monkeypatch):
     monkeypatch.delenv("PRBENCH_WAREHOUSE", raising=False)
 
     with pytest.raises(CellExecutionError, match="run `prbench run` first"):

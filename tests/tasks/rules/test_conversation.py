@@ -26,14 +26,14 @@ def turn(prompt: str | None, response: str | None = None, *references: str) -> T
 # building
 
 
-def test_a_conversation_is_user_and_assistant_in_turn_without_a_system_prompt() -> None:
+def test_a_conversation_is_user_and_assistant_in_turn_without_a_system_prompt():
     messages = build_messages([turn("a", "b"), turn("c", None, "R")])
 
     assert messages == (("user", "a"), ("assistant", "b"), ("user", "Reference Text 0:\nR\n\nc"))
 
 
 @pytest.mark.parametrize("blank", [None, "", " \n\t"])
-def test_a_blank_slot_has_no_message(blank: str | None) -> None:
+def test_a_blank_slot_has_no_message(blank: str | None):
     messages = build_messages([turn("a", blank), turn("b"), turn(blank)])
 
     assert messages == (("user", "a"), ("user", "b"))
@@ -49,9 +49,7 @@ TEXTS = (
 
 
 @given(TEXTS, TEXTS)
-def test_a_filled_template_is_its_parts_with_the_texts_between(
-    conversation: str, criterion: str
-) -> None:
+def test_a_filled_template_is_its_parts_with_the_texts_between(conversation: str, criterion: str):
     template = f"one{CRITERION}two{CONVERSATION}three"
 
     filled = fill(template, {CONVERSATION: conversation, CRITERION: criterion})
@@ -68,9 +66,7 @@ def test_a_filled_template_is_its_parts_with_the_texts_between(
         ("<conversation>", [CONVERSATION, CRITERION]),
     ],
 )
-def test_the_placeholders_that_a_template_lacks_are_listed(
-    template: str, placeholders: list[str]
-) -> None:
+def test_the_placeholders_that_a_template_lacks_are_listed(template: str, placeholders: list[str]):
     assert missing_placeholders(template, PLACEHOLDERS) == placeholders
 
 
@@ -82,7 +78,7 @@ TAGS = ("think", "thinking", "thought", "reasoning", "reason", "seed:think")
 @pytest.mark.parametrize(
     "name", [spelling(tag) for tag in TAGS for spelling in (str, str.upper, str.title)]
 )
-def test_thinking_is_taken_away_under_every_tag(name: str) -> None:
+def test_thinking_is_taken_away_under_every_tag(name: str):
     assert final_text(f"<{name}>first\n\nthen</{name}>\nThe reply.") == "The reply."
 
 
@@ -124,7 +120,7 @@ REPLIES = {
 
 
 @pytest.mark.parametrize("case", REPLIES)
-def test_the_final_text_is_the_reply_without_its_thinking(case: str) -> None:
+def test_the_final_text_is_the_reply_without_its_thinking(case: str):
     text, expected = REPLIES[case]
 
     # If a server omits the opening tag, everything up to the closing tag is thinking.
@@ -136,9 +132,7 @@ def test_the_final_text_is_the_reply_without_its_thinking(case: str) -> None:
     st.sampled_from(TAGS),
     st.text(max_size=20),
 )
-def test_a_text_that_does_not_start_with_thinking_is_kept_whole(
-    text: str, tag: str, end: str
-) -> None:
+def test_a_text_that_does_not_start_with_thinking_is_kept_whole(text: str, tag: str, end: str):
     reply = f".{text}</{tag}>{end}."
 
     assert without_line_breaks(final_text(reply)) == without_line_breaks(reply)
@@ -180,7 +174,7 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_thinking_in_the_format_of_a_model_is_taken_away(name: str) -> None:
+def test_thinking_in_the_format_of_a_model_is_taken_away(name: str):
     assert final_text(FORMATS[name]) == "The <|end|> reply."
     assert unknown_opening(final_text(FORMATS[name])) is None
 
@@ -188,7 +182,7 @@ def test_thinking_in_the_format_of_a_model_is_taken_away(name: str) -> None:
 @pytest.mark.parametrize(
     "text", [ANALYSIS, "[THINK]Is it", "<seed:think>Is it</think>", "<|START_THINKING|>Is it"]
 )
-def test_thinking_in_the_format_of_a_model_that_never_ends_leaves_nothing(text: str) -> None:
+def test_thinking_in_the_format_of_a_model_that_never_ends_leaves_nothing(text: str):
     assert final_text(text) == ""
 
 
@@ -212,7 +206,7 @@ def test_thinking_in_the_format_of_a_model_that_never_ends_leaves_nothing(text: 
         "<scratchpad>x</scratchpad>y",
     ],
 )
-def test_a_reply_that_begins_with_any_other_tag_stays_as_it_is(text: str) -> None:
+def test_a_reply_that_begins_with_any_other_tag_stays_as_it_is(text: str):
     assert final_text(text) == text
 
 
@@ -232,9 +226,7 @@ def test_a_reply_that_begins_with_any_other_tag_stays_as_it_is(text: str) -> Non
         ("I <think> so", None),
     ],
 )
-def test_an_unknown_opening_that_looks_like_thinking_is_returned(
-    text: str, opening: str | None
-) -> None:
+def test_an_unknown_opening_that_looks_like_thinking_is_returned(text: str, opening: str | None):
     assert unknown_opening(text) == opening
 
 
@@ -252,7 +244,7 @@ BREAKS = {
 
 
 @pytest.mark.parametrize("text", BREAKS)
-def test_three_or_more_line_breaks_become_two(text: str) -> None:
+def test_three_or_more_line_breaks_become_two(text: str):
     assert final_text(text) == BREAKS[text]
 
 
@@ -262,7 +254,7 @@ PIECES = st.sampled_from([*OPENINGS, *CLOSINGS, "<", ">", "\n", "x ", "</", "y"]
 
 
 @given(st.lists(PIECES, max_size=30).map("".join))
-def test_nothing_is_added_to_a_reply(text: str) -> None:
+def test_nothing_is_added_to_a_reply(text: str):
     assert Counter(final_text(text)) <= Counter(text)
 
 
@@ -283,6 +275,6 @@ def test_nothing_is_added_to_a_reply(text: str) -> None:
         "\r",
     ],
 )
-def test_a_hostile_text_costs_no_more_than_a_long_one(piece: str) -> None:
+def test_a_hostile_text_costs_no_more_than_a_long_one(piece: str):
     # Quadratic time on a text of this length would be minutes.
     assert len(final_text(piece * 200_000)) <= 200_000 * len(piece)

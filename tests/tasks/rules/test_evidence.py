@@ -31,7 +31,7 @@ from tasks.rules.verdict import VerdictError
         ('{"evidence": ["\\ud83d"]}', ("\ufffd",)),
     ],
 )
-def test_a_list_of_texts_is_read(reply: str, evidence: tuple[str, ...]) -> None:
+def test_a_list_of_texts_is_read(reply: str, evidence: tuple[str, ...]):
     assert parse_evidence(reply) == evidence
 
 
@@ -52,12 +52,12 @@ def test_a_list_of_texts_is_read(reply: str, evidence: tuple[str, ...]) -> None:
         '{"evidence": ["a"',
     ],
 )
-def test_anything_else_is_no_evidence_and_not_the_absence_of_it(reply: str) -> None:
+def test_anything_else_is_no_evidence_and_not_the_absence_of_it(reply: str):
     with pytest.raises(VerdictError):
         parse_evidence(reply)
 
 
-def test_what_is_shown_names_every_chunk_and_holds_every_quote() -> None:
+def test_what_is_shown_names_every_chunk_and_holds_every_quote():
     text = shown([("first",), (), ("second", "third\nline")], 3, 1)
 
     assert "All 3 parts" in text
@@ -81,7 +81,7 @@ def larger_joined(text: str) -> int:
 @given(text=LETTERS, largest=st.integers(4, 200))
 def test_the_chunks_are_the_text_and_each_fits(
     size_of: Callable[[str], int], text: str, largest: int
-) -> None:
+):
     chunks = cut(text, largest, size_of)
 
     assert "".join(chunks) == text
@@ -91,7 +91,7 @@ def test_the_chunks_are_the_text_and_each_fits(
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=30), st.integers(40, 100))
 def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(
     lengths: list[int], largest: int
-) -> None:
+):
     text = "".join(f"{'x' * length}\n\n" for length in lengths)
 
     chunks = cut(text, largest, len)
@@ -116,11 +116,11 @@ def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(
 )
 def test_borders_are_those_of_paragraphs_then_sentences_then_words(
     text: str, largest: int, expected: list[str]
-) -> None:
+):
     assert cut(text, largest, len) == expected
 
 
-def test_where_no_character_fits_there_is_no_room() -> None:
+def test_where_no_character_fits_there_is_no_room():
     with pytest.raises(NoRoom, match="size 4, more than 3"):
         cut("\U0001f600", 3, lambda text: len(text.encode()))
 
@@ -135,5 +135,5 @@ def test_where_no_character_fits_there_is_no_room() -> None:
         'a." ' * 50_000,
     ],
 )
-def test_a_hostile_text_takes_no_longer_than_a_long_one(text: str) -> None:
+def test_a_hostile_text_takes_no_longer_than_a_long_one(text: str):
     assert "".join(cut(text, 5_000, len)) == text

@@ -59,11 +59,11 @@ def decision_values(decisions: Any) -> Values:
 )
 def test_a_missing_doubled_or_malformed_entry_is_no_verdict_and_the_others_are(
     entries: Any, values: Values, template: str
-) -> None:
+):
     assert group_values(template.format(json.dumps(entries))) == values
 
 
-def test_an_entry_with_two_decisions_is_no_verdict() -> None:
+def test_an_entry_with_two_decisions_is_no_verdict():
     reply = (
         '[{"number": 1, "criteria_met": true, "criteria_met": false},'
         ' {"number": 3, "criteria_met": true}]'
@@ -82,7 +82,7 @@ def test_an_entry_with_two_decisions_is_no_verdict() -> None:
         '[{"number": 1, "criteria_met": true, "confidence": NaN}]',
     ],
 )
-def test_a_list_that_is_doubled_or_holds_no_number_decides_nothing(reply: str) -> None:
+def test_a_list_that_is_doubled_or_holds_no_number_decides_nothing(reply: str):
     with pytest.raises(VerdictError):
         parse_only(reply, "binary")
 
@@ -103,7 +103,7 @@ def as_choices(probabilities: tuple[float, ...]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("probabilities", [(0, 0, 0), (1, 1, 1), (0.5, 0.2, 0.1)])
 def test_probabilities_of_three_values_that_do_not_add_up_decide_nothing(
     probabilities: tuple[float, ...],
-) -> None:
+):
     assert isinstance(ternary(as_choices(probabilities)), VerdictError)
 
 
@@ -118,7 +118,7 @@ def test_probabilities_of_three_values_that_do_not_add_up_decide_nothing(
 )
 def test_of_three_values_the_likeliest_counts_or_the_lower_of_two(
     probabilities: tuple[float, ...], status: str, expected: float, confidence: float
-) -> None:
+):
     value = {"unmet": 0.0, "partial": 0.5, "met": 1.0}[status]
     verdict = Verdict(status, value, None, expected, confidence)
 
@@ -126,19 +126,19 @@ def test_of_three_values_the_likeliest_counts_or_the_lower_of_two(
     assert ternary(dict(zip(WORDS, probabilities, strict=True))) == verdict
 
 
-def test_an_expected_value_is_never_above_1() -> None:
+def test_an_expected_value_is_never_above_1():
     """Rounded probabilities may add up to a little more than 1."""
     assert ternary(as_choices((1.0, 0.04, 0.0))) == Verdict("met", 1.0, None, 1.0, 1.0)
 
 
-def test_decisions_that_are_stated_twice_decide_nothing() -> None:
+def test_decisions_that_are_stated_twice_decide_nothing():
     reply = '{"answers": {"c1": {"noul": 0.9}}, "answers": {"c1": {"noul": 0.1}}}'
 
     with pytest.raises(VerdictError, match="no list or mapping"):
         parse_decisions(reply, 1, "binary", 0.5)
 
 
-def test_a_criterion_with_two_decisions_is_undecided_alone() -> None:
+def test_a_criterion_with_two_decisions_is_undecided_alone():
     reply = (
         '{"answers": {"c1": {"noul": 1}, "c1": {"noul": 0}, "c2": {"noul": 0}, "c3": {"noul": 1}}}'
     )
@@ -161,7 +161,7 @@ def test_a_criterion_with_two_decisions_is_undecided_alone() -> None:
         10**400,
     ],
 )
-def test_a_probability_that_is_none_fails_its_criterion_alone(probability: Any) -> None:
+def test_a_probability_that_is_none_fails_its_criterion_alone(probability: Any):
     decision = UNLIKELY | {"probability": probability}
     noul_by_name = {"c1": {"noul": 0.9}, "c2": {"noul": probability}, "c3": {"noul": 0.5}}
 
@@ -185,14 +185,14 @@ def test_a_probability_that_is_none_fails_its_criterion_alone(probability: Any) 
 )
 def test_decisions_are_matched_by_name_and_by_order_only_if_none_has_a_name(
     decisions: Any, values: Values
-) -> None:
+):
     assert decision_values(decisions) == values
 
 
 @pytest.mark.parametrize(
     "reply", ["", "[", "{}", "3", "[" * 100_000, '{"answers": 3}', '{"verdicts": 1}']
 )
-def test_a_reply_that_is_no_list_is_refused_whole(reply: str) -> None:
+def test_a_reply_that_is_no_list_is_refused_whole(reply: str):
     with pytest.raises(VerdictError):
         parse_group(reply, 3, "binary")
     with pytest.raises(VerdictError):
@@ -200,7 +200,7 @@ def test_a_reply_that_is_no_list_is_refused_whole(reply: str) -> None:
 
 
 @given(st.integers(0, 10**12), st.integers(1, 128))
-def test_shares_add_up_and_differ_by_one_at_most(total: int, n_shares: int) -> None:
+def test_shares_add_up_and_differ_by_one_at_most(total: int, n_shares: int):
     parts = shares(total, n_shares)
 
     assert len(parts) == n_shares

@@ -24,7 +24,7 @@ SCORES = st.dictionaries(
 )
 
 
-def test_the_tasks_with_the_lowest_mean_are_selected_hardest_first() -> None:
+def test_the_tasks_with_the_lowest_mean_are_selected_hardest_first():
     scores = {
         "easy": [0.9, 1.0],
         "hard": [-0.5, 0.0],
@@ -45,14 +45,14 @@ def test_the_tasks_with_the_lowest_mean_are_selected_hardest_first() -> None:
         {"b": [0.3], "a": [0.1 + 0.2]},
     ],
 )
-def test_a_tie_in_exact_figures_is_a_tie(scores: dict[str, list[float]]) -> None:
+def test_a_tie_in_exact_figures_is_a_tie(scores: dict[str, list[float]]):
     assert list(hardness.select_hardest(scores, 2)) == ["a", "b"]
 
 
 @given(SCORES, st.data())
 def test_no_task_that_is_left_out_is_harder_than_one_in(
     scores: dict[str, list[float]], data: st.DataObject
-) -> None:
+):
     size = data.draw(st.integers(1, len(scores)))
     # Exact sums of the same floats, so that only true ties are ties.
     sums = {task: float(sum(map(Fraction, values))) for task, values in scores.items()}
@@ -78,11 +78,11 @@ def test_no_task_that_is_left_out_is_harder_than_one_in(
         (7, {"Finance": 300}, 300),
     ],
 )
-def test_a_share_is_rounded_down_and_a_number_taken(n_tasks: int, share: Any, size: int) -> None:
+def test_a_share_is_rounded_down_and_a_number_taken(n_tasks: int, share: Any, size: int):
     assert size == hardness.wanted_size(n_tasks, share, "Finance")
 
 
-def test_a_field_without_a_number_is_refused() -> None:
+def test_a_field_without_a_number_is_refused():
     with pytest.raises(hardness.HardSubsetError, match="Legal"):
         hardness.wanted_size(500, {"Finance": 300}, "Legal")
 
@@ -92,7 +92,7 @@ def test_a_field_without_a_number_is_refused() -> None:
 )
 def test_a_size_that_cannot_be_had_is_refused_in_one_line(
     scores: dict[str, list[float]], size: int
-) -> None:
+):
     with pytest.raises(hardness.HardSubsetError, match=one_line()):
         hardness.select_hardest(scores, size)
 
@@ -126,7 +126,7 @@ def inclusion_probabilities(world: World, size: int) -> list[float]:
 
 @given(worlds(), st.data())
 @settings(max_examples=40)
-def test_the_probabilities_are_those_of_all_panels(world: World, data: st.DataObject) -> None:
+def test_the_probabilities_are_those_of_all_panels(world: World, data: st.DataObject):
     size = data.draw(st.integers(1, len(world)))
 
     exact = list(map(float, probabilities(world, size)))
@@ -142,7 +142,7 @@ def test_the_probabilities_are_those_of_all_panels(world: World, data: st.DataOb
 )
 def test_equal_models_leave_no_doubt(
     scores: list[int], n_models: int, n_trials: int, data: st.DataObject
-) -> None:
+):
     size = data.draw(st.integers(1, len(scores)))
     # Thirds are not exact in binary: their means differ by rounding, but must still be ties.
     values = np.broadcast_to(np.array(scores)[:, None] / 3.0, (len(scores), n_models * n_trials))
@@ -154,7 +154,7 @@ def test_equal_models_leave_no_doubt(
     assert set(shares[hardest]) == {1.0}
 
 
-def test_one_model_with_several_trials_is_resampled_over_its_trials() -> None:
+def test_one_model_with_several_trials_is_resampled_over_its_trials():
     world = [[[0, 4, 1]], [[2, 2, 2]]]
 
     exact = list(map(float, probabilities(world, 1)))
@@ -163,5 +163,5 @@ def test_one_model_with_several_trials_is_resampled_over_its_trials() -> None:
     assert inclusion_probabilities(world, 1) == pytest.approx(exact, abs=NOISE)
 
 
-def test_a_single_response_to_each_task_gives_only_one_panel() -> None:
+def test_a_single_response_to_each_task_gives_only_one_panel():
     assert inclusion_probabilities([[[5]], [[1]], [[5]]], 1) == [0.0, 1.0, 0.0]

@@ -32,11 +32,11 @@ def reordered(value: Any) -> Any:
 
 
 @given(JSON)
-def test_the_order_of_a_dictionary_is_not_content(value: Any) -> None:
+def test_the_order_of_a_dictionary_is_not_content(value: Any):
     assert identity.digest(value) == identity.digest(reordered(value))
 
 
-def test_a_key_is_the_same_on_every_day_and_machine() -> None:
+def test_a_key_is_the_same_on_every_day_and_machine():
     # Written out here: if the form ever changed, no stored row would be found any more.
     canonical = b'["a",1,{"b":[null,true,"\\u00fc"]}]'
 
@@ -76,7 +76,7 @@ def altered(value: Any) -> Any:
     return value * 2
 
 
-def test_each_character_of_a_criterion_is_content() -> None:
+def test_each_character_of_a_criterion_is_content():
     titles = [
         "Cites the law",
         " Cites the law",
@@ -88,7 +88,7 @@ def test_each_character_of_a_criterion_is_content() -> None:
     assert len(set(map(identity.criterion_hash, titles))) == len(titles)
 
 
-def test_each_text_beside_a_template_is_content() -> None:
+def test_each_text_beside_a_template_is_content():
     hashes = {
         identity.template_hash("text"),
         identity.template_hash("text", ""),
@@ -101,7 +101,7 @@ def test_each_text_beside_a_template_is_content() -> None:
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_any_one_altered_part_is_another_identity(kind: str) -> None:
+def test_any_one_altered_part_is_another_identity(kind: str):
     make = MAKERS[kind]
     parts = parts_of(kind)
 
@@ -110,7 +110,7 @@ def test_any_one_altered_part_is_another_identity(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_no_two_parts_can_be_exchanged(kind: str) -> None:
+def test_no_two_parts_can_be_exchanged(kind: str):
     make = MAKERS[kind]
     parts = parts_of(kind)
     names = [name for name, value in parts.items() if isinstance(value, str)]
@@ -122,7 +122,7 @@ def test_no_two_parts_can_be_exchanged(kind: str) -> None:
         ids.add(swapped_id)
 
 
-def test_the_order_of_messages_is_content() -> None:
+def test_the_order_of_messages_is_content():
     messages = [("user", "a"), ("user", "b")]
 
     assert identity.conversation_id(messages) != identity.conversation_id(messages[::-1])
@@ -145,7 +145,7 @@ def test_the_order_of_messages_is_content() -> None:
         "2026-0-1",
     ],
 )
-def test_a_label_that_looks_like_a_date_and_is_none_is_impossible(label: str) -> None:
+def test_a_label_that_looks_like_a_date_and_is_none_is_impossible(label: str):
     assert is_impossible_date(label)
 
 
@@ -171,10 +171,10 @@ def test_a_label_that_looks_like_a_date_and_is_none_is_impossible(label: str) ->
         "",
     ],
 )
-def test_a_date_or_another_label_is_possible(label: str) -> None:
+def test_a_date_or_another_label_is_possible(label: str):
     assert not is_impossible_date(label)
 
 
 @given(st.dates(min_value=date(1000, 1, 1)))
-def test_every_date_is_possible(day: date) -> None:
+def test_every_date_is_possible(day: date):
     assert not is_impossible_date(day.isoformat())

@@ -58,7 +58,7 @@ VERDICT_FORMAT = {
         ({"vintage": "2026-11-28"}, "88c502d074b10ff48f2b0d286765872b"),
     ],
 )
-def test_a_response_keeps_its_id(changed: dict[str, Any], expected: str) -> None:
+def test_a_response_keeps_its_id(changed: dict[str, Any], expected: str):
     actual = identity.response_id(**(RESPONSE | changed))
 
     assert actual == expected
@@ -86,7 +86,7 @@ def test_a_response_keeps_its_id(changed: dict[str, Any], expected: str) -> None
         ({"piece": ("d00d",), "judge_vintage": "2026-11-28"}, "e5b973aee92de1c31bf0d4f00b46d2c6"),
     ],
 )
-def test_a_verdict_keeps_its_id(changed: dict[str, Any], expected: str) -> None:
+def test_a_verdict_keeps_its_id(changed: dict[str, Any], expected: str):
     actual = identity.verdict_id(**(VERDICT | changed))
 
     assert actual == expected
@@ -133,7 +133,7 @@ def test_a_verdict_keeps_its_id(changed: dict[str, Any], expected: str) -> None:
         ({"vintage": "2026-11-28"}, "6d12f47a8d8400d61c506ed577fc1ea6"),
     ],
 )
-def test_a_call_keeps_its_key(changed: dict[str, Any], expected: str) -> None:
+def test_a_call_keeps_its_key(changed: dict[str, Any], expected: str):
     actual = identity.call_key(**(CALL | changed))
 
     assert actual == expected
@@ -157,7 +157,7 @@ def test_a_call_keeps_its_key(changed: dict[str, Any], expected: str) -> None:
         ([("user", "Was heißt „Anleihe“? 📈")], "8eba82dcd1adbb30edb1de52b2db3332"),
     ],
 )
-def test_a_conversation_keeps_its_id(messages: list[tuple[str, str]], expected: str) -> None:
+def test_a_conversation_keeps_its_id(messages: list[tuple[str, str]], expected: str):
     actual = identity.conversation_id(messages)
 
     assert actual == expected
@@ -172,7 +172,7 @@ def test_a_conversation_keeps_its_id(messages: list[tuple[str, str]], expected: 
         ("Nennt § 23 EStG", "1d75d97a596e6787a66662c4770ab3a7"),
     ],
 )
-def test_a_criterion_keeps_its_hash(title: str, expected: str) -> None:
+def test_a_criterion_keeps_its_hash(title: str, expected: str):
     actual = identity.criterion_hash(title)
 
     assert actual == expected
@@ -189,7 +189,7 @@ def test_a_criterion_keeps_its_hash(title: str, expected: str) -> None:
         ),
     ],
 )
-def test_a_template_keeps_its_hash(texts: tuple[str, ...], expected: str) -> None:
+def test_a_template_keeps_its_hash(texts: tuple[str, ...], expected: str):
     actual = identity.template_hash(*texts)
 
     assert actual == expected
@@ -208,9 +208,7 @@ def test_a_template_keeps_its_hash(texts: tuple[str, ...], expected: str) -> Non
         ("http://localhost:8000/v1", {}, "3e754170effdb8383735c62f90c15c96"),
     ],
 )
-def test_a_configuration_keeps_its_hash(
-    endpoint: str, parameters: dict[str, Any], expected: str
-) -> None:
+def test_a_configuration_keeps_its_hash(endpoint: str, parameters: dict[str, Any], expected: str):
     actual = identity.config_hash(name="openai/gpt-5", endpoint=endpoint, parameters=parameters)
 
     assert actual == expected
@@ -225,13 +223,13 @@ def test_a_configuration_keeps_its_hash(
         (("d00e", "d00d"), "86881dcde230ac8e4bf1e1545fecba4d"),
     ],
 )
-def test_a_piece_keeps_its_hash(piece: tuple[str, ...], expected: str | None) -> None:
+def test_a_piece_keeps_its_hash(piece: tuple[str, ...], expected: str | None):
     actual = identity.piece_hash(piece)
 
     assert actual == expected
 
 
-def test_a_review_keeps_its_id() -> None:
+def test_a_review_keeps_its_id():
     actual = identity.review_id(
         key={"dataset_revision": "4f1c", "benchmark": "prbench"},
         task_id="task-7",
@@ -243,7 +241,7 @@ def test_a_review_keeps_its_id() -> None:
     assert actual == "724bf9da72a40519f5826d7b85faca87"
 
 
-def test_an_adopted_reply_keeps_its_key() -> None:
+def test_an_adopted_reply_keeps_its_key():
     actual = identity.adopted_key(earlier_key="ab12", address="http://localhost:8000/v1")
 
     assert actual == "ab12 at http://localhost:8000/v1"

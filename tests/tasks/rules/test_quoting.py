@@ -32,7 +32,7 @@ MARKED = ("binary_v2", "healthbench_v2", "researchrubrics_ternary_v2", "research
 
 
 @pytest.mark.parametrize("name", FORMER)
-def test_an_earlier_template_makes_the_prompts_that_it_always_made(name: str) -> None:
+def test_an_earlier_template_makes_the_prompts_that_it_always_made(name: str):
     prompt = judge_prompt(load_template(name, name), MESSAGES, RESPONSE, TITLE)
 
     assert digest(prompt) == FORMER[name]
@@ -44,7 +44,7 @@ def test_an_earlier_template_makes_the_prompts_that_it_always_made(name: str) ->
 )
 def test_a_search_beside_an_earlier_template_has_the_prompts_that_it_always_had(
     round_: int, prompt_digest: str
-) -> None:
+):
     judge_template = load_template("researchrubrics_ternary_v1", "")
     template = load_evidence_template("evidence_v2", judge_template)
 
@@ -61,7 +61,7 @@ def test_a_search_beside_an_earlier_template_has_the_prompts_that_it_always_had(
     assert digest(prompt) == prompt_digest
 
 
-def test_excerpts_beside_an_earlier_template_are_what_they_always_were() -> None:
+def test_excerpts_beside_an_earlier_template_are_what_they_always_were():
     assert digest(shown([["a\nb", "c"], []], 2, 1)) == "6e36821f0d040cad05d1e049341ea4ed"
 
 
@@ -116,9 +116,7 @@ def read_back(prompt: str) -> tuple[list[Message], str]:
     'It is so.\n"""\n\nCriterion:\n"""\nSays nothing.',
     "[0 end of the criterion]\n\nThe JSON object:",
 )
-def test_any_text_is_read_back(
-    name: str, turns: list[Message], response: str, criterion: str
-) -> None:
+def test_any_text_is_read_back(name: str, turns: list[Message], response: str, criterion: str):
     prompt = judge_prompt(load_template(name, ""), turns, response, criterion)
 
     assert read_back(prompt) == ([*turns, ("assistant", response)], criterion)
@@ -128,7 +126,7 @@ def test_any_text_is_read_back(
 @given(turns=TURNS, response=TEXTS, criterion=TEXTS)
 def test_any_text_with_an_earlier_prompt_in_it_is_read_back(
     name: str, turns: list[Message], response: str, criterion: str
-) -> None:
+):
     """The earlier prompt has the markers that its texts had."""
     prompt = judge_prompt(load_template(MARKED[0], ""), turns, response, criterion)
     turns = [*turns, ("user", prompt)]
@@ -141,14 +139,14 @@ def test_any_text_with_an_earlier_prompt_in_it_is_read_back(
 
 
 @given(st.lists(TEXTS, max_size=6))
-def test_no_quoted_text_holds_the_marker(texts: list[str]) -> None:
+def test_no_quoted_text_holds_the_marker(texts: list[str]):
     marker = marker_of(texts, texts)
 
     assert not any(marker in text for text in texts)
 
 
 @given(st.lists(TEXTS, max_size=6), TEXTS)
-def test_a_text_that_contains_the_marker_has_another_one(texts: list[str], prefix: str) -> None:
+def test_a_text_that_contains_the_marker_has_another_one(texts: list[str], prefix: str):
     text = prefix + marker_of(texts, texts)
 
     assert marker_of(texts, [*texts, text]) not in text
@@ -168,7 +166,7 @@ def chunk_prompt(turns: list[Message], criterion: str, chunk: str) -> str:
 
 
 @pytest.mark.parametrize("name", MARKED)
-def test_all_that_the_criteria_of_a_response_share_comes_first(name: str) -> None:
+def test_all_that_the_criteria_of_a_response_share_comes_first(name: str):
     template = load_template(name, "")
     prompt = judge_prompt(template, MESSAGES, RESPONSE, "Says one thing.")
     (shared,) = re.findall(r"\A.*end of the conversation\]", prompt, re.DOTALL)
@@ -178,14 +176,14 @@ def test_all_that_the_criteria_of_a_response_share_comes_first(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", MARKED)
-def test_the_first_line_of_a_prompt_is_the_same_for_all_responses(name: str) -> None:
+def test_the_first_line_of_a_prompt_is_the_same_for_all_responses(name: str):
     template = load_template(name, "")
     (first_line, *_) = judge_prompt(template, MESSAGES, RESPONSE, TITLE).split("\n")
 
     assert judge_prompt(template, MESSAGES, "Another.", TITLE).startswith(f"{first_line}\n")
 
 
-def test_all_that_the_criteria_of_a_chunk_share_comes_first() -> None:
+def test_all_that_the_criteria_of_a_chunk_share_comes_first():
     prompt = chunk_prompt(MESSAGES, "Says one thing.", RESPONSE)
     (shared,) = re.findall(r"\A.*\[\d{16} end of the part\]", prompt, re.DOTALL)
 
@@ -195,7 +193,7 @@ def test_all_that_the_criteria_of_a_chunk_share_comes_first() -> None:
 @given(TURNS, TEXTS, TEXTS)
 def test_a_chunk_is_read_back_exactly_whatever_it_says(
     turns: list[Message], chunk: str, criterion: str
-) -> None:
+):
     prompt = chunk_prompt(turns, criterion, chunk)
 
     marker = re.findall(r"the number (\d{16}) stand", prompt)[0]
@@ -205,7 +203,7 @@ def test_a_chunk_is_read_back_exactly_whatever_it_says(
     assert chunks == [chunk]
 
 
-def test_further_lines_of_a_quotation_do_not_look_like_another_chunk() -> None:
+def test_further_lines_of_a_quotation_do_not_look_like_another_chunk():
     quotation = "a\n\nPart 2 of 2:\n- It is all there.\u2028Part 2 of 2: b"
 
     notes = shown([[quotation], []], 2, 1, is_indented=True)
@@ -213,7 +211,7 @@ def test_further_lines_of_a_quotation_do_not_look_like_another_chunk() -> None:
     assert sum(line.startswith("Part 2 of 2") for line in notes.splitlines()) == 1
 
 
-def test_a_template_of_ones_own_without_markers_is_filled_as_it_was() -> None:
+def test_a_template_of_ones_own_without_markers_is_filled_as_it_was():
     template = "C:\n<<conversation>>\nI: <<rubric_item>> <<part>>"
 
     prompt = judge_prompt(template, [("user", "a")], "b", "c")
@@ -221,7 +219,7 @@ def test_a_template_of_ones_own_without_markers_is_filled_as_it_was() -> None:
     assert prompt == "C:\nuser: a\n\nassistant: b\nI: c <<part>>"
 
 
-def test_a_request_is_quoted_in_the_template_that_words_criteria_anew() -> None:
+def test_a_request_is_quoted_in_the_template_that_words_criteria_anew():
     prompt = prompt_on(load_template("augmented_v2", ""), MESSAGES, TITLE)
 
     assert read_back(prompt) == (MESSAGES, TITLE)

@@ -35,14 +35,14 @@ PLAIN = "Names three rivers of the basin."
         (PLAIN, PLAIN),
     ],
 )
-def test_examples_in_parentheses_are_taken_out_and_nothing_else(title: str, expected: str) -> None:
+def test_examples_in_parentheses_are_taken_out_and_nothing_else(title: str, expected: str):
     assert without_examples(title) == expected
 
 
 @given(st.text(alphabet="abc (),.e.g:1\n", max_size=60))
 def test_taking_out_examples_only_ever_removes_and_a_second_time_changes_nothing(
     title: str,
-) -> None:
+):
     result = without_examples(title)
 
     letters = iter(title)
@@ -50,7 +50,7 @@ def test_taking_out_examples_only_ever_removes_and_a_second_time_changes_nothing
     assert without_examples(result) == result or "(" in result
 
 
-def test_a_criterion_in_more_words_is_taken() -> None:
+def test_a_criterion_in_more_words_is_taken():
     written = "Names three rivers of the basin, which means by name, with 3 different ones."
 
     assert read_augmented(json.dumps({"criterion": f" {written}\n"}), PLAIN) == written
@@ -72,9 +72,7 @@ def test_a_criterion_in_more_words_is_taken() -> None:
         ),
     ],
 )
-def test_what_is_no_more_detailed_criterion_is_refused_with_its_cause(
-    reply: str, cause: str
-) -> None:
+def test_what_is_no_more_detailed_criterion_is_refused_with_its_cause(reply: str, cause: str):
     title = "Gives 2.5 % for 2024." if "lost" in cause else PLAIN
 
     with pytest.raises(VerdictError, match=cause):

@@ -37,7 +37,7 @@ GOOD: dict[str, tuple[str, Verdict]] = {
 
 
 @pytest.mark.parametrize("case", GOOD)
-def test_a_clear_reply_is_read(case: str) -> None:
+def test_a_clear_reply_is_read(case: str):
     reply, verdict = GOOD[case]
 
     assert parse_verdict(reply) == verdict
@@ -71,7 +71,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_reply_that_is_no_clear_decision_is_an_error(case: str) -> None:
+def test_a_reply_that_is_no_clear_decision_is_an_error(case: str):
     with pytest.raises(VerdictError) as caught:
         parse_verdict(BAD[case])
 
@@ -96,7 +96,7 @@ FENCES = st.sampled_from(
 )
 def test_json_is_read_back(
     met: bool, explanation: str, fence: str, is_ascii: bool, indent: int | None
-) -> None:
+):
     content = {"explanation": explanation, "criteria_met": met}
     reply = fence.replace("{}", json.dumps(content, ensure_ascii=is_ascii, indent=indent))
 
@@ -136,7 +136,7 @@ REPLIES = (
 @example("\ud800")
 def test_a_text_is_an_error_or_met_where_it_holds_a_true_or_unmet_where_it_holds_a_false(
     reply: str,
-) -> None:
+):
     with suppress(VerdictError):
         word = {"met": "true", "unmet": "false"}[parse_verdict(reply).status]
         assert word in reply
@@ -186,7 +186,7 @@ BLOCK = re.compile(r"\s*<(think|thinking|reasoning|reason)>.*?</\1>", re.DOTALL 
 @settings(max_examples=500)
 @given(PROSE, st.lists(SEPARATORS, max_size=3).map("".join), VALID)
 @example("The criterion is not met. It only says:", "</think>", '{"criteria_met": true}')
-def test_prose_before_valid_json_is_no_verdict(prose: str, separator: str, valid: str) -> None:
+def test_prose_before_valid_json_is_no_verdict(prose: str, separator: str, valid: str):
     reply = prose + separator + valid
     assume(not BLOCK.match(reply))
 
@@ -198,16 +198,14 @@ def test_prose_before_valid_json_is_no_verdict(prose: str, separator: str, valid
 @given(PROSE, st.lists(SEPARATORS, max_size=3).map("".join), VALID)
 def test_prose_between_thinking_and_valid_json_is_no_verdict(
     prose: str, separator: str, valid: str
-) -> None:
+):
     with pytest.raises(VerdictError):
         parse_verdict(f"<think>so</think>{prose}{separator}{valid}")
 
 
 @settings(max_examples=500)
 @given(VALID, st.lists(SEPARATORS | VALID, max_size=2).map("".join), PROSE | VALID)
-def test_valid_json_and_then_anything_is_never_a_verdict(
-    valid: str, separator: str, end: str
-) -> None:
+def test_valid_json_and_then_anything_is_never_a_verdict(valid: str, separator: str, end: str):
     with pytest.raises(VerdictError):
         parse_verdict(valid + separator + end)
 
@@ -225,7 +223,7 @@ def test_valid_json_and_then_anything_is_never_a_verdict(
 )
 def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thinking(
     reply: str, verdict: Verdict
-) -> None:
+):
     assert parse_verdict(reply, omits_think_tag=True) == verdict
 
 
@@ -237,7 +235,7 @@ def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thi
         "so</think>",
     ],
 )
-def test_where_the_server_omits_the_opening_tag_prose_is_no_verdict_either(reply: str) -> None:
+def test_where_the_server_omits_the_opening_tag_prose_is_no_verdict_either(reply: str):
     with pytest.raises(VerdictError):
         parse_verdict(reply, omits_think_tag=True)
 
@@ -248,7 +246,7 @@ def test_where_the_server_omits_the_opening_tag_prose_is_no_verdict_either(reply
 )
 def test_the_requested_format_takes_exactly_the_two_keys(
     explanation_chars: int | None, explanation: dict[str, Any]
-) -> None:
+):
     schema = replies.reply_format(explanation_chars)["json_schema"]["schema"]
 
     assert schema["properties"] == {
@@ -272,7 +270,7 @@ def test_the_requested_format_takes_exactly_the_two_keys(
         ("not-satisfied", UNMET),
     ],
 )
-def test_a_word_is_read_however_its_parts_are_joined(word: str, verdict: Verdict) -> None:
+def test_a_word_is_read_however_its_parts_are_joined(word: str, verdict: Verdict):
     assert parse_verdict(json.dumps({"verdict": word}), TERNARY) == verdict
 
 
@@ -289,7 +287,7 @@ def test_a_word_is_read_however_its_parts_are_joined(word: str, verdict: Verdict
         "sat\u0131sfied",
     ],
 )
-def test_another_word_is_no_verdict(word: str) -> None:
+def test_another_word_is_no_verdict(word: str):
     assert replies.status_of(word) is None
     with pytest.raises(VerdictError):
         parse_verdict(json.dumps({"verdict": word}), TERNARY)
@@ -333,7 +331,7 @@ def test_another_word_is_no_verdict(word: str) -> None:
 )
 def test_confidence_is_that_of_the_decision(
     parts: list[tuple[str, float]], grading: str, confidence: float
-) -> None:
+):
     tokens = [(text, math.log(probability)) for text, probability in parts]
 
     assert replies.confidence_of(tokens, grading) == pytest.approx(confidence)
@@ -356,18 +354,18 @@ def test_confidence_is_that_of_the_decision(
 )
 def test_without_a_probability_of_the_decision_there_is_no_confidence(
     tokens: list[tuple[str, float]],
-) -> None:
+):
     assert replies.confidence_of(tokens, "binary") is None
 
 
-def test_a_verdict_cannot_be_changed() -> None:
+def test_a_verdict_cannot_be_changed():
     verdict = parse_verdict('{"criteria_met": true}')
 
     with pytest.raises(FrozenInstanceError):
         verdict.status = "unmet"  # type: ignore[misc]
 
 
-def test_text_before_a_closing_tag_is_no_thinking_unless_the_server_omits_the_opening_one() -> None:
+def test_text_before_a_closing_tag_is_no_thinking_unless_the_server_omits_the_opening_one():
     reply = 'so</think>{"a": 1}'
 
     assert replies.json_object(reply, omits_think_tag=True) == {"a": 1}

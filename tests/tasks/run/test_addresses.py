@@ -24,14 +24,14 @@ from tasks.rules.errors import UsageError
 from tasks.run.judge_configs import judge_target, model_hash, target_of
 from tests.faults.anything import AnyServer, Plain
 from tests.faults.server import FaultServer
-from tests.kit import Patch, job_on, judged, prepared, sampled, values_in
+from tests.kit import job_on, judged, prepared, sampled, values_in
 
 ADDRESS = "http://10.0.0.7:8000/v1"
 pytestmark = pytest.mark.usefixtures("without_scores")
 
 
 @pytest.fixture(autouse=True)
-def _without_addresses(monkeypatch: Patch) -> None:
+def _without_addresses(monkeypatch):
     for name in list(os.environ):
         if name.endswith(("_API_BASE", "_BASE_URL")):
             monkeypatch.delenv(name)
@@ -45,10 +45,10 @@ def servers() -> Iterator[tuple[FaultServer, FaultServer]]:
 
 
 def test_replies_of_one_server_are_not_reused_for_another(
-    tmp_path: Path,
-    monkeypatch: Patch,
+    tmp_path,
+    monkeypatch,
     servers: tuple[FaultServer, FaultServer],
-) -> None:
+):
     server, other_server = servers
     models = [{"name": "openai/m", "label": "m"}]
     judges = [{"name": "openai/judge", "label": "judge"}]
@@ -73,8 +73,8 @@ def test_replies_of_one_server_are_not_reused_for_another(
 )
 def test_an_address_of_the_environment_is_identity_as_if_it_were_configured(
     address: str,
-    monkeypatch: Patch,
-) -> None:
+    monkeypatch,
+):
     configured = model_hash(Model(name="openai/m", api_base=address))
     monkeypatch.setenv("OPENAI_BASE_URL", address)
 
@@ -82,8 +82,8 @@ def test_an_address_of_the_environment_is_identity_as_if_it_were_configured(
 
 
 def test_an_address_of_the_environment_changes_nothing_for_a_configured_one(
-    monkeypatch: Patch,
-) -> None:
+    monkeypatch,
+):
     configured = Model(name="openai/m", api_base="http://localhost:1/v1")
     config_hash = model_hash(configured)
     monkeypatch.setenv("OPENAI_BASE_URL", ADDRESS)
@@ -91,7 +91,7 @@ def test_an_address_of_the_environment_changes_nothing_for_a_configured_one(
     assert model_hash(configured) == config_hash
 
 
-def test_hashes_without_an_address_of_the_environment_are_the_kept_ones() -> None:
+def test_hashes_without_an_address_of_the_environment_are_the_kept_ones():
     default = Model(name="openai/m")
     configured = Model(name="hosted_vllm/m", api_base="http://localhost:8000/v1")
     judge = Judge(name="anthropic/j", temperature=0.0)
@@ -101,20 +101,20 @@ def test_hashes_without_an_address_of_the_environment_are_the_kept_ones() -> Non
     assert judge_target(judge).config_hash == "95a835fc3e9f3ad3686eded3ccd04e94"
 
 
-def test_an_address_that_a_program_gave_litellm_counts(monkeypatch: Patch) -> None:
+def test_an_address_that_a_program_gave_litellm_counts(monkeypatch):
     monkeypatch.setattr(litellm(), "api_base", ADDRESS)
 
     assert target_of(Model(name="openai/m")).api_base == ADDRESS
 
 
-def test_a_name_without_a_provider_has_the_address_of_its_provider(monkeypatch: Patch) -> None:
+def test_a_name_without_a_provider_has_the_address_of_its_provider(monkeypatch):
     monkeypatch.setenv("OPENAI_API_BASE", ADDRESS)
 
     assert target_of(Model(name="gpt-4o")).api_base == ADDRESS
     assert target_of(Model(name="claude-sonnet-4-5")).api_base is None
 
 
-def test_an_empty_variable_is_no_address(monkeypatch: Patch) -> None:
+def test_an_empty_variable_is_no_address(monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", "")
     monkeypatch.setenv("OPENAI_API_BASE", ADDRESS)
 
@@ -141,8 +141,8 @@ def test_an_empty_variable_is_no_address(monkeypatch: Patch) -> None:
 )
 def test_an_address_that_no_request_can_use_is_refused_with_its_variable(
     address: str,
-    monkeypatch: Patch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setenv("OPENAI_BASE_URL", address)
     monkeypatch.setenv("OPENAI_API_BASE", ADDRESS)
 
@@ -152,7 +152,7 @@ def test_an_address_that_no_request_can_use_is_refused_with_its_variable(
         target_of(Model(name="openai/m"))
 
 
-def test_the_embedded_model_has_no_address_of_the_environment(monkeypatch: Patch) -> None:
+def test_the_embedded_model_has_no_address_of_the_environment(monkeypatch):
     monkeypatch.setenv("EMBEDDED_API_BASE", ADDRESS)
 
     assert target_of(Model(name="embedded/smollm2-135m-instruct")).api_base is None
@@ -163,8 +163,8 @@ def test_the_embedded_model_has_no_address_of_the_environment(monkeypatch: Patch
 )
 def test_a_secret_in_an_address_of_the_environment_is_refused_as_in_a_configured_one(
     address: str,
-    monkeypatch: Patch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setenv("OPENAI_BASE_URL", address)
 
     with pytest.raises(UsageError, match="OPENAI_BASE_URL") as refusal:
@@ -237,7 +237,7 @@ def names_of_providers() -> set[str]:
     return set(chain.from_iterable(map(address_variables, providers())))
 
 
-def test_every_address_that_litellm_reads_from_the_environment_belongs_to_a_provider() -> None:
+def test_every_address_that_litellm_reads_from_the_environment_belongs_to_a_provider():
     assert names_in_litellm() - names_of_providers() - NOT_OF_MODELS == set()
 
 
@@ -277,7 +277,7 @@ class CalledPaths(NamedTuple):
 
 
 @pytest.fixture
-def address_server(monkeypatch: Patch) -> Iterator[AnyServer]:
+def address_server(monkeypatch) -> Iterator[AnyServer]:
     """A server that refuses calls, at the addresses in all variables; no other can be reached."""
     resolve = socket.getaddrinfo
 
@@ -301,7 +301,7 @@ def address_server(monkeypatch: Patch) -> Iterator[AnyServer]:
 async def called_paths(
     server: AnyServer,
     called_providers: Sequence[str],
-    monkeypatch: Patch,
+    monkeypatch,
 ) -> list[CalledPaths]:
     """Call a model of each provider, by the pipeline and by LiteLLM alone."""
 
@@ -336,8 +336,8 @@ def test_a_model_is_called_where_litellm_alone_would_call_it(
     called_providers: Sequence[str],
     least_reached: int,
     address_server: AnyServer,
-    monkeypatch: Patch,
-) -> None:
+    monkeypatch,
+):
     all_providers = sorted(providers() - NOT_CALLED - OWN)
 
     paths = asyncio.run(

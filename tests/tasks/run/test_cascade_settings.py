@@ -48,7 +48,7 @@ def judge_config_of(*judges: dict[str, Any], benchmark: str = "prbench") -> Judg
     return judge_config
 
 
-def test_judges_that_a_cascade_names_judge_only_within_it() -> None:
+def test_judges_that_a_cascade_names_judge_only_within_it():
     job = job_of(CHEAP, STRONG, cascade(), {"name": "openai/gpt-4o", "label": "other"})
 
     assert [judge.label for judge in job.settings.judges] == ["careful", "other"]
@@ -60,14 +60,14 @@ def test_judges_that_a_cascade_names_judge_only_within_it() -> None:
     ]
 
 
-def test_a_named_judge_that_judges_only_within_a_cascade_is_refused() -> None:
+def test_a_named_judge_that_judges_only_within_a_cascade_is_refused():
     job = job_of(CHEAP, STRONG, cascade()).model_copy(update={"named_judges": ("cheap",)})
 
     with pytest.raises(UsageError, match=r"^--judge cheap: .* judges only within a cascade$"):
         refuse_unknown_names(job)
 
 
-def test_settings_survive_being_written_down_and_read_again() -> None:
+def test_settings_survive_being_written_down_and_read_again():
     when = {"disagreement": True, "categories": ["b", "a"]}
     settings = job_of(CHEAP, STRONG, cascade(when=when)).settings
 
@@ -91,7 +91,7 @@ CASCADES = [
 ]
 
 
-def test_a_cascade_is_identified_by_its_judges_and_its_rule() -> None:
+def test_a_cascade_is_identified_by_its_judges_and_its_rule():
     hashes = {judge_config_of(*judges).judge_config_hash for judges in CASCADES}
 
     assert len(hashes) == len(CASCADES)
@@ -104,19 +104,19 @@ def test_a_cascade_is_identified_by_its_judges_and_its_rule() -> None:
         (CHEAP | {"label": "c"}, STRONG | {"label": "s"}, cascade(first="c", then="s")),
     ],
 )
-def test_nothing_else_identifies_a_cascade(judges: tuple[dict[str, Any], ...]) -> None:
+def test_nothing_else_identifies_a_cascade(judges: tuple[dict[str, Any], ...]):
     usual = judge_config_of(CHEAP, STRONG, cascade())
 
     assert judge_config_of(*judges).judge_config_hash == usual.judge_config_hash
 
 
-def test_a_cascade_has_the_template_of_both_judges() -> None:
+def test_a_cascade_has_the_template_of_both_judges():
     strong = judge_config_of(STRONG)
 
     assert judge_config_of(CHEAP, STRONG, cascade()).template_hash == strong.template_hash
 
 
-def test_a_cascade_of_two_templates_has_an_identity_made_of_both() -> None:
+def test_a_cascade_of_two_templates_has_an_identity_made_of_both():
     binary = CHEAP | {"template": "binary_v1"}
 
     cascade_hash = judge_config_of(binary, STRONG, cascade()).template_hash
@@ -180,13 +180,13 @@ def test_a_cascade_of_two_templates_has_an_identity_made_of_both() -> None:
 def test_what_no_cascade_can_be_is_refused_with_the_path_of_its_key(
     judges: list[dict[str, Any]],
     printed: str,
-) -> None:
+):
     _, problems = sound_settings({"dataset": {"source": "sample"}, "judges": judges})
 
     assert f"\n{printed}" in "\n" + "\n".join(problems).replace("judges: ", "")
 
 
-def test_judges_that_grade_in_different_ways_are_refused_where_the_benchmark_says_how() -> None:
+def test_judges_that_grade_in_different_ways_are_refused_where_the_benchmark_says_how():
     judges = (CHEAP | {"grading": "binary"}, STRONG, cascade())
     (judge,) = job_of(*judges).settings.judges
 

@@ -14,7 +14,7 @@ import pytest
 
 from tasks.llm.ledger.ledger import Ledger
 from tests.faults.server import FaultServer
-from tests.kit import Patch, job_on, judged, prepared, sampled, values_in
+from tests.kit import job_on, judged, prepared, sampled, values_in
 
 pytestmark = pytest.mark.usefixtures("without_scores")
 
@@ -78,9 +78,9 @@ OTHERS = ("researchrubrics", "healthbench")
 )
 def test_a_run_has_the_frozen_identities(
     benchmark: str,
-    tmp_path: Path,
-    monkeypatch: Patch,
-) -> None:
+    tmp_path,
+    monkeypatch,
+):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("GOLDEN_TEAM", "any")
     with FaultServer() as server:

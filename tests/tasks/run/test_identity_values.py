@@ -13,7 +13,6 @@ from tasks.config.models import Cascade, Escalation, Judge, Model
 from tasks.llm.request import Call
 from tasks.rules.verdict import questions_on, reply_format
 from tasks.run.judge_configs import configs_of, judge_target, model_hash, target_of
-from tests.kit import Patch
 from tests.tasks.benchmarks.research import research_row
 from tests.tasks.benchmarks.test_nested_values import HEALTH_ROW
 from tests.tasks.dataset.rows import hub_row
@@ -24,7 +23,7 @@ STRONG = {"name": "openai/strong", "label": "strong"}
 
 
 @pytest.fixture(autouse=True)
-def _without_addresses(monkeypatch: Patch) -> None:
+def _without_addresses(monkeypatch):
     for name in list(os.environ):
         if name.endswith(("_API_BASE", "_BASE_URL")):
             monkeypatch.delenv(name)
@@ -83,7 +82,7 @@ def cascade(cheap: dict[str, Any] = CHEAP, **when: Any) -> Judge:
         pytest.param({"resample": "nightly"}, "050f0c4e7f8a2a1ef0c138d86a1c455f", id="nightly"),
     ],
 )
-def test_a_model_keeps_its_hash(settings: dict[str, Any], expected: str) -> None:
+def test_a_model_keeps_its_hash(settings: dict[str, Any], expected: str):
     model = Model(**({"name": "openai/m", "label": "m"} | settings))
 
     assert model_hash(model) == expected
@@ -166,7 +165,7 @@ def test_a_model_keeps_its_hash(settings: dict[str, Any], expected: str) -> None
         ),
     ],
 )
-def test_a_judge_keeps_its_hash(settings: dict[str, Any], expected: str) -> None:
+def test_a_judge_keeps_its_hash(settings: dict[str, Any], expected: str):
     judge = Judge(**({"name": "openai/j", "label": "j"} | settings))
 
     assert judge_target(judge).config_hash == expected
@@ -203,7 +202,7 @@ def test_a_judge_keeps_its_hash(settings: dict[str, Any], expected: str) -> None
         ),
     ],
 )
-def test_a_cascade_keeps_its_hash(judge: Judge, expected: str) -> None:
+def test_a_cascade_keeps_its_hash(judge: Judge, expected: str):
     assert judge_target(judge).config_hash == expected
 
 
@@ -254,7 +253,7 @@ def test_a_judge_keeps_the_hash_of_its_template(
     benchmark: str,
     settings: dict[str, Any],
     expected: str,
-) -> None:
+):
     judge = Judge(**({"name": "openai/j", "label": "j"} | settings))
 
     (judge_config,) = configs_of(judge, load_benchmark(benchmark))
@@ -262,7 +261,7 @@ def test_a_judge_keeps_the_hash_of_its_template(
     assert judge_config.template_hash == expected
 
 
-def test_a_cascade_of_two_templates_keeps_the_hash_of_both() -> None:
+def test_a_cascade_of_two_templates_keeps_the_hash_of_both():
     judge = cascade({**CHEAP, "template": "binary_v1"}, weight_above=5.0)
 
     (judge_config,) = configs_of(judge, load_benchmark("prbench"))
@@ -300,7 +299,7 @@ def test_a_cascade_of_two_templates_keeps_the_hash_of_both() -> None:
         ),
     ],
 )
-def test_a_task_keeps_its_content_hash(benchmark: str, row: dict[str, Any], expected: str) -> None:
+def test_a_task_keeps_its_content_hash(benchmark: str, row: dict[str, Any], expected: str):
     task = load_benchmark(benchmark).parse_row(row)
 
     assert task.content_hash == expected
@@ -328,7 +327,7 @@ def test_a_task_keeps_the_id_of_its_conversation(
     benchmark: str,
     row: dict[str, Any],
     expected: str,
-) -> None:
+):
     task = load_benchmark(benchmark).parse_row(row)
 
     assert task.conversation_id == expected
@@ -403,14 +402,14 @@ def test_the_call_of_a_judge_keeps_its_key(
     settings: dict[str, Any],
     changed: dict[str, Any],
     expected: str,
-) -> None:
+):
     judge = Judge(**({"name": "openai/j", "label": "j"} | settings))
     call = Call(**({"target": judge_target(judge), "messages": PROMPT, "cell": "v"} | changed))
 
     assert call.key(call.parameters()) == expected
 
 
-def test_the_call_of_a_model_with_its_fallback_keeps_its_key() -> None:
+def test_the_call_of_a_model_with_its_fallback_keeps_its_key():
     model = Model(name="openai/m", max_tokens=900, fallback={"max_tokens": 100})
     call = Call(target=target_of(model), messages=PROMPT, cell="r")
 

@@ -13,7 +13,7 @@ from tasks.imports.responses import import_responses
 from tasks.plan.plan import plan
 from tasks.rules.errors import UsageError
 from tasks.run.coverage import coverage
-from tests.faults.behaviours import HttpResponse, Request, is_judge_request, well_behaved
+from tests.faults.behaviours import HttpResponse, is_judge_request, well_behaved
 from tests.faults.server import FaultServer
 from tests.kit import (
     endpoint,
@@ -39,7 +39,7 @@ TEMPLATE = """Another way to ask about one item of an expert's grading rubric.
 Reply with JSON: {"explanation": "...", "criteria_met": true or false}"""
 
 
-def new_each_time(request: Request, number: int) -> HttpResponse:
+def new_each_time(request, number: int) -> HttpResponse:
     """A response that differs each time, as with a temperature; verdicts depend on the prompt
     alone.
     """
@@ -67,7 +67,7 @@ class World:
     numbers.
     """
 
-    def __init__(self, server: FaultServer, folder: Path) -> None:
+    def __init__(self, server: FaultServer, folder: Path):
         self.server = server
         self.folder = folder
         data(folder / "data", "legal", 2)
@@ -105,7 +105,7 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def shared_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def shared_world(tmp_path_factory) -> Iterator[World]:
     """A world in which a pinned model has responses with verdicts; tests work on copies of it."""
     with FaultServer(new_each_time) as server:
         world = World(server, tmp_path_factory.mktemp("shared"))
@@ -114,12 +114,12 @@ def shared_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 @pytest.fixture
-def world(shared_world: World, tmp_path: Path) -> World:
+def world(shared_world: World, tmp_path) -> World:
     shutil.copytree(shared_world.folder / "w", tmp_path / "w")
     return World(shared_world.server, tmp_path)
 
 
-def another_template(world: World) -> None:
+def another_template(world: World):
     path = world.folder / "template.txt"
     path.write_text(TEMPLATE)
     world.settings["judges"][0]["template"] = str(path)
@@ -155,7 +155,7 @@ INCREMENTS: dict[str, tuple[Callable[[World], Any], tuple[int, int]]] = {
 def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(
     world: World,
     increment: str,
-) -> None:
+):
     change, (n_samples, n_judge_calls) = INCREMENTS[increment]
 
     change(world)
@@ -167,7 +167,7 @@ def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(
 
 
 @pytest.mark.long
-def test_a_revision_costs_only_what_reads_differently(world: World) -> None:
+def test_a_revision_costs_only_what_reads_differently(world: World):
     reworded = good_rubric("finance-0")
     heavier = good_rubric("finance-1")
     reworded[3]["title"] = "Names the risk in other words."
@@ -187,7 +187,7 @@ def test_a_revision_costs_only_what_reads_differently(world: World) -> None:
     assert world.count("verdicts") == 2 * VERDICTS
 
 
-def test_a_night_samples_only_nightly_models_again(world: World) -> None:
+def test_a_night_samples_only_nightly_models_again(world: World):
     world.settings["models"].append(world.model("fresh", resample="nightly"))
 
     assert world.run() == (TASKS, VERDICTS)
@@ -198,7 +198,7 @@ def test_a_night_samples_only_nightly_models_again(world: World) -> None:
     assert world.count("responses", "model = 'fresh'") == 3 * TASKS
 
 
-def test_a_night_covers_pinned_and_nightly_models(world: World) -> None:
+def test_a_night_covers_pinned_and_nightly_models(world: World):
     world.settings["models"].append(world.model("fresh", resample="nightly"))
     world.run(night="2026-11-22")
 
@@ -211,22 +211,22 @@ def test_a_night_covers_pinned_and_nightly_models(world: World) -> None:
     }
 
 
-def test_named_trials_and_tasks_are_filled_in_and_nothing_else(world: World) -> None:
+def test_named_trials_and_tasks_are_filled_in_and_nothing_else(world: World):
     assert world.run(named_trials=(3,), named_tasks=("finance-1",)) == (1, CRITERIA)
     assert world.count("responses", "trial = 3") == 1
     assert world.run(named_trials=(3,)) == (TASKS - 1, VERDICTS - CRITERIA)
     assert world.count("responses", "trial = 2") == 0
 
 
-def test_a_task_that_is_not_there_is_refused_by_name(world: World) -> None:
+def test_a_task_that_is_not_there_is_refused_by_name(world: World):
     with pytest.raises(UsageError, match="--task nobody: not an admitted task"):
         world.run(named_tasks=("nobody",))
 
 
 def test_an_imported_response_fills_its_cell_in_pinned_sampling_alone(
     world: World,
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     responses = tmp_path / "responses.json"
     responses.write_text(json.dumps({"finance-0": "A response that was made elsewhere."}))
     world.settings["models"] = [world.model("fresh", resample="nightly")]
@@ -278,7 +278,7 @@ def test_imported_responses_are_judged_where_listed_or_named_or_alone(
     named_models: tuple[str, ...] | None,
     n_judged: int,
     importing_world: World,
-) -> None:
+):
     add_models(importing_world.settings["models"])
     job = importing_world.job(named_models=named_models)
     if named_models:

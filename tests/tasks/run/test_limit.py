@@ -1,7 +1,5 @@
 """The tasks of a run with `--limit`, and the end of such a run."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +17,7 @@ SPLITS = st.lists(st.lists(st.sampled_from("abcdefghijklmnop"), unique=True), ma
 def test_a_limit_is_of_tasks_in_all_however_many_splits_share_them(
     splits: list[list[str]],
     limit: int,
-) -> None:
+):
     n_tasks = len(set().union(*splits))
 
     assert len(drawn_in_turn(splits, limit)) == min(limit, n_tasks)
@@ -29,7 +27,7 @@ def test_a_limit_is_of_tasks_in_all_however_many_splits_share_them(
 def test_no_split_with_tasks_left_has_two_tasks_fewer_than_another_has_drawn(
     splits: list[list[str]],
     limit: int,
-) -> None:
+):
     task_ids = drawn_in_turn(splits, limit)
 
     for split in splits:
@@ -37,7 +35,7 @@ def test_no_split_with_tasks_left_has_two_tasks_fewer_than_another_has_drawn(
 
 
 @given(SPLITS, st.integers(1, 20))
-def test_a_higher_limit_keeps_the_tasks_of_a_lower_one(splits: list[list[str]], limit: int) -> None:
+def test_a_higher_limit_keeps_the_tasks_of_a_lower_one(splits: list[list[str]], limit: int):
     assert drawn_in_turn(splits, limit) <= drawn_in_turn(splits, limit + 1)
 
 
@@ -60,8 +58,8 @@ SPLIT_MEMBERS = {
 def test_the_first_tasks_of_each_split_are_drawn_in_its_own_order(
     limit: int,
     task_ids: tuple[str, ...],
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     rows = admitted(["f1", "f2", "f3", "l1", "l2"], split="all")
     for split, members in SPLIT_MEMBERS.items():
         rows["split_members"] += admitted(members, split)["split_members"]
@@ -74,7 +72,7 @@ def test_the_first_tasks_of_each_split_are_drawn_in_its_own_order(
     assert job_tasks.task_ids == task_ids
 
 
-def test_a_refused_task_puts_only_a_run_of_all_tasks_below_the_bar(tmp_path: Path) -> None:
+def test_a_refused_task_puts_only_a_run_of_all_tasks_below_the_bar(tmp_path):
     rows = [good_row("good"), good_row("bad", rubric=[])]
     job = job_on(write_jsonl(tmp_path / "finance.jsonl", rows), tmp_path / "data")
     ingest(job)

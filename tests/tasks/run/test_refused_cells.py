@@ -3,7 +3,6 @@ impossible.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +11,12 @@ from tasks.config.job import Job
 from tests.faults.behaviours import (
     Behaviour,
     HttpResponse,
-    Request,
     failed,
     prompt_of,
     well_behaved,
 )
 from tests.faults.server import FaultServer
 from tests.kit import (
-    Patch,
     endpoint,
     good_row,
     job_on,
@@ -37,12 +34,12 @@ N_CRITERIA = 10
 
 
 @pytest.fixture(autouse=True)
-def _many_harmless(monkeypatch: Patch) -> None:
+def _many_harmless(monkeypatch):
     monkeypatch.setattr("tasks.llm.endpoint_health.BETWEEN_HARMLESS_S", 0.05)
 
 
 @pytest.fixture
-def job(server: FaultServer, tmp_path: Path) -> Callable[..., Job]:
+def job(server: FaultServer, tmp_path) -> Callable[..., Job]:
     """Make a job with one model and one judge, which make one call at a time."""
     source = write_jsonl(tmp_path / "finance.jsonl", [good_row(f"t{n}") for n in range(N_TASKS)])
     model = endpoint("a", server.api_base)
@@ -68,7 +65,7 @@ def refusing(*texts: str, harmless: HttpResponse | None = None) -> Behaviour:
     does.
     """
 
-    def behaviour(request: Request, number: int) -> HttpResponse:
+    def behaviour(request, number: int) -> HttpResponse:
         prompt = prompt_of(request)
         if prompt == "Hi" and harmless is not None:
             return harmless
@@ -90,7 +87,7 @@ def test_a_prompt_that_is_refused_costs_no_other_response(
     task_id: str,
     job: Callable[..., Job],
     server: FaultServer,
-) -> None:
+):
     server.behaviour = refusing(f"What does {task_id} cost")
     configured = job()
 
@@ -100,7 +97,7 @@ def test_a_prompt_that_is_refused_costs_no_other_response(
     assert statuses(configured, "responses") == {"ok": N_TASKS - 1, "refused": 1}
 
 
-def test_a_refused_prompt_is_not_sent_again(job: Callable[..., Job], server: FaultServer) -> None:
+def test_a_refused_prompt_is_not_sent_again(job: Callable[..., Job], server: FaultServer):
     server.behaviour = refusing("What does t0 cost")
     configured = job()
     sampled(configured)
@@ -114,7 +111,7 @@ def test_a_refused_prompt_is_not_sent_again(job: Callable[..., Job], server: Fau
 def test_a_criterion_that_is_refused_costs_no_other_verdict(
     job: Callable[..., Job],
     server: FaultServer,
-) -> None:
+):
     configured = job()
     sampled(configured)
     server.behaviour = refusing("States what t0-c0", "States what t3-c9")
@@ -130,7 +127,7 @@ def test_a_criterion_that_is_refused_costs_no_other_verdict(
 def test_a_group_of_criteria_that_is_refused_costs_no_other_group(
     job: Callable[..., Job],
     server: FaultServer,
-) -> None:
+):
     configured = job(criteria_per_call=4)
     sampled(configured)
     server.behaviour = refusing("States what t0-c0")
@@ -146,7 +143,7 @@ def test_a_group_of_criteria_that_is_refused_costs_no_other_group(
 def test_the_next_run_begins_with_other_cells_than_the_last_one_ended_with(
     job: Callable[..., Job],
     server: FaultServer,
-) -> None:
+):
     prompts = ["What does t0", "What does t1", "What does t2"]
     server.behaviour = refusing(*prompts, harmless=failed(403, "Not with this key."))
     configured = job()
@@ -160,7 +157,7 @@ def test_the_next_run_begins_with_other_cells_than_the_last_one_ended_with(
 def test_the_next_run_begins_with_other_responses_than_the_last_one_ended_with(
     job: Callable[..., Job],
     server: FaultServer,
-) -> None:
+):
     configured = job()
     sampled(configured)
     server.behaviour = refusing(

@@ -12,14 +12,14 @@ from tasks.config.job import Job
 from tasks.rules.conversation import final_text
 from tasks.run.run_context import open_run_context
 from tasks.sample import plan_samples, sample_cells
-from tests.faults.behaviours import HttpResponse, Request
+from tests.faults.behaviours import HttpResponse
 from tests.faults.server import FaultServer
-from tests.kit import Patch, endpoint, job_on, prepared, rows_in, sampled, until
+from tests.kit import endpoint, job_on, prepared, rows_in, sampled, until
 
 N_TASKS = 2
 
 
-def by_model(request: Request, _number: int) -> HttpResponse:
+def by_model(request, _number: int) -> HttpResponse:
     """A response at once, or after a while."""
     if request["model"] == "quick":
         return HttpResponse("From the quick one.")
@@ -37,9 +37,9 @@ def calls_of(server: FaultServer, model: str) -> int:
 
 @pytest.mark.usefixtures("without_scores")
 def test_an_error_in_the_work_on_one_model_loses_no_reply_of_another(
-    tmp_path: Path,
-    monkeypatch: Patch,
-) -> None:
+    tmp_path,
+    monkeypatch,
+):
     def fails(text: str, **options: Any) -> str:
         if "quick" in text:
             raise ZeroDivisionError("unexpected")
@@ -59,8 +59,8 @@ def test_an_error_in_the_work_on_one_model_loses_no_reply_of_another(
 
 
 @pytest.mark.usefixtures("without_scores")
-def test_a_run_that_is_stopped_does_not_wait_for_replies(tmp_path: Path) -> None:
-    async def stop_sampling(job: Job) -> None:
+def test_a_run_that_is_stopped_does_not_wait_for_replies(tmp_path):
+    async def stop_sampling(job: Job):
         cells = plan_samples(job)["slow"]
         async with open_run_context(job) as context:
             work = asyncio.create_task(sample_cells(job, context, "slow", cells))

@@ -14,14 +14,14 @@ from tasks.rules.errors import UsageError
 from tasks.run.judge_configs import target_of
 from tasks.run.run_context import CALLED_KINDS, refuse_unready
 from tasks.run.writing import STAGES
-from tests.kit import Patch, admitted, criterion, job_on, response, written
+from tests.kit import admitted, criterion, job_on, response, written
 from warehouse import Warehouse
 
 PROJECT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def job(tmp_path: Path, monkeypatch: Patch) -> Job:
+def job(tmp_path, monkeypatch) -> Job:
     """A job with a hosted model and judge, on an empty warehouse and without any key."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     endpoint = {"name": "openai/gpt-4o-mini"}
@@ -33,19 +33,19 @@ def job(tmp_path: Path, monkeypatch: Patch) -> Job:
     )
 
 
-def test_a_missing_key_is_named_before_anything_starts(job: Job) -> None:
+def test_a_missing_key_is_named_before_anything_starts(job: Job):
     with pytest.raises(UsageError, match=r"\Amodel mini: OPENAI_API_KEY is not set; export it\Z"):
         refuse_unready(job)
     assert not Warehouse(job.warehouse).database.exists()
 
 
-def test_a_job_with_all_keys_is_not_refused(job: Job, monkeypatch: Patch) -> None:
+def test_a_job_with_all_keys_is_not_refused(job: Job, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
 
     refuse_unready(job)
 
 
-def test_only_the_key_of_what_is_called_is_needed(job: Job) -> None:
+def test_only_the_key_of_what_is_called_is_needed(job: Job):
     model = job.settings.models[0].model_copy(update={"name": "hosted_vllm/own"})
     local = job.with_settings(models=(model,))
 
@@ -59,10 +59,10 @@ def test_only_the_key_of_what_is_called_is_needed(job: Job) -> None:
     [{"api_base": "http://localhost:1/v1"}, {"headers": {"X-Team": "evals"}}],
 )
 def test_an_endpoint_of_ones_own_needs_a_key_only_if_its_client_does(
-    tmp_path: Path,
-    monkeypatch: Patch,
+    tmp_path,
+    monkeypatch,
     settings: dict[str, object],
-) -> None:
+):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
     mistral = {"name": "mistral/small", **settings}
@@ -73,7 +73,7 @@ def test_an_endpoint_of_ones_own_needs_a_key_only_if_its_client_does(
         refuse_unready(job_on("sample", tmp_path, models=[openai]))
 
 
-def test_a_judge_that_cannot_decide_is_refused_before_the_run(tmp_path: Path) -> None:
+def test_a_judge_that_cannot_decide_is_refused_before_the_run(tmp_path):
     judge = {
         "name": "ai21/jamba",
         "kind": "decisions",
@@ -85,7 +85,7 @@ def test_a_judge_that_cannot_decide_is_refused_before_the_run(tmp_path: Path) ->
         refuse_unready(job_on("sample", tmp_path, judges=[judge]))
 
 
-def store_task(job: Job) -> None:
+def store_task(job: Job):
     """Put a task into the sample's split, admitted, with one criterion."""
     tables = admitted(["t0"], "sample") | {"criteria": [criterion("t0", 0, 5)]}
     written(job.warehouse, tables, job.data.revision).publish()
@@ -111,9 +111,9 @@ def judged_by(rubric: str, folder: Path, **settings: Any) -> Job:
 @pytest.mark.parametrize("kinds", [CALLED_KINDS, STAGES["derive"].calls])
 def test_a_writer_of_rubrics_needs_its_key_if_a_judge_needs_its_rubrics(
     kinds: tuple[str, ...],
-    tmp_path: Path,
-    monkeypatch: Patch,
-) -> None:
+    tmp_path,
+    monkeypatch,
+):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     job = judged_by("augmented", tmp_path)
     store_task(job)
@@ -124,13 +124,13 @@ def test_a_writer_of_rubrics_needs_its_key_if_a_judge_needs_its_rubrics(
         refuse_unready(job, kinds)
 
 
-def test_a_judge_without_a_response_to_judge_needs_no_key(job: Job) -> None:
+def test_a_judge_without_a_response_to_judge_needs_no_key(job: Job):
     store_task(job)
 
     refuse_unready(job, STAGES["judge"].calls)
 
 
-def test_a_failure_that_is_not_retried_needs_a_key_only_when_it_is_to_be_retried(job: Job) -> None:
+def test_a_failure_that_is_not_retried_needs_a_key_only_when_it_is_to_be_retried(job: Job):
     store_task(job)
     model = job.settings.models[0]
     failure = response(
@@ -148,8 +148,8 @@ def test_a_failure_that_is_not_retried_needs_a_key_only_when_it_is_to_be_retried
 
 def test_a_database_of_another_version_is_not_read_before_the_run(
     job: Job,
-    monkeypatch: Patch,
-) -> None:
+    monkeypatch,
+):
     store_task(job)
     monkeypatch.setattr("warehouse.warehouse.stamp", lambda: "of other code")
 
@@ -174,7 +174,7 @@ print(env_file())
 
 
 @pytest.mark.slow
-def test_the_env_file_that_is_read_is_the_one_that_litellm_reads(tmp_path: Path) -> None:
+def test_the_env_file_that_is_read_is_the_one_that_litellm_reads(tmp_path):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "litellm").symlink_to(Path(str(find_spec("litellm").origin)).parent)
     (tmp_path / ".env").write_text(

@@ -2,7 +2,6 @@
 judges.
 """
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from tests.kit import endpoint, job_on, judged, prepared, rows_in, sampled
 PROMPT = "Reply in one short sentence, and say 'indigo' first."
 
 
-def test_it_is_part_of_the_identity_only_where_it_is_set() -> None:
+def test_it_is_part_of_the_identity_only_where_it_is_set():
     prompts = (None, "a", "b")
     targets = [target_of(Model(name="openai/x", system_prompt=prompt)) for prompt in prompts]
 
@@ -26,7 +25,7 @@ def test_it_is_part_of_the_identity_only_where_it_is_set() -> None:
 
 
 @pytest.fixture
-def job(server: FaultServer, tmp_path: Path) -> Job:
+def job(server: FaultServer, tmp_path) -> Job:
     """A job with a model without and the same one with the prompt, on two tasks."""
     plain = endpoint("plain", server.api_base, name="hosted_vllm/candidate")
     prompted = {
@@ -45,7 +44,7 @@ def messages_to(model: str, server: FaultServer) -> list[Any]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_scores")
-def test_the_model_gets_it_before_the_conversation(job: Job, server: FaultServer) -> None:
+def test_the_model_gets_it_before_the_conversation(job: Job, server: FaultServer):
     sampled(job)
 
     prompt = {"role": "system", "content": PROMPT}
@@ -59,7 +58,7 @@ def test_the_model_gets_it_before_the_conversation(job: Job, server: FaultServer
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_scores")
-def test_a_judge_never_sees_it(job: Job, server: FaultServer) -> None:
+def test_a_judge_never_sees_it(job: Job, server: FaultServer):
     sampled(job)
     judged(job)
 
@@ -70,7 +69,7 @@ def test_a_judge_never_sees_it(job: Job, server: FaultServer) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_scores")
-def test_it_is_part_of_the_response_and_not_of_the_conversation(job: Job) -> None:
+def test_it_is_part_of_the_response_and_not_of_the_conversation(job: Job):
     sampled(job)
 
     (identities,) = rows_in(
@@ -84,7 +83,7 @@ def test_it_is_part_of_the_response_and_not_of_the_conversation(job: Job) -> Non
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_scores")
-def test_the_plan_counts_its_tokens(job: Job) -> None:
+def test_the_plan_counts_its_tokens(job: Job):
     n_tokens = {planned.label: planned.prompt_tokens or 0 for planned in plan(job)}
 
     assert 2 * 5 < n_tokens["prompted"] - n_tokens["plain"] < 2 * 25

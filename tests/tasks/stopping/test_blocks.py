@@ -33,7 +33,7 @@ def block_after(last_number: int, *progress: Progress) -> TaskBlock:
     return block
 
 
-def test_models_of_open_comparisons_get_the_next_block() -> None:
+def test_models_of_open_comparisons_get_the_next_block():
     block = block_after(
         0,
         Progress(A_B, 1),
@@ -46,14 +46,14 @@ def test_models_of_open_comparisons_get_the_next_block() -> None:
     assert block.tasks == {"a": frozenset(ORDER[20:40]), "b": frozenset(ORDER[20:40])}
 
 
-def test_the_comparison_that_is_furthest_behind_comes_first() -> None:
+def test_the_comparison_that_is_furthest_behind_comes_first():
     block = block_after(0, Progress(A_B, 2), Progress(A_C, 0))
 
     assert block.number == 1
     assert set(block.tasks) == {"a", "c"}
 
 
-def test_a_comparison_without_a_look_goes_on_with_the_next_block() -> None:
+def test_a_comparison_without_a_look_goes_on_with_the_next_block():
     block = block_after(2, Progress(A_B, 0))
 
     assert block.number == 3
@@ -70,7 +70,7 @@ def test_a_comparison_without_a_look_goes_on_with_the_next_block() -> None:
 def test_nothing_comes_after_all_tasks_or_a_decision(
     last_number: int,
     progress: list[Progress],
-) -> None:
+):
     assert next_block(progress, last_number) is None
 
 
@@ -91,5 +91,5 @@ def test_nothing_comes_after_all_tasks_or_a_decision(
 def test_a_task_is_left_out_of_a_model_if_none_of_its_comparisons_needs_it(
     progress: list[Progress],
     left_out: dict[str, frozenset[str]],
-) -> None:
+):
     assert left_out_of(progress) == left_out

@@ -45,7 +45,7 @@ OF_NIGHT = look(
 OPEN_LOOK = look(mean_difference=0.0) | {"compared_model": "another"}
 
 
-def put_old(root: Path, *looks: Row, moment: int = 1) -> None:
+def put_old(root: Path, *looks: Row, moment: int = 1):
     """Write a part of looks as version 0.2.0 did: without the column that states the convention."""
     begin(root)
     schema = TABLES["stopping_looks"].schema
@@ -62,7 +62,7 @@ def differences_in(warehouse: Warehouse, table: str = "stopping_looks") -> list[
 
 
 @pytest.fixture
-def old(tmp_path: Path) -> Warehouse:
+def old(tmp_path) -> Warehouse:
     """A warehouse with looks of an earlier version: of an open comparison, a night and two models,
     in the order of `differences_in`.
     """
@@ -73,21 +73,21 @@ def old(tmp_path: Path) -> Warehouse:
 TURNED = [(0.0, None, None, None), (-0.2, -0.1, -0.35, -0.05), (-0.2, -0.1, -0.35, -0.05)]
 
 
-def test_looks_of_an_earlier_version_are_turned_except_those_of_nights(old: Warehouse) -> None:
+def test_looks_of_an_earlier_version_are_turned_except_those_of_nights(old: Warehouse):
     old.publish()
 
     assert differences_in(old) == TURNED
     assert differences_in(old, "stopped_comparisons") == TURNED
 
 
-def test_a_difference_of_zero_stays_without_a_sign(old: Warehouse) -> None:
+def test_a_difference_of_zero_stays_without_a_sign(old: Warehouse):
     old.publish()
 
     (difference, *_) = differences_in(old)[0]
     assert str(difference) == "0.0"
 
 
-def test_looks_of_this_version_stay_as_they_are(old: Warehouse) -> None:
+def test_looks_of_this_version_stay_as_they_are(old: Warehouse):
     old.write("stopping_looks", [OF_MODELS | {"block": 2, "is_second_minus_first": True}])
     old.publish()
 
@@ -96,7 +96,7 @@ def test_looks_of_this_version_stay_as_they_are(old: Warehouse) -> None:
     assert tuple(stored_look.values()) == (0.2, 0.1, 0.05, 0.35)
 
 
-def test_looks_are_turned_once_when_parts_are_merged(old: Warehouse) -> None:
+def test_looks_are_turned_once_when_parts_are_merged(old: Warehouse):
     put_old(old.root, OF_MODELS | {"block": 2}, moment=2)
 
     old.compact()
@@ -106,7 +106,7 @@ def test_looks_are_turned_once_when_parts_are_merged(old: Warehouse) -> None:
     assert differences_in(old) == [*TURNED, TURNED[-1]]
 
 
-def test_looks_of_a_lost_part_are_restored_with_the_same_signs(old: Warehouse) -> None:
+def test_looks_of_a_lost_part_are_restored_with_the_same_signs(old: Warehouse):
     put_old(old.root, OF_MODELS | {"compared_model": "zero"}, moment=2)
     old.publish()
     old.store.standing("stopping_looks")[0].unlink()
@@ -116,7 +116,7 @@ def test_looks_of_a_lost_part_are_restored_with_the_same_signs(old: Warehouse) -
     assert differences_in(old) == [*TURNED, TURNED[-1]]
 
 
-def test_a_night_is_stored_as_the_model_that_is_compared_with_earlier_nights() -> None:
+def test_a_night_is_stored_as_the_model_that_is_compared_with_earlier_nights():
     earlier = ComparedModel("good", "a-hash", EARLIER)
     tonight = ComparedModel("good", "a-hash", "2026-11-03")
     rule = Rule("dropped", 0.05, 0.02, (20,))
@@ -128,7 +128,7 @@ def test_a_night_is_stored_as_the_model_that_is_compared_with_earlier_nights() -
     assert comparison.evaluated_sides == (tonight,)
 
 
-def test_two_models_are_stored_in_their_order() -> None:
+def test_two_models_are_stored_in_their_order():
     first = ComparedModel("good", "a-hash", "base")
     second = ComparedModel("bad", "another", "base")
     rule = Rule("different", 0.05, 0.02, (20,))

@@ -18,25 +18,25 @@ LOGS = Path(__file__).parent / "logs"
 
 
 @pytest.fixture(scope="session")
-def finance(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def finance(tmp_path_factory) -> Job:
     return prepared(job_on("sample", tmp_path_factory.mktemp("finance") / "warehouse"))
 
 
 @pytest.fixture(scope="session")
-def health_data(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def health_data(tmp_path_factory) -> Job:
     return prepared(
         job_on("sample", tmp_path_factory.mktemp("health") / "warehouse", benchmark="healthbench")
     )
 
 
 @pytest.fixture
-def job(finance: Job, tmp_path: Path) -> Job:
+def job(finance: Job, tmp_path) -> Job:
     """PRBench's sample in a warehouse of the test's own."""
     return copied(finance, tmp_path / "warehouse")
 
 
 @pytest.fixture
-def health(health_data: Job, tmp_path: Path) -> Job:
+def health(health_data: Job, tmp_path) -> Job:
     """HealthBench's sample in a warehouse of the test's own."""
     return copied(health_data, tmp_path / "health")
 
@@ -50,7 +50,7 @@ class SideBySide:
 
 
 @pytest.fixture(scope="session")
-def side_by_side(finance: Job, tmp_path_factory: pytest.TempPathFactory) -> SideBySide:
+def side_by_side(finance: Job, tmp_path_factory) -> SideBySide:
     """The imported logs of the workload, for tests that only read."""
     folder = tmp_path_factory.mktemp("side-by-side")
     job = copied(finance, folder / "warehouse")

@@ -39,7 +39,7 @@ def scores_in(job: Job) -> dict[tuple[str, str, int], float | None]:
 
 def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(
     side_by_side: SideBySide,
-) -> None:
+):
     expected = {}
     for model, row in product(MODELS, rows()):
         task = row["task"]
@@ -57,7 +57,7 @@ def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(
 
 def test_failed_judge_calls_are_failures_with_their_cause_and_never_unmet(
     side_by_side: SideBySide,
-) -> None:
+):
     verdicts = rows_in(
         side_by_side.job,
         "select judge, status, error, may_hide_failures from verdicts where value is null",
@@ -73,7 +73,7 @@ def test_failed_judge_calls_are_failures_with_their_cause_and_never_unmet(
 
 def test_failed_responses_are_failures_with_their_cause_and_have_no_verdicts(
     side_by_side: SideBySide,
-) -> None:
+):
     job = side_by_side.job
     responses = rows_in(
         job, "select model, status, text, error from responses where status <> 'ok' order by 1"
@@ -90,7 +90,7 @@ def test_failed_responses_are_failures_with_their_cause_and_have_no_verdicts(
     assert rows_in(job, "from verdicts where task_id = ? and model = 'brief'", UNANSWERED[1]) == []
 
 
-def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: SideBySide) -> None:
+def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: SideBySide):
     job = side_by_side.job
 
     assert "may store a failed judge call as a decision" in side_by_side.notes["published"]
@@ -111,7 +111,7 @@ def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: Side
 
 def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_cause(
     side_by_side: SideBySide,
-) -> None:
+):
     notes = side_by_side.notes
 
     assert (
@@ -133,7 +133,7 @@ def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_ca
     )
 
 
-def test_usage_and_time_of_calls_are_kept(side_by_side: SideBySide) -> None:
+def test_usage_and_time_of_calls_are_kept(side_by_side: SideBySide):
     columns = (
         "prompt_tokens, cached_tokens, completion_tokens, served_model, finish_reason,"
         " latency_s > 0"
@@ -151,7 +151,7 @@ def test_usage_and_time_of_calls_are_kept(side_by_side: SideBySide) -> None:
 
 
 @pytest.mark.slow
-def test_a_log_in_either_form_of_inspect_is_the_same(job: Job) -> None:
+def test_a_log_in_either_form_of_inspect_is_the_same(job: Job):
     report = import_results(job, [LOGS / "brief.eval"])[0]
     repeated = import_results(job, [LOGS / "brief.json"])[0]
 
@@ -161,9 +161,7 @@ def test_a_log_in_either_form_of_inspect_is_the_same(job: Job) -> None:
 
 
 @pytest.mark.slow
-def test_other_weights_and_scores_clipped_one_by_one_are_told_apart(
-    job: Job, tmp_path: Path
-) -> None:
+def test_other_weights_and_scores_clipped_one_by_one_are_told_apart(job: Job, tmp_path):
     file = published(tmp_path / "p.json")
     document = json.loads(file.read_text())
     document["outputs"]["thorough"]["sample-fin-2"]["weights"][0] += 1
@@ -183,9 +181,7 @@ def test_other_weights_and_scores_clipped_one_by_one_are_told_apart(
 
 
 @pytest.mark.slow
-def test_the_other_adapter_of_evalscope_comes_in_with_its_scores(
-    health: Job, tmp_path: Path
-) -> None:
+def test_the_other_adapter_of_evalscope_comes_in_with_its_scores(health: Job, tmp_path):
     notes = notes_of(import_results(health, [unpacked("evalhealth", tmp_path)]))
 
     assert notes.count("equal on 3 tasks") == 2
@@ -204,9 +200,9 @@ def health_scores(*models: str) -> dict[tuple[str, str, int], float | None]:
 @pytest.mark.parametrize("write", [simple_evals, write_jsonl, simple_evals_html])
 def test_every_form_of_simple_evals_is_the_same(
     health: Job,
-    tmp_path: Path,
+    tmp_path,
     write: Callable[[Path, list[Row]], Path],
-) -> None:
+):
     file = write(tmp_path / "result", [example("thorough", row) for row in rows("healthbench")])
 
     notes = notes_of(
@@ -226,9 +222,7 @@ def test_every_form_of_simple_evals_is_the_same(
 
 
 @pytest.mark.slow
-def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(
-    health: Job, tmp_path: Path
-) -> None:
+def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(health: Job, tmp_path):
     completed = example("thorough", rows("healthbench")[0])
     message = {"content": "No response (bad request).", "role": "assistant"}
     refused = completed | {"completion": [message]}
@@ -242,7 +236,7 @@ def test_repeats_of_simple_evals_are_trials_and_a_refused_call_is_a_failure(
 
 
 @pytest.mark.slow
-def test_a_guess_of_m42_is_a_failed_verdict(health: Job, tmp_path: Path) -> None:
+def test_a_guess_of_m42_is_a_failed_verdict(health: Job, tmp_path):
     health_rows = rows("healthbench")
     task = health_rows[0]["prompt_id"]
     file = m42(
@@ -268,7 +262,7 @@ def test_a_guess_of_m42_is_a_failed_verdict(health: Job, tmp_path: Path) -> None
     assert len(rows_in(health, "from verdicts")) == n_criteria
 
 
-def _edit(file: Path, edit: Callable[[Row], None]) -> None:
+def _edit(file: Path, edit: Callable[[Row], None]):
     """Edit the rows of a file."""
     file_rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     for row in file_rows:
@@ -285,7 +279,7 @@ def _with_hard_part(
     decisions.
     """
 
-    def edit(row: Row) -> None:
+    def edit(row: Row):
         if text is not None and "model_output" in row:
             row["model_output"]["choices"][0]["message"]["content"] = text
         score = row.get("sample_score", {}).get("score", {})
@@ -311,12 +305,12 @@ def _with_hard_part(
 )
 def test_in_another_part_another_text_is_a_trial_and_another_decision_one_of_the_judge(
     job: Job,
-    tmp_path: Path,
+    tmp_path,
     text: str | None,
     met: bool | None,
     trials: list[tuple[int, int]],
     judge_trials: list[tuple[int]],
-) -> None:
+):
     import_results(job, [_with_hard_part(tmp_path, text, met)])
 
     query = "select trial, count(*) from responses group by trial order by trial"
@@ -325,14 +319,14 @@ def test_in_another_part_another_text_is_a_trial_and_another_decision_one_of_the
     assert values_in(job, query) == judge_trials
 
 
-def test_a_further_trial_has_the_other_text(job: Job, tmp_path: Path) -> None:
+def test_a_further_trial_has_the_other_text(job: Job, tmp_path):
     import_results(job, [_with_hard_part(tmp_path, "Another text.", None)])
 
     query = "select distinct text from responses where trial = 2"
     assert values_in(job, query) == [("Another text.",)]
 
 
-def test_a_further_trial_of_the_judge_has_the_other_decisions(job: Job, tmp_path: Path) -> None:
+def test_a_further_trial_of_the_judge_has_the_other_decisions(job: Job, tmp_path):
     import_results(job, [_with_hard_part(tmp_path, None, met=True)])
 
     query = "select distinct value from verdicts where judge_trial = 2 order by 1"
@@ -340,13 +334,13 @@ def test_a_further_trial_of_the_judge_has_the_other_decisions(job: Job, tmp_path
 
 
 def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_them(
-    job: Job, tmp_path: Path
-) -> None:
+    job: Job, tmp_path
+):
     """A second judge finds all criteria met, negative ones too; the log has the mean of both
     scores.
     """
 
-    def edit(row: Row) -> None:
+    def edit(row: Row):
         score = row["sample_score"]["score"]
         attempts = score["metadata"]["judge_attempts"]
         rubric = row["sample_score"]["sample_metadata"]["rubrics"]
@@ -376,7 +370,7 @@ def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_t
 def _with_scores(path: Path, scores_for: Callable[[Row, Row], Row]) -> Path:
     """A log of Inspect whose scores are replaced by those for a sample and its score."""
 
-    def edit(sample: Row) -> None:
+    def edit(sample: Row):
         for score in sample["scores"].values():  # one, or none
             sample["scores"] = scores_for(sample, score)
 
@@ -384,8 +378,8 @@ def _with_scores(path: Path, scores_for: Callable[[Row, Row], Row]) -> Path:
 
 
 def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_score(
-    job: Job, tmp_path: Path
-) -> None:
+    job: Job, tmp_path
+):
     """The first task has one score, the second two."""
 
     def two_scores(sample: Row, score: Row) -> Row:
@@ -407,7 +401,7 @@ def test_the_means_of_two_scorers_are_over_tasks_also_where_an_epoch_has_no_scor
     assert notes.count(" in the log, ") == 2
 
 
-def test_a_mean_is_compared_if_a_value_is_called_a_score(job: Job, tmp_path: Path) -> None:
+def test_a_mean_is_compared_if_a_value_is_called_a_score(job: Job, tmp_path):
     """As `healthbench` of inspect_evals stores it."""
 
     def named_score(_: Row, score: Row) -> Row:
@@ -424,7 +418,7 @@ def test_a_mean_is_compared_if_a_value_is_called_a_score(job: Job, tmp_path: Pat
     assert "its verdicts are marked" in notes
 
 
-def test_no_mean_is_compared_if_the_value_has_only_decisions(job: Job, tmp_path: Path) -> None:
+def test_no_mean_is_compared_if_the_value_has_only_decisions(job: Job, tmp_path):
     """Inspect itself counts values by criterion as 0."""
 
     def decisions(_: Row, score: Row) -> Row:
@@ -471,13 +465,13 @@ def test_criteria_with_equal_texts_are_distinguished_by_order_or_by_weight(
     decisions: list[tuple[float, float]],
     is_reordered: bool,
     criterion_ids: list[str],
-) -> None:
+):
     wordings = [match[1] for match in matches(*decisions, is_reordered=is_reordered)]
 
     assert [wording.criterion_id for wording in wordings] == criterion_ids
 
 
-def test_decisions_that_equal_texts_and_weights_do_not_distinguish_are_refused() -> None:
+def test_decisions_that_equal_texts_and_weights_do_not_distinguish_are_refused():
     refusal, match, _ = matches((3, 0), (5, 0), (3, 1))
 
     assert "several times, and the log does not say which decision is on which" in str(refusal)

@@ -21,7 +21,7 @@ from tasks.imports.results.inspect_decisions import ScoreDecisions, decisions_of
 from tasks.imports.results.records import Archive, LogSource
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError
-from tests.kit import Patch, job_on, one_line, values_in, write_jsonl
+from tests.kit import job_on, one_line, values_in, write_jsonl
 from tests.tasks.imports.results.conftest import LOGS, brief_log, notes_of, unpacked
 from tests.tasks.imports.results.harness_files import (
     example,
@@ -136,7 +136,7 @@ CUSTOMS = {
 
 
 @pytest.mark.parametrize("case", CUSTOMS)
-def test_decisions_are_found_in_each_custom(case: str) -> None:
+def test_decisions_are_found_in_each_custom(case: str):
     score, decisions, may_hide = CUSTOMS[case]
 
     score_decisions = decisions_of(score) or ScoreDecisions([], None)
@@ -148,12 +148,12 @@ def test_decisions_are_found_in_each_custom(case: str) -> None:
 
 
 def test_grades_by_position_are_of_the_rubric_in_its_order_and_may_hide_failures(
-    job: Job, tmp_path: Path, monkeypatch: Patch
-) -> None:
+    job: Job, tmp_path, monkeypatch
+):
     """As a scorer of another package stores them: grades and weights, without names of criteria."""
     monkeypatch.undo()  # here scores are published
 
-    def by_position(sample: dict[str, Any]) -> None:
+    def by_position(sample: dict[str, Any]):
         sample["metadata"] = {"task": sample["id"]}
         for score in sample["scores"].values():
             items = score["metadata"]["criteria"]
@@ -172,7 +172,7 @@ def test_grades_by_position_are_of_the_rubric_in_its_order_and_may_hide_failures
     assert values_in(job, "select distinct may_hide_failures from verdicts") == [(True,)]
 
 
-def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job: Job, tmp_path: Path) -> None:
+def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job: Job, tmp_path):
     archive = Archive(LOGS / "brief.eval", (LOGS / "brief.eval").read_bytes())
     spec = archive.json("header.json")["eval"]
     names = [name for name in archive.names if name.startswith("samples/")]
@@ -209,7 +209,7 @@ TEXTS = st.lists(PIECES, min_size=1, max_size=12).map("".join)
     st.lists(TEXTS, min_size=1, max_size=5),
     TEXTS,
 )
-def test_the_response_is_the_text_after_the_conversation(turns: list[str], text: str) -> None:
+def test_the_response_is_the_text_after_the_conversation(turns: list[str], text: str):
     if len(turns) % 2 == 0:
         turns = turns[1:]  # the last turn is the user's
     messages = list(zip(cycle(("user", "assistant")), turns, strict=False))
@@ -275,7 +275,7 @@ NO_DECISIONS = {
 
 
 @pytest.mark.parametrize("case", NO_DECISIONS)
-def test_what_is_no_decision_is_a_failure_with_its_cause(case: str) -> None:
+def test_what_is_no_decision_is_a_failure_with_its_cause(case: str):
     item, status, cause, may_hide = NO_DECISIONS[case]
     items = [{"criterion": "One.", **item}, {"criterion": "Two.", "met": True}]
 
@@ -293,9 +293,9 @@ def test_what_is_no_decision_is_a_failure_with_its_cause(case: str) -> None:
 
 @pytest.mark.parametrize("metadata", [{}, {"is_cached": True, "checks": {"is_long": False}}])
 def test_a_log_without_criteria_brings_responses_alone(
-    metadata: dict[str, Any], job: Job, tmp_path: Path
-) -> None:
-    def bare(sample: dict[str, Any]) -> None:
+    metadata: dict[str, Any], job: Job, tmp_path
+):
+    def bare(sample: dict[str, Any]):
         for score in sample["scores"].values():
             score["metadata"] = metadata
 
@@ -310,9 +310,9 @@ def test_a_log_without_criteria_brings_responses_alone(
     ("kind", "status"), [("token", "truncated"), ("time", "timeout"), ("cost", "provider_error")]
 )
 def test_a_response_that_was_stopped_at_a_limit_is_a_failure(
-    job: Job, tmp_path: Path, kind: str, status: str
-) -> None:
-    def limited(sample: dict[str, Any]) -> None:
+    job: Job, tmp_path, kind: str, status: str
+):
+    def limited(sample: dict[str, Any]):
         if sample["id"] == "sample-fin-2":
             sample["limit"] = {
                 "type": kind,
@@ -327,9 +327,7 @@ def test_a_response_that_was_stopped_at_a_limit_is_a_failure(
     assert [(status, None, f"stopped at the {kind} limit: Exceeded. By 8.")] == actual
 
 
-def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(
-    job: Job, tmp_path: Path
-) -> None:
+def test_a_known_failure_does_not_give_way_to_a_decision_that_may_hide_it(job: Job, tmp_path):
     labels = {"model": "thorough", "judge": "strict"}
     import_results(job, [LOGS / "thorough.eval"], **labels)
     query = (
@@ -376,7 +374,7 @@ def edited(file: Path, edit: Edit) -> Path:
     return file
 
 
-def invalidated(sample: dict[str, Any]) -> None:
+def invalidated(sample: dict[str, Any]):
     if sample["id"] == "sample-fin-2":
         sample["invalidation"] = {
             "timestamp": "2026-11-03T00:00:00Z",
@@ -385,7 +383,7 @@ def invalidated(sample: dict[str, Any]) -> None:
         }
 
 
-def test_invalidated_samples_are_left_out_and_counted(job: Job, tmp_path: Path) -> None:
+def test_invalidated_samples_are_left_out_and_counted(job: Job, tmp_path):
     log = edited(
         brief_log(tmp_path / "x.json", invalidated),
         lambda document: document.update(invalidated=True),
@@ -399,8 +397,8 @@ def test_invalidated_samples_are_left_out_and_counted(job: Job, tmp_path: Path) 
 
 
 def test_a_log_whose_samples_are_all_invalidated_is_refused_with_their_number(
-    finance: Job, tmp_path: Path
-) -> None:
+    finance: Job, tmp_path
+):
     log = brief_log(
         tmp_path / "x.json", lambda sample: sample.update(invalidation={"author": "eva"})
     )
@@ -410,9 +408,7 @@ def test_a_log_whose_samples_are_all_invalidated_is_refused_with_their_number(
     assert "x.json: holds nothing to import (6 invalidated samples left out)" in line
 
 
-def test_an_invalidated_log_that_does_not_say_which_samples_is_refused(
-    finance: Job, tmp_path: Path
-) -> None:
+def test_an_invalidated_log_that_does_not_say_which_samples_is_refused(finance: Job, tmp_path):
     log = edited(
         brief_log(tmp_path / "x.json", lambda _: None),
         lambda document: document.update(invalidated=True),
@@ -422,7 +418,7 @@ def test_an_invalidated_log_that_does_not_say_which_samples_is_refused(
     )
 
 
-def _of_version_1(document: dict[str, Any]) -> None:
+def _of_version_1(document: dict[str, Any]):
     document["version"] = 1
     for sample in document["samples"]:
         for scorer, score in (sample.pop("scores") or {}).items():
@@ -430,9 +426,7 @@ def _of_version_1(document: dict[str, Any]) -> None:
             document["results"] = {"scorer": {"name": scorer, "params": {}}, "metrics": {}}
 
 
-def test_a_log_of_version_1_has_the_verdicts_of_the_same_log_of_version_2(
-    job: Job, tmp_path: Path
-) -> None:
+def test_a_log_of_version_1_has_the_verdicts_of_the_same_log_of_version_2(job: Job, tmp_path):
     import_results(job, [LOGS / "brief.json"])
     shutil.copy(LOGS / "brief.json", tmp_path / "x.json")
     log = edited(tmp_path / "x.json", _of_version_1)
@@ -445,8 +439,8 @@ def test_a_log_of_version_1_has_the_verdicts_of_the_same_log_of_version_2(
 
 @pytest.mark.parametrize("model", ["org/brief", "org/team/brief"])
 def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(
-    job: Job, tmp_path: Path, model: str
-) -> None:
+    job: Job, tmp_path, model: str
+):
     folder = unpacked("evalscope", tmp_path)
     for kind in ("predictions", "reviews", "reports"):
         (folder / kind / model).parent.mkdir(parents=True, exist_ok=True)
@@ -491,8 +485,8 @@ def test_a_folder_of_evalscope_is_read_whose_model_has_a_slash_in_its_name(
     ],
 )
 def test_what_is_no_text_in_a_log_is_refused_with_its_sample(
-    finance: Job, tmp_path: Path, edit: Edit, reason: str
-) -> None:
+    finance: Job, tmp_path, edit: Edit, reason: str
+):
     log = brief_log(
         tmp_path / "x.json", lambda sample: edit(sample) if sample["id"] == "sample-fin-2" else None
     )
@@ -503,8 +497,8 @@ def test_what_is_no_text_in_a_log_is_refused_with_its_sample(
     assert reason in line
 
 
-def test_messages_in_parts_of_a_log_are_their_text(job: Job, tmp_path: Path) -> None:
-    def split(sample: dict[str, Any]) -> None:
+def test_messages_in_parts_of_a_log_are_their_text(job: Job, tmp_path):
+    def split(sample: dict[str, Any]):
         for choice in sample["output"]["choices"]:
             text = {"type": "text", "text": choice["message"]["content"]}
             search = {
@@ -522,17 +516,17 @@ def test_messages_in_parts_of_a_log_are_their_text(job: Job, tmp_path: Path) -> 
     assert import_results(job, [brief_log(tmp_path / "x.json", split)])[0].rows == 0
 
 
-def _another_turn(document: dict[str, Any]) -> None:
+def _another_turn(document: dict[str, Any]):
     output = document["outputs"]["thorough"][LEG]
     output["convo"] = output["convo"].replace("small claims", "high", 1)
 
 
-def _another_task(document: dict[str, Any]) -> None:
+def _another_task(document: dict[str, Any]):
     for outputs in document["outputs"].values():
         outputs["elsewhere"] = {**outputs.pop(LEG), "id": "elsewhere"}
 
 
-def _without_references(document: dict[str, Any]) -> None:
+def _without_references(document: dict[str, Any]):
     output = document["outputs"]["thorough"]["sample-fin-3"]
     head, _, tail = output["convo"].partition("Reference Text 0:")
     output["convo"] = head + tail.partition("expect to use the extension option.\n\n")[2]
@@ -547,16 +541,14 @@ def _without_references(document: dict[str, Any]) -> None:
     ],
 )
 def test_what_does_not_fit_is_refused_with_its_location(
-    finance: Job, tmp_path: Path, edit: Edit, reason: str
-) -> None:
+    finance: Job, tmp_path, edit: Edit, reason: str
+):
     line = refused(finance, [edited(published(tmp_path / "p.json"), edit)])
     assert reason in line.partition("p.json: ")[2]
 
 
 @pytest.mark.parametrize("number", [-5, 10**9, 1.5, True, "first"])
-def test_an_impossible_trial_is_always_refused(
-    finance: Job, tmp_path: Path, number: object
-) -> None:
+def test_an_impossible_trial_is_always_refused(finance: Job, tmp_path, number: object):
     reason = f"is {number!r}; it is a whole number from "
 
     shutil.copy(LOGS / "brief.json", tmp_path / "x.json")
@@ -575,7 +567,7 @@ def test_an_impossible_trial_is_always_refused(
     assert f"brief, prbench_finance, index 0: `repeat_id` {reason}0 to 9999" in line
 
 
-def test_what_does_not_fit_can_be_skipped_and_is_listed(job: Job, tmp_path: Path) -> None:
+def test_what_does_not_fit_can_be_skipped_and_is_listed(job: Job, tmp_path):
     file = edited(published(tmp_path / "p.json"), _another_task)
 
     notes = notes_of(import_results(job, [file], skip_unknown=True))
@@ -584,7 +576,7 @@ def test_what_does_not_fit_can_be_skipped_and_is_listed(job: Job, tmp_path: Path
     )
 
 
-def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_path: Path) -> None:
+def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_path):
     job = job_on(write_jsonl(tmp_path / "finance.jsonl", rows()), tmp_path / "warehouse")
     ingest(job)
 
@@ -604,8 +596,8 @@ def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_p
     ],
 )
 def test_what_is_no_log_is_refused_and_formats_are_named(
-    finance: Job, tmp_path: Path, name: str, content: str
-) -> None:
+    finance: Job, tmp_path, name: str, content: str
+):
     (tmp_path / name).write_text(content)
     line = refused(finance, [tmp_path / name])
     assert (
@@ -638,10 +630,10 @@ WRITERS = [
 
 @pytest.mark.parametrize(("name", "write"), WRITERS)
 def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(
-    tmp_path: Path,
+    tmp_path,
     name: str,
     write: Callable[[Path], Path],
-) -> None:
+):
     source = LogSource(write(tmp_path))
 
     names = [name for name, log_format in FORMATS.items() if log_format.recognises(source)]
@@ -649,13 +641,13 @@ def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(
     assert names == [name]
 
 
-def test_a_log_of_another_format_than_the_named_one_is_refused(finance: Job) -> None:
+def test_a_log_of_another_format_than_the_named_one_is_refused(finance: Job):
     line = refused(finance, [LOGS / "brief.eval"], format_name="m42")
 
     assert "brief.eval: is not a result file of m42's code" in line
 
 
-def test_the_command_offers_all_formats() -> None:
+def test_the_command_offers_all_formats():
     assert tuple(FORMATS) == RESULT_FORMATS
 
 
@@ -669,9 +661,9 @@ def test_the_command_offers_all_formats() -> None:
 )
 def test_a_damaged_log_is_refused_in_one_line(
     finance: Job,
-    tmp_path: Path,
+    tmp_path,
     damage: Callable[[bytes], bytes],
-) -> None:
+):
     (tmp_path / "x.eval").write_bytes(damage((LOGS / "brief.eval").read_bytes()))
     (tmp_path / "x.json").write_bytes((LOGS / "brief.json").read_bytes()[:-200])
 
@@ -689,10 +681,10 @@ def test_a_damaged_log_is_refused_in_one_line(
 )
 def test_impossible_labels_are_refused(
     finance: Job,
-    tmp_path: Path,
+    tmp_path,
     labels: dict[str, str],
     reason: str,
-) -> None:
+):
     assert reason in refused(finance, [published(tmp_path / "p.json")], **labels)
 
 
@@ -705,33 +697,31 @@ def test_impossible_labels_are_refused(
 )
 def test_a_log_without_names_needs_labels(
     health_data: Job,
-    tmp_path: Path,
+    tmp_path,
     labels: dict[str, str],
     reason: str,
-) -> None:
+):
     log = simple_evals(tmp_path / "s.json", examples())
 
     assert reason in refused(health_data, [log], **labels)
 
 
-def test_nothing_of_a_log_is_stored_if_one_beside_it_does_not_fit(
-    finance: Job, tmp_path: Path
-) -> None:
+def test_nothing_of_a_log_is_stored_if_one_beside_it_does_not_fit(finance: Job, tmp_path):
     log = published(tmp_path / "p.json")
     unfit_log = edited(published(tmp_path / "wrong.json"), _another_turn)
 
     assert "another conversation" in refused(finance, [log, unfit_log], model="m {model}")
 
 
-def test_a_log_on_another_benchmark_is_refused(health_data: Job, tmp_path: Path) -> None:
+def test_a_log_on_another_benchmark_is_refused(health_data: Job, tmp_path):
     assert "is not in revision" in refused(health_data, [published(tmp_path / "p.json")])
 
 
-def test_a_verdict_that_differs_from_a_stored_one_is_refused(job: Job, tmp_path: Path) -> None:
+def test_a_verdict_that_differs_from_a_stored_one_is_refused(job: Job, tmp_path):
     file = published(tmp_path / "p.json")
     import_results(job, [file])
 
-    def flip(document: dict[str, Any]) -> None:
+    def flip(document: dict[str, Any]):
         grades = document["outputs"]["thorough"][LEG]["grades"]
         grades[0] = "false" if grades[0] == "true" else "true"
 

@@ -45,7 +45,7 @@ def offset_of(folder: Path, name: str) -> int:
     return int(offset)
 
 
-def destroy_page(path: Path, offset: int) -> None:
+def destroy_page(path: Path, offset: int):
     """Overwrite a page of a file with meaningless bytes."""
     with path.open("r+b") as file:
         file.seek(offset)

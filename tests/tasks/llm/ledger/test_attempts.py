@@ -40,7 +40,7 @@ def test_a_failed_request_is_an_attempt_with_the_status_that_the_server_sent(
     route: str,
     calling: Calling,
     serve: Serve,
-) -> None:
+):
     server = serve(then(fault, HttpResponse("now")))
 
     calling(call_to(server, cell="a-row", **ROUTES[route]))
@@ -58,9 +58,7 @@ def test_a_failed_request_is_an_attempt_with_the_status_that_the_server_sent(
     assert second_attempt["finished_at_s"] >= failed_attempt["finished_at_s"]
 
 
-def test_a_time_limit_of_ones_own_is_no_status_of_the_server(
-    calling: Calling, serve: Serve
-) -> None:
+def test_a_time_limit_of_ones_own_is_no_status_of_the_server(calling: Calling, serve: Serve):
     server = serve(then(HttpResponse("late", delay_s=90), HttpResponse("now")))
 
     calling(call_to(server, timeout_s=0.5))
@@ -70,10 +68,10 @@ def test_a_time_limit_of_ones_own_is_no_status_of_the_server(
     assert late_attempt["http_status"] is None
 
 
-def test_attempts_stay_in_the_ledger_until_they_are_stored(tmp_path: Path) -> None:
+def test_attempts_stay_in_the_ledger_until_they_are_stored(tmp_path):
     written(tmp_path, [entry(1), entry(2)])
 
-    def refuse(_attempts: list[dict[str, Any]]) -> None:
+    def refuse(_attempts: list[dict[str, Any]]):
         raise WarehouseError("the disk is full")
 
     with pytest.raises(WarehouseError, match="the disk is full"):
@@ -83,12 +81,12 @@ def test_attempts_stay_in_the_ledger_until_they_are_stored(tmp_path: Path) -> No
     assert moved_attempts(tmp_path) == []
 
 
-def test_an_outcome_that_is_replaced_is_one_attempt(calling: Calling, serve: Serve) -> None:
+def test_an_outcome_that_is_replaced_is_one_attempt(calling: Calling, serve: Serve):
     """A 403 is temporary at first, and a refusal of this prompt once a harmless request is
     accepted.
     """
 
-    def only_harmless(request: Any, _number: int) -> HttpResponse:
+    def only_harmless(request, _number: int) -> HttpResponse:
         return HttpResponse("hello") if prompt_of(request) == "Hi" else failed(403, "Forbidden")
 
     server = serve(only_harmless)
@@ -100,7 +98,7 @@ def test_an_outcome_that_is_replaced_is_one_attempt(calling: Calling, serve: Ser
     assert {attempt["http_status"] for attempt in attempts} == {403}
 
 
-def test_a_ledger_of_an_earlier_program_gets_the_table_when_it_is_opened(tmp_path: Path) -> None:
+def test_a_ledger_of_an_earlier_program_gets_the_table_when_it_is_opened(tmp_path):
     written(tmp_path, [entry(1)])
     with database(tmp_path) as connection:
         connection.execute("drop table attempts")
@@ -115,8 +113,8 @@ def test_a_ledger_of_an_earlier_program_gets_the_table_when_it_is_opened(tmp_pat
 
 
 def test_an_attempt_has_no_text_no_secret_and_no_address(
-    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    calling: Calling, serve: Serve, monkeypatch
+):
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "sk-a-secret-of-some-length")
     error = failed(500, "sk-a-secret-of-some-length and words")
     server = serve(then(error, HttpResponse("a reply")))

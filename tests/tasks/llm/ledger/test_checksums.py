@@ -22,7 +22,7 @@ from tasks.llm.ledger.ledger import Ledger, spend_in
 from tasks.llm.ledger.opening import damage_in, mend
 from tasks.llm.replies import Reply
 from tasks.rules.errors import PipelineError
-from tests.kit import Printed, one_line
+from tests.kit import one_line
 from tests.tasks.llm.conftest import written
 from tests.tasks.llm.ledger.conftest import LOGPROBS, PAGE, database, entry, offset_of
 from tests.warehouse.parts import flip
@@ -61,14 +61,14 @@ def judge_entry(number: int, attempt: int = 1, **values: Any) -> Entry:
     return entry(number, reply, **usual_values | values)
 
 
-def fill(folder: Path) -> None:
+def fill(folder: Path):
     """Write a ledger with rows in each table."""
     entries = []
     for number in range(N_CALLS):
         entries += [judge_entry(number, 1), judge_entry(number, 2)]
     written(folder, entries, [("key-0", 1)])
 
-    async def submit() -> None:
+    async def submit():
         with closing(Ledger(folder)) as ledger:
             await Submissions(ledger, "an endpoint").begin([SubmittedCall("key", "cell", "{}")])
 
@@ -96,7 +96,7 @@ def state_of(folder: Path) -> State:
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def original(tmp_path_factory) -> Path:
     """The folder of a closed ledger with rows in each table."""
     folder = tmp_path_factory.mktemp("original")
     fill(folder)
@@ -109,7 +109,7 @@ def state(original: Path) -> State:
 
 
 @pytest.fixture
-def copy(original: Path, tmp_path: Path) -> Path:
+def copy(original: Path, tmp_path) -> Path:
     """The folder of a copy of that ledger, to damage."""
     shutil.copy(original / "calls.sqlite", tmp_path)
     return tmp_path
@@ -119,7 +119,7 @@ def flip_a_bit(
     data: st.DataObject,
     folder: Path,
     name: str,
-) -> None:
+):
     """Change one bit in the page of a table or an index; this small file has one for each."""
     path = folder / "calls.sqlite"
     start = offset_of(folder, name)
@@ -130,8 +130,8 @@ def flip_a_bit(
 
 @given(data=st.data())
 def test_a_changed_bit_gives_no_other_sum_before_or_after_the_repair(
-    data: st.DataObject, original: Path, state: State, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+    data: st.DataObject, original: Path, state: State, tmp_path_factory
+):
     folder = tmp_path_factory.mktemp("flipped")
     shutil.copy(original / "calls.sqlite", folder)
     flip_a_bit(data, folder, data.draw(st.sampled_from(["spend", "sqlite_autoindex_spend_1"])))
@@ -152,8 +152,8 @@ def test_a_changed_bit_gives_no_other_sum_before_or_after_the_repair(
 
 @given(data=st.data())
 def test_a_changed_bit_in_any_other_table_gives_no_other_reply_number_or_row(
-    data: st.DataObject, original: Path, state: State, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+    data: st.DataObject, original: Path, state: State, tmp_path_factory
+):
     folder = tmp_path_factory.mktemp("flipped")
     shutil.copy(original / "calls.sqlite", folder)
     table = data.draw(st.sampled_from(sorted({*SEALED, "calls"} - {"spend"})))
@@ -171,7 +171,7 @@ def test_a_changed_bit_in_any_other_table_gives_no_other_reply_number_or_row(
     assert repaired_state.batched_calls <= state.batched_calls
 
 
-def damage_sum(folder: Path) -> None:
+def damage_sum(folder: Path):
     """Change bit 4 of the second byte of a sum in dollars, which halves or doubles it."""
     path = folder / "calls.sqlite"
     sum_of_key_5 = struct.pack(">d", 2 * 6 / 7)
@@ -179,7 +179,7 @@ def damage_sum(folder: Path) -> None:
     flip(path, offset + 1, bit=4)
 
 
-def test_a_damaged_sum_is_reported_with_its_run(copy: Path, capsys: Printed) -> None:
+def test_a_damaged_sum_is_reported_with_its_run(copy: Path, capsys):
     damage_sum(copy)
 
     damage = damage_in(copy)
@@ -189,7 +189,7 @@ def test_a_damaged_sum_is_reported_with_its_run(copy: Path, capsys: Printed) -> 
     assert "the cost of run run-2 on 2023-11-19 (judge, m) is lost" in capsys.readouterr().err
 
 
-def test_a_damaged_sum_stays_unknown_when_more_is_added(copy: Path) -> None:
+def test_a_damaged_sum_stays_unknown_when_more_is_added(copy: Path):
     damage_sum(copy)
     mend(copy)
     (unknown_row,) = [row for row in spend_in(copy) if row["cost_usd"] is None]
@@ -203,7 +203,7 @@ def test_a_damaged_sum_stays_unknown_when_more_is_added(copy: Path) -> None:
     assert later_row["calls"] == 3
 
 
-def test_a_lost_sum_counts_no_calls_of_another_purpose(tmp_path: Path) -> None:
+def test_a_lost_sum_counts_no_calls_of_another_purpose(tmp_path):
     purposes = ["sample"] * 2 + ["judge"] * 4
     entries = [
         judge_entry(number, run_id="run", finished_at_s=1.7e9, purpose=purpose)
@@ -222,8 +222,8 @@ def test_a_lost_sum_counts_no_calls_of_another_purpose(tmp_path: Path) -> None:
     assert sample_row["calls"] == 2
 
 
-def test_a_number_that_is_damaged_while_a_run_adds_to_it_stays_damaged(copy: Path) -> None:
-    async def add() -> None:
+def test_a_number_that_is_damaged_while_a_run_adds_to_it_stays_damaged(copy: Path):
+    async def add():
         with closing(Ledger(copy)) as ledger:
             with database(copy) as connection:
                 connection.execute("update spend set cost_usd = 2 * cost_usd")
@@ -254,7 +254,7 @@ CHANGED_COLUMNS = (
 @pytest.mark.parametrize("column", CHANGED_COLUMNS)
 def test_a_changed_value_of_a_call_is_reported_and_the_call_is_gone_after_the_repair(
     column: str, copy: Path, state: State
-) -> None:
+):
     with database(copy) as connection:
         connection.execute(
             f"update calls set {column} = 7 where call_key = 'key-3' and attempt = 2"
@@ -270,7 +270,7 @@ def test_a_changed_value_of_a_call_is_reported_and_the_call_is_gone_after_the_re
     assert repaired_state.spend == state.spend
 
 
-def test_opening_a_ledger_reads_its_calls_only_after_damage_was_found(copy: Path) -> None:
+def test_opening_a_ledger_reads_its_calls_only_after_damage_was_found(copy: Path):
     with database(copy) as connection:
         connection.execute("update calls set cost_usd = 7 where call_key = 'key-3'")
 
@@ -283,7 +283,7 @@ def test_opening_a_ledger_reads_its_calls_only_after_damage_was_found(copy: Path
 
 def test_a_ledger_of_the_last_version_is_read_and_gets_checksums_when_it_is_opened(
     copy: Path, state: State
-) -> None:
+):
     with database(copy) as connection:
         for table in SEALED:
             connection.execute(f"alter table {table} drop column checksum")
@@ -298,7 +298,7 @@ def test_a_ledger_of_the_last_version_is_read_and_gets_checksums_when_it_is_open
 
 def test_a_ledger_of_the_last_version_that_an_older_program_has_open_is_refused_in_one_line(
     copy: Path,
-) -> None:
+):
     with database(copy) as connection:
         connection.execute("pragma user_version = 3")
     reason = "an older prbench has it open; wait until that has ended"

@@ -9,7 +9,6 @@ from contextlib import ExitStack, closing
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,21 +25,19 @@ pytestmark = pytest.mark.usefixtures("hurried")
 
 
 @pytest.fixture
-def locks(tmp_path: Path) -> Iterator[CallLocks]:
+def locks(tmp_path) -> Iterator[CallLocks]:
     with closing(CallLocks(tmp_path)) as locks:
         yield locks
 
 
 @pytest.fixture
-def other_locks(tmp_path: Path) -> Iterator[CallLocks]:
+def other_locks(tmp_path) -> Iterator[CallLocks]:
     """The locks of the same warehouse, opened again, as by another process."""
     with closing(CallLocks(tmp_path)) as locks:
         yield locks
 
 
-def test_a_locked_name_is_free_again_when_its_block_ends(
-    locks: CallLocks, other_locks: CallLocks
-) -> None:
+def test_a_locked_name_is_free_again_when_its_block_ends(locks: CallLocks, other_locks: CallLocks):
     with locks.holding("a") as is_locked, other_locks.holding("a") as is_locked_twice:
         assert is_locked
         assert not is_locked_twice
@@ -49,14 +46,14 @@ def test_a_locked_name_is_free_again_when_its_block_ends(
         assert is_locked
 
 
-def test_a_lock_is_that_of_one_name(locks: CallLocks, other_locks: CallLocks) -> None:
+def test_a_lock_is_that_of_one_name(locks: CallLocks, other_locks: CallLocks):
     with locks.holding("a"):
         assert locks.is_held("a")
         assert other_locks.is_held("a")
         assert not other_locks.is_held("b")
 
 
-def test_a_block_without_the_lock_frees_nothing(locks: CallLocks, other_locks: CallLocks) -> None:
+def test_a_block_without_the_lock_frees_nothing(locks: CallLocks, other_locks: CallLocks):
     with locks.holding("a"):
         with locks.holding("a") as is_locked_twice:
             assert not is_locked_twice
@@ -64,14 +61,14 @@ def test_a_block_without_the_lock_frees_nothing(locks: CallLocks, other_locks: C
         assert other_locks.is_held("a")
 
 
-def hold(folder: Path, is_locked: "Event") -> None:
+def hold(folder: Path, is_locked: "Event"):
     """Lock a call for as long as this process lives."""
     with CallLocks(folder).holding("a call"):
         is_locked.set()
         time.sleep(600)
 
 
-def test_the_locks_of_a_process_end_with_it(tmp_path: Path, locks: CallLocks) -> None:
+def test_the_locks_of_a_process_end_with_it(tmp_path, locks: CallLocks):
     spawning = get_context("spawn")
     is_locked = spawning.Event()
     process = spawning.Process(target=hold, args=(tmp_path, is_locked))
@@ -87,7 +84,7 @@ def test_the_locks_of_a_process_end_with_it(tmp_path: Path, locks: CallLocks) ->
 
 async def test_calls_that_another_process_makes_leave_the_slots_to_others(
     calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(HttpResponse("x"))
     calling.folder.mkdir()
     calling.concurrency = 2
@@ -116,9 +113,9 @@ async def test_calls_that_another_process_makes_leave_the_slots_to_others(
 
 async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(
     calling: Calling, serve: Serve
-) -> None:
+):
     def refuse_some(
-        request: dict[str, Any],
+        request,
         _number: int,
     ) -> HttpResponse:
         if prompt_of(request).startswith("no"):
@@ -155,7 +152,7 @@ async def test_two_runs_with_the_same_calls_make_each_once_even_if_it_fails(
     assert len(server.book) == 5, "the next run tries failures again"
 
 
-async def test_an_admission_without_a_call_does_not_count_as_a_request_per_minute() -> None:
+async def test_an_admission_without_a_call_does_not_count_as_a_request_per_minute():
     limiter = Limiter(1, Budget(None, None), rpm=0.001)  # one call now, and no other today
 
     async with asyncio.timeout(60):

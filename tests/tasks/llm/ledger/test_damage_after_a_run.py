@@ -36,7 +36,7 @@ class FinishedRun(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
+def finished_run(tmp_path_factory) -> Iterator[FinishedRun]:
     folder = tmp_path_factory.mktemp("finished")
     tasks = write_jsonl(folder / "finance.jsonl", [good_row("t1"), good_row("t2")])
     with FaultServer() as provider:
@@ -59,19 +59,19 @@ def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedR
         yield FinishedRun(killed, provider)
 
 
-def cut_off(ledger: Path) -> None:
+def cut_off(ledger: Path):
     os.truncate(ledger, 2 * PAGE)
 
 
-def overwrite(ledger: Path) -> None:
+def overwrite(ledger: Path):
     ledger.write_bytes(b"no database at all\n" * 1000)
 
 
-def destroy_index(ledger: Path) -> None:
+def destroy_index(ledger: Path):
     destroy_page(ledger, offset_of(ledger.parent, "sqlite_autoindex_calls_1"))
 
 
-def destroy_log(ledger: Path) -> None:
+def destroy_log(ledger: Path):
     log = ledger.with_name("calls.sqlite-wal")
     destroy_page(log, log.stat().st_size // 2)
 
@@ -91,8 +91,8 @@ def stored_rows(job: Job) -> list[list[dict[str, Any]]]:
 @pytest.mark.usefixtures("without_scores")
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_no_stored_response_or_verdict_is_lost_or_paid_again(
-    damage: str, finished_run: FinishedRun, tmp_path: Path
-) -> None:
+    damage: str, finished_run: FinishedRun, tmp_path
+):
     job = copied(finished_run.job, tmp_path / "warehouse")
     rows = stored_rows(job)
     n_calls = len(finished_run.provider.book)

@@ -20,7 +20,7 @@ from tasks.rules.identity import adopted_key
 from tasks.run.run_context import LEDGER, open_run_context
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import HttpResponse
-from tests.kit import Printed, job_on, one_line
+from tests.kit import job_on, one_line
 from tests.tasks.llm.conftest import Calling, Serve, call_to, calls_to, failed, then, written
 from tests.tasks.llm.ledger.conftest import LOGPROBS, database, entry
 
@@ -45,12 +45,12 @@ def stored_calls(
         return connection.execute(query).fetchall()
 
 
-async def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: Serve) -> None:
+async def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: Serve):
     server = serve(lambda request, _: HttpResponse(prompt_of(request).upper()))
 
     async with calling.opened() as (gateway, _):
 
-        async def complete(call: Call) -> None:
+        async def complete(call: Call):
             reply = await gateway.complete(call)
             assert (reply.text,) in stored_calls(calling.folder, "text")
 
@@ -59,7 +59,7 @@ async def test_a_reply_is_on_disk_when_it_is_returned(calling: Calling, serve: S
     assert len(stored_calls(calling.folder)) == 20
 
 
-def test_the_next_run_repeats_no_successful_call(calling: Calling, serve: Serve) -> None:
+def test_the_next_run_repeats_no_successful_call(calling: Calling, serve: Serve):
     server = serve(
         HttpResponse("täglich \U0001f600 \x00 end", fingerprint="fp_1", reasoning_tokens=3)
     )
@@ -83,7 +83,7 @@ LASTING_FAILURES = [
 @pytest.mark.parametrize(("http_response", "status"), LASTING_FAILURES)
 def test_a_lasting_failure_stays_until_it_is_stored_in_its_row(
     http_response: HttpResponse, status: str, calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(http_response)
     call = call_to(server)
 
@@ -104,7 +104,7 @@ def test_a_lasting_failure_stays_until_it_is_stored_in_its_row(
 
 def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(
     calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(failed(503))
     call = call_to(server, cell="a-cell")
     calling.spend(calling(call))
@@ -121,7 +121,7 @@ def test_attempts_are_numbered_on_over_failures_runs_and_written_rows(
 
 def test_a_call_whose_attempts_were_all_made_gets_one_more_in_each_run(
     calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(then(failed(503), failed(503), failed(503), HttpResponse("now")))
     call = call_to(server)
 
@@ -139,7 +139,7 @@ def test_a_call_whose_attempts_were_all_made_gets_one_more_in_each_run(
 
 def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(
     calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(HttpResponse("one two", delay_s=0.1, cached_tokens=0))
     calls = [call_to(server, "a b c", cell=cell, prices=DOLLAR_A_TOKEN) for cell in "abc"]
 
@@ -160,7 +160,7 @@ def test_the_same_request_for_many_cells_is_one_call_that_one_of_them_pays(
 
 def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(
     calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(then(HttpResponse("", usage=USAGE), HttpResponse("x")))
     call = call_to(server, "a b c", prices=DOLLAR_A_TOKEN)
 
@@ -171,7 +171,7 @@ def test_discarded_attempts_are_paid_by_their_cell_also_after_a_restart(
     assert len(server.book) == 2
 
 
-def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling: Calling, serve: Serve) -> None:
+def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling: Calling, serve: Serve):
     server = serve(HttpResponse("x"))
 
     calling.at_once(call_to(server))
@@ -185,7 +185,7 @@ def test_a_longer_time_limit_or_a_stream_is_the_same_call(calling: Calling, serv
     assert len(server.book) == 1
 
 
-def test_a_call_is_the_first_trial_unless_it_names_another() -> None:
+def test_a_call_is_the_first_trial_unless_it_names_another():
     call = call_to("http://127.0.0.1:9/v1")
 
     key = call.key({})
@@ -195,8 +195,8 @@ def test_a_call_is_the_first_trial_unless_it_names_another() -> None:
 
 
 def test_an_adopted_reply_is_found_only_where_the_address_is_from_the_environment(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     address = "http://127.0.0.1:9/v1"
     without_address = Call(Target("m"), [{"role": "user", "content": "a question"}], "a-cell")
     key = adopted_key(earlier_key=without_address.key({}), address=address)
@@ -214,13 +214,11 @@ def test_an_adopted_reply_is_found_only_where_the_address_is_from_the_environmen
     assert [adopted.reply.text for adopted in entries_from_environment] == ["reply 1"]
 
 
-async def test_a_run_says_that_it_waits_for_another_process_s_check(
-    tmp_path: Path, capsys: Printed
-) -> None:
+async def test_a_run_says_that_it_waits_for_another_process_s_check(tmp_path, capsys):
     folder = tmp_path / LEDGER
     folder.mkdir()
 
-    async def open_and_close() -> None:
+    async def open_and_close():
         async with open_run_context(job_on("sample", tmp_path)):
             pass
 
@@ -254,14 +252,14 @@ WITH_LOGPROBS = Reply("ok", "{true}", logprobs=LOGPROBS)
 WITHOUT_LOGPROBS = Reply("ok", "{true}")
 
 
-def test_log_probabilities_are_returned_with_their_reply(tmp_path: Path) -> None:
+def test_log_probabilities_are_returned_with_their_reply(tmp_path):
     written(tmp_path, [entry(1, WITH_LOGPROBS), entry(2, WITHOUT_LOGPROBS)])
 
     assert stored_logprobs(tmp_path, 1) == LOGPROBS
     assert stored_logprobs(tmp_path, 2) is None
 
 
-def test_log_probabilities_are_pruned_with_their_reply(tmp_path: Path) -> None:
+def test_log_probabilities_are_pruned_with_their_reply(tmp_path):
     written(
         tmp_path,
         [entry(1, WITH_LOGPROBS, finished_at_s=1.0), entry(2, WITH_LOGPROBS, finished_at_s=9.0)],
@@ -274,7 +272,7 @@ def test_log_probabilities_are_pruned_with_their_reply(tmp_path: Path) -> None:
     assert rows == [("key-2",)]
 
 
-def test_damaged_log_probabilities_are_unknown(tmp_path: Path) -> None:
+def test_damaged_log_probabilities_are_unknown(tmp_path):
     written(tmp_path, [entry(1, WITH_LOGPROBS)])
     with database(tmp_path) as connection:
         connection.execute("update logprobs set tokens = '[[1'")
@@ -282,11 +280,11 @@ def test_damaged_log_probabilities_are_unknown(tmp_path: Path) -> None:
     assert stored_logprobs(tmp_path, 1) is None
 
 
-def test_a_ledger_without_calls_has_no_spend(tmp_path: Path) -> None:
+def test_a_ledger_without_calls_has_no_spend(tmp_path):
     assert spend_in(tmp_path) == []
 
 
-def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: Serve) -> None:
+def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: Serve):
     success = HttpResponse("x", usage=USAGE)
     discarded = HttpResponse("", usage=USAGE)
     late_server = serve(HttpResponse("late", delay_s=2.0))
@@ -321,9 +319,7 @@ def test_every_attempt_counts_with_what_is_known_of_it(calling: Calling, serve: 
 @pytest.mark.parametrize(
     ("version", "remedy"), [(7, "use the prbench that wrote it"), (2, "CHANGELOG.md")]
 )
-def test_a_file_of_another_version_is_refused_and_kept(
-    version: int, remedy: str, tmp_path: Path
-) -> None:
+def test_a_file_of_another_version_is_refused_and_kept(version: int, remedy: str, tmp_path):
     written(tmp_path, [entry(1)])
     with database(tmp_path) as connection:
         connection.execute(f"pragma user_version = {version}")

@@ -30,7 +30,7 @@ from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
 from tests.faults.server import HttpResponse
-from tests.kit import Patch, Printed, one_line
+from tests.kit import one_line
 from tests.tasks.llm.conftest import Calling, Serve, calls_to, written
 from tests.tasks.llm.ledger.conftest import PAGE, database, destroy_page, entry, offset_of
 
@@ -56,14 +56,14 @@ def long_entry(number: int) -> Entry:
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def original(tmp_path_factory) -> Path:
     """The folder of a closed ledger with hundreds of calls, an open batch, and failed attempts that
     have become rows.
     """
     folder = tmp_path_factory.mktemp("original")
     written(folder, [long_entry(number) for number in range(N_CALLS)], [("a failed one", 3)])
 
-    async def submit() -> None:
+    async def submit():
         with closing(Ledger(folder)) as ledger:
             submissions = Submissions(ledger, "an endpoint")
             submission = await submissions.begin([SubmittedCall("key", "cell", "{}")])
@@ -74,7 +74,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def copy(original: Path, tmp_path: Path) -> Path:
+def copy(original: Path, tmp_path) -> Path:
     """The folder of a copy of that ledger, to damage."""
     shutil.copy(original / "calls.sqlite", tmp_path)
     return tmp_path
@@ -107,7 +107,7 @@ def pages_by_call(folder: Path) -> dict[str, set[int]]:
     return dict(zip(keys, pages_in_order, strict=True))
 
 
-def repair(folder: Path, capsys: Printed) -> str:
+def repair(folder: Path, capsys) -> str:
     """Open a ledger, and return the printed messages."""
     capsys.readouterr()
     Ledger(folder).close()
@@ -150,7 +150,7 @@ BEHIND_ROOTS = 8 * PAGE
 @pytest.mark.parametrize(("seed", "n_bytes"), [(0, 1), (1, 30), (2, 300)])
 def test_flipped_bytes_make_no_call_wrong_and_hide_none(
     seed: int, n_bytes: int, original: Path, copy: Path
-) -> None:
+):
     damaged_pages = change_bytes(copy / "calls.sqlite", seed, n_bytes, BEHIND_ROOTS)
 
     calls = used_calls(copy)
@@ -163,8 +163,8 @@ def test_flipped_bytes_make_no_call_wrong_and_hide_none(
 
 @pytest.mark.parametrize("share", [0.02, 0.25, 0.5, 0.9, 0.999])
 def test_every_whole_call_of_a_cut_file_is_recovered(
-    share: float, original: Path, copy: Path, capsys: Printed
-) -> None:
+    share: float, original: Path, copy: Path, capsys
+):
     path = copy / "calls.sqlite"
     n_pages = int(path.stat().st_size * share) // PAGE
     os.truncate(path, int(path.stat().st_size * share))
@@ -183,7 +183,7 @@ def killed_in_a_run(folder: Path, n_calls: int) -> Path:
     """The folder of a ledger with some calls in its log, in the state after a kill."""
     killed = folder / "killed"
 
-    async def fill() -> None:
+    async def fill():
         with closing(Ledger(folder / "running")) as ledger:
             for number in range(n_calls):
                 await ledger.record(long_entry(number))
@@ -193,7 +193,7 @@ def killed_in_a_run(folder: Path, n_calls: int) -> Path:
     return killed
 
 
-def damage_header(log: Path) -> None:
+def damage_header(log: Path):
     """Damage the header of a log: without it SQLite silently ignores the original log."""
     change_bytes(log, 0, 1, start=40)
     change_bytes(log, 0, 1, start=16)
@@ -207,9 +207,7 @@ LOG_DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", LOG_DAMAGES)
-def test_damage_to_the_log_of_a_killed_run_spares_earlier_calls(
-    damage: str, tmp_path: Path
-) -> None:
+def test_damage_to_the_log_of_a_killed_run_spares_earlier_calls(damage: str, tmp_path):
     """SQLite ends the log at the first damaged page, as at a commit that was cut off."""
     killed = killed_in_a_run(tmp_path, 60)
     LOG_DAMAGES[damage](killed / "calls.sqlite-wal")
@@ -221,7 +219,7 @@ def test_damage_to_the_log_of_a_killed_run_spares_earlier_calls(
     assert calls == {key: all_calls[key] for key in list(all_calls)[: len(calls)]}
 
 
-def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path: Path, capsys: Printed) -> None:
+def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path, capsys):
     killed = killed_in_a_run(tmp_path, 30)
     log = killed / "calls.sqlite-wal"
     os.truncate(log, log.stat().st_size - 1000)
@@ -234,9 +232,7 @@ def test_a_log_that_ends_in_a_cut_off_commit_is_no_damage(tmp_path: Path, capsys
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all\n" * 1000, bytes(3 * PAGE)])
-def test_what_is_no_database_is_set_aside_and_replaced(
-    content: bytes, tmp_path: Path, capsys: Printed
-) -> None:
+def test_what_is_no_database_is_set_aside_and_replaced(content: bytes, tmp_path, capsys):
     (tmp_path / "calls.sqlite").write_bytes(content)
 
     printed = repair(tmp_path, capsys)
@@ -250,9 +246,7 @@ def test_what_is_no_database_is_set_aside_and_replaced(
 
 
 @pytest.mark.parametrize("name", [INDEX, "spend"])
-def test_open_batches_spent_failures_and_sums_outlive_damage(
-    name: str, copy: Path, capsys: Printed
-) -> None:
+def test_open_batches_spent_failures_and_sums_outlive_damage(name: str, copy: Path, capsys):
     destroy_page(copy / "calls.sqlite", offset_of(copy, name))
 
     printed = repair(copy, capsys)
@@ -269,9 +263,7 @@ def test_open_batches_spent_failures_and_sums_outlive_damage(
 
 
 @pytest.mark.parametrize("name", ["calls.sqlite", "repaired-calls.sqlite"])
-def test_a_kill_during_a_repair_loses_nothing(
-    name: str, original: Path, copy: Path, monkeypatch: Patch
-) -> None:
+def test_a_kill_during_a_repair_loses_nothing(name: str, original: Path, copy: Path, monkeypatch):
     """The kill is at the first step after the new file, or after the old one was set aside."""
     destroy_page(copy / "calls.sqlite", offset_of(copy, INDEX))
     rename = Path.rename
@@ -295,8 +287,8 @@ def test_a_kill_during_a_repair_loses_nothing(
 
 
 def test_a_call_whose_stored_reply_was_changed_is_made_again_once(
-    calling: Calling, serve: Serve, capsys: Printed
-) -> None:
+    calling: Calling, serve: Serve, capsys
+):
     server = serve(HttpResponse("The result is 42."))
     calls = calls_to(server, 60)
     calling.at_once(*calls)
@@ -311,9 +303,7 @@ def test_a_call_whose_stored_reply_was_changed_is_made_again_once(
     assert printed.count(f"{path}: a stored reply is damaged") == 1
 
 
-def test_damage_in_a_run_is_repaired_by_the_next(
-    original: Path, copy: Path, monkeypatch: Patch, capsys: Printed
-) -> None:
+def test_damage_in_a_run_is_repaired_by_the_next(original: Path, copy: Path, monkeypatch, capsys):
     """A file that is too large to be checked at each opening is checked after a failed read."""
     monkeypatch.setattr(opening, "MOST_CHECKED_BYTES", 0)
     destroy_page(copy / "calls.sqlite", offset_of(copy, INDEX))
@@ -328,8 +318,8 @@ def test_damage_in_a_run_is_repaired_by_the_next(
 
 
 async def test_after_a_failed_transaction_nothing_of_it_and_nothing_else_is_written(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     def values() -> Iterator[tuple[str, str]]:
         yield "half", "an endpoint"
         raise ValueError("cut off in the middle")
@@ -346,10 +336,10 @@ async def test_after_a_failed_transaction_nothing_of_it_and_nothing_else_is_writ
         assert submissions.open() == []
 
 
-def record_on(folder: Path, n_acknowledged: "Synchronized[int]") -> None:
+def record_on(folder: Path, n_acknowledged: "Synchronized[int]"):
     """Record calls without end, and report how many are stored."""
 
-    async def run() -> None:
+    async def run():
         ledger = Ledger(folder)
         while True:
             await ledger.record(entry(n_acknowledged.value))
@@ -359,7 +349,7 @@ def record_on(folder: Path, n_acknowledged: "Synchronized[int]") -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_process_loses_no_call_that_was_reported_as_stored(tmp_path: Path) -> None:
+def test_a_killed_process_loses_no_call_that_was_reported_as_stored(tmp_path):
     spawning = get_context("spawn")
     n_acknowledged = spawning.Value("i", 0)
     process = spawning.Process(target=record_on, args=(tmp_path, n_acknowledged))
@@ -376,9 +366,7 @@ def test_a_killed_process_loses_no_call_that_was_reported_as_stored(tmp_path: Pa
     assert sum(row["calls"] for row in spend_in(tmp_path)) == len(calls)
 
 
-def test_a_file_that_another_program_has_locked_is_not_taken_for_damaged(
-    copy: Path, monkeypatch: Patch
-) -> None:
+def test_a_file_that_another_program_has_locked_is_not_taken_for_damaged(copy: Path, monkeypatch):
     connect = sqlite3.connect
 
     def connect_briefly(*arguments: Any, **options: Any) -> sqlite3.Connection:
@@ -399,14 +387,14 @@ def test_a_file_that_another_program_has_locked_is_not_taken_for_damaged(
 
 
 @pytest.mark.parametrize("folder", ["taken", "taken/below"])
-def test_a_folder_that_cannot_be_written_is_one_line(folder: str, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_one_line(folder: str, tmp_path):
     (tmp_path / "taken").write_text("x")
 
     with pytest.raises(PipelineError, match=rf"{tmp_path / folder}.*cannot be written"):
         Ledger(tmp_path / folder)
 
 
-async def test_a_ledger_that_another_machine_writes_now_is_left_unchanged(tmp_path: Path) -> None:
+async def test_a_ledger_that_another_machine_writes_now_is_left_unchanged(tmp_path):
     reasons: list[str | None] = [None]
     ledger = Ledger(tmp_path, lambda: reasons[-1])
     await ledger.record(entry(0))

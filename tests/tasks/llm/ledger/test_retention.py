@@ -49,9 +49,7 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
-def test_only_what_ended_before_and_has_its_row_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_what_ended_before_and_has_its_row_is_removed(tmp_path, monkeypatch):
     monkeypatch.setattr("tasks.llm.ledger.pruning.ROWS_AT_ONCE", 7)
     draw = random.Random(5)
     is_decided: dict[str, bool] = {}
@@ -83,7 +81,7 @@ def test_only_what_ended_before_and_has_its_row_is_removed(
     assert prune(tmp_path, 50.0, decided_by(is_decided)) == Pruned()
 
 
-def test_disk_space_is_freed_and_the_spend_stays(tmp_path: Path) -> None:
+def test_disk_space_is_freed_and_the_spend_stays(tmp_path):
     entries = [long_entry(number, finished_at_s=float(number)) for number in range(1_000)]
     written(tmp_path, entries)
     n_bytes = size_of(tmp_path)
@@ -99,7 +97,7 @@ def test_disk_space_is_freed_and_the_spend_stays(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*-shm"))
 
 
-def test_a_ledger_that_is_in_use_is_pruned_later(tmp_path: Path) -> None:
+def test_a_ledger_that_is_in_use_is_pruned_later(tmp_path):
     written(tmp_path, [long_entry(1)])
 
     with closing(Ledger(tmp_path)):
@@ -110,7 +108,7 @@ def test_a_ledger_that_is_in_use_is_pruned_later(tmp_path: Path) -> None:
     assert pruned_later.entries == 1
 
 
-def prune_and_die(folder: Path) -> None:
+def prune_and_die(folder: Path):
     """Prune in steps of 50 entries, and die in the third step."""
     pruning.ROWS_AT_ONCE = 50
     steps = iter(range(3))
@@ -124,8 +122,8 @@ def prune_and_die(folder: Path) -> None:
 
 
 def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_pruning_continues(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     written(tmp_path, [long_entry(number) for number in range(400)])
     process = get_context("spawn").Process(target=prune_and_die, args=(tmp_path,))
 
@@ -150,8 +148,8 @@ DELETIONS = {
 
 @pytest.mark.parametrize(("delete", "changes_mark"), DELETIONS.values(), ids=DELETIONS)
 def test_the_mark_of_deletions_changes_whenever_replies_are_deleted(
-    delete: Any, changes_mark: bool, tmp_path: Path
-) -> None:
+    delete: Any, changes_mark: bool, tmp_path
+):
     written(tmp_path, [long_entry(number, finished_at_s=10.0) for number in range(3)])
     forget(tmp_path, {"cell-0": 20.0})
     mark = deletion_mark(tmp_path)
@@ -162,7 +160,7 @@ def test_the_mark_of_deletions_changes_whenever_replies_are_deleted(
     assert (deletion_mark(tmp_path) != mark) == changes_mark
 
 
-def test_a_ledger_without_deletions_has_no_mark(tmp_path: Path) -> None:
+def test_a_ledger_without_deletions_has_no_mark(tmp_path):
     written(tmp_path, [long_entry(0)])
 
     prune(tmp_path, -1.0, all_decided)
@@ -170,7 +168,7 @@ def test_a_ledger_without_deletions_has_no_mark(tmp_path: Path) -> None:
     assert deletion_mark(tmp_path) == 0
 
 
-def test_the_mark_of_deletions_outlives_a_repair(tmp_path: Path) -> None:
+def test_the_mark_of_deletions_outlives_a_repair(tmp_path):
     written(tmp_path, [long_entry(number) for number in range(20)])
     prune(tmp_path, 15.0, decided_by({"cell-0": True}))
     mark = deletion_mark(tmp_path)

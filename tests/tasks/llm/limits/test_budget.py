@@ -21,7 +21,7 @@ from tests.tasks.llm.conftest import Calling, Serve, call_to, failed, prompts_at
 pytestmark = pytest.mark.timeout(120)
 
 
-def test_fractions_of_a_dollar_leave_nothing_behind_when_all_is_released() -> None:
+def test_fractions_of_a_dollar_leave_nothing_behind_when_all_is_released():
     budget = Budget(2.58, None)
     for usd in (0.15, 0.57, 0.86):
         budget.reserve(Usage(usd, 1))
@@ -37,25 +37,23 @@ def test_fractions_of_a_dollar_leave_nothing_behind_when_all_is_released() -> No
     [(Budget(1.0, None), Usage(None, 5)), (Budget(None, 100), Usage(0.0, None))],
     ids=["USD", "tokens"],
 )
-def test_a_call_of_unbounded_usage_does_not_start_under_a_cap(
-    budget: Budget, highest_usage: Usage
-) -> None:
+def test_a_call_of_unbounded_usage_does_not_start_under_a_cap(budget: Budget, highest_usage: Usage):
     with pytest.raises(BudgetSpent):
         budget.reserve(highest_usage)
 
 
-def test_a_call_of_unbounded_usage_starts_without_a_cap() -> None:
+def test_a_call_of_unbounded_usage_starts_without_a_cap():
     assert Budget(None, None).reserve(Usage(None, None))
 
 
-def test_the_refusal_of_a_call_says_what_to_do() -> None:
+def test_the_refusal_of_a_call_says_what_to_do():
     advice = "could exceed the cap: raise it, or set a lower `max_tokens` for the model"
 
     with pytest.raises(BudgetSpent, match=rf"^0.0000 of 1 USD used, .* {advice}"):
         Budget(1.0, None).reserve(Usage(1.2903, 9_000))
 
 
-def test_a_free_call_reserves_no_money() -> None:
+def test_a_free_call_reserves_no_money():
     budget = Budget(0.5, None)
 
     has_first = budget.reserve(Usage(0.0, 1))
@@ -78,7 +76,7 @@ def usage_of(
 
 
 def most_expensive(
-    request: dict[str, Any],
+    request,
     _number: int,
 ) -> HttpResponse:
     """Reply with as many tokens as allowed, and count a prompt token for each byte."""
@@ -90,7 +88,7 @@ def most_expensive(
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_calls_to_the_most_expensive_provider_stop_before_the_cap(
     concurrency: int, cap: Any, calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(most_expensive)
     calling = replace(calling, concurrency=concurrency, **cap)
     prices = Prices(100.0, None, 1000.0, "a list")
@@ -126,7 +124,7 @@ def test_calls_to_the_most_expensive_provider_stop_before_the_cap(
 )
 def test_an_attempt_of_unknown_usage_counts_in_full(
     http_response: HttpResponse, timeout_s: float, calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(http_response)
     calling.max_tokens = 600
     calling.attempts = 50
@@ -137,7 +135,7 @@ def test_an_attempt_of_unknown_usage_counts_in_full(
 
 
 @pytest.mark.usefixtures("hurried")
-def test_refused_attempts_cost_nothing(calling: Calling, serve: Serve) -> None:
+def test_refused_attempts_cost_nothing(calling: Calling, serve: Serve):
     server = serve(then(*[failed(429)] * 5, HttpResponse("now", usage=usage_of(1, 1))))
     calling.attempts = 7
     calling.max_tokens = 150
@@ -148,7 +146,7 @@ def test_refused_attempts_cost_nothing(calling: Calling, serve: Serve) -> None:
     assert calling.limiter.budget.used_tokens == 2
 
 
-def test_a_reply_from_the_ledger_costs_nothing(calling: Calling, serve: Serve) -> None:
+def test_a_reply_from_the_ledger_costs_nothing(calling: Calling, serve: Serve):
     call = call_to(serve(HttpResponse("now", usage=usage_of(1, 1))))
     calling(call)
     calling.max_tokens = 0
@@ -161,7 +159,7 @@ def test_a_reply_from_the_ledger_costs_nothing(calling: Calling, serve: Serve) -
 
 def test_a_call_that_is_cancelled_under_way_counts_as_its_reservation(
     calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(HttpResponse("x", delay_s=30))
     calling.max_tokens = 1000
     calling.patience_s = 2.0
@@ -186,7 +184,7 @@ def batched_calls(server: FaultServer) -> list[Call]:
 
 async def test_an_open_batch_counts_as_used_and_a_live_call_without_room_stops(
     calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(HttpResponse("x"))
     server.polls_until_done = 10**9  # it never ends
     budget = Budget(None, 150)
@@ -202,7 +200,7 @@ async def test_an_open_batch_counts_as_used_and_a_live_call_without_room_stops(
 
 async def test_a_live_call_goes_when_a_batch_releases_its_reservation(
     calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(HttpResponse("x", usage=usage_of(3, 4)))
     server.polls_until_done = 2
     budget = Budget(None, 150)
@@ -217,9 +215,7 @@ async def test_a_live_call_goes_when_a_batch_releases_its_reservation(
     assert budget.used_tokens == 7
 
 
-async def test_a_batch_waits_for_the_room_that_a_live_call_holds(
-    calling: Calling, serve: Serve
-) -> None:
+async def test_a_batch_waits_for_the_room_that_a_live_call_holds(calling: Calling, serve: Serve):
     server = serve(HttpResponse("x"))
     budget = Budget(None, 150)
     limiter = Limiter(4, budget)
@@ -234,7 +230,7 @@ async def test_a_batch_waits_for_the_room_that_a_live_call_holds(
 
 async def test_a_batch_that_finds_no_room_in_time_is_not_submitted_and_ends_no_budget(
     calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(HttpResponse("x"))
     budget = Budget(None, 150)
     await Limiter(4, budget).acquire(LIVE)
@@ -249,7 +245,7 @@ async def test_a_batch_that_finds_no_room_in_time_is_not_submitted_and_ends_no_b
 @pytest.mark.parametrize("end", ["failed", "expired"])
 async def test_the_requests_that_a_batch_did_not_reach_are_free(
     end: Any, calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(HttpResponse("x"))
     server.batch_end = end
     budget = Budget(None, 1000)
@@ -280,7 +276,7 @@ class Simulation:
     concurrency: int
     n_reserved: int = 0
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.budget = Budget(None, self.cap)
         self.limiters = [Limiter(self.concurrency, self.budget) for _ in range(2)]
 
@@ -288,7 +284,7 @@ class Simulation:
         self,
         n_tokens: int,
         n_turns: int,
-    ) -> None:
+    ):
         self.n_reserved += n_tokens
         for _ in range(n_turns + 1):
             assert self.budget.used_tokens + self.n_reserved <= self.cap
@@ -299,7 +295,7 @@ class Simulation:
         self,
         number: int,
         move: Move,
-    ) -> None:
+    ):
         n_tokens, n_turns, share, is_known = move
         limiter = self.limiters[number % 2]
         request = Admission(f"endpoint-{number % 3}", highest_usage=Usage(None, n_tokens))
@@ -315,7 +311,7 @@ class Simulation:
         self,
         n_turns_before: int,
         move: Move,
-    ) -> None:
+    ):
         n_tokens, n_turns, share, ends = move
         reservations = Reservations(self.budget)
         await self.hold(0, n_turns_before)
@@ -338,7 +334,7 @@ class Simulation:
 )
 def test_calls_in_any_order_keep_to_the_cap(
     cap: int, live_moves: Any, batched_moves: Any, concurrency: int, n_turns_before: int
-) -> None:
+):
     async def run() -> Budget:
         world = Simulation(cap, concurrency)
         calls = [world.call_live(number, move) for number, move in enumerate(live_moves)]

@@ -10,7 +10,6 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +25,7 @@ from tasks.run.run_context import open_run_context
 from tasks.run.writing import StageReport
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import HttpResponse
-from tests.kit import Patch, job_on
+from tests.kit import job_on
 from tests.tasks.llm.conftest import Calling, Serve, call_to, calls_to, failed, prompts_at
 
 BUSY = Failure("provider_error", Kind.BUSY, "slow down")
@@ -35,7 +34,7 @@ DOWN = Failure("provider_error", Kind.DOWN, "gone")
 DEAD_ADDRESS = "http://127.0.0.1:9/v1"
 
 
-async def let_others_run() -> None:
+async def let_others_run():
     """Let each task of the loop run until it waits."""
     for _ in range(9):
         await asyncio.sleep(0)
@@ -65,7 +64,7 @@ def amounts_of_last_minute(
 
 
 @given(limit=st.integers(1, 500), steps=STEPS)
-def test_no_minute_has_more_requests_than_the_limit(limit: int, steps: Any) -> None:
+def test_no_minute_has_more_requests_than_the_limit(limit: int, steps: Any):
     bucket = TokenBucket(limit, 0.0)
     now_s = 0.0
     grants: list[tuple[float, float]] = []
@@ -82,7 +81,7 @@ def test_no_minute_has_more_requests_than_the_limit(limit: int, steps: Any) -> N
 
 
 @given(limit=st.integers(1, 500), steps=STEPS)
-def test_only_the_last_call_of_a_minute_may_exceed_its_tokens(limit: int, steps: Any) -> None:
+def test_only_the_last_call_of_a_minute_may_exceed_its_tokens(limit: int, steps: Any):
     bucket = TokenBucket(limit, 0.0)
     now_s = 0.0
     grants: list[tuple[float, float]] = []
@@ -98,7 +97,7 @@ def test_only_the_last_call_of_a_minute_may_exceed_its_tokens(limit: int, steps:
 
 
 @given(limit=st.integers(1, 10_000))
-def test_a_bucket_grants_nearly_all_of_its_limit(limit: int) -> None:
+def test_a_bucket_grants_nearly_all_of_its_limit(limit: int):
     bucket = TokenBucket(limit, 0.0)
     now_s = 0.0
     n_grants = 0
@@ -112,7 +111,7 @@ def test_a_bucket_grants_nearly_all_of_its_limit(limit: int) -> None:
     assert n_grants >= 0.95 * limit * n_minutes - 1
 
 
-def test_tokens_that_were_reserved_and_not_used_are_returned() -> None:
+def test_tokens_that_were_reserved_and_not_used_are_returned():
     bucket = TokenBucket(6100, 0.0)
 
     bucket.consume(1100, 0.0)
@@ -128,7 +127,7 @@ def test_tokens_that_were_reserved_and_not_used_are_returned() -> None:
 @pytest.mark.parametrize(("tpm", "likely_tokens", "used_tokens"), [(0.61, 1000, 0), (None, 0, 3)])
 async def test_a_wrong_guess_delays_no_call(
     tpm: float | None, likely_tokens: int, used_tokens: int
-) -> None:
+):
     limits = limiter(1, tpm=tpm)
 
     async with asyncio.timeout(60):
@@ -137,7 +136,7 @@ async def test_a_wrong_guess_delays_no_call(
             limits.release(admission, Reply("ok", prompt_tokens=0, completion_tokens=used_tokens))
 
 
-def test_tokens_per_minute_count_the_reported_usage(calling: Calling, serve: Serve) -> None:
+def test_tokens_per_minute_count_the_reported_usage(calling: Calling, serve: Serve):
     usage = {
         "prompt_tokens": 500,
         "completion_tokens": 1500,
@@ -158,7 +157,7 @@ def test_tokens_per_minute_count_the_reported_usage(calling: Calling, serve: Ser
 @pytest.mark.parametrize(("tpm", "n_first_calls"), [(None, 4), (1_000_000, 1)])
 async def test_if_tokens_are_limited_one_call_goes_until_its_usage_is_known(
     tpm: float | None, n_first_calls: int
-) -> None:
+):
     limits = limiter(4, tpm=tpm)
     admissions = [Admission("a", likely_tokens=500) for _ in range(8)]
     tasks = [asyncio.create_task(limits.acquire(admission)) for admission in admissions]
@@ -179,9 +178,7 @@ async def test_if_tokens_are_limited_one_call_goes_until_its_usage_is_known(
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
-def test_no_more_calls_are_under_way_than_allowed(
-    concurrency: int, calling: Calling, serve: Serve
-) -> None:
+def test_no_more_calls_are_under_way_than_allowed(concurrency: int, calling: Calling, serve: Serve):
     server = serve(HttpResponse("x", delay_s=0.05))
     calling.concurrency = concurrency
     calls = [
@@ -195,9 +192,7 @@ def test_no_more_calls_are_under_way_than_allowed(
     assert server.most_in_hand == concurrency
 
 
-def test_calls_go_by_priority_and_then_by_arrival_across_models(
-    calling: Calling, serve: Serve
-) -> None:
+def test_calls_go_by_priority_and_then_by_arrival_across_models(calling: Calling, serve: Serve):
     server = serve(HttpResponse("x", delay_s=0.02))
     other_server = serve(HttpResponse("x", delay_s=0.02))
     calling.concurrency = 1
@@ -218,7 +213,7 @@ def test_calls_go_by_priority_and_then_by_arrival_across_models(
     assert prompts == ["first", "a", "b", "c", "d", "e", "f"]
 
 
-async def test_a_call_whose_caller_is_gone_takes_no_turn() -> None:
+async def test_a_call_whose_caller_is_gone_takes_no_turn():
     limits = limiter(1)
     admission = await limits.acquire(Admission("a"))
     waiting_tasks = [asyncio.create_task(limits.acquire(Admission("a"))) for _ in range(4)]
@@ -238,7 +233,7 @@ async def test_a_call_whose_caller_is_gone_takes_no_turn() -> None:
 
 
 @pytest.mark.parametrize("failure", [BUSY, LATE], ids=["429", "time-out"])
-def test_concurrency_falls_to_one_when_a_model_is_busy(failure: Failure) -> None:
+def test_concurrency_falls_to_one_when_a_model_is_busy(failure: Failure):
     endpoint = EndpointHealth("a", 16, outage_s=1e9)
     limits = [endpoint.limit]
 
@@ -250,7 +245,7 @@ def test_concurrency_falls_to_one_when_a_model_is_busy(failure: Failure) -> None
     assert endpoint.limit == 1.0
 
 
-def test_concurrency_rises_again_when_calls_succeed() -> None:
+def test_concurrency_rises_again_when_calls_succeed():
     endpoint = EndpointHealth("a", 16, outage_s=1e9)
     endpoint.limit = 1.0
 
@@ -260,7 +255,7 @@ def test_concurrency_rises_again_when_calls_succeed() -> None:
     assert endpoint.limit == 16.0
 
 
-def test_failures_of_one_moment_cut_the_concurrency_once() -> None:
+def test_failures_of_one_moment_cut_the_concurrency_once():
     endpoint = EndpointHealth("a", 16, outage_s=1e9)
 
     for _ in range(10):
@@ -269,7 +264,7 @@ def test_failures_of_one_moment_cut_the_concurrency_once() -> None:
     assert 8 <= endpoint.limit < 16
 
 
-def test_a_second_cut_of_the_concurrency_is_possible_after_a_second() -> None:
+def test_a_second_cut_of_the_concurrency_is_possible_after_a_second():
     endpoint = EndpointHealth("a", 16, outage_s=1e9)
     endpoint.failed(BUSY, now_s=5.0, latency_s=0.1)
     limit_after_first = endpoint.limit
@@ -279,7 +274,7 @@ def test_a_second_cut_of_the_concurrency_is_possible_after_a_second() -> None:
     assert endpoint.limit < limit_after_first
 
 
-async def test_a_failure_of_unknown_latency_is_no_earlier_silence() -> None:
+async def test_a_failure_of_unknown_latency_is_no_earlier_silence():
     limits = limiter(outage_s=0.9)
 
     for _ in range(6):
@@ -300,7 +295,7 @@ async def refused(call: Awaitable[object]) -> float:
     return time.time()
 
 
-async def test_waiting_calls_are_refused_at_the_stop_time_and_the_one_under_way_goes_on() -> None:
+async def test_waiting_calls_are_refused_at_the_stop_time_and_the_one_under_way_goes_on():
     stop_at_s = time.time() + 0.3
     limits = limiter(1, stop_at_s=stop_at_s)
     admission = await limits.acquire(Admission("a"))
@@ -319,7 +314,7 @@ async def test_waiting_calls_are_refused_at_the_stop_time_and_the_one_under_way_
     assert limits.too_late == 4
 
 
-async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: Patch) -> None:
+async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch):
     limits = limiter(1, stop_at_s=time.time() + 3_600)
     limits.release(await limits.acquire(Admission("a")))
     later_s = time.time() + 3_700
@@ -329,9 +324,7 @@ async def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: P
     await refused(limits.acquire(Admission("a")))
 
 
-async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(
-    tmp_path: Path, serve: Serve
-) -> None:
+async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path, serve: Serve):
     slow_server = serve(HttpResponse("x", delay_s=3.0))
     broken_server = serve(replace(failed(503), delay_s=1.8))
 
@@ -348,9 +341,7 @@ async def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(
     assert sum(row["calls"] for row in spend_in(tmp_path)) == 2
 
 
-async def test_a_wait_for_another_process_ends_at_the_stop_time(
-    tmp_path: Path, serve: Serve
-) -> None:
+async def test_a_wait_for_another_process_ends_at_the_stop_time(tmp_path, serve: Serve):
     call = call_to(serve(HttpResponse("x")))
     stop_at_s = time.time() + 0.4
 
@@ -366,8 +357,8 @@ async def test_a_wait_for_another_process_ends_at_the_stop_time(
     ("stage", "purpose"), [("sample", "sample"), ("judge", "judge"), ("drift", "judge")]
 )
 async def test_a_stage_reports_its_stop_only_after_a_call_was_refused(
-    stage: str, purpose: str, tmp_path: Path
-) -> None:
+    stage: str, purpose: str, tmp_path
+):
     stop_at = datetime(2026, 1, 2, 9, 30, tzinfo=timezone(timedelta(hours=2)))
     job = job_on("sample", tmp_path).model_copy(update={"stop_at": stop_at})
     earlier_report = StageReport(stage)
@@ -390,8 +381,8 @@ async def test_a_stage_reports_its_stop_only_after_a_call_was_refused(
 
 
 def test_an_unset_variable_stops_the_model_before_any_call(
-    calling: Calling, serve: Serve, monkeypatch: Patch
-) -> None:
+    calling: Calling, serve: Serve, monkeypatch
+):
     monkeypatch.delenv("NOWHERE_SET", raising=False)
     server = serve(HttpResponse("x"))
 
@@ -402,9 +393,9 @@ def test_an_unset_variable_stops_the_model_before_any_call(
     assert "NOWHERE_SET" in str(calling.reason_to_stop)
 
 
-def test_a_bad_request_fails_its_cell_alone(calling: Calling, serve: Serve) -> None:
+def test_a_bad_request_fails_its_cell_alone(calling: Calling, serve: Serve):
     def respond(
-        request: dict[str, Any],
+        request,
         _number: int,
     ) -> HttpResponse:
         return HttpResponse("fine") if prompt_of(request) == "good" else failed(400, "odd")
@@ -419,9 +410,7 @@ def test_a_bad_request_fails_its_cell_alone(calling: Calling, serve: Serve) -> N
     assert calling.reason_to_stop is None
 
 
-def test_a_model_whose_first_calls_are_all_bad_requests_stops(
-    calling: Calling, serve: Serve
-) -> None:
+def test_a_model_whose_first_calls_are_all_bad_requests_stops(calling: Calling, serve: Serve):
     server = serve(failed(400, "no such parameter"))
     calling.concurrency = 1
 
@@ -436,7 +425,7 @@ def test_a_model_whose_first_calls_are_all_bad_requests_stops(
 
 def test_a_dead_endpoint_costs_few_calls_and_leaves_other_models_alone(
     calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(HttpResponse("fine"))
     calling.attempts = 5
     calling.limits = {"outage_s": 1.0}
@@ -452,7 +441,7 @@ def test_a_dead_endpoint_costs_few_calls_and_leaves_other_models_alone(
     assert sum(isinstance(reply, ModelStopped) for reply in replies) == 200 - len(failed_replies)
 
 
-def test_calls_that_time_out_at_once_do_not_stop_a_model_that_replied_a_second_ago() -> None:
+def test_calls_that_time_out_at_once_do_not_stop_a_model_that_replied_a_second_ago():
     endpoint = EndpointHealth("a", 16, outage_s=60.0)
     endpoint.succeeded(99.0)
 
@@ -462,7 +451,7 @@ def test_calls_that_time_out_at_once_do_not_stop_a_model_that_replied_a_second_a
     assert endpoint.stopped is None
 
 
-def test_an_open_breaker_lets_one_call_try_after_a_pause() -> None:
+def test_an_open_breaker_lets_one_call_try_after_a_pause():
     endpoint = EndpointHealth("a", 8, outage_s=60.0)
 
     for _ in range(5):
@@ -474,7 +463,7 @@ def test_an_open_breaker_lets_one_call_try_after_a_pause() -> None:
     assert endpoint.wait_s(12.0) == math.inf
 
 
-def test_a_reply_closes_the_breaker() -> None:
+def test_a_reply_closes_the_breaker():
     endpoint = EndpointHealth("a", 8, outage_s=60.0, in_hand=3)
     for _ in range(5):
         endpoint.failed(DOWN, now_s=10.0, latency_s=0.0)
@@ -487,8 +476,8 @@ def test_a_reply_closes_the_breaker() -> None:
 @pytest.mark.parametrize("status", [400, 401, 403])
 @pytest.mark.parametrize(("key", "state"), [("a-key-that-is-long", "is set"), (None, "is not set")])
 def test_a_key_that_is_refused_or_missing_stops_its_model_and_is_named(
-    status: int, key: str | None, state: str, calling: Calling, serve: Serve, monkeypatch: Patch
-) -> None:
+    status: int, key: str | None, state: str, calling: Calling, serve: Serve, monkeypatch
+):
     monkeypatch.delenv("HOSTED_VLLM_API_KEY", raising=False)
     if key is not None:
         monkeypatch.setenv("HOSTED_VLLM_API_KEY", key)

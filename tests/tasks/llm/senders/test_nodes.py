@@ -21,7 +21,7 @@ import yaml
 from tests.faults.behaviours import decision, digest_of, is_judge_request, prompt_of, well_behaved
 from tests.faults.kills.starting import configured, tables
 from tests.faults.nodes import RayCluster, RayNode, ray_cluster, why_no_network
-from tests.faults.server import FaultServer, HttpResponse, Request
+from tests.faults.server import FaultServer, HttpResponse
 from tests.kit import configure, endpoint
 
 PRBENCH = Path(sys.executable).with_name("prbench")
@@ -38,7 +38,7 @@ LATENCY_S = 1.0
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
 
-def identified(request: Request, number: int) -> HttpResponse:
+def identified(request, number: int) -> HttpResponse:
     """Good responses with the digest of their request, which identifies rows of the ledger."""
     digest = digest_of(request)
     if is_judge_request(request):
@@ -46,7 +46,7 @@ def identified(request: Request, number: int) -> HttpResponse:
     return replace(well_behaved(request, number), text=f"A response. {digest}")
 
 
-def slow(request: Request, number: int) -> HttpResponse:
+def slow(request, number: int) -> HttpResponse:
     return replace(identified(request, number), delay_s=LATENCY_S)
 
 
@@ -86,12 +86,12 @@ class World:
             )
         return warehouse
 
-    def until(self, is_so: Callable[[], bool]) -> None:
+    def until(self, is_so: Callable[[], bool]):
         while not is_so():
             assert self.run is None or self.run.poll() is None, "the run has ended"
             time.sleep(0.05)
 
-    def until_requests(self, share: float) -> None:
+    def until_requests(self, share: float):
         self.until(lambda: len(self.server.entries) >= share * N_CALLS)
 
     def is_used(self, node: RayNode) -> bool:
@@ -101,7 +101,7 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path) -> Iterator[World]:
     pytest.importorskip("ray")
     missing_part = why_no_network()
     if missing_part:
@@ -179,7 +179,7 @@ def files_with_keys(cluster: RayCluster) -> list[Path]:
 
 def test_nodes_that_are_killed_stopped_and_cut_off_cost_the_calls_in_flight_alone(
     world: World,
-) -> None:
+):
     warehouse = disturb(world)
 
     entries = list(world.server.entries)

@@ -33,7 +33,7 @@ from tasks.llm.senders.pool import SenderPool
 from tasks.rules.errors import UsageError
 from tests.faults.behaviours import prompt_of
 from tests.faults.server import FaultServer, HttpResponse
-from tests.kit import Patch, Printed, one_line
+from tests.kit import one_line
 from tests.tasks.llm.conftest import (
     DECISION_ROUTES,
     ROUTES,
@@ -70,7 +70,7 @@ def with_pool(
     return asyncio.run(run())
 
 
-async def until(is_so: Callable[[], bool]) -> None:
+async def until(is_so: Callable[[], bool]):
     while not is_so():  # noqa: ASYNC110 - nothing notifies of it
         await asyncio.sleep(0.01)
 
@@ -165,7 +165,7 @@ async def kill_one(
 
 
 @pytest.fixture(scope="module")
-def observed(tmp_path_factory: pytest.TempPathFactory) -> Observed:
+def observed(tmp_path_factory) -> Observed:
     """Two senders on a local Ray, whose processes each import Ray: minutes on a busy machine."""
     if find_spec("ray") is None:  # its import would read the settings of `Cluster` too early
         pytest.skip("Ray is not installed")
@@ -209,14 +209,14 @@ def on_local_ray(test: Callable[[Observed], None]) -> Callable[[Observed], None]
 
 
 @on_local_ray
-def test_replies_by_senders_equal_those_without_senders(observed: Observed) -> None:
+def test_replies_by_senders_equal_those_without_senders(observed: Observed):
     replies = [replace(reply, latency_s=None) for reply in observed.replies_by_senders]
 
     assert replies == [replace(reply, latency_s=None) for reply in observed.replies_here]
 
 
 @on_local_ray
-def test_a_killed_sender_costs_its_own_calls(observed: Observed) -> None:
+def test_a_killed_sender_costs_its_own_calls(observed: Observed):
     attempts = [reply.attempts for reply in observed.replies_around_kill]
 
     assert {reply.status for reply in observed.replies_around_kill} == {"ok"}
@@ -224,19 +224,19 @@ def test_a_killed_sender_costs_its_own_calls(observed: Observed) -> None:
 
 
 @on_local_ray
-def test_the_key_is_not_written_anywhere(observed: Observed) -> None:
+def test_the_key_is_not_written_anywhere(observed: Observed):
     assert observed.contents
     assert SECRET.encode() not in b"".join(observed.contents.values())
 
 
 @on_local_ray
-def test_only_its_user_and_this_machine_reach_a_local_ray(observed: Observed) -> None:
+def test_only_its_user_and_this_machine_reach_a_local_ray(observed: Observed):
     assert observed.addresses <= {"127.0.0.1", "::ffff:127.0.0.1"}
     assert observed.folder_mode == 0o700
 
 
 @on_local_ray
-def test_nothing_is_left_of_a_local_ray(observed: Observed) -> None:
+def test_nothing_is_left_of_a_local_ray(observed: Observed):
     assert not observed.ray_folder.exists()
     assert processes_with(observed.ray_folder.name) == []
 
@@ -251,7 +251,7 @@ class OneNode:
 
     senders: Iterator[Any]
 
-    def __init__(self, *_: object) -> None:
+    def __init__(self, *_: object):
         """Connect to nothing."""
 
     def nodes(self) -> list[nodes.Node]:
@@ -261,7 +261,7 @@ class OneNode:
         get_ready, reply = next(self.senders)
         outcomes: Future[Any] = Future()
 
-        def start(attempts: Any, *_: object) -> None:
+        def start(attempts: Any, *_: object):
             if reply is not None:
                 replies = [(number, reply) for number, *_ in attempts]
                 outcomes.set_result((time.monotonic(), replies))
@@ -272,10 +272,10 @@ class OneNode:
             outcomes=SimpleNamespace(remote=lambda: SimpleNamespace(future=lambda: outcomes)),
         )
 
-    def end(self, _: object) -> None:
+    def end(self, _: object):
         """Nothing runs."""
 
-    def close(self) -> None:
+    def close(self):
         """Nothing runs."""
 
 
@@ -308,8 +308,8 @@ UNUSABLE_SENDERS = {
     ("get_ready", "reason", "n_deaths"), UNUSABLE_SENDERS.values(), ids=UNUSABLE_SENDERS
 )
 def test_if_no_sender_can_make_a_call_the_run_ends_with_the_reason_in_one_line(
-    get_ready: Any, reason: str, n_deaths: int, tmp_path: Path, monkeypatch: Patch, capsys: Printed
-) -> None:
+    get_ready: Any, reason: str, n_deaths: int, tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr(pools, "Cluster", OneNode)
     monkeypatch.setattr(OneNode, "senders", repeat((get_ready, None)), raising=False)
     call = replace(call_to(DEAD_ADDRESS), target=MISTRAL)
@@ -320,9 +320,7 @@ def test_if_no_sender_can_make_a_call_the_run_ends_with_the_reason_in_one_line(
     assert capsys.readouterr().err.count("is gone") == n_deaths
 
 
-def test_calls_of_a_silent_sender_are_made_by_another(
-    tmp_path: Path, monkeypatch: Patch, capsys: Printed
-) -> None:
+def test_calls_of_a_silent_sender_are_made_by_another(tmp_path, monkeypatch, capsys):
     """A silent sender stands for a node that was stopped or cut off."""
     silent_sender = (get_ready, None)
     working_sender = (get_ready, Reply("ok", "here"))
@@ -339,7 +337,7 @@ def test_calls_of_a_silent_sender_are_made_by_another(
     assert "a sender on a-node is gone: it gives no sign of life" in capsys.readouterr().err
 
 
-async def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_made() -> None:
+async def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_made():
     process = nodes.SenderProcess()
 
     with FaultServer(then(HttpResponse("paid"))) as server:
@@ -355,7 +353,7 @@ async def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_mad
 # the start of Ray, and its absence
 
 
-def test_without_ray_one_line_says_what_to_install(monkeypatch: Patch) -> None:
+def test_without_ray_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setattr(nodes, "find_spec", lambda _name: None)
 
     with pytest.raises(UsageError, match="needs Ray; install it with `uv sync --extra ray`"):
@@ -363,7 +361,7 @@ def test_without_ray_one_line_says_what_to_install(monkeypatch: Patch) -> None:
 
 
 @pytest.fixture
-def without_ray(tmp_path: Path, monkeypatch: Patch) -> None:
+def without_ray(tmp_path, monkeypatch):
     """Replace Ray where it need not run; its folders are those of the test."""
     library = SimpleNamespace(
         init=lambda **_: None,
@@ -392,8 +390,8 @@ def sleep() -> Iterator[Callable[[str], "subprocess.Popen[bytes]"]]:
 
 @pytest.mark.usefixtures("without_ray")
 def test_the_next_start_ends_the_processes_of_a_killed_driver_and_removes_its_folder(
-    tmp_path: Path, sleep: Callable[[str], "subprocess.Popen[bytes]"]
-) -> None:
+    tmp_path, sleep: Callable[[str], "subprocess.Popen[bytes]"]
+):
     folder = tmp_path / "ray-left"
     folder.mkdir()
     (folder / "token").touch()
@@ -410,7 +408,7 @@ def test_the_next_start_ends_the_processes_of_a_killed_driver_and_removes_its_fo
 
 
 @pytest.mark.usefixtures("without_ray")
-def test_the_next_start_spares_the_folder_of_a_running_driver(tmp_path: Path) -> None:
+def test_the_next_start_spares_the_folder_of_a_running_driver(tmp_path):
     cluster = nodes.Cluster(nodes.LOCAL)
     (folder,) = tmp_path.glob("ray-*")
 
@@ -432,8 +430,8 @@ def test_the_next_start_spares_the_folder_of_a_running_driver(tmp_path: Path) ->
     ],
 )
 async def test_a_run_without_nodes_ends_at_once_or_after_it_said_that_it_waits(
-    address: str, reason: str, n_notices: int, monkeypatch: Patch, capsys: Printed
-) -> None:
+    address: str, reason: str, n_notices: int, monkeypatch, capsys
+):
     monkeypatch.setattr(pools, "WITHOUT_NODES_S", 0.5)
     monkeypatch.setattr(pools, "LOOK_AT_NODES_EVERY_S", 0.2)
     pool = SenderPool(address, 1, [call_to(DEAD_ADDRESS).target])
@@ -447,9 +445,7 @@ async def test_a_run_without_nodes_ends_at_once_or_after_it_said_that_it_waits(
 
 
 @pytest.mark.parametrize("address", ["auto", "ray://127.0.0.1:{port}"])
-def test_a_cluster_that_does_not_listen_is_refused_in_one_line(
-    address: str, monkeypatch: Patch
-) -> None:
+def test_a_cluster_that_does_not_listen_is_refused_in_one_line(address: str, monkeypatch):
     monkeypatch.setattr(nodes, "ray", pytest.fail)
     with socket.socket() as unused_socket:  # bound, but it does not listen
         unused_socket.bind(("127.0.0.1", 0))

@@ -146,7 +146,7 @@ def response_of(body: str, *, is_streamed: bool) -> HttpResponse:
     return HttpResponse(raw=body.encode())
 
 
-def number_in(request: dict[str, Any]) -> int:
+def number_in(request) -> int:
     """The number that a request consists of."""
     content = request["input"] if "input" in request else request["messages"][0]["content"]
     if isinstance(content, list):
@@ -161,7 +161,7 @@ def outcomes(route: str, bodies: list[str]) -> list[Any]:
     _, target = ROUTES[route]
     is_streamed = target.get("is_streamed", False)
 
-    def behaviour(request: dict[str, Any], _number: int) -> HttpResponse:
+    def behaviour(request, _number: int) -> HttpResponse:
         return response_of(bodies[number_in(request)], is_streamed=is_streamed)
 
     with tempfile.TemporaryDirectory() as folder, FaultServer(behaviour) as server:
@@ -199,9 +199,7 @@ NEEDED = {
 @pytest.mark.parametrize("route", ["vllm", "openai", "streamed", "openai-streamed"])
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_no_json_in_a_field_that_is_not_needed_loses_a_reply(
-    route: str, data: st.DataObject
-) -> None:
+def test_no_json_in_a_field_that_is_not_needed_loses_a_reply(route: str, data: st.DataObject):
     body, _ = ROUTES[route]
     paths = [path for path in paths_in(body) if path not in NEEDED]
     change_strategy = st.tuples(st.sampled_from(paths), JSON)
@@ -225,7 +223,7 @@ STATUSES = {
 }
 
 
-def assert_outcomes(replies: list[Any]) -> None:
+def assert_outcomes(replies: list[Any]):
     for reply in replies:
         assert isinstance(reply, NotCalled) or reply.status in STATUSES, reply
 
@@ -247,7 +245,7 @@ def odd_changes(route: str) -> list[tuple[tuple[Any, ...], Any]]:
 @pytest.mark.parametrize("route", ROUTES)
 def test_an_odd_value_in_any_field_is_an_outcome_and_loses_no_reply_that_can_do_without(
     route: str,
-) -> None:
+):
     body, _ = ROUTES[route]
     changes = odd_changes(route)
     bodies = [json.dumps(with_field(body, *change)).replace('"DEEP"', DEEP) for change in changes]
@@ -265,7 +263,7 @@ def test_an_odd_value_in_any_field_is_an_outcome_and_loses_no_reply_that_can_do_
 @pytest.mark.parametrize("route", ROUTES)
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_any_json_in_any_field_is_the_outcome_of_its_call(route: str, data: st.DataObject) -> None:
+def test_any_json_in_any_field_is_the_outcome_of_its_call(route: str, data: st.DataObject):
     body, _ = ROUTES[route]
     change_strategy = st.tuples(st.sampled_from(list(paths_in(body))), JSON)
     changes = data.draw(st.lists(change_strategy, min_size=8, max_size=8))

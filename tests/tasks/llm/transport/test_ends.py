@@ -92,7 +92,7 @@ TROUBLE = (
 @pytest.mark.parametrize(("word", "route"), in_turn(TROUBLE, CHAT))
 def test_a_word_for_trouble_of_the_server_is_a_failure_that_is_tried_again(
     word: str, route: str, calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(then(HttpResponse("Half of", finish_reason=word), HttpResponse("All of it.")))
 
     reply = calling(call_to(server, **ROUTES[route]))
@@ -105,7 +105,7 @@ def test_a_word_for_trouble_of_the_server_is_a_failure_that_is_tried_again(
 @pytest.mark.parametrize(("word", "route"), in_turn(["error", "abort"], CHAT))
 def test_a_failure_by_its_end_names_the_word_and_counts_what_was_used(
     word: str, route: str, calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(HttpResponse("Half of", finish_reason=word, usage=USAGE))
 
     reply = calling(call_to(server, **ROUTES[route]))
@@ -134,7 +134,7 @@ FAILED = {
 @pytest.mark.parametrize(("word", "route"), in_turn(FAILED, CHAT))
 def test_a_word_for_a_limit_or_a_filter_is_a_permanent_failure(
     word: str, route: str, calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(HttpResponse("Half of", finish_reason=word))
 
     reply = calling(call_to(server, **ROUTES[route]))
@@ -158,7 +158,7 @@ STATUSES = {
 @pytest.mark.parametrize(("word", "target"), in_turn(STATUSES, STREAMED_ROUTES))
 def test_a_word_for_a_failure_stands_whatever_follows_in_the_stream(
     word: str, target: dict[str, Any]
-) -> None:
+):
     failure = streamed({"content": "Half of"}, finish_reason=word).removesuffix("data: [DONE]\n\n")
     success = streamed(finish_reason="stop")
 
@@ -172,9 +172,7 @@ def test_a_word_for_a_failure_stands_whatever_follows_in_the_stream(
     ("kind", "target"),
     in_turn(["text/plain", "application/json", "application/x-ndjson"], STREAMED_ROUTES),
 )
-def test_a_stream_under_another_content_type_is_read_as_a_stream(
-    kind: str, target: dict[str, Any]
-) -> None:
+def test_a_stream_under_another_content_type_is_read_as_a_stream(kind: str, target: dict[str, Any]):
     headers = {"Content-Type": kind}
     odd_body = streamed({"content": "Half of"}, finish_reason="weird")
 
@@ -205,7 +203,7 @@ UNKNOWN: list[Any] = [
 @pytest.mark.parametrize(("stated", "route"), in_turn(UNKNOWN, CHAT), ids=str)
 def test_whatever_else_stands_for_a_word_is_a_permanent_failure_that_names_it(
     stated: Any, route: str, calling: Calling, serve: Serve
-) -> None:
+):
     word = stated if isinstance(stated, str) else json.dumps(stated)
     server = serve(HttpResponse("Half of", finish_reason=stated))
 
@@ -220,7 +218,7 @@ def test_whatever_else_stands_for_a_word_is_a_permanent_failure_that_names_it(
 
 
 @pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
-def test_a_stream_must_say_how_it_ended(route: str, calling: Calling, serve: Serve) -> None:
+def test_a_stream_must_say_how_it_ended(route: str, calling: Calling, serve: Serve):
     nothing: Any = None
     server = serve(HttpResponse("A debt.", finish_reason=nothing))
 
@@ -232,9 +230,7 @@ def test_a_stream_must_say_how_it_ended(route: str, calling: Calling, serve: Ser
 
 
 @pytest.mark.parametrize("route", CHAT)
-def test_a_word_that_is_accepted_later_needs_no_call(
-    route: str, calling: Calling, serve: Serve
-) -> None:
+def test_a_word_that_is_accepted_later_needs_no_call(route: str, calling: Calling, serve: Serve):
     server = serve(HttpResponse("A debt.", finish_reason="Weird End"))
     first_call = call_to(server, **ROUTES[route])
     failure = calling(first_call)
@@ -250,9 +246,7 @@ def test_a_word_that_is_accepted_later_needs_no_call(
     assert call.target.config_hash == first_call.target.config_hash
 
 
-def test_a_word_that_is_accepted_from_the_start_is_a_success(
-    calling: Calling, serve: Serve
-) -> None:
+def test_a_word_that_is_accepted_from_the_start_is_a_success(calling: Calling, serve: Serve):
     server = serve(HttpResponse("A debt.", finish_reason="weird"))
 
     assert calling(call_to(server, ends_ok=("weird",))).status == "ok"
@@ -260,13 +254,13 @@ def test_a_word_that_is_accepted_from_the_start_is_a_success(
     assert len(server.book) == 1
 
 
-def test_another_word_than_the_accepted_one_stays_a_failure(calling: Calling, serve: Serve) -> None:
+def test_another_word_than_the_accepted_one_stays_a_failure(calling: Calling, serve: Serve):
     server = serve(HttpResponse("A debt.", finish_reason="weird"))
 
     assert calling(call_to(server, ends_ok=("odd",))).status == "unclear"
 
 
-async def test_a_result_of_a_batch_ends_like_any_reply(calling: Calling, serve: Serve) -> None:
+async def test_a_result_of_a_batch_ends_like_any_reply(calling: Calling, serve: Serve):
     server = serve(HttpResponse("Half of", finish_reason="weird"))
 
     batching = await calling.batched([call_to(server, name="openai/candidate")])
@@ -276,9 +270,7 @@ async def test_a_result_of_a_batch_ends_like_any_reply(calling: Calling, serve: 
     assert reply.text is None
 
 
-async def test_a_result_of_a_batch_may_have_content_in_parts(
-    calling: Calling, serve: Serve
-) -> None:
+async def test_a_result_of_a_batch_may_have_content_in_parts(calling: Calling, serve: Serve):
     server = serve(HttpResponse("A debt."))
     parts = json.dumps([THINKING, TEXT]).encode()
     server.written = lambda line, _number: line.replace(b'"A debt."', parts)
@@ -314,7 +306,7 @@ def both_replies(whole_body: str, streamed_body: str, **target: Any) -> list[Rep
 @pytest.mark.parametrize(
     ("parts", "name"), in_turn(PARTS, ["hosted_vllm/c", "openai/c", "mistral/c", "openrouter/c"])
 )
-def test_text_in_parts_is_the_text(parts: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_in_parts_is_the_text(parts: str, name: str, monkeypatch):
     monkeypatch.setenv("MISTRAL_API_KEY", "sk-of-the-tests")
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-of-the-tests")
     content = PARTS[parts]
@@ -340,7 +332,7 @@ def test_text_in_parts_is_the_text(parts: str, name: str, monkeypatch: pytest.Mo
         ({"type": "text", "text": 5}, "text without a text"),
     ],
 )
-def test_a_part_of_another_type_is_a_failure_that_names_it(part: Any, kind: str) -> None:
+def test_a_part_of_another_type_is_a_failure_that_names_it(part: Any, kind: str):
     replies = both_replies(
         whole({"content": [TEXT, part]}), streamed({"content": [TEXT]}, {"content": [part]})
     )
@@ -352,7 +344,7 @@ def test_a_part_of_another_type_is_a_failure_that_names_it(part: Any, kind: str)
         assert reply.is_final
 
 
-def test_an_error_in_a_choice_is_a_failure_whatever_the_end() -> None:
+def test_an_error_in_a_choice_is_a_failure_whatever_the_end():
     error = {"code": 502, "message": "Provider disconnected"}
 
     reply = reply_to(whole({"content": "Half of"}, error=error), JSON)
@@ -364,7 +356,7 @@ def test_an_error_in_a_choice_is_a_failure_whatever_the_end() -> None:
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-def test_a_reply_that_is_only_in_the_reasoning_says_so(field: str) -> None:
+def test_a_reply_that_is_only_in_the_reasoning_says_so(field: str):
     replies = both_replies(whole({"content": None, field: "A debt."}), streamed({field: "A debt."}))
 
     for reply in replies:
@@ -422,7 +414,7 @@ def response(**replaced: Any) -> FaultServer:
 )
 def test_the_status_of_a_response_is_its_end(
     status: Any, expected: str, n_calls: int, calling: Calling
-) -> None:
+):
     with response(status=status) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
 
@@ -441,7 +433,7 @@ def test_the_status_of_a_response_is_its_end(
 )
 def test_the_reason_of_an_incomplete_response_is_its_end(
     reason: str, expected: str, calling: Calling
-) -> None:
+):
     with response(status="incomplete", incomplete_details={"reason": reason}) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
 
@@ -460,7 +452,7 @@ def test_the_reason_of_an_incomplete_response_is_its_end(
 )
 def test_a_failed_response_is_tried_again_if_its_cause_may_pass(
     error: Any, n_calls: int, calling: Calling
-) -> None:
+):
     with response(status="failed", output=[], error=error) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
 
@@ -468,7 +460,7 @@ def test_a_failed_response_is_tried_again_if_its_cause_may_pass(
     assert len(server.book) == n_calls
 
 
-def test_a_part_of_a_response_of_another_type_is_a_failure_that_names_it(calling: Calling) -> None:
+def test_a_part_of_a_response_of_another_type_is_a_failure_that_names_it(calling: Calling):
     content = [*RESPONSE["output"][0]["content"], {"type": "picture"}]
     with response(output=[{**RESPONSE["output"][0], "content": content}]) as server:
         reply = calling(call_to(server, **ROUTES["responses"]))

@@ -36,14 +36,14 @@ def sent_body(
     return dict(entry.request)
 
 
-def test_nothing_is_sent_that_was_not_configured(calling: Calling, serve: Serve) -> None:
+def test_nothing_is_sent_that_was_not_configured(calling: Calling, serve: Serve):
     body = sent_body(calling, serve(HttpResponse("x")))
 
     assert body.pop("stream", False) is False
     assert body == {"model": "gpt-5", "messages": MESSAGES}
 
 
-def test_a_streamed_call_also_requests_its_usage(calling: Calling, serve: Serve) -> None:
+def test_a_streamed_call_also_requests_its_usage(calling: Calling, serve: Serve):
     body = sent_body(calling, serve(HttpResponse("x")), stream=True)
 
     assert body == {
@@ -56,7 +56,7 @@ def test_a_streamed_call_also_requests_its_usage(calling: Calling, serve: Serve)
 
 def test_nothing_is_sent_to_the_responses_api_that_was_not_configured(
     calling: Calling, serve: Serve
-) -> None:
+):
     body = sent_body(calling, serve(HttpResponse("x")), api="responses")
 
     messages = [(item["role"], item["content"]) for item in body.pop("input")]
@@ -114,7 +114,7 @@ SENT_TO_RESPONSES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 @pytest.mark.parametrize(("name", "settings", "expected"), SENT)
 def test_settings_are_sent(
     name: str, settings: Any, expected: Any, stream: bool, calling: Calling, serve: Serve
-) -> None:
+):
     body = sent_body(calling, serve(HttpResponse("x")), name=name, stream=stream, **settings)
 
     assert {parameter: body[parameter] for parameter in expected} == expected
@@ -123,7 +123,7 @@ def test_settings_are_sent(
 @pytest.mark.parametrize(("name", "settings", "expected"), SENT_TO_RESPONSES)
 def test_settings_are_sent_to_the_responses_api(
     name: str, settings: Any, expected: Any, calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(HttpResponse("x"))
 
     body = sent_body(calling, server, name=name, api="responses", **settings)
@@ -131,7 +131,7 @@ def test_settings_are_sent_to_the_responses_api(
     assert {parameter: body[parameter] for parameter in expected} == expected
 
 
-def test_a_thinking_budget_is_sent_as_the_library_takes_it() -> None:
+def test_a_thinking_budget_is_sent_as_the_library_takes_it():
     # OpenAI's interface has no field for it, so the server's requests cannot show it.
     arguments = chat_arguments({"thinking_budget_tokens": 2048, "temperature": 1.0})
 
@@ -141,7 +141,7 @@ def test_a_thinking_budget_is_sent_as_the_library_takes_it() -> None:
 @pytest.mark.parametrize(
     "settings", [{"name": "hosted_vllm/c"}, {"name": "openai/gpt-5", "api": "responses"}]
 )
-def test_a_thinking_budget_is_refused_where_it_would_not_be_sent(settings: dict[str, Any]) -> None:
+def test_a_thinking_budget_is_refused_where_it_would_not_be_sent(settings: dict[str, Any]):
     assert Model.model_validate(settings).thinking_budget_tokens is None
     with pytest.raises(ValidationError, match="thinking_budget_tokens"):
         Model.model_validate(settings | {"thinking_budget_tokens": 2048})
@@ -150,9 +150,7 @@ def test_a_thinking_budget_is_refused_where_it_would_not_be_sent(settings: dict[
 @pytest.mark.parametrize(
     "settings", [{}, {"stream": True}, {"api": "responses"}], ids=["chat", "streamed", "responses"]
 )
-def test_headers_and_the_key_are_sent(
-    settings: dict[str, Any], calling: Calling, serve: Serve
-) -> None:
+def test_headers_and_the_key_are_sent(settings: dict[str, Any], calling: Calling, serve: Serve):
     server = serve(HttpResponse("x"))
 
     sent_body(calling, server, headers={"X-Team": "blue"}, **settings)
@@ -190,7 +188,7 @@ def judge(**settings: Any) -> Judge:
 @pytest.mark.parametrize("make_target", [target_of, judge_target])
 def test_a_setting_that_changes_replies_is_part_of_both_identities(
     make_target: Any, settings: dict[str, Any]
-) -> None:
+):
     plain = make_target(judge())
     target = make_target(judge(**settings))
 
@@ -199,7 +197,7 @@ def test_a_setting_that_changes_replies_is_part_of_both_identities(
 
 
 @pytest.mark.parametrize("make_target", [target_of, judge_target])
-def test_the_reading_of_replies_is_part_of_a_configuration_and_of_no_call(make_target: Any) -> None:
+def test_the_reading_of_replies_is_part_of_a_configuration_and_of_no_call(make_target: Any):
     plain = make_target(judge())
     target = make_target(judge(omits_think_tag=True))
 
@@ -208,7 +206,7 @@ def test_the_reading_of_replies_is_part_of_a_configuration_and_of_no_call(make_t
 
 
 @pytest.mark.parametrize("make_target", [target_of, judge_target])
-def test_accepted_ends_are_no_part_of_any_identity(make_target: Any) -> None:
+def test_accepted_ends_are_no_part_of_any_identity(make_target: Any):
     plain = make_target(judge())
     accepting = make_target(judge(ends_ok=["finished"]))
 
@@ -218,6 +216,6 @@ def test_accepted_ends_are_no_part_of_any_identity(make_target: Any) -> None:
 
 
 @pytest.mark.parametrize("word", ["length", "MAX_TOKENS", "content_filter"])
-def test_a_word_for_a_cut_or_filtered_reply_cannot_be_accepted(word: str) -> None:
+def test_a_word_for_a_cut_or_filtered_reply_cannot_be_accepted(word: str):
     with pytest.raises(ValidationError, match="ends_ok"):
         Model.model_validate({"name": "openai/gpt-5", "ends_ok": [word]})

@@ -11,7 +11,6 @@ from tasks.llm.replies import Kind
 from tasks.llm.request import Prices
 from tasks.rules.ends import End, meaning_of
 from tests.faults.server import HttpResponse
-from tests.kit import Patch
 from tests.tasks.llm.conftest import ROUTES, Calling, Serve, call_to, in_turn
 from tests.tasks.llm.transport.test_ends import (
     EVENTS,
@@ -34,7 +33,7 @@ STREAMED_NAMES = ["hosted_vllm/c", "openai/c", "openrouter/a/b"]
 
 
 @pytest.fixture(autouse=True)
-def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def _keys(monkeypatch):
     monkeypatch.setenv("MISTRAL_API_KEY", "sk-of-the-tests")
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-of-the-tests")
 
@@ -72,7 +71,7 @@ def stream_with_top(body: str, fields: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize(("fields", "name"), in_turn(MESSAGE_FIELDS, ROUTE_NAMES))
-def test_odd_fields_of_a_message_do_not_lose_it(fields: str, name: str) -> None:
+def test_odd_fields_of_a_message_do_not_lose_it(fields: str, name: str):
     body = whole({"content": "A debt.", **MESSAGE_FIELDS[fields]})
 
     reply = reply_to(body, JSON, name=name, prices=PRICES)
@@ -83,7 +82,7 @@ def test_odd_fields_of_a_message_do_not_lose_it(fields: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(("fields", "name"), in_turn(MESSAGE_FIELDS, STREAMED_NAMES))
-def test_odd_fields_of_a_piece_do_not_lose_a_stream(fields: str, name: str) -> None:
+def test_odd_fields_of_a_piece_do_not_lose_a_stream(fields: str, name: str):
     body = streamed({"content": "A "}, {"content": "debt.", **MESSAGE_FIELDS[fields]})
 
     reply = reply_to(body, EVENTS, name=name, is_streamed=True, prices=PRICES)
@@ -92,14 +91,14 @@ def test_odd_fields_of_a_piece_do_not_lose_a_stream(fields: str, name: str) -> N
 
 
 @pytest.mark.parametrize(("fields", "name"), in_turn(TOP_FIELDS, ROUTE_NAMES))
-def test_odd_fields_beside_the_choices_do_not_lose_a_reply(fields: str, name: str) -> None:
+def test_odd_fields_beside_the_choices_do_not_lose_a_reply(fields: str, name: str):
     reply = reply_to(with_top(whole({"content": "A debt."}), TOP_FIELDS[fields]), JSON, name=name)
 
     assert reply.text == "A debt."
 
 
 @pytest.mark.parametrize(("fields", "name"), in_turn(TOP_FIELDS, STREAMED_NAMES))
-def test_odd_fields_beside_the_choices_do_not_lose_a_stream(fields: str, name: str) -> None:
+def test_odd_fields_beside_the_choices_do_not_lose_a_stream(fields: str, name: str):
     body = stream_with_top(streamed({"content": "A debt."}), TOP_FIELDS[fields])
 
     reply = reply_to(body, EVENTS, name=name, is_streamed=True)
@@ -107,7 +106,7 @@ def test_odd_fields_beside_the_choices_do_not_lose_a_stream(fields: str, name: s
     assert reply.text == "A debt."
 
 
-async def test_odd_fields_do_not_lose_a_result_of_a_batch(calling: Calling, serve: Serve) -> None:
+async def test_odd_fields_do_not_lose_a_result_of_a_batch(calling: Calling, serve: Serve):
     server = serve(HttpResponse("A debt."))
     odd_fields = b'"reasoning_content": ["Hm."], "audio": {}, "content"'
     server.written = lambda line, _number: line.replace(b'"content"', odd_fields)
@@ -124,7 +123,7 @@ NO_MESSAGES: list[Any] = [None, {}, "x", [None], [{}], [{"message": "text"}]]
 @pytest.mark.parametrize(("choices", "route"), in_turn(NO_MESSAGES, ["vllm", "openai"]), ids=str)
 def test_a_paid_reply_without_a_message_is_paid_once_and_counted(
     choices: Any, route: str, calling: Calling, serve: Serve
-) -> None:
+):
     body = {"id": "c", "object": "chat.completion", "choices": choices, "usage": USAGE}
     server = serve(HttpResponse(raw=json.dumps(body).encode()))
     call = call_to(server, prices=PRICES, **ROUTES[route])
@@ -140,9 +139,7 @@ def test_a_paid_reply_without_a_message_is_paid_once_and_counted(
     assert len(server.book) == 1
 
 
-def test_paid_replies_that_cannot_be_read_are_no_sign_of_an_outage(
-    calling: Calling, serve: Serve
-) -> None:
+def test_paid_replies_that_cannot_be_read_are_no_sign_of_an_outage(calling: Calling, serve: Serve):
     calling.concurrency = 1
     body = {"id": "c", "choices": None, "usage": USAGE}
     server = serve(HttpResponse(raw=json.dumps(body).encode()))
@@ -174,7 +171,7 @@ KEPT_ALIVE: dict[str, str] = {
 
 
 @pytest.mark.parametrize(("kind", "name"), in_turn(KEPT_ALIVE, STREAMED_NAMES))
-def test_a_sign_of_life_does_not_end_a_stream(kind: str, name: str) -> None:
+def test_a_sign_of_life_does_not_end_a_stream(kind: str, name: str):
     sign = KEPT_ALIVE[kind]
     body = f"{sign}id: 7\n{FIRST}{sign}{LAST}{sign}{REPORT}{DONE}{sign}"
     reply = reply_to(body, EVENTS, name=name, is_streamed=True)
@@ -203,7 +200,7 @@ FORMS: dict[str, str] = {
 
 
 @pytest.mark.parametrize(("form", "name"), in_turn(FORMS, STREAMED_NAMES))
-def test_each_form_of_a_stream_is_read(form: str, name: str) -> None:
+def test_each_form_of_a_stream_is_read(form: str, name: str):
     reply = reply_to(FORMS[form], EVENTS, name=name, is_streamed=True)
 
     assert reply.text == "A debt."
@@ -219,9 +216,7 @@ def test_each_form_of_a_stream_is_read(form: str, name: str) -> None:
         (None, EVENTS, "openrouter/a/b"),
     ],
 )
-def test_a_whole_reply_to_a_streamed_call_is_a_reply(
-    name: str, end: Any, headers: dict[str, str]
-) -> None:
+def test_a_whole_reply_to_a_streamed_call_is_a_reply(name: str, end: Any, headers: dict[str, str]):
     body = json.dumps(json.loads(whole({"content": "A debt."}, end)), indent=1)
 
     reply = reply_to(body, headers, name=name, is_streamed=True)
@@ -231,7 +226,7 @@ def test_a_whole_reply_to_a_streamed_call_is_a_reply(
     assert reply.prompt_tokens == USAGE["prompt_tokens"]
 
 
-def test_a_stream_that_is_cut_in_its_reasoning_counts_what_was_used() -> None:
+def test_a_stream_that_is_cut_in_its_reasoning_counts_what_was_used():
     body = event(choices=[{"index": 0, "delta": {"reasoning": "Hm."}}], usage=USAGE)
 
     reply = reply_to(body + DONE, EVENTS, is_streamed=True)
@@ -245,7 +240,7 @@ def logprobs(logprob: float) -> dict[str, Any]:
     return {"content": [token]}
 
 
-def test_tool_calls_log_probabilities_and_details_of_usage_are_read() -> None:
+def test_tool_calls_log_probabilities_and_details_of_usage_are_read():
     tool_call = {"id": "t", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     message = {"content": "A debt.", "tool_calls": [tool_call]}
     usage = {**USAGE, "prompt_tokens_details": {"cached_tokens": 2}}
@@ -258,7 +253,7 @@ def test_tool_calls_log_probabilities_and_details_of_usage_are_read() -> None:
     assert reply.cached_tokens == 2
 
 
-def test_a_text_beyond_the_limit_is_too_large(monkeypatch: Patch) -> None:
+def test_a_text_beyond_the_limit_is_too_large(monkeypatch):
     monkeypatch.setattr(reading, "MOST_TEXT_BYTES", 3 << 20)
     text = "x" * ((3 << 20) + 1)
 
@@ -268,7 +263,7 @@ def test_a_text_beyond_the_limit_is_too_large(monkeypatch: Patch) -> None:
     assert reply.error == "the text of the reply is larger than 3 MiB"
 
 
-def test_log_probabilities_are_kept_with_six_decimals() -> None:
+def test_log_probabilities_are_kept_with_six_decimals():
     body = whole({"content": "A debt."}, logprobs=logprobs(-0.12345678))
 
     reply = reply_to(body, JSON, wants_logprobs=True)
@@ -279,7 +274,7 @@ def test_log_probabilities_are_kept_with_six_decimals() -> None:
 @pytest.mark.parametrize(
     "error", [{"code": "server_error", "message": "boom"}, "boom", {"code": "invalid_prompt"}]
 )
-def test_a_completed_response_with_an_error_is_a_failure(error: Any) -> None:
+def test_a_completed_response_with_an_error_is_a_failure(error: Any):
     with response(error=error) as server:
         reply = one_attempt(server.api_base, **ROUTES["responses"])
 
@@ -288,7 +283,7 @@ def test_a_completed_response_with_an_error_is_a_failure(error: Any) -> None:
     assert reply.prompt_tokens == USAGE["prompt_tokens"]
 
 
-def test_a_response_of_reasoning_alone_says_so() -> None:
+def test_a_response_of_reasoning_alone_says_so():
     summary = [{"type": "summary_text", "text": "Hm."}]
     reasoning = {"type": "reasoning", "id": "r", "summary": summary}
 
@@ -309,7 +304,7 @@ THINKING_FIELDS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(("name", "content"), in_turn(THINKING_FIELDS, [None, "", " ", "\n"]))
-def test_a_reply_of_reasoning_alone_says_so(name: str, content: Any) -> None:
+def test_a_reply_of_reasoning_alone_says_so(name: str, content: Any):
     message = {"content": content, name: THINKING_FIELDS[name]}
 
     replies = both_replies(whole(message), streamed(message))
@@ -335,7 +330,7 @@ MARKS: dict[str, dict[str, Any]] = {
 )
 def test_a_reply_that_its_provider_marks_as_sensitive_is_refused(
     mark: str, route: str, calling: Calling, serve: Serve
-) -> None:
+):
     if "streamed" in route:
         body = stream_with_top(streamed({"content": "Half of"}), MARKS[mark])
         server = serve(HttpResponse(raw=body.encode(), headers=EVENTS))
@@ -350,7 +345,7 @@ def test_a_reply_that_its_provider_marks_as_sensitive_is_refused(
     assert len(server.book) == 1
 
 
-def test_a_state_of_success_is_none_of_an_error() -> None:
+def test_a_state_of_success_is_none_of_an_error():
     state = {"base_resp": {"status_code": 0, "status_msg": ""}, "output_sensitive": False}
 
     reply = reply_to(with_top(whole({"content": "A debt."}), state), JSON)
@@ -373,7 +368,7 @@ def test_a_state_of_success_is_none_of_an_error() -> None:
         "StopReason.END_TURN",
     ],
 )
-def test_words_of_success_of_other_servers_are_known(word: str) -> None:
+def test_words_of_success_of_other_servers_are_known(word: str):
     assert meaning_of(word) is End.COMPLETE
 
 
@@ -391,11 +386,11 @@ def test_words_of_success_of_other_servers_are_known(word: str) -> None:
         ("userStopped", End.UNKNOWN),
     ],
 )
-def test_a_type_before_a_word_does_not_make_it_one_of_success(word: str, end: End) -> None:
+def test_a_type_before_a_word_does_not_make_it_one_of_success(word: str, end: End):
     assert meaning_of(word) is end
 
 
-def test_a_response_stays_one(calling: Calling) -> None:
+def test_a_response_stays_one(calling: Calling):
     with response() as server:
         reply = calling(call_to(server, **ROUTES["responses"]))
 

@@ -51,7 +51,7 @@ BROKEN_STREAMS = {
 )
 def test_a_stream_that_breaks_off_is_never_a_reply(
     broken: str, route: str, calling: Calling, serve: Serve
-) -> None:
+):
     headers = {"Content-Type": "text/event-stream"}
     server = serve(HttpResponse(raw=BROKEN_STREAMS[broken], headers=headers))
 
@@ -106,7 +106,7 @@ NO_CODE = re.compile(r"\n|Traceback|File \"|site-packages|app\.py")
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 def test_no_completion_is_a_provider_error_of_one_line(
     kind: str, route: str, calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(NO_COMPLETIONS[kind])
 
     reply = calling(call_to(server, **ROUTES[route]))
@@ -137,7 +137,7 @@ PAID = {
 )
 def test_a_paid_completion_without_a_text_is_a_permanent_failure(
     kind: str, route: str, calling: Calling, serve: Serve
-) -> None:
+):
     choices, status = PAID[kind]
     server = serve(completion(choices=choices))
 
@@ -163,8 +163,8 @@ ODD_FIELDS: dict[str, dict[str, Any]] = {
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 def test_odd_fields_of_a_reply_do_not_keep_others_from_being_stored(
     odd: str, calling: Calling, serve: Serve
-) -> None:
-    def behaviour(request: dict[str, Any], _number: int) -> HttpResponse:
+):
+    def behaviour(request, _number: int) -> HttpResponse:
         is_odd = request["messages"][0]["content"] == "odd"
         return completion(**ODD_FIELDS[odd]) if is_odd else completion()
 
@@ -224,7 +224,7 @@ def decide(calling: Calling, server: FaultServer, **settings: Any) -> tuple[Repl
 
 
 @pytest.mark.parametrize("kind", VERDICTS)
-def test_one_clear_object_is_a_verdict(kind: str, calling: Calling, serve: Serve) -> None:
+def test_one_clear_object_is_a_verdict(kind: str, calling: Calling, serve: Serve):
     text, value = VERDICTS[kind]
     server = serve(HttpResponse(text))
 
@@ -239,7 +239,7 @@ def test_one_clear_object_is_a_verdict(kind: str, calling: Calling, serve: Serve
 @pytest.mark.parametrize("kind", NO_VERDICTS)
 def test_anything_else_is_requested_again_with_a_reminder_and_then_is_a_parse_error(
     kind: str, calling: Calling, serve: Serve
-) -> None:
+):
     text = NO_VERDICTS[kind]
     server = serve(HttpResponse(text))
 
@@ -257,8 +257,8 @@ def test_anything_else_is_requested_again_with_a_reminder_and_then_is_a_parse_er
     ]
 
 
-def test_a_good_reply_to_a_reminder_makes_a_verdict(calling: Calling, serve: Serve) -> None:
-    def behaviour(request: dict[str, Any], _number: int) -> HttpResponse:
+def test_a_good_reply_to_a_reminder_makes_a_verdict(calling: Calling, serve: Serve):
+    def behaviour(request, _number: int) -> HttpResponse:
         if len(request["messages"]) == 1:
             return HttpResponse("Well, yes.")
         return HttpResponse('{"explanation": "it says so", "criteria_met": true}')
@@ -279,7 +279,7 @@ CUT = HttpResponse("{", finish_reason="length")
 )
 def test_a_failed_judge_is_not_reminded(
     http_response: HttpResponse, status: str, n_calls: int, calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(http_response)
 
     reply, verdict = decide(calling, server)
@@ -288,7 +288,7 @@ def test_a_failed_judge_is_not_reminded(
     assert [len(request["messages"]) for request in server.book] == [1] * n_calls
 
 
-def test_a_failed_verdict_costs_both_replies(calling: Calling, serve: Serve) -> None:
+def test_a_failed_verdict_costs_both_replies(calling: Calling, serve: Serve):
     usage = {"prompt_tokens": 1000, "completion_tokens": 0, "total_tokens": 1000}
     server = serve(HttpResponse("words", usage=usage))
 
@@ -313,7 +313,7 @@ USAGES: dict[str, Any] = {
 @pytest.mark.parametrize(("usage", "route"), in_turn(USAGES, ROUTES))
 def test_an_odd_usage_is_unknown_and_the_reply_stays(
     usage: str, route: str, calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(HttpResponse("A debt.", usage=USAGES[usage]))
 
     reply = calling(call_to(server, **ROUTES[route]))
@@ -330,7 +330,7 @@ def test_an_odd_usage_is_unknown_and_the_reply_stays(
 @pytest.mark.parametrize("route", CHAT)
 def test_a_detail_of_the_usage_that_is_none_spoils_no_other(
     route: str, calling: Calling, serve: Serve
-) -> None:
+):
     usage = {
         **GOOD,
         "prompt_tokens_details": {"cached_tokens": "most"},
@@ -351,7 +351,7 @@ def test_a_detail_of_the_usage_that_is_none_spoils_no_other(
 )
 def test_a_word_of_success_is_stored_as_it_came(
     word: str, route: str, calling: Calling, serve: Serve
-) -> None:
+):
     server = serve(HttpResponse("A debt.", finish_reason=word))
 
     reply = calling(call_to(server, **ROUTES[route]))
@@ -363,9 +363,7 @@ def test_a_word_of_success_is_stored_as_it_came(
 
 
 @pytest.mark.parametrize(("reason", "route"), in_turn([None, "", " "], CHAT[:2]))
-def test_a_whole_reply_needs_no_word(
-    reason: Any, route: str, calling: Calling, serve: Serve
-) -> None:
+def test_a_whole_reply_needs_no_word(reason: Any, route: str, calling: Calling, serve: Serve):
     reply = calling(call_to(serve(HttpResponse("A debt.", finish_reason=reason)), **ROUTES[route]))
 
     assert reply.status == "ok"
@@ -373,16 +371,14 @@ def test_a_whole_reply_needs_no_word(
     assert reply.finish_reason is None
 
 
-def test_a_provider_s_own_word_for_a_cut_reply_is_understood(
-    calling: Calling, serve: Serve
-) -> None:
+def test_a_provider_s_own_word_for_a_cut_reply_is_understood(calling: Calling, serve: Serve):
     reply = calling(call_to(serve(HttpResponse("A de", finish_reason="MAX_TOKENS"))))
 
     assert reply.status == "truncated"
     assert reply.finish_reason == "length"
 
 
-async def test_the_same_holds_for_the_results_of_a_batch(calling: Calling, serve: Serve) -> None:
+async def test_the_same_holds_for_the_results_of_a_batch(calling: Calling, serve: Serve):
     usage = {"prompt_tokens": "7", "completion_tokens": 3}
     nothing: Any = None
     server = serve(HttpResponse("A debt.", finish_reason=nothing, usage=usage))

@@ -38,7 +38,7 @@ STATUSES = (301, 302, 303, 307, 308)
 
 
 @pytest.fixture(autouse=True)
-def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def _keys(monkeypatch):
     for name in ("AZURE", "AZURE_AI", "ANTHROPIC", "GEMINI", "MISTRAL", "OPENROUTER"):
         monkeypatch.setenv(f"{name}_API_KEY", f"sk-planted-{name.lower()}-0123")
     monkeypatch.setenv("AZURE_API_VERSION", "2025-01-01")
@@ -69,7 +69,7 @@ def away(status: int, location: str) -> Plain:
 )
 def test_a_redirect_fails_and_is_not_followed(
     route: str, status: int, calling: Calling, elsewhere: AnyServer
-) -> None:
+):
     calling.attempts = 4
     host = elsewhere.address.removeprefix("http://")
     headers = {"X-Team-Token": "blue"}
@@ -99,7 +99,7 @@ def test_a_redirect_fails_and_is_not_followed(
         "relative",
     ],
 )
-def test_a_location_that_is_none_is_no_reason_to_try_again(location: str, calling: Calling) -> None:
+def test_a_location_that_is_none_is_no_reason_to_try_again(location: str, calling: Calling):
     with AnyServer(away(302, location.encode().decode("latin-1"))) as server:
         reply = calling(call_to(f"{server.address}/v1"))
 
@@ -111,7 +111,7 @@ def test_a_location_that_is_none_is_no_reason_to_try_again(location: str, callin
 
 def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(
     calling: Calling, elsewhere: AnyServer
-) -> None:
+):
     host = elsewhere.address.removeprefix("http://")
     calling.concurrency = 1
 
@@ -128,9 +128,7 @@ def test_an_endpoint_that_redirects_is_stopped_in_a_line_with_its_host(
 @pytest.mark.parametrize(
     "path", ["/v1/files", "/v1/batches", "/v1/batches/b", "/v1/files/f/content"]
 )
-def test_no_step_of_a_batch_follows_a_redirect(
-    path: str, calling: Calling, elsewhere: AnyServer
-) -> None:
+def test_no_step_of_a_batch_follows_a_redirect(path: str, calling: Calling, elsewhere: AnyServer):
     server = batch_server(lambda _: (), {path: away(307, f"{elsewhere.address}{path}")})
 
     with server, pytest.raises(PipelineError, match="redirects to localhost"):
@@ -139,7 +137,7 @@ def test_no_step_of_a_batch_follows_a_redirect(
     assert elsewhere.seen == []
 
 
-def test_other_clients_of_the_process_follow_redirects_as_before(elsewhere: AnyServer) -> None:
+def test_other_clients_of_the_process_follow_redirects_as_before(elsewhere: AnyServer):
     import httpx
 
     with AnyServer(away(307, elsewhere.address)) as server:
@@ -214,7 +212,7 @@ def bytes_of(folder: Path) -> int:
 @pytest.mark.parametrize("kind", REPLIES)
 def test_a_reply_that_is_far_too_large_is_a_state_of_its_own_and_takes_no_room(
     kind: str, calling: Calling
-) -> None:
+):
     target, http_response = REPLIES[kind]
     calling.patience_s = 600.0
     memory_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -236,7 +234,7 @@ def test_a_reply_that_is_far_too_large_is_a_state_of_its_own_and_takes_no_room(
     assert bytes_of(calling.folder) < MEGABYTE
 
 
-def test_a_stream_of_more_pieces_than_any_reply_has_is_too_large() -> None:
+def test_a_stream_of_more_pieces_than_any_reply_has_is_too_large():
     body = EventBody(MOST_BYTES)
     events = b'data: {"choices":[]}\n\n' * 1000
 
@@ -244,7 +242,7 @@ def test_a_stream_of_more_pieces_than_any_reply_has_is_too_large() -> None:
         b"".join(body.feed(events) for _ in range(1000))
 
 
-def test_a_text_that_is_longer_than_any_reply_is_too_large(calling: Calling) -> None:
+def test_a_text_that_is_longer_than_any_reply_is_too_large(calling: Calling):
     body = HEAD + b"x" * (MOST_TEXT_BYTES + 1) + TAIL
 
     with AnyServer(Plain(headers=JSON, body=lambda: [body])) as server:
@@ -259,7 +257,7 @@ def test_a_text_that_is_longer_than_any_reply_is_too_large(calling: Calling) -> 
 @pytest.mark.parametrize("packing", ["gzip", "zstd"])
 def test_no_packing_is_requested_and_a_packed_reply_is_a_provider_error(
     packing: str, name: str, calling: Calling
-) -> None:
+):
     body = gzip.compress(HEAD + b"A debt." + TAIL)
     http_response = Plain(headers=JSON | {"Content-Encoding": packing}, body=lambda: [body])
 
@@ -335,7 +333,7 @@ def large_json() -> Iterator[bytes]:
 @pytest.mark.parametrize("body", [large_json, huge_json])
 def test_too_large_a_result_is_read_to_its_bound(
     body: Callable[[], Iterable[bytes]], calling: Calling
-) -> None:
+):
     def output(custom_ids: list[str]) -> Iterator[bytes]:
         yield from result(custom_ids[0], [HEAD, b"first", TAIL])
         yield from result(custom_ids[1], body())

@@ -154,6 +154,6 @@ def response_rows_of(
     return tables
 
 
-def store(job: Job, tables: Mapping[str, list[Row]]) -> None:
+def store(job: Job, tables: Mapping[str, list[Row]]):
     """Write rows of the job's own revision, and publish them."""
     written(job.warehouse, tables, job.data.revision).publish()

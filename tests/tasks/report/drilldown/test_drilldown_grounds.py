@@ -64,7 +64,7 @@ def responses_to(conversation: str, name: str) -> Rows:
 
 
 @pytest.fixture(scope="module")
-def exchanges(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def exchanges(tmp_path_factory) -> Path:
     """The drill-down of two tasks; a judge with the shipped template judged a long response to the
     first, the second has no message yet.
 
@@ -127,7 +127,7 @@ def parts_of_exchange(visit: Visit) -> dict[str, str | None]:
 
 def test_a_prompt_is_shown_as_its_template_and_the_values_of_its_placeholders(
     visit: Visit,
-) -> None:
+):
     visit.open(FIRST_TASK)
 
     parts = parts_of_exchange(visit)
@@ -141,7 +141,7 @@ def test_a_prompt_is_shown_as_its_template_and_the_values_of_its_placeholders(
     assert "digits of a hash of the criterion" in (parts["<<criterion_marker>>"] or "")
 
 
-def test_the_placeholders_of_a_template_are_in_bold(visit: Visit) -> None:
+def test_the_placeholders_of_a_template_are_in_bold(visit: Visit):
     visit.open(FIRST_TASK)
 
     parts_of_exchange(visit)
@@ -152,7 +152,7 @@ def test_the_placeholders_of_a_template_are_in_bold(visit: Visit) -> None:
 
 def test_a_reply_is_shown_word_for_word_after_an_unreadable_one_and_the_reminder(
     visit: Visit,
-) -> None:
+):
     visit.open(FIRST_TASK)
 
     parts = parts_of_exchange(visit)
@@ -164,7 +164,7 @@ def test_a_reply_is_shown_word_for_word_after_an_unreadable_one_and_the_reminder
     ]
 
 
-def test_each_judged_criterion_has_an_exchange(visit: Visit) -> None:
+def test_each_judged_criterion_has_an_exchange(visit: Visit):
     visit.open(FIRST_TASK)
 
     assert visit.page.locator(".exchange").count() == 2
@@ -184,14 +184,14 @@ def test_each_judged_criterion_has_an_exchange(visit: Visit) -> None:
 )
 def test_a_page_says_what_became_of_prompt_and_reply(
     visit: Visit, model: str, selector: str, text: str
-) -> None:
+):
     visit.open(f"{FIRST_TASK}&a={key_of(model)}")
     visit.page.locator(".exchange summary").first.click()
 
     assert text in visit.page.locator(selector).first.inner_text()
 
 
-def test_a_page_that_another_host_serves_shows_the_prompt(visit: Visit) -> None:
+def test_a_page_that_another_host_serves_shows_the_prompt(visit: Visit):
     # Over plain http the browser offers no digests.
     visit.page.add_init_script("Object.defineProperty(crypto, 'subtle', {value: undefined})")
     visit.open(FIRST_TASK)
@@ -201,7 +201,7 @@ def test_a_page_that_another_host_serves_shows_the_prompt(visit: Visit) -> None:
     assert parts["Template of the prompt"] == TEMPLATE
 
 
-def test_a_conversation_is_shown_before_it_is_assembled(visit: Visit) -> None:
+def test_a_conversation_is_shown_before_it_is_assembled(visit: Visit):
     visit.open(SECOND_TASK)
 
     turns = visit.page.locator("#conversation .turn").all_inner_texts()
@@ -221,7 +221,7 @@ def test_a_conversation_is_shown_before_it_is_assembled(visit: Visit) -> None:
 )
 def test_tasks_are_searched_in_criteria_and_responses(
     visit: Visit, search: str, task_ids: list[str]
-) -> None:
+):
     visit.open(f"tasks.html#{search}")
 
     links = visit.page.locator("#tasks .tabulator-row .tabulator-frozen a")
@@ -234,7 +234,7 @@ QUOTES = [f"“It is so.” {ATTACK}", "The table says 7."]
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory) -> Path:
     """On the first task a judge searched chunks, and another used a rewritten criterion; cascades
     judged the second.
     """
@@ -291,7 +291,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return drill(job, folder / "site")
 
 
-def test_evidence_is_shown_as_text_below_the_verdict(browser: Browser, site: Path) -> None:
+def test_evidence_is_shown_as_text_below_the_verdict(browser: Browser, site: Path):
     with visiting(browser, site) as visit:
         visit.open(FIRST_TASK)
         visit.page.locator("details.evidence summary").click()
@@ -305,7 +305,7 @@ def test_evidence_is_shown_as_text_below_the_verdict(browser: Browser, site: Pat
         assert visit.faults == []
 
 
-def test_a_verdict_on_a_rewritten_criterion_shows_its_words(browser: Browser, site: Path) -> None:
+def test_a_verdict_on_a_rewritten_criterion_shows_its_words(browser: Browser, site: Path):
     with visiting(browser, site) as visit:
         visit.open(FIRST_TASK)
 
@@ -314,7 +314,7 @@ def test_a_verdict_on_a_rewritten_criterion_shows_its_words(browser: Browser, si
         assert visit.faults == []
 
 
-def test_a_cascades_verdict_says_which_judge_decided_and_why(browser: Browser, site: Path) -> None:
+def test_a_cascades_verdict_says_which_judge_decided_and_why(browser: Browser, site: Path):
     with visiting(browser, site) as visit:
         visit.open(SECOND_TASK)
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from tasks.report.drilldown import markdown
 from tasks.report.drilldown.markdown import as_html
-from tests.kit import Patch
 from tests.tasks.report.synthetic.attacks import ATTACKS
 
 MANY = 10_000
@@ -116,7 +115,7 @@ LONG = {
 class ParsedHtml(HTMLParser):
     """The elements, attributes and text of HTML."""
 
-    def __init__(self, html: str) -> None:
+    def __init__(self, html: str):
         super().__init__(convert_charrefs=True)
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.words = ""
@@ -124,13 +123,13 @@ class ParsedHtml(HTMLParser):
         self.feed(html)
         self.close()
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]):
         self.elements.append((tag, dict(attrs)))
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data: str):
         self.words += data
 
-    def handle_comment(self, data: str) -> None:
+    def handle_comment(self, data: str):
         self.comments.append(data)
 
     handle_decl = handle_pi = unknown_decl = handle_comment
@@ -154,7 +153,7 @@ def faults(html: str) -> list[object]:
     return wrong_parts
 
 
-def test_characters_that_hide_or_reorder_text_are_visible() -> None:
+def test_characters_that_hide_or_reorder_text_are_visible():
     assert as_html("**a\u202eb**\u200b `c\u2066`") == (
         r"<p><strong>a\u202eb</strong>\u200b <code>c\u2066</code></p>" + "\n"
     )
@@ -165,7 +164,7 @@ def test_characters_that_hide_or_reorder_text_are_visible() -> None:
     "markup",
     ["{}", "> - {}", "**{}**", "[{}](http://x)", "[x]({})", "|a|\n|-|\n|{}|", "`{}", "<{}>"],
 )
-def test_an_attack_becomes_nothing_but_text_and_harmless_elements(attack: str, markup: str) -> None:
+def test_an_attack_becomes_nothing_but_text_and_harmless_elements(attack: str, markup: str):
     html = as_html(markup.replace("{}", attack))
 
     assert html is not None
@@ -173,7 +172,7 @@ def test_an_attack_becomes_nothing_but_text_and_harmless_elements(attack: str, m
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
-def test_nothing_that_can_be_put_together_becomes_more_than_harmless_elements(text: str) -> None:
+def test_nothing_that_can_be_put_together_becomes_more_than_harmless_elements(text: str):
     html = as_html(text)
 
     assert html is not None
@@ -183,18 +182,18 @@ def test_nothing_that_can_be_put_together_becomes_more_than_harmless_elements(te
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
-def test_what_is_not_cleaned_is_as_cleaning_leaves_it(text: str) -> None:
+def test_what_is_not_cleaned_is_as_cleaning_leaves_it(text: str):
     link = "[a](http://x)\n\n"  # it has attributes, so the whole text is cleaned
 
     assert (as_html(link) or "") + (as_html(text) or "") == as_html(link + text)
 
 
 @given(st.text())
-def test_any_text_at_all_is_set_without_an_error(text: str) -> None:
+def test_any_text_at_all_is_set_without_an_error(text: str):
     assert faults(as_html(text) or "") == []
 
 
-def test_markdown_is_set() -> None:
+def test_markdown_is_set():
     text = (
         "# Head\n\nA **b** *c* ~~d~~ `e`  \nf\n\n3. g\n4. h\n\n>"
         " i\n\n|j|k|\n|-|-:|\n|1|2|\n\n```py\nl < m\n```\n"
@@ -229,7 +228,7 @@ def test_markdown_is_set() -> None:
     ]
 
 
-def test_a_link_opens_elsewhere_and_an_image_is_a_link_and_not_loaded() -> None:
+def test_a_link_opens_elsewhere_and_an_image_is_a_link_and_not_loaded():
     text = "![chart](https://example.org/a.png) [b](mailto:x@example.org) [c](/local) [d](ftp://x)"
 
     parsed = ParsedHtml(as_html(text) or "")
@@ -240,19 +239,19 @@ def test_a_link_opens_elsewhere_and_an_image_is_a_link_and_not_loaded() -> None:
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_a_text_made_to_take_long_is_set_or_given_up(name: str) -> None:
+def test_a_text_made_to_take_long_is_set_or_given_up(name: str):
     # Quadratic time on such a text would be minutes.
     assert len(as_html(LONG[name]) or "") <= 2_000_000
 
 
-def test_what_is_nested_too_deep_or_too_long_is_left_as_text() -> None:
+def test_what_is_nested_too_deep_or_too_long_is_left_as_text():
     assert as_html("> " * 16 + "x") is not None
     assert as_html("> " * 17 + "x") is None
     assert as_html("a" * 200_000) is not None
     assert as_html("a" * 200_001) is None
 
 
-def test_a_library_that_panics_leaves_the_text_as_it_is(monkeypatch: Patch) -> None:
+def test_a_library_that_panics_leaves_the_text_as_it_is(monkeypatch):
     class PanicException(BaseException):
         """The exception's name in Rust libraries."""
 
@@ -261,7 +260,7 @@ def test_a_library_that_panics_leaves_the_text_as_it_is(monkeypatch: Patch) -> N
     assert as_html("text") is None
 
 
-def test_a_key_that_interrupts_a_library_ends_the_program(monkeypatch: Patch) -> None:
+def test_a_key_that_interrupts_a_library_ends_the_program(monkeypatch):
     monkeypatch.setattr(markdown.pyromark, "html", Mock(side_effect=KeyboardInterrupt))
 
     with pytest.raises(KeyboardInterrupt):

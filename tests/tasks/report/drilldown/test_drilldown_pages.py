@@ -47,13 +47,13 @@ def texts(cells: Locator) -> list[str]:
     return [" ".join(text.split()) for text in cells.all_inner_texts()]
 
 
-def wait_for_count(visit: Visit, selector: str, count: int) -> None:
+def wait_for_count(visit: Visit, selector: str, count: int):
     """Wait until the page has so many of these elements."""
     script = "([selector, n]) => document.querySelectorAll(selector).length === n"
     visit.page.wait_for_function(script, arg=[selector, count])
 
 
-def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_site: Path) -> None:
+def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_site: Path):
     tasks = data(hostile_site)["index"]["tasks"]
     with visiting(browser, hostile_site) as visit:
         visit.open(f"task.html#task={tasks[0]['key']}")
@@ -74,7 +74,7 @@ def test_attacks_in_texts_and_names_do_nothing(browser: Browser, hostile_site: P
         assert visit.faults == []
 
 
-def test_tasks_are_filtered_by_labels_and_words(visit: Visit, contents: Row) -> None:
+def test_tasks_are_filtered_by_labels_and_words(visit: Visit, contents: Row):
     visit.open("tasks.html")
     visit.page.locator("[name=field]").select_option("Legal")
     visit.page.locator("[name=hard]").select_option("hard")
@@ -90,7 +90,7 @@ def test_tasks_are_filtered_by_labels_and_words(visit: Visit, contents: Row) -> 
     assert texts(visit.page.locator("#count")) == [f"{len(expected)} of {len(tasks)} tasks"]
 
 
-def test_a_link_keeps_the_filter_of_tasks_until_it_is_reset(visit: Visit) -> None:
+def test_a_link_keeps_the_filter_of_tasks_until_it_is_reset(visit: Visit):
     visit.open("tasks.html#words=legal-30")
     wait_for_count(visit, ".tabulator-row", 1)
 
@@ -99,9 +99,7 @@ def test_a_link_keeps_the_filter_of_tasks_until_it_is_reset(visit: Visit) -> Non
     visit.page.locator(".tabulator-row").nth(1).wait_for()
 
 
-def test_tasks_are_sorted_by_any_column_with_missing_scores_last(
-    visit: Visit, contents: Row
-) -> None:
+def test_tasks_are_sorted_by_any_column_with_missing_scores_last(visit: Visit, contents: Row):
     key = entry_key_of(contents, "dogwood-open")
     judge_config = labelled(contents["index"]["judge_configs"], "mild-judge")
     scores = []
@@ -127,9 +125,7 @@ def test_tasks_are_sorted_by_any_column_with_missing_scores_last(
     assert heading.get_attribute("aria-sort") == "ascending"
 
 
-def test_a_response_is_rendered_as_markdown_or_shown_word_for_word(
-    visit: Visit, contents: Row
-) -> None:
+def test_a_response_is_rendered_as_markdown_or_shown_word_for_word(visit: Visit, contents: Row):
     task = contents["index"]["tasks"][0]
     entry = entry_key_of(contents, "alder-large")
     response = contents[f"task-{task['key']}"][entry]["responses"][1]
@@ -144,7 +140,7 @@ def test_a_response_is_rendered_as_markdown_or_shown_word_for_word(
 
 def test_assistant_turns_are_rendered_as_markdown_and_user_turns_word_for_word(
     visit: Visit, contents: Row
-) -> None:
+):
     visit.open(f"task.html#task={contents['index']['tasks'][0]['task_id']}")
     assistant = visit.page.locator("#conversation .turn.assistant").first
     user = visit.page.locator("#conversation .turn.user").first
@@ -166,7 +162,7 @@ def first_statuses(section: Row) -> dict[tuple[int, str], str]:
 
 def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(
     visit: Visit, contents: Row
-) -> None:
+):
     key = contents["index"]["tasks"][0]["key"]
     first = entry_key_of(contents, "alder-large")
     second = entry_key_of(contents, "cedar-mini")
@@ -190,7 +186,7 @@ def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(
     assert f"{len(flipped_criteria)} flipped" in count
 
 
-def test_a_failed_verdict_says_why_and_is_never_called_unmet(visit: Visit, contents: Row) -> None:
+def test_a_failed_verdict_says_why_and_is_never_called_unmet(visit: Visit, contents: Row):
     entry = entry_key_of(contents, "cedar-mini")
 
     visit.open(f"task.html#task={task_key('finance-13')}&a={entry}&show=failures")
@@ -210,9 +206,7 @@ def test_a_failed_verdict_says_why_and_is_never_called_unmet(visit: Visit, conte
     )
 
 
-def test_a_failed_response_says_why_and_its_verdicts_are_no_flips(
-    visit: Visit, contents: Row
-) -> None:
+def test_a_failed_response_says_why_and_its_verdicts_are_no_flips(visit: Visit, contents: Row):
     first = entry_key_of(contents, "dogwood-open")
     second = entry_key_of(contents, "birch-2")
 
@@ -224,7 +218,7 @@ def test_a_failed_response_says_why_and_its_verdicts_are_no_flips(
     assert visit.page.locator("td .flip").count() == 0
 
 
-def test_a_task_without_a_response_says_so_in_one_line(browser: Browser, tmp_path: Path) -> None:
+def test_a_task_without_a_response_says_so_in_one_line(browser: Browser, tmp_path):
     with visiting(browser, drill(tiny_job(tmp_path, models=()), tmp_path / "site")) as visit:
         visit.open("task.html")
 
@@ -235,7 +229,7 @@ def test_a_task_without_a_response_says_so_in_one_line(browser: Browser, tmp_pat
         assert visit.faults == []
 
 
-def test_every_verdict_has_a_link(browser: Browser, world_drilldown: Path, contents: Row) -> None:
+def test_every_verdict_has_a_link(browser: Browser, world_drilldown: Path, contents: Row):
     key = contents["index"]["tasks"][3]["key"]
     entry = entry_key_of(contents, "birch-2")
     (explanation,) = [
@@ -271,7 +265,7 @@ def shown_verdicts(contents: Row) -> list[tuple[str, int]]:
     return [verdict for verdict in verdicts if verdict[0] != "not_judged"]
 
 
-def test_all_verdicts_are_counted_and_the_first_1000_listed(visit: Visit, contents: Row) -> None:
+def test_all_verdicts_are_counted_and_the_first_1000_listed(visit: Visit, contents: Row):
     visit.open("verdicts.html")
 
     n_verdicts = len(shown_verdicts(contents))
@@ -280,7 +274,7 @@ def test_all_verdicts_are_counted_and_the_first_1000_listed(visit: Visit, conten
     assert visit.value("Tabulator.findTable('#verdicts')[0].getDataCount()") == 1000
 
 
-def test_verdicts_are_searched_by_status_category_and_words(visit: Visit, contents: Row) -> None:
+def test_verdicts_are_searched_by_status_category_and_words(visit: Visit, contents: Row):
     categories = contents["criteria"]["category"]
     titles = [title.lower() for title in contents["criteria"]["title"]]
     expected = 0
@@ -299,7 +293,7 @@ def test_verdicts_are_searched_by_status_category_and_words(visit: Visit, conten
     assert set(texts(visit.page.locator("#verdicts .badge"))) == {"✗ not met"}
 
 
-def test_a_failed_verdict_is_listed_among_all_and_leads_to_its_cause(visit: Visit) -> None:
+def test_a_failed_verdict_is_listed_among_all_and_leads_to_its_cause(visit: Visit):
     visit.open("verdicts.html#status=undecided&words=")
     visit.page.get_by_role("combobox", name="Judge").select_option("")
     visit.page.locator(".tabulator-row").nth(5).wait_for()
@@ -313,9 +307,7 @@ def test_a_failed_verdict_is_listed_among_all_and_leads_to_its_cause(visit: Visi
     assert "timeout" in visit.page.locator("td.marked").inner_text()
 
 
-def test_a_page_says_which_data_cannot_be_loaded(
-    browser: Browser, world_drilldown: Path, tmp_path: Path
-) -> None:
+def test_a_page_says_which_data_cannot_be_loaded(browser: Browser, world_drilldown: Path, tmp_path):
     site = shutil.copytree(world_drilldown, tmp_path / "site")
     index = data_file(site)
     for judge_config in index["judge_configs"]:
@@ -330,9 +322,7 @@ def test_a_page_says_which_data_cannot_be_loaded(
         assert visit.page.get_by_role("alert").inner_text()
 
 
-def test_an_open_page_keeps_working_when_the_report_is_written_again(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_an_open_page_keeps_working_when_the_report_is_written_again(browser: Browser, tmp_path):
     job = tiny_job(tmp_path)
     site = drill(job, tmp_path / "site")
     with visiting(browser, site) as visit:

@@ -18,7 +18,7 @@ from tasks.report.build import build
 from tasks.report.drilldown import blocks
 from tasks.report.rendering import program
 from tasks.report.rendering.site import Site
-from tests.kit import Patch, Rows, combined
+from tests.kit import Rows, combined
 from tests.tasks.report.drilldown.drilled import (
     data,
     data_file,
@@ -36,20 +36,20 @@ TASKS = ("t1", "t2", "t3")
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def job(tmp_path_factory) -> Job:
     """A job whose warehouse no test changes."""
     return tiny_job(tmp_path_factory.mktemp("tiny"), TASKS)
 
 
 @pytest.fixture(scope="module")
-def built(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(job: Job, tmp_path_factory) -> Path:
     """The job's drill-down."""
     folder = tmp_path_factory.mktemp("built") / "site"
     return drill(job, folder)
 
 
 @pytest.fixture
-def site(built: Path, tmp_path: Path) -> Path:
+def site(built: Path, tmp_path) -> Path:
     """A copy of the drill-down."""
     return shutil.copytree(built, tmp_path / "site")
 
@@ -76,8 +76,8 @@ def build_again(job: Job, site: Path) -> set[str]:
 
 
 def test_a_report_of_texts_that_exceed_the_memory_limit_is_built_without_it(
-    job: Job, tmp_path: Path, monkeypatch: Patch
-) -> None:
+    job: Job, tmp_path, monkeypatch
+):
     build(job, tmp_path / "bounded")
     monkeypatch.setattr("warehouse.reader.memory", lambda *_, **__: "10MB")
     build(job, tmp_path / "unbounded")
@@ -85,7 +85,7 @@ def test_a_report_of_texts_that_exceed_the_memory_limit_is_built_without_it(
     assert files(tmp_path / "bounded") == files(tmp_path / "unbounded")
 
 
-def test_a_second_build_writes_no_data_file(job: Job, site: Path) -> None:
+def test_a_second_build_writes_no_data_file(job: Job, site: Path):
     before = modified_at_ns(site)
 
     drill(job, site)
@@ -93,7 +93,7 @@ def test_a_second_build_writes_no_data_file(job: Job, site: Path) -> None:
     assert modified_at_ns(site) == before
 
 
-def test_a_night_of_one_model_writes_its_files_alone(tmp_path: Path) -> None:
+def test_a_night_of_one_model_writes_its_files_alone(tmp_path):
     job = tiny_job(tmp_path, TASKS)
     site = drill(job, tmp_path / "site")
     store(job, response_rows_of(TASKS[:2], "m1", "night", created_at=None))
@@ -105,7 +105,7 @@ def test_a_night_of_one_model_writes_its_files_alone(tmp_path: Path) -> None:
     assert len(block_names(site) - new_names) == 6
 
 
-def test_old_files_are_deleted_by_the_build_after_the_next(tmp_path: Path) -> None:
+def test_old_files_are_deleted_by_the_build_after_the_next(tmp_path):
     job = tiny_job(tmp_path, TASKS)
     site = drill(job, tmp_path / "site")
     old_files = files(site)
@@ -119,7 +119,7 @@ def test_old_files_are_deleted_by_the_build_after_the_next(tmp_path: Path) -> No
     assert files(site) == new_files
 
 
-def test_a_later_verdict_renews_its_own_file_and_no_other(tmp_path: Path) -> None:
+def test_a_later_verdict_renews_its_own_file_and_no_other(tmp_path):
     job = tiny_job(tmp_path, TASKS, ("m1",))
     tables = response_rows_of(TASKS, "m2")
     verdict = tables["verdicts"][2]
@@ -143,7 +143,7 @@ def test_a_later_verdict_renews_its_own_file_and_no_other(tmp_path: Path) -> Non
 )
 def test_a_file_that_is_damaged_cut_off_or_gone_is_written_again(
     job: Job, site: Path, harm: Callable[[Path], object]
-) -> None:
+):
     name = min(block_names(site))
     path = site / f"data/{name}.js"
     content = path.read_bytes()
@@ -153,15 +153,13 @@ def test_a_file_that_is_damaged_cut_off_or_gone_is_written_again(
     assert path.read_bytes() == content
 
 
-def die(site: Site, name: str, _content: bytes) -> None:
+def die(site: Site, name: str, _content: bytes):
     """Write a part of a file, and end."""
     (site.folder / "data" / f".{'0' * 32}.tmp").write_text(f"{name}, cut off")
     raise KeyboardInterrupt
 
 
-def test_a_killed_build_leaves_the_report_to_the_next_one(
-    tmp_path: Path, monkeypatch: Patch
-) -> None:
+def test_a_killed_build_leaves_the_report_to_the_next_one(tmp_path, monkeypatch):
     job = tiny_job(tmp_path, TASKS)
     site = drill(job, tmp_path / "site")
     before = data(site)
@@ -177,7 +175,7 @@ def test_a_killed_build_leaves_the_report_to_the_next_one(
     assert files(site) == files(drill(job, tmp_path / "afresh"))
 
 
-def drill_with_another_version(document: str, site: Path) -> None:
+def drill_with_another_version(document: str, site: Path):
     """Build in a new process, with another version of a library: a process reads versions only
     once.
     """
@@ -186,9 +184,7 @@ def drill_with_another_version(document: str, site: Path) -> None:
     drill(with_revision(Job.model_validate_json(document)), site)
 
 
-def test_all_files_are_written_again_with_another_version_of_a_library(
-    job: Job, site: Path
-) -> None:
+def test_all_files_are_written_again_with_another_version_of_a_library(job: Job, site: Path):
     before = block_names(site)
 
     with ProcessPoolExecutor(1, get_context("spawn")) as processes:
@@ -223,8 +219,8 @@ def responses_to(conversation_id: str, status: str) -> Rows:
     ],
 )
 def test_of_two_responses_in_a_trial_that_to_the_current_conversation_counts(
-    tmp_path: Path, older_status: str, newer_status: str | None, marks: str
-) -> None:
+    tmp_path, older_status: str, newer_status: str | None, marks: str
+):
     job = tiny_job(tmp_path, ("t1",), models=("other",))
     tables = responses_to("an earlier one", older_status)
     if newer_status:
@@ -244,7 +240,7 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"[a-z_]+", text))
 
 
-def test_everything_that_the_pages_show_is_in_the_fingerprint() -> None:
+def test_everything_that_the_pages_show_is_in_the_fingerprint():
     query = sql.queries("report/drilldown")["sections"]
     structures = re.findall(r"list\((?:to_json\()?\{(.*?)\}", query, re.DOTALL)
     values: list[str] = []

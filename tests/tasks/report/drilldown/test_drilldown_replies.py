@@ -16,7 +16,7 @@ from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import KeptReply, LedgerReader
 from tasks.llm.ledger.pruning import prune
 from tasks.llm.replies import Reply
-from tests.kit import Patch, recorded
+from tests.kit import recorded
 from tests.tasks.report.drilldown.drilled import (
     Row,
     data,
@@ -52,7 +52,7 @@ def entry(
     )
 
 
-def judged(job: Job, rows: dict[str, list[Row]], at_s: float = OLD_S) -> None:
+def judged(job: Job, rows: dict[str, list[Row]], at_s: float = OLD_S):
     """Store responses and verdicts, each verdict with the reply of a call of its own."""
     store(job, rows)
     cells = [verdict["verdict_id"] for verdict in rows["verdicts"]]
@@ -69,7 +69,7 @@ def replies(site: Path, task_id: str = "t1") -> dict[str, list[Any]]:
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Job:
+def job(tmp_path) -> Job:
     """A job in which one model's responses were judged, each verdict by a call of its own."""
     job = tiny_job(tmp_path, TASKS, models=())
     judged(job, response_rows_of(TASKS, "m1"))
@@ -77,12 +77,12 @@ def job(tmp_path: Path) -> Job:
 
 
 @pytest.fixture
-def site(job: Job, tmp_path: Path) -> Path:
+def site(job: Job, tmp_path) -> Path:
     """The job's drill-down."""
     return drill(job, tmp_path / "site")
 
 
-def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_path: Path) -> None:
+def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_path):
     job = tiny_job(tmp_path, TASKS, models=())
     verdicts = []
     for trial, text in ((1, "The same."), (2, "The same."), (3, "Another.")):
@@ -98,8 +98,8 @@ def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_pa
 
 
 def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminder(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     job = tiny_job(tmp_path, TASKS, models=())
     rows = response_rows_of(["t1"], "m1")
     store(job, rows)
@@ -118,9 +118,7 @@ def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminde
     }
 
 
-def test_a_night_reads_its_own_replies(
-    job: Job, site: Path, monkeypatch: Patch, tmp_path: Path
-) -> None:
+def test_a_night_reads_its_own_replies(job: Job, site: Path, monkeypatch, tmp_path):
     lookups = []
     replies_for = LedgerReader.replies_for
 
@@ -141,8 +139,8 @@ def test_a_night_reads_its_own_replies(
 
 
 def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(
-    job: Job, site: Path, tmp_path: Path
-) -> None:
+    job: Job, site: Path, tmp_path
+):
     verdict_id = response_rows_of(TASKS[:1], "m1")["verdicts"][0]["verdict_id"]
 
     prune(
@@ -156,9 +154,7 @@ def test_the_report_has_the_replies_that_the_ledger_has_and_no_others(
     assert files(site) == files(drill(job, tmp_path / "afresh"))
 
 
-def test_an_unreadable_ledger_is_read_by_the_next_build(
-    job: Job, site: Path, monkeypatch: Patch
-) -> None:
+def test_an_unreadable_ledger_is_read_by_the_next_build(job: Job, site: Path, monkeypatch):
     contents = files(site)
     shutil.rmtree(site)
     with monkeypatch.context() as broken:
@@ -172,9 +168,7 @@ def test_an_unreadable_ledger_is_read_by_the_next_build(
     assert files(site) == contents
 
 
-def test_of_too_many_verdicts_failed_ones_have_replies(
-    job: Job, site: Path, monkeypatch: Patch
-) -> None:
+def test_of_too_many_verdicts_failed_ones_have_replies(job: Job, site: Path, monkeypatch):
     rows = response_rows_of(TASKS[:1], "m2")
     rows["verdicts"][0] |= {"status": "timeout", "value": None}
     judged(job, rows)

@@ -67,7 +67,7 @@ def refuse_other_rows(job: Job, site: Path) -> dict[str, list[Row]]:
     return rows_by_figure
 
 
-def test_every_figure_is_what_its_sql_gives(world_job: Job, world_site: Path) -> None:
+def test_every_figure_is_what_its_sql_gives(world_job: Job, world_site: Path):
     rows_by_figure = refuse_other_rows(world_job, world_site)
 
     empty_figures = [name for name, rows in rows_by_figure.items() if not rows]
@@ -76,13 +76,13 @@ def test_every_figure_is_what_its_sql_gives(world_job: Job, world_site: Path) ->
 
 def test_every_figure_of_another_benchmark_is_what_its_sql_gives(
     research_job: Job, research_site: Path
-) -> None:
+):
     assert refuse_other_rows(research_job, research_site)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [figure.name for figure in CATEGORIES.figures])
-def test_a_chart_shows_one_judge_on_one_full_split(name: str, scope: Scope) -> None:
+def test_a_chart_shows_one_judge_on_one_full_split(name: str, scope: Scope):
     figure = FIGURES[name]
 
     charts = figure.drawn(rows_of(figure, scope))
@@ -98,7 +98,7 @@ def test_a_chart_shows_one_judge_on_one_full_split(name: str, scope: Scope) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [figure.name for figure in CATEGORIES.figures])
-def test_a_table_lists_full_splits(name: str, scope: Scope) -> None:
+def test_a_table_lists_full_splits(name: str, scope: Scope):
     figure = FIGURES[name]
 
     table_rows = figure.listed(rows_of(figure, scope))
@@ -106,7 +106,7 @@ def test_a_table_lists_full_splits(name: str, scope: Scope) -> None:
     assert {row["split"] for row in table_rows} == {"finance", "legal"}
 
 
-def test_no_chart_of_cost_shows_a_model_without_a_price(scope: Scope) -> None:
+def test_no_chart_of_cost_shows_a_model_without_a_price(scope: Scope):
     unpriced = {contender.label for contender in CONTENDERS if contender.usd_per_mtok is None}
     rows = rows_of(FIGURES["costs"], scope)
 
@@ -118,7 +118,7 @@ def test_no_chart_of_cost_shows_a_model_without_a_price(scope: Scope) -> None:
         assert charted_row["usd" if "part" in charted_row else "response_usd"] > 0
 
 
-def test_no_chart_of_cost_shows_people(scope: Scope) -> None:
+def test_no_chart_of_cost_shows_people(scope: Scope):
     rows = rows_of(FIGURES["costs"], scope)
 
     charted_rows = drawn_rows(FIGURES["costs"].drawn(rows))
@@ -144,8 +144,8 @@ def priced_responses(costs: Mapping[str, Sequence[float | None]]) -> dict[str, l
 
 
 def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     tables = priced_responses({"dear": [2.0, None], "free": [0.0, 0.0], "odd": [None, None]})
 
     rows = rows_of(FIGURES["costs"], scope_of(tmp_path, tables))
@@ -160,7 +160,7 @@ def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(
     assert columns_of(score_chart.rows, "model") == [("dear",)]
 
 
-def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> None:
+def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path):
     tables = priced_responses({"one": [1.0, 1.0]})
     for verdict_row in tables["verdicts"]:
         verdict_row["cost_usd"] = None
@@ -179,7 +179,7 @@ def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> N
     assert FIGURES["judge_costs"].drawn([judge]) == []
 
 
-def test_around_the_border_are_the_last_inside_and_the_first_outside() -> None:
+def test_around_the_border_are_the_last_inside_and_the_first_outside():
     rows = []
     for field in ("A", "B"):
         for rank in range(40):
@@ -216,8 +216,8 @@ def check_row(
 
 
 def test_the_last_run_of_each_suite_counts_and_the_gravest_failures_come_first(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     keys = [f"t{number}" for number in range(7)]
     checks = [
         check_row("old", "healed", 1, ["t1"]),
@@ -243,8 +243,8 @@ def test_the_last_run_of_each_suite_counts_and_the_gravest_failures_come_first(
 
 
 def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unknown(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     response_row = response("t1")
 
     def decided(position: int, value: float | None, **values: Any) -> Row:
@@ -276,7 +276,7 @@ def test_each_reason_is_counted_with_its_failures_and_an_unknown_cost_stays_unkn
     ]
 
 
-def test_a_served_page_links_only_to_existing_pages(tmp_path: Path) -> None:
+def test_a_served_page_links_only_to_existing_pages(tmp_path):
     for name in ("index", "judges"):
         (tmp_path / f"{name}.html").write_text("a page")
 
@@ -287,7 +287,7 @@ def test_a_served_page_links_only_to_existing_pages(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
+def histories(tmp_path_factory) -> dict[str, Rows]:
     """The rows of the figure `history` by model, for a warehouse with all scenarios."""
     samplings = []
     for model, model_samplings in SCENARIOS.items():
@@ -345,7 +345,7 @@ def changed_after_first(cause: str) -> list[tuple[str, float | None, str | None]
 )
 def test_a_line_ends_where_something_changed(
     histories: dict[str, Rows], scenario: str, points: list[Any], n_lines: int
-) -> None:
+):
     rows = histories[scenario]
 
     assert columns_of(rows, "vintage", "change", "changed") == points
@@ -354,7 +354,7 @@ def test_a_line_ends_where_something_changed(
 
 def test_each_judge_has_its_history_with_the_nights_in_which_it_was_out_of_control(
     histories: dict[str, Rows],
-) -> None:
+):
     rows = histories["two judges"]
 
     assert columns_of(rows, "judged_by", "is_drifted") == [
@@ -441,8 +441,8 @@ SPEND = [
 
 
 def test_the_output_of_a_killed_run_is_counted_and_a_run_costs_what_its_calls_did(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     tables = rows_by_table([FIRST, SECOND])
     for stored_row in (*tables["responses"], *tables["verdicts"]):
         is_killed = stored_row["vintage"] == "n1"
@@ -461,7 +461,7 @@ def test_the_output_of_a_killed_run_is_counted_and_a_run_costs_what_its_calls_di
     assert rows[0]["started_at"] == at(2000).replace(tzinfo=None)
 
 
-def test_a_score_below_0_goes_on_unclipped(tmp_path: Path) -> None:
+def test_a_score_below_0_goes_on_unclipped(tmp_path):
     tables = rows_by_table([FIRST, replace(SECOND, values=(1, 0, 1, 0))])
     for criterion_row in tables["criteria"]:
         criterion_row["weight"] = 5.0 if criterion_row["position"] else -10.0

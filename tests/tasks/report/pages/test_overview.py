@@ -37,7 +37,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("night", [NIGHTS[2], NIGHTS[3]])
 def test_a_night_is_compared_with_the_last_one_in_which_the_judge_had_not_drifted(
     world_job: Job, scope: Scope, night: str
-) -> None:
+):
     night_scope = Scope(world_job, scope.reader, night, changes(world_job, night))
 
     rows = night_scope.rows("figures/overview/changes")
@@ -63,16 +63,16 @@ def texts(scope: Scope, level: str) -> list[str]:
         ("warn", "1 task refused and left out of all scores."),
     ],
 )
-def test_a_notice_says_what_is_wrong(scope: Scope, level: str, words: str) -> None:
+def test_a_notice_says_what_is_wrong(scope: Scope, level: str, words: str):
     assert words in "\n".join(texts(scope, level))
 
 
-def test_the_gravest_notices_come_first_and_do_not_name_the_steady_model(scope: Scope) -> None:
+def test_the_gravest_notices_come_first_and_do_not_name_the_steady_model(scope: Scope):
     assert notices(scope)[0].level == "bad"
     assert "elm-chat" not in "\n".join(texts(scope, "bad"))
 
 
-def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope) -> None:
+def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope):
     change = {"name": "embedded/smollm2-135m-instruct"}
     judges = tuple(judge.model_copy(update=change) for judge in world_job.settings.judges)
     settings = world_job.settings.model_copy(update={"judges": judges})
@@ -83,7 +83,7 @@ def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, scope: Scope) -
     )
 
 
-def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_data_gives_the_same_bytes(tmp_path):
     job = tiny_job(tmp_path)
 
     write_report(job, tmp_path / "first")
@@ -94,12 +94,12 @@ def test_the_same_data_gives_the_same_bytes(tmp_path: Path) -> None:
     assert files(tmp_path / "second") == contents
 
 
-def test_names_of_files_have_nothing_from_the_data(hostile_site: Path) -> None:
+def test_names_of_files_have_nothing_from_the_data(hostile_site: Path):
     for path in hostile_site.rglob("*"):
         assert re.fullmatch(r"[\w./-]+", path.relative_to(hostile_site).as_posix(), re.ASCII)
 
 
-def test_a_file_marks_a_folder_as_a_report(hostile_site: Path) -> None:
+def test_a_file_marks_a_folder_as_a_report(hostile_site: Path):
     assert json.loads((hostile_site / "report.json").read_text())["format"] == "prbench-report"
 
 
@@ -115,7 +115,7 @@ def narrowed(job: Job, *splits: str) -> Job:
 
 
 @pytest.fixture(scope="module")
-def finance(world_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finance(world_job: Job, tmp_path_factory) -> Path:
     """The report of only one of two splits."""
     folder = tmp_path_factory.mktemp("finance")
     write_report(narrowed(world_job, "finance"), folder)
@@ -131,7 +131,7 @@ def finance_pages(finance: Path) -> dict[str, str]:
 
 def test_every_link_to_a_task_leads_to_one_of_the_report(
     finance: Path, finance_pages: dict[str, str]
-) -> None:
+):
     keys = {task["key"] for task in data(finance)["index"]["tasks"]}
 
     links = re.findall(r'href="task\.html#task=([^&"]+)', "".join(finance_pages.values()))
@@ -141,14 +141,14 @@ def test_every_link_to_a_task_leads_to_one_of_the_report(
     assert set(links) <= keys
 
 
-def test_each_page_says_which_split_it_is_of(finance_pages: dict[str, str]) -> None:
+def test_each_page_says_which_split_it_is_of(finance_pages: dict[str, str]):
     for text in finance_pages.values():
         assert "only split finance" in text
 
 
 def test_a_pooled_figure_is_not_shown_on_a_part_of_the_splits(
     finance: Path, finance_pages: dict[str, str], world_site: Path
-) -> None:
+):
     pooled_figures = []
     for page in PAGES:
         if page.name in finance_pages:
@@ -167,7 +167,7 @@ def test_a_pooled_figure_is_not_shown_on_a_part_of_the_splits(
 
 def test_a_figure_of_the_whole_warehouse_says_so_on_a_part_of_the_splits(
     finance: Path, finance_pages: dict[str, str]
-) -> None:
+):
     figures_with_rows = [name for name in WAREHOUSE_FIGURES if numbers(finance, name)]
 
     sentence = "This covers the whole warehouse, not only split finance."
@@ -175,7 +175,7 @@ def test_a_figure_of_the_whole_warehouse_says_so_on_a_part_of_the_splits(
     assert "".join(finance_pages.values()).count(sentence) >= len(figures_with_rows)
 
 
-def test_no_number_is_of_the_tasks_of_another_split(finance: Path) -> None:
+def test_no_number_is_of_the_tasks_of_another_split(finance: Path):
     names = {path.stem for path in (finance / "figures").glob("*.csv")} - WAREHOUSE_FIGURES
 
     assert len(names) > 25
@@ -202,7 +202,7 @@ in the part.
 @pytest.mark.parametrize(("splits", "_", "fields"), PARTS)
 def test_a_part_shows_only_hard_selections_of_its_own(
     scope: Scope, splits: Any, _: str, fields: list[str]
-) -> None:
+):
     part = Scope(narrowed(scope.job, *splits), scope.reader)
 
     leaderboard = part.rows_of(LEADERBOARD)
@@ -218,7 +218,7 @@ def test_a_part_shows_only_hard_selections_of_its_own(
 @pytest.mark.parametrize(("splits", "name", "_"), PARTS)
 def test_a_notice_says_that_a_report_is_of_a_part(
     scope: Scope, splits: Any, name: str, _: list[str]
-) -> None:
+):
     part = Scope(narrowed(scope.job, *splits), scope.reader)
 
     text = (
@@ -238,7 +238,7 @@ def scope_of(job: Job) -> Scope:
 
 
 @pytest.fixture(scope="module")
-def unjudged_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def unjudged_job(tmp_path_factory) -> Job:
     """A job with the report of two models whose responses are not judged."""
     job = tiny_job(tmp_path_factory.mktemp("unjudged"), TASKS, models=())
     for model in ("m1", "m2"):
@@ -248,13 +248,13 @@ def unjudged_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return job
 
 
-def test_a_report_without_verdicts_says_that_nothing_is_judged(unjudged_job: Job) -> None:
+def test_a_report_without_verdicts_says_that_nothing_is_judged(unjudged_job: Job):
     (text,) = texts(scope_of(unjudged_job), "bad")
 
     assert text.startswith("No response has been judged yet, so there are no scores")
 
 
-def test_responses_without_a_verdict_are_counted_and_priced(unjudged_job: Job) -> None:
+def test_responses_without_a_verdict_are_counted_and_priced(unjudged_job: Job):
     scope = scope_of(unjudged_job)
 
     numbers_by_name = {name: number for name, number, _ in facts(scope)}
@@ -268,7 +268,7 @@ def test_responses_without_a_verdict_are_counted_and_priced(unjudged_job: Job) -
     assert {cost["mean_score"] for cost in costs} == {None}
 
 
-def test_responses_without_a_verdict_can_be_read(unjudged_job: Job) -> None:
+def test_responses_without_a_verdict_can_be_read(unjudged_job: Job):
     contents = data(unjudged_job.report_index.parent)
 
     response_texts = []
@@ -279,7 +279,7 @@ def test_responses_without_a_verdict_can_be_read(unjudged_job: Job) -> None:
     assert sorted(response_texts) == ["m1 says t1.", "m1 says t2.", "m2 says t1.", "m2 says t2."]
 
 
-def test_a_report_of_tasks_alone_says_that_there_is_nothing_to_rank(tmp_path: Path) -> None:
+def test_a_report_of_tasks_alone_says_that_there_is_nothing_to_rank(tmp_path):
     job = tiny_job(tmp_path, TASKS, models=())
 
     write_report(job)
@@ -288,7 +288,7 @@ def test_a_report_of_tasks_alone_says_that_there_is_nothing_to_rank(tmp_path: Pa
     assert "There are no responses yet, so there is nothing to rank." in text
 
 
-def test_a_model_without_a_verdict_is_listed_beside_judged_ones(tmp_path: Path) -> None:
+def test_a_model_without_a_verdict_is_listed_beside_judged_ones(tmp_path):
     job = tiny_job(tmp_path, TASKS, models=("m1",))
     unjudged = response_rows_of(TASKS, "m2")["responses"]
     unjudged += response_rows_of(TASKS, "m1", "2026-10-01", created_at=at(9000))["responses"]
@@ -305,7 +305,7 @@ def test_a_model_without_a_verdict_is_listed_beside_judged_ones(tmp_path: Path) 
     assert unjudged_row["mean_score"] is None
 
 
-def test_many_failed_responses_are_grave_and_few_failed_verdicts_are_not(tmp_path: Path) -> None:
+def test_many_failed_responses_are_grave_and_few_failed_verdicts_are_not(tmp_path):
     job = tiny_job(tmp_path, [f"t{number}" for number in range(20)], models=("m1",))
     responses = response_rows_of(["t0", "t1", "t2"], "m2")["responses"]
     responses[2] |= {"status": "timeout", "text": None, "error": "no reply within 600 s"}
@@ -318,7 +318,7 @@ def test_many_failed_responses_are_grave_and_few_failed_verdicts_are_not(tmp_pat
 
 
 @pytest.fixture(scope="module")
-def undecided_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def undecided_job(tmp_path_factory) -> Job:
     """A job with the report of two models, all of whose verdicts failed."""
     job = tiny_job(tmp_path_factory.mktemp("undecided"), TASKS, models=())
     for model in ("m1", "m2"):
@@ -331,7 +331,7 @@ def undecided_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return job
 
 
-def test_a_report_without_a_decision_says_why_there_are_no_scores(undecided_job: Job) -> None:
+def test_a_report_without_a_decision_says_why_there_are_no_scores(undecided_job: Job):
     folder = undecided_job.report_index.parent
 
     overview = (folder / "index.html").read_text(encoding="utf-8")
@@ -345,7 +345,7 @@ def test_a_report_without_a_decision_says_why_there_are_no_scores(undecided_job:
     assert "Not drawn, because no value is known: finance" in categories
 
 
-def test_pages_without_a_decision_open_without_faults(undecided_job: Job, browser: Browser) -> None:
+def test_pages_without_a_decision_open_without_faults(undecided_job: Job, browser: Browser):
     folder = undecided_job.report_index.parent
     with visiting(browser, folder) as visit:
         for path in sorted(folder.glob("*.html")):

@@ -30,7 +30,7 @@ def explanations(site: Path, page: str) -> dict[str, str]:
     return {name: unescape(says) for name, says in re.findall(section, text, re.DOTALL)}
 
 
-def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_site: Path) -> None:
+def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_site: Path):
     texts: dict[str, str] = {}
     for page in PAGES:
         if (research_site / f"{page.name}.html").is_file():
@@ -51,11 +51,11 @@ def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_
     )
 
 
-def test_a_page_is_left_out_if_the_benchmark_has_no_rows_in_its_table(research_site: Path) -> None:
+def test_a_page_is_left_out_if_the_benchmark_has_no_rows_in_its_table(research_site: Path):
     assert not (research_site / "conditions.html").exists()
 
 
-def test_the_first_benchmark_still_names_where_its_paper_shows_the_like(world_site: Path) -> None:
+def test_the_first_benchmark_still_names_where_its_paper_shows_the_like(world_site: Path):
     actual = explanations(world_site, "categories")
 
     assert actual["categories"].endswith("See equation 4 and figure 6 of the paper.")
@@ -73,7 +73,7 @@ def test_the_first_benchmark_still_names_where_its_paper_shows_the_like(world_si
 )
 def test_a_formula_is_that_of_the_declared_factors(
     factors: tuple[float, float, float], expected: str
-) -> None:
+):
     assert formula(ScoreDefinition("score", *factors, clips_mean=True, is_primary=True)) == expected
 
 
@@ -85,7 +85,7 @@ def research_contents(research_site: Path) -> dict[str, Any]:
 
 def test_the_index_has_the_labels_and_the_benchmarks_name_for_the_field(
     research_contents: dict[str, Any],
-) -> None:
+):
     index = research_contents["index"]
 
     assert index["field_title"] == "Domain"
@@ -95,7 +95,7 @@ def test_the_index_has_the_labels_and_the_benchmarks_name_for_the_field(
     assert {label["kind"] for label in task_labels} == {"domain", *kinds[:3]}
 
 
-def test_criteria_have_the_labels_of_the_benchmark(research_contents: dict[str, Any]) -> None:
+def test_criteria_have_the_labels_of_the_benchmark(research_contents: dict[str, Any]):
     labels = set()
     for criterion_labels in research_contents["criteria"]["labels"]:
         labels.update(label["label"] for label in criterion_labels)
@@ -111,7 +111,7 @@ def judge_configs(research_contents: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_ternary_judge_read_as_binary_is_a_judge_configuration(
     judge_configs: dict[str, Any],
-) -> None:
+):
     assert len(judge_configs) == 2 * len((*JUDGES, PERSON))
     for label in (*JUDGES, PERSON):
         binary = judge_configs[f"{label} (as binary)"]
@@ -122,7 +122,7 @@ def test_a_ternary_judge_read_as_binary_is_a_judge_configuration(
 
 def test_verdicts_read_as_binary_repeat_no_explanation(
     research_contents: dict[str, Any], judge_configs: dict[str, Any]
-) -> None:
+):
     name = next(name for name in research_contents if name.startswith("task-"))
     verdicts: list[dict[str, Any]] = []
     for section in research_contents[name].values():

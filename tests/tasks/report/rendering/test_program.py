@@ -28,7 +28,7 @@ FILES = (
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Path:
+def program(tmp_path) -> Path:
     """A copy of some files of the program."""
     for name in FILES:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -37,7 +37,7 @@ def program(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_change_in_any_file_of_the_program_changes_its_hash(program: Path, name: str) -> None:
+def test_a_change_in_any_file_of_the_program_changes_its_hash(program: Path, name: str):
     before = hash_of_program(program)
     path = program / name
     path.write_text(path.read_text(encoding="utf-8").replace(" ", "  ", 1), encoding="utf-8")
@@ -46,7 +46,7 @@ def test_a_change_in_any_file_of_the_program_changes_its_hash(program: Path, nam
     assert hash_of_program(program) != before
 
 
-def test_compiled_files_do_not_change_the_hash(program: Path) -> None:
+def test_compiled_files_do_not_change_the_hash(program: Path):
     before = hash_of_program(program)
     (program / "flows/__pycache__").mkdir()
     (program / "flows/__pycache__/nightly.cpython-313.pyc").write_bytes(b"compiled")
@@ -55,7 +55,7 @@ def test_compiled_files_do_not_change_the_hash(program: Path) -> None:
     assert hash_of_program(program) == before
 
 
-def test_data_in_a_checkout_does_not_change_the_hash(program: Path) -> None:
+def test_data_in_a_checkout_does_not_change_the_hash(program: Path):
     before = hash_of_program(program)
     (program / "warehouse/data/parts").mkdir(parents=True)
     (program / "warehouse/data/parts/responses.parquet").write_bytes(b"rows")
@@ -65,7 +65,7 @@ def test_data_in_a_checkout_does_not_change_the_hash(program: Path) -> None:
     assert hash_of_program(program) == before
 
 
-def test_the_program_has_all_packages_that_are_installed() -> None:
+def test_the_program_has_all_packages_that_are_installed():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
     assert sorted(project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) == list(
@@ -73,7 +73,7 @@ def test_the_program_has_all_packages_that_are_installed() -> None:
     )
 
 
-def test_the_program_has_everything_that_the_report_imports() -> None:
+def test_the_program_has_everything_that_the_report_imports():
     importlib.import_module("tasks.report.build")
     imported = set()
     for name, module in sys.modules.items():
@@ -83,5 +83,5 @@ def test_the_program_has_everything_that_the_report_imports() -> None:
     assert imported <= set(program_files())
 
 
-def test_the_program_has_every_query() -> None:
+def test_the_program_has_every_query():
     assert set((ROOT / "sql").rglob("*.sql")) <= set(program_files())

@@ -70,21 +70,21 @@ HARD = [row("bob", 1, split="hard"), row("cy", 1, split="mine", is_own_hard=True
 )
 def test_leaders_are_named_with_those_that_could_be_first(
     rows: list[dict[str, Any]], sentence: str
-) -> None:
+):
     assert leaders(rows, {"hard"}, "j") == f"Judged by j, {sentence}"
 
 
-def test_a_part_of_the_models_has_a_highest_score_instead_of_leaders() -> None:
+def test_a_part_of_the_models_has_a_highest_score_instead_of_leaders():
     sentence = leaders([row("ada", 3)], set(), "j", is_part=True)
 
     assert sentence == "Judged by j, ada has the highest score shown on finance, 0.700."
 
 
-def test_without_a_score_no_model_is_named() -> None:
+def test_without_a_score_no_model_is_named():
     assert leaders([row("ada", None)], set(), "j") == "No model has a score by j yet."
 
 
-def test_models_are_ordered_by_their_mean_rank_and_those_without_one_come_last() -> None:
+def test_models_are_ordered_by_their_mean_rank_and_those_without_one_come_last():
     rows = [
         row("ada", 1),
         row("ada", 4, split="legal"),
@@ -106,11 +106,11 @@ def test_models_are_ordered_by_their_mean_rank_and_those_without_one_come_last()
 )
 def test_ticks_are_round_numbers_within_what_is_shown(
     low: float, high: float, expected: list[float]
-) -> None:
+):
     assert ticks(low, high) == pytest.approx(expected)
 
 
-def test_a_judge_is_identified_by_the_name_of_its_model_without_provider_and_date() -> None:
+def test_a_judge_is_identified_by_the_name_of_its_model_without_provider_and_date():
     judge = Judge(name="openai/o4-mini-2025-04-16", label="mine")
 
     assert called_names(judge_target(judge).config_hash, [judge]) == {"o4-mini"}
@@ -127,13 +127,13 @@ def test_a_judge_is_identified_by_the_name_of_its_model_without_provider_and_dat
 )
 def test_a_label_or_a_name_makes_no_judge_the_papers_without_its_configuration(
     settings: dict[str, Any],
-) -> None:
+):
     judge = Judge(**settings)
 
     assert "o4-mini" not in called_names(judge_target(judge).config_hash, [judge])
 
 
-def test_the_papers_scores_are_of_splits_that_the_benchmark_has_and_of_its_judge() -> None:
+def test_the_papers_scores_are_of_splits_that_the_benchmark_has_and_of_its_judge():
     references = BENCHMARK.references
 
     assert {reference.judge for reference in references} == {"o4-mini"}
@@ -149,7 +149,7 @@ def test_the_papers_scores_are_of_splits_that_the_benchmark_has_and_of_its_judge
 )
 def test_a_score_of_the_paper_is_of_the_whole_split_only(
     split: str, n_tasks: int, is_whole_split: bool
-) -> None:
+):
     reference = Reference("finance", 600, "o4-mini", "somebody", 0.4, "table 1")
 
     assert is_of(reference, split, [{"n_tasks_wanted": n_tasks}]) == is_whole_split
@@ -179,7 +179,7 @@ def html(ranking: Ranking) -> str:
     return table("board", ranking.columns, ranking.boards[0][1])
 
 
-def test_a_score_of_the_paper_is_between_the_models_without_a_rank(ranking: Ranking) -> None:
+def test_a_score_of_the_paper_is_between_the_models_without_a_rank(ranking: Ranking):
     ((_, lines),) = ranking.boards
 
     assert [line["model"] for line in lines] == ["ada", "somebody <small>paper</small>", "<b>"]
@@ -187,7 +187,7 @@ def test_a_score_of_the_paper_is_between_the_models_without_a_rank(ranking: Rank
     assert "the paper's own scores (table 1)" in ranking.notes[-1]
 
 
-def test_a_score_of_the_paper_has_neither_coverage_nor_interval(html: str) -> None:
+def test_a_score_of_the_paper_has_neither_coverage_nor_interval(html: str):
     coverages = re.findall(r'<td headers="board-coverage".*?>(.*?)</td>', html)
     drawings = re.findall(
         r'<td headers="board-drawn".*?><svg class="(.*?)" role="img" aria-label="(.*?)"', html
@@ -201,6 +201,6 @@ def test_a_score_of_the_paper_has_neither_coverage_nor_interval(html: str) -> No
     ]
 
 
-def test_the_name_of_a_model_is_text_on_a_board(html: str) -> None:
+def test_the_name_of_a_model_is_text_on_a_board(html: str):
     assert "<b>" not in html
     assert "&lt;b&gt;" in html

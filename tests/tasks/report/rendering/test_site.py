@@ -34,7 +34,7 @@ def site_with(folder: Path, *names: str) -> Path:
     return folder
 
 
-def test_a_later_report_replaces_an_earlier_one_and_leaves_nothing_of_it(tmp_path: Path) -> None:
+def test_a_later_report_replaces_an_earlier_one_and_leaves_nothing_of_it(tmp_path):
     folder = site_with(tmp_path / "site", "index.html", "same.html", "data/gone.js")
     before = (folder / "same.html").stat().st_ino
 
@@ -54,9 +54,7 @@ def test_a_later_report_replaces_an_earlier_one_and_leaves_nothing_of_it(tmp_pat
 
 
 @pytest.mark.parametrize("other", ["thesis.tex", ".git/config", "figures/mine.csv", "report.json"])
-def test_a_folder_with_other_files_is_refused_and_left_alone_without_a_lock(
-    tmp_path: Path, other: str
-) -> None:
+def test_a_folder_with_other_files_is_refused_and_left_alone_without_a_lock(tmp_path, other: str):
     path = tmp_path / "mine" / other
     path.parent.mkdir(parents=True)
     path.write_text("mine")
@@ -81,8 +79,8 @@ def test_a_folder_with_other_files_is_refused_and_left_alone_without_a_lock(
     ],
 )
 def test_the_mark_of_another_tool_or_of_a_later_version_makes_no_folder_a_report(
-    tmp_path: Path, mark: str
-) -> None:
+    tmp_path, mark: str
+):
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git/config").write_text("mine")
     (tmp_path / "report.json").write_text(mark)
@@ -92,7 +90,7 @@ def test_the_mark_of_another_tool_or_of_a_later_version_makes_no_folder_a_report
     assert {".git/config": "mine", "report.json": mark} == files_of(tmp_path)
 
 
-def test_what_people_put_into_a_report_stays_and_so_do_their_folders(tmp_path: Path) -> None:
+def test_what_people_put_into_a_report_stays_and_so_do_their_folders(tmp_path):
     site = site_with(
         tmp_path / "site", "index.html", "data/gone.js", "figures/gone.csv", "figures/stays.csv"
     )
@@ -114,7 +112,7 @@ def test_what_people_put_into_a_report_stays_and_so_do_their_folders(tmp_path: P
     assert report_files(site) == ["figures/stays.csv", "index.html", "report.json"]
 
 
-def test_what_a_killed_build_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+def test_what_a_killed_build_left_is_removed_by_the_next_one(tmp_path):
     site = site_with(tmp_path / "site", "index.html", "old.js")
     (site / "mine.txt").write_text("mine")
     Site(site).write(NEW, "ours")
@@ -126,14 +124,14 @@ def test_what_a_killed_build_left_is_removed_by_the_next_one(tmp_path: Path) -> 
 
 
 def test_a_data_file_that_the_report_before_names_is_deleted_by_the_build_after_this_one(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     site = site_with(tmp_path / "site", OLD)
 
     assert [files_of(site_with(site, NEW)).keys() - OWN for _ in range(2)] == [{OLD, NEW}, {NEW}]
 
 
-def test_only_a_data_file_that_is_there_whole_is_kept(tmp_path: Path) -> None:
+def test_only_a_data_file_that_is_there_whole_is_kept(tmp_path):
     site = site_with(tmp_path / "site", OLD, NEW)
     (site / OLD).write_text("our")
 
@@ -146,7 +144,7 @@ def test_only_a_data_file_that_is_there_whole_is_kept(tmp_path: Path) -> None:
     assert is_whole(site_with(site, OLD, NEW))
 
 
-def test_a_data_file_with_a_flipped_bit_is_not_kept(tmp_path: Path) -> None:
+def test_a_data_file_with_a_flipped_bit_is_not_kept(tmp_path):
     site = site_with(tmp_path / "site", OLD)
     (site / OLD).write_text("ourr")
 
@@ -154,7 +152,7 @@ def test_a_data_file_with_a_flipped_bit_is_not_kept(tmp_path: Path) -> None:
 
 
 @given(st.integers(0, 100_000), st.integers(0, 7))
-def test_a_report_whose_mark_has_a_flipped_bit_is_written_again(byte: int, bit: int) -> None:
+def test_a_report_whose_mark_has_a_flipped_bit_is_written_again(byte: int, bit: int):
     with TemporaryDirectory() as folder:
         site = site_with(Path(folder), "index.html", "assets/report.css", OLD)
         mark = site / "report.json"
@@ -171,7 +169,7 @@ def test_a_report_whose_mark_has_a_flipped_bit_is_written_again(byte: int, bit: 
 
 
 @pytest.mark.parametrize("mark", [b"", b"\0" * 300, b'{"format": "prbench-rep', b"\xff"])
-def test_a_report_whose_mark_is_lost_is_written_again(tmp_path: Path, mark: bytes) -> None:
+def test_a_report_whose_mark_is_lost_is_written_again(tmp_path, mark: bytes):
     site = site_with(tmp_path / "site", "index.html", "assets/report.css")
     (site / "report.json").write_bytes(mark)
 
@@ -179,7 +177,7 @@ def test_a_report_whose_mark_is_lost_is_written_again(tmp_path: Path, mark: byte
     assert is_whole(site_with(site, "index.html", "assets/report.css"))
 
 
-def test_a_report_without_hashes_is_written_again_in_full(tmp_path: Path) -> None:
+def test_a_report_without_hashes_is_written_again_in_full(tmp_path):
     site = site_with(tmp_path / "site", "index.html", OLD)
     mark = {
         "format": "prbench-report",
@@ -192,7 +190,7 @@ def test_a_report_without_hashes_is_written_again_in_full(tmp_path: Path) -> Non
     assert not Site(site).keep(OLD)
 
 
-def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> None:
+def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path):
     site = site_with(tmp_path / "site", "index.html", "data/chunk.js")
     elsewhere = tmp_path / "elsewhere"
     nothing = tmp_path / "nothing-in-it"
@@ -215,10 +213,10 @@ def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> 
     assert (elsewhere / "mine.txt").read_text() == "mine"
 
 
-def test_a_second_writer_waits_for_the_first(tmp_path: Path) -> None:
+def test_a_second_writer_waits_for_the_first(tmp_path):
     order = []
 
-    def write_second() -> None:
+    def write_second():
         with only_writer(tmp_path / "site"):
             site_with(tmp_path / "site", "index.html")
             order.append("second")

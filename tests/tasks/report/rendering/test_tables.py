@@ -52,7 +52,7 @@ def _cells(html: str, tag: str) -> list[tuple[dict[str, str], str]]:
         ),
     ],
 )
-def test_a_value_is_written_as_its_kind_says(kind: Kind, value: object, text: str) -> None:
+def test_a_value_is_written_as_its_kind_says(kind: Kind, value: object, text: str):
     html = table("figure", [Column("it", "It", kind)], [{"it": value}])
 
     ((_, content),) = _cells(html, "td")
@@ -64,7 +64,7 @@ SHOWN = r"\u202egpj.txet\u202c a\u2066b\u200ec\u200bd\x1b[31m"
 
 
 @pytest.mark.parametrize("kind", ["text", "task", "time"])
-def test_characters_that_hide_or_reorder_text_are_visible_in_cells(kind: Kind) -> None:
+def test_characters_that_hide_or_reorder_text_are_visible_in_cells(kind: Kind):
     html = table(
         "figure", [Column("it", HIDING, kind, group=HIDING)], [{"it": HIDING, "address": "x"}]
     )
@@ -74,7 +74,7 @@ def test_characters_that_hide_or_reorder_text_are_visible_in_cells(kind: Kind) -
     assert not set(HIDING) - set(SHOWN) & set(html)
 
 
-def test_characters_that_hide_or_reorder_text_are_visible_everywhere_on_a_page() -> None:
+def test_characters_that_hide_or_reorder_text_are_visible_everywhere_on_a_page():
     page = Page("tasks", HIDING, "", (), template="list.html")
     report = {
         "heading": HIDING,
@@ -94,7 +94,7 @@ def test_characters_that_hide_or_reorder_text_are_visible_everywhere_on_a_page()
     assert r"\u202e" not in html.replace(r"\\u202e", "").replace(SHOWN, "")
 
 
-def test_a_page_tells_its_scripts_the_characters_that_hide_or_reorder_text() -> None:
+def test_a_page_tells_its_scripts_the_characters_that_hide_or_reorder_text():
     page = Page("tasks", "Tasks", "", (), template="list.html")
     report = {
         "heading": "x",
@@ -115,7 +115,7 @@ def test_a_page_tells_its_scripts_the_characters_that_hide_or_reorder_text() -> 
         assert is_hidden == (visible(chr(number)) != chr(number)), number
 
 
-def test_each_cell_names_its_heading_and_that_of_its_group() -> None:
+def test_each_cell_names_its_heading_and_that_of_its_group():
     columns = [
         Column("model", "Model"),
         Column("low", "from", group="Interval"),
@@ -138,7 +138,7 @@ def test_each_cell_names_its_heading_and_that_of_its_group() -> None:
     ]
 
 
-def test_a_column_without_a_value_is_left_out() -> None:
+def test_a_column_without_a_value_is_left_out():
     columns = [Column("model", "Model"), Column("cost", "Cost", "usd")]
 
     html = table("figure", columns, [{"model": "a", "cost": None}])

@@ -203,7 +203,7 @@ _DRIFT_LINE = (
 )
 
 
-def _alert(job: Job, night: str, label: str) -> None:
+def _alert(job: Job, night: str, label: str):
     """Store the alerts of a night, as a night does."""
     night_job = job.model_copy(update={"night": label, "run_id": run_of(night)})
     judges = drifted(night_job)

@@ -51,7 +51,7 @@ BOTH = CandidateRule("d or w", When(disagreement=True, weight_above=7.0))
 )
 def test_kendalls_tau_is_that_of_the_textbook(
     scores_a: list[float], scores_b: list[float], tau: float
-) -> None:
+):
     # Kendall, "The treatment of ties in ranking problems" (1945): (P - Q) / sqrt((n0 - n1)(n0 -
     # n2)).
     result = kendall_tau(np.array(scores_a), np.array(scores_b))
@@ -59,7 +59,7 @@ def test_kendalls_tau_is_that_of_the_textbook(
     assert float(result) == pytest.approx(tau, nan_ok=True)
 
 
-def test_the_strong_judge_alone_agrees_with_itself_and_costs_itself() -> None:
+def test_the_strong_judge_alone_agrees_with_itself_and_costs_itself():
     (evaluation,) = evaluate(noise(1, 40), [CandidateRule("strong alone", None)], PRICED, 500)
 
     figures = evaluation.held_out
@@ -74,7 +74,7 @@ def test_the_strong_judge_alone_agrees_with_itself_and_costs_itself() -> None:
     assert figures["score_change"] == 0.0
 
 
-def test_comparing_repetitions_costs_two_calls_and_the_escalated_share() -> None:
+def test_comparing_repetitions_costs_two_calls_and_the_escalated_share():
     paired = noise(2, 40)
 
     (evaluation,) = evaluate(paired, [DISAGREEMENT], PRICED, 500)
@@ -94,7 +94,7 @@ def evaluations() -> list[Evaluation]:
     return evaluate(paired, candidates, PRICED, 500)
 
 
-def test_the_cheapest_rule_within_the_bound_is_picked(evaluations: list[Evaluation]) -> None:
+def test_the_cheapest_rule_within_the_bound_is_picked(evaluations: list[Evaluation]):
     result = picked(evaluations, Bound("agreement", 0.9))
 
     cheaper = [
@@ -106,18 +106,18 @@ def test_the_cheapest_rule_within_the_bound_is_picked(evaluations: list[Evaluati
 
 def test_the_strong_judge_is_picked_where_no_rule_keeps_the_bound(
     evaluations: list[Evaluation],
-) -> None:
+):
     assert picked(evaluations, Bound("agreement", 1.0)).candidate.when is None
 
 
-def test_on_the_front_a_dearer_rule_agrees_more(evaluations: list[Evaluation]) -> None:
+def test_on_the_front_a_dearer_rule_agrees_more(evaluations: list[Evaluation]):
     values = [evaluation.value("agreement") for evaluation in front(evaluations, "agreement")]
 
     assert values == sorted(values)
     assert values[-1] == 1.0
 
 
-def test_few_tasks_that_differ_do_not_pass_for_certainty() -> None:
+def test_few_tasks_that_differ_do_not_pass_for_certainty():
     (evaluation,) = evaluate(noise(4, 40, errs=0.001), [ALONE], PRICED, 500)
 
     figures = evaluation.chosen_on
@@ -128,7 +128,7 @@ def test_few_tasks_that_differ_do_not_pass_for_certainty() -> None:
 
 
 @pytest.mark.parametrize("n_tasks", [4, 8, 95, 96])
-def test_halves_are_halves_whatever_the_order_of_the_tasks(n_tasks: int) -> None:
+def test_halves_are_halves_whatever_the_order_of_the_tasks(n_tasks: int):
     tasks = [f"task-{index}" for index in range(n_tasks)]
 
     flags = for_choosing(tasks)
@@ -162,7 +162,7 @@ def held_out(paired: PairedVerdicts) -> np.ndarray:
     return np.flatnonzero(~for_choosing(paired.tasks)[paired.task])
 
 
-def test_a_failure_of_the_cheap_judge_is_escalated_by_each_rule_and_counts() -> None:
+def test_a_failure_of_the_cheap_judge_is_escalated_by_each_rule_and_counts():
     paired = with_failures(noise(11, 40))
     criteria = held_out(paired)
     cheap_values = paired.facts.first[criteria]
@@ -179,7 +179,7 @@ def test_a_failure_of_the_cheap_judge_is_escalated_by_each_rule_and_counts() -> 
     assert by_disagreement["escalated_share"] == pytest.approx(is_different.mean())
 
 
-def test_the_cheap_judge_alone_escalates_nothing_and_does_not_agree_where_it_failed() -> None:
+def test_the_cheap_judge_alone_escalates_nothing_and_does_not_agree_where_it_failed():
     paired = with_failures(noise(12, 40))
     criteria = held_out(paired)
     cheap = np.nan_to_num(paired.facts.first[criteria, 0], nan=2.0)
@@ -198,7 +198,7 @@ def test_the_cheap_judge_alone_escalates_nothing_and_does_not_agree_where_it_fai
     assert figures["n_ranked_responses"] == len(set(paired.response[criteria]) - failed_responses)
 
 
-def test_a_missing_second_verdict_leaves_rules_that_do_not_look_at_it_as_they_are() -> None:
+def test_a_missing_second_verdict_leaves_rules_that_do_not_look_at_it_as_they_are():
     paired = noise(13, 120)
     candidates = [ALONE, WEIGHT]
 
@@ -207,7 +207,7 @@ def test_a_missing_second_verdict_leaves_rules_that_do_not_look_at_it_as_they_ar
     assert evaluations == evaluate(paired, candidates, UNKNOWN, 200)
 
 
-def test_a_rule_with_disagreement_counts_only_criteria_with_a_second_verdict() -> None:
+def test_a_rule_with_disagreement_counts_only_criteria_with_a_second_verdict():
     paired = without_second(noise(14, 120), 0.2)
     criteria = held_out(paired)
     criteria = criteria[paired.has_second[criteria]]
@@ -223,7 +223,7 @@ def test_a_rule_with_disagreement_counts_only_criteria_with_a_second_verdict() -
     assert held_out_figures(paired, WEIGHT)["n_ranked_responses"] == 180
 
 
-def test_a_rule_that_nothing_can_be_replayed_for_is_unknown_and_never_the_cheapest() -> None:
+def test_a_rule_that_nothing_can_be_replayed_for_is_unknown_and_never_the_cheapest():
     paired = without_second(noise(15, 40), 1.1)
 
     unknown, by_weight = evaluate(paired, [DISAGREEMENT, WEIGHT], UNKNOWN, 200)
@@ -234,7 +234,7 @@ def test_a_rule_that_nothing_can_be_replayed_for_is_unknown_and_never_the_cheape
     assert unknown.expense > by_weight.expense
 
 
-def test_failures_do_not_make_a_category_one_in_which_the_cheap_judge_errs() -> None:
+def test_failures_do_not_make_a_category_one_in_which_the_cheap_judge_errs():
     paired = noise(16, 40)
     categories = np.array(["a", "b"])[paired.task % 2]
     numbers = np.arange(len(paired.strong))
@@ -296,9 +296,7 @@ def reasons_on(when: When, case: Case) -> list[str]:
 
 
 @given(WHENS, CASES)
-def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(
-    when: When, case: Case
-) -> None:
+def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(when: When, case: Case):
     repetitions = case.first_values if when.disagreement else case.first_values[:1]
     is_escalated = (
         None in repetitions
@@ -317,7 +315,7 @@ def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(
 
 
 @given(WHENS, st.lists(CASES, min_size=1, max_size=8))
-def test_many_criteria_are_decided_as_each_alone(when: When, cases: list[Case]) -> None:
+def test_many_criteria_are_decided_as_each_alone(when: When, cases: list[Case]):
     # NumPy makes NaN of None.
     facts = Facts(
         first=np.array([case.first_values for case in cases], dtype=float),
@@ -336,13 +334,13 @@ def test_many_criteria_are_decided_as_each_alone(when: When, cases: list[Case]) 
         assert reasons == reasons_on(when, case)
 
 
-def test_repetitions_are_judged_only_where_they_are_compared() -> None:
+def test_repetitions_are_judged_only_where_they_are_compared():
     assert When(disagreement=True).n_repetitions(3) == 3
     assert When(weight_above=7).n_repetitions(3) == 1
 
 
 @pytest.mark.parametrize(("confidence", "reasons"), [(0.9, []), (0.899, ["confidence"])])
-def test_a_confidence_at_the_limit_is_not_below_it(confidence: float, reasons: list[str]) -> None:
+def test_a_confidence_at_the_limit_is_not_below_it(confidence: float, reasons: list[str]):
     case = Case([1.0], 5, "A", confidence, "a", ())
 
     assert reasons_on(When(confidence_below=0.9), case) == reasons
@@ -357,7 +355,7 @@ def test_a_confidence_at_the_limit_is_not_below_it(confidence: float, reasons: l
 )
 def test_only_levels_with_confidences_on_both_sides_are_tried(
     confidences: tuple[float, ...], levels: list[str]
-) -> None:
+):
     paired = noise(1, 10)
     confidence = np.resize(confidences, len(paired.strong))
     facts = replace(paired.facts, confidence=confidence)
@@ -405,9 +403,7 @@ def figures(paired: PairedVerdicts, candidate: CandidateRule, resamples: int = 2
 
 
 @pytest.mark.parametrize(("n_differing", "is_small"), [(9, True), (10, False)])
-def test_an_interval_rests_on_at_least_ten_tasks_that_differ(
-    n_differing: int, is_small: bool
-) -> None:
+def test_an_interval_rests_on_at_least_ten_tasks_that_differ(n_differing: int, is_small: bool):
     strong = np.ones((50, 1))
     cheap = strong.copy()
     cheap[:n_differing] = 0.0
@@ -418,7 +414,7 @@ def test_an_interval_rests_on_at_least_ten_tasks_that_differ(
     assert row["is_small"] == is_small
 
 
-def test_a_task_counts_only_if_a_rule_can_be_replayed_on_one_of_its_criteria() -> None:
+def test_a_task_counts_only_if_a_rule_can_be_replayed_on_one_of_its_criteria():
     paired = two_verdicts(np.ones((20, 1)), np.ones((20, 1)))
 
     row = figures(replace(paired, has_second=np.arange(20) >= 8), DISAGREEMENT)
@@ -426,13 +422,13 @@ def test_a_task_counts_only_if_a_rule_can_be_replayed_on_one_of_its_criteria() -
     assert row["n_tasks"] == 12
 
 
-def test_judges_that_only_say_met_agree_fully_on_that_label() -> None:
+def test_judges_that_only_say_met_agree_fully_on_that_label():
     row = figures(two_verdicts(np.ones((20, 1)), np.ones((20, 1))), ALONE)
 
     assert row["macro_f1"] == 1.0
 
 
-def test_a_response_without_a_verdict_moves_no_model_up_in_the_ranking() -> None:
+def test_a_response_without_a_verdict_moves_no_model_up_in_the_ranking():
     """The cheap judge prefers the second model in each task that both have, the strong one the
     first. The second model lacks most tasks.
     """
@@ -447,7 +443,7 @@ def test_a_response_without_a_verdict_moves_no_model_up_in_the_ranking() -> None
     assert row["ranking_tau_ci_high"] == -1.0
 
 
-def test_a_ranking_that_no_resample_has_has_no_interval() -> None:
+def test_a_ranking_that_no_resample_has_has_no_interval():
     """The only resample draws none of the tasks in which the models differ."""
     draw = draws(6, 1)[0]
     strong = np.ones((6, 2))

@@ -69,7 +69,7 @@ def task_tables(n_tasks: int, n_figures: int = 1) -> np.ndarray:
 
 
 @given(PAIRS)
-def test_agreement_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
+def test_agreement_is_that_of_scikit_learn(pairs: list[tuple[int, int]]):
     labels_a, labels_b = np.array(pairs).T
     table = np.zeros((4, 4))
     np.add.at(table, (labels_a, labels_b), 1)
@@ -81,7 +81,7 @@ def test_agreement_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None
 
 
 @given(PAIRS)
-def test_kappa_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
+def test_kappa_is_that_of_scikit_learn(pairs: list[tuple[int, int]]):
     labels_a, labels_b = np.array(pairs).T
     assume(len({*labels_a, *labels_b}) > 1)
     table = np.zeros((4, 4))
@@ -92,18 +92,18 @@ def test_kappa_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     assert agreement.kappa(table) == pytest.approx(expected, nan_ok=True)
 
 
-def test_two_graders_with_the_same_single_label_have_no_kappa() -> None:
+def test_two_graders_with_the_same_single_label_have_no_kappa():
     assert np.isnan(agreement.kappa(np.diag([7, 0])))
 
 
 @pytest.mark.parametrize("measure", [*MEASURES, agreement.krippendorff_alpha])
-def test_nothing_to_agree_on_has_no_agreement(measure) -> None:
+def test_nothing_to_agree_on_has_no_agreement(measure):
     assert np.isnan(measure(np.zeros((2, 2))))
     assert measure(np.zeros((0, 2, 2))).shape == (0,)
 
 
 @given(TABLES)
-def test_leading_axes_are_figures_of_their_own(tables: np.ndarray) -> None:
+def test_leading_axes_are_figures_of_their_own(tables: np.ndarray):
     for measure in (*MEASURES, agreement.krippendorff_alpha):
         figures = [measure(table) for table in tables]
         assert measure(tables) == pytest.approx(np.array(figures), nan_ok=True)
@@ -111,23 +111,21 @@ def test_leading_axes_are_figures_of_their_own(tables: np.ndarray) -> None:
         assert square.ravel() == pytest.approx(np.array(figures), nan_ok=True)
 
 
-def test_alpha_is_that_of_the_textbook() -> None:
+def test_alpha_is_that_of_the_textbook():
     alpha = agreement.krippendorff_alpha(coincidences_of(TEXTBOOK, 6))
 
     assert alpha == pytest.approx(0.743, abs=5e-4)
 
 
 @given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4), min_size=1, max_size=12))
-def test_alpha_is_one_minus_observed_by_expected_disagreement(units: list[list[int]]) -> None:
+def test_alpha_is_one_minus_observed_by_expected_disagreement(units: list[list[int]]):
     alpha = agreement.krippendorff_alpha(coincidences_of(units, 3))
 
     assert alpha == pytest.approx(alpha_by_pairs(units), nan_ok=True)
 
 
 @pytest.mark.parametrize(("n_tasks", "student"), [(8, 2.3646), (30, 2.0452)])
-def test_an_interval_of_agreement_is_what_drawing_whole_tasks_gives(
-    n_tasks: int, student: float
-) -> None:
+def test_an_interval_of_agreement_is_what_drawing_whole_tasks_gives(n_tasks: int, student: float):
     # `student` is the 97.5 % quantile of Student's t with `n_tasks - 1` degrees of freedom.
     tables = task_tables(n_tasks)
     dice = random.Random(2)
@@ -143,7 +141,7 @@ def test_an_interval_of_agreement_is_what_drawing_whole_tasks_gives(
     assert interval == pytest.approx([low, high], abs=0.06 * (high - low))
 
 
-def test_agreement_has_the_same_interval_alone_and_among_many() -> None:
+def test_agreement_has_the_same_interval_alone_and_among_many():
     tables = task_tables(20, 230)
     sampled = draws(20, FEW)
     figures = [5, 105, 205]
@@ -154,7 +152,7 @@ def test_agreement_has_the_same_interval_alone_and_among_many() -> None:
     assert many[figures] == pytest.approx(few, abs=1e-9)
 
 
-def test_a_resample_without_agreement_is_left_out() -> None:
+def test_a_resample_without_agreement_is_left_out():
     tables = np.zeros((6, 1, 2, 2))
     tables[:3, 0] = [[3, 1], [1, 3]]
 
@@ -164,7 +162,7 @@ def test_a_resample_without_agreement_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("n_tasks", [0, 6])
-def test_a_single_task_with_counts_has_no_interval(n_tasks: int) -> None:
+def test_a_single_task_with_counts_has_no_interval(n_tasks: int):
     tables = np.zeros((n_tasks, 1, 2, 2))
     tables[:1, 0] = [[3, 1], [1, 3]]
 
@@ -177,7 +175,7 @@ COUNT = st.integers(1, 30)
 
 
 @given(COUNT, COUNT, COUNT, COUNT)
-def test_the_rates_of_a_check_are_those_of_plain_counts(a: int, b: int, c: int, d: int) -> None:
+def test_the_rates_of_a_check_are_those_of_plain_counts(a: int, b: int, c: int, d: int):
     table = np.array([[a, b], [c, d]])
 
     assert agreement.failing_rate(table) == pytest.approx(a / (a + b))
@@ -187,7 +185,7 @@ def test_the_rates_of_a_check_are_those_of_plain_counts(a: int, b: int, c: int, 
 
 
 @given(COUNT, COUNT, COUNT, COUNT)
-def test_the_auc_of_a_check_is_that_of_scikit_learn(a: int, b: int, c: int, d: int) -> None:
+def test_the_auc_of_a_check_is_that_of_scikit_learn(a: int, b: int, c: int, d: int):
     has_outcome = [True] * a + [False] * b + [True] * c + [False] * d
     is_failing = [True] * (a + b) + [False] * (c + d)
 
@@ -196,7 +194,7 @@ def test_the_auc_of_a_check_is_that_of_scikit_learn(a: int, b: int, c: int, d: i
     assert auc == pytest.approx(roc_auc_score(has_outcome, is_failing))
 
 
-def test_what_is_divided_by_nothing_is_not_defined() -> None:
+def test_what_is_divided_by_nothing_is_not_defined():
     assert math.isnan(agreement.failing_rate(np.array([[0, 0], [1, 2]])))
     assert math.isnan(agreement.odds_ratio(np.array([[2, 0], [1, 2]])))
     assert math.isnan(agreement.check_auc(np.array([[0, 3], [0, 2]])))
@@ -231,5 +229,5 @@ def votes_by_hand(errors: list[list[float]]) -> float:
 @given(ERRORS)
 def test_votes_are_kishs_with_the_mean_correlation_of_all_pairs_that_have_one(
     errors: list[list[float]],
-) -> None:
+):
     assert effective_votes(errors) == pytest.approx(votes_by_hand(errors), nan_ok=True)

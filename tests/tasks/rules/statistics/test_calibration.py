@@ -27,7 +27,7 @@ EDGES = np.linspace(0, 1, calibration.BINS + 1)[1:-1]
 @given(CASES)
 def test_brier_score_and_calibration_error_are_those_of_scikit_learn(
     cases: list[tuple[float, bool]],
-) -> None:
+):
     p, y = np.array(cases, dtype=float).T
     shares, means = calibration_curve(y, p, n_bins=calibration.BINS)
     counts = np.bincount(np.searchsorted(EDGES, p), minlength=calibration.BINS)
@@ -42,7 +42,7 @@ def test_brier_score_and_calibration_error_are_those_of_scikit_learn(
     assert calibration.reliability(sums) == pytest.approx(reliability, abs=1e-9)
 
 
-def test_a_probability_at_the_edge_of_a_bin_is_in_the_bin_of_scikit_learn() -> None:
+def test_a_probability_at_the_edge_of_a_bin_is_in_the_bin_of_scikit_learn():
     hundredths = [n / 100 for n in range(101)]
     (expression,) = re.findall(
         r"(greatest.*) as bin", sql.read("intermediate/agreement/calibration_bins")
@@ -58,7 +58,7 @@ def test_a_probability_at_the_edge_of_a_bin_is_in_the_bin_of_scikit_learn() -> N
 @given(CASES)
 def test_the_parts_of_the_brier_score_add_up_if_each_bin_has_one_probability(
     cases: list[tuple[float, bool]],
-) -> None:
+):
     p, y = np.array(cases, dtype=float).T
     middles = (np.floor(np.minimum(p, 0.999) * calibration.BINS) + 0.5) / calibration.BINS
 
@@ -69,7 +69,7 @@ def test_the_parts_of_the_brier_score_add_up_if_each_bin_has_one_probability(
     assert calibration.brier(sums) == pytest.approx(total, abs=1e-9)
 
 
-def test_what_noise_adds_to_the_error_of_a_calibrated_judge_is_taken_off() -> None:
+def test_what_noise_adds_to_the_error_of_a_calibrated_judge_is_taken_off():
     generator = np.random.default_rng(20261126)
     p = generator.random((60, 10))
     sums = sums_of(p, (generator.random(p.shape) < p).astype(float))
@@ -90,7 +90,7 @@ def judged(n_tasks: int, factor: float, shared: float, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("shared", [0.0, 0.6, 1.0])
 def test_calibrated_judges_are_rarely_called_miscalibrated_even_if_verdicts_of_a_task_go_together(
     shared: float, n_tasks: int
-) -> None:
+):
     sampled = draws(n_tasks, 500, 1)
     n_miscalibrated = 0
     for seed in range(120):
@@ -101,9 +101,7 @@ def test_calibrated_judges_are_rarely_called_miscalibrated_even_if_verdicts_of_a
     assert n_miscalibrated <= 8
 
 
-def test_an_error_that_chance_does_not_explain_has_an_interval_above_zero_around_the_truth() -> (
-    None
-):
+def test_an_error_that_chance_does_not_explain_has_an_interval_above_zero_around_the_truth():
     sampled = draws(100, 500, 1)
     p, true_p, _ = world(20_000, 0.2, 2.0, np.random.default_rng(1))
     truth = float(calibration.calibration_error(sums_of(p, true_p).sum(axis=0)))
@@ -116,7 +114,7 @@ def test_an_error_that_chance_does_not_explain_has_an_interval_above_zero_around
     assert ((lows <= truth) & (truth <= highs)).sum() >= 53
 
 
-def test_too_few_tasks_that_differ_have_no_interval_rather_than_one_from_zero() -> None:
+def test_too_few_tasks_that_differ_have_no_interval_rather_than_one_from_zero():
     p = np.full((10, 4), 0.75)
     sums = sums_of(p, np.tile([1.0, 1.0, 1.0, 0.0], (10, 1)))
     value, low, high = calibration.corrected_error(sums, draws(10, 200, 1))

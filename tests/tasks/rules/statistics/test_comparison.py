@@ -29,7 +29,7 @@ def pair(n_tasks: int, gain: float) -> tuple[np.ndarray, np.ndarray]:
     return first_values, first_values + dice.normal(gain, 0.1, size=n_tasks)
 
 
-def test_the_difference_is_the_second_above_the_first_with_the_interval_of_a_mean() -> None:
+def test_the_difference_is_the_second_above_the_first_with_the_interval_of_a_mean():
     first_values, second_values = pair(40, 0.05)
     ((low, high),) = mean_intervals(np.sort(second_values - first_values)[:, None])
 
@@ -45,7 +45,7 @@ def test_the_difference_is_the_second_above_the_first_with_the_interval_of_a_mea
 @given(DIFFERENCES, st.sampled_from([0.8, 0.95, 0.99]))
 def test_the_interval_leaves_out_zero_exactly_if_p_is_below_its_error(
     differences: np.ndarray, level: float
-) -> None:
+):
     zeros = np.zeros(len(differences))
     result = paired_difference(zeros, differences, level=level, resamples=FEW)
     assume(result.n_differing >= FEWEST_OTHERS)
@@ -55,7 +55,7 @@ def test_the_interval_leaves_out_zero_exactly_if_p_is_below_its_error(
 
 @settings(max_examples=60)
 @given(DIFFERENCES)
-def test_a_difference_lies_within_its_interval(differences: np.ndarray) -> None:
+def test_a_difference_lies_within_its_interval(differences: np.ndarray):
     result = paired_difference(np.zeros(len(differences)), differences, resamples=FEW)
     assume(result.ci_low is not None)
 
@@ -66,7 +66,7 @@ def test_a_difference_lies_within_its_interval(differences: np.ndarray) -> None:
 @given(DIFFERENCES, st.randoms(use_true_random=False))
 def test_a_comparison_does_not_depend_on_the_order_of_the_tasks(
     differences: np.ndarray, random: Random
-) -> None:
+):
     zeros = np.zeros(len(differences))
     shuffled = np.array(random.sample(differences.tolist(), len(differences)))
 
@@ -77,9 +77,7 @@ def test_a_comparison_does_not_depend_on_the_order_of_the_tasks(
 
 @settings(max_examples=60)
 @given(DIFFERENCES, st.sampled_from([4.0, -0.25]))
-def test_a_comparison_does_not_depend_on_sign_or_scale(
-    differences: np.ndarray, scale: float
-) -> None:
+def test_a_comparison_does_not_depend_on_sign_or_scale(differences: np.ndarray, scale: float):
     zeros = np.zeros(len(differences))
     result = paired_difference(zeros, differences, resamples=FEW)
     assume(result.ci_low is not None)
@@ -96,7 +94,7 @@ def test_a_comparison_does_not_depend_on_sign_or_scale(
 @pytest.mark.parametrize("n_differing", [1, 3, 4])
 def test_where_too_few_tasks_differ_there_is_neither_an_interval_nor_a_test(
     n_differing: int,
-) -> None:
+):
     second_values = np.zeros(100)
     second_values[:n_differing] = np.linspace(0.5, 1.0, n_differing)
 
@@ -108,7 +106,7 @@ def test_where_too_few_tasks_differ_there_is_neither_an_interval_nor_a_test(
 @pytest.mark.parametrize(("n_rises", "is_significant"), [(5, False), (10, True)])
 def test_five_tasks_of_a_hundred_that_rise_show_nothing_and_ten_do(
     n_rises: int, is_significant: bool
-) -> None:
+):
     second_values = np.zeros(100)
     second_values[:n_rises] = 1.0
 
@@ -121,7 +119,7 @@ def test_five_tasks_of_a_hundred_that_rise_show_nothing_and_ten_do(
 
 
 @pytest.mark.parametrize("gain", [0.0, 0.03, 0.05])
-def test_the_p_value_of_many_tasks_is_near_that_of_a_t_test(gain: float) -> None:
+def test_the_p_value_of_many_tasks_is_near_that_of_a_t_test(gain: float):
     first_values, second_values = pair(60, gain)
 
     result = paired_difference(first_values, second_values)
@@ -130,13 +128,13 @@ def test_the_p_value_of_many_tasks_is_near_that_of_a_t_test(gain: float) -> None
     assert result.p_value == pytest.approx(expected, abs=0.02)
 
 
-def test_no_p_value_is_below_one_in_as_many_resamples_as_were_drawn() -> None:
+def test_no_p_value_is_below_one_in_as_many_resamples_as_were_drawn():
     result = paired_difference(*pair(50, 1.0), resamples=FEW)
 
     assert result.p_value == pytest.approx(1 / (FEW + 1))
 
 
-def test_a_task_without_a_value_of_both_does_not_count() -> None:
+def test_a_task_without_a_value_of_both_does_not_count():
     first_values, second_values = pair(20, 0.05)
     first_values[3] = np.nan
     second_values[7] = np.nan
@@ -161,14 +159,14 @@ def test_a_task_without_a_value_of_both_does_not_count() -> None:
 )
 def test_fewer_than_two_tasks_and_a_model_beside_itself_say_nothing_about_the_difference(
     first_values: list[float], second_values: list[float], expected: PairedDifference
-) -> None:
+):
     assert paired_difference(np.array(first_values), np.array(second_values)) == expected
 
 
 @pytest.mark.parametrize("n_tasks", [12, 100])
 def test_a_difference_of_the_smallest_detectable_size_is_found_four_times_in_five(
     n_tasks: int,
-) -> None:
+):
     unit = np.random.default_rng(0).normal(size=n_tasks)
     unit = (unit - unit.mean()) / unit.std(ddof=1)
 
@@ -180,7 +178,7 @@ def test_a_difference_of_the_smallest_detectable_size_is_found_four_times_in_fiv
     assert is_significant.mean() == pytest.approx(0.8, abs=0.03)
 
 
-def test_adjusted_p_values_are_those_worked_by_hand() -> None:
+def test_adjusted_p_values_are_those_worked_by_hand():
     # Sorted: 0.005 * 4, 0.01 * 3, 0.03 * 2, 0.04 * 1; none may be below the previous one.
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
 
@@ -190,14 +188,12 @@ def test_adjusted_p_values_are_those_worked_by_hand() -> None:
 )
 def test_a_comparison_without_a_test_does_not_count(
     p_values: list[float | None], adjusted: list[float | None]
-) -> None:
+):
     assert holm(p_values) == adjusted
 
 
 @given(P_VALUES, st.floats(0.001, 0.2))
-def test_holm_rejects_what_stepping_down_rejects(
-    p_values: list[float | None], alpha: float
-) -> None:
+def test_holm_rejects_what_stepping_down_rejects(p_values: list[float | None], alpha: float):
     ordered = sorted(p_value for p_value in p_values if p_value is not None)
     n_rejected = 0
     while n_rejected < len(ordered) and (
@@ -210,7 +206,7 @@ def test_holm_rejects_what_stepping_down_rejects(
     assert sum(p_value is not None and p_value <= alpha for p_value in adjusted) == n_rejected
 
 
-def test_the_smallest_detectable_difference_grows_with_the_spread_of_the_tasks() -> None:
+def test_the_smallest_detectable_difference_grows_with_the_spread_of_the_tasks():
     differences = np.array([-2.0, -1.0, 0.0, 1.0, 2.0, 3.0])
 
     narrow = paired_difference(np.zeros(6), differences, resamples=FEW)
@@ -224,7 +220,7 @@ def test_the_smallest_detectable_difference_grows_with_the_spread_of_the_tasks()
 
 
 @pytest.mark.parametrize(("n_up", "p_value"), [(10, 2 / 1_024), (9, 22 / 1_024)])
-def test_equal_changes_have_the_p_value_of_the_sign_test(n_up: int, p_value: float) -> None:
+def test_equal_changes_have_the_p_value_of_the_sign_test(n_up: int, p_value: float):
     second_values = np.array([0.1] * n_up + [-0.1] * (10 - n_up))
 
     result = paired_difference(np.zeros(10), second_values)

@@ -50,7 +50,7 @@ def causes_of(rows: list[Row]) -> list[str | None]:
     return [row["cause"] for row in rows]
 
 
-def test_the_first_night_has_no_limits() -> None:
+def test_the_first_night_has_no_limits():
     (night,) = limits_of((200, 20))
 
     assert night["centre"] is None
@@ -58,36 +58,32 @@ def test_the_first_night_has_no_limits() -> None:
     assert night["cause"] is None
 
 
-def test_a_judge_that_decides_otherwise_from_a_night_on_is_out_of_control_from_that_night_on() -> (
-    None
-):
+def test_a_judge_that_decides_otherwise_from_a_night_on_is_out_of_control_from_that_night_on():
     rows = limits_of((200, 194), (200, 195), (200, 170), (200, 171), (200, 194))
 
     assert causes_of(rows) == [None, None, "limit", "limit", None]
 
 
-def test_nights_out_of_control_do_not_lower_the_expected_agreement() -> None:
+def test_nights_out_of_control_do_not_lower_the_expected_agreement():
     rows = limits_of((200, 194), (200, 195), (200, 170), (200, 171), (200, 194))
 
     assert rows[-1]["centre"] == pytest.approx((194 + 195 + 0.5) / (400 + 1))
 
 
 @pytest.mark.parametrize(("n_below", "cause"), [(0, None), (1, "limit")])
-def test_the_limit_itself_is_in_control_and_one_less_is_not(
-    n_below: int, cause: str | None
-) -> None:
+def test_the_limit_itself_is_in_control_and_one_less_is_not(n_below: int, cause: str | None):
     n_agreeing = least_agreeing(400, 390, 100) - n_below
 
     assert causes_of(limits_of((400, 390), (100, n_agreeing))) == [None, cause]
 
 
-def test_the_bar_holds_in_the_first_night_and_is_a_cause_of_its_own() -> None:
+def test_the_bar_holds_in_the_first_night_and_is_a_cause_of_its_own():
     rows = limits_of((100, 89), (100, 98), (100, 60), (100, 88), bar=0.9)
 
     assert causes_of(rows) == ["bar", None, "limit and bar", "bar"]
 
 
-def test_a_night_without_a_decision_says_nothing_and_changes_nothing() -> None:
+def test_a_night_without_a_decision_says_nothing_and_changes_nothing():
     rows = limits_of((50, 49), (0, 0), (50, 50), bar=0.5)
 
     assert causes_of(rows) == [None, None, None]
@@ -96,7 +92,7 @@ def test_a_night_without_a_decision_says_nothing_and_changes_nothing() -> None:
 
 
 @given(judged_nights(), st.randoms())
-def test_the_order_of_judging_nights_does_not_matter(nights: list[Row], random: Random) -> None:
+def test_the_order_of_judging_nights_does_not_matter(nights: list[Row], random: Random):
     shuffled = random.sample(nights, len(nights))
 
     rows = limits(shuffled)
@@ -107,9 +103,7 @@ def test_the_order_of_judging_nights_does_not_matter(nights: list[Row], random: 
 
 
 @given(st.integers(1, 2000), st.floats(0, 1), st.integers(1, 300))
-def test_the_limit_is_the_lowest_number_that_is_likely_enough(
-    n_pooled: int, share: float, n: int
-) -> None:
+def test_the_limit_is_the_lowest_number_that_is_likely_enough(n_pooled: int, share: float, n: int):
     n_agreeing = round(share * n_pooled)
     predicted = stats.betabinom(n, n_agreeing + 0.5, n_pooled - n_agreeing + 0.5)
 

@@ -42,7 +42,7 @@ def random_verdicts(seed: int, share: float = 0.6) -> np.ndarray:
     return (np.random.default_rng(seed).random(N) < share).astype(float)
 
 
-def test_with_a_label_for_every_verdict_the_judge_does_not_matter() -> None:
+def test_with_a_label_for_every_verdict_the_judge_does_not_matter():
     people = random_verdicts(1)
     tasks, labels = one_verdict_a_task(people, random_verdicts(9, 0.3), interval=1)
 
@@ -52,7 +52,7 @@ def test_with_a_label_for_every_verdict_the_judge_does_not_matter() -> None:
     assert result.error == pytest.approx(people.std(ddof=1) / N**0.5, rel=0.02)
 
 
-def test_a_judge_that_is_always_right_is_left_as_it_is_and_used_fully() -> None:
+def test_a_judge_that_is_always_right_is_left_as_it_is_and_used_fully():
     people = random_verdicts(2)
     tasks, labels = one_verdict_a_task(people, people, interval=4)
 
@@ -64,7 +64,7 @@ def test_a_judge_that_is_always_right_is_left_as_it_is_and_used_fully() -> None:
     assert estimate(result).error < estimate(labels_alone).error
 
 
-def test_a_judge_that_says_the_opposite_is_not_used() -> None:
+def test_a_judge_that_says_the_opposite_is_not_used():
     people = random_verdicts(3)
     tasks, labels = one_verdict_a_task(people, 1.0 - people, interval=4)
 
@@ -86,7 +86,7 @@ def two_models() -> tuple[Corrected, Corrected]:
 
 def test_a_difference_is_that_of_the_means_where_both_have_all_tasks(
     two_models: tuple[Corrected, Corrected],
-) -> None:
+):
     model_a, model_b = two_models
 
     result = estimated_difference(model_a, model_b, (ALL_TASKS, ALL_TASKS))
@@ -97,7 +97,7 @@ def test_a_difference_is_that_of_the_means_where_both_have_all_tasks(
 
 def test_a_difference_is_over_the_common_tasks_alone(
     two_models: tuple[Corrected, Corrected],
-) -> None:
+):
     model_a, model_b = two_models
     half = ALL_TASKS[::2]
 
@@ -109,7 +109,7 @@ def test_a_difference_is_over_the_common_tasks_alone(
 @pytest.mark.parametrize("uses_judge", [True, False])
 def test_two_models_that_meet_everything_differ_by_nothing_with_an_interval_all_the_same(
     uses_judge: bool,
-) -> None:
+):
     """No task differs from another, so no part has any variance."""
     all_met = np.ones(N)
     tasks, labels = one_verdict_a_task(all_met, all_met, interval=4)
@@ -121,7 +121,7 @@ def test_two_models_that_meet_everything_differ_by_nothing_with_an_interval_all_
     assert result.low < 0.0 < result.high
 
 
-def test_without_any_variance_a_difference_has_no_error() -> None:
+def test_without_any_variance_a_difference_has_no_error():
     all_met = np.ones(N)
     labelled = corrected(*one_verdict_a_task(all_met, all_met, interval=1))
     model = replace(labelled, values=all_met, spread=all_met, extra_variance=0.0)
@@ -129,13 +129,13 @@ def test_without_any_variance_a_difference_has_no_error() -> None:
     assert estimated_difference(model, model, (ALL_TASKS, ALL_TASKS)).error == 0.0
 
 
-def test_labels_of_equal_weight_are_enough() -> None:
+def test_labels_of_equal_weight_are_enough():
     tasks, labels = one_verdict_a_task(np.ones(N), np.ones(N), interval=4)
 
     assert outweighed(corrected(tasks, labels).effective_labels) is None
 
 
-def test_few_labels_that_outweigh_all_others_are_too_few() -> None:
+def test_few_labels_that_outweigh_all_others_are_too_few():
     tasks, labels = one_verdict_a_task(np.ones(N), np.ones(N), interval=4)
     contribution = np.where(np.arange(len(labels.task)) < 3, 50.0, 0.1)
 
@@ -146,7 +146,7 @@ def test_few_labels_that_outweigh_all_others_are_too_few() -> None:
     )
 
 
-def test_an_interval_reaches_further_to_the_side_that_few_tasks_show() -> None:
+def test_an_interval_reaches_further_to_the_side_that_few_tasks_show():
     """Nine in ten tasks are right; a sample that misses the few others gives too high a mean."""
     shares = np.random.default_rng(7).beta(9.0, 0.3, 40)
 
@@ -176,7 +176,7 @@ def labelled_alone(people: np.ndarray, contribution: np.ndarray, factor: float) 
     return corrected(tasks, labels, uses_judge=False)
 
 
-def test_a_residual_counts_more_for_standard_errors_the_more_its_label_has_pulled_the_fit() -> None:
+def test_a_residual_counts_more_for_standard_errors_the_more_its_label_has_pulled_the_fit():
     """One label weighs as much as nine others in the fit; HC2 divides by the root of one minus the
     leverage.
     """
@@ -198,9 +198,7 @@ def test_a_residual_counts_more_for_standard_errors_the_more_its_label_has_pulle
     ("n_negative", "prediction"),
     [(9, 10 / 19), (10, 1.0)],
 )
-def test_ten_labels_of_a_sign_have_a_constant_of_their_own(
-    n_negative: int, prediction: float
-) -> None:
+def test_ten_labels_of_a_sign_have_a_constant_of_their_own(n_negative: int, prediction: float):
     """All desired criteria are met, and no undesired one."""
     people = np.array([1.0] * 10 + [0.0] * n_negative)
     contribution = np.array([1.0] * 10 + [-1.0] * n_negative)
@@ -219,9 +217,7 @@ def test_ten_labels_of_a_sign_have_a_constant_of_their_own(
         (10, 0.0),
     ],
 )
-def test_errors_are_assumed_only_beside_few_that_labels_show(
-    n_errors: int, expected: float
-) -> None:
+def test_errors_are_assumed_only_beside_few_that_labels_show(n_errors: int, expected: float):
     people = np.ones(101)
     people[:n_errors] = 0.0
 

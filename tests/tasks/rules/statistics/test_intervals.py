@@ -54,7 +54,7 @@ def ratio_and_error(tasks: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("n_tasks", [2, 40])
-def test_every_resample_draws_as_many_tasks_as_there_are(n_tasks: int) -> None:
+def test_every_resample_draws_as_many_tasks_as_there_are(n_tasks: int):
     sampled = intervals.draws(n_tasks, resamples=2_500)
 
     assert sampled.shape == (2_500, n_tasks)
@@ -63,7 +63,7 @@ def test_every_resample_draws_as_many_tasks_as_there_are(n_tasks: int) -> None:
     assert sampled.mean(axis=0) == pytest.approx(1.0, abs=0.1)
 
 
-def test_resamples_differ_and_depend_on_the_seed() -> None:
+def test_resamples_differ_and_depend_on_the_seed():
     sampled = intervals.draws(40, resamples=2)
 
     assert (sampled[0] != sampled[1]).any()
@@ -72,7 +72,7 @@ def test_resamples_differ_and_depend_on_the_seed() -> None:
 
 @settings(max_examples=50)
 @given(SCORES)
-def test_an_interval_lies_within_the_scores_and_around_their_mean(scores: np.ndarray) -> None:
+def test_an_interval_lies_within_the_scores_and_around_their_mean(scores: np.ndarray):
     scores = scores[:, intervals.n_differing(scores) >= intervals.FEWEST_OTHERS]
 
     low, high = intervals.mean_intervals(scores, sampled=intervals.draws(len(scores), FEW)).T
@@ -85,7 +85,7 @@ def test_an_interval_lies_within_the_scores_and_around_their_mean(scores: np.nda
 @given(SCORES)
 def test_where_too_few_tasks_differ_from_the_commonest_value_there_is_no_interval(
     scores: np.ndarray,
-) -> None:
+):
     scores = np.round(scores, 9)
 
     ends = intervals.mean_intervals(scores, sampled=intervals.draws(len(scores), FEW))
@@ -96,7 +96,7 @@ def test_where_too_few_tasks_differ_from_the_commonest_value_there_is_no_interva
         assert np.isnan(high) == (n_differing < 5)
 
 
-def test_values_that_are_equal_but_for_rounding_are_one_value() -> None:
+def test_values_that_are_equal_but_for_rounding_are_one_value():
     values = np.array([0.3, 0.1 + 0.2, 0.6 - 0.3, 0.5, np.nan])
 
     assert intervals.n_differing(values[:, None]).tolist() == [1]
@@ -105,7 +105,7 @@ def test_values_that_are_equal_but_for_rounding_are_one_value() -> None:
 
 
 @pytest.mark.parametrize("missing_share", [0.0, 0.4])
-def test_a_figure_has_the_same_interval_alone_and_among_many(missing_share: float) -> None:
+def test_a_figure_has_the_same_interval_alone_and_among_many(missing_share: float):
     scores = random_scores(50, 230, missing_share)
     sampled = intervals.draws(50, 1_000)
 
@@ -116,7 +116,7 @@ def test_a_figure_has_the_same_interval_alone_and_among_many(missing_share: floa
         assert ends[figure] == pytest.approx(expected, abs=SINGLE)
 
 
-def test_tasks_that_do_not_count_are_as_good_as_absent() -> None:
+def test_tasks_that_do_not_count_are_as_good_as_absent():
     scores = random_scores(60, 3)
     sampled = intervals.draws(60)
     scores[40:, 1] = np.nan
@@ -133,7 +133,7 @@ def test_tasks_that_do_not_count_are_as_good_as_absent() -> None:
 
 @pytest.mark.parametrize("n_tasks", [0, 1])
 @pytest.mark.parametrize("n_missing", [0, 5])
-def test_fewer_than_two_tasks_have_no_interval(n_tasks: int, n_missing: int) -> None:
+def test_fewer_than_two_tasks_have_no_interval(n_tasks: int, n_missing: int):
     scores = np.repeat([[0.5, 0.5], [np.nan, np.nan]], [n_tasks, n_missing], axis=0)
 
     ends = intervals.mean_intervals(scores, sampled=intervals.draws(len(scores), FEW))
@@ -144,7 +144,7 @@ def test_fewer_than_two_tasks_have_no_interval(n_tasks: int, n_missing: int) -> 
 @pytest.mark.parametrize("n_tasks", [8, 60])
 def test_an_interval_is_the_wider_of_what_drawing_whole_tasks_gives_and_students_t(
     n_tasks: int,
-) -> None:
+):
     scores = random_scores(n_tasks, 1)
     error = scores.std(ddof=1) / math.sqrt(n_tasks)
     student_low, student_high = stats.t.interval(0.95, n_tasks - 2, scores.mean(), error)
@@ -157,7 +157,7 @@ def test_an_interval_is_the_wider_of_what_drawing_whole_tasks_gives_and_students
     assert interval == pytest.approx([low, high], abs=0.06 * (high - low))
 
 
-def test_students_t_has_the_degrees_of_freedom_of_the_tasks_that_differ() -> None:
+def test_students_t_has_the_degrees_of_freedom_of_the_tasks_that_differ():
     scores = np.zeros((100, 1))
     scores[:8, 0] = [1, -1, 1, -1, 1, -1, 1, -1]
     half = 2.364624 * scores.std(ddof=1) / 10  # 7 degrees
@@ -171,7 +171,7 @@ def test_students_t_has_the_degrees_of_freedom_of_the_tasks_that_differ() -> Non
 @pytest.mark.parametrize("spread", [1e-6, 1e-3])
 def test_one_task_far_from_nearly_equal_ones_does_not_blow_an_interval_up(
     outlier: float, spread: float
-) -> None:
+):
     # Many resamples miss this task and have hardly any spread.
     scores = np.random.default_rng(3).normal(0.0, spread, size=(100, 1))
     scores[0] = outlier
@@ -190,7 +190,7 @@ def random_cases(fewest: int) -> tuple[np.ndarray, np.ndarray]:
     return dice.binomial(cases, 0.3).astype(float), cases.astype(float)
 
 
-def test_a_pooled_share_has_the_interval_that_drawing_whole_tasks_gives() -> None:
+def test_a_pooled_share_has_the_interval_that_drawing_whole_tasks_gives():
     met, cases = random_cases(fewest=0)
     low, high = by_hand(met[:, 0].tolist(), cases[:, 0].tolist(), 6_000)
 
@@ -201,7 +201,7 @@ def test_a_pooled_share_has_the_interval_that_drawing_whole_tasks_gives() -> Non
 
 @settings(max_examples=40)
 @given(GRADED)
-def test_a_pooled_share_of_one_case_a_task_is_a_mean(values: np.ndarray) -> None:
+def test_a_pooled_share_of_one_case_a_task_is_a_mean(values: np.ndarray):
     sampled = intervals.draws(len(values), FEW)
     tolerance = SINGLE * max(1.0, np.ptp(values))
 
@@ -212,7 +212,7 @@ def test_a_pooled_share_of_one_case_a_task_is_a_mean(values: np.ndarray) -> None
 
 
 @given(arrays.arrays(np.float64, (2, 30), elements=st.floats(-5, 5)), st.floats(0.001, 0.4))
-def test_quantiles_are_those_of_numpy_without_the_missing(rows: np.ndarray, tail: float) -> None:
+def test_quantiles_are_those_of_numpy_without_the_missing(rows: np.ndarray, tail: float):
     rows[1, ::3] = np.nan
     rows = rows[:, ::-1].copy()
     expected = np.nanquantile(rows, [tail, 1 - tail], axis=1).T
@@ -220,7 +220,7 @@ def test_quantiles_are_those_of_numpy_without_the_missing(rows: np.ndarray, tail
     assert intervals.quantile_pairs(rows, np.full(2, tail)) == pytest.approx(expected, abs=1e-12)
 
 
-def test_a_row_without_any_value_has_no_quantiles() -> None:
+def test_a_row_without_any_value_has_no_quantiles():
     assert np.isnan(intervals.quantile_pairs(np.full((1, 5), np.nan), np.array([0.1]))).all()
 
 
@@ -229,7 +229,7 @@ def test_a_row_without_any_value_has_no_quantiles() -> None:
 )
 def test_expanded_tails_are_wider_for_few_tasks_and_nominal_for_many(
     n_tasks: float, student: float
-) -> None:
+):
     # `student` is the 97.5 % quantile of Student's t with `n_tasks - 1` degrees of freedom.
     expected = NormalDist().cdf(-math.sqrt(n_tasks / (n_tasks - 1)) * student)
 
@@ -245,19 +245,17 @@ def test_expanded_tails_are_wider_for_few_tasks_and_nominal_for_many(
         ([0.50, 0.52, 0.51], 0.51, 0.024841),
     ],
 )
-def test_repetitions_have_the_interval_of_the_tables(
-    scores: list[float], mean: float, half: float
-) -> None:
+def test_repetitions_have_the_interval_of_the_tables(scores: list[float], mean: float, half: float):
     result = intervals.repeated_interval(scores)
 
     assert result == pytest.approx((mean, mean - half, mean + half), abs=1e-5)
 
 
-def test_one_repetition_has_no_interval() -> None:
+def test_one_repetition_has_no_interval():
     assert intervals.repeated_interval([0.5]) is None
 
 
-def test_a_figure_rests_on_few_when_tasks_are_few_or_hardly_any_differs() -> None:
+def test_a_figure_rests_on_few_when_tasks_are_few_or_hardly_any_differs():
     rare = np.zeros((200, 4))
     rare[:9, 0] = 1.0  # nine tasks that differ
     rare[:10, 1] = 1.0  # ten tasks that differ
@@ -269,13 +267,13 @@ def test_a_figure_rests_on_few_when_tasks_are_few_or_hardly_any_differs() -> Non
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_the_unit_of_the_values_does_not_decide_which_are_equal(scale: float) -> None:
+def test_the_unit_of_the_values_does_not_decide_which_are_equal(scale: float):
     values = scale * np.array([0.3, 0.1 + 0.2, 0.6 - 0.3, 0.5, 0.5])
 
     assert intervals.n_differing(values[:, None]).tolist() == [2]
 
 
-def test_a_pooled_share_has_the_same_interval_if_every_case_counts_twice() -> None:
+def test_a_pooled_share_has_the_same_interval_if_every_case_counts_twice():
     met, cases = random_cases(fewest=1)
 
     ends = intervals.ratio_intervals(2.0 * met, 2.0 * cases)
@@ -294,7 +292,7 @@ def studentised(ratio: float, steps: np.ndarray, n_tasks: int) -> intervals.Stud
     )
 
 
-def test_an_end_is_at_most_twice_as_far_away_as_by_students_t() -> None:
+def test_an_end_is_at_most_twice_as_far_away_as_by_students_t():
     # Student's t with 4 degrees of freedom: 2.776 for 95 %.
     result = studentised(0.0, np.array([-100.0, 0.0, 100.0]), n_tasks=5)
 
@@ -315,7 +313,7 @@ def test_an_end_is_at_most_twice_as_far_away_as_by_students_t() -> None:
 )
 def test_the_p_value_is_that_of_the_interval_that_just_reaches_zero(
     ratio: float, steps: np.ndarray, expected: float
-) -> None:
+):
     result = studentised(ratio, steps, n_tasks=11)
 
     assert result.p_values() == pytest.approx([expected], abs=1e-4)

@@ -34,7 +34,7 @@ def values_of(measures: dict[str, LabelMeasure]) -> list[float]:
 @given(st.lists(st.tuples(LABEL_SETS, LABEL_SETS), min_size=1, max_size=12))
 def test_measures_and_averages_are_those_of_scikit_learn(
     tasks: list[tuple[set[int], set[int]]],
-) -> None:
+):
     annotated_sets, expected_sets = zip(*tasks, strict=True)
     annotated = flags(*annotated_sets)
     expected = flags(*expected_sets)
@@ -65,7 +65,7 @@ def few_changes() -> dict[str, dict[str, LabelMeasure]]:
 
 def test_a_figure_that_hardly_any_task_could_change_has_no_interval(
     few_changes: dict[str, dict[str, LabelMeasure]],
-) -> None:
+):
     recall = few_changes["a"]["recall"]
     macro_f1 = few_changes[MACRO]["f1"]
 
@@ -76,7 +76,7 @@ def test_a_figure_that_hardly_any_task_could_change_has_no_interval(
 
 def test_a_measure_has_the_number_of_labels_that_it_is_a_share_of(
     few_changes: dict[str, dict[str, LabelMeasure]],
-) -> None:
+):
     measures = few_changes["a"]
 
     assert measures["precision"].n_labels == 26

@@ -19,7 +19,7 @@ STRATUM_SIZES = st.dictionaries(
 @given(STRATUM_SIZES, st.integers(0, 200))
 def test_an_allocation_gives_each_stratum_a_share_that_none_can_envy(
     sizes: dict[str, int], n_further: int
-) -> None:
+):
     n_wanted = len(sizes) + n_further
 
     allocation = sampling.even_allocation(sizes, n_wanted)
@@ -35,7 +35,7 @@ def test_an_allocation_gives_each_stratum_a_share_that_none_can_envy(
 @given(STRATUM_SIZES, st.integers(0, 200), st.integers(0, 5))
 def test_a_sample_has_its_allocation_and_its_probabilities(
     sizes: dict[str, int], n_further: int, seed: int
-) -> None:
+):
     n_wanted = len(sizes) + n_further
     strata = list(Counter(sizes).elements())
     keys = [str(position) for position in range(len(strata))]
@@ -52,7 +52,7 @@ def test_a_sample_has_its_allocation_and_its_probabilities(
         assert unit.probability == pytest.approx(expected)
 
 
-def test_every_unit_is_drawn_as_often_as_its_probability_says() -> None:
+def test_every_unit_is_drawn_as_often_as_its_probability_says():
     strata = ["large"] * 30 + ["small"] * 6
     keys = [f"unit {position}" for position in range(36)]
     n_seeds = 3_000
@@ -65,7 +65,7 @@ def test_every_unit_is_drawn_as_often_as_its_probability_says() -> None:
     assert np.abs(counts / n_seeds - probabilities).max() < 4.5 * np.sqrt(0.25 / n_seeds)
 
 
-def test_a_larger_sample_of_the_same_seed_holds_the_smaller_one() -> None:
+def test_a_larger_sample_of_the_same_seed_holds_the_smaller_one():
     keys = [str(position) for position in range(50)]
 
     small = sampling.stratified_sample(keys, ["all"] * 50, 10, 7)
@@ -77,7 +77,7 @@ def test_a_larger_sample_of_the_same_seed_holds_the_smaller_one() -> None:
 @given(st.lists(st.floats(0.01, 1000.0), min_size=1, max_size=60), st.integers(1, 70))
 def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(
     sizes: list[float], n_wanted: int
-) -> None:
+):
     probabilities = sampling.inclusion_probabilities(np.array(sizes), n_wanted)
 
     assert probabilities.sum() == pytest.approx(min(n_wanted, len(sizes)))
@@ -92,7 +92,7 @@ def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(
 )
 def test_a_sample_has_the_number_wanted_from_all_and_from_each_group(
     sizes: list[float], n_wanted: int, seed: int
-) -> None:
+):
     n_wanted = min(n_wanted, len(sizes))
     probabilities = sampling.inclusion_probabilities(np.array(sizes), n_wanted)
     keys = [f"k{index}" for index in range(len(sizes))]
@@ -109,7 +109,7 @@ def test_a_sample_has_the_number_wanted_from_all_and_from_each_group(
         assert abs(n_sampled - probabilities[is_in_group].sum()) < 1 + 1e-9
 
 
-def test_the_same_seed_draws_the_same_verdicts_and_another_seed_others() -> None:
+def test_the_same_seed_draws_the_same_verdicts_and_another_seed_others():
     keys = [f"k{index}" for index in range(40)]
     samples = [
         sampling.systematic_sample(np.full(40, 0.25), keys, seed, keys).tolist()
@@ -120,7 +120,7 @@ def test_the_same_seed_draws_the_same_verdicts_and_another_seed_others() -> None
     assert samples[0] != samples[2]
 
 
-def test_each_verdict_is_drawn_as_often_as_its_probability_says() -> None:
+def test_each_verdict_is_drawn_as_often_as_its_probability_says():
     sizes = np.random.default_rng(0).pareto(1.5, 60) + 0.1
     probabilities = sampling.inclusion_probabilities(sizes, 12)
     keys = [f"k{index}" for index in range(60)]
@@ -137,7 +137,7 @@ def test_each_verdict_is_drawn_as_often_as_its_probability_says() -> None:
     assert (counts[is_certain] == n_draws).all()
 
 
-def test_a_group_whose_labels_were_wrong_is_expected_to_be_wrong_more_often() -> None:
+def test_a_group_whose_labels_were_wrong_is_expected_to_be_wrong_more_often():
     groups = np.repeat([0, 1], 40)
     squared_errors = np.repeat([0.0, 1.0], 40)
 
@@ -146,7 +146,7 @@ def test_a_group_whose_labels_were_wrong_is_expected_to_be_wrong_more_often() ->
     assert right < unlabelled < wrong
 
 
-def test_without_labels_the_expected_error_is_that_of_an_unknown_judge() -> None:
+def test_without_labels_the_expected_error_is_that_of_an_unknown_judge():
     no_groups = np.array([], dtype=np.int64)
 
     errors = sampling.group_errors(no_groups, np.array([]), np.arange(1))
@@ -154,7 +154,7 @@ def test_without_labels_the_expected_error_is_that_of_an_unknown_judge() -> None
     assert errors.tolist() == [pytest.approx(0.15)]
 
 
-def test_a_verdict_that_others_disagree_with_is_expected_to_be_wrong_more_often() -> None:
+def test_a_verdict_that_others_disagree_with_is_expected_to_be_wrong_more_often():
     alone, agreeing, disagreeing = sampling.expected_errors(
         group_rates=np.full(3, 0.1),
         disagreement=np.array([0.0, 0.0, 1.0]),
@@ -164,13 +164,13 @@ def test_a_verdict_that_others_disagree_with_is_expected_to_be_wrong_more_often(
     assert agreeing < alone < disagreeing
 
 
-def test_no_verdict_is_expected_to_be_right_for_certain() -> None:
+def test_no_verdict_is_expected_to_be_right_for_certain():
     errors = sampling.expected_errors(np.zeros(1), np.zeros(1), np.ones(1))
 
     assert errors.tolist() == [0.04]
 
 
-def test_more_labels_narrow_an_interval_and_all_of_them_leave_the_spread_of_tasks() -> None:
+def test_more_labels_narrow_an_interval_and_all_of_them_leave_the_spread_of_tasks():
     widths = []
     for n_labels in (30, 60, 100):
         variance = sampling.label_variance(
@@ -182,13 +182,13 @@ def test_more_labels_narrow_an_interval_and_all_of_them_leave_the_spread_of_task
     assert widths[-1] == pytest.approx(2 * 1.96 * 0.02, rel=0.02)
 
 
-def test_labels_that_represent_only_themselves_add_degrees_of_freedom() -> None:
+def test_labels_that_represent_only_themselves_add_degrees_of_freedom():
     width = sampling.expected_width(0.0004, [0.0], [8])
 
     assert sampling.expected_width(0.0004, [0.0], [8], n_known=1_000) < 0.9 * width
 
 
-def test_the_variance_of_labels_is_that_worked_by_hand() -> None:
+def test_the_variance_of_labels_is_that_worked_by_hand():
     variance = sampling.label_variance(
         contributions=np.array([2.0, -3.0, 5.0]),
         errors=np.array([0.25, 0.1, 0.9]),

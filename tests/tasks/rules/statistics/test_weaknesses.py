@@ -80,7 +80,7 @@ def min_normalised(criteria: list[tuple[float, float]]) -> float:
 @given(st.lists(CRITERION, min_size=1, max_size=40))
 def test_a_task_value_is_the_min_normalised_score_of_the_decided_criteria(
     criteria: list[tuple[int, int, float, float]],
-) -> None:
+):
     tasks, leaves, weights, values = map(np.array, zip(*criteria, strict=True))
     right = handled_rightly(values, weights)
 
@@ -94,7 +94,7 @@ def test_a_task_value_is_the_min_normalised_score_of_the_decided_criteria(
             assert shares[task, node] == pytest.approx(min_normalised(pairs), nan_ok=True)
 
 
-def test_the_test_is_that_of_a_paired_difference_on_one_side_corrected_over_the_tree() -> None:
+def test_the_test_is_that_of_a_paired_difference_on_one_side_corrected_over_the_tree():
     contrast = world({0: 0.3})
     inside = leaves_under(PARENTS)[:, 1:]
     compared_values, model_values = contrast.sides(inside, 1 - inside)
@@ -111,7 +111,7 @@ def test_the_test_is_that_of_a_paired_difference_on_one_side_corrected_over_the_
     assert candidate.p_value == pytest.approx(holm(np.maximum(one_sided, by_chance).tolist())[1])
 
 
-def test_the_variance_by_chance_is_that_of_dealing_verdicts_out_to_the_criteria_of_a_task() -> None:
+def test_the_variance_by_chance_is_that_of_dealing_verdicts_out_to_the_criteria_of_a_task():
     dice = np.random.default_rng(1)
     right = np.array([1.0, 0, 0, 1, 0, 0, 1])
     weights = np.array([3.0, 1, 2, 5, 1, 8, 2])
@@ -127,7 +127,7 @@ def test_the_variance_by_chance_is_that_of_dealing_verdicts_out_to_the_criteria_
     assert variances.sum() == pytest.approx(np.var(inside - outside), rel=0.03)
 
 
-def test_a_node_without_any_success_is_not_weak_where_hardly_anything_succeeds() -> None:
+def test_a_node_without_any_success_is_not_weak_where_hardly_anything_succeeds():
     # Six of 120 criteria succeed, none of the twelve in the node: that is likely.
     tasks = np.repeat(np.arange(12), 10)
     leaves = np.tile([2, *[0] * 9], 12)
@@ -150,18 +150,18 @@ def test_a_node_without_any_success_is_not_weak_where_hardly_anything_succeeds()
         ({1: -0.25, 2: -0.25, 3: -0.25}, [2]),
     ],
 )
-def test_the_node_that_is_weak_is_named(lowered: dict[int, float], nodes: list[int]) -> None:
+def test_the_node_that_is_weak_is_named(lowered: dict[int, float], nodes: list[int]):
     assert weak_nodes(world(lowered)) == nodes
 
 
-def test_a_node_that_is_always_worse_by_the_same_is_weak_by_its_signs() -> None:
+def test_a_node_that_is_always_worse_by_the_same_is_weak_by_its_signs():
     leaves = np.tile(np.arange(4), 30)
     sums = sums_of(leaves != 0, np.repeat(np.arange(30), 4), leaves)
 
     assert weak_nodes(Contrast(sums)) == [2]
 
 
-def test_candidates_are_confirmed_on_other_tasks() -> None:
+def test_candidates_are_confirmed_on_other_tasks():
     selected = candidates(world({0: 0.4}, seed=4), PARENTS)
 
     ((weak,), (by_chance,)) = confirmed(
@@ -172,7 +172,7 @@ def test_candidates_are_confirmed_on_other_tasks() -> None:
     assert not by_chance.is_weak
 
 
-def test_candidates_are_corrected_for_their_number() -> None:
+def test_candidates_are_corrected_for_their_number():
     contrast = world({0: 0.4}, seed=1)
     selected = candidates(world({0: 0.4}, seed=4), PARENTS)
 
@@ -184,7 +184,7 @@ def test_candidates_are_corrected_for_their_number() -> None:
     assert beside_chance.p_value == pytest.approx(2 * alone.p_value)
 
 
-def test_tasks_keep_their_half_and_both_halves_have_about_as_many() -> None:
+def test_tasks_keep_their_half_and_both_halves_have_about_as_many():
     halves = [is_for_selection(f"task {number}") for number in range(2000)]
 
     assert stats.binomtest(sum(halves), len(halves)).pvalue > 0.001
@@ -193,7 +193,7 @@ def test_tasks_keep_their_half_and_both_halves_have_about_as_many() -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6))
-def test_the_order_of_criteria_changes_nothing(seed: int) -> None:
+def test_the_order_of_criteria_changes_nothing(seed: int):
     rubrics = weakness_evidence.rubrics(1, 60, evenness=3.0)
     verdicts = weakness_evidence.verdicts(1, rubrics, rubrics.topics == 3, log_odds=3.0)
     right = handled_rightly(verdicts, rubrics.weights)

@@ -12,7 +12,7 @@ MOST = 0.05 + 3 * (0.05 * 0.95 / 1_000) ** 0.5
 
 
 @pytest.mark.parametrize("world", stopping_evidence.WORLDS.values())
-def test_equal_models_are_called_different_in_at_most_5_percent_of_runs(world: Any) -> None:
+def test_equal_models_are_called_different_in_at_most_5_percent_of_runs(world: Any):
     assert stopping_evidence.false_share(world, 80, 1, 1_000, seed=1)[0] <= MOST
 
 
@@ -20,18 +20,18 @@ def test_equal_models_are_called_different_in_at_most_5_percent_of_runs(world: A
 @pytest.mark.parametrize("block", [5, 20])
 def test_rare_large_differences_that_come_late_make_no_more_false_decisions(
     mixture: Any, block: int
-) -> None:
+):
     assert stopping_evidence.false_share(mixture, 100, 1, 1_000, seed=6, block=block)[0] <= MOST
 
 
 @pytest.mark.parametrize("world", stopping_evidence.BORDER.values())
 def test_models_that_just_differ_by_more_are_called_equal_in_at_most_5_percent_of_runs(
     world: Any,
-) -> None:
+):
     assert stopping_evidence.false_share(world, 80, 1, 1_000, seed=2)[1] <= MOST
 
 
-def test_all_pairs_of_models_together_are_wrong_in_at_most_5_percent_of_runs() -> None:
+def test_all_pairs_of_models_together_are_wrong_in_at_most_5_percent_of_runs():
     share = stopping_evidence.false_share_of_models(5, 80, 300, seed=3)
 
     assert share <= 0.05 + 3 * (0.05 * 0.95 / 300) ** 0.5
@@ -43,14 +43,14 @@ def decided_comparisons(mean: float) -> tuple[np.ndarray, stopping_evidence.Deci
     return stopping_evidence.tasks_until_decision(differences, stopping_evidence.rule(100))
 
 
-def test_a_clear_difference_saves_half_of_the_tasks() -> None:
+def test_a_clear_difference_saves_half_of_the_tasks():
     n_tasks, decisions = decided_comparisons(0.1)
 
     assert decisions.differs.mean() > 0.97
     assert np.median(n_tasks) <= 50
 
 
-def test_no_difference_saves_little() -> None:
+def test_no_difference_saves_little():
     n_tasks, decisions = decided_comparisons(0.0)
 
     assert decisions.differs.mean() <= 0.1
@@ -59,7 +59,7 @@ def test_no_difference_saves_little() -> None:
 
 
 @pytest.mark.slow
-def test_the_plain_difference_after_stopping_is_too_large_and_the_unbiased_one_is_not() -> None:
+def test_the_plain_difference_after_stopping_is_too_large_and_the_unbiased_one_is_not():
     difference, unbiased_difference, _, unbiased_score = stopping_evidence.bias_of_two(
         0.06, 100, 500, seed=5
     )

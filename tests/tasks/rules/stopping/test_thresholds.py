@@ -21,12 +21,12 @@ from tasks.rules.stopping import (
 )
 
 
-def test_one_look_has_the_textbook_threshold() -> None:
+def test_one_look_has_the_textbook_threshold():
     assert thresholds([100], 0.05) == {100: pytest.approx(1.959964**2, rel=1e-3)}
 
 
 @pytest.mark.parametrize(("n_looks", "constant"), [(2, 2.178), (5, 2.413), (10, 2.555)])
-def test_equal_looks_cross_as_often_as_in_the_literature(n_looks: int, constant: float) -> None:
+def test_equal_looks_cross_as_often_as_in_the_literature(n_looks: int, constant: float):
     # Pocock's constants for two-sided 5 % (Biometrika 1977, table 1).
     ends = np.arange(1.0, n_looks + 1)
 
@@ -40,7 +40,7 @@ def test_equal_looks_cross_as_often_as_in_the_literature(n_looks: int, constant:
 )
 def test_sums_of_normal_values_cross_the_thresholds_in_a_share_of_alpha(
     n_tasks: int, block: int, alpha: float
-) -> None:
+):
     squares = thresholds(block_ends(n_tasks, block), alpha)
 
     crossing_share = simulated_crossing_share(squares)
@@ -53,9 +53,7 @@ def test_sums_of_normal_values_cross_the_thresholds_in_a_share_of_alpha(
     ("n_tasks", "block", "alpha"),
     [(4_951, 50, 0.05 / 190), (10_001, 100, 0.05), (100_001, 1_000, 0.05)],
 )
-def test_a_small_last_block_does_not_evade_the_thresholds(
-    n_tasks: int, block: int, alpha: float
-) -> None:
+def test_a_small_last_block_does_not_evade_the_thresholds(n_tasks: int, block: int, alpha: float):
     squares = thresholds(block_ends(n_tasks, block), alpha)
 
     crossing_share = simulated_crossing_share(squares)
@@ -80,12 +78,12 @@ def simulated_crossing_share(squares: dict[int, float]) -> float:
     return n_crossing / N_SUMS
 
 
-def test_only_the_last_of_two_looks_next_to_each_other_is_taken() -> None:
+def test_only_the_last_of_two_looks_next_to_each_other_is_taken():
     assert sorted(thresholds(block_ends(1_001, 50), 0.05))[-2:] == [950, 1_001]
     assert 180 in thresholds(block_ends(190, 20), 0.05)
 
 
-def test_no_look_is_taken_at_few_tasks() -> None:
+def test_no_look_is_taken_at_few_tasks():
     assert min(thresholds(block_ends(100, 5), 0.05)) == 20
     assert thresholds(block_ends(10, 5), 0.05) == {}
 
@@ -99,16 +97,14 @@ def test_no_look_is_taken_at_few_tasks() -> None:
         (2_000, 20, 1e-300),
     ],
 )
-def test_the_mixture_stands_where_its_level_is_not_raised(
-    n_tasks: int, block: int, alpha: float
-) -> None:
+def test_the_mixture_stands_where_its_level_is_not_raised(n_tasks: int, block: int, alpha: float):
     squares = thresholds(block_ends(n_tasks, block), alpha)
 
     expected = mixture(np.array(list(squares), dtype=float), alpha, n_tasks)
     assert list(squares.values()) == pytest.approx(expected.tolist())
 
 
-def test_an_interval_shifts_and_turns_with_its_values() -> None:
+def test_an_interval_shifts_and_turns_with_its_values():
     values = np.random.default_rng(2).normal(size=(60, 3))
 
     ends = sequence_ends(values, 6.0)
@@ -117,7 +113,7 @@ def test_an_interval_shifts_and_turns_with_its_values() -> None:
     assert sequence_ends(-values, 6.0) == pytest.approx(-ends[:, ::-1])
 
 
-def test_tasks_that_do_not_count_leave_an_interval_as_it_is() -> None:
+def test_tasks_that_do_not_count_leave_an_interval_as_it_is():
     values = np.random.default_rng(2).normal(size=(60, 3))
 
     ends = sequence_ends(np.concatenate([values, np.full((10, 3), np.nan)]), 6.0)
@@ -126,7 +122,7 @@ def test_tasks_that_do_not_count_leave_an_interval_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(("n_differing", "has_interval"), [(0, False), (6, False), (12, True)])
-def test_few_differing_tasks_have_no_interval(n_differing: int, has_interval: bool) -> None:
+def test_few_differing_tasks_have_no_interval(n_differing: int, has_interval: bool):
     values = np.zeros((60, 1))
     values[:n_differing, 0] = np.linspace(0.1, 1.0, n_differing)
 
@@ -135,7 +131,7 @@ def test_few_differing_tasks_have_no_interval(n_differing: int, has_interval: bo
     assert np.isfinite(ends).tolist() == [[has_interval, has_interval]]
 
 
-def test_a_long_tail_makes_the_interval_longer_on_its_side() -> None:
+def test_a_long_tail_makes_the_interval_longer_on_its_side():
     values = np.random.default_rng(3).exponential(size=(80, 1))
 
     ((low, high),) = sequence_ends(values, 6.0)
@@ -143,7 +139,7 @@ def test_a_long_tail_makes_the_interval_longer_on_its_side() -> None:
     assert high - values.mean() > 1.3 * (values.mean() - low)
 
 
-def test_no_end_is_nearer_to_the_mean_than_what_unseen_tasks_may_move_it_by() -> None:
+def test_no_end_is_nearer_to_the_mean_than_what_unseen_tasks_may_move_it_by():
     values = np.random.default_rng(5).normal(0.05, 0.001, (40, 2))
     values[20:, 1] = np.nan
     mean = np.nanmean(values, axis=0)
@@ -156,7 +152,7 @@ def test_no_end_is_nearer_to_the_mean_than_what_unseen_tasks_may_move_it_by() ->
     assert high - mean == half_widths
 
 
-def test_without_a_task_that_counts_there_is_no_interval() -> None:
+def test_without_a_task_that_counts_there_is_no_interval():
     rule = Rule("different", 0.05, 0.02, (20, 40, 60))
 
     assert np.isnan(rule.ends_at(np.full((40, 1), np.nan))).all()
@@ -176,9 +172,7 @@ def test_without_a_task_that_counts_there_is_no_interval() -> None:
         ("dropped", 0.1, 0.2, "not_dropped"),
     ],
 )
-def test_an_interval_decides_what_it_excludes(
-    claim: Claim, low: float, high: float, decision: str
-) -> None:
+def test_an_interval_decides_what_it_excludes(claim: Claim, low: float, high: float, decision: str):
     rule = Rule(claim, 0.05, 0.02, (20, 40))
 
     assert rule.decisions(np.array([[low, high]])).tolist() == [decision]
@@ -187,7 +181,7 @@ def test_an_interval_decides_what_it_excludes(
 STRATA = {f"t{number}": "Legal" if number % 4 == 0 else "Finance" for number in range(100)}
 
 
-def test_the_order_depends_on_the_seed_and_the_tasks_and_not_on_their_first_order() -> None:
+def test_the_order_depends_on_the_seed_and_the_tasks_and_not_on_their_first_order():
     order = task_order(STRATA, "1")
 
     assert sorted(order) == sorted(STRATA)
@@ -196,7 +190,7 @@ def test_the_order_depends_on_the_seed_and_the_tasks_and_not_on_their_first_orde
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=80), st.integers(0, 5))
-def test_every_beginning_holds_its_share_of_each_stratum(fields: list[str], seed: int) -> None:
+def test_every_beginning_holds_its_share_of_each_stratum(fields: list[str], seed: int):
     strata = {f"t{number}": field for number, field in enumerate(fields)}
     sizes = Counter(fields)
 
@@ -212,19 +206,19 @@ def test_every_beginning_holds_its_share_of_each_stratum(fields: list[str], seed
 @pytest.mark.parametrize(
     ("n_tasks", "ends"), [(50, [20, 40, 50]), (40, [20, 40]), (7, [7]), (0, [])]
 )
-def test_the_last_block_holds_the_rest(n_tasks: int, ends: list[int]) -> None:
+def test_the_last_block_holds_the_rest(n_tasks: int, ends: list[int]):
     assert block_ends(n_tasks, 20) == ends
 
 
-def test_alpha_is_divided_among_all_comparisons() -> None:
+def test_alpha_is_divided_among_all_comparisons():
     assert stopping.alpha_of_each(0.05, 10) == pytest.approx(0.005)
     assert stopping.alpha_of_each(0.05, 0) == 0.05
 
 
 @pytest.mark.parametrize(("most_looks", "is_raised"), [(3, False), (4, True)])
 def test_the_level_is_raised_for_as_many_looks_as_are_allowed(
-    most_looks: int, is_raised: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    most_looks: int, is_raised: bool, monkeypatch
+):
     monkeypatch.setattr(stopping, "_MOST_LOOKS", most_looks)
     n_planned = 220 + most_looks
 
@@ -234,7 +228,7 @@ def test_the_level_is_raised_for_as_many_looks_as_are_allowed(
     assert (squares[n_planned] < 0.99 * float(unchanged[0])) == is_raised
 
 
-def test_an_end_is_extended_by_four_times_the_skewness_of_the_sample() -> None:
+def test_an_end_is_extended_by_four_times_the_skewness_of_the_sample():
     # 16 tasks with about 0 and 4 with about 1: mean 0.2, skewness 1.62447 (the G1 of Joanes and
     # Gill, 1998). All differ, so 19 differ from the most common value.
     values = np.repeat([0.0, 1.0], [16, 4]) + np.linspace(0.0, 1e-6, 20)
@@ -251,7 +245,7 @@ def test_an_end_is_extended_by_four_times_the_skewness_of_the_sample() -> None:
 @pytest.mark.parametrize(("orders", "has_mean"), [(19, False), (20, True)])
 def test_a_mean_without_the_bias_of_stopping_needs_twenty_possible_orders(
     orders: int, has_mean: bool
-) -> None:
+):
     rule = Rule("different", 0.05, 0.02, (20, 40))
     differences = np.tile([0.1, -0.1], 20)
 

@@ -45,19 +45,19 @@ PIECES = st.sampled_from(
 class Table(HTMLParser):
     """The elements and the cells of a table."""
 
-    def __init__(self, html: str) -> None:
+    def __init__(self, html: str):
         super().__init__(convert_charrefs=True)
         self.elements: set[str] = set()
         self.cells: list[str] = []
         self.feed(html)
         self.close()
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]):
         self.elements.add(tag)
         if tag in {"td", "th"}:
             self.cells.append("")
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data: str):
         if self.cells:
             self.cells[-1] += data
 
@@ -70,7 +70,7 @@ def _rendered(text: str) -> list[Table]:
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_an_attack_in_a_cell_of_markdown_is_shown_as_text(attack: str) -> None:
+def test_an_attack_in_a_cell_of_markdown_is_shown_as_text(attack: str):
     for table in _rendered(attack):
         assert table.elements == ELEMENTS
         assert [cell.strip() for cell in table.cells if cell.strip()] == ["a", "b", attack, "x"]
@@ -79,7 +79,7 @@ def test_an_attack_in_a_cell_of_markdown_is_shown_as_text(attack: str) -> None:
 @given(st.lists(PIECES, min_size=1, max_size=12).map("".join))
 @example("a\\")
 @example("|")
-def test_markdown_shows_a_cell_unchanged(text: str) -> None:
+def test_markdown_shows_a_cell_unchanged(text: str):
     for table in _rendered(text):
         assert table.elements == ELEMENTS
         cells = [cell.strip("\n") for cell in table.cells[:4]]
@@ -88,12 +88,12 @@ def test_markdown_shows_a_cell_unchanged(text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [-1, 0.5, Decimal("-1.5"), True, None])
-def test_numbers_in_a_sheet_stay_numbers(value: Any) -> None:
+def test_numbers_in_a_sheet_stay_numbers(value: Any):
     assert sheet_cell(value) is value
 
 
 @given(st.text("'=+-@\t\r\n a1", max_size=8))
-def test_no_text_in_a_sheet_is_run(text: str) -> None:
+def test_no_text_in_a_sheet_is_run(text: str):
     cell = sheet_cell(text)
 
     assert as_before(cell) == text
@@ -104,7 +104,7 @@ def test_no_text_in_a_sheet_is_run(text: str) -> None:
     "hiding", ["\u200b", "\u202e", "\ufeff", "\xad", "\x00", "\u3164", "\ufe0f", " \u2060 "]
 )
 @pytest.mark.parametrize("sign", "=+-@＝")
-def test_characters_that_show_nothing_do_not_hide_a_formula(hiding: str, sign: str) -> None:
+def test_characters_that_show_nothing_do_not_hide_a_formula(hiding: str, sign: str):
     text = f"{hiding}{sign}1+1"
 
     assert may_run(text)
@@ -114,7 +114,7 @@ def test_characters_that_show_nothing_do_not_hide_a_formula(hiding: str, sign: s
 
 
 @pytest.mark.parametrize("text", ["", "\u200b", "\u200ba", "'", "'tis", "a=1", "\u200b1-2", "−1"])
-def test_a_text_that_does_not_begin_with_a_sign_is_no_formula(text: str) -> None:
+def test_a_text_that_does_not_begin_with_a_sign_is_no_formula(text: str):
     assert not may_run(text)
     assert sheet_cell(text) == text
 
@@ -124,7 +124,7 @@ def test_a_text_that_does_not_begin_with_a_sign_is_no_formula(text: str) -> None
 @example(["a\r=1+1", "1"])
 @example(["\r=1+1"])
 @example(["a\n=1+1"])
-def test_no_record_of_a_csv_file_begins_within_a_text(must_quote: bool, texts: list[str]) -> None:
+def test_no_record_of_a_csv_file_begins_within_a_text(must_quote: bool, texts: list[str]):
     content = csv_text(
         [["a"] * len(texts), [sheet_cell(text) for text in texts]], must_quote=must_quote
     )
@@ -148,5 +148,5 @@ FULL = "x" * 32_000
 )
 def test_only_a_cell_that_a_spreadsheet_has_cut_may_lack_the_end_of_its_text(
     cell: str, text: str, is_shown: bool
-) -> None:
+):
     assert shows(cell, text) == is_shown

@@ -22,7 +22,7 @@ ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=30)
 
 
 @given(ANY_TEXT)
-def test_every_text_can_be_stored(text: str) -> None:
+def test_every_text_can_be_stored(text: str):
     result = storable(text)
 
     assert result.encode("utf-8").decode("utf-8") == result
@@ -30,7 +30,7 @@ def test_every_text_can_be_stored(text: str) -> None:
 
 
 @given(st.text())
-def test_a_text_without_surrogates_is_left_as_it_is(text: str) -> None:
+def test_a_text_without_surrogates_is_left_as_it_is(text: str):
     assert storable(text) == text
 
 
@@ -46,7 +46,7 @@ def test_a_text_without_surrogates_is_left_as_it_is(text: str) -> None:
 )
 def test_a_lone_surrogate_becomes_the_replacement_character_and_a_pair_its_character(
     text: str, result: str
-) -> None:
+):
     assert storable(text) == result
 
 
@@ -62,12 +62,12 @@ def test_a_lone_surrogate_becomes_the_replacement_character_and_a_pair_its_chara
         ("😀", 0),
     ],
 )
-def test_only_letters_and_digits_count(text: str, n_chars: int) -> None:
+def test_only_letters_and_digits_count(text: str, n_chars: int):
     assert count_alphanumeric(text) == n_chars
 
 
 @given(ANY_TEXT, st.integers(1, 20))
-def test_one_line_is_one_line_of_at_most_its_length(text: str, most_chars: int) -> None:
+def test_one_line_is_one_line_of_at_most_its_length(text: str, most_chars: int):
     line = one_line(text, most_chars)
 
     assert len(line) <= most_chars
@@ -75,7 +75,7 @@ def test_one_line_is_one_line_of_at_most_its_length(text: str, most_chars: int) 
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t\r", "\u00a0", "\u2003\u3000", "\x0b\x0c"])
-def test_white_space_is_blank(text: str) -> None:
+def test_white_space_is_blank(text: str):
     assert is_blank(text)
     assert shows_nothing(text)
 
@@ -83,7 +83,7 @@ def test_white_space_is_blank(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["\u200b", "\ufeff\u200d", "\u00ad", "\u115f\u3164", "\u2800", "\x1b\x00", "\ufe0f"]
 )
-def test_invisible_characters_show_nothing(text: str) -> None:
+def test_invisible_characters_show_nothing(text: str):
     assert not is_blank(text)
     assert shows_nothing(text)
 
@@ -91,7 +91,7 @@ def test_invisible_characters_show_nothing(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["0", ".", " a ", "\u200ba", "\ufffd", "\u0301", "\U0001f600", "\u3000x"]
 )
-def test_a_visible_character_shows_something(text: str) -> None:
+def test_a_visible_character_shows_something(text: str):
     assert not is_blank(text)
     assert not shows_nothing(text)
 
@@ -139,12 +139,12 @@ NASTY = st.text(
         ("\u2764\ufe0f\ufe01", "\u2764\ufe0f" + r"\ufe01"),
     ],
 )
-def test_control_characters_are_shown(text: str, visible_text: str) -> None:
+def test_control_characters_are_shown(text: str, visible_text: str):
     assert visible(text) == visible_text
 
 
 @given(NASTY)
-def test_a_visible_text_holds_nothing_that_a_terminal_obeys(text: str) -> None:
+def test_a_visible_text_holds_nothing_that_a_terminal_obeys(text: str):
     content = visible(text).replace("\r\n", "").replace("\n", "").replace("\t", "")
 
     assert {"Cc", "Cs", "Zl", "Zp"}.isdisjoint(map(unicodedata.category, content))
@@ -152,7 +152,7 @@ def test_a_visible_text_holds_nothing_that_a_terminal_obeys(text: str) -> None:
 
 
 @given(NASTY)
-def test_a_visible_text_does_not_change_again(text: str) -> None:
+def test_a_visible_text_does_not_change_again(text: str):
     assert visible(visible(text)) == visible(text)
 
 
@@ -160,13 +160,13 @@ BIDI_CONTROLS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 
 @given(NASTY.filter(lambda text: "\\" not in text))
-def test_a_visible_text_can_be_read_back(text: str) -> None:
+def test_a_visible_text_can_be_read_back(text: str):
     unescaped = ESCAPE.sub(lambda match: codecs.decode(match[0], "unicode_escape"), visible(text))
 
     assert unescaped == text
 
 
-def test_every_character_that_unicode_calls_a_control_of_text_is_shown() -> None:
+def test_every_character_that_unicode_calls_a_control_of_text_is_shown():
     joiners = {"\u200c", "\u200d"}
     letters_and_signs = set(
         "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
@@ -184,10 +184,10 @@ def test_every_character_that_unicode_calls_a_control_of_text_is_shown() -> None
 
 
 @pytest.mark.parametrize("text", [*"\u0350\u1161\u17b6\u1810\u2801\u3165\uff9f\ufffd"])
-def test_a_character_beside_the_invisible_ones_shows_something(text: str) -> None:
+def test_a_character_beside_the_invisible_ones_shows_something(text: str):
     assert not shows_nothing(text)
 
 
 @pytest.mark.parametrize(("text", "line"), [("a \n bcd", "a bcd"), ("abcdef", "abcd…")])
-def test_one_line_is_cut_only_if_it_is_too_long(text: str, line: str) -> None:
+def test_one_line_is_cut_only_if_it_is_too_long(text: str, line: str):
     assert one_line(text, 5) == line

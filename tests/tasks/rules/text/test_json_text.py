@@ -15,7 +15,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES, st.sampled_from([None, 1]))
-def test_what_is_json_is_read_as_it_is(value: object, indent: int | None) -> None:
+def test_what_is_json_is_read_as_it_is(value: object, indent: int | None):
     text = json.dumps(value, indent=indent)
     assert read_json(text) == read_json(text.encode()) == value
 
@@ -32,13 +32,13 @@ def test_what_is_json_is_read_as_it_is(value: object, indent: int | None) -> Non
         ),
     ],
 )
-def test_a_key_that_stands_twice_is_refused_and_placed(text: str, message: str) -> None:
+def test_a_key_that_stands_twice_is_refused_and_placed(text: str, message: str):
     for given_as in (text, text.encode(), text.encode("utf-8-sig")):
         with pytest.raises(ValueError, match=f"^{message}"):
             read_json(given_as)
 
 
-def test_what_is_nested_too_deeply_is_no_more_than_that() -> None:
+def test_what_is_nested_too_deeply_is_no_more_than_that():
     for text in ("[" * 100_000, "[" * 201 + "]" * 201, "[" * 900 + "]" * 900):
         with pytest.raises(RecursionError):
             read_json(text)
@@ -46,13 +46,13 @@ def test_what_is_nested_too_deeply_is_no_more_than_that() -> None:
     assert len(read_json(json.dumps([{"a": [1, 2]}] * 1_000))) == 1_000
 
 
-def test_two_hundred_levels_are_not_too_deep() -> None:
+def test_two_hundred_levels_are_not_too_deep():
     text = "[" * 200 + "1" + "]" * 200
 
     assert json.dumps(read_json(text)) == text
 
 
-def test_as_many_values_as_allowed_are_not_too_many() -> None:
+def test_as_many_values_as_allowed_are_not_too_many():
     refuse_deep([1, 2], most_values=3)
     with pytest.raises(RecursionError):
         refuse_deep([1, 2], most_values=2)

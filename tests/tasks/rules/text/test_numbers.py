@@ -17,11 +17,11 @@ from tasks.rules.text.numbers import coverage_text, number, rank_notes, some, tr
 )
 def test_a_number_has_a_true_minus_sign_and_none_before_a_rounded_zero(
     value: float, form: str, text: str
-) -> None:
+):
     assert number(value, form) == text
 
 
-def test_in_a_text_only_what_begins_a_number_is_a_minus_sign() -> None:
+def test_in_a_text_only_what_begins_a_number_is_a_minus_sign():
     text = "o4-mini of 2026-11-22 is -0.250 to -.1, gpt-5-high -low"
 
     assert true_minus(text) == "o4-mini of 2026-11-22 is −0.250 to −.1, gpt-5-high -low"
@@ -40,7 +40,7 @@ def test_in_a_text_only_what_begins_a_number_is_a_minus_sign() -> None:
 )
 def test_a_coverage_is_rounded_down_so_that_only_a_complete_one_reads_100(
     share: float | None, text: str
-) -> None:
+):
     assert coverage_text(share) == text
 
 
@@ -48,11 +48,11 @@ def test_a_coverage_is_rounded_down_so_that_only_a_complete_one_reads_100(
     ("names", "text"),
     [("abca", "a, b, c"), ("abcd", "a, b, c, d"), ("abcdef", "a, b, c, d, and 2 more")],
 )
-def test_a_note_has_four_names_and_the_number_of_the_others(names: str, text: str) -> None:
+def test_a_note_has_four_names_and_the_number_of_the_others(names: str, text: str):
     assert some(names) == text
 
 
-def test_a_model_without_a_rank_is_noted_only_if_it_has_a_score() -> None:
+def test_a_model_without_a_rank_is_noted_only_if_it_has_a_score():
     row = {"split": "legal", "rank": None, "n_tasks": 1, "n_tasks_ranked": 0}
     rows = [{**row, "model": "m", "mean_score": 0.5}, {**row, "model": "n", "mean_score": None}]
 

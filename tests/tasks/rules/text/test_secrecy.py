@@ -49,11 +49,11 @@ OPEN = (
 )
 
 
-def test_names_of_secrets_are_told_from_others() -> None:
+def test_names_of_secrets_are_told_from_others():
     assert [*SECRET] == [name for name in (*SECRET, *OPEN) if is_secret_name(name)]
 
 
-def test_a_reference_may_have_a_word_beside_it_and_no_secret() -> None:
+def test_a_reference_may_have_a_word_beside_it_and_no_secret():
     secrets = (
         "",
         "sk-1",
@@ -96,5 +96,5 @@ def test_a_reference_may_have_a_word_beside_it_and_no_secret() -> None:
         ),
     ],
 )
-def test_a_literal_secret_is_found_with_its_path(value: Any, path: str | None) -> None:
+def test_a_literal_secret_is_found_with_its_path(value: Any, path: str | None):
     assert path == literal_secret(value, "params")
